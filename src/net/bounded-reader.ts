@@ -1,0 +1,81 @@
+import { ProtocolError } from './errors.ts';
+import type { ByteLink } from './link.ts';
+
+/**
+ * Reads a handshake from a link: exactly so many bytes, or up to a delimiter, never more than
+ * `limit` in memory, and all of it under one `signal`.
+ *
+ * `release` gives what was read too far back to the link, after which the link is the caller's.
+ */
+export class BoundedReader {
+  readonly #link: ByteLink;
+  readonly #limit: number;
+  readonly #signal: AbortSignal | undefined;
+  #buffer: Buffer = Buffer.alloc(0);
+
+  constructor(link: ByteLink, limit: number, signal?: AbortSignal) {
+    this.#link = link;
+    this.#limit = limit;
+    this.#signal = signal;
+  }
+
+  /** Takes exactly `length` bytes. */
+  async bytes(length: number): Promise<Buffer> {
+    if (length > this.#limit)
+      throw new ProtocolError(`${length} bytes are more than expected here`);
+    while (this.#buffer.length < length) await this.#fill();
+    return this.#take(length);
+  }
+
+  /** Takes one byte. */
+  async byte(): Promise<number> {
+    const [value] = await this.bytes(1);
+    return value as number; // bytes(1) has exactly one
+  }
+
+  /** Looks at the first `length` bytes without taking them. */
+  async peek(length: number): Promise<Buffer> {
+    while (this.#buffer.length < length) await this.#fill();
+    return this.#buffer.subarray(0, length);
+  }
+
+  /** Takes everything before `delimiter`, and the delimiter itself, which is not returned. */
+  async until(delimiter: Uint8Array): Promise<Buffer> {
+    let searched = 0;
+    for (;;) {
+      const at = this.#buffer.indexOf(delimiter, Math.max(0, searched - delimiter.length + 1));
+      if (at >= 0) {
+        const head = this.#take(at);
+        this.#take(delimiter.length);
+        return head;
+      }
+      searched = this.#buffer.length;
+      await this.#fill();
+    }
+  }
+
+  /** Gives bytes that were read too far back to the link and forgets them. */
+  release(): ByteLink {
+    if (this.#buffer.length > 0) this.#link.unread(this.#buffer);
+    this.#buffer = Buffer.alloc(0);
+    return this.#link;
+  }
+
+  async #fill(): Promise<void> {
+    if (this.#buffer.length >= this.#limit) {
+      throw new ProtocolError(`more than ${this.#limit} bytes where a shorter message is expected`);
+    }
+    const chunk = await this.#link.read(this.#signal);
+    if (chunk === undefined) throw new ProtocolError('the peer closed in the middle of a message');
+    this.#buffer =
+      this.#buffer.length === 0
+        ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+        : Buffer.concat([this.#buffer, chunk]);
+  }
+
+  #take(length: number): Buffer {
+    const taken = this.#buffer.subarray(0, length);
+    this.#buffer = this.#buffer.subarray(length);
+    return taken;
+  }
+}

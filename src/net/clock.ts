@@ -1,0 +1,26 @@
+/** A timer that was started and can be called off. */
+export interface Timer {
+  cancel(): void;
+}
+
+/**
+ * Time, as the code below `app` sees it. Tests put a virtual one in its place.
+ *
+ * `now` is monotonic milliseconds with an arbitrary start; `wall` is Unix milliseconds.
+ */
+export interface Clock {
+  now(): number;
+  wall(): number;
+  /** Calls `callback` once, `milliseconds` from now. Timers do not keep the process alive. */
+  after(milliseconds: number, callback: () => void): Timer;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after(milliseconds, callback) {
+    const timer = setTimeout(callback, milliseconds);
+    timer.unref();
+    return { cancel: () => clearTimeout(timer) };
+  },
+};

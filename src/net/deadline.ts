@@ -1,0 +1,34 @@
+import type { Clock, Timer } from './clock.ts';
+import { DeadlineError } from './errors.ts';
+
+/**
+ * One limit on a whole exchange (a handshake, a dial): `signal` aborts with a DeadlineError when it
+ * passes, or at once when `parent` does. Dispose of it as soon as the exchange is over.
+ */
+export class Deadline implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #timer: Timer;
+  readonly #parent: AbortSignal | undefined;
+  readonly #onParent: () => void;
+
+  constructor(clock: Clock, milliseconds: number, what: string, parent?: AbortSignal) {
+    this.#parent = parent;
+    this.#onParent = () => this.#controller.abort(parent?.reason);
+    this.#timer = clock.after(milliseconds, () => {
+      this.#controller.abort(
+        new DeadlineError(`${what} took longer than ${milliseconds / 1000} s`),
+      );
+    });
+    if (parent?.aborted) this.#onParent();
+    else parent?.addEventListener('abort', this.#onParent, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer.cancel();
+    this.#parent?.removeEventListener('abort', this.#onParent);
+  }
+}

@@ -1,0 +1,79 @@
+import { WeirError, codeOf, messageOf } from '../errors.ts';
+import { formatEndpoint, type Endpoint } from './address.ts';
+
+/**
+ * Why a destination could not be reached. Inbounds translate the code for their client (a SOCKS
+ * reply, an HTTP status), so the set is closed and every outbound maps onto it.
+ *
+ * - `refused`: the destination answered that nobody listens
+ * - `unreachable_host`, `unreachable_network`: no way to the host or its network
+ * - `not_found`: the name does not resolve
+ * - `timed_out`: no answer within the dial limit
+ * - `blocked`: a rule sends it to a blackhole
+ * - `unsupported`: the outbound cannot carry this network (UDP over an HTTP proxy)
+ * - `upstream`: the proxy that should have carried it refused, or broke its protocol
+ * - `aborted`: the client went away, the flow was killed or the process is stopping
+ * - `failed`: anything else
+ */
+export type DialErrorCode =
+  | 'refused'
+  | 'unreachable_host'
+  | 'unreachable_network'
+  | 'not_found'
+  | 'timed_out'
+  | 'blocked'
+  | 'unsupported'
+  | 'upstream'
+  | 'aborted'
+  | 'failed';
+
+export class DialError extends WeirError {
+  declare readonly code: DialErrorCode;
+
+  constructor(code: DialErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options);
+  }
+}
+
+const SYSTEM_CODES: Readonly<Record<string, DialErrorCode>> = {
+  ECONNREFUSED: 'refused',
+  EHOSTUNREACH: 'unreachable_host',
+  EHOSTDOWN: 'unreachable_host',
+  ENETUNREACH: 'unreachable_network',
+  ENETDOWN: 'unreachable_network',
+  EADDRNOTAVAIL: 'unreachable_network',
+  EAFNOSUPPORT: 'unreachable_network',
+  ENOTFOUND: 'not_found',
+  ENODATA: 'not_found',
+  EAI_AGAIN: 'not_found',
+  ETIMEDOUT: 'timed_out',
+};
+
+/** Names what went wrong while reaching `target`; a DialError passes through unchanged. */
+export function toDialError(error: unknown, target: Endpoint): DialError {
+  if (error instanceof DialError) return error;
+  const system = codeOf(error);
+  const code = (system !== undefined && SYSTEM_CODES[system]) || 'failed';
+  return new DialError(code, `${formatEndpoint(target)}: ${messageOf(error)}`, { cause: error });
+}
+
+/** A peer that sent what its protocol does not allow, or stopped in the middle of it. */
+export class ProtocolError extends WeirError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('protocol', message, options);
+  }
+}
+
+/** A wait that took longer than its limit. */
+export class DeadlineError extends WeirError {
+  constructor(message: string) {
+    super('deadline', message);
+  }
+}
+
+/** A link that was destroyed without a more precise cause. */
+export class LinkClosedError extends WeirError {
+  constructor(message = 'the link is closed') {
+    super('link_closed', message);
+  }
+}

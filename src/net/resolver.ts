@@ -1,0 +1,14 @@
+/** How the addresses of a name are chosen and ordered; see `[[outbound]].address_family`. */
+export type FamilyPolicy = 'auto' | 'ipv4_only' | 'ipv6_only' | 'prefer_ipv4' | 'prefer_ipv6';
+
+/** Turns names into addresses. Never goes through the proxy's own outbounds. */
+export interface Resolver {
+  /**
+   * The addresses of a host in the order in which they should be tried, at least one. An IP address
+   * in text is its own answer when the policy allows its family.
+   *
+   * @throws {DialError} `not_found` when there is none of an allowed family, `timed_out` when the
+   *   answer did not come in time, `aborted` when `signal` did.
+   */
+  resolve(host: string, policy: FamilyPolicy, signal?: AbortSignal): Promise<readonly string[]>;
+}

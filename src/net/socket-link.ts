@@ -1,0 +1,142 @@
+import type { Socket } from 'node:net';
+import { LinkClosedError } from './errors.ts';
+import type { ByteLink, WireCounter } from './link.ts';
+import { ReadQueue } from './read-queue.ts';
+
+/**
+ * A kernel socket (TCP or unix) as a ByteLink; the edge where Node's streams end.
+ *
+ * The socket must have been made with `allowHalfOpen: true`. Reading is driven by `data` events:
+ * while a reader waits the socket flows, and a chunk that nobody waits for pauses it, so at most
+ * one chunk is queued here and one high-water mark in the stream.
+ */
+export class SocketLink implements ByteLink, WireCounter {
+  readonly closed: Promise<Error | undefined>;
+  readonly #socket: Socket;
+  readonly #queue = new ReadQueue<Uint8Array>();
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #drain: PromiseWithResolvers<void> | undefined;
+  #cause: Error | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    socket.pause();
+    socket.on('data', this.#onData);
+    socket.on('end', this.#onEnd);
+    socket.on('drain', this.#onDrain);
+    socket.on('error', this.#onError);
+    socket.on('close', this.#onClose);
+    // A peer may have reset the connection before anyone took it.
+    if (socket.destroyed) this.#onClose();
+  }
+
+  get bytesRead(): number {
+    return this.#socket.bytesRead;
+  }
+
+  get bytesWritten(): number {
+    return this.#socket.bytesWritten;
+  }
+
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    const next = this.#queue.take(signal);
+    if (this.#queue.wanted && this.#socket.isPaused()) this.#socket.resume();
+    return next;
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length > 0) this.#queue.unshift(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    const socket = this.#socket;
+    if (!socket.writable) return Promise.reject(this.#closedError());
+    return socket.write(chunk) ? undefined : this.#drained();
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    const socket = this.#socket;
+    if (!socket.writable) return Promise.reject(this.#closedError());
+    socket.cork();
+    let ready = true;
+    for (const chunk of chunks) ready = socket.write(chunk);
+    socket.uncork();
+    return ready ? undefined : this.#drained();
+  }
+
+  async closeWrite(): Promise<void> {
+    const socket = this.#socket;
+    if (socket.writableFinished) return;
+    if (socket.destroyed) throw this.#closedError();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onFinish = (): void => {
+      socket.off('close', onClose);
+      resolve();
+    };
+    const onClose = (): void => {
+      socket.off('finish', onFinish);
+      reject(this.#closedError());
+    };
+    socket.once('finish', onFinish);
+    socket.once('close', onClose);
+    socket.end();
+    await promise;
+  }
+
+  destroy(cause?: Error): void {
+    if (this.#socket.destroyed) return;
+    this.#cause = cause;
+    this.#queue.fail(cause ?? new LinkClosedError());
+    // With a cause the stream was cut, not finished: a reset tells the peer so, where a plain close
+    // would look like a complete body to a protocol that ends at end-of-file.
+    if (cause && 'resetAndDestroy' in this.#socket && this.#socket.remoteFamily !== undefined) {
+      this.#socket.resetAndDestroy();
+    } else {
+      this.#socket.destroy();
+    }
+  }
+
+  #drained(): Promise<void> {
+    this.#drain ??= Promise.withResolvers<void>();
+    return this.#drain.promise;
+  }
+
+  #closedError(): Error {
+    return this.#cause ?? new LinkClosedError();
+  }
+
+  #onData = (chunk: Uint8Array): void => {
+    const wanted = this.#queue.wanted;
+    this.#queue.push(chunk);
+    if (!wanted) this.#socket.pause();
+  };
+
+  #onEnd = (): void => {
+    this.#queue.end();
+  };
+
+  #onDrain = (): void => {
+    this.#drain?.resolve();
+    this.#drain = undefined;
+  };
+
+  #onError = (error: Error): void => {
+    this.#cause ??= error;
+    this.#queue.fail(error);
+  };
+
+  #onClose = (): void => {
+    // After a clean end the queue may still hold bytes for the reader: `fail` would drop them.
+    if (!this.#queue.finished) this.#queue.fail(this.#closedError());
+    if (this.#drain) {
+      // Whoever writes next learns of it as well; a drain that nobody awaits must not be unhandled.
+      this.#drain.promise.catch(() => undefined);
+      this.#drain.reject(this.#closedError());
+      this.#drain = undefined;
+    }
+    this.#resolveClosed(this.#cause);
+  };
+}

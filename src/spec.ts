@@ -1,0 +1,79 @@
+import type { FamilyPolicy } from './net/resolver.ts';
+
+/**
+ * What a configuration means: plain, immutable data that survives `structuredClone`, the only thing
+ * that `config` hands on. Defaults are filled in, references are checked, nothing is opened yet.
+ */
+export interface Spec {
+  readonly log: LogSpec;
+  readonly inbounds: readonly InboundSpec[];
+  readonly outbounds: readonly OutboundSpec[];
+  readonly route: RouteSpec;
+}
+
+export interface LogSpec {
+  /** A filter directive in the syntax of RUST_LOG. */
+  readonly level: string;
+}
+
+/** Where an inbound listens. Port 0 lets the kernel choose. */
+export type ListenSpec =
+  | { readonly kind: 'ip'; readonly host: string; readonly port: number }
+  | { readonly kind: 'name'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string };
+
+export interface InboundSpec {
+  readonly tag: string;
+  /** Canonical name of a protocol in `protocols/registry.ts`, aliases resolved. */
+  readonly protocol: string;
+  readonly listen: ListenSpec;
+  readonly sniffing: boolean;
+  /** Lowered by the protocol that reads it back: see `InboundProtocol`. */
+  readonly settings: unknown;
+}
+
+export interface OutboundSpec {
+  readonly tag: string;
+  /** Canonical name of a protocol in `protocols/registry.ts`, aliases resolved. */
+  readonly protocol: string;
+  /** The upstream; always set for protocols that need one. IPv6 without brackets. */
+  readonly server: string | undefined;
+  readonly port: number | undefined;
+  readonly addressFamily: FamilyPolicy;
+  /** Lowered by the protocol that reads it back: see `OutboundProtocol`. */
+  readonly settings: unknown;
+}
+
+export interface RouteSpec {
+  /** Tag of the outbound that takes what no rule matches; the first outbound when none is named. */
+  readonly default: string;
+  readonly rules: readonly RuleSpec[];
+}
+
+/** Matchers of one kind are alternatives; all kinds present must match; none matches everything. */
+export interface RuleSpec {
+  readonly outbound: string;
+  /** Domains are lower-cased here; regular expressions are kept as written. */
+  readonly domainSuffix: readonly string[];
+  readonly domainKeyword: readonly string[];
+  readonly domainFull: readonly string[];
+  readonly domainRegex: readonly string[];
+  readonly cidr: readonly CidrSpec[];
+  readonly sourceCidr: readonly CidrSpec[];
+  readonly port: readonly PortRangeSpec[];
+  readonly network: 'tcp' | 'udp' | undefined;
+  readonly inboundTag: readonly string[];
+}
+
+/** A network: host bits are zero. */
+export interface CidrSpec {
+  /** The network address in canonical text. */
+  readonly address: string;
+  readonly prefix: number;
+}
+
+/** An inclusive range. */
+export interface PortRangeSpec {
+  readonly low: number;
+  readonly high: number;
+}

@@ -1,0 +1,15 @@
+import type { WireCounter } from '../net/link.ts';
+
+/** One accepted carrier, as long as it lives. */
+export interface Session {
+  readonly id: number;
+  readonly inbound: string;
+  /** The client's IP address; `undefined` on a unix socket. */
+  readonly source: string | undefined;
+  /** The label that the session's first flow bound to it. */
+  readonly user: string | undefined;
+  /** When it was accepted, on the monotonic clock. */
+  readonly startedAt: number;
+  /** Adds a socket whose wire bytes belong to the session (the carrier, a UDP relay socket). */
+  attach(wire: WireCounter): void;
+}
