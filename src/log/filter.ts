@@ -1,0 +1,82 @@
+import type { LogLevel } from './logger.ts';
+
+/**
+ * A log filter in the syntax of RUST_LOG: directives separated by commas, each a level, a target
+ * (which then shows everything) or `target=level`. The longest target that a line's target starts
+ * with decides; without one the bare level does, and without that the line is dropped.
+ */
+export interface LogFilter {
+  /** Longest target first; a directive without target, if any, comes last. */
+  readonly directives: readonly Directive[];
+}
+
+interface Directive {
+  readonly target: string;
+  readonly level: number;
+}
+
+const LEVEL_NAMES = ['off', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+const EVERYTHING = 5;
+
+/** Targets as Rust paths; a span part in brackets parses but never matches, for there are no spans. */
+const DIRECTIVE = /^(?<target>[\w:-]+)?(?<span>\[[^\]]*\])?(?:=(?<level>\w*))?$/;
+
+/** A filter that drops every line. */
+export const SILENT: LogFilter = { directives: [] };
+
+const ERRORS_ONLY: LogFilter = { directives: [{ target: '', level: 1 }] };
+
+/**
+ * Chooses the filter of a process. `environment` (the value of RUST_LOG) wins whenever all of it
+ * parses, an empty one included, which shows nothing. `level` is what the configuration says: of it
+ * the directives that parse count, and without any only errors are shown.
+ */
+export function chooseFilter(environment: string | undefined, level: string): LogFilter {
+  if (environment !== undefined) {
+    const parts = partsOf(environment);
+    const directives = parts.map(parseDirective);
+    if (directives.every((directive) => directive !== undefined)) return ordered(directives);
+  }
+  const directives = partsOf(level)
+    .map(parseDirective)
+    .filter((directive) => directive !== undefined);
+  return directives.length > 0 ? ordered(directives) : ERRORS_ONLY;
+}
+
+/** Whether a line of this target and level passes. */
+export function passes(filter: LogFilter, target: string, level: LogLevel): boolean {
+  const decisive = filter.directives.find((directive) => target.startsWith(directive.target));
+  return decisive !== undefined && LEVEL_NAMES.indexOf(level) <= decisive.level;
+}
+
+function partsOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+function parseDirective(part: string): Directive | undefined {
+  const bare = parseLevel(part);
+  if (bare !== undefined) return { target: '', level: bare };
+  const groups = DIRECTIVE.exec(part)?.groups;
+  if (!groups) return undefined;
+  const { target = '', span, level } = groups;
+  const parsed = level === undefined || level === '' ? EVERYTHING : parseLevel(level);
+  if (parsed === undefined || (target === '' && span === undefined)) return undefined;
+  // No line carries a span, so a directive for one can match nothing: no target contains a bracket.
+  return { target: span === undefined ? target : `${target}${span}`, level: parsed };
+}
+
+function parseLevel(text: string): number | undefined {
+  if (/^[0-5]$/.test(text)) return Number(text);
+  const index = (LEVEL_NAMES as readonly string[]).indexOf(text.toLowerCase());
+  return index >= 0 ? index : undefined;
+}
+
+/** Longest target first; of equal targets the one written last counts. */
+function ordered(directives: readonly Directive[]): LogFilter {
+  return {
+    directives: directives.toReversed().sort((a, b) => b.target.length - a.target.length),
+  };
+}

@@ -1,0 +1,62 @@
+const SLOTS_PER_BLOCK = 1024;
+
+/** Two totals, in bytes, that live in memory which other threads can read. */
+export class ByteCounter {
+  readonly #cells: Float64Array<SharedArrayBuffer>;
+  readonly #at: number;
+
+  constructor(cells: Float64Array<SharedArrayBuffer>, at: number) {
+    this.#cells = cells;
+    this.#at = at;
+  }
+
+  get up(): number {
+    return this.#cells[this.#at] ?? 0;
+  }
+
+  get down(): number {
+    return this.#cells[this.#at + 1] ?? 0;
+  }
+
+  addUp(bytes: number): void {
+    this.#cells[this.#at] = this.up + bytes;
+  }
+
+  addDown(bytes: number): void {
+    this.#cells[this.#at + 1] = this.down + bytes;
+  }
+
+  reset(): void {
+    this.#cells[this.#at] = 0;
+    this.#cells[this.#at + 1] = 0;
+  }
+}
+
+/**
+ * Hands out counters from blocks of shared memory, so that a relay which runs outside this thread
+ * can book what it moves while the tracker goes on reading. Doubles hold whole bytes up to 2^53.
+ */
+export class CounterSlab {
+  readonly #free: ByteCounter[] = [];
+
+  take(): ByteCounter {
+    if (this.#free.length === 0) this.#grow();
+    const counter = this.#free.pop();
+    if (!counter) throw new RangeError('a block of counters is never empty');
+    counter.reset();
+    return counter;
+  }
+
+  /** The caller has copied what it wants to keep: the counter will count for another flow. */
+  give(counter: ByteCounter): void {
+    this.#free.push(counter);
+  }
+
+  #grow(): void {
+    const bytes = SLOTS_PER_BLOCK * 2 * Float64Array.BYTES_PER_ELEMENT;
+    const cells = new Float64Array(new SharedArrayBuffer(bytes));
+    for (let slot = SLOTS_PER_BLOCK - 1; slot >= 0; slot--) {
+      this.#free.push(new ByteCounter(cells, slot * 2));
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import type { Destination } from '../net/address.ts';
+import type { ByteCounter } from './counter-slab.ts';
+import type { Session } from './session.ts';
+
+/** What is known of a flow when it registers: its dial has completed, nothing has moved yet. */
+export interface FlowInfo {
+  /** `undefined` for a flow that no session carries (a TUN device's). */
+  readonly session: Session | undefined;
+  readonly inbound: string;
+  readonly user: string | undefined;
+  /** The client's IP address. */
+  readonly source: string | undefined;
+  /** As requested; for a UDP sub-link that of the packet which opened it. */
+  readonly destination: Destination;
+  readonly sniffed: string | undefined;
+  /** Tag of the outbound that carries it: of a balancer, the member's. */
+  readonly outbound: string;
+  readonly outboundVersion: number;
+  /** Index of the rule that matched; `undefined` for the default route. */
+  readonly rule: number | undefined;
+  readonly planeEpoch: number;
+}
+
+/** One stream or UDP sub-link, from its registration to its end. */
+export class Flow {
+  readonly id: number;
+  readonly info: FlowInfo;
+  /** Monotonic milliseconds. */
+  readonly startedAt: number;
+  readonly #kill: () => void;
+  readonly #onClose: (flow: Flow, counter: ByteCounter) => void;
+  #counter: ByteCounter | undefined;
+  #killed = false;
+  #finalUp = 0;
+  #finalDown = 0;
+
+  constructor(
+    id: number,
+    info: FlowInfo,
+    startedAt: number,
+    counter: ByteCounter,
+    kill: () => void,
+    onClose: (flow: Flow, counter: ByteCounter) => void,
+  ) {
+    this.id = id;
+    this.info = info;
+    this.startedAt = startedAt;
+    this.#counter = counter;
+    this.#kill = kill;
+    this.#onClose = onClose;
+  }
+
+  /** Payload bytes toward the destination; final once closed. */
+  get up(): number {
+    return this.#counter?.up ?? this.#finalUp;
+  }
+
+  /** Payload bytes back to the client; final once closed. */
+  get down(): number {
+    return this.#counter?.down ?? this.#finalDown;
+  }
+
+  addUp(bytes: number): void {
+    this.#counter?.addUp(bytes);
+  }
+
+  addDown(bytes: number): void {
+    this.#counter?.addDown(bytes);
+  }
+
+  /** Ends the flow; `false` when it was told so before. It stays registered until it has closed. */
+  kill(): boolean {
+    if (this.#killed || !this.#counter) return false;
+    this.#killed = true;
+    this.#kill();
+    return true;
+  }
+
+  /** Takes the flow out of the registry, with final counts. Idempotent. */
+  close(): void {
+    const counter = this.#counter;
+    if (!counter) return;
+    this.#finalUp = counter.up;
+    this.#finalDown = counter.down;
+    this.#counter = undefined;
+    this.#onClose(this, counter);
+  }
+}

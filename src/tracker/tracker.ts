@@ -1,0 +1,160 @@
+import type { Clock } from '../net/clock.ts';
+import type { WireCounter } from '../net/link.ts';
+import { CounterSlab } from './counter-slab.ts';
+import { FlowEvents } from './flow-events.ts';
+import { Flow, type FlowInfo } from './flow.ts';
+import type { Session } from './session.ts';
+import { TrafficSampler, TrafficTotals } from './traffic.ts';
+
+/** A session as the tracker holds it: whoever opened it closes it. */
+export interface LiveSession extends Session {
+  /** Wire bytes from the client so far, protocol overhead included. */
+  readonly up: number;
+  /** Wire bytes to the client so far. */
+  readonly down: number;
+  close(): void;
+}
+
+/** Which flows to close; a flow matches when every given field does. */
+export interface FlowSelector {
+  readonly outbound?: string | undefined;
+  readonly inbound?: string | undefined;
+  readonly session?: number | undefined;
+  readonly user?: string | undefined;
+}
+
+/**
+ * Knows every live session and flow, whatever the inbound or outbound, across reloads.
+ *
+ * Ids of both grow in order of registration and are never used twice. What `sessions` and `flows`
+ * give are lists of the moment, in order of id.
+ */
+export class Tracker {
+  readonly events = new FlowEvents();
+  readonly traffic: TrafficSampler;
+  readonly #clock: Clock;
+  readonly #slab = new CounterSlab();
+  readonly #totals = new TrafficTotals();
+  readonly #sessions = new Map<number, SessionRecord>();
+  readonly #flows = new Map<number, Flow>();
+  #lastSession = 0;
+  #lastFlow = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.traffic = new TrafficSampler(clock, (tick, intervalMs) =>
+      this.#totals.sample(this.#flows.values(), tick, intervalMs),
+    );
+  }
+
+  openSession(inbound: string, source: string | undefined, wire: WireCounter): LiveSession {
+    const id = ++this.#lastSession;
+    const session = new SessionRecord(id, inbound, source, this.#clock.now(), wire, () =>
+      this.#sessions.delete(id),
+    );
+    this.#sessions.set(id, session);
+    return session;
+  }
+
+  /** Registers a flow; `kill` ends it when someone asks for that. Its opener closes it. */
+  openFlow(info: FlowInfo, kill: () => void): Flow {
+    const counter = this.#slab.take();
+    const flow = new Flow(
+      ++this.#lastFlow,
+      info,
+      this.#clock.now(),
+      counter,
+      kill,
+      (closed, used) => {
+        this.#flows.delete(closed.id);
+        this.#totals.closed(closed);
+        this.events.publish({ kind: 'closed', flow: closed });
+        this.#slab.give(used);
+      },
+    );
+    this.#flows.set(flow.id, flow);
+    this.#totals.opened(flow);
+    if (info.session instanceof SessionRecord) info.session.bindUser(info.user);
+    this.events.publish({ kind: 'opened', flow });
+    return flow;
+  }
+
+  sessions(): LiveSession[] {
+    return [...this.#sessions.values()];
+  }
+
+  flows(): Flow[] {
+    return [...this.#flows.values()];
+  }
+
+  flow(id: number): Flow | undefined {
+    return this.#flows.get(id);
+  }
+
+  get flowCount(): number {
+    return this.#flows.size;
+  }
+
+  /** Kills every live flow that matches and was not killed before; how many that were. */
+  killMatching(selector: FlowSelector): number {
+    let killed = 0;
+    for (const flow of this.flows()) if (matches(selector, flow) && flow.kill()) killed++;
+    return killed;
+  }
+}
+
+function matches({ outbound, inbound, session, user }: FlowSelector, { info }: Flow): boolean {
+  return (
+    (outbound === undefined || info.outbound === outbound) &&
+    (inbound === undefined || info.inbound === inbound) &&
+    (session === undefined || info.session?.id === session) &&
+    (user === undefined || info.user === user)
+  );
+}
+
+class SessionRecord implements LiveSession {
+  readonly id: number;
+  readonly inbound: string;
+  readonly source: string | undefined;
+  readonly startedAt: number;
+  user: string | undefined;
+  readonly #wires: WireCounter[];
+  readonly #onClose: () => void;
+
+  constructor(
+    id: number,
+    inbound: string,
+    source: string | undefined,
+    startedAt: number,
+    wire: WireCounter,
+    onClose: () => void,
+  ) {
+    this.id = id;
+    this.inbound = inbound;
+    this.source = source;
+    this.startedAt = startedAt;
+    this.#wires = [wire];
+    this.#onClose = onClose;
+  }
+
+  get up(): number {
+    return this.#wires.reduce((bytes, wire) => bytes + wire.bytesRead, 0);
+  }
+
+  get down(): number {
+    return this.#wires.reduce((bytes, wire) => bytes + wire.bytesWritten, 0);
+  }
+
+  attach(wire: WireCounter): void {
+    this.#wires.push(wire);
+  }
+
+  /** The first flow names the session's user; later ones do not rename it. */
+  bindUser(user: string | undefined): void {
+    this.user ??= user;
+  }
+
+  close(): void {
+    this.#onClose();
+  }
+}
