@@ -1,0 +1,177 @@
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log/logger.ts';
+import { ipVersion, type Destination } from '../net/address.ts';
+import type { Clock } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
+import { DialError, LinkClosedError } from '../net/errors.ts';
+import type { ByteLink } from '../net/link.ts';
+import { relay } from '../net/relay.ts';
+import type {
+  Dispatcher as DispatcherContract,
+  PacketRequest,
+  StreamRequest,
+} from '../protocols/contract.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+import { Association } from './association.ts';
+import { asDialError, describe, flowInfo, logDialFailure } from './flow-record.ts';
+import { resolveRoute, type Plane, type Resolved } from './plane.ts';
+import type { RouteQuery } from './router/router.ts';
+import { sniff } from './sniff/sniff.ts';
+
+/** How long a dial may take, the handshake with an upstream proxy included. */
+export const DIAL_TIMEOUT_MS = 10_000;
+
+export interface DispatcherDeps {
+  readonly tracker: Tracker;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The plane of the moment: read anew for every decision. */
+  readonly plane: () => Plane;
+}
+
+/**
+ * The one place where flows are made: sniffs when asked, routes, dials, registers, relays, and
+ * unregisters with final counts.
+ */
+export class Dispatcher implements DispatcherContract {
+  readonly #deps: DispatcherDeps;
+  readonly #stopping = new AbortController();
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+  }
+
+  /** Aborts every dial under way and refuses new ones: the process is at the end of its grace. */
+  stop(): void {
+    this.#stopping.abort(new DialError('aborted', 'the proxy is stopping'));
+  }
+
+  async stream(request: StreamRequest): Promise<void> {
+    const { origin, destination } = request;
+    const query: RouteQuery = {
+      inbound: origin.inbound,
+      source: origin.source,
+      network: 'tcp',
+      host: destination.host,
+      port: destination.port,
+      sniffed: undefined,
+    };
+    const sniffable = request.sniff && ipVersion(destination.host) !== 0;
+
+    // A name could change the route, so it must be known before the dial, and the client sends its
+    // first bytes only once it was told that it is connected.
+    if (sniffable && this.#deps.plane().routes.needsDomain(query)) {
+      const client = await request.accept();
+      const sniffed = await sniff(client, { clock: this.#deps.clock });
+      try {
+        const [resolved, remote, release] = await this.#dial({ ...query, sniffed });
+        await this.#carry(request, sniffed, resolved, client, remote, release);
+      } catch (error) {
+        client.destroy(error instanceof Error ? error : undefined);
+      }
+      return;
+    }
+
+    const [resolved, remote, release] = await this.#dial(query);
+    let client: ByteLink;
+    try {
+      client = await request.accept();
+    } catch (error) {
+      remote.destroy();
+      release();
+      this.#deps.log.debug(`${origin.inbound}: the client left: ${messageOf(error)}`);
+      return;
+    }
+    const sniffed = sniffable ? await this.#sniffBeside(client, remote) : undefined;
+    await this.#carry(request, sniffed, resolved, client, remote, release);
+  }
+
+  packets(request: PacketRequest): Promise<void> {
+    return new Association(request, {
+      ...this.#deps,
+      signal: this.#stopping.signal,
+      dialTimeoutMs: DIAL_TIMEOUT_MS,
+    }).run();
+  }
+
+  /** Routes and connects; the version is held until the returned function releases it. */
+  async #dial(query: RouteQuery): Promise<[Resolved, ByteLink, () => void]> {
+    const { clock, log } = this.#deps;
+    const resolved = resolveRoute(this.#deps.plane(), query);
+    const { version } = resolved;
+    const release = version.hold();
+    using deadline = new Deadline(clock, DIAL_TIMEOUT_MS, 'the dial', this.#stopping.signal);
+    try {
+      const remote = await version.outbound.connect(
+        { host: query.host, port: query.port },
+        { signal: deadline.signal },
+      );
+      return [resolved, remote, release];
+    } catch (error) {
+      release();
+      const failure = asDialError(error, deadline.signal, query);
+      logDialFailure(log, query, version.tag, failure);
+      throw failure;
+    }
+  }
+
+  /**
+   * Learns the name of a connected flow for the record alone. A server that speaks first ends the
+   * wait: what follows is neither TLS nor HTTP.
+   */
+  async #sniffBeside(client: ByteLink, remote: ByteLink): Promise<string | undefined> {
+    using stop = new DisposableAbort();
+    const serverSpoke = remote.read(stop.signal).then(
+      (chunk) => {
+        if (chunk) remote.unread(chunk);
+        stop.abort();
+      },
+      () => stop.abort(),
+    );
+    const sniffed = await sniff(client, { clock: this.#deps.clock, signal: stop.signal });
+    stop.abort();
+    await serverSpoke;
+    return sniffed;
+  }
+
+  async #carry(
+    request: StreamRequest,
+    sniffed: string | undefined,
+    resolved: Resolved,
+    client: ByteLink,
+    remote: ByteLink,
+    release: () => void,
+  ): Promise<void> {
+    const { tracker, clock, log } = this.#deps;
+    const destination: Destination = { ...request.destination, network: 'tcp' };
+    const flow = tracker.openFlow(flowInfo(request, destination, sniffed, resolved), () => {
+      const cause = new LinkClosedError('the flow was closed by the operator');
+      client.destroy(cause);
+      remote.destroy(cause);
+    });
+    log.debug(`flow ${flow.id} ${describe(flow)} opened`);
+    try {
+      const failure = await relay(client, remote, flow, clock);
+      if (failure) log.debug(`flow ${flow.id} ended: ${failure.message}`);
+    } finally {
+      flow.close();
+      release();
+    }
+  }
+}
+
+class DisposableAbort implements Disposable {
+  readonly #controller = new AbortController();
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    this.#controller.abort(new LinkClosedError('the wait is over'));
+  }
+
+  [Symbol.dispose](): void {
+    this.abort();
+  }
+}

@@ -1,0 +1,61 @@
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log/logger.ts';
+import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
+import { DeadlineError, DialError, toDialError } from '../net/errors.ts';
+import type { PacketRequest, StreamRequest } from '../protocols/contract.ts';
+import type { Flow, FlowInfo } from '../tracker/flow.ts';
+import type { Resolved } from './plane.ts';
+
+/** The record of a flow that `resolved` carries for the client of `request`. */
+export function flowInfo(
+  request: StreamRequest | PacketRequest,
+  destination: Destination,
+  sniffed: string | undefined,
+  { version, rule, epoch }: Resolved,
+): FlowInfo {
+  const { inbound, user, source, session } = request.origin;
+  return {
+    session,
+    inbound,
+    user,
+    source,
+    destination,
+    sniffed,
+    outbound: version.tag,
+    outboundVersion: version.version,
+    rule,
+    planeEpoch: epoch,
+  };
+}
+
+/** One line for the log: who goes where by which way. */
+export const describe = ({ info }: Flow): string =>
+  `${info.inbound} -> ${info.destination.network} ${formatEndpoint(info.destination)} by ${info.outbound}`;
+
+/** An outbound may surface an abort as anything; the signal knows what it was. */
+export function asDialError(error: unknown, signal: AbortSignal, target: Endpoint): DialError {
+  if (!signal.aborted) return toDialError(error, target);
+  const reason: unknown = signal.reason;
+  if (reason instanceof DeadlineError) {
+    return new DialError('timed_out', `${formatEndpoint(target)}: ${reason.message}`, {
+      cause: reason,
+    });
+  }
+  return reason instanceof DialError
+    ? reason
+    : new DialError('aborted', `${formatEndpoint(target)}: ${messageOf(reason)}`, {
+        cause: reason,
+      });
+}
+
+/** What a person who wonders why nothing arrives looks for; what was wanted so is for debugging. */
+export function logDialFailure(
+  log: Logger,
+  { inbound, network, host, port }: { inbound: string; network: string } & Endpoint,
+  outbound: string,
+  failure: DialError,
+): void {
+  const line = `${inbound} -> ${network} ${formatEndpoint({ host, port })} by ${outbound}: ${failure.message}`;
+  if (failure.code === 'blocked' || failure.code === 'aborted') log.debug(line);
+  else log.info(line);
+}

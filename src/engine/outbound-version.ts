@@ -1,0 +1,53 @@
+import type { Outbound } from '../protocols/contract.ts';
+
+/**
+ * One built outbound: a tag may have several versions over the life of the process, of which only
+ * the newest takes new flows. A version that was retired is closed when its last flow has ended.
+ */
+export class OutboundVersion {
+  readonly tag: string;
+  readonly version: number;
+  readonly outbound: Outbound;
+  #users = 0;
+  #retired = false;
+  #closed = false;
+
+  constructor(tag: string, version: number, outbound: Outbound) {
+    this.tag = tag;
+    this.version = version;
+    this.outbound = outbound;
+  }
+
+  /** Flows and dials that hold it. */
+  get users(): number {
+    return this.#users;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Holds the version open until the returned function is called (once). */
+  hold(): () => void {
+    this.#users++;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#users--;
+      this.#closeIfIdle();
+    };
+  }
+
+  /** No new flow will come: close now, or with the last user. */
+  retire(): void {
+    this.#retired = true;
+    this.#closeIfIdle();
+  }
+
+  #closeIfIdle(): void {
+    if (!this.#retired || this.#users > 0 || this.#closed) return;
+    this.#closed = true;
+    this.outbound.close();
+  }
+}

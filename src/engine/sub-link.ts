@@ -1,0 +1,165 @@
+import { messageOf } from '../errors.ts';
+import type { Endpoint } from '../net/address.ts';
+import type { Clock, Timer } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
+import type { Packet, PacketLink } from '../net/link.ts';
+import type { PacketRequest } from '../protocols/contract.ts';
+import type { Flow } from '../tracker/flow.ts';
+import { asDialError, describe, flowInfo, logDialFailure } from './flow-record.ts';
+import type { Plane, Resolved } from './plane.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+
+/** A sub-link without a datagram in either direction ends after this long. */
+export const IDLE_MS = 300_000;
+/** The same where every packet so far went to port 53: a resolver asks once and goes. */
+export const DNS_IDLE_MS = 10_000;
+/** A sub-link that could not be opened drops what comes for this long before it is tried again. */
+const FAILED_MS = 1_000;
+/** Packets kept while the outbound is still being opened. */
+const KEPT_WHILE_OPENING = 64;
+
+const DNS_PORT = 53;
+
+/** What carrying packets needs of the engine. */
+export interface PacketDeps {
+  readonly tracker: Tracker;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly plane: () => Plane;
+  readonly signal: AbortSignal;
+  readonly dialTimeoutMs: number;
+}
+
+export interface SubLinkDeps extends PacketDeps {
+  readonly onClose: () => void;
+}
+
+/** The way of one association's packets through one outbound: one flow, once it is open. */
+export class SubLink {
+  readonly #request: PacketRequest;
+  readonly #resolved: Resolved;
+  readonly #opener: Endpoint;
+  readonly #client: PacketLink;
+  readonly #deps: SubLinkDeps;
+  #state: 'opening' | 'open' | 'failed' | 'closed' = 'opening';
+  #waiting: Packet[] = [];
+  #remote: PacketLink | undefined;
+  #flow: Flow | undefined;
+  #timer: Timer | undefined;
+  #lastSeen: number;
+  #onlyDns = true;
+
+  constructor(
+    request: PacketRequest,
+    resolved: Resolved,
+    opener: Endpoint,
+    client: PacketLink,
+    deps: SubLinkDeps,
+  ) {
+    this.#request = request;
+    this.#resolved = resolved;
+    this.#opener = opener;
+    this.#client = client;
+    this.#deps = deps;
+    this.#lastSeen = deps.clock.now();
+    void this.#run();
+  }
+
+  /** Sends toward the packet's peer, or keeps it while the outbound opens, or drops it. */
+  send(packet: Packet): void {
+    if (packet.peer.port !== DNS_PORT) this.#onlyDns = false;
+    this.#lastSeen = this.#deps.clock.now();
+    if (this.#state === 'opening') {
+      if (this.#waiting.length < KEPT_WHILE_OPENING) this.#waiting.push(packet);
+    } else if (this.#state === 'open') {
+      this.#flow?.addUp(packet.data.length);
+      this.#remote?.send(packet);
+    }
+  }
+
+  close(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    this.#timer?.cancel();
+    this.#waiting = [];
+    this.#remote?.close();
+    this.#flow?.close();
+    this.#deps.onClose();
+  }
+
+  async #run(): Promise<void> {
+    const release = this.#resolved.version.hold();
+    try {
+      const remote = await this.#associate();
+      if (!remote) return;
+      this.#start(remote);
+      await this.#receive(remote);
+      this.close();
+    } finally {
+      release();
+    }
+  }
+
+  async #associate(): Promise<PacketLink | undefined> {
+    const { clock, log, signal, dialTimeoutMs } = this.#deps;
+    const { version } = this.#resolved;
+    using deadline = new Deadline(clock, dialTimeoutMs, 'the dial', signal);
+    try {
+      return await version.outbound.associate({ signal: deadline.signal });
+    } catch (error) {
+      const failure = asDialError(error, deadline.signal, { ...this.#opener, network: 'udp' });
+      const { inbound } = this.#request.origin;
+      logDialFailure(log, { inbound, network: 'udp', ...this.#opener }, version.tag, failure);
+      if (this.#state === 'closed') return undefined;
+      this.#state = 'failed';
+      this.#waiting = [];
+      this.#timer = clock.after(FAILED_MS, () => this.close());
+      return undefined;
+    }
+  }
+
+  #start(remote: PacketLink): void {
+    if (this.#state === 'closed') {
+      // The client left while the outbound was being opened.
+      remote.close();
+      return;
+    }
+    this.#remote = remote;
+    this.#state = 'open';
+    const destination = { ...this.#opener, network: 'udp' as const };
+    this.#flow = this.#deps.tracker.openFlow(
+      flowInfo(this.#request, destination, undefined, this.#resolved),
+      () => this.close(),
+    );
+    this.#deps.log.debug(`flow ${this.#flow.id} ${describe(this.#flow)} opened`);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const packet of waiting) this.send(packet);
+    this.#watch();
+  }
+
+  /** Moves answers to the client until the outbound's link ends. */
+  async #receive(remote: PacketLink): Promise<void> {
+    try {
+      for (;;) {
+        const packet = await remote.receive();
+        if (!packet) return;
+        this.#lastSeen = this.#deps.clock.now();
+        this.#flow?.addDown(packet.data.length);
+        this.#client.send(packet);
+      }
+    } catch (error) {
+      this.#deps.log.debug(`udp by ${this.#resolved.version.tag} ended: ${messageOf(error)}`);
+    }
+  }
+
+  /** One timer a period: it looks back to the last datagram, none is set a packet. */
+  #watch(): void {
+    const { clock } = this.#deps;
+    const limit = this.#onlyDns ? DNS_IDLE_MS : IDLE_MS;
+    const left = this.#lastSeen + limit - clock.now();
+    if (left <= 0) this.close();
+    else this.#timer = clock.after(left, () => this.#watch());
+  }
+}

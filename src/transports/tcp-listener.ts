@@ -1,0 +1,160 @@
+import { lookup } from 'node:dns/promises';
+import { unlink } from 'node:fs/promises';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { codeOf, messageOf } from '../errors.ts';
+import { formatEndpoint, unmapIPv4, type Endpoint } from '../net/address.ts';
+import { WeirError } from '../errors.ts';
+import type { Carrier } from '../net/link.ts';
+import { SocketLink } from '../net/socket-link.ts';
+import type { ListenSpec } from '../spec.ts';
+
+/** Connections that the kernel may hold for us: a burst of clients must not be refused. */
+const BACKLOG = 4096;
+const KEEP_ALIVE_DELAY_MS = 60_000;
+
+/** A listener that could not be bound. */
+export class BindError extends WeirError {
+  constructor(where: string, cause: unknown) {
+    super('bind', `cannot listen on ${where}: ${bindReason(cause)}`, { cause });
+  }
+}
+
+/** A bound listening socket, TCP or unix. */
+export interface Listener {
+  /** The bound address with the port that the kernel chose, or the socket's path. */
+  readonly address: string;
+  /** Stops accepting and frees the address at once; accepted connections live on. */
+  close(): Promise<void>;
+}
+
+/**
+ * Binds and accepts until closed; each accepted connection becomes a carrier.
+ *
+ * A host name is resolved now and its addresses are tried in order. A unix socket file that a dead
+ * process left behind is replaced, one that somebody listens on is not.
+ *
+ * @throws {BindError} when nothing could be bound.
+ */
+export async function listenTcp(
+  spec: ListenSpec,
+  onCarrier: (carrier: Carrier) => void,
+): Promise<Listener> {
+  switch (spec.kind) {
+    case 'unix':
+      return listenUnix(spec.path, onCarrier);
+    case 'ip':
+      return bind({ host: spec.host, port: spec.port }, onCarrier);
+    case 'name':
+      return listenName(spec, onCarrier);
+    default:
+      return spec satisfies never;
+  }
+}
+
+async function listenName(
+  { host, port }: Endpoint,
+  onCarrier: (carrier: Carrier) => void,
+): Promise<Listener> {
+  let failure: unknown;
+  try {
+    for (const { address } of await lookup(host, { all: true, order: 'verbatim' })) {
+      try {
+        return await bind({ host: address, port }, onCarrier);
+      } catch (error) {
+        failure ??= error;
+      }
+    }
+  } catch (error) {
+    failure = error;
+  }
+  throw failure instanceof BindError
+    ? failure
+    : new BindError(formatEndpoint({ host, port }), failure);
+}
+
+async function listenUnix(path: string, onCarrier: (carrier: Carrier) => void): Promise<Listener> {
+  try {
+    return await bind({ path }, onCarrier);
+  } catch (error) {
+    if (codeOf((error as Error).cause) !== 'EADDRINUSE' || (await isAlive(path))) throw error;
+  }
+  await unlink(path);
+  return bind({ path }, onCarrier);
+}
+
+/** Whether a process accepts on a unix socket: a file without one refuses. */
+async function isAlive(path: string): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const probe = connect(path);
+  probe.once('connect', () => resolve(true));
+  probe.once('error', (error) => resolve(codeOf(error) !== 'ECONNREFUSED'));
+  const alive = await promise;
+  probe.destroy();
+  return alive;
+}
+
+async function bind(
+  where: Endpoint | { readonly path: string },
+  onCarrier: (carrier: Carrier) => void,
+): Promise<Listener> {
+  const server = createServer(
+    {
+      allowHalfOpen: true, // half-close is part of every link's promise
+      pauseOnConnect: true, // nothing is read before a handler asks
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
+    },
+    (socket) => onCarrier(toCarrier(socket)),
+  );
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen({ ...where, backlog: BACKLOG }, resolve);
+  try {
+    await promise;
+  } catch (error) {
+    throw new BindError('path' in where ? where.path : formatEndpoint(where), error);
+  }
+  server.off('error', reject);
+  // An accept that fails (EMFILE, ECONNABORTED) is one connection lost, not the listener.
+  server.on('error', () => undefined);
+  return { address: addressOf(server), close: () => closeServer(server) };
+}
+
+function addressOf(server: Server): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') return address ?? '';
+  return formatEndpoint({ host: address.address, port: address.port });
+}
+
+/** `close` frees the address in the same tick; its callback would wait for every connection. */
+function closeServer(server: Server): Promise<void> {
+  server.close();
+  return Promise.resolve();
+}
+
+function toCarrier(socket: Socket): Carrier {
+  const link = new SocketLink(socket);
+  return {
+    link,
+    wire: link,
+    remote: endpointOf(socket.remoteAddress, socket.remotePort),
+    local: endpointOf(socket.localAddress, socket.localPort),
+  };
+}
+
+const endpointOf = (host: string | undefined, port: number | undefined): Endpoint | undefined =>
+  host === undefined || port === undefined ? undefined : { host: unmapIPv4(host), port };
+
+function bindReason(cause: unknown): string {
+  switch (codeOf(cause)) {
+    case 'EADDRINUSE':
+      return 'address already in use';
+    case 'EADDRNOTAVAIL':
+      return 'this host has no such address';
+    case 'EACCES':
+      return 'permission denied';
+    default:
+      return messageOf(cause);
+  }
+}
