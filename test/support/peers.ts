@@ -1,0 +1,194 @@
+import { accessSync, constants } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { open, portOf, type Address } from './address.ts';
+import { Child } from './child.ts';
+import { freePort } from './ports.ts';
+import { eventually } from './wait.ts';
+import { scratch } from './weir.ts';
+
+/** Other people's programs, as Debian installs them. */
+export type PeerName = 'v2ray' | 'danted' | 'microsocks' | 'tinyproxy' | 'chromium' | 'openssl';
+
+/** The Debian package of each, for the text of a skipped test. */
+const PACKAGES: Readonly<Record<PeerName, string>> = {
+  v2ray: 'v2ray',
+  danted: 'dante-server',
+  microsocks: 'microsocks',
+  tinyproxy: 'tinyproxy',
+  chromium: 'chromium',
+  openssl: 'openssl',
+};
+
+/** The program's path, or `undefined` when this machine has none. */
+export function findPeer(name: PeerName): string | undefined {
+  // Daemons live in /usr/sbin, which is not on everybody's path.
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/bin'];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+/** What a test's `skip` option takes: `false`, or why the test cannot run here. */
+export function without(...names: readonly PeerName[]): string | false {
+  const missing = names.filter((name) => findPeer(name) === undefined);
+  if (missing.length === 0) return false;
+  return `not installed: ${missing.map((name) => `${name} (Debian ${PACKAGES[name]})`).join(', ')}`;
+}
+
+/** A peer that serves; disposing of it kills it and takes its files away. */
+export interface Peer extends AsyncDisposable {
+  readonly child: Child;
+  /** Its address, the first one when it has several. */
+  readonly address: Address;
+  readonly addresses: readonly Address[];
+}
+
+/** What a peer needs to start: its files go into `folder`. */
+type Command = (ports: readonly number[], folder: string) => Promise<readonly string[]>;
+
+export interface Account {
+  readonly user: string;
+  readonly pass: string;
+}
+
+/** v2ray with one inbound for each object of `inbounds` and the outbounds given, as its JSON. */
+export function startV2ray(
+  inbounds: readonly object[],
+  outbounds: readonly object[] = [{ protocol: 'freedom' }],
+): Promise<Peer> {
+  return startPeer('v2ray', inbounds.length, async (ports, folder) => {
+    const file = join(folder, 'v2ray.json');
+    const config = {
+      log: { loglevel: 'warning' },
+      inbounds: inbounds.map((inbound, i) => ({ ...inbound, listen: '127.0.0.1', port: ports[i] })),
+      outbounds,
+    };
+    await writeFile(file, JSON.stringify(config));
+    return ['-config', file];
+  });
+}
+
+/** An outbound of v2ray through another proxy. */
+export function v2rayOut(protocol: 'socks' | 'http', to: Address, account?: Account): object {
+  const users = account === undefined ? [] : [account];
+  const server = { address: '127.0.0.1', port: portOf(to), users };
+  return { protocol, settings: { servers: [server] } };
+}
+
+/** A SOCKS inbound of v2ray, UDP included. */
+export const V2RAY_SOCKS_IN = {
+  protocol: 'socks',
+  settings: { auth: 'noauth', udp: true, ip: '127.0.0.1' },
+} as const;
+
+/** microsocks knows SOCKS5 connects only. */
+export function startMicrosocks(account?: Account): Promise<Peer> {
+  const login = account === undefined ? [] : ['-u', account.user, '-P', account.pass];
+  return startPeer('microsocks', 1, ([port]) =>
+    Promise.resolve(['-i', '127.0.0.1', '-p', String(port), ...login]),
+  );
+}
+
+/** Dante, with its own way on to `upstream` when one is given. */
+export function startDante(upstream?: Address): Promise<Peer> {
+  return startPeer('danted', 1, async ([port], folder) => {
+    const file = join(folder, 'danted.conf');
+    const everywhere = 'from: 0.0.0.0/0 to: 0.0.0.0/0';
+    const lines = [
+      'logoutput: stderr',
+      `internal: 127.0.0.1 port = ${port}`,
+      'external: lo',
+      'clientmethod: none',
+      'socksmethod: none',
+      'user.privileged: root',
+      'user.unprivileged: root',
+      `client pass { ${everywhere} }`,
+      `socks pass { ${everywhere} }`,
+    ];
+    if (upstream !== undefined) {
+      const via = `via: 127.0.0.1 port = ${portOf(upstream)}`;
+      lines.push(
+        `route { ${everywhere} ${via}`,
+        'protocol: tcp udp',
+        'proxyprotocol: socks_v5',
+        '}',
+      );
+    }
+    await writeFile(file, `${lines.join('\n')}\n`);
+    return ['-f', file, '-p', join(folder, 'danted.pid'), '-N', '1'];
+  });
+}
+
+/** tinyproxy; `upstream` is the value of its Upstream line, such as `socks5 127.0.0.1:1080`. */
+export function startTinyproxy(upstream?: string, account?: Account): Promise<Peer> {
+  return startPeer('tinyproxy', 1, async ([port], folder) => {
+    const file = join(folder, 'tinyproxy.conf');
+    const lines = [
+      `Port ${port}`,
+      'Listen 127.0.0.1',
+      'Timeout 60',
+      'MaxClients 200',
+      'LogLevel Warning',
+      `PidFile "${join(folder, 'tinyproxy.pid')}"`,
+      upstream === undefined ? '' : `Upstream ${upstream}`,
+      account === undefined ? '' : `BasicAuth ${account.user} ${account.pass}`,
+    ];
+    await writeFile(file, `${lines.join('\n')}\n`);
+    return ['-d', '-c', file];
+  });
+}
+
+/** Starts a peer on free ports and waits until all of them answer. */
+async function startPeer(name: PeerName, count: number, command: Command): Promise<Peer> {
+  const path = findPeer(name);
+  if (path === undefined) throw new Error(`${name} is not installed`);
+  // Between finding a port free and the peer's bind somebody else may take it: once more, then.
+  const ATTEMPTS = 3;
+  for (let attempt = 1; ; attempt++) {
+    const folder = await scratch();
+    const ports = await freePorts(count);
+    const child = new Child(path, await command(ports, folder.path), { cwd: folder.path });
+    const dispose = async (): Promise<void> => {
+      await child.terminate();
+      await folder[Symbol.asyncDispose]();
+    };
+    const addresses = ports.map((port): Address => ({ host: '127.0.0.1', port }));
+    try {
+      for (const address of addresses) await answers(child, address);
+      const [address = { host: '127.0.0.1', port: 0 }] = addresses;
+      return { child, address, addresses, [Symbol.asyncDispose]: dispose };
+    } catch (error) {
+      await dispose();
+      if (attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function freePorts(count: number): Promise<number[]> {
+  const ports = new Set<number>();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
+}
+
+function answers(child: Child, address: Address): Promise<boolean> {
+  return eventually(
+    () => `${child.name} to answer:\n${child.stdout}${child.stderr}`,
+    async () => {
+      if (child.ended) throw new Error(`${child.name} ended:\n${child.stdout}${child.stderr}`);
+      try {
+        (await open(address)).destroy();
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  );
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

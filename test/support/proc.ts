@@ -1,0 +1,25 @@
+import { readFileSync, readdirSync } from 'node:fs';
+
+/** Linux's view of another process, from /proc. */
+
+/** Open file descriptors. */
+export function openDescriptors(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** Resident memory in bytes, as `VmRSS` says. */
+export function residentBytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  if (kilobytes === undefined) throw new Error(`no VmRSS of process ${pid}`);
+  return Number(kilobytes) * 1024;
+}
+
+/** Processor seconds used so far, all threads, user and system. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // The second field is the command in parentheses and may itself hold spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const TICKS_PER_SECOND = 100;
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
