@@ -1,0 +1,49 @@
+import type { Clock } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { sniffDomain } from './sniff-domain.ts';
+
+/** First bytes that are looked at. */
+export const SNIFF_LIMIT = 8192;
+/** How long a client may take to send them. */
+export const SNIFF_TIMEOUT_MS = 300;
+
+export interface SniffOptions {
+  readonly clock: Clock;
+  /** Ends the wait early: the server has spoken first, or the flow is over. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Reads the first bytes of a client's stream for the domain it wants, and gives every one back.
+ *
+ * Never rejects: an end or a failure of the link ends sniffing without a name, and whoever reads
+ * next meets it again.
+ */
+export async function sniff(link: ByteLink, options: SniffOptions): Promise<string | undefined> {
+  using deadline = new Deadline(options.clock, SNIFF_TIMEOUT_MS, 'sniffing', options.signal);
+  const chunks: Uint8Array[] = [];
+  let head: Uint8Array = new Uint8Array(0);
+  try {
+    while (head.length < SNIFF_LIMIT) {
+      const chunk = await readOrEnd(link, deadline.signal);
+      if (chunk === undefined) return undefined;
+      chunks.push(chunk);
+      head = chunks.length === 1 ? chunk : Buffer.concat([head, chunk]);
+      const sniffed = sniffDomain(head.subarray(0, SNIFF_LIMIT));
+      if (sniffed.done) return sniffed.domain;
+    }
+    return undefined;
+  } finally {
+    for (const chunk of chunks.toReversed()) link.unread(chunk);
+  }
+}
+
+async function readOrEnd(link: ByteLink, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  try {
+    return await link.read(signal);
+  } catch {
+    // Out of time, called off or broken: without a name in each case.
+    return undefined;
+  }
+}

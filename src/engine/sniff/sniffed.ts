@@ -1,0 +1,10 @@
+/**
+ * What the first bytes of a stream tell: a name or that there is none (`done`), or that more bytes
+ * are needed to say.
+ */
+export type Sniffed =
+  | { readonly done: true; readonly domain: string | undefined }
+  | { readonly done: false };
+
+export const MORE: Sniffed = { done: false };
+export const NO_NAME: Sniffed = { done: true, domain: undefined };
