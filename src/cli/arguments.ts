@@ -1,0 +1,59 @@
+import { parseArgs } from 'node:util';
+import { WeirError, messageOf } from '../errors.ts';
+
+export type Command =
+  | { readonly kind: 'run'; readonly config: string | undefined }
+  | { readonly kind: 'check'; readonly config: string | undefined }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'help' };
+
+/** Arguments that make no command. */
+export class UsageError extends WeirError {
+  constructor(message: string) {
+    super('usage', message);
+  }
+}
+
+export const HELP = `Weir, a multi-protocol proxy
+
+Usage: weir [run] [options]
+
+Options:
+  -c, --config FILE  read the configuration from FILE; without it a built-in one serves
+                     SOCKS on 127.0.0.1:1080 and HTTP on 127.0.0.1:8080
+  -t, --test         check the configuration, print what is wrong with it, and exit
+  -V, --version      print the version and exit
+  -h, --help         print this text and exit
+
+Signals: SIGINT and SIGTERM stop, giving live connections 5 seconds; a second one stops at once.
+Environment: RUST_LOG replaces [log].level of the configuration.
+`;
+
+/** @throws {UsageError} naming what is wrong. */
+export function parseCommand(argv: readonly string[]): Command {
+  const { values, positionals } = parse(argv);
+  if (values.help) return { kind: 'help' };
+  if (values.version) return { kind: 'version' };
+  const [name = 'run', ...rest] = positionals;
+  if (name !== 'run') throw new UsageError(`unknown command ${JSON.stringify(name)}`);
+  if (rest.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(rest[0])}`);
+  if (values.config === '') throw new UsageError('--config needs the name of a file');
+  return { kind: values.test ? 'check' : 'run', config: values.config };
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        config: { type: 'string', short: 'c' },
+        test: { type: 'boolean', short: 't', default: false },
+        version: { type: 'boolean', short: 'V', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(messageOf(error));
+  }
+}

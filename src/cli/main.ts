@@ -1,0 +1,37 @@
+import { WeirError, messageOf } from '../errors.ts';
+import { VERSION } from '../version.ts';
+import { HELP, UsageError, parseCommand, type Command } from './arguments.ts';
+import { check } from './check.ts';
+import { run } from './run.ts';
+
+/** Carries out a command line; resolves with the exit status when the process should end. */
+export async function main(argv: readonly string[]): Promise<number> {
+  let command: Command;
+  try {
+    command = parseCommand(argv);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`weir: ${error.message}\nTry 'weir --help'.\n`);
+    return 2;
+  }
+  switch (command.kind) {
+    case 'help':
+      process.stdout.write(HELP);
+      return 0;
+    case 'version':
+      process.stdout.write(`weir ${VERSION}\n`);
+      return 0;
+    case 'check':
+      return check(command.config);
+    case 'run':
+      return run(command.config);
+    default:
+      return command satisfies never;
+  }
+}
+
+/** What a defect of ours prints: a person must be able to report it. */
+export function describeDefect(error: unknown): string {
+  const detail = error instanceof Error && !(error instanceof WeirError) ? error.stack : undefined;
+  return `internal error: ${detail ?? messageOf(error)}`;
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { BoundedReader } from '../../src/net/bounded-reader.ts';
+import type { ByteLink } from '../../src/net/link.ts';
+
+/** Two ends of one link: what one writes, the other reads. `dispose` releases what made them. */
+export interface LinkEnds {
+  readonly left: ByteLink;
+  readonly right: ByteLink;
+  dispose?(): Promise<void> | void;
+}
+
+const bytes = (text: string): Buffer => Buffer.from(text);
+
+/** Reads to the end of the stream. */
+export async function readAll(link: ByteLink): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for (;;) {
+    const chunk = await link.read();
+    if (chunk === undefined) return Buffer.concat(chunks);
+    chunks.push(chunk);
+  }
+}
+
+/** Runs the promise of ByteLink (src/net/link.ts) against an implementation. */
+export function byteLinkConformance(name: string, create: () => Promise<LinkEnds>): void {
+  const check = (title: string, body: (ends: LinkEnds) => Promise<void>): void => {
+    test(title, { timeout: 20_000 }, async () => {
+      const ends = await create();
+      try {
+        await body(ends);
+      } finally {
+        ends.left.destroy();
+        ends.right.destroy();
+        await ends.dispose?.();
+      }
+    });
+  };
+
+  describe(`${name} keeps the promise of a byte link`, () => {
+    check('bytes arrive in order, in both directions at once', async ({ left, right }) => {
+      await left.write(bytes('ping'));
+      await right.write(bytes('pong'));
+      await left.closeWrite();
+      await right.closeWrite();
+      const [atRight, atLeft] = await Promise.all([readAll(right), readAll(left)]);
+      assert.equal(atRight.toString(), 'ping');
+      assert.equal(atLeft.toString(), 'pong');
+    });
+
+    check('the pieces of one frame arrive as one run of bytes', async ({ left, right }) => {
+      await left.writeAll([bytes('he'), bytes(''), bytes('ll'), bytes('o')]);
+      await left.closeWrite();
+      assert.equal((await readAll(right)).toString(), 'hello');
+    });
+
+    check('the end is read again and again once it was reached', async ({ left, right }) => {
+      await left.closeWrite();
+      assert.equal(await right.read(), undefined);
+      assert.equal(await right.read(), undefined);
+    });
+
+    check('after a half-close the other direction goes on', async ({ left, right }) => {
+      await left.write(bytes('request'));
+      await left.closeWrite();
+      assert.equal((await readAll(right)).toString(), 'request');
+      await right.write(bytes('late '));
+      await right.write(bytes('answer'));
+      await right.closeWrite();
+      assert.equal((await readAll(left)).toString(), 'late answer');
+    });
+
+    check('half-closing twice is one half-close', async ({ left, right }) => {
+      await Promise.all([left.closeWrite(), left.closeWrite()]);
+      await left.closeWrite();
+      assert.equal(await right.read(), undefined);
+    });
+
+    check('writing after a half-close is refused', async ({ left }) => {
+      await left.closeWrite();
+      await assert.rejects(async () => left.write(bytes('more')));
+    });
+
+    check('bytes that were given back are read first', async ({ left, right }) => {
+      await left.write(bytes('GET /'));
+      const reader = new BoundedReader(right, 64);
+      assert.equal((await reader.bytes(1)).toString(), 'G');
+      reader.release();
+      await left.closeWrite();
+      assert.equal((await readAll(right)).toString(), 'ET /');
+    });
+
+    check('bytes can be given back after the end as well', async ({ left, right }) => {
+      await left.write(bytes('x'));
+      await left.closeWrite();
+      const all = await readAll(right);
+      right.unread(all);
+      assert.equal((await right.read())?.length, 1);
+      assert.equal(await right.read(), undefined);
+    });
+
+    check('an aborted read loses nothing', async ({ left, right }) => {
+      const abort = new AbortController();
+      const waiting = assert.rejects(right.read(abort.signal), /enough waiting/);
+      abort.abort(new Error('enough waiting'));
+      await waiting;
+      await assert.rejects(right.read(abort.signal), /enough waiting/);
+      await left.write(bytes('still here'));
+      await left.closeWrite();
+      assert.equal((await readAll(right)).toString(), 'still here');
+    });
+
+    check('a second read while one waits is refused', async ({ left, right }) => {
+      const first = right.read();
+      await assert.rejects(right.read());
+      await left.write(bytes('a'));
+      assert.equal((await first)?.length, 1);
+    });
+
+    check(
+      'a writer that outruns its reader is asked to wait, and goes on',
+      async ({ left, right }) => {
+        const chunk = Buffer.alloc(64 * 1024, 7);
+        const total = 512;
+        let waited = 0;
+        const writing = (async () => {
+          for (let i = 0; i < total; i++) {
+            const full = left.write(Buffer.from(chunk));
+            if (full) {
+              waited++;
+              await full;
+            }
+          }
+          await left.closeWrite();
+        })();
+        let received = 0;
+        for (;;) {
+          const read = await right.read();
+          if (!read) break;
+          received += read.length;
+          assert.ok(read.every((byte) => byte === 7));
+        }
+        await writing;
+        assert.equal(received, total * chunk.length);
+        assert.ok(waited > 0, 'it was never asked to wait');
+      },
+    );
+
+    check('destroying ends reads, writes and the peer', async ({ left, right }) => {
+      const reading = assert.rejects(left.read(), /cut off/);
+      left.destroy(new Error('cut off'));
+      await reading;
+      await assert.rejects(left.read(), /cut off/);
+      await assert.rejects(async () => left.write(bytes('x')));
+      assert.match(String((await left.closed)?.message), /cut off/);
+      // The peer reads a failure or the end, and never waits for ever.
+      await readAll(right).catch(() => undefined);
+      left.destroy(new Error('again'));
+    });
+
+    check('destroying releases a writer that waits for room', async ({ left }) => {
+      const chunk = Buffer.alloc(256 * 1024);
+      let full: Promise<void> | undefined;
+      for (let i = 0; i < 200 && !full; i++) full = left.write(chunk);
+      assert.ok(full, 'the link never filled up');
+      // A carrier may count a chunk as taken once its kernel has it; only then is there no wait.
+      for (let i = 0; i < 200; i++) {
+        const settled = await Promise.race([full.then(() => true), nextTurn().then(() => false)]);
+        if (!settled) break;
+        full = left.write(chunk) ?? full;
+      }
+      const released = assert.rejects(full, /no more/);
+      left.destroy(new Error('no more'));
+      await released;
+    });
+
+    check('closed resolves without a cause after a clean end', async ({ left, right }) => {
+      await left.closeWrite();
+      await right.closeWrite();
+      await readAll(left);
+      await readAll(right);
+      assert.equal(await left.closed, undefined);
+      assert.equal(await right.closed, undefined);
+    });
+  });
+}
+
+/** Lets input and output of the event loop happen once. */
+const nextTurn = (): Promise<void> =>
+  new Promise((resolve) => setImmediate(() => setImmediate(resolve)));

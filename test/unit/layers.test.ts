@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { glob } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'node:test';
+
+const SRC = join(import.meta.dirname, '../../src');
+
+/** From the bottom up; a file may import its own layer and those before it. */
+const LAYERS: readonly (readonly string[])[] = [
+  ['errors.ts', 'version.ts'],
+  ['schema', 'log', 'platform'],
+  ['crypto', 'net'],
+  ['spec.ts'],
+  ['transports', 'tracker', 'dns'],
+  ['protocols'],
+  ['engine'],
+  ['config', 'supervisor'],
+  ['app', 'api'],
+  ['cli'],
+  ['main.ts'],
+];
+
+/** Folders of one layer that must not know each other. */
+const STRANGERS = new Set(['config', 'supervisor']);
+
+/** What lives in `protocols/` itself is shared; a folder below it is one protocol. */
+const SHARED_BY_PROTOCOLS = 'protocols/registry.ts';
+
+const roomOf = (file: string): string => file.split('/')[0] ?? file;
+const rankOf = (file: string): number => LAYERS.findIndex((rooms) => rooms.includes(roomOf(file)));
+
+async function imports(): Promise<{ from: string; to: string }[]> {
+  const found: { from: string; to: string }[] = [];
+  for await (const path of glob('**/*.ts', { cwd: SRC })) {
+    const source = readFileSync(join(SRC, path), 'utf8');
+    for (const [, target = ''] of source.matchAll(/from '(\.[^']+)'|import\('(\.[^']+)'\)/g)) {
+      found.push({ from: path, to: relative(SRC, join(SRC, dirname(path), target)) });
+    }
+  }
+  return found;
+}
+
+test('every source file belongs to a layer', async () => {
+  for await (const path of glob('**/*.ts', { cwd: SRC })) assert.ok(rankOf(path) >= 0, path);
+});
+
+test('imports point down', async () => {
+  const upward = (await imports()).filter(
+    ({ from, to }) =>
+      rankOf(to) > rankOf(from) ||
+      (STRANGERS.has(roomOf(from)) && STRANGERS.has(roomOf(to)) && roomOf(from) !== roomOf(to)),
+  );
+  assert.deepEqual(upward, []);
+});
+
+test('protocols do not know each other', async () => {
+  const protocolOf = (file: string): string | undefined => /^protocols\/([^/]+)\//.exec(file)?.[1];
+  const crossing = (await imports()).filter(({ from, to }) => {
+    const [a, b] = [protocolOf(from), protocolOf(to)];
+    return a !== undefined && ((b !== undefined && a !== b) || to === SHARED_BY_PROTOCOLS);
+  });
+  assert.deepEqual(crossing, []);
+});
