@@ -29,7 +29,7 @@ const others: [string, string][] = [
   ['[::1]', 'an IPv6 address in brackets'],
   ['a b.example', 'a space'],
   ['bücher.example', 'a letter beyond ASCII'],
-  ['K.example', 'the Kelvin sign, whose lower case is an ASCII letter'],
+  ['\u212a.example', 'the Kelvin sign, whose lower case is an ASCII letter'],
   ['a\0.example', 'a zero byte'],
   [`${'a'.repeat(64)}.b`, 'a label of 64 letters'],
   [`${'a.'.repeat(126)}ab`, 'a name of 254 letters'],
