@@ -1,0 +1,24 @@
+import type { Endpoint } from '../../net/address.ts';
+import type { ByteLink, PacketLink } from '../../net/link.ts';
+import { dialTcp } from '../../transports/dial.ts';
+import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { openFreedomPackets } from './packets.ts';
+
+/** Connects straight to the destination. */
+export function createFreedomOutbound(context: OutboundContext): Outbound {
+  const { tag, resolver, family, clock, log } = context;
+  return {
+    async connect(destination: Endpoint, { signal }: DialOptions): Promise<ByteLink> {
+      const { link } = await dialTcp(destination, { resolver, family, clock, signal });
+      return link;
+    },
+    associate(): Promise<PacketLink> {
+      return openFreedomPackets({
+        resolver,
+        family,
+        onUnresolved: (error) => log.info(`udp by ${tag}: ${error.message}`),
+      });
+    },
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,151 @@
+import { codeOf } from '../../errors.ts';
+import { ipVersion, type Endpoint } from '../../net/address.ts';
+import { DialError, toDialError } from '../../net/errors.ts';
+import type { Packet, PacketLink } from '../../net/link.ts';
+import type { FamilyPolicy, Resolver } from '../../net/resolver.ts';
+import { UdpLink } from '../../net/udp-link.ts';
+
+/** Names whose address one association remembers; beyond it the oldest is asked again. */
+const MAX_NAMES = 256;
+/** Datagrams kept for one name while its address is being asked. */
+const MAX_WAITING = 16;
+
+export interface FreedomPacketsOptions {
+  readonly resolver: Resolver;
+  readonly family: FamilyPolicy;
+  /** Told of a name that did not resolve: its datagrams are lost, as to an unreachable peer. */
+  readonly onUnresolved: (error: DialError) => void;
+}
+
+/**
+ * Opens one socket for all peers of an association, whatever their family: full-cone, since every
+ * peer sees the same port and may answer.
+ *
+ * @throws {DialError} when the system gives no socket.
+ */
+export async function openFreedomPackets(options: FreedomPacketsOptions): Promise<PacketLink> {
+  return new FreedomPackets(await bindSocket(options.family), options);
+}
+
+async function bindSocket(family: FamilyPolicy): Promise<UdpLink> {
+  try {
+    if (family === 'ipv4_only') return await UdpLink.bind({ family: 4 });
+    try {
+      return await UdpLink.bind({ family: 6 });
+    } catch (error) {
+      const code = codeOf(error);
+      const withoutIPv6 = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EINVAL';
+      if (!withoutIPv6 || family === 'ipv6_only') throw error;
+      return await UdpLink.bind({ family: 4 });
+    }
+  } catch (error) {
+    throw toDialError(error, { host: '::', port: 0 });
+  }
+}
+
+/** What is known of a name: its address, or the datagrams that wait for it. */
+type Known = { readonly address: string } | { readonly waiting: Packet[] };
+
+class FreedomPackets implements PacketLink {
+  readonly #socket: UdpLink;
+  readonly #options: FreedomPacketsOptions;
+  readonly #names = new Map<string, Known>();
+  readonly #closing = new AbortController();
+  #refused = 0;
+
+  constructor(socket: UdpLink, options: FreedomPacketsOptions) {
+    this.#socket = socket;
+    this.#options = options;
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#socket.closed;
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#socket.dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#socket.receive();
+  }
+
+  send(packet: Packet): void {
+    const { host } = packet.peer;
+    switch (ipVersion(host)) {
+      case 4:
+        this.#sendIf(this.#options.family !== 'ipv6_only', packet);
+        break;
+      case 6:
+        this.#sendIf(this.#options.family !== 'ipv4_only', packet);
+        break;
+      case 0:
+        this.#sendToName(host, packet);
+    }
+  }
+
+  close(cause?: Error): void {
+    this.#closing.abort(new DialError('aborted', 'the association has ended'));
+    this.#names.clear();
+    this.#socket.close(cause);
+  }
+
+  #sendIf(allowed: boolean, packet: Packet): void {
+    if (allowed) this.#socket.send(packet);
+    else this.#refused++;
+  }
+
+  #sendToName(name: string, packet: Packet): void {
+    if (this.#closing.signal.aborted) return;
+    const known = this.#names.get(name);
+    if (known === undefined) {
+      this.#remember(name, { waiting: [packet] });
+      void this.#resolve(name, packet.peer);
+    } else if ('address' in known) {
+      this.#socket.send({
+        data: packet.data,
+        peer: { host: known.address, port: packet.peer.port },
+      });
+    } else if (known.waiting.length < MAX_WAITING) {
+      known.waiting.push(packet);
+    } else {
+      this.#refused++;
+    }
+  }
+
+  #remember(name: string, known: Known): void {
+    if (this.#names.size >= MAX_NAMES) {
+      const [oldest] = this.#names.keys();
+      if (oldest !== undefined) this.#names.delete(oldest);
+    }
+    this.#names.set(name, known);
+  }
+
+  /** One address for the life of the association: answers must keep coming from the same peer. */
+  async #resolve(name: string, peer: Endpoint): Promise<void> {
+    const { resolver, family } = this.#options;
+    try {
+      const addresses = await resolver.resolve(name, family, this.#closing.signal);
+      const known = this.#names.get(name);
+      const address = preferred(addresses, family);
+      if (known === undefined || !('waiting' in known) || address === undefined) return;
+      this.#names.set(name, { address });
+      for (const packet of known.waiting) this.send(packet);
+    } catch (error) {
+      const known = this.#names.get(name);
+      this.#refused += known && 'waiting' in known ? known.waiting.length : 0;
+      this.#names.delete(name);
+      const failure = toDialError(error, peer);
+      if (failure.code !== 'aborted') this.#options.onUnresolved(failure);
+    }
+  }
+}
+
+/**
+ * Datagrams cannot race as connections do. Without a stated preference IPv4 is taken when there is
+ * a choice: it is what every network carries.
+ */
+function preferred(addresses: readonly string[], family: FamilyPolicy): string | undefined {
+  if (family !== 'auto') return addresses[0];
+  return addresses.find((address) => ipVersion(address) === 4) ?? addresses[0];
+}
