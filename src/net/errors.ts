@@ -52,9 +52,26 @@ const SYSTEM_CODES: Readonly<Record<string, DialErrorCode>> = {
 /** Names what went wrong while reaching `target`; a DialError passes through unchanged. */
 export function toDialError(error: unknown, target: Endpoint): DialError {
   if (error instanceof DialError) return error;
+  if (error instanceof DeadlineError) {
+    return new DialError('timed_out', `${formatEndpoint(target)}: ${error.message}`, {
+      cause: error,
+    });
+  }
   const system = codeOf(error);
   const code = (system !== undefined && SYSTEM_CODES[system]) || 'failed';
   return new DialError(code, `${formatEndpoint(target)}: ${messageOf(error)}`, { cause: error });
+}
+
+/**
+ * Why an aborted dial ended, from the reason of its signal: a DialError is itself, a limit that
+ * passed is `timed_out`, anything else is `aborted`. `target` is named in the message.
+ */
+export function abortedDial(signal: AbortSignal, target?: Endpoint): DialError {
+  const reason: unknown = signal.reason;
+  if (reason instanceof DialError) return reason;
+  const where = target ? `${formatEndpoint(target)}: ` : '';
+  const code = reason instanceof DeadlineError ? 'timed_out' : 'aborted';
+  return new DialError(code, `${where}${messageOf(reason)}`, { cause: reason });
 }
 
 /** A peer that sent what its protocol does not allow, or stopped in the middle of it. */

@@ -1,0 +1,253 @@
+import { LRUCache } from 'lru-cache';
+import { messageOf } from '../errors.ts';
+import { ipVersion, unmapIPv4 } from '../net/address.ts';
+import type { Clock, Timer } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
+import { abortedDial, DialError } from '../net/errors.ts';
+import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
+import type { DnsAnswer, DnsBackend } from './backend.ts';
+import { canonicalName, isLocalhost } from './names.ts';
+import {
+  addressWord,
+  allowsAddress,
+  orderAddresses,
+  wantedTypes,
+  type AddressType,
+} from './policy.ts';
+
+/** Names kept; the one that was used longest ago makes room. */
+const MAX_NAMES = 4096;
+/** Questions under way at once; further ones are refused. */
+const MAX_QUESTIONS = 4096;
+/** Addresses of one family that are kept of an answer. */
+const MAX_ADDRESSES = 16;
+/** Longest times that an answer is kept, in seconds, whatever its server says. */
+const MAX_POSITIVE_TTL = 24 * 60 * 60;
+const MAX_NEGATIVE_TTL = 5 * 60;
+/** All tries of one question together. */
+const QUESTION_MS = 10_000;
+/** How long addresses of one family wait for those of the other (RFC 8305 §3). */
+const RESOLUTION_DELAY_MS = 50;
+/** The same when the policy prefers the family that is late. */
+const PREFERENCE_DELAY_MS = 2000;
+
+interface CachedAnswer {
+  readonly addresses: readonly string[];
+  /** On the monotonic clock, in milliseconds. */
+  readonly expires: number;
+}
+
+/** What is known about one name, a slot for each family. */
+interface CachedName {
+  A: CachedAnswer | undefined;
+  AAAA: CachedAnswer | undefined;
+}
+
+/** How one family of a question ended. */
+type Outcome =
+  | { readonly addresses: readonly string[]; readonly error?: undefined }
+  | { readonly addresses?: undefined; readonly error: DialError };
+
+const LOCALHOST: Readonly<Record<AddressType, readonly string[]>> = {
+  A: ['127.0.0.1'],
+  AAAA: ['::1'],
+};
+
+/** A resolver that can be put away. */
+export interface OwnedResolver extends Resolver {
+  /** Closes what the backend holds open; questions under way fail. */
+  close(): void;
+}
+
+/**
+ * Answers from memory for as long as the answers' TTL allows, else asks a backend.
+ *
+ * Absent names are remembered as well (RFC 2308), failures are not. Identical questions under way
+ * are asked once; who stops waiting takes nothing from the others. Both families are asked in
+ * parallel, and addresses of the one wait at most 50 ms for those of the other, 2 s when the policy
+ * prefers those.
+ */
+export class CachedResolver implements OwnedResolver {
+  readonly #backend: DnsBackend;
+  readonly #clock: Clock;
+  // Expiry is checked here: the cache's own `ttl: 0` means for ever, and a name has two of them.
+  readonly #names = new LRUCache<string, CachedName>({ max: MAX_NAMES });
+  readonly #questions = new Map<string, Promise<Outcome>>();
+
+  constructor(backend: DnsBackend, clock: Clock) {
+    this.#backend = backend;
+    this.#clock = clock;
+  }
+
+  resolve(host: string, policy: FamilyPolicy, signal?: AbortSignal): Promise<readonly string[]> {
+    const types = wantedTypes(policy);
+    // Only canonical names are kept, so text that is found needs no check.
+    const cached = this.#cached(host, types);
+    if (cached) return finish(host, policy, cached.A?.addresses, cached.AAAA?.addresses);
+    if (ipVersion(host) !== 0) return literal(host, policy);
+    const name = canonicalName(host);
+    if (name === undefined) {
+      return Promise.reject(
+        new DialError('not_found', `${JSON.stringify(host.slice(0, 256))} is not a host name`),
+      );
+    }
+    if (isLocalhost(name)) return this.#local(policy);
+    if (signal?.aborted) return Promise.reject(abortedDial(signal));
+    return this.#ask(name, policy, types, signal);
+  }
+
+  close(): void {
+    this.#names.clear();
+    this.#backend.close();
+  }
+
+  #local(policy: FamilyPolicy): Promise<readonly string[]> {
+    return Promise.resolve(orderAddresses(policy, LOCALHOST.A, LOCALHOST.AAAA));
+  }
+
+  /** The name's entry when it holds every wanted family. */
+  #cached(name: string, types: readonly AddressType[]): CachedName | undefined {
+    const known = this.#names.get(name);
+    if (!known) return undefined;
+    const now = this.#clock.now();
+    for (const type of types) {
+      const answer = known[type];
+      if (!answer || answer.expires <= now) return undefined;
+    }
+    return known;
+  }
+
+  async #ask(
+    name: string,
+    policy: FamilyPolicy,
+    types: readonly AddressType[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly string[]> {
+    const [preferred, other] = types.map((type) => this.#outcome(name, type));
+    if (!preferred) throw new DialError('not_found', `no address of ${name} is allowed`);
+    if (!other) {
+      return this.#conclude(name, policy, types, [await unlessAborted(preferred, signal)]);
+    }
+    const both = gather(preferred, other, policy, this.#clock);
+    return this.#conclude(name, policy, types, await unlessAborted(both, signal));
+  }
+
+  #conclude(
+    name: string,
+    policy: FamilyPolicy,
+    types: readonly AddressType[],
+    outcomes: readonly (Outcome | undefined)[],
+  ): Promise<readonly string[]> {
+    const found = (type: AddressType): readonly string[] | undefined =>
+      outcomes[types.indexOf(type)]?.addresses;
+    const ipv4 = found('A') ?? [];
+    const ipv6 = found('AAAA') ?? [];
+    if (ipv4.length + ipv6.length === 0) {
+      // "Does not exist" may only be said when every question was answered.
+      const failed = outcomes.find((outcome) => outcome?.error);
+      if (failed?.error) return Promise.reject(failed.error);
+    }
+    return finish(name, policy, ipv4, ipv6);
+  }
+
+  /** From the cache, else with those who already ask, else asked now. Never rejects. */
+  #outcome(name: string, type: AddressType): Promise<Outcome> {
+    const known = this.#names.get(name)?.[type];
+    if (known && known.expires > this.#clock.now()) return Promise.resolve(known);
+    const key = `${type} ${name}`;
+    const asked = this.#questions.get(key);
+    if (asked) return asked;
+    if (this.#questions.size >= MAX_QUESTIONS) {
+      return Promise.resolve({
+        error: new DialError('failed', `${name}: too many names are being resolved`),
+      });
+    }
+    const outcome = this.#question(name, type).finally(() => this.#questions.delete(key));
+    this.#questions.set(key, outcome);
+    return outcome;
+  }
+
+  async #question(name: string, type: AddressType): Promise<Outcome> {
+    using deadline = new Deadline(this.#clock, QUESTION_MS, 'resolving the name');
+    try {
+      const asked = this.#backend.query(name, type, deadline.signal);
+      return { addresses: this.#keep(name, type, await unlessAborted(asked, deadline.signal)) };
+    } catch (error) {
+      const code = error instanceof DialError ? error.code : 'failed';
+      return { error: new DialError(code, `${name}: ${messageOf(error)}`, { cause: error }) };
+    }
+  }
+
+  #keep(name: string, type: AddressType, answer: DnsAnswer): readonly string[] {
+    const addresses = answer.addresses.slice(0, MAX_ADDRESSES);
+    const ttl = Math.min(answer.ttl, addresses.length > 0 ? MAX_POSITIVE_TTL : MAX_NEGATIVE_TTL);
+    if (ttl > 0) {
+      const expires = this.#clock.now() + ttl * 1000;
+      const entry = this.#names.get(name);
+      if (entry) entry[type] = { addresses, expires };
+      else {
+        const fresh: CachedName = { A: undefined, AAAA: undefined };
+        fresh[type] = { addresses, expires };
+        this.#names.set(name, fresh);
+      }
+    }
+    return addresses;
+  }
+}
+
+function literal(host: string, policy: FamilyPolicy): Promise<readonly string[]> {
+  const address = unmapIPv4(host);
+  if (allowsAddress(policy, address)) return Promise.resolve([address]);
+  return Promise.reject(new DialError('not_found', `${host} is not an ${addressWord(policy)}`));
+}
+
+function finish(
+  name: string,
+  policy: FamilyPolicy,
+  ipv4: readonly string[] = [],
+  ipv6: readonly string[] = [],
+): Promise<readonly string[]> {
+  const addresses = orderAddresses(policy, ipv4, ipv6);
+  if (addresses.length > 0) return Promise.resolve(addresses);
+  return Promise.reject(new DialError('not_found', `${name} has no ${addressWord(policy)}`));
+}
+
+/**
+ * Both outcomes; or the first that brings addresses, with what has come of the other by the end of
+ * the delay.
+ */
+function gather(
+  preferred: Promise<Outcome>,
+  other: Promise<Outcome>,
+  policy: FamilyPolicy,
+  clock: Clock,
+): Promise<readonly (Outcome | undefined)[]> {
+  const { promise, resolve } = Promise.withResolvers<readonly (Outcome | undefined)[]>();
+  const outcomes: [Outcome | undefined, Outcome | undefined] = [undefined, undefined];
+  let timer: Timer | undefined;
+  const arrived = (slot: 0 | 1, outcome: Outcome): void => {
+    outcomes[slot] = outcome;
+    if (outcomes[0] && outcomes[1]) {
+      timer?.cancel();
+      resolve(outcomes);
+    } else if (outcome.addresses?.length) {
+      const patient = slot === 1 && policy !== 'auto';
+      const delay = patient ? PREFERENCE_DELAY_MS : RESOLUTION_DELAY_MS;
+      timer = clock.after(delay, () => resolve(outcomes));
+    }
+  };
+  void preferred.then((outcome) => arrived(0, outcome));
+  void other.then((outcome) => arrived(1, outcome));
+  return promise;
+}
+
+/** Waits for `promise` until `signal` says otherwise; the promise itself goes on for others. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  const { promise: settled, resolve, reject } = Promise.withResolvers<T>();
+  const onAbort = (): void => reject(abortedDial(signal));
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort);
+  promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  return settled;
+}

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DnsAnswer, DnsBackend } from '../../../src/dns/backend.ts';
+import { CachedResolver } from '../../../src/dns/cached-resolver.ts';
+import type { AddressType } from '../../../src/dns/policy.ts';
+import { DeadlineError, DialError } from '../../../src/net/errors.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+interface Question {
+  readonly name: string;
+  readonly type: AddressType;
+  readonly signal: AbortSignal;
+  readonly answer: (ttl: number, ...addresses: string[]) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** A backend whose answers are given by hand. */
+class ManualBackend implements DnsBackend {
+  readonly questions: Question[] = [];
+
+  query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer> {
+    const { promise, resolve, reject } = Promise.withResolvers<DnsAnswer>();
+    const answer = (ttl: number, ...addresses: string[]): void => resolve({ addresses, ttl });
+    this.questions.push({ name, type, signal, answer, fail: reject });
+    return promise;
+  }
+
+  close(): void {
+    for (const question of this.questions) question.fail(new Error('closed'));
+  }
+
+  get asked(): string[] {
+    return this.questions.map(({ name, type }) => `${type} ${name}`);
+  }
+
+  /** The newest question of a type. */
+  of(type: AddressType): Question {
+    const question = this.questions.findLast((each) => each.type === type);
+    assert.ok(question, `nobody asked for ${type}`);
+    return question;
+  }
+}
+
+function harness() {
+  const clock = new ManualClock();
+  const backend = new ManualBackend();
+  return { clock, backend, resolver: new CachedResolver(backend, clock) };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('both families are asked in parallel and put in the order of Happy Eyeballs', async () => {
+  const { backend, resolver } = harness();
+  const found = resolver.resolve('Example.COM.', 'auto');
+  assert.deepEqual(backend.asked, ['AAAA example.com', 'A example.com']);
+  backend.of('A').answer(60, '192.0.2.1', '192.0.2.2');
+  backend.of('AAAA').answer(60, '2001:db8::1');
+  assert.deepEqual(await found, ['2001:db8::1', '192.0.2.1', '192.0.2.2']);
+});
+
+test('a policy for one family asks only for that', async () => {
+  const { backend, resolver } = harness();
+  const found = resolver.resolve('example.com', 'ipv6_only');
+  backend.of('AAAA').answer(60, '2001:db8::1');
+  assert.deepEqual(await found, ['2001:db8::1']);
+  assert.deepEqual(backend.asked, ['AAAA example.com']);
+});
+
+test('answers are kept for their TTL and asked anew after it', async () => {
+  const { clock, backend, resolver } = harness();
+  const first = resolver.resolve('example.com', 'ipv4_only');
+  backend.of('A').answer(30, '192.0.2.1');
+  await first;
+  clock.advance(29_999);
+  assert.deepEqual(await resolver.resolve('EXAMPLE.com', 'ipv4_only'), ['192.0.2.1']);
+  assert.equal(backend.questions.length, 1);
+  clock.advance(1);
+  const second = resolver.resolve('example.com', 'ipv4_only');
+  assert.equal(backend.questions.length, 2);
+  backend.of('A').answer(30, '192.0.2.2');
+  assert.deepEqual(await second, ['192.0.2.2']);
+});
+
+test('only the family that ran out is asked again', async () => {
+  const { clock, backend, resolver } = harness();
+  const first = resolver.resolve('example.com', 'auto');
+  backend.of('A').answer(10, '192.0.2.1');
+  backend.of('AAAA').answer(100, '2001:db8::1');
+  await first;
+  clock.advance(50_000);
+  const second = resolver.resolve('example.com', 'auto');
+  assert.deepEqual(backend.asked.slice(2), ['A example.com']);
+  backend.of('A').answer(10, '192.0.2.9');
+  assert.deepEqual(await second, ['2001:db8::1', '192.0.2.9']);
+});
+
+test('a TTL is cut to a day, that of an absent name to five minutes', async () => {
+  const { clock, backend, resolver } = harness();
+  const first = resolver.resolve('example.com', 'ipv4_only');
+  backend.of('A').answer(0xffff_ffff, '192.0.2.1');
+  await first;
+  const absent = resolver.resolve('example.com', 'ipv6_only');
+  backend.of('AAAA').answer(86_400);
+  await assert.rejects(absent, { code: 'not_found' });
+  clock.advance(5 * 60_000);
+  void resolver.resolve('example.com', 'ipv6_only').catch(() => undefined);
+  assert.equal(backend.questions.length, 3);
+  clock.advance(24 * 3_600_000 - 5 * 60_000 - 1);
+  assert.deepEqual(await resolver.resolve('example.com', 'ipv4_only'), ['192.0.2.1']);
+  clock.advance(1);
+  void resolver.resolve('example.com', 'ipv4_only').catch(() => undefined);
+  assert.equal(backend.questions.length, 4);
+});
+
+test('a TTL of 0 is not kept, but shared by those who wait', async () => {
+  const { backend, resolver } = harness();
+  const waiting = [
+    resolver.resolve('example.com', 'ipv4_only'),
+    resolver.resolve('example.com', 'ipv4_only'),
+  ];
+  assert.equal(backend.questions.length, 1);
+  backend.of('A').answer(0, '192.0.2.1');
+  assert.deepEqual(await Promise.all(waiting), [['192.0.2.1'], ['192.0.2.1']]);
+  void resolver.resolve('example.com', 'ipv4_only').catch(() => undefined);
+  assert.equal(backend.questions.length, 2);
+});
+
+test('an absent name is remembered for its TTL', async () => {
+  const { clock, backend, resolver } = harness();
+  const first = resolver.resolve('absent.example', 'auto');
+  backend.of('A').answer(20);
+  backend.of('AAAA').answer(20);
+  await assert.rejects(first, { code: 'not_found', message: 'absent.example has no address' });
+  await assert.rejects(resolver.resolve('absent.example', 'auto'), { code: 'not_found' });
+  assert.equal(backend.questions.length, 2);
+  clock.advance(20_000);
+  void resolver.resolve('absent.example', 'auto').catch(() => undefined);
+  assert.equal(backend.questions.length, 4);
+});
+
+test('a failure is told and not remembered', async () => {
+  const { backend, resolver } = harness();
+  const first = resolver.resolve('example.com', 'ipv4_only');
+  backend.of('A').fail(new DialError('upstream', 'the server failed'));
+  await assert.rejects(first, { code: 'upstream', message: 'example.com: the server failed' });
+  const second = resolver.resolve('example.com', 'ipv4_only');
+  backend.of('A').answer(60, '192.0.2.1');
+  assert.deepEqual(await second, ['192.0.2.1']);
+});
+
+test('one family that fails does not hide the other', async () => {
+  const { backend, resolver } = harness();
+  const found = resolver.resolve('example.com', 'auto');
+  backend.of('AAAA').fail(new DialError('timed_out', 'no answer'));
+  backend.of('A').answer(60, '192.0.2.1');
+  assert.deepEqual(await found, ['192.0.2.1']);
+});
+
+test('a name is not called absent when only one of two questions was answered', async () => {
+  const { backend, resolver } = harness();
+  const found = resolver.resolve('example.com', 'auto');
+  backend.of('AAAA').fail(new DialError('timed_out', 'no answer'));
+  backend.of('A').answer(60);
+  await assert.rejects(found, { code: 'timed_out' });
+});
+
+test('under auto the late family is given 50 ms, and its answer is kept when it comes', async () => {
+  const { clock, backend, resolver } = harness();
+  const found = resolver.resolve('example.com', 'auto');
+  backend.of('A').answer(60, '192.0.2.1');
+  await settled();
+  clock.advance(50);
+  assert.deepEqual(await found, ['192.0.2.1']);
+  backend.of('AAAA').answer(60, '2001:db8::1');
+  await settled();
+  assert.deepEqual(await resolver.resolve('example.com', 'auto'), ['2001:db8::1', '192.0.2.1']);
+  assert.equal(backend.questions.length, 2);
+});
+
+test('a preference waits longer for the family that it prefers', async () => {
+  const { clock, backend, resolver } = harness();
+  const found = resolver.resolve('example.com', 'prefer_ipv6');
+  backend.of('A').answer(60, '192.0.2.1');
+  await settled();
+  clock.advance(1999);
+  backend.of('AAAA').answer(60, '2001:db8::1');
+  assert.deepEqual(await found, ['2001:db8::1', '192.0.2.1']);
+  const late = resolver.resolve('late.example', 'prefer_ipv6');
+  backend.of('A').answer(60, '192.0.2.2');
+  await settled();
+  clock.advance(2000);
+  assert.deepEqual(await late, ['192.0.2.2']);
+});
+
+test('identical questions are asked once, and one that gives up takes nothing from others', async () => {
+  const { backend, resolver } = harness();
+  const controller = new AbortController();
+  const impatient = resolver.resolve('example.com', 'ipv4_only', controller.signal);
+  const patient = resolver.resolve('example.com', 'ipv4_only', new AbortController().signal);
+  controller.abort(new Error('the client went away'));
+  await assert.rejects(impatient, { code: 'aborted' });
+  assert.equal(backend.questions.length, 1);
+  assert.equal(backend.of('A').signal.aborted, false);
+  backend.of('A').answer(60, '192.0.2.1');
+  assert.deepEqual(await patient, ['192.0.2.1']);
+});
+
+test('an aborted caller asks nothing, but is given what is known', async () => {
+  const { backend, resolver } = harness();
+  const signal = AbortSignal.abort(new DeadlineError('dialling took longer than 10 s'));
+  await assert.rejects(resolver.resolve('example.com', 'auto', signal), { code: 'timed_out' });
+  assert.equal(backend.questions.length, 0);
+});
+
+test('a backend that never answers is given up after 10 s', async () => {
+  const { clock, backend, resolver } = harness();
+  const found = resolver.resolve('example.com', 'ipv4_only');
+  clock.advance(10_000);
+  await assert.rejects(found, {
+    code: 'timed_out',
+    message: 'example.com: resolving the name took longer than 10 s',
+  });
+  assert.equal(backend.of('A').signal.aborted, true);
+  const again = resolver.resolve('example.com', 'ipv4_only');
+  backend.of('A').answer(60, '192.0.2.1');
+  assert.deepEqual(await again, ['192.0.2.1']);
+  assert.equal(clock.timers, 0);
+});
+
+test('an address in text is its own answer when the policy allows its family', async () => {
+  const { backend, resolver } = harness();
+  assert.deepEqual(await resolver.resolve('192.0.2.1', 'auto'), ['192.0.2.1']);
+  assert.deepEqual(await resolver.resolve('::1', 'prefer_ipv4'), ['::1']);
+  assert.deepEqual(await resolver.resolve('::ffff:192.0.2.1', 'ipv4_only'), ['192.0.2.1']);
+  await assert.rejects(resolver.resolve('::ffff:192.0.2.1', 'ipv6_only'), { code: 'not_found' });
+  await assert.rejects(resolver.resolve('::1', 'ipv4_only'), {
+    code: 'not_found',
+    message: '::1 is not an IPv4 address',
+  });
+  assert.equal(backend.questions.length, 0);
+});
+
+test('localhost is this machine without a question', async () => {
+  const { backend, resolver } = harness();
+  assert.deepEqual(await resolver.resolve('localhost', 'auto'), ['::1', '127.0.0.1']);
+  assert.deepEqual(await resolver.resolve('db.localhost.', 'ipv4_only'), ['127.0.0.1']);
+  assert.equal(backend.questions.length, 0);
+});
+
+test('text that is not a host name is never asked', async () => {
+  const { backend, resolver } = harness();
+  await assert.rejects(resolver.resolve('bad name\r\n', 'auto'), {
+    code: 'not_found',
+    message: '"bad name\\r\\n" is not a host name',
+  });
+  await assert.rejects(resolver.resolve('127.1', 'auto'), { code: 'not_found' });
+  assert.equal(backend.questions.length, 0);
+});
+
+test('the cache is bounded and forgets the name that was used longest ago', async () => {
+  const { backend, resolver } = harness();
+  const ask = async (name: string): Promise<void> => {
+    const before = backend.questions.length;
+    const found = resolver.resolve(name, 'ipv4_only');
+    if (backend.questions.length > before) backend.of('A').answer(60, '192.0.2.1');
+    await found;
+  };
+  for (let i = 0; i < 4096; i++) await ask(`n${i}.example`);
+  await ask('n0.example');
+  await ask('one-more.example');
+  assert.equal(backend.questions.length, 4097);
+  await ask('n0.example');
+  assert.equal(backend.questions.length, 4097);
+  await ask('n1.example');
+  assert.equal(backend.questions.length, 4098);
+});
+
+test('questions under way are bounded', async () => {
+  const { backend, resolver } = harness();
+  const waiting: Promise<unknown>[] = [];
+  for (let i = 0; i < 4096; i++) {
+    waiting.push(resolver.resolve(`n${i}.example`, 'ipv4_only').catch(() => undefined));
+  }
+  await assert.rejects(resolver.resolve('one-more.example', 'ipv4_only'), { code: 'failed' });
+  for (const question of backend.questions) question.answer(0, '192.0.2.1');
+  await Promise.all(waiting);
+  const found = resolver.resolve('one-more.example', 'ipv4_only');
+  backend.of('A').answer(0, '192.0.2.1');
+  assert.deepEqual(await found, ['192.0.2.1']);
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SystemBackend, type HostLookup } from '../../../src/dns/system-backend.ts';
+
+type Call = { readonly name: string; readonly family: number };
+
+/** A getaddrinfo(3) that knows one dual-stack name, and a name that cannot be asked now. */
+function host(): { calls: Call[]; lookup: HostLookup } {
+  const calls: Call[] = [];
+  const lookup: HostLookup = (name, { family }, callback) => {
+    calls.push({ name, family });
+    if (name !== 'both.example') {
+      const code = name === 'busy.example' ? 'EAI_AGAIN' : 'ENOTFOUND';
+      callback(Object.assign(new Error(`getaddrinfo ${code}`), { code }), []);
+      return;
+    }
+    const all = [
+      { address: '2001:db8::1', family: 6 },
+      { address: '192.0.2.1', family: 4 },
+      { address: '192.0.2.2', family: 4 },
+    ];
+    callback(
+      null,
+      all.filter((each) => family === 0 || each.family === family),
+    );
+  };
+  return { calls, lookup };
+}
+
+test('both families asked together are one call of the host', async () => {
+  const { calls, lookup } = host();
+  const backend = new SystemBackend(lookup);
+  const [a, aaaa] = await Promise.all([
+    backend.query('both.example', 'A'),
+    backend.query('both.example', 'AAAA'),
+  ]);
+  assert.deepEqual(a, { addresses: ['192.0.2.1', '192.0.2.2'], ttl: 60 });
+  assert.deepEqual(aaaa, { addresses: ['2001:db8::1'], ttl: 60 });
+  assert.deepEqual(calls, [{ name: 'both.example', family: 0 }]);
+});
+
+test('one family asked alone is all that the host is asked for', async () => {
+  const { calls, lookup } = host();
+  const backend = new SystemBackend(lookup);
+  await backend.query('both.example', 'A');
+  await backend.query('both.example', 'AAAA');
+  assert.deepEqual(calls, [
+    { name: 'both.example', family: 4 },
+    { name: 'both.example', family: 6 },
+  ]);
+});
+
+test('a name that does not exist is an answer that holds for 5 s', async () => {
+  const backend = new SystemBackend(host().lookup);
+  assert.deepEqual(await backend.query('absent.example', 'A'), { addresses: [], ttl: 5 });
+});
+
+test('a resolver that cannot say now is a failure, not an absent name', async () => {
+  const backend = new SystemBackend(host().lookup);
+  await assert.rejects(backend.query('busy.example', 'A'), {
+    code: 'upstream',
+    message: "the host's resolver: getaddrinfo EAI_AGAIN",
+  });
+});
+
+test('the real resolver of the host answers for an address in text', async () => {
+  const answer = await new SystemBackend().query('127.0.0.1', 'A');
+  assert.deepEqual(answer.addresses, ['127.0.0.1']);
+});
