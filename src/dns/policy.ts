@@ -1,5 +1,5 @@
 import { ipVersion } from '../net/address.ts';
-import { interleave } from '../net/happy-eyeballs.ts';
+import { alternate } from '../net/happy-eyeballs.ts';
 import type { FamilyPolicy } from '../net/resolver.ts';
 
 /** The two kinds of address records. */
@@ -56,7 +56,7 @@ export function orderAddresses(
     case 'prefer_ipv6':
       return joined(ipv6, ipv4);
     case 'auto':
-      return interleave(joined(ipv6, ipv4));
+      return alternate(ipv6, ipv4);
     default:
       return policy satisfies never;
   }

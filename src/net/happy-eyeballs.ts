@@ -49,9 +49,16 @@ export function interleave(addresses: readonly string[]): readonly string[] {
   const first = addresses.filter((address) => ipVersion(address) === family);
   if (first.length === addresses.length) return addresses;
   const second = addresses.filter((address) => ipVersion(address) !== family);
+  return alternate(first, second);
+}
+
+/** One of each in turn, beginning with `first`; what is left of the longer list comes last. */
+export function alternate(first: readonly string[], second: readonly string[]): readonly string[] {
   const ordered: string[] = [];
-  for (let i = 0; ordered.length < addresses.length; i++) {
-    ordered.push(...first.slice(i, i + 1), ...second.slice(i, i + 1));
+  for (let i = 0; i < first.length || i < second.length; i++) {
+    const [one, other] = [first[i], second[i]];
+    if (one !== undefined) ordered.push(one);
+    if (other !== undefined) ordered.push(other);
   }
   return ordered;
 }
