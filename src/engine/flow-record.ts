@@ -1,7 +1,6 @@
-import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
-import { DeadlineError, DialError, toDialError } from '../net/errors.ts';
+import { abortedDial, toDialError, type DialError } from '../net/errors.ts';
 import type { PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
 import type { Resolved } from './plane.ts';
@@ -33,20 +32,8 @@ export const describe = ({ info }: Flow): string =>
   `${info.inbound} -> ${info.destination.network} ${formatEndpoint(info.destination)} by ${info.outbound}`;
 
 /** An outbound may surface an abort as anything; the signal knows what it was. */
-export function asDialError(error: unknown, signal: AbortSignal, target: Endpoint): DialError {
-  if (!signal.aborted) return toDialError(error, target);
-  const reason: unknown = signal.reason;
-  if (reason instanceof DeadlineError) {
-    return new DialError('timed_out', `${formatEndpoint(target)}: ${reason.message}`, {
-      cause: reason,
-    });
-  }
-  return reason instanceof DialError
-    ? reason
-    : new DialError('aborted', `${formatEndpoint(target)}: ${messageOf(reason)}`, {
-        cause: reason,
-      });
-}
+export const asDialError = (error: unknown, signal: AbortSignal, target: Endpoint): DialError =>
+  signal.aborted ? abortedDial(signal, target) : toDialError(error, target);
 
 /** What a person who wonders why nothing arrives looks for; what was wanted so is for debugging. */
 export function logDialFailure(

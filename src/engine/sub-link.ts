@@ -108,7 +108,7 @@ export class SubLink {
     try {
       return await version.outbound.associate({ signal: deadline.signal });
     } catch (error) {
-      const failure = asDialError(error, deadline.signal, { ...this.#opener, network: 'udp' });
+      const failure = asDialError(error, deadline.signal, this.#opener);
       const { inbound } = this.#request.origin;
       logDialFailure(log, { inbound, network: 'udp', ...this.#opener }, version.tag, failure);
       if (this.#state === 'closed') return undefined;

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { linkPair } from '../../../src/net/memory-link.ts';
+import { HALF_CLOSED_IDLE_MS, relay } from '../../../src/net/relay.ts';
+import { readAll } from '../../conformance/byte-link.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+/** A relay between two pairs of links, seen from the client and from the destination. */
+function start() {
+  const [client, nearClient] = linkPair();
+  const [server, nearServer] = linkPair();
+  const clock = new ManualClock();
+  const moved = { up: 0, down: 0 };
+  const done = relay(
+    nearClient,
+    nearServer,
+    {
+      addUp: (bytes) => (moved.up += bytes),
+      addDown: (bytes) => (moved.down += bytes),
+    },
+    clock,
+  );
+  return { client, server, clock, moved, done };
+}
+
+/** Lets everything that is already under way happen. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('the relay', () => {
+  test('moves bytes both ways and counts them by direction', async () => {
+    const { client, server, moved, done } = start();
+    await client.write(Buffer.from('question'));
+    await client.closeWrite();
+    assert.equal((await readAll(server)).toString(), 'question');
+    await server.write(Buffer.from('a longer answer'));
+    await server.closeWrite();
+    assert.equal((await readAll(client)).toString(), 'a longer answer');
+    assert.equal(await done, undefined);
+    assert.deepEqual(moved, { up: 8, down: 15 });
+  });
+
+  test('passes a half-close on and lets the other direction go on', async () => {
+    const { client, server, done } = start();
+    await server.closeWrite();
+    assert.equal(await client.read(), undefined);
+    await client.write(Buffer.from('still talking'));
+    await client.closeWrite();
+    assert.equal((await readAll(server)).toString(), 'still talking');
+    assert.equal(await done, undefined);
+  });
+
+  test('cuts the other side when one side is cut, and says why', async () => {
+    const { client, server, done } = start();
+    const reading = assert.rejects(client.read(), /reset by peer/);
+    server.destroy(new Error('reset by peer'));
+    assert.equal((await done)?.message, 'reset by peer');
+    await reading;
+  });
+
+  test('a half-closed flow ends after 300 s of silence', async () => {
+    const { client, clock, done } = start();
+    await client.closeWrite();
+    await settle();
+    clock.advance(HALF_CLOSED_IDLE_MS - 1);
+    await settle();
+    assert.equal(clock.timers, 1);
+    clock.advance(1);
+    assert.match(String((await done)?.message), /half-closed and silent/);
+    await assert.rejects(client.read());
+  });
+
+  test('a byte in either direction keeps a half-closed flow alive', async () => {
+    const { client, server, clock, done } = start();
+    await client.closeWrite();
+    await settle();
+    for (let i = 0; i < 3; i++) {
+      clock.advance(HALF_CLOSED_IDLE_MS - 1);
+      await server.write(Buffer.from('.'));
+      assert.equal((await client.read())?.length, 1);
+      clock.advance(1);
+      await settle();
+    }
+    await server.closeWrite();
+    assert.equal(await client.read(), undefined);
+    assert.equal(await done, undefined);
+    assert.equal(clock.timers, 0);
+  });
+
+  test('an open flow has no limit of its own', async () => {
+    const { client, server, clock, done } = start();
+    await settle();
+    assert.equal(clock.timers, 0);
+    await client.closeWrite();
+    await server.closeWrite();
+    assert.equal(await done, undefined);
+  });
+});
