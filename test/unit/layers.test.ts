@@ -16,7 +16,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['protocols'],
   ['engine'],
   ['config', 'supervisor'],
-  ['app', 'api'],
+  ['api'],
+  ['app'],
   ['cli'],
   ['main.ts'],
 ];

@@ -1,0 +1,28 @@
+/**
+ * What a reload did. Items are texts in the order of the plan: dns, outbounds, balancers, route,
+ * user sets, inbounds.
+ */
+export type ReloadReport = UnchangedReport | AppliedReport;
+
+/** The files are byte for byte those that were last tried. */
+export interface UnchangedReport {
+  readonly status: 'unchanged';
+}
+
+export interface AppliedReport {
+  readonly status: 'applied';
+  /** `inbound <tag>`, `outbound <tag>@v<n>`, `balancer <tag>`, `user set <tag>`, `route`, `dns`. */
+  readonly built: readonly string[];
+  /** Tags of inbounds that kept their listener and got a new handler. */
+  readonly swapped: readonly string[];
+  /** `<tag>@v<n>`: outbound versions that live until their last flow ends. */
+  readonly drained: readonly string[];
+  /** Tags of inbounds that listen elsewhere now. */
+  readonly rebound: readonly string[];
+  /** Tags of inbounds whose listener was started anew. */
+  readonly restarted: readonly string[];
+  /** Tags of inbounds that are gone. */
+  readonly removed: readonly string[];
+  /** Resource names as in `built`. */
+  readonly reused: readonly string[];
+}
