@@ -25,11 +25,13 @@ export function packNames(names: readonly string[]): NameList {
     const normal = normalizeName(name);
     if (normal !== '' && !normal.startsWith('.')) wanted.push(normal);
   }
-  const bytes = Buffer.from(wanted.join(''));
+  const text = wanted.join('');
+  const bytes = Buffer.from(text);
+  const ascii = bytes.length === text.length;
   const ends = new Uint32Array(wanted.length);
   let end = 0;
   wanted.forEach((name, index) => {
-    end += Buffer.byteLength(name);
+    end += ascii ? name.length : Buffer.byteLength(name);
     ends[index] = end;
   });
   return { bytes, ends };

@@ -154,3 +154,17 @@ test('an address that is none is refused', () => {
   assert.equal(parseIP('example.com'), undefined);
   assert.throws(() => packNetworks([{ address: 'example.com', prefix: 8 }]), RangeError);
 });
+
+test('an IPv4 address is read from text as the rest of the program reads it', () => {
+  const part = fc.oneof(fc.nat(300).map(String), fc.constantFrom('', '00', '01', ' 1', '+1', '0'));
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 3, maxLength: 5 }), (parts) => {
+      const text = parts.join('.');
+      assert.deepEqual(parseAddress(text), words(parseIP(text)), text);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+const words = (bytes: Uint8Array | undefined): Uint32Array | undefined =>
+  bytes && Uint32Array.of(Buffer.from(bytes).readUInt32BE());
