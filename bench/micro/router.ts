@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { loadGeoData } from '../../src/engine/geo/load.ts';
 import { RegexCache } from '../../src/engine/router/regex-set.ts';
 import { Router, type RouteQuery } from '../../src/engine/router/router.ts';
-import type { CidrSpec, RouteSpec, RuleSpec } from '../../src/spec.ts';
+import type { CidrSpec, RoutingSpec, RuleSpec } from '../../src/spec.ts';
 import { encodeGeosite } from '../../test/support/geo-fixture.ts';
 
 const LOOKUPS = 300_000;
@@ -28,6 +28,8 @@ const rule = (matchers: Partial<RuleSpec>): RuleSpec => ({
   port: [],
   network: undefined,
   inboundTag: [],
+  geosite: [],
+  geoip: [],
   ...matchers,
 });
 
@@ -113,7 +115,7 @@ function measure<T>(
 
 const regexes = new RegexCache();
 const measureRouter = (name: string, rules: readonly RuleSpec[], hosts: readonly string[]): Row => {
-  const spec: RouteSpec = { default: 'direct', rules };
+  const spec: RoutingSpec = { default: 'direct', rules };
   return measure(
     name,
     () => new Router(spec, { regexes }),
