@@ -3,21 +3,20 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { DEFAULT_CONFIG } from '../../../src/config/default-config.ts';
-import { parseConfig } from '../../../src/config/parse-config.ts';
-import { specOf } from './support.ts';
+import { load, specOf } from './support.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../config');
 
 describe('the example', () => {
   for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.toml'))) {
-    test(`${name} is valid and listens`, () => {
-      const spec = parseConfig(readFileSync(join(FOLDER, name)), { file: name });
+    test(`${name} is valid and listens`, async () => {
+      const { spec } = await load(readFileSync(join(FOLDER, name), 'utf8'));
       assert.ok(spec.inbounds.length > 0);
     });
   }
 
   test('default.toml is the built-in configuration', () => {
-    const file = parseConfig(readFileSync(join(FOLDER, 'default.toml')));
+    const file = specOf(readFileSync(join(FOLDER, 'default.toml'), 'utf8'));
     assert.deepEqual(file, specOf(DEFAULT_CONFIG));
   });
 });

@@ -4,14 +4,16 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
-import { parseConfig } from '../../../src/config/parse-config.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { fakeFiles } from './support.ts';
 
 const FOLDER = join(import.meta.dirname, '../../../config');
 
 /** Valid files to start from; their patterns are compiled once, see RegexCache. */
 const FILES = readdirSync(FOLDER).map((name) => readFileSync(join(FOLDER, name), 'utf8'));
 const regexes = new RegexCache();
+const files = fakeFiles();
 
 /** Pieces of TOML with what stands between them. */
 const TOKEN = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\[\[|\]\]|[\w.-]+|\r?\n|[ \t]+|[^]/gu;
@@ -29,10 +31,10 @@ const PIECES = [
 ]; // prettier-ignore
 
 /** The rule that everything else is measured by: a Spec, or one error with what it needs. */
-function check(bytes: Uint8Array): void {
+async function check(bytes: Uint8Array): Promise<void> {
   try {
-    const spec = parseConfig(bytes, { file: 'x.toml', regexes });
-    assert.ok(spec.outbounds.some(({ tag }) => tag === spec.route.default));
+    const { spec } = await loadConfig({ path: 'x.toml', bytes }, files, regexes);
+    assert.ok([...spec.outbounds, ...spec.balancers].some(({ tag }) => tag === spec.route.default));
     assert.deepEqual(structuredClone(spec), spec);
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error));
@@ -57,57 +59,65 @@ const anyFile = fc.constantFrom(...FILES);
 /** A place as a share of the length, so that it means something in every file. */
 const anyPlace = fc.double({ min: 0, max: 1, noNaN: true });
 
-test('a file with tokens taken out, put in and exchanged is a Spec or an error', () => {
+test('a file with tokens taken out, put in and exchanged is a Spec or an error', async () => {
   const edit = fc.record({
     place: anyPlace,
     removed: fc.nat(3),
     put: fc.oneof(fc.constant(''), fc.constantFrom(...PIECES)),
   });
-  fc.assert(
-    fc.property(anyFile, fc.array(edit, { minLength: 1, maxLength: 4 }), (file, edits) => {
-      const tokens = file.match(TOKEN) ?? [];
-      for (const { place, removed, put } of edits) {
-        tokens.splice(Math.floor(place * tokens.length), removed, put);
-      }
-      check(Buffer.from(tokens.join('')));
-    }),
+  await fc.assert(
+    fc.asyncProperty(
+      anyFile,
+      fc.array(edit, { minLength: 1, maxLength: 4 }),
+      async (file, edits) => {
+        const tokens = file.match(TOKEN) ?? [];
+        for (const { place, removed, put } of edits) {
+          tokens.splice(Math.floor(place * tokens.length), removed, put);
+        }
+        await check(Buffer.from(tokens.join('')));
+      },
+    ),
     { numRuns: 600 },
   );
 });
 
-test('a file with tokens of another is a Spec or an error', () => {
-  fc.assert(
-    fc.property(anyFile, anyFile, anyPlace, anyPlace, (one, other, from, to) => {
+test('a file with tokens of another is a Spec or an error', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyFile, anyFile, anyPlace, anyPlace, async (one, other, from, to) => {
       const head = one.match(TOKEN) ?? [];
       const tail = other.match(TOKEN) ?? [];
       const text = [
         ...head.slice(0, Math.floor(from * head.length)),
         ...tail.slice(Math.floor(to * tail.length)),
       ].join('');
-      check(Buffer.from(text));
+      await check(Buffer.from(text));
     }),
     { numRuns: 200 },
   );
 });
 
-test('a file with changed bytes is a Spec or an error', () => {
+test('a file with changed bytes is a Spec or an error', async () => {
   const edit = fc.record({
     place: anyPlace,
     removed: fc.nat(4),
     put: fc.uint8Array({ maxLength: 3 }),
   });
-  fc.assert(
-    fc.property(anyFile, fc.array(edit, { minLength: 1, maxLength: 4 }), (file, edits) => {
-      const bytes = [...Buffer.from(file)];
-      for (const { place, removed, put } of edits) {
-        bytes.splice(Math.floor(place * bytes.length), removed, ...put);
-      }
-      check(Uint8Array.from(bytes));
-    }),
+  await fc.assert(
+    fc.asyncProperty(
+      anyFile,
+      fc.array(edit, { minLength: 1, maxLength: 4 }),
+      async (file, edits) => {
+        const bytes = [...Buffer.from(file)];
+        for (const { place, removed, put } of edits) {
+          bytes.splice(Math.floor(place * bytes.length), removed, ...put);
+        }
+        await check(Uint8Array.from(bytes));
+      },
+    ),
     { numRuns: 500 },
   );
 });
 
-test('any bytes are a Spec or an error', () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), check), { numRuns: 200 });
+test('any bytes are a Spec or an error', async () => {
+  await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), check), { numRuns: 200 });
 });

@@ -1,15 +1,56 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { ConfigError } from '../../../src/config/errors.ts';
-import { parseConfig } from '../../../src/config/parse-config.ts';
+import { readConfigFile } from '../../../src/config/config-file.ts';
+import { FileReadError, type FileReader } from '../../../src/config/files.ts';
+import { InputFiles } from '../../../src/config/input-files.ts';
+import { loadConfig, type LoadedConfig } from '../../../src/config/load-config.ts';
+import { lowerConfig } from '../../../src/config/lower.ts';
+import { decodeSource } from '../../../src/config/utf8.ts';
+import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { InboundSpec, OutboundSpec, RuleSpec, Spec } from '../../../src/spec.ts';
 
-export const specOf = (text: string): Spec => parseConfig(Buffer.from(text));
+/** What a configuration means that names no files. */
+export const specOf = (text: string): Spec => parse(Buffer.from(text), undefined);
+
+function parse(bytes: Uint8Array, name: string | undefined): Spec {
+  const source = decodeSource(bytes, name);
+  return lowerConfig(readConfigFile(source), source, new InputFiles(), new RegexCache());
+}
+
+/** Files that exist only in memory; geo lists cannot be taken from them. */
+export function fakeFiles(contents: Readonly<Record<string, string>> = {}): FileReader {
+  const read = async (path: string): Promise<Buffer> => {
+    const content = contents[path];
+    if (content === undefined) throw new FileReadError('no such file or directory');
+    return Buffer.from(content);
+  };
+  return { read, sha256: async (path) => hash('sha256', await read(path)) };
+}
+
+/** The whole way from the text to what is started. */
+export const load = (
+  text: string,
+  files: FileReader = fakeFiles(),
+  path?: string,
+): Promise<LoadedConfig> => loadConfig({ path, bytes: Buffer.from(text) }, files, new RegexCache());
 
 /** The error of a configuration that must be refused. */
 export function errorOf(text: string | Uint8Array, file?: string): ConfigError {
   try {
-    parseConfig(Buffer.from(text), { file });
+    parse(Buffer.from(text), file);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    return error;
+  }
+  return assert.fail('it was accepted');
+}
+
+/** The same for one that names files. */
+export async function loadErrorOf(text: string, files?: FileReader): Promise<ConfigError> {
+  try {
+    await load(text, files);
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error));
     return error;
@@ -45,15 +86,18 @@ export type Row = readonly [what: string, text: string, message: string, place?:
 /** One test for each row; the place is `line:column (subject)`. */
 export function refuses(rows: readonly Row[]): void {
   for (const [what, text, message, place] of rows) {
-    test(what, () => {
-      const error = errorOf(text);
+    test(what, async () => {
+      const error = await loadErrorOf(text);
       assert.equal(error.message, message);
       assert.equal(error.kind, 'invalid');
-      const { location, subject } = error;
-      assert.equal(location && `${location.line}:${location.column} (${subject})`, place);
+      assert.equal(placeOf(error), place);
     });
   }
 }
+
+/** Where an error is, as a row writes it. */
+export const placeOf = ({ location, subject }: ConfigError): string | undefined =>
+  location && `${location.line}:${location.column} (${subject})`;
 
 /** The same for errors that TOML tells: of the message only the last line, of the place no subject. */
 export function refusesShape(rows: readonly Row[]): void {
