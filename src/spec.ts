@@ -63,6 +63,21 @@ export interface RuleSpec {
   readonly port: readonly PortRangeSpec[];
   readonly network: 'tcp' | 'udp' | undefined;
   readonly inboundTag: readonly string[];
+  /** Lists of the geo data files, once they are supported by the configuration. */
+  readonly geosite?: readonly GeositeRef[];
+  readonly geoip?: readonly GeoipRef[];
+}
+
+/** A list of the geosite file, or its entries that carry an attribute. Case does not matter. */
+export interface GeositeRef {
+  readonly code: string;
+  readonly attribute: string | undefined;
+}
+
+/** A list of the geoip file: the addresses in it, or with `negate` those outside. */
+export interface GeoipRef {
+  readonly code: string;
+  readonly negate: boolean;
 }
 
 /** A network: host bits are zero. */

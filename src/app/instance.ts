@@ -15,7 +15,7 @@ export class Instance {
 
   /** Builds, binds and serves. @throws {WeirError} when a listener cannot be bound. */
   async start(spec: Spec): Promise<void> {
-    await this.supervisor.start(spec);
+    await this.supervisor.apply(spec);
     if (spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }

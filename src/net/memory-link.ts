@@ -73,9 +73,10 @@ class MemoryLink implements ByteLink {
   }
 
   destroy(cause?: Error): void {
-    if (this.#destroyed) return;
-    this.#end(cause);
-    this.#peer.#end(cause);
+    const first = !this.#destroyed;
+    this.#end(cause, true);
+    // A half-close promised that everything written before it arrives, as it does from a socket.
+    if (first) this.#peer.#end(cause, cause !== undefined || !this.#writeClosed);
   }
 
   #deliver(chunk: Uint8Array): void {
@@ -101,11 +102,10 @@ class MemoryLink implements ByteLink {
     if (this.#writeClosed && this.#peer.#writeClosed) this.#resolveClosed(this.#cause);
   }
 
-  #end(cause: Error | undefined): void {
-    if (this.#destroyed) return;
+  #end(cause: Error | undefined, dropQueued: boolean): void {
+    if (!this.#destroyed) this.#cause = cause;
     this.#destroyed = true;
-    this.#cause ??= cause;
-    this.#queue.fail(this.#closedError());
+    if (dropQueued) this.#queue.fail(this.#closedError());
     if (this.#drain) {
       this.#drain.promise.catch(() => undefined);
       this.#drain.reject(this.#closedError());

@@ -30,6 +30,12 @@ export async function relay(
     client.destroy(failure);
     remote.destroy(failure);
   };
+  // A link can fail while nobody reads from it or writes to it: after its end, or when it was killed.
+  const watch = (cause: Error | undefined): void => {
+    if (cause) abort(cause);
+  };
+  void client.closed.then(watch);
+  void remote.closed.then(watch);
   const idle = new HalfClosedIdle(clock, abort);
   const up = move(client, remote, (bytes) => {
     idle.touch();

@@ -1,19 +1,21 @@
 import { Dispatcher } from '../engine/dispatcher.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
-import { OutboundVersion } from '../engine/outbound-version.ts';
-import type { Exit, Plane } from '../engine/plane.ts';
+import type { OutboundVersion } from '../engine/outbound-version.ts';
+import type { Plane } from '../engine/plane.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
-import { Router } from '../engine/router/router.ts';
 import { createSystemResolver } from '../dns/system-resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
-import type { Resolver } from '../net/resolver.ts';
-import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
-import type { InboundSpec, OutboundSpec, Spec } from '../spec.ts';
+import type { OwnedResolver } from '../dns/cached-resolver.ts';
+import type { InboundHandler } from '../protocols/contract.ts';
+import type { Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
-import { dialTcp } from '../transports/dial.ts';
-import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
+import { ApplyError } from './apply-error.ts';
+import { buildHandler, buildOutbound, buildPlane, usersOf } from './build.ts';
+import { ListenerExchange, type SwitchedListener, type WantedListener } from './listeners.ts';
+import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
+import type { AppliedReport } from './reload-report.ts';
 
 export interface SupervisorDeps {
   readonly clock: Clock;
@@ -23,20 +25,39 @@ export interface SupervisorDeps {
 /** One inbound with what it listens on. */
 interface RunningInbound {
   readonly runtime: InboundRuntime;
-  readonly listener: Listener;
+  readonly listener: SwitchedListener;
 }
 
-/** Turns a Spec into running resources, and stops them. */
+/** Everything a reload has built and not yet put in force. */
+interface Staged {
+  readonly outbounds: ReadonlyMap<string, OutboundVersion>;
+  readonly plane: Plane;
+  readonly handlers: ReadonlyMap<string, InboundHandler>;
+  /** Runtimes of inbounds that are new. */
+  readonly runtimes: ReadonlyMap<string, InboundRuntime>;
+}
+
+/**
+ * Turns a Spec into running resources, from nothing or from what runs, and stops them.
+ *
+ * A reload builds and binds all that is new first; until that has succeeded nothing that runs is
+ * touched, and then pointers are swapped. Live flows keep the outbound version, and live sessions
+ * the handler, that they started with.
+ */
 export class Supervisor {
   readonly tracker: Tracker;
   readonly #deps: SupervisorDeps;
   readonly #dispatcher: Dispatcher;
-  readonly #resolver: Resolver;
+  readonly #resolver: OwnedResolver;
   readonly #regexes = new RegexCache();
-  #inbounds: RunningInbound[] = [];
-  #outbounds: OutboundVersion[] = [];
+  readonly #versions = new Map<string, number>();
+  /** Runtimes of removed inbounds whose sessions go on. */
+  readonly #leaving = new Set<InboundRuntime>();
+  #spec: Spec | undefined;
+  #outbounds: ReadonlyMap<string, OutboundVersion> = new Map();
+  #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
   #plane: Plane | undefined;
-  #epoch = 0;
+  #stopped = false;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
@@ -48,35 +69,49 @@ export class Supervisor {
       log: deps.log,
       plane: () => this.#currentPlane(),
     });
+    this.tracker.traffic.start();
   }
 
-  /** @throws {BindError} when a listener cannot be bound; what was bound before is closed again. */
-  async start(spec: Spec): Promise<void> {
-    this.#outbounds = spec.outbounds.map((outbound) => this.#buildOutbound(outbound));
-    this.#plane = this.#buildPlane(spec);
+  /**
+   * Makes what runs into what `spec` says. One call at a time.
+   *
+   * @throws {ApplyError} telling why it could not; what ran before then runs as it did.
+   */
+  async apply(spec: Spec): Promise<AppliedReport> {
+    this.#refuseStopped();
+    const plan = planReload({ spec: this.#spec, versions: this.#versions }, spec, usersOf);
+    const staged = this.#stage(spec, plan);
+    const exchange = new ListenerExchange(this.#freedBy(plan), this.#deps.log);
     try {
-      for (const inbound of spec.inbounds) this.#inbounds.push(await this.#openInbound(inbound));
+      await exchange.bind(this.#wantedBy(plan, staged));
+      this.#refuseStopped();
     } catch (error) {
-      await this.#closeListeners();
+      this.#putBack(await exchange.rollBack());
+      for (const { action, spec: outbound } of plan.outbounds) {
+        if (action === 'build') staged.outbounds.get(outbound.tag)?.retire();
+      }
       throw error;
     }
-    this.tracker.traffic.start();
+    await this.#commit(spec, plan, staged, exchange);
+    return reportOf(plan);
   }
 
   /** Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. */
   async stop(graceMs: number): Promise<void> {
-    await this.#closeListeners();
-    const idle = Promise.all(this.#inbounds.map(({ runtime }) => runtime.whenIdle()));
+    this.#stopped = true;
+    const inbounds = [...this.#inbounds.values()];
+    await Promise.all(inbounds.map(({ listener }) => listener.close()));
+    const runtimes = [...inbounds.map(({ runtime }) => runtime), ...this.#leaving];
+    const idle = Promise.all(runtimes.map((runtime) => runtime.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();
     const timer = this.#deps.clock.after(graceMs, resolve);
     await Promise.race([idle, graceOver]);
     timer.cancel();
     this.#dispatcher.stop();
-    for (const { runtime } of this.#inbounds) {
-      runtime.destroy(new LinkClosedError('the proxy is stopping'));
-    }
+    for (const runtime of runtimes) runtime.destroy(new LinkClosedError('the proxy is stopping'));
     await idle;
-    for (const version of this.#outbounds) version.retire();
+    for (const version of this.#outbounds.values()) version.retire();
+    this.#resolver.close();
     this.tracker.traffic.stop();
   }
 
@@ -85,49 +120,104 @@ export class Supervisor {
     return this.#plane;
   }
 
-  #buildPlane({ route }: Spec): Plane {
-    const exits = new Map<string, Exit>();
-    for (const version of this.#outbounds) exits.set(version.tag, { pick: () => version });
-    return { epoch: ++this.#epoch, routes: new Router(route, { regexes: this.#regexes }), exits };
+  #refuseStopped(): void {
+    if (this.#stopped) throw new ApplyError('stopped', 'the proxy is stopping');
   }
 
-  #buildOutbound(spec: OutboundSpec): OutboundVersion {
+  /** Builds all that the plan calls for; touches nothing that runs and opens no socket. */
+  #stage(spec: Spec, plan: Plan): Staged {
     const { clock, log } = this.#deps;
-    const { tag, server, port, addressFamily: family } = spec;
-    const upstream =
-      server === undefined || port === undefined ? undefined : { host: server, port };
-    const outbound = outboundProtocol(spec.protocol).create(spec.settings, {
-      tag,
-      family,
-      resolver: this.#resolver,
-      clock,
-      log,
-      server: upstream,
-      dial: ({ signal }) => {
-        if (!upstream) throw new RangeError(`outbound ${tag} has no server to dial`);
-        return dialTcp(upstream, { resolver: this.#resolver, family, clock, signal });
-      },
-    });
-    return new OutboundVersion(tag, 1, outbound);
+    const outbounds = new Map<string, OutboundVersion>();
+    for (const { action, spec: outbound, version } of plan.outbounds) {
+      const running = action === 'reuse' ? this.#outbounds.get(outbound.tag) : undefined;
+      outbounds.set(
+        outbound.tag,
+        running ?? buildOutbound(outbound, version, { clock, log, resolver: this.#resolver }),
+      );
+    }
+    const plane =
+      plan.route === 'reuse'
+        ? this.#currentPlane()
+        : buildPlane(spec.route, outbounds, (this.#plane?.epoch ?? 0) + 1, this.#regexes);
+    const handlers = new Map<string, InboundHandler>();
+    const runtimes = new Map<string, InboundRuntime>();
+    for (const { action, spec: inbound } of plan.inbounds) {
+      if (action === 'reuse') continue;
+      const handler = buildHandler(inbound, { clock, log, dispatcher: this.#dispatcher });
+      handlers.set(inbound.tag, handler);
+      if (action !== 'build') continue;
+      runtimes.set(inbound.tag, new InboundRuntime(inbound.tag, handler, this.tracker, log));
+    }
+    return { outbounds, plane, handlers, runtimes };
   }
 
-  async #openInbound(spec: InboundSpec): Promise<RunningInbound> {
-    const { clock, log } = this.#deps;
-    const handler = inboundProtocol(spec.protocol).create(spec.settings, {
-      tag: spec.tag,
-      sniffing: spec.sniffing,
-      unixSocket: spec.listen.kind === 'unix',
-      dispatcher: this.#dispatcher,
-      clock,
-      log,
+  #freedBy({ removed, inbounds }: Plan): { tag: string; listener: SwitchedListener }[] {
+    const rebound = inbounds.filter(isRebound).map(({ spec }) => spec.tag);
+    return [...removed, ...rebound].flatMap((tag) => {
+      const running = this.#inbounds.get(tag);
+      return running ? [{ tag, listener: running.listener }] : [];
     });
-    const runtime = new InboundRuntime(spec.tag, handler, this.tracker, log);
-    const listener = await listenTcp(spec.listen, runtime.accept);
-    log.info(`inbound ${spec.tag} listening on ${listener.address}`);
-    return { runtime, listener };
   }
 
-  async #closeListeners(): Promise<void> {
-    await Promise.all(this.#inbounds.map(({ listener }) => listener.close()));
+  #wantedBy({ inbounds }: Plan, { runtimes }: Staged): WantedListener[] {
+    return inbounds.flatMap(({ action, spec: { tag, listen } }) => {
+      if (action === 'reuse' || action === 'swap') return [];
+      const runtime = runtimes.get(tag) ?? this.#inbounds.get(tag)?.runtime;
+      return runtime ? [{ tag, spec: listen, target: runtime.accept }] : [];
+    });
+  }
+
+  /** Pointer swaps, in one turn of the event loop; then the old is closed and drained. */
+  async #commit(
+    spec: Spec,
+    plan: Plan,
+    { outbounds, plane, handlers, runtimes }: Staged,
+    exchange: ListenerExchange,
+  ): Promise<void> {
+    const retired = [...this.#outbounds.values()].filter(
+      (version) => outbounds.get(version.tag) !== version,
+    );
+    this.#spec = spec;
+    this.#outbounds = outbounds;
+    this.#plane = plane;
+    for (const { spec: outbound, version } of plan.outbounds) {
+      this.#versions.set(outbound.tag, version);
+    }
+    for (const [tag, handler] of handlers) this.#inbounds.get(tag)?.runtime.swap(handler);
+    const before = this.#inbounds;
+    const listeners = await exchange.commit();
+    const inbounds = new Map<string, RunningInbound>();
+    for (const { action, spec: inbound } of plan.inbounds) {
+      const { tag } = inbound;
+      const old = before.get(tag);
+      const runtime = runtimes.get(tag) ?? old?.runtime;
+      const listener = listeners.get(tag) ?? old?.listener;
+      if (!runtime || !listener) continue; // a step has either been staged or runs already
+      inbounds.set(tag, { runtime, listener });
+      if (action === 'build' || action === 'rebind') {
+        this.#deps.log.info(`inbound ${tag} listening on ${listener.address}`);
+      }
+    }
+    this.#inbounds = inbounds;
+    for (const tag of plan.removed) this.#letGo(before.get(tag)?.runtime);
+    for (const version of retired) version.retire();
+  }
+
+  /** Listeners that were bound again after a failed reload serve as the old ones did. */
+  #putBack(restored: ReadonlyMap<string, SwitchedListener>): void {
+    const inbounds = new Map(this.#inbounds);
+    for (const [tag, listener] of restored) {
+      const running = inbounds.get(tag);
+      if (running) inbounds.set(tag, { ...running, listener });
+    }
+    this.#inbounds = inbounds;
+  }
+
+  #letGo(runtime: InboundRuntime | undefined): void {
+    if (!runtime || runtime.sessions === 0) return;
+    this.#leaving.add(runtime);
+    void runtime.whenIdle().then(() => this.#leaving.delete(runtime));
   }
 }
+
+const isRebound = ({ action }: InboundStep): boolean => action === 'rebind';

@@ -146,6 +146,13 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       },
     );
 
+    check('what came before a half-close arrives although its writer is gone', async (ends) => {
+      await ends.left.write(bytes('last words'));
+      await ends.left.closeWrite();
+      ends.left.destroy();
+      assert.equal((await readAll(ends.right)).toString(), 'last words');
+    });
+
     check('destroying ends reads, writes and the peer', async ({ left, right }) => {
       const reading = assert.rejects(left.read(), /cut off/);
       left.destroy(new Error('cut off'));

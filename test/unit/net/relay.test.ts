@@ -57,6 +57,15 @@ describe('the relay', () => {
     await reading;
   });
 
+  test('notices a failure of a side that has nothing more to say', async () => {
+    const { client, server, done } = start();
+    await client.closeWrite();
+    assert.equal(await server.read(), undefined);
+    client.destroy(new Error('client gone'));
+    assert.equal((await done)?.message, 'client gone');
+    await assert.rejects(server.read(), /client gone/);
+  });
+
   test('a half-closed flow ends after 300 s of silence', async () => {
     const { client, clock, done } = start();
     await client.closeWrite();

@@ -1,0 +1,45 @@
+import type { OutboundVersion } from '../outbound-version.ts';
+import type { Exit } from '../plane.ts';
+import type { Health } from './health.ts';
+
+export type BalancerStrategy = 'failover' | 'round_robin';
+
+export interface Member {
+  readonly version: OutboundVersion;
+  readonly health: () => Health;
+}
+
+/**
+ * A group of interchangeable outbounds: each new flow takes one that can be reached.
+ *
+ * Members that no probe has judged yet are taken when none is known to be available; when all are
+ * known to be unavailable the first in order is tried, so that the client learns the reason from a
+ * dial rather than from us.
+ */
+export class Balancer implements Exit {
+  readonly #members: readonly Member[];
+  readonly #strategy: BalancerStrategy;
+  #turn = 0;
+
+  /** `members` holds at least one. */
+  constructor(members: readonly Member[], strategy: BalancerStrategy) {
+    this.#members = members;
+    this.#strategy = strategy;
+  }
+
+  pick(): OutboundVersion {
+    const candidates = this.#candidates();
+    const turn = this.#strategy === 'round_robin' ? this.#turn++ % candidates.length : 0;
+    const member = candidates[turn];
+    if (!member) throw new RangeError('a balancer has at least one member');
+    return member.version;
+  }
+
+  #candidates(): readonly Member[] {
+    for (const wanted of ['available', 'unknown'] as const) {
+      const some = this.#members.filter(({ health }) => health() === wanted);
+      if (some.length > 0) return some;
+    }
+    return this.#members.slice(0, 1);
+  }
+}

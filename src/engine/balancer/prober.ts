@@ -1,0 +1,77 @@
+import { messageOf } from '../../errors.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { Clock, Timer } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import type { Health } from './health.ts';
+
+/** A probe of no time at all could never succeed: about a millisecond is the least there is. */
+const LEAST_TIMEOUT_MS = 1;
+
+export interface ProberOptions {
+  /** How the log names the member. */
+  readonly name: string;
+  /** From the end of one probe to the start of the next; 0 runs them back to back. */
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  /** Reaches the member's server and lets go of it again; rejects when it cannot. */
+  readonly probe: (signal: AbortSignal) => Promise<void>;
+  /** What was known of the same member before a reload. */
+  readonly initial: Health;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Finds out again and again, at its own pace, whether one member can be reached. */
+export class Prober {
+  readonly #options: ProberOptions;
+  readonly #stopping = new AbortController();
+  #health: Health;
+  #timer: Timer | undefined;
+
+  constructor(options: ProberOptions) {
+    this.#options = options;
+    this.#health = options.initial;
+  }
+
+  get health(): Health {
+    return this.#health;
+  }
+
+  /** Probes at once, and from then on until stopped. */
+  start(): void {
+    void this.#probeOnce();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#stopping.abort(new Error('the prober has stopped'));
+  }
+
+  async #probeOnce(): Promise<void> {
+    const { clock, timeoutMs, intervalMs, probe } = this.#options;
+    try {
+      using deadline = new Deadline(
+        clock,
+        Math.max(timeoutMs, LEAST_TIMEOUT_MS),
+        'the probe',
+        this.#stopping.signal,
+      );
+      await probe(deadline.signal);
+      this.#learn('available', '');
+    } catch (error) {
+      this.#learn('unavailable', messageOf(error));
+    }
+    if (this.#stopping.signal.aborted) return;
+    this.#timer = clock.after(intervalMs, () => void this.#probeOnce());
+  }
+
+  /** A change is logged once, not every probe that confirms it. */
+  #learn(health: Health, reason: string): void {
+    if (this.#stopping.signal.aborted || health === this.#health) return;
+    const { log, name } = this.#options;
+    if (health === 'unavailable') log.warn(`${name} is unavailable: ${reason}`);
+    else if (this.#health === 'unavailable') log.info(`${name} is available again`);
+    else log.debug(`${name} is available`);
+    this.#health = health;
+  }
+}

@@ -1,0 +1,21 @@
+import type { GeositeRef } from '../../spec.ts';
+import type { DomainList } from '../router/domain-list.ts';
+import type { NetworkList } from '../router/network-list.ts';
+
+/** What rules use of the geo files, and nothing else of them. */
+export interface GeoData {
+  /** By `geositeKey`. */
+  readonly geosite: ReadonlyMap<string, DomainList>;
+  /** By code, in lower case. */
+  readonly geoip: ReadonlyMap<string, GeoipList>;
+}
+
+export interface GeoipList {
+  readonly networks: NetworkList;
+  /** Whether the file says that the list means the addresses outside its networks. */
+  readonly inverse: boolean;
+}
+
+/** `code` or `code@attribute`, in lower case. */
+export const geositeKey = ({ code, attribute }: GeositeRef): string =>
+  (attribute === undefined ? code : `${code}@${attribute}`).toLowerCase();

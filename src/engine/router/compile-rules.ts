@@ -1,0 +1,129 @@
+import type { GeositeRef, RuleSpec } from '../../spec.ts';
+import { geositeKey, type GeoData } from '../geo/geo-data.ts';
+import type { Condition, IndexedRule, Space } from './conditions.ts';
+import { domainList, isEmptyDomainList, type DomainList } from './domain-list.ts';
+import { packNames } from './name-list.ts';
+import { packNetworks, packPorts, type BlockList, type NetworkList } from './network-list.ts';
+
+/** Longer lists are not compared with each other: the text of the comparison would cost more. */
+const MAX_SHARED_LENGTH = 64;
+
+/** Rules as conditions over numbered lists, and the lists of each space by number. */
+export interface CompiledRules {
+  readonly rules: readonly IndexedRule[];
+  readonly domains: readonly DomainList[];
+  readonly destinations: readonly NetworkList[];
+  readonly sources: readonly NetworkList[];
+  readonly ports: readonly BlockList[];
+  readonly inbounds: readonly string[];
+  readonly networks: readonly string[];
+}
+
+/**
+ * Takes the rules apart.
+ *
+ * Each key of a rule is one condition, and entries of one key are alternatives. Rules that can never
+ * match (a geosite attribute that nothing carries) are left out.
+ */
+export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefined): CompiledRules {
+  const domains = new Numbering<DomainList>();
+  const destinations = new Numbering<NetworkList>();
+  const sources = new Numbering<NetworkList>();
+  const ports = new Numbering<BlockList>();
+  const inbounds = new Numbering<string>();
+  const networks = new Numbering<string>();
+
+  const names = (kind: 'suffix' | 'full', texts: readonly string[]): number =>
+    domains.share(kind, texts, () => domainList({ [kind]: packNames(texts) }));
+  const patterns = (kind: 'keyword' | 'regex', texts: readonly string[]): number =>
+    domains.share(kind, texts, () => domainList({ [kind]: texts }));
+  const geosite = (ref: GeositeRef): number => {
+    const key = geositeKey(ref);
+    return domains.share('geosite', [key], () => found(geo?.geosite.get(key), `geosite ${key}`));
+  };
+
+  const conditionsOf = (rule: RuleSpec): Condition[] => {
+    const conditions: Condition[] = [];
+    const add = (space: Space, lists: readonly number[], outside: readonly number[] = []): void => {
+      conditions.push({ space, lists, outside });
+    };
+    if (rule.domainFull.length > 0) add('domain', [names('full', rule.domainFull)]);
+    if (rule.domainSuffix.length > 0) add('domain', [names('suffix', rule.domainSuffix)]);
+    if (rule.domainKeyword.length > 0) add('domain', [patterns('keyword', rule.domainKeyword)]);
+    if (rule.domainRegex.length > 0) add('domain', [patterns('regex', rule.domainRegex)]);
+    if (rule.geosite?.length) add('domain', rule.geosite.map(geosite));
+    if (rule.cidr.length > 0) {
+      add('destination', [destinations.share('cidr', rule.cidr, () => packNetworks(rule.cidr))]);
+    }
+    if (rule.geoip?.length) {
+      const lists: number[] = [];
+      const outside: number[] = [];
+      for (const { code, negate } of rule.geoip) {
+        const list = found(geo?.geoip.get(code.toLowerCase()), `geoip ${code}`);
+        const number = destinations.share('geoip', [code.toLowerCase()], () => list.networks);
+        (negate === list.inverse ? lists : outside).push(number);
+      }
+      add('destination', lists, outside);
+    }
+    if (rule.sourceCidr.length > 0) {
+      const { sourceCidr } = rule;
+      add('source', [sources.share('cidr', sourceCidr, () => packNetworks(sourceCidr))]);
+    }
+    if (rule.port.length > 0) {
+      add('port', [ports.share('port', rule.port, () => packPorts(rule.port))]);
+    }
+    if (rule.inboundTag.length > 0) {
+      add(
+        'inbound',
+        rule.inboundTag.map((tag) => inbounds.share('tag', [tag], () => tag)),
+      );
+    }
+    const { network } = rule;
+    if (network !== undefined)
+      add('network', [networks.share('network', [network], () => network)]);
+    return conditions;
+  };
+
+  const rules: IndexedRule[] = [];
+  specs.forEach((spec, rule) => {
+    const conditions = conditionsOf(spec);
+    const possible = conditions.every(
+      ({ space, lists }) =>
+        space !== 'domain' ||
+        lists.some((list) => !isEmptyDomainList(domains.lists[list] ?? domainList({}))),
+    );
+    if (possible) rules.push({ rule, conditions });
+  });
+  return {
+    rules,
+    domains: domains.lists,
+    destinations: destinations.lists,
+    sources: sources.lists,
+    ports: ports.lists,
+    inbounds: inbounds.lists,
+    networks: networks.lists,
+  };
+}
+
+/** Numbers the lists of a space. Rules that say the same share a list, so that it is found once. */
+class Numbering<T> {
+  readonly lists: T[] = [];
+  readonly #numbers = new Map<string, number>();
+
+  share(kind: string, entries: readonly unknown[], make: () => T): number {
+    if (entries.length > MAX_SHARED_LENGTH) return this.lists.push(make()) - 1;
+    const key = JSON.stringify([kind, ...entries]);
+    let number = this.#numbers.get(key);
+    if (number === undefined) {
+      number = this.lists.push(make()) - 1;
+      this.#numbers.set(key, number);
+    }
+    return number;
+  }
+}
+
+/** Loading refuses unknown codes, so a miss is a defect of ours, not of the configuration. */
+function found<T>(list: T | undefined, what: string): T {
+  if (list === undefined) throw new RangeError(`${what} was not loaded`);
+  return list;
+}

@@ -1,0 +1,79 @@
+import type { DomainList } from './domain-list.ts';
+import type { Hits } from './hits.ts';
+import { KeywordTable } from './keyword-table.ts';
+import { normalizeName } from './name-list.ts';
+import { NameTable, type NameSource } from './name-table.ts';
+import type { RegexCache, RegexSet } from './regex-set.ts';
+
+/** Names that fit are written here by each lookup; longer ones get a buffer of their own. */
+const SCRATCH_SIZE = 256;
+
+/** All domain lists of a router: one lookup tells every list that a name is in. */
+export class DomainTable {
+  readonly #names: NameTable;
+  readonly #keywords: KeywordTable | undefined;
+  readonly #regexes: RegexSet | undefined;
+  /** By position in `#regexes`. */
+  readonly #regexLists: readonly (readonly number[])[];
+  /** Lists with an empty keyword, which occurs in every name. */
+  readonly #always: readonly number[];
+  readonly #scratch = new Uint8Array(SCRATCH_SIZE);
+
+  /**
+   * @param lists by their number
+   * @throws {RegexError} for an invalid pattern.
+   */
+  constructor(lists: readonly DomainList[], regexes: RegexCache) {
+    const names: NameSource[] = [];
+    const keywords = new Map<string, number[]>();
+    const patterns = new Map<string, number[]>();
+    lists.forEach(({ suffix, full, keyword, regex }, list) => {
+      names.push({ list, names: suffix, suffix: true }, { list, names: full, suffix: false });
+      for (const text of keyword) append(keywords, text.toLowerCase(), list);
+      for (const pattern of regex) append(patterns, pattern, list);
+    });
+    this.#names = new NameTable(names);
+    this.#always = keywords.get('') ?? [];
+    keywords.delete('');
+    if (keywords.size > 0) {
+      this.#keywords = new KeywordTable(
+        Array.from(keywords, ([text, lists]) => ({ bytes: Buffer.from(text), lists })),
+      );
+    }
+    this.#regexLists = [...patterns.values()];
+    if (patterns.size > 0) this.#regexes = regexes.compile([...patterns.keys()]);
+  }
+
+  /** Adds the lists that a name is in. Case does not matter, nor one dot at the end. */
+  match(host: string, hits: Hits): void {
+    const name = normalizeName(host);
+    const scratch = this.#scratch;
+    let length = name.length <= SCRATCH_SIZE ? name.length : -1;
+    for (let at = 0; at < length; at++) {
+      const code = name.charCodeAt(at);
+      if (code > 0x7f) length = -1;
+      scratch[at] = code;
+    }
+    if (length >= 0) {
+      this.#matchBytes(scratch, length, hits);
+    } else {
+      const bytes = Buffer.from(name);
+      this.#matchBytes(bytes, bytes.length, hits);
+    }
+    for (const list of this.#always) hits.add(list);
+    for (const pattern of this.#regexes?.matches(name) ?? []) {
+      for (const list of this.#regexLists[pattern] ?? []) hits.add(list);
+    }
+  }
+
+  #matchBytes(bytes: Uint8Array, length: number, hits: Hits): void {
+    this.#names.match(bytes, length, hits);
+    this.#keywords?.match(bytes, length, hits);
+  }
+}
+
+function append(lists: Map<string, number[]>, key: string, list: number): void {
+  const found = lists.get(key);
+  if (!found) lists.set(key, [list]);
+  else if (found.at(-1) !== list) found.push(list);
+}

@@ -1,0 +1,91 @@
+import type { Hits } from './hits.ts';
+
+/** A keyword and the lists that it is in. */
+export interface Keyword {
+  /** Lower case, not empty, in UTF-8. */
+  readonly bytes: Uint8Array;
+  readonly lists: readonly number[];
+}
+
+/**
+ * All keywords as one automaton (Aho and Corasick, 1975): one step per byte of the name, whatever
+ * the number of keywords.
+ *
+ * Bytes that occur in no keyword share one column of the transition table, and lead to its root.
+ */
+export class KeywordTable {
+  /** Byte to column; column 0 is every byte that occurs in no keyword. */
+  readonly #columns = new Uint8Array(256);
+  readonly #width: number;
+  /** State times `width`, plus column, to the next state. */
+  readonly #steps: Int32Array;
+  /** State to the lists of the keyword that ends there. */
+  readonly #lists: (readonly number[] | undefined)[] = [];
+  /** State to the longest proper suffix at which a keyword ends, or 0. */
+  readonly #shorter: Int32Array;
+
+  constructor(keywords: readonly Keyword[]) {
+    let columns = 1;
+    let bytes = 0;
+    for (const keyword of keywords) {
+      bytes += keyword.bytes.length;
+      for (const byte of keyword.bytes) this.#columns[byte] ||= columns++;
+    }
+    this.#width = columns;
+    const steps = new Int32Array((bytes + 1) * columns);
+    const states = this.#plant(keywords, steps);
+    this.#steps = steps.slice(0, states * columns);
+    this.#shorter = new Int32Array(states);
+    this.#link(states);
+  }
+
+  /** Adds the lists of every keyword that occurs in the first `length` of these bytes. */
+  match(name: Uint8Array, length: number, hits: Hits): void {
+    let state = 0;
+    for (let at = 0; at < length; at++) {
+      const column = this.#columns[name[at] ?? 0] ?? 0;
+      state = this.#steps[state * this.#width + column] ?? 0;
+      for (let end = state; end !== 0; end = this.#shorter[end] ?? 0) {
+        for (const list of this.#lists[end] ?? []) hits.add(list);
+      }
+    }
+  }
+
+  /** Builds the tree of keywords; returns how many states it has, the root included. */
+  #plant(keywords: readonly Keyword[], steps: Int32Array): number {
+    let states = 1;
+    for (const { bytes, lists } of keywords) {
+      let state = 0;
+      for (const byte of bytes) {
+        const step = state * this.#width + (this.#columns[byte] ?? 0);
+        state = steps[step] ||= states++;
+      }
+      this.#lists[state] = [...(this.#lists[state] ?? []), ...lists];
+    }
+    return states;
+  }
+
+  /**
+   * Makes the tree an automaton, level by level: where a state has no child, it goes on as its
+   * longest proper suffix would.
+   */
+  #link(states: number): void {
+    const width = this.#width;
+    const suffix = new Int32Array(states);
+    const queue = [0];
+    for (const state of queue) {
+      const fallback = suffix[state] ?? 0;
+      this.#shorter[state] = this.#lists[fallback] ? fallback : (this.#shorter[fallback] ?? 0);
+      for (let column = 1; column < width; column++) {
+        const otherwise = state === 0 ? 0 : (this.#steps[fallback * width + column] ?? 0);
+        const child = this.#steps[state * width + column] ?? 0;
+        if (child === 0) {
+          this.#steps[state * width + column] = otherwise;
+        } else {
+          suffix[child] = otherwise;
+          queue.push(child);
+        }
+      }
+    }
+  }
+}

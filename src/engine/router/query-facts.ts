@@ -1,0 +1,124 @@
+import { ipVersion } from '../../net/address.ts';
+import { BlockTable } from './block-table.ts';
+import type { CompiledRules } from './compile-rules.ts';
+import type { Space } from './conditions.ts';
+import { DomainTable } from './domain-table.ts';
+import type { Facts } from './facts.ts';
+import { Hits } from './hits.ts';
+import { parseAddress, portWords, type NetworkList } from './network-list.ts';
+import type { RegexCache } from './regex-set.ts';
+import type { RouteQuery } from './query.ts';
+
+/**
+ * Looks a query up in the tables of a router, each at most once and only when it is asked for.
+ *
+ * One object serves every query of a router: `reset` starts the next one.
+ */
+export class QueryFacts implements Facts {
+  readonly #spaces: Readonly<Record<Space, SpaceFacts>>;
+  readonly #all: readonly SpaceFacts[];
+
+  constructor(compiled: CompiledRules, regexes: RegexCache) {
+    const domains = new DomainTable(compiled.domains, regexes);
+    const destinations = new NetworkTable(compiled.destinations);
+    const sources = new NetworkTable(compiled.sources);
+    const ports = new BlockTable(
+      1,
+      compiled.ports.map((blocks, list) => ({ list, blocks })),
+    );
+    const inbounds = new Map(compiled.inbounds.map((tag, list) => [tag, list]));
+    const networks = new Map(compiled.networks.map((name, list) => [name, list]));
+    this.#spaces = {
+      domain: new SpaceFacts(compiled.domains.length, (query, hits) => {
+        const name = ipVersion(query.host) === 0 ? query.host : query.sniffed;
+        if (name === undefined) return false;
+        domains.match(name, hits);
+        return true;
+      }),
+      destination: new SpaceFacts(compiled.destinations.length, (query, hits) =>
+        destinations.match(query.host, hits),
+      ),
+      source: new SpaceFacts(
+        compiled.sources.length,
+        (query, hits) => query.source !== undefined && sources.match(query.source, hits),
+      ),
+      port: new SpaceFacts(compiled.ports.length, (query, hits) => {
+        ports.match(portWords(query.port), hits);
+        return true;
+      }),
+      inbound: new SpaceFacts(compiled.inbounds.length, (query, hits) =>
+        matchText(inbounds, query.inbound, hits),
+      ),
+      network: new SpaceFacts(compiled.networks.length, (query, hits) =>
+        matchText(networks, query.network, hits),
+      ),
+    };
+    this.#all = Object.values(this.#spaces);
+  }
+
+  reset(query: RouteQuery): void {
+    for (const space of this.#all) space.reset(query);
+  }
+
+  hits(space: Space): Hits | undefined {
+    return this.#spaces[space].hits();
+  }
+}
+
+/** One space of one query. */
+class SpaceFacts {
+  readonly #hits: Hits;
+  readonly #match: (query: RouteQuery, hits: Hits) => boolean;
+  #query: RouteQuery | undefined;
+  #known = false;
+
+  /** `match` adds the lists that the query's value is in, and tells whether there is a value. */
+  constructor(lists: number, match: (query: RouteQuery, hits: Hits) => boolean) {
+    this.#hits = new Hits(lists);
+    this.#match = match;
+  }
+
+  reset(query: RouteQuery): void {
+    this.#query = query;
+  }
+
+  hits(): Hits | undefined {
+    if (this.#query) {
+      this.#hits.clear();
+      this.#known = this.#match(this.#query, this.#hits);
+      this.#query = undefined;
+    }
+    return this.#known ? this.#hits : undefined;
+  }
+}
+
+/** Networks of both families. */
+class NetworkTable {
+  readonly #v4: BlockTable;
+  readonly #v6: BlockTable;
+
+  constructor(lists: readonly NetworkList[]) {
+    this.#v4 = new BlockTable(
+      1,
+      lists.map(({ v4 }, list) => ({ list, blocks: v4 })),
+    );
+    this.#v6 = new BlockTable(
+      4,
+      lists.map(({ v6 }, list) => ({ list, blocks: v6 })),
+    );
+  }
+
+  /** Adds the lists that hold an address; tells whether the text is one. */
+  match(text: string, hits: Hits): boolean {
+    const address = parseAddress(text);
+    if (!address) return false;
+    (address.length === 1 ? this.#v4 : this.#v6).match(address, hits);
+    return true;
+  }
+}
+
+function matchText(lists: ReadonlyMap<string, number>, text: string, hits: Hits): boolean {
+  const list = lists.get(text);
+  if (list !== undefined) hits.add(list);
+  return true;
+}

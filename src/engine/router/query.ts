@@ -1,0 +1,22 @@
+import type { Network } from '../../net/address.ts';
+
+/** What is asked about one flow. */
+export interface RouteQuery {
+  /** Tag of the inbound that it came in through. */
+  readonly inbound: string;
+  /** The client's IP address; `undefined` for a unix socket. */
+  readonly source: string | undefined;
+  readonly network: Network;
+  /** Where it wants to go: a domain name, or an IP address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** The name in its first bytes, when `host` is an IP address and they were looked at. */
+  readonly sniffed: string | undefined;
+}
+
+export interface RouteDecision {
+  /** Tag of an outbound or balancer. */
+  readonly outbound: string;
+  /** Position of the rule that decided; `undefined` for the default. */
+  readonly rule: number | undefined;
+}

@@ -1,0 +1,81 @@
+import { ipVersion } from '../../net/address.ts';
+import type { RouteSpec } from '../../spec.ts';
+import type { GeoData } from '../geo/geo-data.ts';
+import { compileRules } from './compile-rules.ts';
+import type { IndexedRule } from './conditions.ts';
+import type { RouteDecision, RouteQuery } from './query.ts';
+import { QueryFacts } from './query-facts.ts';
+import type { RegexCache } from './regex-set.ts';
+import { RuleIndex } from './rule-index.ts';
+
+export type { RouteDecision, RouteQuery };
+
+export interface RouterResources {
+  /** Keep it across reloads: see RegexCache. */
+  readonly regexes: RegexCache;
+  /** The geo lists that the rules name; only needed when they name one. */
+  readonly geo?: GeoData;
+}
+
+/**
+ * The rules of a configuration, ready to decide. Immutable from the outside; a reload makes a new
+ * one.
+ *
+ * How a query is read:
+ * - A host that is no IP address is a domain. It is compared in lower case and without the one dot
+ *   that a fully qualified name may end with. It never matches `cidr` or `geoip`.
+ * - For an IP address, domain matchers look at the sniffed name when there is one, and match nothing
+ *   otherwise, while `cidr` and `geoip` still look at the address.
+ * - An IPv4-mapped IPv6 address, of the destination or of the client, is the IPv4 address in it.
+ */
+export class Router {
+  readonly #default: string;
+  readonly #outbounds: readonly string[];
+  readonly #rules: RuleIndex;
+  /** The rules with a domain matcher, as they would decide if these matched. */
+  readonly #domainRules: RuleIndex;
+  readonly #facts: QueryFacts;
+
+  /**
+   * Builds the tables; the spec and the geo data are not needed afterwards.
+   * @throws {RegexError} for an invalid pattern.
+   */
+  constructor(spec: RouteSpec, { regexes, geo }: RouterResources) {
+    this.#default = spec.default;
+    this.#outbounds = spec.rules.map((rule) => rule.outbound);
+    const compiled = compileRules(spec.rules, geo);
+    this.#rules = new RuleIndex(compiled.rules);
+    this.#domainRules = new RuleIndex(
+      compiled.rules.filter(looksAtDomain).map(({ rule, conditions }) => ({
+        rule,
+        conditions: conditions.filter(({ space }) => space !== 'domain'),
+      })),
+    );
+    this.#facts = new QueryFacts(compiled, regexes);
+  }
+
+  /** Where a flow goes: the first rule in file order of which every matcher matches. */
+  route(query: RouteQuery): RouteDecision {
+    this.#facts.reset(query);
+    const rule = this.#rules.first(this.#facts);
+    return { outbound: this.#outboundOf(rule), rule };
+  }
+
+  /**
+   * Whether a sniffed name could change where this flow goes: its destination is an IP address, no
+   * name is known, and before the rule that would decide now stands one that only lacks a name.
+   */
+  needsDomain(query: RouteQuery): boolean {
+    if (query.sniffed !== undefined || ipVersion(query.host) === 0) return false;
+    this.#facts.reset(query);
+    const possible = this.#domainRules.first(this.#facts);
+    return possible !== undefined && this.#rules.first(this.#facts, possible) === undefined;
+  }
+
+  #outboundOf(rule: number | undefined): string {
+    return rule === undefined ? this.#default : (this.#outbounds[rule] ?? this.#default);
+  }
+}
+
+const looksAtDomain = ({ conditions }: IndexedRule): boolean =>
+  conditions.some(({ space }) => space === 'domain');

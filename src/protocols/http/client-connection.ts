@@ -1,0 +1,309 @@
+import { messageOf } from '../../errors.ts';
+import type { Endpoint } from '../../net/address.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { DialError } from '../../net/errors.ts';
+import type { ByteLink, Carrier } from '../../net/link.ts';
+import type { Session } from '../../tracker/session.ts';
+import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
+import { CHALLENGE, CONNECTED, answerBytes, STATUS_OF } from './answer.ts';
+import type { Framing } from './body.ts';
+import type { Credentials } from './credentials.ts';
+import { closeGently, drainBody, isDrainable } from './discard.ts';
+import { MessageError } from './errors.ts';
+import { Exchange } from './exchange.ts';
+import { valuesOf, type Fields } from './fields.ts';
+import { expectsContinue, persists, upgradeOf, type OriginRequest } from './forwarding.ts';
+import { requestFraming } from './framing.ts';
+import { parseRequestHead, type RequestHead } from './head.ts';
+import { HANDSHAKE_MS, KEEP_ALIVE_MS } from './limits.ts';
+import { OriginFlow } from './origin-flow.ts';
+import { QuietWatch } from './quiet-watch.ts';
+import { readHead, startsRequest, type HeadBytes } from './read-head.ts';
+import { parseHost, parseTarget, type Place } from './target.ts';
+
+/** What all connections of one inbound share. */
+export interface HttpInboundShared {
+  readonly context: InboundContext;
+  /** `undefined` for an open proxy. */
+  readonly credentials: Credentials | undefined;
+  readonly allowTransparent: boolean;
+}
+
+/** What follows a request on its connection. */
+type Next =
+  /** Another request may. */
+  | 'request'
+  /** The connection is to be closed, once what was answered has arrived. */
+  | 'close'
+  /** The link was used up by a tunnel. */
+  | 'spent';
+
+/** A request that was understood, with the user who sent it. */
+interface Request {
+  readonly head: RequestHead;
+  readonly framing: Framing;
+  readonly user: string | undefined;
+  /** Whether bytes came with its head, behind it. */
+  readonly followed: boolean;
+}
+
+/** Methods that may be sent twice without doing twice what they ask for (RFC 9110 §9.2.2). */
+const IDEMPOTENT: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'TRACE',
+  'PUT',
+  'DELETE',
+]);
+
+/** One client connection: reads requests one after the other and serves each before the next. */
+export class ClientConnection {
+  readonly #shared: HttpInboundShared;
+  readonly #context: InboundContext;
+  readonly #link: ByteLink;
+  readonly #origin: Omit<Origin, 'user'>;
+  /** The origin of the last request, kept for one more to the same authority. */
+  #idle: { readonly key: string; readonly flow: OriginFlow } | undefined;
+  readonly #retiring = new Set<Promise<void>>();
+
+  constructor(shared: HttpInboundShared, carrier: Carrier, session: Session) {
+    this.#shared = shared;
+    this.#context = shared.context;
+    this.#link = carrier.link;
+    this.#origin = { inbound: shared.context.tag, source: carrier.remote?.host, session };
+  }
+
+  /** Serves the connection to its end; resolves when its flows have ended as well. */
+  async serve(): Promise<void> {
+    try {
+      let next = await this.#next(true);
+      while (next === 'request') next = await this.#next(false);
+      this.#retireIdle();
+      if (next === 'close') await closeGently(this.#link, this.#context.clock);
+    } catch (error) {
+      this.#link.destroy(error instanceof Error ? error : undefined);
+      throw error;
+    } finally {
+      this.#retireIdle();
+      await Promise.all(this.#retiring);
+    }
+  }
+
+  async #next(first: boolean): Promise<Next> {
+    try {
+      const read = await this.#readHead(first);
+      return read ? await this.#serveRequest(read) : 'close';
+    } catch (error) {
+      if (!(error instanceof MessageError)) throw error;
+      return await this.#answer(error.status, error.message, { keep: false });
+    }
+  }
+
+  /** `undefined` when the client has ended or stayed idle too long. */
+  async #readHead(first: boolean): Promise<HeadBytes | undefined> {
+    const { clock } = this.#context;
+    // The first request is the handshake of this connection and has one limit from its start on.
+    using opening = new Deadline(clock, first ? HANDSHAKE_MS : KEEP_ALIVE_MS, 'a request');
+    if (!(await this.#firstByte(opening.signal))) return undefined;
+    using head = first ? undefined : new Deadline(clock, HANDSHAKE_MS, 'a request');
+    const { signal } = head ?? opening;
+    try {
+      return await readHead(this.#link, startsRequest, signal);
+    } catch (error) {
+      if (error === signal.reason) throw new MessageError(408, messageOf(error));
+      throw error;
+    }
+  }
+
+  async #firstByte(signal: AbortSignal): Promise<boolean> {
+    try {
+      const chunk = await this.#link.read(signal);
+      if (chunk) this.#link.unread(chunk);
+      return chunk !== undefined;
+    } catch (error) {
+      if (error === signal.reason) return false;
+      throw error;
+    }
+  }
+
+  async #serveRequest({ bytes, followed }: HeadBytes): Promise<Next> {
+    const head = parseRequestHead(bytes);
+    const framing = requestFraming(head);
+    const hosts = valuesOf(head.fields, 'host');
+    if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
+    const { credentials, allowTransparent } = this.#shared;
+    const user = credentials?.userOf(head.fields);
+    const request: Request = { head, framing, user, followed };
+    if (credentials && user === undefined) {
+      return this.#refuse(request, 407, 'this proxy wants a user name and password', CHALLENGE);
+    }
+    const target = parseTarget(head.method, head.target);
+    if (target.form === 'authority') return this.#connect(request, target.destination);
+    if (target.form === 'absolute') return this.#forward(request, target, target.path);
+    if (!allowTransparent)
+      throw new MessageError(400, 'this is a proxy: the request names no host');
+    return this.#forward(request, parseHost(hosts[0] ?? ''), target.path);
+  }
+
+  async #connect(request: Request, destination: Endpoint): Promise<Next> {
+    // A CONNECT has no content (RFC 9110 §9.3.6): what follows its head is the tunnel's.
+    if (request.framing.kind !== 'none') throw new MessageError(400, 'a CONNECT with a body');
+    const { dispatcher, sniffing } = this.#context;
+    const watch = new QuietWatch(this.#link);
+    let accepted = false;
+    try {
+      await dispatcher.stream({
+        ...this.#streamRequest(request, destination),
+        sniff: sniffing,
+        accept: async () => {
+          await stillThere(watch);
+          accepted = true;
+          const full = this.#link.write(CONNECTED);
+          if (full) await full;
+          return this.#link;
+        },
+      });
+    } catch (error) {
+      if (accepted || !(error instanceof DialError)) throw error;
+      const seen = await stillThere(watch);
+      // Bytes that were meant for the tunnel must not be read as the next request.
+      const followed = request.followed || seen.kind === 'bytes';
+      return this.#refuse({ ...request, followed }, STATUS_OF[error.code], error.message);
+    }
+    return 'spent';
+  }
+
+  async #forward(request: Request, { destination, authority }: Place, path: string): Promise<Next> {
+    const { head, framing, user } = request;
+    const keep = persists(head);
+    const message: OriginRequest = {
+      head,
+      authority,
+      path,
+      framing,
+      upgrade: upgradeOf(head),
+      keep,
+    };
+    const key = JSON.stringify([user, destination.host.toLowerCase(), destination.port]);
+    const repeatable = framing.kind === 'none' && IDEMPOTENT.has(head.method);
+    for (;;) {
+      const reused = await this.#takeIdle(key);
+      let flow = reused;
+      if (!flow) {
+        const opened = await this.#open(request, destination);
+        if (!(opened instanceof OriginFlow)) return opened;
+        flow = opened;
+      }
+      let parked = false;
+      try {
+        const outcome = await new Exchange(
+          this.#link,
+          flow.link,
+          message,
+          this.#context.clock,
+        ).run();
+        switch (outcome.kind) {
+          case 'upgraded':
+            return 'spent';
+          case 'answered':
+            parked = outcome.keepOrigin && outcome.keepClient;
+            if (parked) this.#park(key, flow);
+            return outcome.keepClient ? 'request' : 'close';
+          case 'unanswered':
+            // RFC 9112 §9.3.1: an idle connection may close just as it is used again.
+            if (reused && outcome.stale && repeatable) continue;
+            return await this.#answer(outcome.status, outcome.error.message, {
+              keep: keep && outcome.drained,
+              headOnly: head.method === 'HEAD',
+            });
+        }
+      } finally {
+        if (!parked) this.#retire(flow);
+      }
+    }
+  }
+
+  /** Opens a flow, or tells the client why there is none. */
+  async #open(request: Request, destination: Endpoint): Promise<OriginFlow | Next> {
+    const watch = new QuietWatch(this.#link);
+    try {
+      return await OriginFlow.open(
+        this.#context.dispatcher,
+        // The name is in the request already, so there is nothing to learn from its first bytes.
+        { ...this.#streamRequest(request, destination), sniff: false },
+        async () => void (await stillThere(watch)),
+      );
+    } catch (error) {
+      await stillThere(watch);
+      if (!(error instanceof DialError)) throw error;
+      return this.#refuse(request, STATUS_OF[error.code], error.message);
+    }
+  }
+
+  #streamRequest(
+    { user }: Request,
+    destination: Endpoint,
+  ): Omit<StreamRequest, 'accept' | 'sniff'> {
+    return { origin: { ...this.#origin, user }, destination };
+  }
+
+  /** Answers a request that goes nowhere, and reads over its body when that keeps the connection. */
+  async #refuse(request: Request, status: number, reason: string, fields?: Fields): Promise<Next> {
+    const { head, framing, followed } = request;
+    const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
+    // A client that waits for leave to send its body will not send it now, or will: who can tell.
+    const keep = persists(head) && readable && !expectsContinue(head);
+    const headOnly = head.method === 'HEAD';
+    const next = await this.#answer(status, reason, { keep, headOnly, fields: fields ?? [] });
+    if (next === 'close') return next;
+    return (await drainBody(this.#link, framing, this.#context.clock)) ? 'request' : 'close';
+  }
+
+  async #answer(
+    status: number,
+    reason: string,
+    { keep, headOnly = false, fields = [] }: { keep: boolean; headOnly?: boolean; fields?: Fields },
+  ): Promise<Next> {
+    const { log, tag } = this.#context;
+    log.debug(`inbound ${tag}: answered ${status}: ${reason}`);
+    const full = this.#link.write(answerBytes({ status, reason, fields, keep, headOnly }));
+    if (full) await full;
+    return keep ? 'request' : 'close';
+  }
+
+  #park(key: string, flow: OriginFlow): void {
+    this.#idle = { key, flow };
+    flow.park(() => {
+      if (this.#idle?.flow === flow) this.#retireIdle();
+    });
+  }
+
+  async #takeIdle(key: string): Promise<OriginFlow | undefined> {
+    const idle = this.#idle;
+    if (!idle) return undefined;
+    this.#idle = undefined;
+    if (idle.key === key && (await idle.flow.resume())) return idle.flow;
+    this.#retire(idle.flow);
+    return undefined;
+  }
+
+  #retireIdle(): void {
+    const idle = this.#idle;
+    this.#idle = undefined;
+    if (idle) this.#retire(idle.flow);
+  }
+
+  #retire(flow: OriginFlow): void {
+    const retiring = flow.retire(this.#context.clock);
+    this.#retiring.add(retiring);
+    void retiring.finally(() => this.#retiring.delete(retiring));
+  }
+}
+
+/** Ends a watch over the client; throws what cut it off, if it is gone. */
+async function stillThere(watch: QuietWatch): Promise<Awaited<QuietWatch['seen']>> {
+  const seen = await watch.stop();
+  if (seen.kind === 'failure') throw seen.error;
+  return seen;
+}

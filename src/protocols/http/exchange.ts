@@ -1,0 +1,255 @@
+import type { Clock } from '../../net/clock.ts';
+import { DeadlineError, LinkClosedError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { HALF_CLOSED_IDLE_MS, relay } from '../../net/relay.ts';
+import {
+  chunkedEncoder,
+  createDecoder,
+  plainEncoder,
+  type BodyDecoder,
+  type BodyEncoder,
+  type Framing,
+} from './body.ts';
+import { MessageError, SideError, type Side } from './errors.ts';
+import { clientHead, mayTrail, originHead, persists, type OriginRequest } from './forwarding.ts';
+import { responseFraming } from './framing.ts';
+import { parseResponseHead, type ResponseHead, type Version } from './head.ts';
+import { QuietWatch } from './quiet-watch.ts';
+import { readHead, startsResponse } from './read-head.ts';
+import { Silence } from './silence.ts';
+import { transferBody } from './transfer-body.ts';
+
+/** The client has its response. */
+interface Answered {
+  readonly kind: 'answered';
+  readonly keepClient: boolean;
+  readonly keepOrigin: boolean;
+}
+
+/** How an exchange ended that left the client's connection whole. */
+export type Outcome =
+  | Answered
+  /** Both links became a tunnel, and are spent. */
+  | { readonly kind: 'upgraded' }
+  /** Nothing was said to the client. */
+  | {
+      readonly kind: 'unanswered';
+      readonly error: Error;
+      /** What to answer; 502 unless the client itself is to blame. */
+      readonly status: number;
+      /** Whether the origin closed before its first byte, as it may do to an idle connection. */
+      readonly stale: boolean;
+      /** Whether the whole request was read, so that the next one can follow. */
+      readonly drained: boolean;
+    };
+
+const UNCOUNTED = { addUp: () => undefined, addDown: () => undefined };
+
+/**
+ * Carries one request to an origin and its response back. Both directions run at once: an origin
+ * may answer before it has the whole request, and a body may wait for `100 Continue`.
+ */
+export class Exchange {
+  readonly #client: ByteLink;
+  readonly #origin: ByteLink;
+  readonly #request: OriginRequest;
+  readonly #clock: Clock;
+  readonly #upload: BodyDecoder;
+  readonly #silence: Silence;
+  readonly #stop = new AbortController();
+  #watch: QuietWatch | undefined;
+  /** The whole request was handed to the origin. */
+  #sent = false;
+  /** The final response is complete, or given up. */
+  #over = false;
+  /** The final response has begun at the client. */
+  #answered = false;
+  /** The origin has sent at least one byte. */
+  #heard = false;
+  #clientError: Error | undefined;
+
+  constructor(client: ByteLink, origin: ByteLink, request: OriginRequest, clock: Clock) {
+    this.#client = client;
+    this.#origin = origin;
+    this.#request = request;
+    this.#clock = clock;
+    this.#upload = createDecoder(request.framing);
+    this.#silence = new Silence(clock, HALF_CLOSED_IDLE_MS, () => {
+      const cause = new DeadlineError(SILENT);
+      origin.destroy(cause);
+      this.#stop.abort(cause);
+    });
+  }
+
+  /**
+   * Runs the exchange to its end. The origin's link is left open only when it can be kept.
+   *
+   * @throws whatever ended the client's connection, its link destroyed: it left, or a response that
+   *   had begun could not be completed.
+   */
+  async run(): Promise<Outcome> {
+    const sending = this.#send();
+    try {
+      const outcome = await this.#receive(sending);
+      return outcome.kind === 'answered' ? await this.#settle(outcome, sending) : outcome;
+    } catch (error) {
+      const { side, cause } = error instanceof SideError ? error : new SideError('origin', error);
+      this.#origin.destroy(cause);
+      await this.#stopSending(sending);
+      return this.#giveUp(side, cause);
+    } finally {
+      this.#silence.stop();
+    }
+  }
+
+  /** The client's side: its request, then a watch over it until the response is complete. */
+  async #send(): Promise<void> {
+    try {
+      await transferBody({
+        from: { link: this.#client, side: 'client' },
+        to: { link: this.#origin, side: 'origin' },
+        decoder: this.#upload,
+        encoder: encoderFor(this.#request.framing),
+        head: originHead(this.#request),
+        ready: false,
+        touch: this.#silence.touch,
+        signal: this.#stop.signal,
+      });
+      this.#sent = true;
+    } catch (error) {
+      // An origin that takes no more of the request may be answering it: reading will tell.
+      if (error instanceof SideError && error.side === 'client') this.#clientFailed(error.cause);
+      return;
+    }
+    if (this.#over) return;
+    this.#watch = new QuietWatch(this.#client);
+    const seen = await this.#watch.seen;
+    // A half-close is no departure: simple clients end what they send before they read.
+    if (seen.kind === 'end') this.#silence.start();
+    else if (seen.kind === 'failure') this.#clientFailed(seen.error);
+  }
+
+  #clientFailed(error: Error): void {
+    if (this.#stop.signal.aborted) return;
+    this.#clientError = error;
+    this.#origin.destroy(error);
+  }
+
+  async #stopSending(sending: Promise<void>): Promise<void> {
+    this.#over = true;
+    this.#stop.abort(new LinkClosedError('the exchange is over'));
+    await this.#watch?.stop();
+    await sending;
+  }
+
+  /** The origin's side: interim responses as they come, then the final one with its body. */
+  async #receive(sending: Promise<void>): Promise<Outcome> {
+    for (;;) {
+      const { head, followed } = await this.#readResponse();
+      if (head.status === 101) return this.#upgrade(head, sending);
+      if (head.status >= 200) return this.#respond(head, followed);
+      // RFC 9110 §15.2: an HTTP/1.0 client knows no interim responses.
+      if (this.#request.head.version === '1.1') await this.#passOn(head);
+    }
+  }
+
+  async #readResponse(): Promise<{ head: ResponseHead; followed: boolean }> {
+    const first = await this.#origin.read();
+    if (first === undefined) throw new MessageError(502, 'the origin closed without an answer');
+    this.#heard = true;
+    this.#silence.touch();
+    this.#origin.unread(first);
+    const read = await readHead(this.#origin, startsResponse);
+    if (!read) throw new MessageError(502, 'the origin closed without an answer');
+    return { head: parseResponseHead(read.bytes), followed: read.followed };
+  }
+
+  /** Sends the client a head that has no body. */
+  async #passOn(head: ResponseHead): Promise<void> {
+    try {
+      const bytes = clientHead({ head, framing: { kind: 'none' }, keep: true });
+      const full = this.#client.write(bytes);
+      if (full) await full;
+    } catch (error) {
+      throw new SideError('client', error);
+    }
+  }
+
+  async #respond(head: ResponseHead, followed: boolean): Promise<Answered> {
+    const { head: request, keep } = this.#request;
+    const { body, certain } = responseFraming(head, request.method);
+    const framing = framingFor(request.version, body);
+    // While more of the request is to come, or may never come after an early answer, nobody can
+    // tell where the next request begins.
+    const keepClient = keep && this.#upload.done;
+    this.#answered = true;
+    await transferBody({
+      from: { link: this.#origin, side: 'origin' },
+      to: { link: this.#client, side: 'client' },
+      decoder: createDecoder(body),
+      encoder: encoderFor(framing),
+      head: clientHead({ head, framing, keep: keepClient }),
+      ready: followed,
+      touch: this.#silence.touch,
+    });
+    return { kind: 'answered', keepClient, keepOrigin: keep && certain && persists(head) };
+  }
+
+  /** After the response: an origin that goes on taking the request gets the rest of it. */
+  async #settle(outcome: Answered, sending: Promise<void>): Promise<Outcome> {
+    this.#over = true;
+    if (!this.#sent) {
+      this.#silence.start();
+      await sending;
+    }
+    await this.#stopSending(sending);
+    return { ...outcome, keepOrigin: outcome.keepOrigin && this.#sent };
+  }
+
+  async #upgrade(head: ResponseHead, sending: Promise<void>): Promise<Outcome> {
+    if (this.#request.upgrade === undefined) {
+      throw new MessageError(502, 'the origin switched protocols unasked');
+    }
+    this.#answered = true;
+    await this.#passOn(head);
+    this.#over = true;
+    // A tunnel begins behind the request's body, should it have one.
+    if (!this.#sent) await sending;
+    if (!this.#sent) throw new MessageError(502, 'the request was cut before the switch');
+    await this.#stopSending(sending);
+    await relay(this.#client, this.#origin, UNCOUNTED, this.#clock);
+    return { kind: 'upgraded' };
+  }
+
+  /** Nothing more comes of this exchange: answers for what failed, or ends the client with it. */
+  #giveUp(side: Side, cause: Error): Outcome {
+    const error = this.#clientError ?? cause;
+    const blamed = this.#clientError ? 'client' : side;
+    if (this.#answered || (blamed === 'client' && !(error instanceof MessageError))) {
+      this.#client.destroy(error);
+      throw new SideError(blamed, error);
+    }
+    if (blamed === 'client') {
+      return { kind: 'unanswered', error, status: 400, stale: false, drained: false };
+    }
+    return {
+      kind: 'unanswered',
+      error,
+      status: error instanceof DeadlineError ? 504 : 502,
+      // A LinkClosedError is a flow that was ended on purpose; it must not be opened again.
+      stale: !this.#heard && !(error instanceof LinkClosedError),
+      drained: this.#upload.done,
+    };
+  }
+}
+
+const SILENT = `no byte for ${HALF_CLOSED_IDLE_MS / 1000} s after one side had ended`;
+
+const encoderFor = (framing: Framing): BodyEncoder =>
+  framing.kind === 'chunked' ? chunkedEncoder(mayTrail) : plainEncoder;
+
+/** How a client is sent a body: HTTP/1.0 knows no chunks, and chunks keep the connection usable. */
+function framingFor(version: Version, body: Framing): Framing {
+  if (body.kind !== 'chunked' && body.kind !== 'until-close') return body;
+  return { kind: version === '1.1' ? 'chunked' : 'until-close' };
+}

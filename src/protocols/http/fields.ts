@@ -1,0 +1,67 @@
+import { MessageError } from './errors.ts';
+
+/**
+ * One header or trailer line. Text is latin1, one character a byte, so that what is forwarded is
+ * byte for byte what came (RFC 9110 §5.5 leaves the encoding of values open).
+ */
+export interface Field {
+  readonly name: string;
+  /** The name in lower case, for comparison. */
+  readonly key: string;
+  readonly value: string;
+}
+
+export type Fields = readonly Field[];
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// Everything below space but the tab, and DEL: RFC 9110 §5.5 allows none of them in a value.
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
+const OUTER_SPACE = /^[ \t]+|[ \t]+$/g;
+
+/** RFC 9110 §5.6.2. */
+export const isToken = (text: string): boolean => TOKEN.test(text);
+
+/** Whether a text has a byte that no field value, reason phrase or target may have. */
+export const hasControl = (text: string): boolean => CONTROL.test(text);
+
+export const field = (name: string, value: string): Field => ({
+  name,
+  key: name.toLowerCase(),
+  value,
+});
+
+/**
+ * Reads one line `name: value`, without its line end (RFC 9112 §5.1).
+ *
+ * @throws {MessageError} 400 for a name that is no token, whitespace before the colon included, and
+ *   for control characters.
+ */
+export function parseField(line: string): Field {
+  const colon = line.indexOf(':');
+  const name = line.slice(0, colon);
+  if (colon < 0 || !isToken(name)) throw new MessageError(400, 'a header line has no valid name');
+  const value = line.slice(colon + 1).replace(OUTER_SPACE, '');
+  if (hasControl(value)) throw new MessageError(400, `the ${name} header has a control character`);
+  return field(name, value);
+}
+
+/** The values of every line with that name; `key` is in lower case. */
+export function valuesOf(fields: Fields, key: string): string[] {
+  const values: string[] = [];
+  for (const entry of fields) if (entry.key === key) values.push(entry.value);
+  return values;
+}
+
+/** The members of a comma-separated list, over all its lines, in lower case, empty ones dropped. */
+export function listOf(fields: Fields, key: string): string[] {
+  const members: string[] = [];
+  for (const entry of fields) {
+    if (entry.key !== key) continue;
+    for (const part of entry.value.split(',')) {
+      const member = part.replace(OUTER_SPACE, '').toLowerCase();
+      if (member !== '') members.push(member);
+    }
+  }
+  return members;
+}

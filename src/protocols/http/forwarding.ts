@@ -1,0 +1,155 @@
+import type { Framing } from './body.ts';
+import { field, listOf, valuesOf, type Field, type Fields } from './fields.ts';
+import type { RequestHead, ResponseHead } from './head.ts';
+
+/**
+ * What belongs to one connection and is not passed on (RFC 9110 §7.6.1), and the framing, which
+ * each side gets anew. What `Connection` names is removed as well. No `Via` is added: requests are
+ * to look as if the client had sent them itself.
+ */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Fields that mean nothing, or something dangerous, after the body (RFC 9110 §6.5.1). */
+const NO_TRAILER: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  'authorization',
+  'content-encoding',
+  'content-range',
+  'content-type',
+  'cookie',
+  'expect',
+  'host',
+  'set-cookie',
+  'trailer',
+]);
+
+export const mayTrail = (trailer: Field): boolean => !NO_TRAILER.has(trailer.key);
+
+/** Whether the sender means to go on with the connection after this exchange (RFC 9112 §9.3). */
+export function persists({ version, fields }: { version: string; fields: Fields }): boolean {
+  // A proxy does not keep connections of HTTP/1.0 clients (§9.3), and never asks an origin to.
+  if (version === '1.0') return false;
+  return (
+    !listOf(fields, 'connection').includes('close') &&
+    !listOf(fields, 'proxy-connection').includes('close')
+  );
+}
+
+/** Whether the client holds its body back until it is told to go on (RFC 9110 §10.1.1). */
+export const expectsContinue = ({ version, fields }: RequestHead): boolean =>
+  version === '1.1' && listOf(fields, 'expect').includes('100-continue');
+
+/**
+ * The protocols that a request offers to switch to; `undefined` for none.
+ *
+ * `h2c` is left out: it needs settings that are hop-by-hop, and would hide the requests that follow.
+ */
+export function upgradeOf({ version, fields }: RequestHead): string | undefined {
+  if (version === '1.0' || !listOf(fields, 'connection').includes('upgrade')) return undefined;
+  const offered = valuesOf(fields, 'upgrade')
+    .flatMap((value) => value.split(','))
+    .map((protocol) => protocol.trim())
+    .filter((protocol) => protocol !== '' && protocol.toLowerCase() !== 'h2c');
+  return offered.length > 0 ? offered.join(', ') : undefined;
+}
+
+export interface OriginRequest {
+  readonly head: RequestHead;
+  /** Replaces whatever `Host` the client sent (RFC 9112 §3.2.2). */
+  readonly authority: string;
+  readonly path: string;
+  readonly framing: Framing;
+  readonly upgrade: string | undefined;
+  /** Whether the origin may keep the connection for another request. */
+  readonly keep: boolean;
+}
+
+/** The head that an origin is sent for a client's request. */
+export function originHead(request: OriginRequest): Buffer {
+  const { head, authority, path, framing, upgrade, keep } = request;
+  const isNamed = namedBy(head.fields);
+  const fields = [field('Host', authority)];
+  for (const entry of head.fields) {
+    if (entry.key === 'host' || isNamed(entry)) continue;
+    if (entry.key === 'expect' && head.version === '1.0') continue;
+    if (entry.key === 'trailer' && framing.kind !== 'chunked') continue;
+    fields.push(entry);
+  }
+  if (framing.kind === 'none' && valuesOf(head.fields, 'content-length').length > 0) {
+    fields.push(field('Content-Length', '0'));
+  }
+  fields.push(...framingFields(framing));
+  const options: string[] = [];
+  if (head.version === '1.1' && listOf(head.fields, 'te').includes('trailers')) {
+    options.push('TE');
+    fields.push(field('TE', 'trailers'));
+  }
+  if (upgrade !== undefined) {
+    options.push('Upgrade');
+    fields.push(field('Upgrade', upgrade));
+  } else if (!keep) {
+    options.push('close');
+  }
+  if (options.length > 0) fields.push(field('Connection', options.join(', ')));
+  return headBytes(`${head.method} ${path} HTTP/1.1`, fields);
+}
+
+export interface ClientResponse {
+  readonly head: ResponseHead;
+  /** `until-close` for a client that cannot read chunks. */
+  readonly framing: Framing;
+  /** Whether the connection goes on after this response. */
+  readonly keep: boolean;
+}
+
+/** The head that a client is sent for an origin's response, an interim one included. */
+export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
+  const isNamed = namedBy(head.fields);
+  const fields: Field[] = [];
+  for (const entry of head.fields) {
+    if (isNamed(entry)) continue;
+    if (entry.key === 'trailer' && framing.kind !== 'chunked') continue;
+    fields.push(entry);
+  }
+  if (framing.kind === 'none' && head.status >= 200 && head.status !== 204) {
+    // The length of an empty body, or of the one that a HEAD or a 304 speaks of.
+    const length = /^[0-9]+/.exec(valuesOf(head.fields, 'content-length')[0] ?? '')?.[0];
+    if (length !== undefined) fields.push(field('Content-Length', length));
+  }
+  fields.push(...framingFields(framing));
+  const options: string[] = [];
+  if (head.status === 101 || head.status === 426) {
+    options.push('Upgrade');
+    for (const value of valuesOf(head.fields, 'upgrade')) fields.push(field('Upgrade', value));
+  }
+  if (!keep && head.status >= 200) options.push('close');
+  if (options.length > 0) fields.push(field('Connection', options.join(', ')));
+  return headBytes(`HTTP/1.1 ${head.status} ${head.reason}`, fields);
+}
+
+export function headBytes(start: string, fields: Fields): Buffer {
+  const lines = fields.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
+  return Buffer.from(`${start}\r\n${lines}\r\n`, 'latin1');
+}
+
+function namedBy(fields: Fields): (entry: Field) => boolean {
+  const named = new Set(listOf(fields, 'connection'));
+  return ({ key }) => HOP_BY_HOP.has(key) || named.has(key);
+}
+
+function framingFields(framing: Framing): Field[] {
+  if (framing.kind === 'length') return [field('Content-Length', String(framing.length))];
+  if (framing.kind === 'chunked') return [field('Transfer-Encoding', 'chunked')];
+  return [];
+}

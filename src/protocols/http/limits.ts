@@ -1,0 +1,37 @@
+/**
+ * What a peer may make this protocol hold or wait for. Sizes in bytes, times in milliseconds.
+ */
+
+/** Start line and header section of one message; more is answered 431. */
+export const HEAD_LIMIT = 64 * 1024;
+
+/** Header lines of one message; more is answered 431. */
+export const FIELD_LIMIT = 200;
+
+/** The line that announces a chunk: its size and whatever extensions it carries. */
+export const CHUNK_LINE_LIMIT = 4096;
+
+/** The trailer section of a chunked body. */
+export const TRAILER_LIMIT = 16 * 1024;
+
+/** A client's first request head, and every later one from its first byte on. */
+export const HANDSHAKE_MS = 10_000;
+
+/** How long a client connection may be idle between two requests. */
+export const KEEP_ALIVE_MS = 60_000;
+
+/**
+ * What is read and thrown away of a request body that nobody wants, to keep the connection usable
+ * after a 407 or a 502. A longer body ends the connection instead.
+ */
+export const DRAIN_LIMIT = 256 * 1024;
+export const DRAIN_MS = 10_000;
+
+/** How long a closing client connection is read on, so that a reset does not overtake the answer. */
+export const LINGER_MS = 5_000;
+
+/** How long an origin has to close its side of a link that is no longer needed. */
+export const RETIRE_MS = 2_000;
+
+/** Interim responses (1xx) that an upstream proxy may send before it answers a CONNECT. */
+export const INTERIM_LIMIT = 16;

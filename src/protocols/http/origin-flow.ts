@@ -1,0 +1,90 @@
+import type { Clock } from '../../net/clock.ts';
+import { DialError, LinkClosedError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { linkPair } from '../../net/memory-link.ts';
+import type { Dispatcher, StreamRequest } from '../contract.ts';
+import { RETIRE_MS } from './limits.ts';
+import { QuietWatch } from './quiet-watch.ts';
+
+/**
+ * One flow to an origin, over which this side speaks HTTP itself: the dispatcher relays one end of
+ * a pair of links, the other end is `link`.
+ */
+export class OriginFlow {
+  readonly link: ByteLink;
+  /** Resolves, never rejects, when the dispatcher is done with the flow. */
+  readonly ended: Promise<void>;
+  #watch: QuietWatch | undefined;
+
+  private constructor(link: ByteLink, ended: Promise<void>) {
+    this.link = link;
+    this.ended = ended;
+  }
+
+  /**
+   * Asks the dispatcher for a flow. `beforeAccept` is awaited once the destination is connected; its
+   * rejection gives the flow up.
+   *
+   * @throws {DialError} when the destination was not reached.
+   */
+  static async open(
+    dispatcher: Dispatcher,
+    request: Omit<StreamRequest, 'accept'>,
+    beforeAccept: () => Promise<void>,
+  ): Promise<OriginFlow> {
+    const [near, far] = linkPair();
+    const { promise: accepted, resolve } = Promise.withResolvers<void>();
+    const flow = dispatcher.stream({
+      ...request,
+      accept: async () => {
+        await beforeAccept();
+        resolve();
+        return far;
+      },
+    });
+    const ended = flow.catch((error: unknown) => {
+      near.destroy(error instanceof Error ? error : undefined);
+    });
+    const over = flow.then(() => {
+      throw new DialError('aborted', 'the flow ended before it was connected');
+    });
+    try {
+      await Promise.race([accepted, over]);
+    } catch (error) {
+      near.destroy();
+      throw error;
+    }
+    return new OriginFlow(near, ended);
+  }
+
+  /** Leaves the flow idle between two requests; `onGone` is called when its origin gives it up. */
+  park(onGone: () => void): void {
+    const watch = new QuietWatch(this.link);
+    this.#watch = watch;
+    void watch.seen.then(({ kind }) => {
+      if (kind !== 'nothing') onGone();
+    });
+  }
+
+  /** Takes a parked flow up again; `false` when its origin has closed it, or spoken unasked. */
+  async resume(): Promise<boolean> {
+    const seen = await this.#watch?.stop();
+    this.#watch = undefined;
+    return seen === undefined || seen.kind === 'nothing';
+  }
+
+  /** Closes the flow after its last response: the origin sees the end and is given time to close. */
+  async retire(clock: Clock): Promise<void> {
+    const timer = clock.after(RETIRE_MS, () => {
+      this.link.destroy(new LinkClosedError('the origin did not close its side'));
+    });
+    try {
+      await this.resume();
+      await this.link.closeWrite();
+    } catch (error) {
+      this.link.destroy(error instanceof Error ? error : undefined);
+    }
+    await this.ended;
+    timer.cancel();
+  }
+}

@@ -1,0 +1,101 @@
+import type { Endpoint } from '../../net/address.ts';
+import { formatEndpoint } from '../../net/address.ts';
+import { abortReason } from '../../net/read-queue.ts';
+import { DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { basicCredentials } from './credentials.ts';
+import { field } from './fields.ts';
+import { headBytes } from './forwarding.ts';
+import { parseResponseHead, type ResponseHead } from './head.ts';
+import { INTERIM_LIMIT } from './limits.ts';
+import { readHead, startsResponse } from './read-head.ts';
+import type { HttpOutboundSettings } from './settings.ts';
+import { isHost } from './target.ts';
+
+/** Reaches destinations by CONNECT through an HTTP proxy (RFC 9110 §9.3.6). TCP only. */
+export function createHttpOutbound(
+  { account }: HttpOutboundSettings,
+  context: OutboundContext,
+): Outbound {
+  const credentials = account && field('Proxy-Authorization', basicCredentials(account));
+
+  return {
+    async connect(destination, options) {
+      const authority = formatEndpoint(destination);
+      // Other inbounds take names that have no place in a request line, CR and LF among them.
+      if (!isHost(destination.host)) {
+        throw new DialError(
+          'failed',
+          `outbound ${context.tag}: the host name is not valid in HTTP`,
+        );
+      }
+      const fields = [field('Host', authority)];
+      if (credentials) fields.push(credentials);
+      const { link } = await context.dial(options);
+      try {
+        return await connectOver(link, headBytes(`CONNECT ${authority} HTTP/1.1`, fields), options);
+      } catch (error) {
+        link.destroy();
+        throw asDialError(error, destination, context.tag, options.signal);
+      }
+    },
+    async associate() {
+      throw new DialError('unsupported', `http outbound ${context.tag} cannot carry UDP`);
+    },
+    close() {
+      // Nothing is shared: each flow has a connection of its own.
+    },
+  };
+}
+
+/** Speaks the handshake; what the destination has already said is left in the link. */
+async function connectOver(
+  link: ByteLink,
+  request: Uint8Array,
+  { signal }: DialOptions,
+): Promise<ByteLink> {
+  const cut = (): void => link.destroy(abortReason(signal));
+  signal.addEventListener('abort', cut, { once: true });
+  try {
+    const full = link.write(request);
+    if (full) await full;
+    for (let interim = 0; interim <= INTERIM_LIMIT; interim++) {
+      const read = await readHead(link, startsResponse, signal);
+      if (!read) throw new ProtocolError('the proxy closed without an answer');
+      const head = parseResponseHead(read.bytes);
+      if (head.status >= 300 || head.status === 101) throw refusal(head);
+      if (head.status >= 200) return link;
+    }
+    throw new ProtocolError('the proxy does not come to an answer');
+  } finally {
+    signal.removeEventListener('abort', cut);
+  }
+}
+
+/** A proxy's refusal, by what its status says about the destination. */
+function refusal({ status, reason }: ResponseHead): DialError {
+  const said = `${status} ${reason}`.trim();
+  if (status === 407) {
+    return new DialError('upstream', `the proxy refused the credentials (${said})`);
+  }
+  return new DialError(status === 504 ? 'timed_out' : 'upstream', `the proxy answered ${said}`);
+}
+
+function asDialError(
+  error: unknown,
+  destination: Endpoint,
+  tag: string,
+  signal: AbortSignal,
+): DialError {
+  const reason: unknown = signal.aborted ? signal.reason : error;
+  const name = `outbound ${tag}: ${formatEndpoint(destination)}`;
+  const message = `${name}: ${reason instanceof Error ? reason.message : String(reason)}`;
+  return new DialError(codeFor(reason, signal.aborted), message, { cause: error });
+}
+
+function codeFor(reason: unknown, aborted: boolean): DialError['code'] {
+  if (reason instanceof DialError) return reason.code;
+  if (reason instanceof DeadlineError) return 'timed_out';
+  return aborted ? 'aborted' : 'upstream';
+}

@@ -1,0 +1,84 @@
+import { isUtf8 } from 'node:buffer';
+import { formatIP, ipVersion, parseIP, unmapIPv4, type Endpoint } from '../../net/address.ts';
+
+/** Address types (RFC 1928 §5). */
+export const AddressType = { ipv4: 1, name: 3, ipv6: 4 } as const;
+
+/** What an answer says where no address is known. */
+export const UNSPECIFIED: Endpoint = { host: '0.0.0.0', port: 0 };
+
+const NAME_LIMIT = 255;
+const PORT_LIMIT = 0xffff;
+
+// Nothing that a resolver, a log line or the request line of an HTTP proxy could trip over.
+const NOT_IN_NAMES = /[\p{Cc}\p{Z}]/u;
+
+/**
+ * The host that the bytes of a domain name mean: an IP address written as a name is that address;
+ * `undefined` when the name is empty, not UTF-8, or has control characters or blanks in it.
+ */
+export function decodeName(bytes: Uint8Array): string | undefined {
+  if (bytes.length === 0 || !isUtf8(bytes)) return undefined;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  if (NOT_IN_NAMES.test(text)) return undefined;
+  const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text;
+  const ip = ipVersion(bare) === 0 ? undefined : parseIP(bare);
+  return ip ? unmapIPv4(formatIP(ip)) : text;
+}
+
+/**
+ * The host of an address field without its length octet; `undefined` for an unknown type, a wrong
+ * length or a bad name. IPv4-mapped addresses become IPv4, so that no rule on IPv4 is got around.
+ */
+export function decodeHost(type: number, bytes: Uint8Array): string | undefined {
+  switch (type) {
+    case AddressType.ipv4:
+      return bytes.length === 4 ? formatIP(bytes) : undefined;
+    case AddressType.ipv6:
+      return bytes.length === 16 ? unmapIPv4(formatIP(bytes)) : undefined;
+    case AddressType.name:
+      return decodeName(bytes);
+    default:
+      return undefined;
+  }
+}
+
+/** Type, address and port as they stand in requests, replies and datagrams (RFC 1928 §4 to §7). */
+export interface DecodedAddress {
+  readonly endpoint: Endpoint;
+  /** Offset of the first byte after the port. */
+  readonly end: number;
+}
+
+/** Reads type, address and port at `offset`; `undefined` when they are not whole and valid. */
+export function decodeAddress(bytes: Uint8Array, offset: number): DecodedAddress | undefined {
+  const type = bytes[offset];
+  if (type === undefined) return undefined;
+  const named = type === AddressType.name;
+  const start = offset + (named ? 2 : 1);
+  const length = named ? bytes[offset + 1] : type === AddressType.ipv4 ? 4 : 16;
+  if (length === undefined) return undefined;
+  const end = start + length + 2;
+  if (bytes.length < end) return undefined;
+  const host = decodeHost(type, bytes.subarray(start, end - 2));
+  if (host === undefined) return undefined;
+  const port = ((bytes[end - 2] ?? 0) << 8) | (bytes[end - 1] ?? 0);
+  return { endpoint: { host, port }, end };
+}
+
+/**
+ * Writes type, address and port after `prefix`; `undefined` when the host is a name of no bytes or
+ * of more than 255, or the port is none.
+ */
+export function encodeAddress(
+  { host, port }: Endpoint,
+  prefix: readonly number[] = [],
+): Buffer | undefined {
+  if (!Number.isInteger(port) || port < 0 || port > PORT_LIMIT) return undefined;
+  const ip = parseIP(host);
+  const bytes = ip ?? Buffer.from(host, 'utf8');
+  if (!ip && (bytes.length === 0 || bytes.length > NAME_LIMIT)) return undefined;
+  const type = ip ? (ip.length === 4 ? AddressType.ipv4 : AddressType.ipv6) : AddressType.name;
+  const head = ip ? [...prefix, type] : [...prefix, type, bytes.length];
+  return Buffer.from([...head, ...bytes, port >> 8, port & 0xff]);
+}

@@ -1,0 +1,61 @@
+import { formatIP, ipVersion, parseIP, unmapIPv4, type Endpoint } from '../../net/address.ts';
+
+export interface RelayQuestion {
+  /** The `udp_bind` setting. */
+  readonly udpBind: string | undefined;
+  /** The client's end of the control connection; `undefined` on a unix socket. */
+  readonly remote: Endpoint | undefined;
+  /** Our end of the control connection; `undefined` on a unix socket. */
+  readonly local: Endpoint | undefined;
+  /** Where the client says that its datagrams come from. */
+  readonly stated: Endpoint;
+}
+
+/** How an association is served. */
+export interface RelayPlan {
+  /** The address to bind, which is also the one that the client is told. */
+  readonly bind: string;
+  readonly family: 4 | 6;
+  /** The only address whose datagrams are taken. */
+  readonly clientHost: string;
+  /** The only port of it; `undefined` for that of the first datagram. */
+  readonly clientPort: number | undefined;
+}
+
+/**
+ * Decides where an association listens and to whom; `undefined` when a relay there could not
+ * receive the client's datagrams.
+ *
+ * Behind a network address translator a client does not know where its datagrams come from, so over
+ * TCP what it states is believed only where it agrees with the control connection. A unix socket
+ * says nothing about its client, so there the client must state address and port exactly.
+ */
+export function planRelay({
+  udpBind,
+  remote,
+  local,
+  stated,
+}: RelayQuestion): RelayPlan | undefined {
+  const clientHost = canonical(remote ? remote.host : stated.host);
+  const version = ipVersion(clientHost);
+  if (version === 0 || isUnspecified(clientHost)) return undefined;
+  if (!remote && stated.port === 0) return undefined;
+  const bind = udpBind ?? (remote ? local?.host : undefined);
+  if (bind === undefined) return undefined;
+  const address = canonical(bind);
+  const family = ipVersion(address);
+  if (family === 0 || !(family === version || address === '::')) return undefined;
+  const agrees = stated.port !== 0 && withoutZone(clientHost) === canonical(stated.host);
+  return { bind: address, family, clientHost, clientPort: agrees ? stated.port : undefined };
+}
+
+/** One text for each address; IPv4-mapped addresses are the IPv4 ones. */
+function canonical(host: string): string {
+  const bytes = parseIP(host);
+  return bytes ? unmapIPv4(formatIP(bytes)) : host;
+}
+
+const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === '::';
+
+/** Link-local addresses of sockets carry the interface (`fe80::1%eth0`), those of requests do not. */
+export const withoutZone = (host: string): string => host.replace(/%.*$/, '');

@@ -1,0 +1,78 @@
+import type { Endpoint } from '../../net/address.ts';
+import { encodeAddress, UNSPECIFIED } from './address.ts';
+
+/**
+ * The messages of SOCKS4, SOCKS4a, SOCKS5 (RFC 1928) and its username/password authentication
+ * (RFC 1929) as bytes. Requests are read where the conversation is: `socks4.ts`, `socks5.ts` and
+ * `client.ts`; the header of datagrams is in `udp-framing.ts`.
+ */
+
+export const SOCKS4 = 4;
+export const SOCKS5 = 5;
+export type SocksVersion = typeof SOCKS4 | typeof SOCKS5;
+
+/** Authentication methods (RFC 1928 §3). */
+export const Method = { none: 0x00, password: 0x02, unacceptable: 0xff } as const;
+export type Method = (typeof Method)[keyof typeof Method];
+
+/** Version and statuses of the username/password exchange (RFC 1929 §2). */
+export const AUTH_VERSION = 1;
+export const AuthStatus = { success: 0, failure: 1 } as const;
+export type AuthStatus = (typeof AuthStatus)[keyof typeof AuthStatus];
+
+/** Commands; SOCKS4 knows the first two (RFC 1928 §4). */
+export const Command = { connect: 1, bind: 2, associate: 3 } as const;
+export type Command = (typeof Command)[keyof typeof Command];
+
+/** Reply codes (RFC 1928 §6). */
+export const Reply = {
+  succeeded: 0x00,
+  failure: 0x01,
+  notAllowed: 0x02,
+  networkUnreachable: 0x03,
+  hostUnreachable: 0x04,
+  refused: 0x05,
+  ttlExpired: 0x06,
+  commandUnsupported: 0x07,
+  addressUnsupported: 0x08,
+} as const;
+export type Reply = (typeof Reply)[keyof typeof Reply];
+
+/** The two answers of SOCKS4 that a server without identd gives. */
+const GRANTED = 0x5a;
+const REJECTED = 0x5b;
+
+/** The server's choice of a method (RFC 1928 §3). */
+export const encodeMethodChoice = (method: Method): Uint8Array => Uint8Array.of(SOCKS5, method);
+
+/** The server's verdict on a user name and password (RFC 1929 §2). */
+export const encodeAuthStatus = (status: AuthStatus): Uint8Array =>
+  Uint8Array.of(AUTH_VERSION, status);
+
+/** The answer to a request. SOCKS4 tells success from failure only. */
+export function encodeReply(
+  version: SocksVersion,
+  reply: Reply,
+  bound: Endpoint = UNSPECIFIED,
+): Uint8Array {
+  if (version === SOCKS4) {
+    return Uint8Array.of(0, reply === Reply.succeeded ? GRANTED : REJECTED, 0, 0, 0, 0, 0, 0);
+  }
+  const message = encodeAddress(bound, [SOCKS5, reply, 0]);
+  if (!message) throw new RangeError('the bound address of a reply is one that was bound');
+  return message;
+}
+
+/** A client's offer of exactly one method (RFC 1928 §3). */
+export const encodeOffer = (method: Method): Uint8Array => Uint8Array.of(SOCKS5, 1, method);
+
+/** A client's user name and password, each cut to the 255 bytes that fit (RFC 1929 §2). */
+export function encodeCredentials(user: string, pass: string): Uint8Array {
+  const name = Buffer.from(user, 'utf8').subarray(0, 255);
+  const word = Buffer.from(pass, 'utf8').subarray(0, 255);
+  return Buffer.concat([Buffer.of(AUTH_VERSION, name.length), name, Buffer.of(word.length), word]);
+}
+
+/** A client's request (RFC 1928 §4); `undefined` when the host does not fit into it. */
+export const encodeRequest = (command: Command, destination: Endpoint): Uint8Array | undefined =>
+  encodeAddress(destination, [SOCKS5, command, 0]);

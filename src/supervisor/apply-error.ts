@@ -1,0 +1,23 @@
+import { WeirError } from '../errors.ts';
+
+/**
+ * Why a configuration that is well-formed was not applied. `bind` and `stopped` are failures of the
+ * surroundings, the others of the configuration.
+ */
+export type ApplyErrorCode =
+  | 'bind'
+  | 'stopped'
+  | 'duplicate_tag'
+  | 'unknown_reference'
+  | 'bad_balancer'
+  | 'invalid_resource'
+  | 'build_failed'
+  | 'disruptive';
+
+export class ApplyError extends WeirError {
+  declare readonly code: ApplyErrorCode;
+
+  constructor(code: ApplyErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options);
+  }
+}

@@ -1,0 +1,148 @@
+import { isDeepStrictEqual } from 'node:util';
+import { codeOf, messageOf } from '../errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Carrier } from '../net/link.ts';
+import type { ListenSpec } from '../spec.ts';
+import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
+import { ApplyError } from './apply-error.ts';
+
+type Accept = (carrier: Carrier) => void;
+
+/** A bound listener whose connections can be given to another inbound without closing it. */
+export class SwitchedListener {
+  readonly spec: ListenSpec;
+  readonly address: string;
+  target: Accept;
+  readonly #listener: Listener;
+
+  private constructor(spec: ListenSpec, listener: Listener, target: Accept) {
+    this.spec = spec;
+    this.address = listener.address;
+    this.#listener = listener;
+    this.target = target;
+  }
+
+  /** @throws {BindError} */
+  static async bind(spec: ListenSpec, target: Accept): Promise<SwitchedListener> {
+    let bound: SwitchedListener | undefined;
+    const listener = await listenTcp(spec, (carrier) => (bound?.target ?? target)(carrier));
+    bound = new SwitchedListener(spec, listener, target);
+    return bound;
+  }
+
+  close(): Promise<void> {
+    return this.#listener.close();
+  }
+}
+
+/** A listener that an inbound wants: bound anew, or taken over from an inbound that gives it up. */
+export interface WantedListener {
+  readonly tag: string;
+  readonly spec: ListenSpec;
+  readonly target: Accept;
+}
+
+/** A listener that an inbound gives up when the reload succeeds. */
+export interface FreedListener {
+  readonly tag: string;
+  readonly listener: SwitchedListener;
+}
+
+/**
+ * The listeners of one reload: bound before anything that runs is touched, and given back when the
+ * reload fails.
+ *
+ * An address that moves from one inbound to another keeps its socket, so that no connection meets a
+ * closed port. Where a new address overlaps an old one that is given up (`0.0.0.0` after
+ * `127.0.0.1`, same port), the old one is closed first, and bound again should the new one fail.
+ */
+export class ListenerExchange {
+  readonly #log: Logger;
+  readonly #freed: Map<string, SwitchedListener>;
+  readonly #bound = new Map<string, SwitchedListener>();
+  readonly #takenOver = new Map<string, { listener: SwitchedListener; target: Accept }>();
+  /** Closed to make room; by the tag that held them. */
+  readonly #closedEarly = new Map<string, SwitchedListener>();
+
+  constructor(freed: readonly FreedListener[], log: Logger) {
+    this.#freed = new Map(freed.map(({ tag, listener }) => [tag, listener]));
+    this.#log = log;
+  }
+
+  /** @throws {ApplyError} `bind`; the caller then rolls back. */
+  async bind(wanted: readonly WantedListener[]): Promise<void> {
+    const crowded: WantedListener[] = [];
+    for (const want of wanted) {
+      if (this.#takeOver(want)) continue;
+      try {
+        this.#bound.set(want.tag, await SwitchedListener.bind(want.spec, want.target));
+      } catch (error) {
+        if (this.#freed.size === 0 || !isInUse(error)) throw asApplyError(want.tag, error);
+        crowded.push(want);
+      }
+    }
+    if (crowded.length > 0) await this.#bindInPlaceOfOld(crowded);
+  }
+
+  /** The reload goes ahead: what was taken over changes hands, what is left over is closed. */
+  async commit(): Promise<ReadonlyMap<string, SwitchedListener>> {
+    const result = new Map(this.#bound);
+    for (const [tag, { listener, target }] of this.#takenOver) {
+      listener.target = target;
+      result.set(tag, listener);
+    }
+    await Promise.all([...this.#freed.values()].map((listener) => listener.close()));
+    return result;
+  }
+
+  /**
+   * The reload does not go ahead: closes what was bound, and binds again what had to make room.
+   * Gives the listeners that replace the old ones, by tag; one that cannot be had back is logged.
+   */
+  async rollBack(): Promise<ReadonlyMap<string, SwitchedListener>> {
+    await Promise.all([...this.#bound.values()].map((listener) => listener.close()));
+    this.#bound.clear();
+    const restored = new Map<string, SwitchedListener>();
+    for (const [tag, old] of this.#closedEarly) {
+      try {
+        restored.set(tag, await SwitchedListener.bind(old.spec, old.target));
+      } catch (error) {
+        this.#log.error(`inbound ${tag} could not be restored: ${messageOf(error)}`);
+      }
+    }
+    return restored;
+  }
+
+  #takeOver({ tag, spec, target }: WantedListener): boolean {
+    // Two inbounds that let the kernel choose a port do not want the same one.
+    if (spec.kind !== 'unix' && spec.port === 0) return false;
+    for (const [holder, listener] of this.#freed) {
+      if (!isDeepStrictEqual(listener.spec, spec)) continue;
+      this.#freed.delete(holder);
+      this.#takenOver.set(tag, { listener, target });
+      return true;
+    }
+    return false;
+  }
+
+  async #bindInPlaceOfOld(crowded: readonly WantedListener[]): Promise<void> {
+    for (const [tag, listener] of this.#freed) {
+      this.#closedEarly.set(tag, listener);
+      await listener.close();
+    }
+    this.#freed.clear();
+    for (const want of crowded) {
+      try {
+        this.#bound.set(want.tag, await SwitchedListener.bind(want.spec, want.target));
+      } catch (error) {
+        throw asApplyError(want.tag, error);
+      }
+    }
+  }
+}
+
+const isInUse = (error: unknown): boolean =>
+  error instanceof Error && codeOf(error.cause) === 'EADDRINUSE';
+
+const asApplyError = (tag: string, error: unknown): ApplyError =>
+  new ApplyError('bind', `inbound ${tag}: ${messageOf(error)}`, { cause: error });

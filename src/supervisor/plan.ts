@@ -1,0 +1,144 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { InboundSpec, OutboundSpec, RouteSpec, Spec } from '../spec.ts';
+import type { AppliedReport } from './reload-report.ts';
+
+/** What the plan needs to know of what runs. */
+export interface Running {
+  /** `undefined` before the first configuration was applied. */
+  readonly spec: Spec | undefined;
+  /** The newest version that each outbound tag has ever had, removed tags included. */
+  readonly versions: ReadonlyMap<string, number>;
+}
+
+/** Tells the accounts in an inbound's settings; `undefined` for an inbound without users. */
+export type UsersOf = (inbound: InboundSpec) => unknown;
+
+export interface OutboundStep {
+  readonly action: 'build' | 'reuse';
+  readonly spec: OutboundSpec;
+  readonly version: number;
+}
+
+export interface UserSetStep {
+  readonly action: 'build' | 'reuse';
+  readonly tag: string;
+}
+
+/**
+ * What happens to an inbound: everything is new, nothing is, the handler behind its listener is, or
+ * its listener is.
+ */
+export interface InboundStep {
+  readonly action: 'build' | 'reuse' | 'swap' | 'rebind';
+  readonly spec: InboundSpec;
+}
+
+/** How to get from what runs to what is wanted; made before anything is touched. */
+export interface Plan {
+  readonly outbounds: readonly OutboundStep[];
+  /** Versions that were replaced or removed: they take no new flow and live until their last ends. */
+  readonly drained: readonly { readonly tag: string; readonly version: number }[];
+  readonly route: 'build' | 'reuse';
+  readonly userSets: readonly UserSetStep[];
+  readonly inbounds: readonly InboundStep[];
+  readonly removed: readonly string[];
+}
+
+/** Compares what runs with what is wanted, resource by resource. Pure. */
+export function planReload(running: Running, wanted: Spec, usersOf: UsersOf): Plan {
+  const old = running.spec;
+  const outbounds = planOutbounds(running, wanted);
+  const kept = new Set(outbounds.filter(isReused).map(({ spec }) => spec.tag));
+  const drained = (old?.outbounds ?? [])
+    .filter(({ tag }) => !kept.has(tag))
+    .map(({ tag }) => ({ tag, version: running.versions.get(tag) ?? 0 }));
+  const route =
+    old &&
+    isDeepStrictEqual(old.route, wanted.route) &&
+    [...exitsNamedBy(wanted.route)].every((tag) => kept.has(tag))
+      ? 'reuse'
+      : 'build';
+  const oldInbounds = byTag(old?.inbounds ?? []);
+  const inbounds = wanted.inbounds.map((spec) => planInbound(oldInbounds.get(spec.tag), spec));
+  const wantedTags = new Set(wanted.inbounds.map(({ tag }) => tag));
+  return {
+    outbounds,
+    drained,
+    route,
+    userSets: planUserSets(oldInbounds, wanted.inbounds, usersOf),
+    inbounds,
+    removed: [...oldInbounds.keys()].filter((tag) => !wantedTags.has(tag)),
+  };
+}
+
+/** What applying a plan is reported as. */
+export function reportOf(plan: Plan): AppliedReport {
+  const named = [
+    ...plan.outbounds.map(({ action, spec, version }) => ({
+      action,
+      name: `outbound ${spec.tag}@v${version}`,
+    })),
+    { action: plan.route, name: 'route' },
+    ...plan.userSets.map(({ action, tag }) => ({ action, name: `user set ${tag}` })),
+    ...plan.inbounds.map(({ action, spec }) => ({ action, name: `inbound ${spec.tag}` })),
+  ];
+  const names = (wanted: string): string[] =>
+    named.filter(({ action }) => action === wanted).map(({ name }) => name);
+  const tags = (wanted: InboundStep['action']): string[] =>
+    plan.inbounds.filter(({ action }) => action === wanted).map(({ spec }) => spec.tag);
+  return {
+    status: 'applied',
+    built: names('build'),
+    swapped: tags('swap'),
+    drained: plan.drained.map(({ tag, version }) => `${tag}@v${version}`),
+    rebound: tags('rebind'),
+    restarted: [],
+    removed: plan.removed,
+    reused: names('reuse'),
+  };
+}
+
+/** Tags of the outbounds and balancers that a route can decide on. */
+export function exitsNamedBy(route: RouteSpec): Set<string> {
+  return new Set([...route.rules.map(({ outbound }) => outbound), route.default]);
+}
+
+const isReused = ({ action }: OutboundStep): boolean => action === 'reuse';
+
+const byTag = <T extends { readonly tag: string }>(items: readonly T[]): Map<string, T> =>
+  new Map(items.map((item) => [item.tag, item]));
+
+function planOutbounds({ spec, versions }: Running, wanted: Spec): OutboundStep[] {
+  const old = byTag(spec?.outbounds ?? []);
+  return wanted.outbounds.map((outbound) => {
+    const version = versions.get(outbound.tag) ?? 0;
+    return isDeepStrictEqual(old.get(outbound.tag), outbound)
+      ? { action: 'reuse', spec: outbound, version }
+      : { action: 'build', spec: outbound, version: version + 1 };
+  });
+}
+
+function planUserSets(
+  old: ReadonlyMap<string, InboundSpec>,
+  wanted: readonly InboundSpec[],
+  usersOf: UsersOf,
+): UserSetStep[] {
+  const steps: UserSetStep[] = [];
+  for (const spec of wanted) {
+    const users = usersOf(spec);
+    if (users === undefined) continue;
+    const before = old.get(spec.tag);
+    const same =
+      before !== undefined &&
+      before.protocol === spec.protocol &&
+      isDeepStrictEqual(usersOf(before), users);
+    steps.push({ action: same ? 'reuse' : 'build', tag: spec.tag });
+  }
+  return steps;
+}
+
+function planInbound(old: InboundSpec | undefined, spec: InboundSpec): InboundStep {
+  if (!old) return { action: 'build', spec };
+  if (!isDeepStrictEqual(old.listen, spec.listen)) return { action: 'rebind', spec };
+  return { action: isDeepStrictEqual(old, spec) ? 'reuse' : 'swap', spec };
+}

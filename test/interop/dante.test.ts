@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { hostPort } from '../support/address.ts';
+import { freedom, proxyOut, socksIn } from '../support/config.ts';
+import { bothWays, datagrams, socksHalfCloses } from '../support/exchange.ts';
+import { freePort } from '../support/ports.ts';
+import { startDante, without } from '../support/peers.ts';
+import { udpEcho, webServer } from '../support/servers.ts';
+import { socksReply } from '../support/socks-client.ts';
+import { Weir } from '../support/weir.ts';
+
+const BODY = 256 << 20;
+const skip = without('danted');
+
+test('Weir as a client of Dante', { skip }, async (t) => {
+  await using dante = await startDante();
+  await using web = await webServer();
+  await using weir = await Weir.start(socksIn() + proxyOut('out', 'socks', dante.address));
+  const socks = weir.address('socks');
+  await t.test('a body both ways', () =>
+    bothWays(['-x', `socks5h://${hostPort(socks)}`], web, BODY),
+  );
+  await t.test('half-closes', () => socksHalfCloses(socks));
+  await t.test('datagrams', async () => {
+    await using server = await udpEcho();
+    // Dante's relay serves one peer at a time well; each server gets an association of its own.
+    await datagrams(socks, [server]);
+  });
+  await t.test('a refusal comes through as one', async () => {
+    const target = { host: '127.0.0.1', port: await freePort() };
+    assert.equal(await socksReply(socks, target), 0x05);
+  });
+});
+
+test('Dante as a client of Weir', { skip }, async (t) => {
+  await using weir = await Weir.start(socksIn() + freedom());
+  await using dante = await startDante(weir.address('socks'));
+  await using web = await webServer();
+  await t.test('a body both ways', () =>
+    bothWays(['-x', `socks5://${hostPort(dante.address)}`], web, BODY),
+  );
+  await t.test('half-closes', () => socksHalfCloses(dante.address));
+});

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import test from 'node:test';
+import { freedom, socksIn } from '../support/config.ts';
+import { isFree } from '../support/ports.ts';
+import { bannerServer } from '../support/servers.ts';
+import { runWeir, scratch, Weir, weirCommand } from '../support/weir.ts';
+
+/** A line of the log: time with microseconds, the level in five places, the target. */
+const LINE =
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (ERROR| WARN| INFO|DEBUG|TRACE) svc_app\S*: ./;
+
+const VALID = socksIn() + freedom();
+
+test('--version names the program and the version of package.json', async () => {
+  const manifest = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  ) as { version: string };
+  const weir = await runWeir(['--version']);
+  assert.equal(weir.stdout, `weir ${manifest.version}\n`);
+  assert.deepEqual(await weir.exited, { code: 0, signal: null });
+});
+
+test('--help lists the options on standard output', async () => {
+  const weir = await runWeir(['--help']);
+  for (const option of ['--config', '--test', '--version', '--help']) {
+    assert.match(weir.stdout, new RegExp(option));
+  }
+  assert.equal(weir.stderr, '');
+  assert.equal((await weir.exited).code, 0);
+});
+
+test('an unknown option or command is told on standard error and ends with a failure', async (t) => {
+  for (const args of [['--no-such-option'], ['walk'], ['run', 'twice'], ['--config']]) {
+    await t.test(args.join(' '), async () => {
+      const weir = await runWeir(args);
+      assert.notEqual((await weir.exited).code, 0);
+      assert.notEqual(weir.stderr, '');
+      assert.equal(weir.stdout, '');
+    });
+  }
+});
+
+test('--test says that a valid file is valid and binds nothing', async () => {
+  await using folder = await scratch();
+  await using holder = await bannerServer('taken');
+  const file = join(folder.path, 'weir.toml');
+  await writeFile(file, VALID.replace('port = 0', `port = ${holder.port}`));
+  const weir = await runWeir(['--config', file, '--test']);
+  assert.equal(weir.stdout, 'Configuration OK.\n');
+  assert.deepEqual(await weir.exited, { code: 0, signal: null });
+});
+
+test('--test says what is wrong with an invalid file', async (t) => {
+  const cases = [
+    ['no outbound', socksIn(), 'config defines no outbounds'],
+    [
+      'an unknown protocol',
+      `${VALID}[[outbound]]\ntag = "x"\nprotocol = "y"\n`,
+      'unknown protocol',
+    ],
+    ['a doubled outbound', VALID + freedom(), 'duplicate outbound tag: direct'],
+    [
+      'an unknown route',
+      `${VALID}[route]\ndefault = "x"\n`,
+      'route references unknown outbound tag: x',
+    ],
+    ['an unknown key', `colour = "red"\n${VALID}`, 'TOML parse error at line 1, column 1'],
+    ['broken TOML', `${VALID}\n[[`, 'TOML parse error at line'],
+  ] as const;
+  for (const [name, text, message] of cases) {
+    await t.test(name, async () => {
+      await using folder = await scratch();
+      const file = join(folder.path, 'weir.toml');
+      await writeFile(file, text);
+      const weir = await runWeir(['--test', '--config', file]);
+      assert.equal(weir.stdout, '');
+      assert.match(weir.stderr, LINE);
+      assert.match(weir.stderr, /ERROR svc_app: configuration invalid: /);
+      assert.ok(weir.stderr.includes(message), weir.stderr);
+      assert.deepEqual(await weir.exited, { code: 1, signal: null });
+    });
+  }
+});
+
+test('a file that does not exist is named and ends the start', async () => {
+  const weir = await runWeir(['--config', '/nowhere/weir.toml']);
+  assert.match(weir.stderr, /ERROR svc_app: .*\/nowhere\/weir\.toml/);
+  assert.equal((await weir.exited).code, 1);
+});
+
+test('every line of a start and a stop has its time, level and target', async () => {
+  await using weir = await Weir.start(VALID);
+  assert.deepEqual(await weir.stop(), { code: 0, signal: null });
+  assert.equal(weir.child.stdout, '');
+  const lines = weir.child.stderr.trimEnd().split('\n');
+  for (const line of lines) assert.match(line, LINE);
+  assert.ok(lines.length >= 2);
+});
+
+test('an inbound that cannot bind ends the start and names itself and its address', async () => {
+  await using holder = await bannerServer('taken');
+  const config = VALID + socksIn('second').replace('port = 0', `port = ${holder.port}`);
+  await using weir = await Weir.launch(config);
+  assert.deepEqual(await weir.child.exited, { code: 1, signal: null });
+  const error = weir.child.stderr.split('\n').find((line) => line.includes(' ERROR '));
+  assert.match(error ?? '', LINE);
+  assert.ok(error?.includes(`127.0.0.1:${holder.port}`), weir.child.stderr);
+});
+
+test('a configuration without inbounds runs until it is stopped', async () => {
+  await using weir = await Weir.launch(freedom());
+  await weir.child.until('any line', ({ stderr }) => (stderr.includes('\n') ? true : undefined));
+  assert.equal(weir.child.ended, undefined);
+  assert.deepEqual(await weir.stop('SIGINT'), { code: 0, signal: null });
+});
+
+test('without --config the built-in configuration serves SOCKS on 1080 and HTTP on 8080', async (t) => {
+  for (const port of [1080, 8080]) {
+    if (!(await isFree(port))) return t.skip(`port ${port} is taken on this machine`);
+  }
+  await using weir = weirCommand([]);
+  await weir.until('both listeners', ({ stderr }) =>
+    /listening on 127\.0\.0\.1:1080$/m.test(stderr) &&
+    /listening on 127\.0\.0\.1:8080$/m.test(stderr)
+      ? true
+      : undefined,
+  );
+  weir.signal('SIGTERM');
+  assert.deepEqual(await weir.exited, { code: 0, signal: null });
+});

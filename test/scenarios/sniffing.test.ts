@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { createSecureContext, connect as tlsConnect, type TLSSocket } from 'node:tls';
+import test from 'node:test';
+import { freedom, proxyOut, rule, socksIn } from '../support/config.ts';
+import { readAll, readExactly } from '../support/read.ts';
+import { recorder } from '../support/recorder.ts';
+import { bannerServer, echoServer } from '../support/servers.ts';
+import { socksConnect } from '../support/socks-client.ts';
+import { Weir } from '../support/weir.ts';
+import { Duplex } from 'node:stream';
+
+const RULE = rule('named', 'domain_suffix = ["sniffed.example"]');
+/** A destination given as an address: only what the client sends can tell its name. */
+const TARGET = { host: '192.0.2.1', port: 443 };
+
+const request = (host: string): Buffer =>
+  Buffer.from(`GET / HTTP/1.1\r\nUser-Agent: test\r\nHost: ${host}\r\n\r\n`);
+
+test('the name in the first bytes decides the route of a flow to an address', async (t) => {
+  await using named = await recorder('named');
+  await using plain = await recorder('plain');
+  const config = [
+    socksIn('socks'),
+    socksIn('blind', 'sniffing = false'),
+    proxyOut('plain', 'socks', plain.target),
+    proxyOut('named', 'socks', named.target),
+    RULE,
+  ].join('\n');
+  await using weir = await Weir.start(config);
+  const hello = await clientHello('www.sniffed.example');
+  const cases: readonly (readonly [string, readonly Buffer[], string])[] = [
+    ['an HTTP Host', [request('sniffed.example')], 'named'],
+    ['an HTTP Host with a port', [request('WWW.Sniffed.example:8080')], 'named'],
+    ['another HTTP Host', [request('other.example')], 'plain'],
+    ['an HTTP request byte by byte', bytesOf(request('sniffed.example')), 'named'],
+    ['a TLS server name', [hello], 'named'],
+    ['another TLS server name', [await clientHello('www.other.example')], 'plain'],
+    ['a ClientHello in three segments', cut(hello, [3, 70]), 'named'],
+    ['a ClientHello over several records', [fragment(hello, 50)], 'named'],
+    ['bytes of no known kind', [Buffer.from([0, 1, 2, 3, 4, 5, 6, 7])], 'plain'],
+    ['a client that says nothing', [], 'plain'],
+  ];
+  for (const [name, pieces, outbound] of cases) {
+    await t.test(`${name} goes to ${outbound}`, async () => {
+      assert.equal(await taken(weir, 'socks', pieces), outbound);
+    });
+  }
+  await t.test('an inbound that does not sniff routes by address', async () => {
+    assert.equal(await taken(weir, 'blind', [hello]), 'plain');
+  });
+  await t.test('the outbound is asked for the address, not for the name', () => {
+    for (const { host } of named.targets) assert.equal(host, TARGET.host);
+  });
+});
+
+test('sniffed bytes reach the server, all of them and once', async () => {
+  await using echo = await echoServer();
+  await using elsewhere = await recorder('elsewhere');
+  const config = [
+    socksIn(),
+    proxyOut('elsewhere', 'socks', elsewhere.target),
+    freedom('named'),
+    RULE,
+  ].join('\n');
+  await using weir = await Weir.start(config);
+  const client = await socksConnect(weir.address('socks'), echo.target);
+  const bytes = Buffer.concat([request('sniffed.example'), Buffer.alloc(100_000, 'x')]);
+  client.end(bytes);
+  const { data, clean } = await readAll(client);
+  assert.ok(data.equals(bytes));
+  assert.ok(clean);
+});
+
+test('a server that speaks first is heard by a client that waits for it', async () => {
+  await using server = await bannerServer('220 ready\r\n');
+  await using weir = await Weir.start(socksIn() + freedom() + freedom('named') + RULE);
+  const client = await socksConnect(weir.address('socks'), server.target);
+  assert.equal(String(await readExactly(client, 11)), '220 ready\r\n');
+  client.destroy();
+});
+
+/** Sends the pieces one after the other, each on its own, and hears which outbound it was. */
+async function taken(weir: Weir, inbound: string, pieces: readonly Buffer[]): Promise<string> {
+  const socket = await socksConnect(weir.address(inbound), TARGET);
+  socket.setNoDelay(true);
+  try {
+    for (const piece of pieces) {
+      await new Promise((resolve) => void socket.write(piece, resolve));
+    }
+    return String((await readAll(socket)).data);
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The first flight of a real TLS client, as Node's own library writes it. */
+async function clientHello(servername: string): Promise<Buffer> {
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  const wire = new Duplex({
+    read: () => undefined,
+    write: (chunk: Buffer, _encoding, done) => {
+      resolve(chunk);
+      done();
+    },
+  });
+  const tls: TLSSocket = tlsConnect({
+    socket: wire,
+    servername,
+    secureContext: createSecureContext(),
+  });
+  tls.on('error', () => undefined);
+  const hello = await promise;
+  tls.destroy();
+  return hello;
+}
+
+/** The same handshake message cut into TLS records of `size` bytes (RFC 8446 §5.1). */
+function fragment(record: Buffer, size: number): Buffer {
+  const head = record.subarray(0, 3);
+  const message = record.subarray(5);
+  const records: Buffer[] = [];
+  for (let at = 0; at < message.length; at += size) {
+    const piece = message.subarray(at, at + size);
+    records.push(
+      Buffer.concat([head, Buffer.from([piece.length >> 8, piece.length & 0xff]), piece]),
+    );
+  }
+  return Buffer.concat(records);
+}
+
+const bytesOf = (data: Buffer): Buffer[] => Array.from(data, (byte) => Buffer.from([byte]));
+
+function cut(data: Buffer, at: readonly number[]): Buffer[] {
+  const edges = [0, ...at, data.length];
+  return edges.slice(1).map((end, i) => data.subarray(edges[i], end));
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { curl } from './curl.ts';
+import { bodyOf, receiveBody, sendBody } from './pattern.ts';
+import { readAll } from './read.ts';
+import { digestServer, sendFirstServer, webBody, type Origin } from './servers.ts';
+import type { Address } from './address.ts';
+import type { Socket } from 'node:net';
+import { socksConnect, type SocksOptions } from './socks-client.ts';
+import { UdpAssociation } from './socks-udp.ts';
+
+/** What a chain of proxies is put through, whoever its members are. */
+
+/** A body of `bytes` down and up through curl with the proxy arguments given. */
+export async function bothWays(
+  proxy: readonly string[],
+  web: Origin,
+  bytes: number,
+): Promise<void> {
+  const site = `http://127.0.0.1:${web.port}`;
+  const down = await curl([...proxy, `${site}/bytes/${bytes}`]);
+  assert.deepEqual([down.code, down.stderr], [0, '']);
+  assert.deepEqual(down.body, webBody(bytes));
+  const up = await curl([...proxy, '-T', '-', `${site}/digest`], bytes);
+  assert.deepEqual([up.code, up.stderr], [0, '']);
+  assert.deepEqual(JSON.parse(up.text), bodyOf(bytes));
+}
+
+/** The client ends first and is still answered; then the server ends first and still gets all. */
+export async function halfCloses(tunnel: (to: Origin) => Promise<Socket>): Promise<void> {
+  const SIZE = 4 << 20;
+  {
+    await using server = await digestServer();
+    const client = await tunnel(server);
+    const sent = await sendBody(client, SIZE);
+    client.end();
+    assert.deepEqual(JSON.parse(String((await readAll(client)).data)), sent);
+  }
+  await using server = await sendFirstServer(SIZE);
+  const client = await tunnel(server);
+  assert.deepEqual(await receiveBody(client), bodyOf(SIZE));
+  await sendBody(client, SIZE / 2, 2);
+  client.end();
+  assert.deepEqual(await server.received, bodyOf(SIZE / 2, 2));
+}
+
+/** The same over SOCKS5. */
+export const socksHalfCloses = (proxy: Address): Promise<void> =>
+  halfCloses((to) => socksConnect(proxy, to.target));
+
+/** Datagrams to two servers and back over one association. */
+export async function datagrams(
+  proxy: Address,
+  servers: readonly Origin[],
+  options: SocksOptions = {},
+): Promise<void> {
+  using association = await UdpAssociation.open(proxy, options);
+  for (const server of servers) {
+    for (const size of [1, 500, 1400]) {
+      const data = Buffer.alloc(size, size & 0xff);
+      association.send(server.target, data);
+      const answer = await association.receive();
+      assert.deepEqual(answer.data, data);
+      assert.deepEqual([answer.from.host, answer.from.port], [server.host, server.port]);
+    }
+  }
+}

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Dispatcher } from '../../../src/engine/dispatcher.ts';
+import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
+import type { Plane } from '../../../src/engine/plane.ts';
+import { DNS_IDLE_MS, IDLE_MS } from '../../../src/engine/sub-link.ts';
+import { DialError } from '../../../src/net/errors.ts';
+import type { PacketLink } from '../../../src/net/link.ts';
+import type { Outbound } from '../../../src/protocols/contract.ts';
+import { Tracker } from '../../../src/tracker/tracker.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { packetPair } from '../../support/packet-pair.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+class FakeOutbound implements Outbound {
+  readonly remotes: PacketLink[] = [];
+  attempts = 0;
+  failure: DialError | undefined;
+
+  connect(): Promise<never> {
+    return Promise.reject(new DialError('unsupported', 'no streams here'));
+  }
+
+  associate(): Promise<PacketLink> {
+    this.attempts++;
+    if (this.failure) return Promise.reject(this.failure);
+    const [near, far] = packetPair();
+    this.remotes.push(far);
+    return Promise.resolve(near);
+  }
+
+  close(): void {
+    this.failure = new DialError('aborted', 'closed');
+  }
+}
+
+/** An association whose packets to port 53 go by `dns` and all others by `plain`. */
+function start() {
+  const clock = new ManualClock();
+  const tracker = new Tracker(clock);
+  const plain = new FakeOutbound();
+  const dns = new FakeOutbound();
+  const versions = new Map([
+    ['plain', new OutboundVersion('plain', 1, plain)],
+    ['dns', new OutboundVersion('dns', 1, dns)],
+  ]);
+  const planeOf = (epoch: number): Plane => ({
+    epoch,
+    routes: {
+      route: ({ port }) => ({
+        outbound: port === 53 ? 'dns' : 'plain',
+        rule: port === 53 ? 0 : undefined,
+      }),
+      needsDomain: () => false,
+    },
+    exits: new Map([...versions.keys()].map((tag) => [tag, { pick: () => pickOf(tag) }])),
+  });
+  const pickOf = (tag: string): OutboundVersion => {
+    const version = versions.get(tag);
+    assert.ok(version);
+    return version;
+  };
+  const state = { plane: planeOf(1) };
+  const dispatcher = new Dispatcher({
+    tracker,
+    clock,
+    log: silentLogger,
+    plane: () => state.plane,
+  });
+  const [client, near] = packetPair();
+  const done = dispatcher.packets({
+    origin: { inbound: 'in', source: '10.0.0.9', user: undefined, session: undefined },
+    client: near,
+  });
+  const send = (text: string, port: number, host = '192.0.2.1'): void =>
+    client.send({ data: Buffer.from(text), peer: { host, port } });
+  const end = async (): Promise<void> => {
+    near.close();
+    await done;
+  };
+  return { clock, tracker, plain, dns, versions, state, planeOf, client, send, end };
+}
+
+describe('a UDP association', () => {
+  test('packets to one outbound share a flow, whatever their peer', async () => {
+    const { tracker, plain, dns, client, send, end } = start();
+    send('one', 1000);
+    send('two', 2000, '192.0.2.2');
+    send('ask', 53);
+    await settle();
+    assert.equal(tracker.flowCount, 2);
+    const [first, second] = tracker.flows();
+    assert.deepEqual(first?.info.destination, { host: '192.0.2.1', port: 1000, network: 'udp' });
+    assert.equal(first?.up, 6);
+    assert.equal(second?.info.outbound, 'dns');
+    assert.equal(second?.info.rule, 0);
+    assert.equal((await plain.remotes[0]?.receive())?.data.toString(), 'one');
+    assert.deepEqual((await plain.remotes[0]?.receive())?.peer, { host: '192.0.2.2', port: 2000 });
+    dns.remotes[0]?.send({ data: Buffer.from('answer'), peer: { host: '192.0.2.1', port: 53 } });
+    const answer = await client.receive();
+    assert.equal(answer?.data.toString(), 'answer');
+    assert.equal(second?.down, 6);
+    await end();
+    assert.equal(tracker.flowCount, 0);
+  });
+
+  test('answers come back with the source they came from, asked or not', async () => {
+    const { plain, client, send, end } = start();
+    send('hello', 1000);
+    await settle();
+    const stranger = { host: '198.51.100.7', port: 9 };
+    plain.remotes[0]?.send({ data: Buffer.from('from elsewhere'), peer: stranger });
+    assert.deepEqual((await client.receive())?.peer, stranger);
+    await end();
+  });
+
+  test('a killed sub-link leaves the others, and a later packet opens a new flow', async () => {
+    const { tracker, plain, send, end } = start();
+    send('one', 1000);
+    send('ask', 53);
+    await settle();
+    const [first, second] = tracker.flows();
+    assert.ok(first?.kill());
+    await settle();
+    assert.deepEqual(tracker.flows(), [second]);
+    send('again', 1000);
+    await settle();
+    assert.equal(plain.remotes.length, 2);
+    assert.ok((tracker.flows()[1]?.id ?? 0) > first.id);
+    await end();
+  });
+
+  test('a sub-link ends after 300 s without a datagram in either direction', async () => {
+    const { clock, tracker, plain, send, end } = start();
+    send('one', 1000);
+    await settle();
+    clock.advance(IDLE_MS - 1);
+    plain.remotes[0]?.send({ data: Buffer.from('.'), peer: { host: '192.0.2.1', port: 1000 } });
+    await settle();
+    clock.advance(IDLE_MS - 1);
+    await settle();
+    assert.equal(tracker.flowCount, 1);
+    clock.advance(1);
+    await settle();
+    assert.equal(tracker.flowCount, 0);
+    await end();
+    assert.equal(clock.timers, 0);
+  });
+
+  test('one that only asked port 53 ends after 10 s', async () => {
+    const { clock, tracker, send, end } = start();
+    send('ask', 53);
+    await settle();
+    clock.advance(DNS_IDLE_MS);
+    await settle();
+    assert.equal(tracker.flowCount, 0);
+    await end();
+  });
+
+  test('an outbound that refuses costs one attempt a second, and no flow', async () => {
+    const { clock, tracker, plain, send, end } = start();
+    plain.failure = new DialError('blocked', 'blocked');
+    for (let i = 0; i < 10; i++) send('x', 1000);
+    await settle();
+    send('x', 1000);
+    await settle();
+    assert.equal(plain.attempts, 1);
+    assert.equal(tracker.flowCount, 0);
+    clock.advance(1000);
+    await settle();
+    send('x', 1000);
+    await settle();
+    assert.equal(plain.attempts, 2);
+    await end();
+  });
+
+  test('after a reload new packets follow the new plane, and the old outbound is let go', async () => {
+    const { tracker, versions, state, planeOf, send, end } = start();
+    send('one', 1000);
+    await settle();
+    const old = versions.get('plain');
+    const replacement = new FakeOutbound();
+    versions.set('plain', new OutboundVersion('plain', 2, replacement));
+    state.plane = planeOf(2);
+    old?.retire();
+    assert.equal(old?.closed, false);
+    send('two', 1000);
+    await settle();
+    assert.equal(replacement.remotes.length, 1);
+    const flows = tracker.flows();
+    assert.deepEqual(
+      flows.map(({ info }) => [info.outboundVersion, info.planeEpoch]),
+      [
+        [1, 1],
+        [2, 2],
+      ],
+    );
+    await end();
+    assert.equal(old?.closed, true);
+  });
+});

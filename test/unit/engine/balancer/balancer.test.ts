@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Balancer, type BalancerStrategy } from '../../../../src/engine/balancer/balancer.ts';
+import type { Health } from '../../../../src/engine/balancer/health.ts';
+import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
+import { createBlackholeOutbound } from '../../../../src/protocols/blackhole/outbound.ts';
+
+/** Picks `count` times from members whose health is given by tag, in order. */
+function picks(
+  strategy: BalancerStrategy,
+  members: readonly (readonly [tag: string, health: Health])[],
+  count: number,
+): string {
+  const balancer = new Balancer(
+    members.map(([tag, health]) => ({
+      version: new OutboundVersion(tag, 1, createBlackholeOutbound({ tag })),
+      health: () => health,
+    })),
+    strategy,
+  );
+  return Array.from({ length: count }, () => balancer.pick().tag).join(' ');
+}
+
+describe('failover', () => {
+  const cases: readonly [members: [string, Health][], expected: string][] = [
+    [
+      [
+        ['a', 'available'],
+        ['b', 'available'],
+      ],
+      'a a',
+    ],
+    [
+      [
+        ['a', 'unavailable'],
+        ['b', 'available'],
+      ],
+      'b b',
+    ],
+    [
+      [
+        ['a', 'unknown'],
+        ['b', 'available'],
+      ],
+      'b b',
+    ],
+    [
+      [
+        ['a', 'unavailable'],
+        ['b', 'unknown'],
+      ],
+      'b b',
+    ],
+    [
+      [
+        ['a', 'unknown'],
+        ['b', 'unknown'],
+      ],
+      'a a',
+    ],
+    [
+      [
+        ['a', 'unavailable'],
+        ['b', 'unavailable'],
+      ],
+      'a a',
+    ],
+  ];
+  for (const [members, expected] of cases) {
+    test(`of ${members.map((member) => member.join(' ')).join(', ')} takes ${expected}`, () => {
+      assert.equal(picks('failover', members, 2), expected);
+    });
+  }
+});
+
+describe('round robin', () => {
+  test('takes turns among the available', () => {
+    const members: [string, Health][] = [
+      ['a', 'available'],
+      ['b', 'unavailable'],
+      ['c', 'available'],
+    ];
+    assert.equal(picks('round_robin', members, 4), 'a c a c');
+  });
+
+  test('a member written twice has two turns', () => {
+    const members: [string, Health][] = [
+      ['a', 'available'],
+      ['a', 'available'],
+      ['b', 'available'],
+    ];
+    assert.equal(picks('round_robin', members, 6), 'a a b a a b');
+  });
+
+  test('tries the first when all are known to be unavailable', () => {
+    const members: [string, Health][] = [
+      ['a', 'unavailable'],
+      ['b', 'unavailable'],
+    ];
+    assert.equal(picks('round_robin', members, 3), 'a a a');
+  });
+});

@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Dispatcher, DIAL_TIMEOUT_MS } from '../../../src/engine/dispatcher.ts';
+import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
+import type { Plane } from '../../../src/engine/plane.ts';
+import { DialError } from '../../../src/net/errors.ts';
+import type { ByteLink } from '../../../src/net/link.ts';
+import { linkPair } from '../../../src/net/memory-link.ts';
+import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
+import { Tracker } from '../../../src/tracker/tracker.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** An outbound that gives memory links, and keeps the other ends. */
+class FakeOutbound implements Outbound {
+  readonly servers: ByteLink[] = [];
+  closed = false;
+  answer: (options: DialOptions) => Promise<ByteLink> = () => {
+    const [near, far] = linkPair();
+    this.servers.push(far);
+    return Promise.resolve(near);
+  };
+
+  connect(_destination: unknown, options: DialOptions): Promise<ByteLink> {
+    return this.answer(options);
+  }
+
+  associate(): Promise<never> {
+    return Promise.reject(new DialError('unsupported', 'no datagrams here'));
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+}
+
+/** A dispatcher whose route depends on the sniffed name when `byName` is set. */
+function start({ byName = false } = {}) {
+  const clock = new ManualClock();
+  const tracker = new Tracker(clock);
+  const outbound = new FakeOutbound();
+  const named = new FakeOutbound();
+  const versions = {
+    plain: new OutboundVersion('plain', 1, outbound),
+    named: new OutboundVersion('named', 3, named),
+  };
+  const plane: Plane = {
+    epoch: 7,
+    routes: {
+      route: ({ sniffed }) =>
+        byName && sniffed === 'example.com'
+          ? { outbound: 'named', rule: 2 }
+          : { outbound: 'plain', rule: undefined },
+      needsDomain: () => byName,
+    },
+    exits: new Map([
+      ['plain', { pick: () => versions.plain }],
+      ['named', { pick: () => versions.named }],
+    ]),
+  };
+  const dispatcher = new Dispatcher({ tracker, clock, log: silentLogger, plane: () => plane });
+  const [client, near] = linkPair();
+  let accepted = 0;
+  const request: StreamRequest = {
+    origin: { inbound: 'in', source: '10.0.0.9', user: 'ann', session: undefined },
+    destination: { host: '192.0.2.1', port: 80 },
+    sniff: false,
+    accept: () => {
+      accepted++;
+      return Promise.resolve(near);
+    },
+  };
+  return {
+    clock,
+    tracker,
+    outbound,
+    named,
+    versions,
+    dispatcher,
+    client,
+    request,
+    accepted: () => accepted,
+  };
+}
+
+const HTTP_HEAD = Buffer.from('GET / HTTP/1.1\r\nHost: example.com\r\n\r\n');
+
+describe('the dispatcher', () => {
+  test('dials, tells the client, registers the flow and unregisters it with final counts', async () => {
+    const { tracker, dispatcher, outbound, client, request, accepted } = start();
+    const events = tracker.events.subscribe();
+    const done = dispatcher.stream(request);
+    await settle();
+    const [flow] = tracker.flows();
+    assert.ok(flow);
+    assert.deepEqual(flow.info, {
+      session: undefined,
+      inbound: 'in',
+      user: 'ann',
+      source: '10.0.0.9',
+      destination: { network: 'tcp', host: '192.0.2.1', port: 80 },
+      sniffed: undefined,
+      outbound: 'plain',
+      outboundVersion: 1,
+      rule: undefined,
+      planeEpoch: 7,
+    });
+    await client.write(Buffer.from('hello'));
+    const [server] = outbound.servers;
+    assert.equal((await server?.read())?.length, 5);
+    await client.closeWrite();
+    await server?.closeWrite();
+    await done;
+    assert.equal(accepted(), 1);
+    assert.equal(tracker.flowCount, 0);
+    assert.deepEqual([flow.up, flow.down], [5, 0]);
+    assert.deepEqual([events.poll()?.kind, events.poll()?.kind], ['opened', 'closed']);
+  });
+
+  test('a failed dial reaches the inbound, and the client was never told that it is connected', async () => {
+    const { tracker, dispatcher, outbound, versions, request, accepted } = start();
+    outbound.answer = () => Promise.reject(new DialError('refused', 'nobody listens'));
+    await assert.rejects(dispatcher.stream(request), { code: 'refused' });
+    assert.equal(accepted(), 0);
+    assert.equal(tracker.flowCount, 0);
+    assert.equal(versions.plain.users, 0);
+  });
+
+  test('a dial that takes 10 s is given up', async () => {
+    const { clock, dispatcher, outbound, request } = start();
+    outbound.answer = ({ signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('given up')));
+      });
+    const failed = assert.rejects(dispatcher.stream(request), { code: 'timed_out' });
+    clock.advance(DIAL_TIMEOUT_MS);
+    await failed;
+    assert.equal(clock.timers, 0);
+  });
+
+  test('a client that left meanwhile leaves nothing behind', async () => {
+    const { tracker, dispatcher, outbound, versions, request } = start();
+    await dispatcher.stream({ ...request, accept: () => Promise.reject(new Error('gone')) });
+    assert.equal(tracker.flowCount, 0);
+    assert.equal(versions.plain.users, 0);
+    await assert.rejects(async () => outbound.servers[0]?.read());
+  });
+
+  test('when a name could change the route, the client is told first and the name decides', async () => {
+    const { tracker, dispatcher, named, client, request, accepted } = start({ byName: true });
+    const done = dispatcher.stream({ ...request, sniff: true });
+    await settle();
+    assert.equal(accepted(), 1);
+    assert.equal(tracker.flowCount, 0);
+    await client.write(HTTP_HEAD);
+    await settle();
+    const [flow] = tracker.flows();
+    assert.equal(flow?.info.outbound, 'named');
+    assert.equal(flow?.info.outboundVersion, 3);
+    assert.equal(flow?.info.rule, 2);
+    assert.equal(flow?.info.sniffed, 'example.com');
+    assert.equal(flow?.info.destination.host, '192.0.2.1');
+    const [server] = named.servers;
+    assert.equal((await server?.read())?.length, HTTP_HEAD.length);
+    client.destroy();
+    await done;
+  });
+
+  test('a silent client is routed without a name after 300 ms', async () => {
+    const { clock, tracker, dispatcher, client, request } = start({ byName: true });
+    const done = dispatcher.stream({ ...request, sniff: true });
+    await settle();
+    clock.advance(300);
+    await settle();
+    assert.equal(tracker.flows()[0]?.info.outbound, 'plain');
+    client.destroy();
+    await done;
+  });
+
+  test('a failed dial after the early answer only ends the client', async () => {
+    const { clock, dispatcher, outbound, client, request } = start({ byName: true });
+    outbound.answer = () => Promise.reject(new DialError('refused', 'nobody listens'));
+    const done = dispatcher.stream({ ...request, sniff: true });
+    await settle();
+    clock.advance(300);
+    await done;
+    await assert.rejects(client.read(), /nobody listens/);
+  });
+
+  test('a name that cannot change the route is recorded, and a refused dial still reaches the client', async () => {
+    const { tracker, dispatcher, outbound, client, request, accepted } = start();
+    const done = dispatcher.stream({ ...request, sniff: true });
+    await settle();
+    assert.equal(accepted(), 1);
+    await client.write(HTTP_HEAD);
+    await settle();
+    assert.equal(tracker.flows()[0]?.info.sniffed, 'example.com');
+    client.destroy();
+    await done;
+    outbound.answer = () => Promise.reject(new DialError('refused', 'nobody listens'));
+    await assert.rejects(dispatcher.stream({ ...request, sniff: true }), { code: 'refused' });
+    assert.equal(accepted(), 1);
+  });
+
+  test('a server that speaks first is not kept waiting for the name', async () => {
+    const { clock, tracker, dispatcher, outbound, client, request } = start();
+    const done = dispatcher.stream({ ...request, sniff: true });
+    await settle();
+    assert.equal(tracker.flowCount, 0);
+    await outbound.servers[0]?.write(Buffer.from('220 ready\r\n'));
+    assert.equal((await client.read())?.toString(), '220 ready\r\n');
+    assert.equal(tracker.flowCount, 1);
+    assert.equal(clock.timers, 0);
+    client.destroy();
+    await done;
+  });
+
+  test('a killed flow ends both sides and nothing else', async () => {
+    const { tracker, dispatcher, outbound, client, request } = start();
+    const done = dispatcher.stream(request);
+    await settle();
+    assert.equal(tracker.flows()[0]?.kill(), true);
+    await done;
+    await assert.rejects(client.read(), /closed by the operator/);
+    await assert.rejects(async () => outbound.servers[0]?.read(), /closed by the operator/);
+    assert.equal(tracker.flowCount, 0);
+  });
+
+  test('a retired outbound closes with its last flow', async () => {
+    const { dispatcher, outbound, versions, client, request } = start();
+    const done = dispatcher.stream(request);
+    await settle();
+    versions.plain.retire();
+    assert.equal(outbound.closed, false);
+    client.destroy();
+    await done;
+    assert.equal(outbound.closed, true);
+  });
+
+  test('stopping aborts dials that are under way', async () => {
+    const { dispatcher, outbound, request } = start();
+    outbound.answer = ({ signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('given up')));
+      });
+    const failed = assert.rejects(dispatcher.stream(request), { code: 'aborted' });
+    dispatcher.stop();
+    await failed;
+  });
+});

@@ -1,0 +1,111 @@
+import { isIP } from 'node:net';
+import { parseIP, unmapIPv4 } from '../../../../src/net/address.ts';
+import type { RouteDecision, RouteQuery } from '../../../../src/engine/router/router.ts';
+import type { CidrSpec, RouteSpec, RuleSpec } from '../../../../src/spec.ts';
+
+/** Geo lists as a person would write them down. */
+export interface PlainGeo {
+  readonly geosite: Readonly<Record<string, Partial<RuleSpec>>>;
+  readonly geoip: Readonly<Record<string, readonly CidrSpec[]>>;
+}
+
+/**
+ * The meaning of rules, written as directly as can be: every rule in order, every matcher in turn.
+ * `name` stands for what a sniffed name would do: with `any`, domain matchers match.
+ */
+export function referenceRoute(
+  spec: RouteSpec,
+  query: RouteQuery,
+  geo: PlainGeo = { geosite: {}, geoip: {} },
+): RouteDecision {
+  const rule = spec.rules.findIndex((candidate) => matches(candidate, query, geo));
+  return rule < 0
+    ? { outbound: spec.default, rule: undefined }
+    : { outbound: spec.rules[rule]?.outbound ?? '', rule };
+}
+
+/** Three-valued: does a rule that only lacks a name come before the one that decides? */
+export function referenceNeedsDomain(spec: RouteSpec, query: RouteQuery, geo: PlainGeo): boolean {
+  if (isIP(query.host) === 0 || query.sniffed !== undefined) return false;
+  for (const rule of spec.rules) {
+    if (matches(rule, query, geo)) return false;
+    if (matches(withoutDomains(rule), query, geo) && canMatchAName(rule, geo)) return true;
+  }
+  return false;
+}
+
+const withoutDomains = (rule: RuleSpec): RuleSpec => ({
+  ...rule,
+  domainFull: [],
+  domainSuffix: [],
+  domainKeyword: [],
+  domainRegex: [],
+  geosite: [],
+});
+
+function canMatchAName(rule: RuleSpec, geo: PlainGeo): boolean {
+  const usable = (names: readonly string[]): boolean => names.some((name) => !/^\.|^$/.test(name));
+  return (
+    (rule.domainFull.length === 0 || usable(rule.domainFull)) &&
+    (rule.domainSuffix.length === 0 || usable(rule.domainSuffix)) &&
+    (!rule.geosite?.length ||
+      rule.geosite.some(({ code, attribute }) => {
+        const list = geo.geosite[attribute === undefined ? code : `${code}@${attribute}`];
+        return Object.values(list ?? {}).some(
+          (entries) => Array.isArray(entries) && entries.length > 0,
+        );
+      }))
+  );
+}
+
+function matches(rule: RuleSpec, query: RouteQuery, geo: PlainGeo): boolean {
+  const ip = isIP(query.host) === 0 ? undefined : query.host;
+  const name = (ip === undefined ? query.host : query.sniffed)?.toLowerCase().replace(/\.$/, '');
+  const every = <T>(entries: readonly T[] | undefined, test: (entry: T) => boolean): boolean =>
+    entries === undefined || entries.length === 0 || entries.some(test);
+  const domain = <T>(
+    entries: readonly T[] | undefined,
+    test: (entry: T, name: string) => boolean,
+  ) => every(entries, (entry) => name !== undefined && test(entry, name));
+  return (
+    domain(rule.domainFull, isFull) &&
+    domain(rule.domainSuffix, isSuffix) &&
+    domain(rule.domainKeyword, isKeyword) &&
+    domain(rule.domainRegex, isRegex) &&
+    domain(rule.geosite, ({ code, attribute }, name) => {
+      const list = geo.geosite[attribute === undefined ? code : `${code}@${attribute}`];
+      return (
+        list?.domainFull?.some((entry) => isFull(entry, name)) ||
+        list?.domainSuffix?.some((entry) => isSuffix(entry, name)) ||
+        list?.domainKeyword?.some((entry) => isKeyword(entry, name)) ||
+        list?.domainRegex?.some((entry) => isRegex(entry, name)) ||
+        false
+      );
+    }) &&
+    every(rule.cidr, (cidr) => ip !== undefined && isInside(ip, cidr)) &&
+    every(rule.geoip, ({ code, negate }) => {
+      if (ip === undefined) return false;
+      return (geo.geoip[code] ?? []).some((cidr) => isInside(ip, cidr)) !== negate;
+    }) &&
+    every(rule.sourceCidr, (cidr) => query.source !== undefined && isInside(query.source, cidr)) &&
+    every(rule.port, ({ low, high }) => query.port >= low && query.port <= high) &&
+    (rule.network === undefined || rule.network === query.network) &&
+    every(rule.inboundTag, (tag) => tag === query.inbound)
+  );
+}
+
+const isFull = (entry: string, name: string): boolean => name !== '' && entry === name;
+const isSuffix = (entry: string, name: string): boolean =>
+  entry !== '' && !entry.startsWith('.') && (name === entry || name.endsWith(`.${entry}`));
+const isKeyword = (entry: string, name: string): boolean => name.includes(entry);
+// The tests use patterns that mean the same in both dialects.
+const isRegex = (entry: string, name: string): boolean => new RegExp(entry, 'u').test(name);
+
+function isInside(ip: string, { address, prefix }: CidrSpec): boolean {
+  const value = bitsOf(unmapIPv4(ip));
+  const network = bitsOf(address);
+  return value.length === network.length && value.startsWith(network.slice(0, prefix));
+}
+
+const bitsOf = (ip: string): string =>
+  Array.from(parseIP(ip) ?? [], (byte) => byte.toString(2).padStart(8, '0')).join('');

@@ -1,0 +1,200 @@
+import { linkPair } from '../../../../src/net/memory-link.ts';
+import { DialError } from '../../../../src/net/errors.ts';
+import type { Endpoint } from '../../../../src/net/address.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/link.ts';
+import type {
+  Dispatcher,
+  InboundContext,
+  InboundHandler,
+  Outbound,
+  OutboundContext,
+  PacketRequest,
+  StreamRequest,
+} from '../../../../src/protocols/contract.ts';
+import { createSocksInbound } from '../../../../src/protocols/socks/inbound.ts';
+import { createSocksOutbound } from '../../../../src/protocols/socks/outbound.ts';
+import type {
+  SocksInboundSettings,
+  SocksOutboundSettings,
+} from '../../../../src/protocols/socks/settings.ts';
+import type { Session } from '../../../../src/tracker/session.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { silentLogger } from '../../../support/silent-logger.ts';
+
+/** Echoes streams and packets, and writes down what was asked. */
+export class EchoDispatcher implements Dispatcher {
+  readonly streams: StreamRequest[] = [];
+  readonly associations: PacketRequest[] = [];
+  /** What `stream` fails with instead. */
+  failure: Error | undefined;
+  /** Who an echoed packet seems to come from; its destination when left out. */
+  answerFrom: Endpoint | undefined;
+
+  async stream(request: StreamRequest): Promise<void> {
+    this.streams.push(request);
+    if (this.failure) throw this.failure;
+    const link = await request.accept();
+    for (;;) {
+      const chunk = await link.read();
+      if (!chunk) break;
+      await link.write(chunk);
+    }
+    await link.closeWrite();
+  }
+
+  async packets(request: PacketRequest): Promise<void> {
+    this.associations.push(request);
+    const { client } = request;
+    try {
+      for (;;) {
+        const packet = await client.receive();
+        if (!packet) break;
+        client.send({ data: packet.data, peer: this.answerFrom ?? packet.peer });
+      }
+    } catch {
+      // The contract: an association that fails has ended.
+    }
+  }
+}
+
+export const plainSettings: SocksInboundSettings = {
+  auth: 'none',
+  accounts: [],
+  udp: true,
+  udpBind: undefined,
+};
+
+export const withAccounts = (
+  ...accounts: [user: string, pass: string][]
+): SocksInboundSettings => ({
+  ...plainSettings,
+  auth: 'password',
+  accounts: accounts.map(([user, pass]) => ({ user, pass })),
+});
+
+export interface InboundFixture {
+  readonly handler: InboundHandler;
+  readonly dispatcher: EchoDispatcher;
+  readonly clock: ManualClock;
+  readonly session: Session;
+  /** Sockets whose bytes belong to the session. */
+  readonly attached: WireCounter[];
+}
+
+export function inbound(
+  settings: SocksInboundSettings = plainSettings,
+  context: Partial<InboundContext> = {},
+): InboundFixture {
+  const dispatcher = new EchoDispatcher();
+  const clock = new ManualClock();
+  const attached: WireCounter[] = [];
+  const handler = createSocksInbound(settings, {
+    tag: 'socks-in',
+    sniffing: true,
+    unixSocket: false,
+    dispatcher,
+    clock,
+    log: silentLogger,
+    ...context,
+  });
+  const session: Session = {
+    id: 1,
+    inbound: 'socks-in',
+    source: '127.0.0.1',
+    user: undefined,
+    startedAt: 0,
+    attach: (wire) => attached.push(wire),
+  };
+  return { handler, dispatcher, clock, session, attached };
+}
+
+const noWire: WireCounter = { bytesRead: 0, bytesWritten: 0 };
+
+export const onLoopback: Pick<Carrier, 'remote' | 'local'> = {
+  remote: { host: '127.0.0.1', port: 50_000 },
+  local: { host: '127.0.0.1', port: 1080 },
+};
+
+export const onUnixSocket: Pick<Carrier, 'remote' | 'local'> = {
+  remote: undefined,
+  local: undefined,
+};
+
+/** A client's end of a connection that `fixture` serves, and how serving it ended. */
+export function connectTo(
+  { handler, session }: InboundFixture,
+  ends: Pick<Carrier, 'remote' | 'local'> = onLoopback,
+): { readonly client: ByteLink; readonly served: Promise<Error | undefined> } {
+  const [client, link] = linkPair();
+  const served = handler.serve({ link, wire: noWire, ...ends }, session).then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+  );
+  // What the engine does when a handler is through.
+  void served.then(() => link.destroy());
+  return { client, served };
+}
+
+/** An outbound whose carriers are the near ends of `dialled` connections. */
+export function outbound(
+  settings: SocksOutboundSettings,
+  dial: () => Carrier | Promise<Carrier>,
+  context: Partial<OutboundContext> = {},
+): { readonly outbound: Outbound; readonly clock: ManualClock } {
+  const clock = new ManualClock();
+  const made = createSocksOutbound(settings, {
+    tag: 'socks-out',
+    family: 'auto',
+    resolver: {
+      resolve: (host) => Promise.reject(new DialError('not_found', `${host}: no such host`)),
+    },
+    clock,
+    log: silentLogger,
+    server: { host: 'proxy.example', port: 1080 },
+    dial: () => Promise.resolve(dial()),
+    ...context,
+  });
+  return { outbound: made, clock };
+}
+
+/** A carrier over a link, to a server on loopback. */
+export const carrierOf = (
+  link: ByteLink,
+  remote: Endpoint | undefined = { host: '127.0.0.1', port: 1080 },
+): Carrier => ({ link, wire: noWire, remote, local: { host: '127.0.0.1', port: 40_000 } });
+
+/** Everything up to the end of a link. */
+export async function readAll(link: ByteLink): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for (;;) {
+    const chunk = await link.read();
+    if (!chunk) return Buffer.concat(chunks);
+    chunks.push(chunk);
+  }
+}
+
+/** Exactly so many bytes; what follows stays in the link. */
+export async function readExactly(link: ByteLink, length: number): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  while (bytes.length < length) {
+    const chunk = await link.read();
+    if (!chunk) throw new Error(`the link ended after ${bytes.toString('hex')}`);
+    bytes = Buffer.concat([bytes, chunk]);
+  }
+  link.unread(bytes.subarray(length));
+  return bytes.subarray(0, length);
+}
+
+/** Bytes from hexadecimal text with blanks, and from text in quotes: `05 01 03 'a.example' 0050`. */
+export function bytes(notation: string): Buffer {
+  const parts = notation.match(/'[^']*'|[0-9a-fA-F]+/g) ?? [];
+  return Buffer.concat(
+    parts.map((part) =>
+      part.startsWith("'") ? Buffer.from(part.slice(1, -1)) : Buffer.from(part, 'hex'),
+    ),
+  );
+}
+
+export const neverAborted = (): { signal: AbortSignal } => ({
+  signal: new AbortController().signal,
+});
