@@ -60,6 +60,11 @@ const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
 /** Names what went wrong while reaching `target`; a DialError passes through unchanged. */
 export function toDialError(error: unknown, target: Endpoint): DialError {
   if (error instanceof DialError) return error;
+  if (error instanceof DeadlineError) {
+    return new DialError('timed_out', `${formatEndpoint(target)}: ${error.message}`, {
+      cause: error,
+    });
+  }
   const system = codeOf(error);
   const code = (system !== undefined && SYSTEM_CODES[system]) || 'failed';
   const reason = REASONS[code] ?? messageOf(error);

@@ -99,6 +99,14 @@ test('a failure that the server reports is told by its name, and is not an absen
   }
 });
 
+test('an answer that is cut is a failure, not an absent name', async () => {
+  const { backend } = harness(() => ({ ...replyOf(), truncated: true }));
+  await assert.rejects(backend.query('a.example', 'A', never), {
+    code: 'upstream',
+    message: 'DNS server 192.0.2.53:53: the answer about a.example is cut',
+  });
+});
+
 test('the log is told once when the server stops answering, and once when it is back', async () => {
   let dead = true;
   const { lines, backend } = harness(({ name }) => {
