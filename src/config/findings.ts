@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.ts';
 import type { Span } from '../schema/node.ts';
 import type { ConfigError } from './errors.ts';
-import type { SourceText } from './source-text.ts';
+import type { Places } from './places.ts';
 
 /** One thing that is wrong in a document of the right shape. */
 export class Finding extends WeirError {
@@ -29,10 +29,10 @@ export class Findings {
   }
 
   /** The first finding as the error that is reported. */
-  toError(source: SourceText): ConfigError | undefined {
+  toError(places: Places): ConfigError | undefined {
     if (!this.#first) return undefined;
     const { finding, subject } = this.#first;
-    return source.error(finding.message, finding.span, { cause: finding, subject });
+    return places.error(finding.message, finding.span, { cause: finding, subject });
   }
 }
 

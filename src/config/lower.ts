@@ -1,45 +1,55 @@
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Located } from '../schema/decoder.ts';
-import type { Spec } from '../spec.ts';
+import type { RouteGroupSpec, Spec } from '../spec.ts';
 import { builtinOutbounds } from './builtin-outbounds.ts';
 import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from './findings.ts';
+import { mergeSubscribe, type MergedGroup } from './merge.ts';
 import { refuseLaterTables } from './not-yet.ts';
-import type { SourceText } from './source-text.ts';
+import type { Places } from './places.ts';
+import type { SubscribeFile } from './subscribe-file.ts';
 import { lowerInbound } from './tables/inbound.ts';
 import { lowerLog } from './tables/log.ts';
 import { lowerOutbound } from './tables/outbound.ts';
-import { lowerRules, routeReferences } from './tables/route.ts';
+import { lowerRules, routeReferences, type Reference } from './tables/route.ts';
 
 /**
- * Works out what a file means.
+ * Works out what a file means, together with its subscribe file where it has one.
  *
  * Every table is looked at, whatever is wrong with the others, so that the error that is reported is
  * the first in document order.
  *
  * @throws {ConfigError}
  */
-export function lowerConfig(file: ConfigFile, source: SourceText, regexes: RegexCache): Spec {
+export function lowerConfig(
+  written: ConfigFile,
+  subscribe: SubscribeFile | undefined,
+  places: Places,
+  regexes: RegexCache,
+): Spec {
   const findings = new Findings();
-  const { dns, balancer, subscribe, api } = file;
-  refuseLaterTables({ dns, balancer, subscribe, api }, findings);
+  const { dns, balancer, api } = written;
+  refuseLaterTables({ dns, balancer, api }, findings);
+  const { file, groups } = mergeSubscribe(written, subscribe, findings);
 
   refuseDuplicates(file.inbound, 'inbound', () => 'duplicate inbound tag', findings);
   refuseDuplicates(file.outbound, 'outbound', (tag) => `duplicate outbound tag: ${tag}`, findings);
   const inbounds = file.inbound.map((inbound) => lowerInbound(inbound, findings));
-  const written = file.outbound.map((outbound) => lowerOutbound(outbound, findings));
+  const own = file.outbound.map((outbound) => lowerOutbound(outbound, findings));
   const rules = lowerRules(file.route, regexes, findings);
 
-  const references = routeReferences(file.route);
+  const references = [...groups.map(referenceOf), ...routeReferences(file.route)];
   const carried = new Set(file.outbound.map(({ value }) => value.tag.value));
   const builtins = builtinOutbounds(new Set(references.map(({ tag }) => tag.value)), carried);
-  const outbounds = [...written.filter((outbound) => outbound !== undefined), ...builtins];
+  const outbounds = [...own.filter((outbound) => outbound !== undefined), ...builtins];
   for (const { tag } of builtins) carried.add(tag);
-  // Without any outbound every reference is unknown, which would hide what is wrong.
-  if (carried.size > 0) refuseUnknown(references, carried, findings);
+  // A built-in is no default route unless it is named as one. Without any way out every reference is
+  // unknown, which would hide what is wrong.
+  const hasDefault = file.outbound.length > 0 || file.route?.default !== undefined;
+  if (hasDefault && carried.size > 0) refuseUnknown(references, carried, findings);
   else findings.about('outbound').add(new Finding('config defines no outbounds'));
 
-  const error = findings.toError(source);
+  const error = findings.toError(places);
   if (error) throw error;
   const [first] = outbounds;
   if (!first) throw new RangeError('a configuration without findings has an outbound');
@@ -47,9 +57,20 @@ export function lowerConfig(file: ConfigFile, source: SourceText, regexes: Regex
     log: lowerLog(file.log),
     inbounds: inbounds.filter((inbound) => inbound !== undefined),
     outbounds,
-    route: { default: file.route?.default?.value ?? first.tag, rules },
+    route: {
+      default: file.route?.default?.value ?? first.tag,
+      rules,
+      ...(subscribe && { groups: groups.map(lowerGroup) }),
+    },
   };
 }
+
+const referenceOf = ({ subject, outbound }: MergedGroup): Reference => ({ subject, tag: outbound });
+
+const lowerGroup = ({ name, outbound }: MergedGroup): RouteGroupSpec => ({
+  name,
+  outbound: outbound.value,
+});
 
 interface Tagged {
   readonly value: { readonly tag: Located<string> };
@@ -72,7 +93,7 @@ function refuseDuplicates(
 }
 
 function refuseUnknown(
-  references: ReturnType<typeof routeReferences>,
+  references: readonly Reference[],
   known: ReadonlySet<string>,
   findings: Findings,
 ): void {

@@ -2,9 +2,6 @@ import { ConfigError } from '../errors.ts';
 import { decodeSource } from '../utf8.ts';
 import { setString } from './set-string.ts';
 
-/** The name that stands for the default route, in the API and as a key of either table. */
-export const DEFAULT_GROUP = 'default';
-
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**

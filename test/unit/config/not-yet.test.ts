@@ -35,12 +35,6 @@ const LATER: readonly Row[] = [
     '[[balancer]] is not in this version yet',
     '4:1 (balancer)',
   ],
-  [
-    'subscribe',
-    `${DIRECT}[subscribe]\npath = "s"`,
-    '[subscribe] is not in this version yet',
-    '4:1 (subscribe)',
-  ],
   ['the API', `${DIRECT}[api]\n`, '[api] is not in this version yet', '4:1 (api)'],
   [
     'a geoip file',
