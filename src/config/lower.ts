@@ -55,11 +55,15 @@ export function lowerConfig(
   if (!first) throw new RangeError('a configuration without findings has an outbound');
   return {
     log: lowerLog(file.log),
+    dns: { backend: 'system' },
     inbounds: inbounds.filter((inbound) => inbound !== undefined),
     outbounds,
+    balancers: [],
     route: {
       default: file.route?.default?.value ?? first.tag,
       rules,
+      geoip: undefined,
+      geosite: undefined,
       ...(subscribe && { groups: groups.map(lowerGroup) }),
     },
   };

@@ -13,7 +13,7 @@ export interface Exchange {
    * @throws {DialError} `timed_out`, `upstream`, or what `signal` means.
    */
   ask(question: Question, signal: AbortSignal): Promise<Reply>;
-  /** Closes connections. Called once every question is over or aborted. */
+  /** Closes connections while no question waits. A later one opens them anew. */
   close(): void;
 }
 

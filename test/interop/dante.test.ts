@@ -9,7 +9,7 @@ import { udpEcho, webServer } from '../support/servers.ts';
 import { socksReply } from '../support/socks-client.ts';
 import { Weir } from '../support/weir.ts';
 
-const BODY = 256 << 20;
+const BODY = 128 << 20;
 const skip = without('danted');
 
 test('Weir as a client of Dante', { skip }, async (t) => {

@@ -52,6 +52,9 @@ export function startUnbound(certificate: TestCertificate): Promise<Peer> {
   });
 }
 
+/** Requests after which nginx says goodbye to a connection. */
+export const KEPT_REQUESTS = 50;
+
 /** nginx with TLS in front of an HTTP server, with HTTP/2 or with HTTP/1.1 only. */
 export function startNginx(
   certificate: TestCertificate,
@@ -69,7 +72,7 @@ export function startNginx(
       `daemon off; master_process off; pid ${join(folder, 'nginx.pid')};
        error_log stderr; events {}
        http {
-         access_log off; ${temporary.join(' ')}
+         access_log off; keepalive_requests ${KEPT_REQUESTS}; ${temporary.join(' ')}
          server {
            listen 127.0.0.1:${port} ssl${version === 'h2' ? ' http2' : ''};
            ssl_certificate ${files.cert}; ssl_certificate_key ${files.key};

@@ -58,6 +58,8 @@ export function lowerRule(
     port,
     network,
     inboundTag: rule.inboundTag,
+    geosite: [],
+    geoip: [],
   };
 }
 

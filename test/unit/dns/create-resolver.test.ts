@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { OwnedResolver } from '../../../src/dns/cached-resolver.ts';
 import { createResolver } from '../../../src/dns/create-resolver.ts';
-import type { DnsSpec } from '../../../src/dns/spec.ts';
+import type { DnsSpec } from '../../../src/spec.ts';
 import {
   a,
   aaaa,
@@ -64,6 +64,8 @@ const BACKENDS: Readonly<Record<string, (t: TestContext, script: Script) => Prom
   },
 };
 
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 const at = ({ host, port }: TestDnsServer) => ({ host, port });
 
 for (const [backend, start] of Object.entries(BACKENDS)) {
@@ -118,7 +120,7 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
     assert.equal(asked().length, 4);
   });
 
-  test(`${backend}: closing ends the questions under way`, async (t) => {
+  test(`${backend}: destroying ends the questions under way`, async (t) => {
     const arrival = Promise.withResolvers<void>();
     const [, spec] = await start(t, () => {
       arrival.resolve();
@@ -128,9 +130,35 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
     const resolver = createResolver(spec, { clock, log: silentLogger });
     const found = resolver.resolve('both.example', 'ipv4_only');
     await arrival.promise;
-    resolver.close();
+    resolver.destroy();
     await assert.rejects(found, { code: 'aborted', message: /the resolver was closed/ });
-    await new Promise((resolve) => setImmediate(resolve));
+    await settled();
+    assert.equal(clock.timers, 0);
+  });
+}
+
+for (const [backend, start] of Object.entries(BACKENDS)) {
+  test(`${backend}: closing waits for the questions under way, and late ones are answered`, async (t) => {
+    const arrival = Promise.withResolvers<void>();
+    const hold = Promise.withResolvers<void>();
+    const [, spec] = await start(t, async (asked) => {
+      arrival.resolve();
+      await hold.promise;
+      return zone(asked);
+    });
+    const clock = new ManualClock();
+    const resolver = createResolver(spec, { clock, log: silentLogger });
+    const found = resolver.resolve('both.example', 'ipv4_only');
+    await arrival.promise;
+    resolver.close();
+    const late = resolver.resolve('both.example', 'ipv6_only');
+    hold.resolve();
+    assert.deepEqual(await found, ['192.0.2.1']);
+    assert.deepEqual(await late, ['2001:db8::1']);
+    await settled();
+    assert.equal(clock.timers, 0);
+    assert.deepEqual(await resolver.resolve('www.example', 'ipv4_only'), ['192.0.2.1']);
+    await settled();
     assert.equal(clock.timers, 0);
   });
 }
