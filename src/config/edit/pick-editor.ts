@@ -10,6 +10,7 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
  * With a `[subscribe]` table the pick is a key of `[subscribe.routes]`: `default` there overrides
  * `[route].default`, which is left alone. Without one the only pick is `[route].default`.
  *
+ * @param group of the view; `default` alone where there is no `[subscribe]`
  * @param file named in errors
  * @returns bytes equal to those given when the pick is there already, written in the same way
  * @throws {ConfigError} of the kind `invalid`, when the file is not UTF-8 or not TOML, when the table
