@@ -28,12 +28,6 @@ const LATER: readonly Row[] = [
     `stream network ${name} is not in this version yet`,
     '6:18 (outbound out)',
   ]),
-  [
-    'subscribe',
-    `${DIRECT}[subscribe]\npath = "s"`,
-    '[subscribe] is not in this version yet',
-    '4:1 (subscribe)',
-  ],
   ['the API', `${DIRECT}[api]\n`, '[api] is not in this version yet', '4:1 (api)'],
 ];
 

@@ -2,21 +2,17 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
 import { ConfigError } from '../../../src/config/errors.ts';
-import { readConfigFile } from '../../../src/config/config-file.ts';
 import { FileReadError, type FileReader } from '../../../src/config/files.ts';
-import { InputFiles } from '../../../src/config/input-files.ts';
 import { loadConfig, type LoadedConfig } from '../../../src/config/load-config.ts';
-import { lowerConfig } from '../../../src/config/lower.ts';
-import { decodeSource } from '../../../src/config/utf8.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { InboundSpec, OutboundSpec, RuleSpec, Spec } from '../../../src/spec.ts';
+import { parseConfig } from './documents.ts';
 
 /** What a configuration means that names no files. */
 export const specOf = (text: string): Spec => parse(Buffer.from(text), undefined);
 
 function parse(bytes: Uint8Array, name: string | undefined): Spec {
-  const source = decodeSource(bytes, name);
-  return lowerConfig(readConfigFile(source), source, new InputFiles(), new RegexCache());
+  return parseConfig(bytes, { file: name });
 }
 
 /** Files that exist only in memory; geo lists cannot be taken from them. */
@@ -48,9 +44,13 @@ export function errorOf(text: string | Uint8Array, file?: string): ConfigError {
 }
 
 /** The same for one that names files. */
-export async function loadErrorOf(text: string, files?: FileReader): Promise<ConfigError> {
+export async function loadErrorOf(
+  text: string,
+  files?: FileReader,
+  path?: string,
+): Promise<ConfigError> {
   try {
-    await load(text, files);
+    await load(text, files, path);
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error));
     return error;
