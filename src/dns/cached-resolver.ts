@@ -6,6 +6,7 @@ import { Deadline } from '../net/deadline.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
+import { unlessAborted } from './unless-aborted.ts';
 import { canonicalName, isLocalhost } from './names.ts';
 import {
   addressWord,
@@ -18,7 +19,7 @@ import {
 /** Names kept; the one that was used longest ago makes room. */
 const MAX_NAMES = 4096;
 /** Questions under way at once; further ones are refused. */
-const MAX_QUESTIONS = 4096;
+const MAX_QUESTIONS = 1024;
 /** Addresses of one family that are kept of an answer. */
 const MAX_ADDRESSES = 16;
 /** Longest times that an answer is kept, in seconds, whatever its server says. */
@@ -73,6 +74,7 @@ export class CachedResolver implements OwnedResolver {
   // Expiry is checked here: the cache's own `ttl: 0` means for ever, and a name has two of them.
   readonly #names = new LRUCache<string, CachedName>({ max: MAX_NAMES });
   readonly #questions = new Map<string, Promise<Outcome>>();
+  readonly #closing = new AbortController();
 
   constructor(backend: DnsBackend, clock: Clock) {
     this.#backend = backend;
@@ -97,6 +99,7 @@ export class CachedResolver implements OwnedResolver {
   }
 
   close(): void {
+    this.#closing.abort(new DialError('aborted', 'the resolver was closed'));
     this.#names.clear();
     this.#backend.close();
   }
@@ -168,7 +171,8 @@ export class CachedResolver implements OwnedResolver {
   }
 
   async #question(name: string, type: AddressType): Promise<Outcome> {
-    using deadline = new Deadline(this.#clock, QUESTION_MS, 'resolving the name');
+    const closing = this.#closing.signal;
+    using deadline = new Deadline(this.#clock, QUESTION_MS, 'resolving the name', closing);
     try {
       const asked = this.#backend.query(name, type, deadline.signal);
       return { addresses: this.#keep(name, type, await unlessAborted(asked, deadline.signal)) };
@@ -239,15 +243,4 @@ function gather(
   void preferred.then((outcome) => arrived(0, outcome));
   void other.then((outcome) => arrived(1, outcome));
   return promise;
-}
-
-/** Waits for `promise` until `signal` says otherwise; the promise itself goes on for others. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return promise;
-  const { promise: settled, resolve, reject } = Promise.withResolvers<T>();
-  const onAbort = (): void => reject(abortedDial(signal));
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort);
-  promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  return settled;
 }

@@ -160,6 +160,9 @@ export class Dispatcher implements DispatcherContract {
   }
 }
 
+/** One for all waits that were called off: an error with its stack costs more than the wait. */
+const WAIT_IS_OVER = new LinkClosedError('the wait is over');
+
 class DisposableAbort implements Disposable {
   readonly #controller = new AbortController();
 
@@ -168,7 +171,7 @@ class DisposableAbort implements Disposable {
   }
 
   abort(): void {
-    this.#controller.abort(new LinkClosedError('the wait is over'));
+    this.#controller.abort(WAIT_IS_OVER);
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,10 @@
 import { networkInterfaces } from 'node:os';
+import type { Endpoint } from '../../src/net/address.ts';
 import { UdpLink } from '../../src/net/udp-link.ts';
+import { linkPair } from '../../src/net/memory-link.ts';
+import { ClientDatagrams } from '../../src/protocols/socks/client-datagrams.ts';
+import { ServerDatagrams } from '../../src/protocols/socks/server-datagrams.ts';
+import { UdpFraming } from '../../src/protocols/socks/udp-framing.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 
 /** A UDP link under test and a plain one beside it, both on loopback. */
@@ -28,6 +33,65 @@ async function udpPair(
       await other.closed;
     },
   };
+}
+
+/** The queue of every UDP link that is not told another. */
+const DEFAULT_QUEUE = 256;
+
+/** The far side of a SOCKS relay: a plain UDP socket that speaks with headers. */
+function framed(
+  socket: UdpLink,
+  peer: Endpoint,
+  link: () => Endpoint,
+): Pick<PacketLinkFixture, 'peer' | 'deliver' | 'arrived'> {
+  const framing = new UdpFraming();
+  return {
+    peer,
+    deliver: (data) => {
+      const header = framing.encode({ data, peer });
+      if (header) socket.send({ data: header, peer: link() });
+    },
+    arrived: async () => {
+      const packet = await socket.receive();
+      const inner = packet && framing.decode(packet.data);
+      if (!inner) throw new Error('no framed datagram came');
+      return inner.data;
+    },
+  };
+}
+
+async function socksClient(peer: Endpoint): Promise<PacketLinkFixture> {
+  const socket = await UdpLink.bind({ family: 4, address: '127.0.0.1' });
+  const { host: clientHost, port: clientPort } = socket.local;
+  const link = await ClientDatagrams.open({ bind: '127.0.0.1', family: 4, clientHost, clientPort });
+  return {
+    ...framed(socket, peer, () => link.address),
+    link,
+    queue: DEFAULT_QUEUE,
+    dispose: () => socket.close(),
+  };
+}
+
+async function socksServer(peer: Endpoint): Promise<PacketLinkFixture> {
+  const relay = await UdpLink.bind({ family: 4, address: '127.0.0.1' });
+  const [control] = linkPair();
+  const link = await ServerDatagrams.open(relay.local, control);
+  // A server learns where its client is from the first datagram.
+  link.send({ data: new Uint8Array(0), peer });
+  const hello = await relay.receive();
+  if (!hello) throw new Error('the relay is closed');
+  return {
+    ...framed(relay, peer, () => hello.peer),
+    link,
+    queue: DEFAULT_QUEUE,
+    dispose: () => relay.close(),
+  };
+}
+
+for (const host of ['192.0.2.7', '2001:db8::7', 'dns.example']) {
+  const peer = { host, port: 53 };
+  packetLinkConformance(`A SOCKS client that speaks with ${host}`, () => socksClient(peer));
+  packetLinkConformance(`A SOCKS server that reaches ${host}`, () => socksServer(peer));
 }
 
 packetLinkConformance('An IPv4 UDP socket', () => udpPair(4, '127.0.0.1', 4));

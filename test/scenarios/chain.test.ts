@@ -3,14 +3,14 @@ import test from 'node:test';
 import { hostPort } from '../support/address.ts';
 import { blackhole, freedom, httpIn, proxyOut, rule, socksIn } from '../support/config.ts';
 import { curl } from '../support/curl.ts';
-import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
-import { readAll } from '../support/read.ts';
-import { digestServer, sendFirstServer, udpEcho, webBody, webServer } from '../support/servers.ts';
-import { SocksRefused, socksConnect, socksReply } from '../support/socks-client.ts';
+import { socksHalfCloses } from '../support/exchange.ts';
+import { bodyOf } from '../support/pattern.ts';
+import { udpEcho, webBody, webServer } from '../support/servers.ts';
+import { SocksRefused, socksReply } from '../support/socks-client.ts';
 import { UdpAssociation } from '../support/socks-udp.ts';
 import { Weir } from '../support/weir.ts';
 
-const MB = 1 << 20;
+const SIZE = 8 << 20;
 const LOGIN = 'user = "mia"\npass = "s3cret: x"';
 const ACCOUNTS = 'accounts = [{ user = "mia", pass = "s3cret: x" }]';
 
@@ -25,46 +25,53 @@ const EXIT = [
   rule('block', 'port = ["9"]'),
 ].join('\n');
 
-const CHAINS = [
-  { inbound: 'socks', protocol: 'socks', settings: '' },
-  { inbound: 'socks-login', protocol: 'socks', settings: LOGIN },
-  { inbound: 'http', protocol: 'http', settings: '' },
-  { inbound: 'http-login', protocol: 'http', settings: LOGIN },
-] as const;
+/** A way through the exit, and the login that is used for it. */
+interface Way {
+  /** The exit's inbound; its protocol is the start of its name. */
+  readonly inbound: string;
+  readonly settings: string;
+}
+
+const protocolOf = ({ inbound }: Way): 'socks' | 'http' =>
+  inbound.startsWith('socks') ? 'socks' : 'http';
+
+/** An entry with a SOCKS and an HTTP inbound for each way, `socks-<i>` and `http-<i>`. */
+function entryTo(exit: Weir, ways: readonly Way[]): string {
+  const pieces = ways.map((way, i) =>
+    [
+      socksIn(`socks-${i}`),
+      httpIn(`http-${i}`),
+      proxyOut(`out-${i}`, protocolOf(way), exit.address(way.inbound), way.settings),
+      rule(`out-${i}`, `inbound_tag = ["socks-${i}", "http-${i}"]`),
+    ].join('\n'),
+  );
+  return pieces.join('\n');
+}
+
+const WAYS: readonly Way[] = [
+  { inbound: 'socks', settings: '' },
+  { inbound: 'socks-login', settings: LOGIN },
+  { inbound: 'http', settings: '' },
+  { inbound: 'http-login', settings: LOGIN },
+];
 
 test('two Weirs in a row carry bytes, ends and refusals', async (t) => {
   await using exit = await Weir.start(EXIT);
+  await using entry = await Weir.start(entryTo(exit, WAYS));
   await using web = await webServer();
-  for (const { inbound, protocol, settings } of CHAINS) {
-    const out = proxyOut('next', protocol, exit.address(inbound), settings);
-    await using entry = await Weir.start(socksIn() + httpIn() + out);
-    const socks = entry.address('socks');
+  for (const [i, { inbound }] of WAYS.entries()) {
+    const socks = entry.address(`socks-${i}`);
+    const http = entry.address(`http-${i}`);
 
     await t.test(`${inbound}: a body each way`, async () => {
-      const proxy = ['-x', `socks5h://${hostPort(socks)}`];
-      const down = await curl([...proxy, `http://localhost:${web.port}/bytes/${32 * MB}`]);
-      assert.deepEqual(down.body, webBody(32 * MB));
-      const put = ['-T', '-', `http://localhost:${web.port}/digest`];
-      const up = await curl(['-x', `http://${hostPort(entry.address('http'))}`, ...put], 32 * MB);
-      assert.deepEqual(JSON.parse(up.text), bodyOf(32 * MB));
+      const site = `http://localhost:${web.port}`;
+      const down = await curl(['-x', `socks5h://${hostPort(socks)}`, `${site}/bytes/${SIZE}`]);
+      assert.deepEqual(down.body, webBody(SIZE));
+      const up = await curl(['-x', `http://${hostPort(http)}`, '-T', '-', `${site}/digest`], SIZE);
+      assert.deepEqual(JSON.parse(up.text), bodyOf(SIZE));
     });
 
-    await t.test(`${inbound}: the client ends first`, async () => {
-      await using server = await digestServer();
-      const client = await socksConnect(socks, server.target);
-      const sent = await sendBody(client, 4 * MB);
-      client.end();
-      assert.deepEqual(JSON.parse(String((await readAll(client)).data)), sent);
-    });
-
-    await t.test(`${inbound}: the server ends first`, async () => {
-      await using server = await sendFirstServer(4 * MB);
-      const client = await socksConnect(socks, server.target);
-      assert.deepEqual(await receiveBody(client), bodyOf(4 * MB));
-      await sendBody(client, 2 * MB, 2);
-      client.end();
-      assert.deepEqual(await server.received, bodyOf(2 * MB, 2));
-    });
+    await t.test(`${inbound}: half-closes both ways`, () => socksHalfCloses(socks));
 
     await t.test(`${inbound}: what the exit refuses is refused at the entry`, async () => {
       assert.notEqual(await socksReply(socks, { host: '127.0.0.1', port: 9 }), 0);
@@ -75,18 +82,15 @@ test('two Weirs in a row carry bytes, ends and refusals', async (t) => {
 
 test('a login that the next proxy does not know is refused, not hung', async (t) => {
   await using exit = await Weir.start(EXIT);
-  for (const [inbound, protocol] of [
-    ['socks-login', 'socks'],
-    ['http-login', 'http'],
-  ] as const) {
-    for (const settings of ['', 'user = "mia"\npass = "wrong"']) {
-      await t.test(`${inbound} with ${settings === '' ? 'none' : 'a wrong one'}`, async () => {
-        const out = proxyOut('next', protocol, exit.address(inbound), settings);
-        await using entry = await Weir.start(socksIn() + out);
-        const reply = await socksReply(entry.address('socks'), { host: '127.0.0.1', port: 80 });
-        assert.notEqual(reply, 0);
-      });
-    }
+  const ways = ['socks-login', 'http-login'].flatMap((inbound) =>
+    ['', 'user = "mia"\npass = "wrong"'].map((settings): Way => ({ inbound, settings })),
+  );
+  await using entry = await Weir.start(entryTo(exit, ways));
+  for (const [i, { inbound, settings }] of ways.entries()) {
+    await t.test(`${inbound} with ${settings === '' ? 'none' : 'a wrong one'}`, async () => {
+      const target = { host: '127.0.0.1', port: 80 };
+      assert.notEqual(await socksReply(entry.address(`socks-${i}`), target), 0);
+    });
   }
 });
 

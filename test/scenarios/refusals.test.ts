@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { open } from '../support/address.ts';
+import { disposable, open } from '../support/address.ts';
 import { blackhole, freedom, httpIn, rule, socksIn } from '../support/config.ts';
 import { ask, httpConnect } from '../support/http-client.ts';
 import { freePort } from '../support/ports.ts';
@@ -69,7 +69,7 @@ test('what SOCKS clients may ask for and Weir does not do is refused by its code
   await using weir = await Weir.start(config);
   const target = { host: '127.0.0.1', port: 80 };
   const replyTo = async (inbound: string, command: number): Promise<number> => {
-    await using socket = await open(weir.address(inbound));
+    using socket = disposable(await open(weir.address(inbound)));
     await greet5(socket);
     try {
       await request5(socket, command, target);
@@ -87,7 +87,7 @@ test('what SOCKS clients may ask for and Weir does not do is refused by its code
     assert.equal(await replyTo('no-udp', COMMAND.associate), 7),
   );
   await t.test('no method in common is 0xff', async () => {
-    await using socket = await open(weir.address('socks'));
+    using socket = disposable(await open(weir.address('socks')));
     socket.write(Buffer.from([5, 1, 0x80]));
     assert.deepEqual([...((await readUpTo(socket, 2)) ?? [])], [5, 0xff]);
     await readAll(socket);
@@ -168,7 +168,7 @@ test('HTTP with accounts asks for them with 407', async (t) => {
     socket.destroy();
   });
   await t.test('GET without a login, and with it on the same connection', async () => {
-    await using socket = await open(http);
+    using socket = disposable(await open(http));
     const get = (extra: string): string =>
       `GET http://127.0.0.1:${web.port}/hello HTTP/1.1\r\nHost: 127.0.0.1:${web.port}\r\n${extra}\r\n`;
     const first = await ask(socket, get(''));
@@ -190,7 +190,7 @@ test('origin-form requests need allow_transparent', async (t) => {
     ['open', 200],
   ] as const) {
     await t.test(`${inbound} answers ${status}`, async () => {
-      await using socket = await open(weir.address(inbound));
+      using socket = disposable(await open(weir.address(inbound)));
       assert.equal((await ask(socket, get)).status, status);
     });
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { open } from '../support/address.ts';
+import { disposable, open } from '../support/address.ts';
 import { freedom, socksIn } from '../support/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer } from '../support/servers.ts';
@@ -64,7 +64,7 @@ describe('a stop', { concurrency: true }, () => {
   test('by a second signal ends at once', async () => {
     await using echo = await echoServer();
     await using weir = await Weir.start(CONFIG);
-    await using client = await socksConnect(weir.address('socks'), echo.target);
+    using client = disposable(await socksConnect(weir.address('socks'), echo.target));
     await roundTrip(client, 'before');
     const before = performance.now();
     weir.child.signal('SIGTERM');

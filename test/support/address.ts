@@ -44,3 +44,8 @@ export async function open(
   socket.on('error', () => undefined);
   return socket;
 }
+
+/** A socket for `using`, destroyed at the end of its block. */
+export function disposable(socket: Socket): Socket & Disposable {
+  return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
+}

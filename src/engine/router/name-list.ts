@@ -25,12 +25,62 @@ export function packNames(names: readonly string[]): NameList {
     const normal = normalizeName(name);
     if (normal !== '' && !normal.startsWith('.')) wanted.push(normal);
   }
-  const bytes = Buffer.from(wanted.join(''));
+  const text = wanted.join('');
+  const bytes = Buffer.from(text);
+  const ascii = bytes.length === text.length;
   const ends = new Uint32Array(wanted.length);
   let end = 0;
   wanted.forEach((name, index) => {
-    end += Buffer.byteLength(name);
+    end += ascii ? name.length : Buffer.byteLength(name);
     ends[index] = end;
   });
   return { bytes, ends };
+}
+
+const DOT = 0x2e;
+const UPPER_A = 0x41;
+const UPPER_Z = 0x5a;
+const TO_LOWER = 0x20;
+
+/** Packs names that come one by one, as bytes; the rules are those of `packNames`. */
+export class NameListBuilder {
+  #bytes = Buffer.alloc(64);
+  #used = 0;
+  #ends = new Uint32Array(4);
+  #count = 0;
+
+  add(name: Uint8Array): void {
+    const bytes = lowered(name);
+    const length = bytes.at(-1) === DOT ? bytes.length - 1 : bytes.length;
+    if (length === 0 || bytes[0] === DOT) return;
+    while (this.#used + length > this.#bytes.length) {
+      this.#bytes = Buffer.concat([this.#bytes, this.#bytes]);
+    }
+    this.#bytes.set(bytes.subarray(0, length), this.#used);
+    this.#used += length;
+    if (this.#count === this.#ends.length) {
+      const ends = new Uint32Array(this.#count * 2);
+      ends.set(this.#ends);
+      this.#ends = ends;
+    }
+    this.#ends[this.#count++] = this.#used;
+  }
+
+  build(): NameList {
+    return {
+      bytes: this.#bytes.subarray(0, this.#used),
+      ends: this.#ends.subarray(0, this.#count),
+    };
+  }
+}
+
+/** A copy in lower case; only what is beyond ASCII becomes a string on the way. */
+function lowered(name: Uint8Array): Uint8Array {
+  const copy = Uint8Array.from(name);
+  for (let at = 0; at < copy.length; at++) {
+    const byte = copy[at] ?? 0;
+    if (byte > 0x7f) return Buffer.from(Buffer.from(name).toString().toLowerCase());
+    if (byte >= UPPER_A && byte <= UPPER_Z) copy[at] = byte + TO_LOWER;
+  }
+  return copy;
 }

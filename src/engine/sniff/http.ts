@@ -2,13 +2,14 @@ import { domainName } from './domain-name.ts';
 import { MORE, NO_NAME, type Sniffed } from './sniffed.ts';
 
 /**
- * Methods have the form of the registered ones (IANA: letters and hyphens, 17 at most), in any
- * case, as some clients write them. A target is anything visible, raw UTF-8 included.
+ * Methods have the form of the registered ones (IANA: capital letters and hyphens, 17 at most; they
+ * are case-sensitive, RFC 9110 §9.1), so that small letters of another protocol are let through at
+ * once. A target is anything visible, raw UTF-8 included.
  */
-const REQUEST_LINE = /^([a-zA-Z][a-zA-Z-]{0,19}) +([!-~\u0080-\u00ff]+) +HTTP\/1\.[0-9]\r?$/;
+const REQUEST_LINE = /^([A-Z][A-Z-]{0,19}) +([!-~\u0080-\u00ff]+) +HTTP\/1\.[0-9]\r?$/;
 /** The same, cut off at any character. */
 const REQUEST_LINE_PART =
-  /^([a-zA-Z][a-zA-Z-]{0,19})(?: +([!-~\u0080-\u00ff]*)(?: +([!-~]*\r?))?)?$/;
+  /^([A-Z][A-Z-]{0,19})(?: +([!-~\u0080-\u00ff]*)(?: +([!-~]*\r?))?)?$/;
 const VERSION = /^HTTP\/1\.[0-9]\r?$/;
 
 /** RFC 9112 §3.2: origin, absolute and asterisk form; only CONNECT has the authority form. */
@@ -44,7 +45,7 @@ function canBecomeRequestLine(line: string): boolean {
 
 /** Whether `target` can be the target of this method, or with `partial` the beginning of one. */
 function canBeTarget(method: string, target: string, partial = false): boolean {
-  if (method.toUpperCase() === 'CONNECT') return true;
+  if (method === 'CONNECT') return true;
   const lower = target.toLowerCase();
   return TARGET_STARTS.some(
     (start) => lower.startsWith(start) || (partial && start.startsWith(lower)),

@@ -1,3 +1,6 @@
+import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
+import type { TableNode } from '../../schema/node.ts';
+import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { Account } from '../account.ts';
 
 export interface HttpInboundSettings {
@@ -8,4 +11,24 @@ export interface HttpInboundSettings {
 
 export interface HttpOutboundSettings {
   readonly account: Account | undefined;
+}
+
+/** Basic credentials are split at the first colon (RFC 7617 §2): such a user could never log in. */
+const userName: Decoder<string> = converted(str, (text, reject) => {
+  if (text.includes(':')) throw reject('an account user may not contain `:`');
+  return text;
+});
+
+/** The `settings` of an HTTP inbound. @throws {DecodeError} */
+export const inboundSettings: (table: TableNode) => HttpInboundSettings = struct({
+  accounts: fallback(array(struct({ user: userName, pass: secret })), []),
+  allowTransparent: fallback(bool, false),
+});
+
+const outboundTable = struct({ user: optional(str), pass: optional(secret) });
+
+/** The `settings` of an HTTP outbound. @throws {DecodeError} */
+export function outboundSettings(table: TableNode): HttpOutboundSettings {
+  const { user, pass = '' } = outboundTable(table);
+  return { account: user === undefined ? undefined : { user, pass } };
 }

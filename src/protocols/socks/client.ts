@@ -7,7 +7,7 @@ import type { SocksOutboundSettings } from './settings.ts';
 import {
   AUTH_VERSION,
   AuthStatus,
-  type Command,
+  Command,
   encodeCredentials,
   encodeOffer,
   encodeRequest,
@@ -28,7 +28,8 @@ export interface ClientRequest {
  */
 export function makeRequest(command: Command, destination: Endpoint): ClientRequest {
   const message = encodeRequest(command, destination);
-  if (message) return { message, target: formatEndpoint(destination) };
+  const target = command === Command.connect ? formatEndpoint(destination) : 'UDP ASSOCIATE';
+  if (message) return { message, target };
   throw new DialError('failed', 'the host name does not fit into a SOCKS request (255 bytes)');
 }
 

@@ -1,4 +1,10 @@
+import { bool, array, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
+import { DecodeError } from '../../schema/errors.ts';
+import type { TableNode } from '../../schema/node.ts';
+import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { Account } from '../account.ts';
+import { ipAddress } from '../decoders.ts';
+import type { InboundSettingsContext } from '../protocol.ts';
 
 export interface SocksInboundSettings {
   readonly auth: 'none' | 'password';
@@ -12,4 +18,49 @@ export interface SocksInboundSettings {
 export interface SocksOutboundSettings {
   /** RFC 1929 credentials, each already cut to 255 bytes; `undefined` for no authentication. */
   readonly account: { readonly user: string; readonly pass: string } | undefined;
+}
+
+const auth: Decoder<SocksInboundSettings['auth']> = converted(str, (text, reject) => {
+  if (text === 'none' || text === 'password') return text;
+  throw reject('unknown socks auth');
+});
+
+const inboundTable = struct({
+  auth: fallback(auth, 'none'),
+  accounts: fallback(array(struct({ user: str, pass: secret })), []),
+  udp: fallback(bool, true),
+  udpBind: optional(ipAddress),
+});
+
+/** The `settings` of a SOCKS inbound. @throws {DecodeError} */
+export function inboundSettings(
+  table: TableNode,
+  { listen }: InboundSettingsContext,
+): SocksInboundSettings {
+  const { auth, accounts, udp, udpBind } = inboundTable(table);
+  if (listen.kind === 'unix' && udp && udpBind === undefined) {
+    // The control connection has no address that a client could send datagrams to.
+    const message =
+      'udp_bind is required when listen is a unix socket and udp is true; set it, or udp = false';
+    throw new DecodeError(message, table.span);
+  }
+  return { auth, accounts: auth === 'password' ? accounts : [], udp, udpBind };
+}
+
+const outboundTable = struct({ user: optional(str), pass: optional(secret) });
+
+/** The `settings` of a SOCKS outbound. @throws {DecodeError} */
+export function outboundSettings(table: TableNode): SocksOutboundSettings {
+  const { user, pass = '' } = outboundTable(table);
+  if (user === undefined) return { account: undefined };
+  return { account: { user: cutToField(user), pass: cutToField(pass) } };
+}
+
+/** RFC 1929 §2 counts user and password in one byte each. */
+const FIELD_BYTES = 255;
+
+/** The start of a text that fits; a character that would be cut in half is left out. */
+function cutToField(text: string): string {
+  const fits = new TextEncoder().encodeInto(text, new Uint8Array(FIELD_BYTES)).read;
+  return text.slice(0, fits);
 }

@@ -1,0 +1,98 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+
+/**
+ * The far end of every load. The first byte of a connection says what it is for, so that one port
+ * serves relays that know only one target.
+ */
+export const MODE = {
+  /** Sends without end. */
+  download: 'D'.charCodeAt(0),
+  /** Swallows. */
+  upload: 'U'.charCodeAt(0),
+  /** Sends every byte back. */
+  echo: 'E'.charCodeAt(0),
+  /** Answers each request of `REQUEST_SIZE` bytes with `RESPONSE_SIZE`. */
+  request: 'R'.charCodeAt(0),
+} as const;
+
+export const REQUEST_SIZE = 100;
+export const RESPONSE_SIZE = 1000;
+
+const BLOCK = Buffer.alloc(512 << 10, 0x61);
+const RESPONSE = Buffer.alloc(RESPONSE_SIZE, 0x62);
+
+export interface Origin {
+  readonly port: number;
+  /** Bytes that `upload` connections have swallowed. */
+  readonly swallowed: () => number;
+  close(): void;
+}
+
+/** Listens for TCP and, at the same port, for datagrams, which it sends back. */
+export async function startOrigin(): Promise<Origin> {
+  let swallowed = 0;
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', (first: Buffer) => {
+      const rest = first.subarray(1);
+      switch (first[0] ?? MODE.echo) {
+        case MODE.download:
+          pour(socket);
+          break;
+        case MODE.upload:
+          swallowed += rest.length;
+          socket.on('data', (chunk: Buffer) => void (swallowed += chunk.length));
+          break;
+        case MODE.request:
+          answerRequests(socket, rest.length);
+          break;
+        default:
+          if (rest.length > 0) socket.write(rest);
+          socket.on('data', (chunk: Buffer) => void socket.write(chunk));
+      }
+      socket.on('end', () => socket.end());
+    });
+  });
+  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const datagrams = createSocket({
+    type: 'udp4',
+    recvBufferSize: 4 << 20,
+    sendBufferSize: 4 << 20,
+  });
+  datagrams.on('message', (message, from) => datagrams.send(message, from.port, from.address));
+  datagrams.bind(port, '127.0.0.1');
+  await once(datagrams, 'listening');
+  return {
+    port,
+    swallowed: () => swallowed,
+    close: () => {
+      server.close();
+      datagrams.close();
+    },
+  };
+}
+
+/** Writes as fast as the connection takes it. */
+export function pour(socket: Socket): void {
+  const more = (): void => {
+    while (!socket.destroyed && socket.writable && socket.write(BLOCK));
+  };
+  socket.on('drain', more);
+  more();
+}
+
+function answerRequests(socket: Socket, first: number): void {
+  let received = first;
+  const answer = (): void => {
+    for (; received >= REQUEST_SIZE; received -= REQUEST_SIZE) socket.write(RESPONSE);
+  };
+  answer();
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+    answer();
+  });
+}

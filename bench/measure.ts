@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Child } from '../test/support/child.ts';
+import { cpuSeconds, residentBytes } from '../test/support/proc.ts';
+import { within } from '../test/support/wait.ts';
+import type { Case } from './cases.ts';
+import { START, type ContestantName } from './contestants.ts';
+import type { Figures, Job, Report } from './load/messages.ts';
+
+const GENERATOR = fileURLToPath(new URL('./load/main.ts', import.meta.url));
+
+/** Nothing here may take longer; whatever hangs ends as a failed measurement. */
+const LIMIT_MS = 90_000;
+
+/** One measurement of one contestant: everything anew, so that none inherits another's heap. */
+export async function measure(
+  test: Case,
+  contestant: ContestantName,
+  seconds: number,
+): Promise<Figures> {
+  await using generator = new Generator();
+  await using far = test.load === 'idle' ? new Generator() : undefined;
+  const port = await (far ?? generator).ready();
+  await generator.ready();
+  await using subject = await START[contestant](port);
+  const parallel = test.load === 'idle' ? Math.min(test.parallel, flowLimit()) : test.parallel;
+  const { child } = subject;
+  let before: Snapshot | undefined;
+  const job: Job = { load: test.load, via: subject.via, parallel, seconds };
+  const figures = await generator.run(job, () => {
+    before = child && snapshot(child.pid);
+    // The answer to this first signal covers the start and the warm-up; only the next one counts.
+    if (subject.isNode) child?.signal('SIGUSR2');
+  });
+  if (!child || !before) return figures;
+  const after = snapshot(child.pid);
+  const delay = subject.isNode ? await loopDelay(child) : {};
+  const memory = after.memory - before.memory;
+  return {
+    ...figures,
+    ...delay,
+    cpu: after.cpu - before.cpu,
+    cores: (after.cpu - before.cpu) / (after.time - before.time),
+    memory: after.memory,
+    ...(test.load === 'idle' ? { memoryPerFlow: memory / (figures['flows'] ?? 1) } : {}),
+  };
+}
+
+/** The child process that makes the load. */
+class Generator implements AsyncDisposable {
+  readonly #child = new Child(process.execPath, [GENERATOR], { ipc: true });
+  readonly #ready = Promise.withResolvers<number>();
+  #onReport: (report: Report) => void = () => undefined;
+
+  constructor() {
+    this.#child.process.on('message', (report: Report) => {
+      if (report.kind === 'ready') this.#ready.resolve(report.port);
+      else this.#onReport(report);
+    });
+  }
+
+  ready(): Promise<number> {
+    return within(this.#ready.promise, () => `the load generator\n${this.#child.stderr}`);
+  }
+
+  run(job: Job, onBegin: () => void): Promise<Figures> {
+    const { promise, resolve, reject } = Promise.withResolvers<Figures>();
+    this.#onReport = (report) => {
+      if (report.kind === 'begin') onBegin();
+      else if (report.kind === 'end') resolve(report.figures);
+      else if (report.kind === 'failed') reject(new Error(report.message));
+    };
+    void this.#child.exited.then(() => reject(new Error(`the load ended:\n${this.#child.stderr}`)));
+    this.#child.process.send(job);
+    return within(promise, () => `${job.load}\n${this.#child.stderr}`, LIMIT_MS);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#child[Symbol.asyncDispose]();
+  }
+}
+
+interface Snapshot {
+  readonly cpu: number;
+  readonly memory: number;
+  /** Seconds. */
+  readonly time: number;
+}
+
+const snapshot = (pid: number): Snapshot => ({
+  cpu: cpuSeconds(pid),
+  memory: residentBytes(pid),
+  time: performance.now() / 1000,
+});
+
+const LOOP_DELAY = /^loop-delay p50=(\S+) p99=(\S+) max=(\S+)$/gm;
+
+/** Asks for the second report of the event-loop delay, in milliseconds. */
+async function loopDelay(child: Child): Promise<Figures> {
+  child.signal('SIGUSR2');
+  const reports = await child.until('its event-loop delay', ({ stderr }) => {
+    const all = [...stderr.matchAll(LOOP_DELAY)];
+    return all.length >= 2 ? all : undefined;
+  });
+  const [, p50, p99, max] = reports.at(-1) ?? [];
+  return { loopP50: Number(p50), loopP99: Number(p99), loopMax: Number(max) };
+}
+
+/** A proxy needs two descriptors a flow; some machines do not allow 20,000. */
+function flowLimit(): number {
+  const limits = readFileSync('/proc/self/limits', 'latin1');
+  const descriptors = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
+  const OTHERS = 300;
+  return Math.floor((descriptors - OTHERS) / 2);
+}

@@ -1,0 +1,110 @@
+import { cpus, totalmem } from 'node:os';
+import type { Case } from './cases.ts';
+import type { ContestantName } from './contestants.ts';
+import type { Figures } from './load/messages.ts';
+import { judge, medians, ratio, type Rounds } from './results.ts';
+
+/** The whole result as Markdown. */
+export function markdown(
+  cases: readonly Case[],
+  names: readonly ContestantName[],
+  rounds: Rounds,
+): string {
+  return [machine(), mainTable(cases, names, rounds), details(cases, names, rounds)].join('\n\n');
+}
+
+/** The whole result as data, every round included. */
+export function json(cases: readonly Case[], rounds: Rounds): object {
+  return {
+    machine: machine(),
+    cases: cases.map((test) => {
+      const byName = rounds.get(test.name) ?? new Map<ContestantName, Figures[]>();
+      return {
+        name: test.name,
+        title: test.title,
+        figure: test.figure,
+        rounds: Object.fromEntries(byName),
+        medians: Object.fromEntries(Array.from(byName, ([name, all]) => [name, medians(all)])),
+        goals: judge(test, byName),
+      };
+    }),
+  };
+}
+
+function machine(): string {
+  const processors = cpus();
+  const memory = Math.round(totalmem() / 2 ** 30);
+  const model = processors[0]?.model.trim() ?? 'unknown processor';
+  return `${processors.length} × ${model}, ${memory} GB, Node ${process.version}`;
+}
+
+function mainTable(
+  cases: readonly Case[],
+  names: readonly ContestantName[],
+  rounds: Rounds,
+): string {
+  const head = ['case', 'unit', ...names, 'Weir / pipe', 'Weir / v2ray', 'goal'];
+  const rows = cases.map((test) => {
+    const byName = rounds.get(test.name) ?? new Map<ContestantName, Figures[]>();
+    const values = names.map((name) => {
+      const value = medians(byName.get(name) ?? [])[test.figure];
+      return value === undefined ? '–' : (value / test.divisor).toFixed(test.digits);
+    });
+    const against = (['pipe', 'v2ray'] as const).map((name) => {
+      const value = ratio(test.figure, byName.get('weir'), byName.get(name));
+      return value === undefined ? '–' : value.toFixed(2);
+    });
+    const goals = judge(test, byName).map(({ text, met }) => `${text}: ${met ? 'met' : 'missed'}`);
+    return [test.title, test.unit, ...values, ...against, goals.join('; ')];
+  });
+  return table(head, rows);
+}
+
+/** What is behind the main figures: tails, processor time, event-loop delay. */
+function details(cases: readonly Case[], names: readonly ContestantName[], rounds: Rounds): string {
+  const head = [
+    'case',
+    'who',
+    'p99 ms',
+    'cores',
+    'CPU time per unit',
+    'loop delay p99 / max ms',
+    'RSS MB',
+  ];
+  const rows = cases.flatMap((test) =>
+    names.flatMap((name) => {
+      const all = rounds.get(test.name)?.get(name);
+      if (!all || all.length === 0) return [];
+      const f = medians(all);
+      const loop =
+        f['loopP99'] === undefined ? '–' : `${fixed(f['loopP99'], 1)} / ${fixed(f['loopMax'], 1)}`;
+      const lost = f['lost'] ? ` (${(f['lost'] * 100).toFixed(2)} % lost)` : '';
+      return [
+        [
+          test.title + lost,
+          name,
+          fixed(f['p99'], 3),
+          fixed(f['cores'], 2),
+          cpuPerWork(test, f),
+          loop,
+          f['memory'] === undefined ? '–' : fixed(f['memory'] / 2 ** 20, 0),
+        ],
+      ];
+    }),
+  );
+  return table(head, rows);
+}
+
+function cpuPerWork(test: Case, figures: Figures): string {
+  const { cores, rate } = figures;
+  if (!test.work || cores === undefined || rate === undefined || rate === 0) return '–';
+  return `${((cores / rate) * test.work.divisor * 1000).toFixed(0)} ms per ${test.work.per}`;
+}
+
+const fixed = (value: number | undefined, digits: number): string =>
+  value === undefined || Number.isNaN(value) ? '–' : value.toFixed(digits);
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,96 @@
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { messageOf } from '../src/errors.ts';
+import { CASES } from './cases.ts';
+import { available, type ContestantName } from './contestants.ts';
+import { measure } from './measure.ts';
+import { json, markdown } from './report.ts';
+import { judge, type Rounds } from './results.ts';
+
+const USAGE = `Usage: npm run bench -- [case ...] [options]
+
+Weir beside v2ray, a bare relay in Node and the direct way, interleaved, in one run.
+
+Cases (all, or those whose name starts with a word given):
+${CASES.map(({ name, title }) => `  ${name.padEnd(14)}${title}`).join('\n')}
+
+Options:
+  --rounds N     how often everything is measured (default 3)
+  --seconds N    how long each measurement lasts after its warm-up (default 3)
+  --with LIST    contestants, separated by commas (default direct,pipe,weir,v2ray)
+  --json FILE    write all figures there as JSON
+  --markdown FILE  write the tables there as well
+`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '3' },
+    with: { type: 'string' },
+    json: { type: 'string' },
+    markdown: { type: 'string' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
+
+const cases = CASES.filter(
+  ({ name }) => positionals.length === 0 || positionals.some((word) => name.startsWith(word)),
+);
+const wanted = values.with?.split(',');
+const names = available().filter((name) => wanted === undefined || wanted.includes(name));
+const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
+if (cases.length === 0 || names.length === 0 || !(rounds >= 1) || !(seconds > 0)) {
+  process.stderr.write(USAGE);
+  process.exit(2);
+}
+
+const results: Rounds = new Map();
+let failures = 0;
+for (let round = 1; round <= rounds; round++) {
+  for (const test of cases) {
+    // Nothing stands in the direct way whose memory could be measured.
+    const subjects = names.filter((name) => test.load !== 'idle' || name !== 'direct');
+    // Each round begins with another, so that none always has the machine's same mood.
+    for (const [i] of subjects.entries()) {
+      const name = subjects[(i + round - 1) % subjects.length];
+      if (name !== undefined) await once(test, name, round);
+    }
+  }
+}
+
+const text = markdown(cases, names, results);
+process.stdout.write(`\n${text}\n`);
+if (values.markdown !== undefined) writeFileSync(values.markdown, `${text}\n`);
+if (values.json !== undefined) {
+  writeFileSync(values.json, `${JSON.stringify(json(cases, results), undefined, 2)}\n`);
+}
+for (const test of cases) {
+  for (const { text: goal, value, met } of judge(test, results.get(test.name) ?? new Map())) {
+    const verdict = met ? 'met' : 'MISSED';
+    process.stdout.write(`${verdict}: ${test.title}: ${goal} (${value.toFixed(2)})\n`);
+  }
+}
+process.exit(failures > 0 ? 1 : 0);
+
+async function once(
+  test: (typeof CASES)[number],
+  name: ContestantName,
+  round: number,
+): Promise<void> {
+  const label = `round ${round}: ${test.title}: ${name}`;
+  try {
+    const figures = await measure(test, name, seconds);
+    const value = (figures[test.figure] ?? NaN) / test.divisor;
+    process.stderr.write(`${label}: ${value.toFixed(test.digits)} ${test.unit}\n`);
+    const byName = results.get(test.name) ?? new Map<ContestantName, (typeof figures)[]>();
+    results.set(test.name, byName.set(name, [...(byName.get(name) ?? []), figures]));
+  } catch (error) {
+    failures++;
+    process.stderr.write(`${label}: FAILED: ${messageOf(error)}\n`);
+  }
+}

@@ -1,0 +1,24 @@
+import type { OutboundSpec } from '../spec.ts';
+
+const builtin = (tag: string, protocol: string): OutboundSpec => ({
+  tag,
+  protocol,
+  server: undefined,
+  port: undefined,
+  addressFamily: 'auto',
+  settings: undefined,
+});
+
+/** The ways out that every configuration has, as long as nothing else carries their names. */
+const BUILTIN_OUTBOUNDS: readonly OutboundSpec[] = [
+  builtin('direct', 'freedom'),
+  builtin('blackhole', 'blackhole'),
+];
+
+/** The built-ins among the tags that a route names, without those that the file has itself. */
+export function builtinOutbounds(
+  named: ReadonlySet<string>,
+  carried: ReadonlySet<string>,
+): readonly OutboundSpec[] {
+  return BUILTIN_OUTBOUNDS.filter(({ tag }) => named.has(tag) && !carried.has(tag));
+}

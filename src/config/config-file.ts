@@ -1,0 +1,38 @@
+import { anything, array } from '../schema/decoder.ts';
+import { DecodeError } from '../schema/errors.ts';
+import { fallback, optional, struct, type Output } from '../schema/struct.ts';
+import type { SourceText } from './source-text.ts';
+import { inboundTable } from './tables/inbound.ts';
+import { logTable } from './tables/log.ts';
+import { outboundTable } from './tables/outbound.ts';
+import { routeTable } from './tables/route.ts';
+import { TomlError } from './toml/error.ts';
+import { parseToml } from './toml/parse.ts';
+
+/** The top level of a configuration file: a new table is a file in `tables/` and a line here. */
+const configFile = struct({
+  log: optional(logTable),
+  dns: optional(anything),
+  inbound: fallback(array(inboundTable), []),
+  outbound: fallback(array(outboundTable), []),
+  balancer: optional(anything),
+  route: optional(routeTable),
+  subscribe: optional(anything),
+  api: optional(anything),
+});
+
+/** What a file says, with the places where it says it; what that means is `lowerConfig`'s. */
+export type ConfigFile = Output<typeof configFile>;
+
+/**
+ * Reads the shape of a configuration file.
+ * @throws {ConfigError} for the first place that is not TOML, or not of the right shape.
+ */
+export function readConfigFile(source: SourceText): ConfigFile {
+  try {
+    return configFile(parseToml(source.text));
+  } catch (error) {
+    if (!(error instanceof TomlError || error instanceof DecodeError)) throw error;
+    throw source.tomlError(error.message, error.span, { cause: error });
+  }
+}

@@ -1,0 +1,75 @@
+import { WeirError } from '../errors.ts';
+import type { Span } from '../schema/node.ts';
+import type { ConfigError } from './errors.ts';
+import type { SourceText } from './source-text.ts';
+
+/** One thing that is wrong in a document of the right shape. */
+export class Finding extends WeirError {
+  /** Where it is; left out for what is wrong with the document as a whole. */
+  readonly span: Span | undefined;
+
+  constructor(message: string, span?: Span, options?: ErrorOptions) {
+    super('config_invalid', message, options);
+    this.span = span;
+  }
+}
+
+/** Something that is right, but that this version cannot do: it goes before every other finding. */
+export class NotYet extends Finding {}
+
+/** Collects what is wrong, so that the first in document order is what the author hears of. */
+export class Findings {
+  #first: { readonly finding: Finding; readonly subject: string } | undefined;
+
+  /** A collector for one part of the document: `inbound socks`. */
+  about(subject: string): PartFindings {
+    return new PartFindings((finding) => {
+      if (!this.#first || before(finding, this.#first.finding)) this.#first = { finding, subject };
+    });
+  }
+
+  /** The first finding as the error that is reported. */
+  toError(source: SourceText): ConfigError | undefined {
+    if (!this.#first) return undefined;
+    const { finding, subject } = this.#first;
+    return source.error(finding.message, finding.span, { cause: finding, subject });
+  }
+}
+
+/** What is wrong with one part of the document. */
+export class PartFindings {
+  readonly #add: (finding: Finding) => void;
+  #failed = false;
+
+  constructor(add: (finding: Finding) => void) {
+    this.#add = add;
+  }
+
+  /** Whether anything has been found so far. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
+  /** Does some of the work; a Finding that it throws is added and gives `undefined`. */
+  attempt<T>(work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof Finding)) throw error;
+      this.add(error);
+      return undefined;
+    }
+  }
+
+  add(finding: Finding): void {
+    this.#failed = true;
+    this.#add(finding);
+  }
+}
+
+function before(a: Finding, b: Finding): boolean {
+  if (a instanceof NotYet !== b instanceof NotYet) return a instanceof NotYet;
+  return placeOf(a) < placeOf(b);
+}
+
+const placeOf = ({ span }: Finding): number => span?.start ?? Number.POSITIVE_INFINITY;

@@ -1,0 +1,59 @@
+import type { Span } from '../schema/node.ts';
+import { ConfigError, type ConfigErrorOptions, type ConfigLocation } from './errors.ts';
+
+/** The text of a configuration file, which knows where its offsets are. */
+export class SourceText {
+  readonly text: string;
+  readonly file: string | undefined;
+
+  constructor(text: string, file: string | undefined) {
+    this.text = text;
+    this.file = file;
+  }
+
+  locate(offset: number): ConfigLocation {
+    const before = this.text.slice(0, offset);
+    const start = before.lastIndexOf('\n') + 1;
+    const line = before.split('\n').length;
+    return { file: this.file, line, column: characters(before.slice(start)) + 1 };
+  }
+
+  /** An error at a place that its message does not name, or about the document as a whole. */
+  error(message: string, span: Span | undefined, options?: ConfigErrorOptions): ConfigError {
+    const location = span && this.locate(span.start);
+    return new ConfigError('invalid', message, { location, ...options });
+  }
+
+  /** An error of the document itself: the line is shown and marked as Rust's toml crate does it. */
+  tomlError(message: string, span: Span, options?: ErrorOptions): ConfigError {
+    const location = this.locate(span.start);
+    const { line, column } = location;
+    const lineStart = this.text.lastIndexOf('\n', span.start - 1) + 1;
+    const lineEnd = this.#lineEnd(span.start);
+    const shown = this.text.slice(lineStart, lineEnd);
+    const marked = this.text.slice(span.start, Math.min(span.end, lineEnd));
+    const gutter = ' '.repeat(String(line).length);
+    // A tab stays a tab, so that the marks stand below what they mark.
+    const indent = this.text.slice(lineStart, span.start).replaceAll(/[^\t]/gu, ' ');
+    const marks = '^'.repeat(Math.max(1, characters(marked)));
+    const text = [
+      `TOML parse error at line ${line}, column ${column}`,
+      `${gutter} |`,
+      `${line} | ${printable(shown)}`,
+      `${gutter} | ${indent}${marks}`,
+      message,
+    ].join('\n');
+    return new ConfigError('invalid', text, { location, ...options });
+  }
+
+  #lineEnd(offset: number): number {
+    const newline = this.text.indexOf('\n', offset);
+    const end = newline < 0 ? this.text.length : newline;
+    return end > offset && this.text[end - 1] === '\r' ? end - 1 : end;
+  }
+}
+
+const characters = (text: string): number => Array.from(text).length;
+
+/** Control characters would reach a terminal or a log: each is shown as a replacement character. */
+const printable = (text: string): string => text.replaceAll(/(?!\t)\p{Cc}/gu, '\u{FFFD}');

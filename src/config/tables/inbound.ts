@@ -1,0 +1,62 @@
+import { bool, located, str, table, u16, type Located } from '../../schema/decoder.ts';
+import { emptyTable } from '../../schema/node.ts';
+import { optional, struct, type Output } from '../../schema/struct.ts';
+import { findProtocol } from '../../protocols/registry.ts';
+import type { InboundProtocol } from '../../protocols/protocol.ts';
+import type { InboundSpec } from '../../spec.ts';
+import { Finding, type Findings } from '../findings.ts';
+import { LATER_INBOUNDS, notYet } from '../not-yet.ts';
+import { lowerListen } from './listen.ts';
+import { lowerSettings } from './settings.ts';
+import { checkStream, streamTable } from './stream.ts';
+
+/** `[[inbound]]` as written. */
+export const inboundTable = located(
+  struct({
+    tag: located(str),
+    protocol: located(str),
+    listen: optional(located(str)),
+    port: optional(located(u16)),
+    stream: optional(streamTable),
+    // Only there so that inbounds and outbounds read alike.
+    addressFamily: optional(str),
+    sniffing: optional(bool),
+    settings: optional(table),
+  }),
+);
+export type InboundTable = Output<typeof inboundTable>;
+
+/** Lowers one inbound; `undefined` when something is wrong with it. */
+export function lowerInbound(written: InboundTable, findings: Findings): InboundSpec | undefined {
+  const { value: inbound, span } = written;
+  const tag = inbound.tag.value;
+  const subject = `inbound ${tag}`;
+  const part = findings.about(subject);
+
+  const protocol = part.attempt(() => protocolOf(inbound.protocol));
+  if (!protocol) return undefined;
+  const { name, side } = protocol;
+  const listen = part.attempt(() => lowerListen(inbound, subject, span));
+  const owner = { protocol: inbound.protocol.value, takesStream: side.stream, listen };
+  part.attempt(() => checkStream(inbound.stream, owner));
+  if (!listen) return undefined;
+  const node = inbound.settings ?? emptyTable(span);
+  const settings = part.attempt(() =>
+    lowerSettings(subject, () => side.settings(node, { tag, listen })),
+  );
+  if (part.failed) return undefined;
+  return { tag, protocol: name, listen, sniffing: inbound.sniffing ?? true, settings };
+}
+
+function protocolOf({ value: name, span }: Located<string>): {
+  readonly name: string;
+  readonly side: InboundProtocol<unknown>;
+} {
+  if (name === 'wireguard') {
+    throw new Finding('wireguard cannot be used as an inbound (no server implementation)', span);
+  }
+  const protocol = findProtocol(name);
+  if (protocol?.inbound) return { name: protocol.name, side: protocol.inbound };
+  if (LATER_INBOUNDS.has(name)) throw notYet(`protocol ${name}`, span);
+  throw new Finding('unknown protocol', span);
+}

@@ -1,0 +1,81 @@
+import { located, str, table, u16, type Located } from '../../schema/decoder.ts';
+import { emptyTable } from '../../schema/node.ts';
+import { optional, struct, type Output } from '../../schema/struct.ts';
+import type { FamilyPolicy } from '../../net/resolver.ts';
+import { findProtocol } from '../../protocols/registry.ts';
+import type { OutboundProtocol } from '../../protocols/protocol.ts';
+import type { OutboundSpec } from '../../spec.ts';
+import { Finding, type Findings } from '../findings.ts';
+import { LATER_OUTBOUNDS, notYet } from '../not-yet.ts';
+import { parseFamilyPolicy } from '../values/family-policy.ts';
+import { hostProblem } from '../values/host.ts';
+import { lowerSettings } from './settings.ts';
+import { checkStream, streamTable } from './stream.ts';
+
+/** `[[outbound]]` as written. */
+export const outboundTable = located(
+  struct({
+    tag: located(str),
+    protocol: located(str),
+    server: optional(located(str)),
+    port: optional(u16),
+    stream: optional(streamTable),
+    addressFamily: optional(located(str)),
+    settings: optional(table),
+  }),
+);
+export type OutboundTable = Output<typeof outboundTable>;
+
+/** Lowers one outbound; `undefined` when something is wrong with it. */
+export function lowerOutbound(
+  written: OutboundTable,
+  findings: Findings,
+): OutboundSpec | undefined {
+  const { value: outbound, span } = written;
+  const tag = outbound.tag.value;
+  const subject = `outbound ${tag}`;
+  const part = findings.about(subject);
+
+  const protocol = part.attempt(() => protocolOf(outbound.protocol));
+  if (!protocol) return undefined;
+  const { name, side } = protocol;
+  if (side.upstream) part.attempt(() => checkUpstream(written, subject));
+  const addressFamily = part.attempt(() => lowerFamily(outbound.addressFamily));
+  const owner = { protocol: outbound.protocol.value, takesStream: side.stream };
+  part.attempt(() => checkStream(outbound.stream, owner));
+  const { port, server: { value: server } = {} } = outbound;
+  const node = outbound.settings ?? emptyTable(span);
+  const settings = part.attempt(() =>
+    lowerSettings(subject, () => side.settings(node, { tag, server, port })),
+  );
+  if (part.failed || !addressFamily) return undefined;
+  return { tag, protocol: name, server, port, addressFamily, settings };
+}
+
+function protocolOf({ value: name, span }: Located<string>): {
+  readonly name: string;
+  readonly side: OutboundProtocol<unknown>;
+} {
+  const protocol = findProtocol(name);
+  if (protocol?.outbound) return { name: protocol.name, side: protocol.outbound };
+  if (LATER_OUTBOUNDS.has(name)) throw notYet(`protocol ${name}`, span);
+  throw new Finding('unknown protocol', span);
+}
+
+/** `server` and `port` of a protocol that cannot do without. */
+function checkUpstream({ value: { server, port }, span }: OutboundTable, subject: string): void {
+  if (!server) throw new Finding('missing server', span);
+  const problem = hostProblem(server.value);
+  if (problem !== undefined) {
+    const shown = JSON.stringify(server.value);
+    throw new Finding(`${subject}: server ${shown} ${problem}`, server.span);
+  }
+  if (port === undefined) throw new Finding('missing port', span);
+}
+
+function lowerFamily(written: Located<string> | undefined): FamilyPolicy {
+  if (!written) return 'auto';
+  const policy = parseFamilyPolicy(written.value);
+  if (!policy) throw new Finding('invalid address_family', written.span);
+  return policy;
+}

@@ -1,0 +1,13 @@
+import { DecodeError } from '../../schema/errors.ts';
+import { Finding } from '../findings.ts';
+
+/** Runs a protocol's decoder; what it refuses is told without a line, as `settings` errors are. */
+export function lowerSettings<T>(subject: string, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const message = `${subject}: invalid settings: ${error.message}`;
+    throw new Finding(message, error.span, { cause: error });
+  }
+}

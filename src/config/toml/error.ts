@@ -1,0 +1,12 @@
+import { WeirError } from '../../errors.ts';
+import type { Span } from '../../schema/node.ts';
+
+/** A document that is not TOML; `span` is where it stops being so. */
+export class TomlError extends WeirError {
+  readonly span: Span;
+
+  constructor(message: string, span: Span, options?: ErrorOptions) {
+    super('toml', message, options);
+    this.span = span;
+  }
+}

@@ -1,0 +1,134 @@
+import { ParseError, parseTOML, type AST } from 'toml-eslint-parser';
+import type { ScalarNode, Span, TableNode } from '../../schema/node.ts';
+import { TomlError } from './error.ts';
+import { appendTable, newTable, openTable, setValue } from './tree.ts';
+import type { Name, OpenNode, OpenTable } from './tree.ts';
+
+/** Signed 64 bits are TOML's; the upper half of the unsigned ones is for keys that are a `u64`. */
+const LEAST_INTEGER = -(2n ** 63n);
+const GREATEST_INTEGER = 2n ** 64n - 1n;
+
+/**
+ * Reads a TOML document, whose byte order mark has been taken off.
+ * @throws {TomlError} when it is none.
+ */
+export function parseToml(text: string): TableNode {
+  refuseBareCarriageReturn(text);
+  try {
+    const [document] = parseTOML(text).body;
+    const root = newTable({ start: 0, end: 0 }, 'header');
+    for (const part of document.body) {
+      if (part.type === 'TOMLTable') readTable(root, part, text);
+      else readKeyValue(root, part);
+    }
+    return root;
+  } catch (error) {
+    throw toTomlError(error, text);
+  }
+}
+
+/** The parser takes a carriage return alone for the end of a line; TOML allows it nowhere. */
+function refuseBareCarriageReturn(text: string): void {
+  const start = text.search(/\r(?!\n)/);
+  if (start < 0) return;
+  throw new TomlError('carriage return without a line feed', { start, end: start + 1 });
+}
+
+function readTable(root: OpenTable, { key, kind, range, body }: AST.TOMLTable, text: string): void {
+  const closing = kind === 'array' ? ']]' : ']';
+  const header = { start: range[0], end: text.indexOf(closing, key.range[1]) + closing.length };
+  const open = kind === 'array' ? appendTable : openTable;
+  const table = open(root, namesOf(key), header);
+  for (const pair of body) readKeyValue(table, pair);
+}
+
+const readKeyValue = (table: OpenTable, { key, value }: AST.TOMLKeyValue): void =>
+  setValue(table, namesOf(key), toNode(value));
+
+function toNode(content: AST.TOMLContentNode): OpenNode {
+  const span = spanOf(content);
+  switch (content.type) {
+    case 'TOMLArray':
+      return { kind: 'array', span, items: content.elements.map(toNode) };
+    case 'TOMLInlineTable': {
+      const table = newTable(span, 'key');
+      for (const pair of content.body) readKeyValue(table, pair);
+      return table;
+    }
+    case 'TOMLValue':
+      return toScalar(content, span);
+    default:
+      return content satisfies never;
+  }
+}
+
+function toScalar(content: AST.TOMLValue, span: Span): ScalarNode {
+  switch (content.kind) {
+    case 'string':
+      return { kind: 'string', span, value: content.value };
+    case 'boolean':
+      return { kind: 'boolean', span, value: content.value };
+    case 'integer': {
+      const value = content.bigint;
+      if (value >= LEAST_INTEGER && value <= GREATEST_INTEGER) {
+        return { kind: 'integer', span, value };
+      }
+      throw new TomlError('integer number does not fit in 64 bits', span);
+    }
+    case 'float':
+      // Infinity is written `inf`; digits that amount to it are more than the type holds.
+      if (Number.isFinite(content.value) || !/\d/.test(content.number)) {
+        return { kind: 'float', span, value: content.value };
+      }
+      throw new TomlError('floating-point number overflowed', span);
+    case 'offset-date-time':
+    case 'local-date-time':
+    case 'local-date':
+    case 'local-time':
+      return { kind: 'datetime', span, value: content.datetime };
+    default:
+      return content satisfies never;
+  }
+}
+
+const spanOf = ({ range: [start, end] }: AST.HasLocs): Span => ({ start, end });
+
+const namesOf = (key: AST.TOMLKey): Name[] =>
+  key.keys.map((part) => ({
+    text: part.type === 'TOMLBare' ? part.name : part.value,
+    span: spanOf(part),
+  }));
+
+/** The end of a document without the white space at its end. */
+function contentEnd(text: string): number {
+  let end = text.length;
+  while (end > 0 && ' \t\r\n'.includes(text.charAt(end - 1))) end--;
+  return end;
+}
+
+const DUPLICATE_KEY = /^Defining a key multiple times/;
+
+/** A bare or quoted key, for the marks below it. */
+const KEY = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y;
+
+function toTomlError(error: unknown, text: string): unknown {
+  if (error instanceof ParseError) return fromParseError(error, text);
+  // The parser calls itself for every level of nesting, and spreads a string into one call.
+  if (error instanceof RangeError) {
+    const message = 'the document is nested too deeply, or holds too long a string';
+    return new TomlError(message, { start: 0, end: 0 }, { cause: error });
+  }
+  return error;
+}
+
+function fromParseError(error: ParseError, text: string): TomlError {
+  // What is missing at the end is missing behind the last text, not on the empty lines after it.
+  const start = error.index < text.length ? error.index : contentEnd(text);
+  if (DUPLICATE_KEY.test(error.message)) {
+    KEY.lastIndex = start;
+    const length = KEY.exec(text)?.[0].length ?? 1;
+    return new TomlError('duplicate key', { start, end: start + length }, { cause: error });
+  }
+  const message = error.message.charAt(0).toLowerCase() + error.message.slice(1);
+  return new TomlError(message, { start, end: start + 1 }, { cause: error });
+}

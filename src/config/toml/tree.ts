@@ -1,0 +1,86 @@
+import type { ScalarNode, Span } from '../../schema/node.ts';
+import { TomlError } from './error.ts';
+
+/** One part of a dotted key or of a table header. */
+export interface Name {
+  readonly text: string;
+  readonly span: Span;
+}
+
+/** A TableNode while it is being filled. */
+export interface OpenTable {
+  readonly kind: 'table';
+  span: Span;
+  /** What made it: dotted keys may not add to what a header made, or only implied. */
+  readonly madeBy: 'header' | 'key';
+  readonly entries: Map<string, { readonly key: Span; readonly value: OpenNode }>;
+}
+
+export interface OpenArray {
+  readonly kind: 'array';
+  readonly span: Span;
+  readonly items: OpenNode[];
+}
+
+export type OpenNode = ScalarNode | OpenArray | OpenTable;
+
+export const newTable = (span: Span, madeBy: OpenTable['madeBy']): OpenTable => ({
+  kind: 'table',
+  span,
+  madeBy,
+  entries: new Map(),
+});
+
+/** `[a.b]`: the table of that name below `root`, made or found; `header` becomes its place. */
+export function openTable(root: OpenTable, path: readonly Name[], header: Span): OpenTable {
+  const table = walk(root, path, 'header');
+  table.span = header;
+  return table;
+}
+
+/** `[[a.b]]`: one more table at the end of that array, which is made where it is missing. */
+export function appendTable(root: OpenTable, path: readonly Name[], header: Span): OpenTable {
+  const parent = walk(root, path.slice(0, -1), 'header');
+  const last = lastOf(path);
+  const table = newTable(header, 'header');
+  const existing = parent.entries.get(last.text)?.value;
+  if (existing?.kind === 'array') existing.items.push(table);
+  else if (existing) throw duplicate(last);
+  else {
+    const value: OpenArray = { kind: 'array', span: header, items: [table] };
+    parent.entries.set(last.text, { key: last.span, value });
+  }
+  return table;
+}
+
+/** `a.b = …`: a value below `table`, which may hold none of that name. */
+export function setValue(table: OpenTable, path: readonly Name[], value: OpenNode): void {
+  const parent = walk(table, path.slice(0, -1), 'key');
+  const last = lastOf(path);
+  if (parent.entries.has(last.text)) throw duplicate(last);
+  parent.entries.set(last.text, { key: last.span, value });
+}
+
+/** Goes down by names; a missing table is made, an array of tables stands for its last one. */
+function walk(from: OpenTable, path: readonly Name[], by: OpenTable['madeBy']): OpenTable {
+  let table = from;
+  for (const name of path) {
+    const existing = table.entries.get(name.text)?.value;
+    const next = existing?.kind === 'array' ? existing.items.at(-1) : existing;
+    if (next && (next.kind !== 'table' || (by === 'key' && next.madeBy === 'header'))) {
+      throw duplicate(name);
+    }
+    const child = next ?? newTable(name.span, by);
+    if (!next) table.entries.set(name.text, { key: name.span, value: child });
+    table = child;
+  }
+  return table;
+}
+
+const duplicate = ({ span }: Name): TomlError => new TomlError('duplicate key', span);
+
+function lastOf(path: readonly Name[]): Name {
+  const last = path.at(-1);
+  if (!last) throw new RangeError('a TOML key has at least one part');
+  return last;
+}

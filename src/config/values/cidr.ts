@@ -1,0 +1,47 @@
+import { formatIP, parseIP } from '../../net/address.ts';
+import type { CidrSpec } from '../../spec.ts';
+
+/** Why a text is no network, in the words of Rust's cidr crate. */
+export interface CidrProblem {
+  readonly problem: string;
+}
+
+/**
+ * Parses `<address>/<prefix length>`, or an address alone for one host. Nothing is forgiven: no
+ * leading zeros, zone ids, brackets or spaces, and no bits of a host.
+ */
+export function parseCidr(text: string): CidrSpec | CidrProblem {
+  const slash = text.lastIndexOf('/');
+  const address = slash < 0 ? text : text.slice(0, slash);
+  const bytes = parseIP(address);
+  if (!bytes) {
+    return { problem: "couldn't parse address in network: invalid IP address syntax" };
+  }
+  const width = bytes.length * 8;
+  const prefix = slash < 0 ? width : parsePrefix(text.slice(slash + 1));
+  if (typeof prefix === 'string') {
+    return { problem: `couldn't parse length in network: ${prefix}` };
+  }
+  if (prefix > width) {
+    const family = width === 32 ? 'Ipv4' : 'Ipv6';
+    const reason = `Network length ${prefix} is too long for ${family} (maximum: ${width})`;
+    return { problem: `invalid length for network: ${reason}` };
+  }
+  if (hasHostBits(bytes, prefix)) return { problem: 'host part of address was not zero' };
+  return { address: formatIP(bytes), prefix };
+}
+
+/** A number of one byte, or what is wrong with it. */
+function parsePrefix(text: string): number | string {
+  if (text === '') return 'cannot parse integer from empty string';
+  if (!/^(?:0|[1-9]\d*)$/.test(text)) return 'invalid digit found in string';
+  const value = Number(text);
+  return value > 0xff ? 'number too large to fit in target type' : value;
+}
+
+function hasHostBits(bytes: Uint8Array, prefix: number): boolean {
+  return bytes.some((byte, index) => {
+    const networkBits = Math.min(8, Math.max(0, prefix - index * 8));
+    return (byte & (0xff >> networkBits)) !== 0;
+  });
+}

@@ -1,0 +1,20 @@
+import type { FamilyPolicy } from '../../net/resolver.ts';
+
+/** Every spelling of a policy; a name that is one thing in common use stands for that thing. */
+const SPELLINGS: Readonly<Record<FamilyPolicy, readonly string[]>> = {
+  auto: ['auto', 'any', 'dual_stack'],
+  ipv4_only: ['ipv4_only', 'v4_only', 'only_ipv4', 'only_v4', 'ipv4', 'v4'],
+  ipv6_only: ['ipv6_only', 'v6_only', 'only_ipv6', 'only_v6', 'ipv6', 'v6'],
+  prefer_ipv4: ['prefer_ipv4', 'prefer_v4', 'ipv4_first', 'v4_first'],
+  prefer_ipv6: ['prefer_ipv6', 'prefer_v6', 'ipv6_first', 'v6_first'],
+};
+
+const POLICIES: ReadonlyMap<string, FamilyPolicy> = new Map(
+  Object.entries(SPELLINGS).flatMap(([policy, spellings]) =>
+    spellings.map((spelling) => [spelling, policy as FamilyPolicy]),
+  ),
+);
+
+/** Reads `address_family`: spaces around it, case, and `-` for `_` make no difference. */
+export const parseFamilyPolicy = (text: string): FamilyPolicy | undefined =>
+  POLICIES.get(text.trim().toLowerCase().replaceAll('-', '_'));

@@ -1,0 +1,56 @@
+import { X509Certificate } from 'node:crypto';
+import {
+  createSecureContext,
+  getCACertificates,
+  rootCertificates,
+  type SecureContext,
+} from 'node:tls';
+import { messageOf, WeirError } from '../errors.ts';
+
+/** A file of trusted certificates that cannot be used. */
+export class CaBundleError extends WeirError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ca_bundle', message, options);
+  }
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/**
+ * The certificates of a PEM file, each as PEM text of its own; anything between them is skipped.
+ *
+ * @throws {CaBundleError} when there is none, or one cannot be read.
+ */
+export function parseCaBundle(file: Uint8Array): readonly string[] {
+  const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength).toString('latin1');
+  const certificates = text.match(CERTIFICATE);
+  if (!certificates) throw new CaBundleError('no certificate in CA PEM bundle');
+  for (const certificate of certificates) checkCertificate(certificate);
+  return certificates;
+}
+
+function checkCertificate(certificate: string): X509Certificate {
+  try {
+    return new X509Certificate(certificate);
+  } catch (error) {
+    throw new CaBundleError(`invalid certificate in CA PEM bundle: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * The system's trusted certificates with `extra` ones beside them; those that Node brings along
+ * where the system has none (a container without a certificate package).
+ */
+export function trustedCertificates(extra: readonly string[]): string[] {
+  const system = getCACertificates('system');
+  // Debian's store has every certificate up to four times, and each costs time to load.
+  return [...new Set([...(system.length > 0 ? system : rootCertificates), ...extra])];
+}
+
+/**
+ * What TLS clients verify servers with. Takes about 15 ms and 1 MB, so make it once and keep it.
+ */
+export const trustContext = (extra: readonly string[]): SecureContext =>
+  createSecureContext({ ca: trustedCertificates(extra) });

@@ -1,0 +1,53 @@
+import type { SecureContext } from 'node:tls';
+import { trustContext } from '../crypto/ca-bundle.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Clock } from '../net/clock.ts';
+import type { DnsBackend } from './backend.ts';
+import { CachedResolver, type OwnedResolver } from './cached-resolver.ts';
+import { HttpsExchange } from './https-exchange.ts';
+import type { CaSpec, DnsSpec } from './spec.ts';
+import { SystemBackend } from './system-backend.ts';
+import { TlsExchange } from './tls-exchange.ts';
+import { UdpExchange } from './udp-exchange.ts';
+import { WireBackend } from './wire-backend.ts';
+
+export interface ResolverDeps {
+  readonly clock: Clock;
+  /** Is told when the server stops answering, and when it does again. */
+  readonly log: Logger;
+}
+
+/**
+ * The resolver that a configuration asks for, with a cache in front. Nothing is opened before the
+ * first question, so that a server out of reach does not keep the process from starting.
+ */
+export function createResolver(spec: DnsSpec, { clock, log }: ResolverDeps): OwnedResolver {
+  return new CachedResolver(createBackend(spec, { clock, log }), clock);
+}
+
+function createBackend(spec: DnsSpec, { clock, log }: ResolverDeps): DnsBackend {
+  switch (spec.backend) {
+    case 'system':
+      return new SystemBackend();
+    case 'udp':
+      return new WireBackend(new UdpExchange(spec.server, clock), log);
+    case 'tls': {
+      const { server, serverName } = spec;
+      const trust = trustOf(spec.ca);
+      return new WireBackend(new TlsExchange({ server, serverName, trust, clock }), log);
+    }
+    case 'https': {
+      const { server, host, path } = spec;
+      const trust = trustOf(spec.ca);
+      return new WireBackend(new HttpsExchange({ server, host, path, trust, clock }), log);
+    }
+    default:
+      return spec satisfies never;
+  }
+}
+
+/** Loading the system's certificates takes long, so it waits for the first connection. */
+function trustOf(ca: CaSpec | undefined): () => SecureContext {
+  let context: SecureContext | undefined;
+  return () => (context ??= trustContext(ca?.certificates ?? []));
+}

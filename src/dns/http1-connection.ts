@@ -1,0 +1,93 @@
+import type { IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:https';
+import type { ConnectionOptions } from 'node:tls';
+import type { Clock } from '../net/clock.ts';
+import { ProtocolError } from '../net/errors.ts';
+import { ConnectionLostError } from './connection-lost.ts';
+import {
+  readResponse,
+  requestHeaders,
+  type DohResponse,
+  type DohTarget,
+  type HttpConnection,
+} from './http-connection.ts';
+import { Liveness } from './liveness.ts';
+import { connectionOptions, type TlsTarget } from './tls-connect.ts';
+import { unlessAborted } from './unless-aborted.ts';
+
+/** Questions asked at once, each on a socket of its own; further ones wait for a free socket. */
+const MAX_SOCKETS = 6;
+
+/** DNS over HTTP/1.1, for servers that have nothing newer. */
+export class Http1Connection implements HttpConnection {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: 2 });
+  // One object for all: the agent shares sockets only between equal options, functions among them.
+  readonly #tls: ConnectionOptions;
+  readonly #target: DohTarget;
+  readonly #liveness: Liveness;
+  readonly #onEnd: () => void;
+  #ended = false;
+  #cause: unknown;
+
+  /** `onEnd` is called once, when the connection takes no more questions. */
+  constructor(tls: TlsTarget, target: DohTarget, clock: Clock, onEnd: () => void) {
+    this.#tls = connectionOptions(tls);
+    this.#target = target;
+    this.#onEnd = onEnd;
+    this.#liveness = new Liveness(clock, (cause) => this.end(cause));
+  }
+
+  async post(message: Buffer, signal: AbortSignal): Promise<DohResponse> {
+    if (this.#ended) throw new ConnectionLostError();
+    const giveUp = new AbortController();
+    this.#liveness.asked();
+    try {
+      return await unlessAborted(this.#exchange(message, giveUp.signal), signal);
+    } catch (error) {
+      // A response that nobody reads would hold its socket.
+      giveUp.abort();
+      throw error;
+    } finally {
+      this.#liveness.settled();
+    }
+  }
+
+  end(cause?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cause = cause;
+    this.#liveness.stop();
+    this.#agent.destroy();
+    this.#onEnd();
+  }
+
+  async #exchange(message: Buffer, giveUp: AbortSignal): Promise<DohResponse> {
+    try {
+      const response = await this.#request(message, giveUp);
+      this.#liveness.heard();
+      return await readResponse(response.statusCode ?? 0, response.headers, response);
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      // Other kept sockets are likely as dead as this one.
+      if (!giveUp.aborted) this.end(error);
+      throw new ConnectionLostError(this.#cause ?? error);
+    }
+  }
+
+  #request(message: Buffer, giveUp: AbortSignal): Promise<IncomingMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const { host, path } = this.#target;
+    const outgoing = request({
+      ...this.#tls,
+      agent: this.#agent,
+      method: 'POST',
+      path,
+      headers: { ...requestHeaders(message), host },
+      signal: giveUp,
+    });
+    outgoing.on('response', resolve);
+    outgoing.on('error', reject);
+    outgoing.end(message);
+    return promise;
+  }
+}

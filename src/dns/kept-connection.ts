@@ -1,0 +1,73 @@
+import type { Clock } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
+import { ConnectionLostError } from './connection-lost.ts';
+import { unlessAborted } from './unless-aborted.ts';
+
+/** Connecting and the TLS handshake together. */
+const CONNECT_MS = 5000;
+
+/** A connection to a server that answers questions until it ends. */
+export interface Connection {
+  /** Closes it; questions that wait are lost. */
+  end(cause?: unknown): void;
+}
+
+/**
+ * The one connection to a server that everybody shares: opened when first needed, kept until it
+ * ends, and opened anew for the next question.
+ */
+export class KeptConnection<C extends Connection> {
+  readonly #open: (signal: AbortSignal, onEnd: () => void) => Promise<C>;
+  readonly #clock: Clock;
+  readonly #closing = new AbortController();
+  #current: Promise<C> | undefined;
+
+  /** `open` connects; its connection calls `onEnd` once when it takes no more questions. */
+  constructor(clock: Clock, open: (signal: AbortSignal, onEnd: () => void) => Promise<C>) {
+    this.#clock = clock;
+    this.#open = open;
+  }
+
+  /**
+   * Runs `ask` on the connection. When that is lost before the answer, it is run once more on a new
+   * one: a server may close an idle connection in the moment in which it is used.
+   */
+  async use<T>(ask: (connection: C) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const connection = await this.#get(signal);
+    try {
+      return await ask(connection);
+    } catch (error) {
+      if (!(error instanceof ConnectionLostError) || signal.aborted) throw error;
+    }
+    return ask(await this.#get(signal));
+  }
+
+  /** Ends the connection, one that is being opened as well. */
+  close(): void {
+    this.#closing.abort(new ConnectionLostError());
+    this.#current?.then(
+      (connection) => connection.end(),
+      () => undefined,
+    );
+  }
+
+  #get(signal: AbortSignal): Promise<C> {
+    this.#current ??= this.#connect();
+    return unlessAborted(this.#current, signal);
+  }
+
+  #connect(): Promise<C> {
+    const forget = (): void => {
+      if (this.#current === current) this.#current = undefined;
+    };
+    const current = this.#limited(forget);
+    // Those who wait learn of a failure; the next question tries again.
+    current.catch(forget);
+    return current;
+  }
+
+  async #limited(onEnd: () => void): Promise<C> {
+    using deadline = new Deadline(this.#clock, CONNECT_MS, 'connecting', this.#closing.signal);
+    return await this.#open(deadline.signal, onEnd);
+  }
+}

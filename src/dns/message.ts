@@ -1,0 +1,189 @@
+import { decode, encode, RECURSION_DESIRED, type Answer, type DecodedPacket } from 'dns-packet';
+import { formatIP, parseIP } from '../net/address.ts';
+import { ProtocolError } from '../net/errors.ts';
+import type { AddressType } from './policy.ts';
+
+/** What is asked: a canonical name, and the family of its addresses. */
+export interface Question {
+  readonly name: string;
+  readonly type: AddressType;
+}
+
+/** A record of the answer section; other types than these are left out. */
+export interface AnswerRecord {
+  /** In lower case, without a final dot. */
+  readonly owner: string;
+  readonly type: AddressType | 'CNAME';
+  /** An IP address in canonical text, or the name that an alias stands for, like `owner`. */
+  readonly data: string;
+  /** Seconds. */
+  readonly ttl: number;
+}
+
+/** The start of authority in an answer, which tells how long an absence holds (RFC 2308 §5). */
+export interface Authority {
+  readonly zone: string;
+  readonly ttl: number;
+}
+
+/** What is used of a server's message. */
+export interface Reply {
+  /** Response code, extended by EDNS (RFC 6891 §6.1.3). */
+  readonly rcode: number;
+  /** The message was cut to fit its datagram; its records are not given. */
+  readonly truncated: boolean;
+  readonly records: readonly AnswerRecord[];
+  readonly authority: Authority | undefined;
+}
+
+export const RCODE_NOERROR = 0;
+export const RCODE_FORMERR = 1;
+export const RCODE_NXDOMAIN = 3;
+export const RCODE_NOTIMP = 4;
+
+/** The largest datagram that is asked for: it passes every common link whole (DNS flag day 2020). */
+const UDP_PAYLOAD_SIZE = 1232;
+/** The largest message (RFC 1035 §4.2.2: its length has two bytes). */
+export const MAX_MESSAGE_SIZE = 65_535;
+/** More records than any honest answer has. */
+const MAX_RECORDS = 1024;
+const HEADER_SIZE = 12;
+const FLAG_RESPONSE = 0x8000;
+const FLAG_TRUNCATED = 0x0200;
+/** Queries over TLS are padded to a multiple of this, so that their length tells little. */
+const PADDING_BLOCK = 128;
+/** RFC 2181 §8: a TTL with the top bit set counts as 0. */
+const MAX_TTL = 0x7fff_ffff;
+
+export interface QueryOptions {
+  readonly id: number;
+  /** Whether to speak EDNS (RFC 6891); on unless a server turned out not to know it. */
+  readonly edns?: boolean;
+  /** Whether to pad (RFC 8467 §4.1): for encrypted carriers. */
+  readonly padded?: boolean;
+}
+
+/** The message that asks `question`, recursion desired. */
+export function encodeQuery(
+  question: Question,
+  { id, edns = true, padded = false }: QueryOptions,
+): Buffer {
+  const message = (padding: number | undefined): Buffer =>
+    encode({
+      type: 'query',
+      id,
+      flags: RECURSION_DESIRED,
+      questions: [{ name: question.name, type: question.type, class: 'IN' }],
+      additionals: edns ? [edns0(padding)] : [],
+    });
+  if (!edns || !padded) return message(undefined);
+  const bare = message(0).length;
+  return message(Math.ceil(bare / PADDING_BLOCK) * PADDING_BLOCK - bare);
+}
+
+function edns0(padding: number | undefined): Answer {
+  return {
+    name: '.',
+    type: 'OPT',
+    udpPayloadSize: UDP_PAYLOAD_SIZE,
+    extendedRcode: 0,
+    ednsVersion: 0,
+    flags: 0,
+    flag_do: false,
+    options: padding === undefined ? [] : [{ code: 12, length: padding }],
+  };
+}
+
+/** The id of a message; `undefined` when it is too short to have one. */
+export function messageId(message: Uint8Array): number | undefined {
+  const [high, low] = message;
+  return high === undefined || low === undefined ? undefined : (high << 8) | low;
+}
+
+/**
+ * Reads a message as the reply to `query`, which must be what was sent.
+ *
+ * `undefined` when it is none: no response, another id, or another question (RFC 5452 §9.1).
+ *
+ * @throws {ProtocolError} when it is the reply but cannot be read.
+ */
+export function readReply(message: Uint8Array, query: Buffer): Reply | undefined {
+  const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+  if (!answers(bytes, query)) return undefined;
+  const flags = bytes.readUInt16BE(2);
+  const rcode = flags & 0xf;
+  // A cut message may end within a record, and one with an error carries nothing that is needed.
+  const truncated = (flags & FLAG_TRUNCATED) !== 0;
+  if (truncated || (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN)) {
+    return { rcode, truncated, records: [], authority: undefined };
+  }
+  return readRecords(bytes, rcode);
+}
+
+/**
+ * Whether `message` has the id and the question of `query`. A question is never compressed, so its
+ * bytes are compared, without regard to the case of its name.
+ */
+function answers(message: Buffer, query: Buffer): boolean {
+  if (message.length < HEADER_SIZE) return false;
+  if (message.readUInt16BE(0) !== query.readUInt16BE(0)) return false;
+  if ((message.readUInt16BE(2) & FLAG_RESPONSE) === 0) return false;
+  if (message.readUInt16BE(4) !== 1) return false;
+  const end = query.indexOf(0, HEADER_SIZE) + 5; // the root label, type and class
+  if (message.length < end) return false;
+  const question = (of: Buffer): string => of.toString('latin1', HEADER_SIZE, end).toLowerCase();
+  return question(message) === question(query);
+}
+
+function readRecords(message: Buffer, rcode: number): Reply {
+  const count = message.readUInt16BE(6) + message.readUInt16BE(8) + message.readUInt16BE(10);
+  if (count > MAX_RECORDS) {
+    throw new ProtocolError(`a DNS answer of ${count} records is more than is read`);
+  }
+  const packet = decodeWhole(message);
+  let extended = 0;
+  for (const record of packet.additionals ?? []) {
+    if (record.type === 'OPT') extended = record.extendedRcode;
+  }
+  return {
+    rcode: (extended << 4) | rcode,
+    truncated: false,
+    records: (packet.answers ?? []).flatMap(answerRecord),
+    authority: (packet.authorities ?? []).map(authority).find((each) => each !== undefined),
+  };
+}
+
+function decodeWhole(message: Buffer): DecodedPacket {
+  let packet: DecodedPacket;
+  try {
+    packet = decode(message);
+  } catch (error) {
+    throw new ProtocolError('the DNS answer cannot be read', { cause: error });
+  }
+  // The decoder does not mind when the data of its last record is missing.
+  if (decode.bytes > message.length) throw new ProtocolError('the DNS answer is cut');
+  return packet;
+}
+
+function answerRecord(record: Answer): AnswerRecord[] {
+  if (record.type === 'OPT' || record.class !== 'IN') return [];
+  const [owner, ttl] = [canonical(record.name), lifetime(record.ttl)];
+  if (record.type === 'CNAME') {
+    return [{ owner, type: 'CNAME', data: canonical(record.data), ttl }];
+  }
+  if (record.type !== 'A' && record.type !== 'AAAA') return [];
+  const address = parseIP(record.data);
+  if (!address) throw new ProtocolError('the DNS answer has an address that cannot be read');
+  return [{ owner, type: record.type, data: formatIP(address), ttl }];
+}
+
+function authority(record: Answer): Authority | undefined {
+  if (record.type !== 'SOA' || record.class !== 'IN') return undefined;
+  const ttl = Math.min(lifetime(record.ttl), lifetime(record.data.minimum));
+  return { zone: canonical(record.name), ttl };
+}
+
+const canonical = (name: string): string =>
+  name === '.' ? '' : name.toLowerCase().replace(/\.$/, '');
+
+const lifetime = (ttl = 0): number => (ttl > MAX_TTL ? 0 : ttl);

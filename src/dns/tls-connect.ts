@@ -1,0 +1,77 @@
+import { isIP } from 'node:net';
+import {
+  checkServerIdentity,
+  connect,
+  type ConnectionOptions,
+  type SecureContext,
+  type TLSSocket,
+} from 'node:tls';
+import type { Endpoint } from '../net/address.ts';
+import { abortedDial, toDialError } from '../net/errors.ts';
+
+export interface TlsTarget {
+  /** What is dialled. */
+  readonly server: Endpoint;
+  /** Sent as SNI unless it is an IP address (RFC 6066 §3), and always verified. */
+  readonly name: string;
+  readonly trust: SecureContext;
+  /** Protocols offered; none for no ALPN at all. */
+  readonly alpn?: readonly string[];
+}
+
+/**
+ * Connects to a DNS server and verifies it.
+ *
+ * @throws {DialError} when it is not reached, or its certificate is refused.
+ */
+export function connectTls(target: TlsTarget, signal: AbortSignal): Promise<TLSSocket> {
+  const { server, name } = target;
+  if (signal.aborted) return Promise.reject(abortedDial(signal, server));
+  return new Promise((resolve, reject) => {
+    const socket = connect(connectionOptions(target));
+    socket.setNoDelay(true);
+    const settle = (): void => {
+      signal.removeEventListener('abort', onAbort);
+      socket.off('secureConnect', onSecure);
+      socket.off('error', onError);
+      socket.off('close', onClose);
+    };
+    const onSecure = (): void => {
+      settle();
+      resolve(socket);
+    };
+    const onError = (error: Error): void => {
+      settle();
+      socket.destroy();
+      reject(toDialError(error, server));
+    };
+    const onClose = (): void => onError(new Error(`${name} closed during the TLS handshake`));
+    const onAbort = (): void => {
+      settle();
+      // The handshake may still fail of its own after this.
+      socket.on('error', () => undefined);
+      socket.destroy();
+      reject(abortedDial(signal, server));
+    };
+    socket.on('secureConnect', onSecure);
+    socket.on('error', onError);
+    socket.on('close', onClose);
+    signal.addEventListener('abort', onAbort);
+  });
+}
+
+/** How a server is dialled and verified, for whatever calls `tls.connect`. */
+export function connectionOptions({ server, name, trust, alpn }: TlsTarget): ConnectionOptions {
+  const options: ConnectionOptions = {
+    host: server.host,
+    port: server.port,
+    secureContext: trust,
+    // Also against NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment.
+    rejectUnauthorized: true,
+    // Node would verify against the dialled address when there is no SNI.
+    checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
+  };
+  if (isIP(name) === 0) options.servername = name;
+  if (alpn) options.ALPNProtocols = [...alpn];
+  return options;
+}

@@ -1,0 +1,33 @@
+import type { FileHandle } from 'node:fs/promises';
+import { GeoFileError } from './errors.ts';
+
+/** Bytes that are read where they are wanted. */
+export interface ByteSource {
+  readonly size: number;
+  /** Exactly so many bytes from a position. @throws when they are not there. */
+  read(position: number, length: number): Promise<Uint8Array>;
+}
+
+export function bytesSource(bytes: Uint8Array): ByteSource {
+  return {
+    size: bytes.length,
+    read: (position, length) => Promise.resolve(bytes.subarray(position, position + length)),
+  };
+}
+
+/** An open file; `size` is what it was when it was opened. */
+export function fileSource(file: FileHandle, size: number): ByteSource {
+  return {
+    size,
+    async read(position, length) {
+      const buffer = Buffer.allocUnsafe(length);
+      let filled = 0;
+      while (filled < length) {
+        const { bytesRead } = await file.read(buffer, filled, length - filled, position + filled);
+        if (bytesRead === 0) throw new GeoFileError('the file became shorter while it was read');
+        filled += bytesRead;
+      }
+      return buffer;
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import type { ByteSource } from './byte-source.ts';
+import { GeoFileError } from './errors.ts';
+import { WireReader } from './wire-reader.ts';
+
+/** Read ahead at once; entries with a handful of domains come many to a window. */
+const WINDOW = 64 * 1024;
+/** Field 1 of the file, length-delimited: an entry. The file has nothing else. */
+const ENTRY_TAG = 0x0a;
+/** The tag and its length at most: 1 byte and a varint that fits a file. */
+const ENTRY_HEADER = 1 + 5;
+/** Field 1 of an entry, length-delimited: `country_code`, which generators write first. */
+const CODE_TAG = 0x0a;
+const MAX_CODE = 127;
+
+/**
+ * The messages of the entries with these codes (in lower case), by code; the first of a code
+ * counts. `codeField` is the field in which newer generators may repeat the code.
+ *
+ * Walks over the whole file and so finds out whether it is one, but reads only the head of each
+ * entry and the whole of those that are wanted, so that a file of 70 MB costs what the lists in use
+ * do.
+ *
+ * @throws {GeoFileError} when the file does not consist of entries.
+ */
+export async function findEntries(
+  source: ByteSource,
+  codes: ReadonlySet<string>,
+  codeField: number,
+): Promise<Map<string, Uint8Array>> {
+  const found = new Map<string, Uint8Array>();
+  const window = new Window(source);
+  for (let at = 0; at < source.size;) {
+    const head = await window.at(at, ENTRY_HEADER);
+    const { start, length } = entryAt(head, at, source.size);
+    const first = await window.at(start, Math.min(length, 2 + MAX_CODE));
+    let code = leadingCode(first, length);
+    let message: Uint8Array | undefined;
+    if (code === undefined) {
+      // The code is somewhere else in the entry.
+      message = await source.read(start, length);
+      code = codeOf(message, codeField);
+    }
+    if (codes.has(code) && !found.has(code)) {
+      found.set(code, message ?? (await source.read(start, length)));
+    }
+    at = start + length;
+  }
+  return found;
+}
+
+/** Where the message of the entry at `at` starts, and how long it is. */
+function entryAt(head: Uint8Array, at: number, size: number): { start: number; length: number } {
+  const corrupt = (what: string): GeoFileError => new GeoFileError(`${what} at byte ${at}`);
+  if (head[0] !== ENTRY_TAG) throw corrupt('no list begins');
+  let length = 0;
+  for (let i = 1; i < head.length; i++) {
+    const byte = head[i] ?? 0;
+    length += (byte & 0x7f) * 2 ** (7 * (i - 1));
+    if (byte >= 0x80) continue;
+    const start = at + i + 1;
+    if (start + length > size) throw corrupt('the file ends in the middle of the list');
+    return { start, length };
+  }
+  throw corrupt(
+    head.length < ENTRY_HEADER ? 'the file ends in the middle of the list' : 'no list begins',
+  );
+}
+
+/** The code when it is the first field of an entry, in lower case. */
+function leadingCode(head: Uint8Array, length: number): string | undefined {
+  const size = head[1] ?? 0;
+  if (head[0] !== CODE_TAG || size === 0 || size > MAX_CODE || 2 + size > length) return undefined;
+  return Buffer.from(head.subarray(2, 2 + size))
+    .toString()
+    .toLowerCase();
+}
+
+/** The code of an entry, wherever it is; empty when it has none. */
+function codeOf(message: Uint8Array, codeField: number): string {
+  let code = '';
+  const reader = new WireReader(message);
+  while (reader.next()) {
+    if (reader.field === 1) code = reader.text() || code;
+    else if (reader.field === codeField) code ||= reader.text();
+  }
+  return code.toLowerCase();
+}
+
+/** Reads ahead, so that small neighbours come with one read. */
+class Window {
+  readonly #source: ByteSource;
+  #bytes: Uint8Array = new Uint8Array(0);
+  #start = 0;
+
+  constructor(source: ByteSource) {
+    this.#source = source;
+  }
+
+  /** So many bytes from a position, fewer at the end of the file. */
+  async at(position: number, length: number): Promise<Uint8Array> {
+    const wanted = Math.min(length, this.#source.size - position);
+    const offset = position - this.#start;
+    if (offset < 0 || offset + wanted > this.#bytes.length) {
+      const size = Math.min(Math.max(WINDOW, wanted), this.#source.size - position);
+      this.#bytes = await this.#source.read(position, size);
+      this.#start = position;
+    }
+    const from = position - this.#start;
+    return this.#bytes.subarray(from, from + wanted);
+  }
+}

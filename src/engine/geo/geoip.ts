@@ -1,0 +1,43 @@
+import { NetworkListBuilder } from '../router/network-list.ts';
+import { GeoFileError } from './errors.ts';
+import type { GeoipList } from './geo-data.ts';
+import { WireReader } from './wire-reader.ts';
+
+// GeoIP and CIDR of v2ray's `routercommon/common.proto`.
+const GEOIP_CIDR = 2;
+const GEOIP_INVERSE = 3;
+/** Where newer generators repeat the code. */
+export const GEOIP_CODE = 5;
+const CIDR_IP = 1;
+const CIDR_PREFIX = 2;
+
+/**
+ * The networks of one GeoIP message.
+ * @throws {GeoFileError} for what is no such message.
+ */
+export function readGeoip(message: Uint8Array): GeoipList {
+  const networks = new NetworkListBuilder();
+  let inverse = false;
+  const list = new WireReader(message);
+  while (list.next()) {
+    if (list.field === GEOIP_CIDR) addNetwork(networks, list.message());
+    else if (list.field === GEOIP_INVERSE) inverse = list.number() !== 0;
+  }
+  return { networks: networks.build(), inverse };
+}
+
+function addNetwork(networks: NetworkListBuilder, reader: WireReader): void {
+  let address: Uint8Array = new Uint8Array(0);
+  let prefix = 0;
+  while (reader.next()) {
+    if (reader.field === CIDR_IP) address = reader.content();
+    else if (reader.field === CIDR_PREFIX) prefix = reader.number();
+  }
+  if (address.length !== 4 && address.length !== 16) {
+    throw new GeoFileError(`a network has an address of ${address.length} bytes`);
+  }
+  if (prefix > address.length * 8) {
+    throw new GeoFileError(`a network of ${address.length} bytes has a prefix of ${prefix} bits`);
+  }
+  networks.add(address, prefix);
+}

@@ -1,0 +1,92 @@
+import type { DomainList } from '../router/domain-list.ts';
+import { NameListBuilder } from '../router/name-list.ts';
+import { GeoFileError } from './errors.ts';
+import { WireReader } from './wire-reader.ts';
+
+// GeoSite, Domain and Domain.Attribute of v2ray's `routercommon/common.proto`.
+const SITE_DOMAIN = 2;
+/** Where newer generators repeat the code. */
+export const SITE_CODE = 4;
+const DOMAIN_TYPE = 1;
+const DOMAIN_VALUE = 2;
+const DOMAIN_ATTRIBUTE = 3;
+const ATTRIBUTE_KEY = 1;
+
+const PLAIN = 0;
+const REGEX = 1;
+const ROOT_DOMAIN = 2;
+const FULL = 3;
+
+/**
+ * The domains of one GeoSite message, once for each of the attributes that are asked for:
+ * `undefined` stands for all domains, an attribute (in lower case) for those that carry it, whatever
+ * its value.
+ *
+ * @throws {GeoFileError} for what is no such message.
+ */
+export function readGeosite(
+  message: Uint8Array,
+  attributes: Iterable<string | undefined>,
+): Map<string | undefined, DomainList> {
+  const lists = Array.from(new Set(attributes), (attribute) => ({
+    attribute,
+    domains: new DomainCollector(),
+  }));
+  const carried: string[] = [];
+  const site = new WireReader(message);
+  while (site.next()) {
+    if (site.field !== SITE_DOMAIN) continue;
+    const domain = readDomain(site.message(), carried);
+    for (const { attribute, domains } of lists) {
+      if (attribute === undefined || carried.includes(attribute)) domains.add(domain);
+    }
+  }
+  return new Map(lists.map(({ attribute, domains }) => [attribute, domains.build()]));
+}
+
+interface Domain {
+  readonly type: number;
+  readonly value: Uint8Array;
+}
+
+/** Reads one domain; its attributes replace what is in `carried`. */
+function readDomain(reader: WireReader, carried: string[]): Domain {
+  let type = PLAIN;
+  let value: Uint8Array = new Uint8Array(0);
+  carried.length = 0;
+  while (reader.next()) {
+    if (reader.field === DOMAIN_TYPE) type = reader.number();
+    else if (reader.field === DOMAIN_VALUE) value = reader.content();
+    else if (reader.field === DOMAIN_ATTRIBUTE) {
+      const attribute = reader.message();
+      while (attribute.next()) {
+        if (attribute.field === ATTRIBUTE_KEY) carried.push(attribute.text().toLowerCase());
+      }
+    }
+  }
+  return { type, value };
+}
+
+class DomainCollector {
+  readonly #suffix = new NameListBuilder();
+  readonly #full = new NameListBuilder();
+  readonly #keyword: string[] = [];
+  readonly #regex: string[] = [];
+
+  add({ type, value }: Domain): void {
+    if (type === ROOT_DOMAIN) this.#suffix.add(value);
+    else if (type === FULL) this.#full.add(value);
+    else if (type === PLAIN) this.#keyword.push(Buffer.from(value).toString().toLowerCase());
+    else if (type === REGEX) this.#regex.push(Buffer.from(value).toString());
+    else throw new GeoFileError(`a domain has the unknown type ${type}`);
+  }
+
+  build(): DomainList {
+    return {
+      suffix: this.#suffix.build(),
+      full: this.#full.build(),
+      keyword: this.#keyword,
+      regex: this.#regex,
+    };
+  }
+}

@@ -1,0 +1,104 @@
+import { GeoFileError } from './errors.ts';
+
+/** The wire types of protocol buffers that are in use (protobuf.dev, "Encoding"). */
+export const VARINT = 0;
+export const LENGTH_DELIMITED = 2;
+const FIXED_64 = 1;
+const FIXED_32 = 5;
+
+const MAX_VARINT = 10;
+
+/**
+ * Walks the fields of one protobuf message in place, without making anything of them.
+ *
+ * After `next()` said true, `field` and `wire` tell what is there: `value` a varint, or `start` and
+ * `end` where the content lies.
+ */
+export class WireReader {
+  readonly bytes: Uint8Array;
+  field = 0;
+  wire = 0;
+  value = 0;
+  start = 0;
+  end = 0;
+  #at: number;
+  readonly #limit: number;
+
+  constructor(bytes: Uint8Array, from = 0, to = bytes.length) {
+    this.bytes = bytes;
+    this.#at = from;
+    this.#limit = to;
+  }
+
+  /**
+   * Goes to the next field; false at the end of the message.
+   * @throws {GeoFileError} for what no message looks like.
+   */
+  next(): boolean {
+    if (this.#at === this.#limit) return false;
+    const tag = this.#varint();
+    this.field = Math.floor(tag / 8);
+    this.wire = tag % 8;
+    if (this.field === 0) throw new GeoFileError('a field has the number 0');
+    this.value = 0;
+    if (this.wire === VARINT) this.value = this.#varint();
+    else this.#content();
+    return true;
+  }
+
+  /** The content of a length-delimited field. @throws {GeoFileError} when the field is none. */
+  content(): Uint8Array {
+    this.#expect(LENGTH_DELIMITED);
+    return this.bytes.subarray(this.start, this.end);
+  }
+
+  /** A reader of the message in this field. */
+  message(): WireReader {
+    this.#expect(LENGTH_DELIMITED);
+    return new WireReader(this.bytes, this.start, this.end);
+  }
+
+  text(): string {
+    return Buffer.from(this.content()).toString();
+  }
+
+  /** The value of a varint field. @throws {GeoFileError} when the field is none. */
+  number(): number {
+    this.#expect(VARINT);
+    return this.value;
+  }
+
+  #content(): void {
+    const length = this.#contentLength();
+    this.start = this.#at;
+    this.end = this.#at + length;
+    if (this.end > this.#limit) throw new GeoFileError('a field reaches beyond its message');
+    this.#at = this.end;
+  }
+
+  #contentLength(): number {
+    if (this.wire === LENGTH_DELIMITED) return this.#varint();
+    if (this.wire === FIXED_64) return 8;
+    if (this.wire === FIXED_32) return 4;
+    throw new GeoFileError(`a field has the unknown wire type ${this.wire}`);
+  }
+
+  #expect(wire: number): void {
+    if (this.wire === wire) return;
+    throw new GeoFileError(
+      `field ${this.field} has the wire type ${this.wire} in place of ${wire}`,
+    );
+  }
+
+  #varint(): number {
+    let value = 0;
+    for (let i = 0; i < MAX_VARINT; i++) {
+      if (this.#at === this.#limit) throw new GeoFileError('a number is cut off');
+      const byte = this.bytes[this.#at++] ?? 0;
+      // Beyond 53 bits digits get lost, which no field that is looked at has.
+      value += (byte & 0x7f) * 2 ** (7 * i);
+      if (byte < 0x80) return value;
+    }
+    throw new GeoFileError('a number has more than 10 bytes');
+  }
+}

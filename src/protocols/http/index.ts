@@ -1,0 +1,15 @@
+import { defineProtocol } from '../protocol.ts';
+import { createHttpInbound } from './inbound.ts';
+import { createHttpOutbound } from './outbound.ts';
+import { inboundSettings, outboundSettings } from './settings.ts';
+
+export const http = defineProtocol({
+  name: 'http',
+  inbound: { stream: true, settings: inboundSettings, create: createHttpInbound },
+  outbound: {
+    stream: true,
+    upstream: true,
+    settings: outboundSettings,
+    create: createHttpOutbound,
+  },
+});

@@ -1,0 +1,31 @@
+import { blackhole } from './blackhole/index.ts';
+import { freedom } from './freedom/index.ts';
+import { http } from './http/index.ts';
+import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
+import { socks } from './socks/index.ts';
+
+/** Every protocol there is: a new one is a folder and a line here. */
+const PROTOCOLS: readonly Protocol[] = [blackhole, freedom, http, socks];
+
+const BY_NAME: ReadonlyMap<string, Protocol> = new Map(
+  PROTOCOLS.flatMap((protocol) =>
+    [protocol.name, ...protocol.aliases].map((name) => [name, protocol]),
+  ),
+);
+
+/** The protocol of that name or alias, exactly as written. */
+export const findProtocol = (name: string): Protocol | undefined => BY_NAME.get(name);
+
+/** The server side of a protocol that a Spec names. */
+export function inboundProtocol(name: string): InboundProtocol<unknown> {
+  const side = findProtocol(name)?.inbound;
+  if (!side) throw new RangeError(`there is no inbound protocol ${name}`);
+  return side;
+}
+
+/** The client side of a protocol that a Spec names. */
+export function outboundProtocol(name: string): OutboundProtocol<unknown> {
+  const side = findProtocol(name)?.outbound;
+  if (!side) throw new RangeError(`there is no outbound protocol ${name}`);
+  return side;
+}

@@ -1,0 +1,15 @@
+import { defineProtocol } from '../protocol.ts';
+import { createSocksInbound } from './inbound.ts';
+import { createSocksOutbound } from './outbound.ts';
+import { inboundSettings, outboundSettings } from './settings.ts';
+
+export const socks = defineProtocol({
+  name: 'socks',
+  inbound: { stream: false, settings: inboundSettings, create: createSocksInbound },
+  outbound: {
+    stream: true,
+    upstream: true,
+    settings: outboundSettings,
+    create: createSocksOutbound,
+  },
+});

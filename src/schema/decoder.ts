@@ -1,0 +1,101 @@
+import { DecodeError, FirstError } from './errors.ts';
+import type { Node, Span, TableNode } from './node.ts';
+import { describe, describeKind, expectedOneOf } from './words.ts';
+
+/**
+ * Turns a node into a value.
+ *
+ * @throws {DecodeError} for the first part, in document order, that has not the shape that is
+ *   wanted. The texts are those of Rust's serde, which users of such files know.
+ */
+export type Decoder<T> = (node: Node) => T;
+
+/** A value with its place, for checks that come later and know more. */
+export interface Located<T> {
+  readonly value: T;
+  readonly span: Span;
+}
+
+const wrongType = (node: Node, wanted: string): DecodeError =>
+  new DecodeError(`invalid type: ${describe(node)}, expected ${wanted}`, node.span);
+
+export const str: Decoder<string> = (node) => {
+  if (node.kind !== 'string') throw wrongType(node, 'a string');
+  return node.value;
+};
+
+/** A string whose wrong types are named without their value: `pass = 1234` must not reach a log. */
+export const secret: Decoder<string> = (node) => {
+  if (node.kind === 'string') return node.value;
+  const message = `invalid type: ${describeKind(node)}, expected a string`;
+  throw new DecodeError(message, node.span);
+};
+
+export const bool: Decoder<boolean> = (node) => {
+  if (node.kind !== 'boolean') throw wrongType(node, 'a boolean');
+  return node.value;
+};
+
+/** An unsigned integer of so many bits. */
+const unsigned =
+  (bits: bigint): Decoder<bigint> =>
+  (node) => {
+    const name = `u${bits}`;
+    if (node.kind !== 'integer') throw wrongType(node, name);
+    if (node.value >= 0n && node.value < 1n << bits) return node.value;
+    const message = `invalid value: integer \`${node.value}\`, expected ${name}`;
+    throw new DecodeError(message, node.span);
+  };
+
+const wideU8 = unsigned(8n);
+const wideU16 = unsigned(16n);
+
+export const u8: Decoder<number> = (node) => Number(wideU8(node));
+export const u16: Decoder<number> = (node) => Number(wideU16(node));
+export const u64: Decoder<bigint> = unsigned(64n);
+
+/** One of a few words. */
+export function variant<const Names extends readonly string[]>(
+  ...names: Names
+): Decoder<Names[number]> {
+  return (node) => {
+    const text = str(node);
+    const found: Names[number] | undefined = names.find((name) => name === text);
+    if (found !== undefined) return found;
+    const message = `unknown variant \`${text}\`, ${expectedOneOf(names)}`;
+    throw new DecodeError(message, node.span);
+  };
+}
+
+export const array =
+  <T>(item: Decoder<T>): Decoder<readonly T[]> =>
+  (node) => {
+    if (node.kind !== 'array') throw wrongType(node, 'a sequence');
+    const values: T[] = [];
+    const errors = new FirstError();
+    for (const part of node.items) errors.attempt(() => values.push(item(part)));
+    errors.throwIfAny();
+    return values;
+  };
+
+/** Any table, not yet decoded: what it may hold is decided elsewhere. */
+export const table: Decoder<TableNode> = (node) => {
+  if (node.kind !== 'table') throw wrongType(node, 'a table');
+  return node;
+};
+
+/** Any value at all, not yet decoded. */
+export const anything: Decoder<Node> = (node) => node;
+
+export const located =
+  <T>(inner: Decoder<T>): Decoder<Located<T>> =>
+  (node) => ({ value: inner(node), span: node.span });
+
+/** Goes on from a decoded value; `convert` throws what `reject` makes of a message. */
+export const converted =
+  <T, U>(
+    inner: Decoder<T>,
+    convert: (value: T, reject: (message: string) => DecodeError) => U,
+  ): Decoder<U> =>
+  (node) =>
+    convert(inner(node), (message) => new DecodeError(message, node.span));

@@ -1,0 +1,99 @@
+import { table, type Decoder } from './decoder.ts';
+import { DecodeError, FirstError } from './errors.ts';
+import { expectedOneOf } from './words.ts';
+
+/** A key of a table that may be left out, or goes by several names. */
+export interface Field<T> {
+  readonly decode: Decoder<T>;
+  /** What stands in for a key that is left out; `undefined` when it may not be. */
+  readonly absent: (() => T) | undefined;
+  readonly aliases: readonly string[];
+}
+
+/** What a table may hold: a bare decoder is a required key. */
+export type Shape = Readonly<Record<string, Decoder<unknown> | Field<unknown>>>;
+
+/** The type of a decoded table. */
+export type Decoded<S extends Shape> = {
+  readonly [Property in keyof S]: S[Property] extends Decoder<infer T>
+    ? T
+    : S[Property] extends Field<infer T>
+      ? T
+      : never;
+};
+
+/** The type that a decoder gives. */
+export type Output<D> = D extends Decoder<infer T> ? T : never;
+
+const toField = <T>(part: Decoder<T> | Field<T>): Field<T> =>
+  typeof part === 'function' ? { decode: part, absent: undefined, aliases: [] } : part;
+
+/** A key that may be left out. */
+export const optional = <T>(decode: Decoder<T>): Field<T | undefined> => ({
+  decode,
+  absent: () => undefined,
+  aliases: [],
+});
+
+/** A key that stands for `value` when it is left out. */
+export const fallback = <T>(decode: Decoder<T>, value: T): Field<T> => ({
+  decode,
+  absent: () => value,
+  aliases: [],
+});
+
+/** Other names of a key; writing two of them is an error. */
+export const alias = <T>(part: Decoder<T> | Field<T>, ...aliases: readonly string[]): Field<T> => ({
+  ...toField(part),
+  aliases,
+});
+
+/** `udpBind` is written `udp_bind`. */
+const keyOf = (property: string): string =>
+  property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/**
+ * A table with known keys: property names are written in snake case, any other key is refused.
+ *
+ * A key that is missing is reported only when everything that is there is right, since a misspelt
+ * key says more than the absence of the right one.
+ */
+export function struct<S extends Shape>(shape: S): Decoder<Decoded<S>> {
+  const fields = Object.entries(shape).map(([property, part]) => ({
+    property,
+    key: keyOf(property),
+    field: toField(part),
+  }));
+  const byName = new Map(
+    fields.flatMap((entry) => [entry.key, ...entry.field.aliases].map((name) => [name, entry])),
+  );
+  const expected = expectedOneOf([...byName.keys()]);
+
+  return (node) => {
+    const { entries, span } = table(node);
+    const seen = new Set<string>();
+    const decoded: Record<string, unknown> = {};
+    const errors = new FirstError();
+    for (const [name, { key: keySpan, value }] of entries) {
+      const entry = byName.get(name);
+      if (!entry) {
+        errors.add(new DecodeError(`unknown field \`${name}\`, ${expected}`, keySpan));
+      } else if (seen.has(entry.key)) {
+        errors.add(new DecodeError(`duplicate field \`${entry.key}\``, keySpan));
+      } else {
+        seen.add(entry.key);
+        errors.attempt(() => {
+          decoded[entry.property] = entry.field.decode(value);
+        });
+      }
+    }
+    errors.throwIfAny();
+    for (const { property, key, field } of fields) {
+      if (seen.has(key)) continue;
+      if (!field.absent) throw new DecodeError(`missing field \`${key}\``, span);
+      decoded[property] = field.absent();
+    }
+    // Every property of the shape has been set by its own decoder just now.
+    return decoded as Decoded<S>;
+  };
+}

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decode, encode, type Answer } from 'dns-packet';
+import * as fc from 'fast-check';
+import { concludeReply } from '../../../src/dns/conclusion.ts';
+import { encodeQuery, messageId, readReply, type Question } from '../../../src/dns/message.ts';
+import { ProtocolError } from '../../../src/net/errors.ts';
+import { a, aaaa, cname, soa } from '../../support/dns-server.ts';
+
+const QUESTION: Question = { name: 'www.example.com', type: 'A' };
+const QUERY = encodeQuery(QUESTION, { id: 0x1234 });
+
+const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/\s/g, ''), 'hex');
+
+interface Parts {
+  readonly answers?: Answer[];
+  readonly authorities?: Answer[];
+  readonly additionals?: Answer[];
+  readonly flags?: number;
+}
+
+function response({ flags = 0x8180, ...sections }: Parts): Buffer {
+  const questions = [{ name: QUESTION.name, type: QUESTION.type, class: 'IN' as const }];
+  return encode({ ...sections, type: 'response', id: 0x1234, flags, questions });
+}
+
+test('a query asks for recursion and takes datagrams of 1232 bytes', () => {
+  assert.deepEqual(
+    QUERY,
+    hex(`1234 0100 0001 0000 0000 0001
+         03777777 076578616d706c65 03636f6d 00 0001 0001
+         00 0029 04d0 00000000 0000`),
+  );
+});
+
+test('a query for a server from before EDNS has nothing but its question', () => {
+  const query = encodeQuery({ name: 'a.example', type: 'AAAA' }, { id: 7, edns: false });
+  assert.deepEqual(query, hex('0007 0100 0001 0000 0000 0000 0161 076578616d706c65 00 001c 0001'));
+});
+
+test('a padded query is a multiple of 128 bytes, however long its name', () => {
+  for (let length = 1; length <= 63; length++) {
+    const name = `${'a'.repeat(length)}.${'b'.repeat(40)}.example`;
+    const query = encodeQuery({ name, type: 'A' }, { id: 1, padded: true });
+    assert.equal(query.length % 128, 0);
+    assert.equal(decode(query).questions?.[0]?.name, name);
+  }
+});
+
+test('a reply gives its addresses and aliases, in lower case and canonical form', () => {
+  const reply = readReply(
+    response({
+      answers: [
+        cname('WWW.Example.com', 'Host.Example.NET', 30),
+        a('HOST.example.net', '192.0.2.1', 60),
+        aaaa('host.example.net', '2001:db8:0:0:0:0:0:1', 90),
+        { name: 'host.example.net', type: 'TXT', ttl: 5, data: 'ignored' },
+      ],
+    }),
+    QUERY,
+  );
+  assert.deepEqual(reply, {
+    rcode: 0,
+    truncated: false,
+    authority: undefined,
+    records: [
+      { owner: 'www.example.com', type: 'CNAME', data: 'host.example.net', ttl: 30 },
+      { owner: 'host.example.net', type: 'A', data: '192.0.2.1', ttl: 60 },
+      { owner: 'host.example.net', type: 'AAAA', data: '2001:db8::1', ttl: 90 },
+    ],
+  });
+});
+
+test('a reply with compressed names is read', () => {
+  // Put together by hand after RFC 1035 §4.1.4: an alias and its address.
+  const reply = readReply(
+    hex(`1234 8580 0001 0002 0000 0001
+         03777777 076578616d706c65 03636f6d 00 0001 0001
+         c00c 0005 0001 0000012c 0007 04686f7374 c010
+         c02d 0001 0001 0000012c 0004 c0000201
+         00 0029 04d0 00000000 0000`),
+    QUERY,
+  );
+  assert.deepEqual(reply?.records, [
+    { owner: 'www.example.com', type: 'CNAME', data: 'host.example.com', ttl: 300 },
+    { owner: 'host.example.com', type: 'A', data: '192.0.2.1', ttl: 300 },
+  ]);
+});
+
+test('an absence holds as long as the shorter of the two times of its authority', () => {
+  const at = (ttl: number, minimum: number): number | undefined =>
+    readReply(response({ flags: 0x8183, authorities: [soa('example.com', ttl, minimum)] }), QUERY)
+      ?.authority?.ttl;
+  assert.equal(at(900, 60), 60);
+  assert.equal(at(60, 900), 60);
+});
+
+test('a TTL with its top bit set counts as 0', () => {
+  const reply = readReply(
+    response({ answers: [a('www.example.com', '192.0.2.1', 0x8000_0000)] }),
+    QUERY,
+  );
+  assert.equal(reply?.records[0]?.ttl, 0);
+});
+
+test('records of another class are not looked at', () => {
+  const record: Answer = {
+    ...a('www.example.com', '192.0.2.1'),
+    type: 'A',
+    class: 'CH',
+    data: '192.0.2.1',
+  };
+  assert.deepEqual(readReply(response({ answers: [record] }), QUERY)?.records, []);
+});
+
+test('the code of an answer is extended by EDNS', () => {
+  const opt: Answer = {
+    name: '.',
+    type: 'OPT',
+    udpPayloadSize: 1232,
+    extendedRcode: 1,
+    ednsVersion: 0,
+    flags: 0,
+    flag_do: false,
+    options: [],
+  };
+  assert.equal(readReply(response({ additionals: [opt] }), QUERY)?.rcode, 16);
+});
+
+test('a cut message is read as such, wherever it was cut', () => {
+  const whole = response({ flags: 0x8380, answers: [a('www.example.com', '192.0.2.1')] });
+  for (let length = 33; length <= whole.length; length++) {
+    const reply = readReply(whole.subarray(0, length), QUERY);
+    assert.deepEqual(reply, { rcode: 0, truncated: true, records: [], authority: undefined });
+  }
+});
+
+test('the question of a reply may be in any case', () => {
+  const reply = response({});
+  reply.write('WWW', 13, 'latin1');
+  assert.equal(readReply(reply, QUERY)?.rcode, 0);
+});
+
+const OTHERS: Readonly<Record<string, (message: Buffer) => Buffer>> = {
+  'another id': (message) => (message.writeUInt16BE(0x4321, 0), message),
+  'another name': (message) => (message.write('wwx', 13, 'latin1'), message),
+  'another type': (message) => (message.writeUInt16BE(28, 29), message),
+  'another class': (message) => (message.writeUInt16BE(3, 31), message),
+  'no question': (message) => (message.writeUInt16BE(0, 4), message.subarray(0, 12)),
+  'two questions': (message) => (message.writeUInt16BE(2, 4), message),
+  'no response flag': (message) => (message.writeUInt16BE(0x0180, 2), message),
+  'a question that is cut': (message) => message.subarray(0, 32),
+  'a header that is cut': (message) => message.subarray(0, 11),
+  'nothing at all': () => Buffer.alloc(0),
+};
+
+for (const [what, change] of Object.entries(OTHERS)) {
+  test(`a message with ${what} is not the reply`, () => {
+    assert.equal(readReply(change(response({})), QUERY), undefined);
+  });
+}
+
+test('a reply whose records are cut or loop is a named error', () => {
+  const whole = response({ answers: [a('www.example.com', '192.0.2.1')] });
+  assert.throws(() => readReply(whole.subarray(0, -1), QUERY), ProtocolError);
+  const loop = Buffer.concat([whole.subarray(0, 33), hex('c021 0001 0001 00000000 0004 c0000201')]);
+  assert.throws(() => readReply(loop, QUERY), ProtocolError);
+});
+
+test('a reply that announces more records than are read is refused before it is decoded', () => {
+  const message = response({});
+  message.writeUInt16BE(0xffff, 6);
+  assert.throws(() => readReply(message, QUERY), /65535 records/);
+});
+
+test('the id of a message is its first two bytes', () => {
+  assert.equal(messageId(QUERY), 0x1234);
+  assert.equal(messageId(Buffer.of(1)), undefined);
+});
+
+test('any bytes behind the question are a conclusion or a named error', () => {
+  const start = QUERY.subarray(12, 33);
+  const header = fc.tuple(fc.nat(0xf), fc.nat(8), fc.nat(8), fc.nat(8));
+  // Pieces of real records among the noise reach deeper than noise alone.
+  const piece = fc.oneof(
+    fc.uint8Array({ maxLength: 24 }),
+    fc.constantFrom(
+      hex('c00c 0005 0001 0000012c 0002 c00c'),
+      hex('c00c 0001 0001 0000012c 0004 c0000201'),
+      hex('c00c 0005 0001 0000012c 0006 03777777 c010'),
+      hex('c00c 0006 0001 0000012c 0018 c00c c00c 0000000000000000000000000000000000000000'),
+      hex('00 0029 04d0 01000000 0000'),
+      hex('c00c 0001 0001 0000012c 0003 c00002'),
+    ),
+  );
+  fc.assert(
+    fc.property(header, fc.array(piece, { maxLength: 8 }), ([rcode, an, ns, ar], pieces) => {
+      const head = Buffer.alloc(12);
+      head.writeUInt16BE(0x1234, 0);
+      head.writeUInt16BE(0x8180 | rcode, 2);
+      head.writeUInt16BE(1, 4);
+      head.writeUInt16BE(an, 6);
+      head.writeUInt16BE(ns, 8);
+      head.writeUInt16BE(ar, 10);
+      try {
+        const reply = readReply(Buffer.concat([head, start, ...pieces]), QUERY);
+        assert.ok(reply);
+        concludeReply(reply, QUESTION);
+      } catch (error) {
+        assert.ok(error instanceof ProtocolError, String(error));
+      }
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test('any bytes at all are not the reply, or a named error', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 600 }), (bytes) => {
+      try {
+        readReply(bytes, QUERY);
+      } catch (error) {
+        assert.ok(error instanceof ProtocolError);
+      }
+    }),
+  );
+});
+
+test('a reply with one byte changed is a reply, none, or a named error', () => {
+  const whole = response({
+    answers: [cname('www.example.com', 'host.example.net'), a('host.example.net', '192.0.2.1')],
+    authorities: [soa('example.com', 60, 60)],
+  });
+  fc.assert(
+    fc.property(fc.nat(whole.length - 1), fc.nat(255), (at, value) => {
+      const changed = Buffer.from(whole);
+      changed[at] = value;
+      try {
+        const reply = readReply(changed, QUERY);
+        if (reply && reply.rcode === 0) concludeReply(reply, QUESTION);
+      } catch (error) {
+        assert.ok(error instanceof ProtocolError, String(error));
+      }
+    }),
+    { numRuns: 5000 },
+  );
+});

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { UdpExchange } from '../../../src/dns/udp-exchange.ts';
+import {
+  startPlainDns,
+  reply,
+  a,
+  type Script,
+  type TestDnsServer,
+} from '../../support/dns-server.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const QUESTION = { name: 'example.com', type: 'A' } as const;
+const never = new AbortController().signal;
+
+/** A server, an exchange with it, and a way to wait for the n-th question. */
+async function harness(t: TestContext, script: Script) {
+  const arrivals: PromiseWithResolvers<void>[] = [];
+  const arrival = (index: number): PromiseWithResolvers<void> =>
+    (arrivals[index] ??= Promise.withResolvers<void>());
+  const server: TestDnsServer = await startPlainDns(t, (asked) => {
+    arrival(server.asked.length - 1).resolve();
+    return script(asked);
+  });
+  const clock = new ManualClock();
+  const exchange = new UdpExchange(server, clock);
+  return { server, clock, exchange, arrived: (index: number) => arrival(index).promise };
+}
+
+test('a question is answered over UDP', async (t) => {
+  const { server, clock, exchange } = await harness(t, (asked) =>
+    reply(asked, { answers: [a(asked.name, '192.0.2.1')] }),
+  );
+  const found = await exchange.ask(QUESTION, never);
+  assert.deepEqual(found.records, [
+    { owner: 'example.com', type: 'A', data: '192.0.2.1', ttl: 60 },
+  ]);
+  assert.equal(server.asked[0]?.over, 'udp');
+  assert.equal(server.asked[0]?.payloadSize, 1232);
+  assert.equal(clock.timers, 0);
+});
+
+test('a lost packet is sent again with another id from another port', async (t) => {
+  let lost = 0;
+  const { server, clock, exchange, arrived } = await harness(t, (asked) =>
+    lost++ < 2 ? undefined : reply(asked, { answers: [a(asked.name, '192.0.2.1')] }),
+  );
+  const found = exchange.ask(QUESTION, never);
+  await arrived(0);
+  clock.advance(1000);
+  await arrived(1);
+  clock.advance(1999);
+  assert.equal(server.asked.length, 2);
+  clock.advance(1);
+  assert.equal((await found).records.length, 1);
+  assert.equal(new Set(server.asked.map(({ id, from }) => `${id} ${from}`)).size, 3);
+});
+
+test('a server that never answers is given up after three tries', async (t) => {
+  const { server, clock, exchange, arrived } = await harness(t, () => undefined);
+  const found = exchange.ask(QUESTION, never);
+  const failed = assert.rejects(found, {
+    name: 'DialError',
+    code: 'timed_out',
+    message: `DNS server 127.0.0.1:${server.port}: no answer`,
+  });
+  for (const [index, limit] of [1000, 2000, 4000].entries()) {
+    await arrived(index);
+    clock.advance(limit);
+  }
+  await failed;
+  assert.equal(server.asked.length, 3);
+  assert.equal(clock.timers, 0);
+});
+
+test('answers with another id, name or type, and noise, do not count', async (t) => {
+  const { exchange, server } = await harness(t, (asked) => [
+    reply(asked, { id: asked.id ^ 1, answers: [a(asked.name, '192.0.2.66')] }),
+    reply(asked, { name: 'evil.example', answers: [a('evil.example', '192.0.2.66')] }),
+    reply({ ...asked, type: 'AAAA' }, { answers: [a(asked.name, '192.0.2.66')] }),
+    Buffer.from('noise'),
+    asked.message,
+    reply(asked, { answers: [a(asked.name, '192.0.2.1')] }),
+  ]);
+  const found = await exchange.ask(QUESTION, never);
+  assert.equal(found.records[0]?.data, '192.0.2.1');
+  assert.equal(server.asked.length, 1);
+});
+
+test('a cut answer is asked again over TCP', async (t) => {
+  const { exchange, server } = await harness(t, (asked) =>
+    asked.over === 'udp'
+      ? reply(asked, { truncated: true })
+      : reply(asked, {
+          answers: Array.from({ length: 200 }, (_, i) => a(asked.name, `192.0.2.${i}`)),
+        }),
+  );
+  assert.equal((await exchange.ask(QUESTION, never)).records.length, 200);
+  assert.deepEqual(
+    server.asked.map(({ over }) => over),
+    ['udp', 'tcp'],
+  );
+});
+
+test('an answer over TCP to another question is a failure', async (t) => {
+  const { exchange } = await harness(t, (asked) =>
+    asked.over === 'udp'
+      ? reply(asked, { truncated: true })
+      : reply(asked, { id: asked.id ^ 1, answers: [a(asked.name, '192.0.2.66')] }),
+  );
+  await assert.rejects(exchange.ask(QUESTION, never), {
+    code: 'upstream',
+    message: /the answer over TCP is to another question$/,
+  });
+});
+
+test('a server that does not know EDNS is asked without it', async (t) => {
+  const { exchange, server } = await harness(t, (asked) =>
+    asked.payloadSize === undefined
+      ? reply(asked, { answers: [a(asked.name, '192.0.2.1')] })
+      : reply(asked, { rcode: 1 }),
+  );
+  assert.equal((await exchange.ask(QUESTION, never)).records.length, 1);
+  assert.deepEqual(
+    server.asked.map(({ payloadSize }) => payloadSize),
+    [1232, undefined],
+  );
+});
+
+test('an answer that cannot be read fails its try, not the process', async (t) => {
+  let first = true;
+  const { exchange } = await harness(t, (asked) => {
+    const good = reply(asked, { answers: [a(asked.name, '192.0.2.1')] });
+    if (!first) return good;
+    first = false;
+    return good.subarray(0, -2);
+  });
+  assert.equal((await exchange.ask(QUESTION, never)).records.length, 1);
+});
+
+test('a dead server is told at once, without waiting for a time-out', async (t) => {
+  // The server listens on one address of the loopback network only.
+  const { server, clock } = await harness(t, () => undefined);
+  const dead = new UdpExchange({ host: '127.0.0.2', port: server.port }, clock);
+  await assert.rejects(dead.ask(QUESTION, never), { code: 'upstream', message: /ECONNREFUSED/ });
+});
+
+test('an address that cannot be dialled is a named error', async () => {
+  const exchange = new UdpExchange({ host: '127.0.0.1', port: 0 }, new ManualClock());
+  await assert.rejects(exchange.ask(QUESTION, never), { code: 'upstream' });
+});
+
+test('an abort ends the question at once', async (t) => {
+  const { clock, exchange, arrived } = await harness(t, () => undefined);
+  const controller = new AbortController();
+  const found = exchange.ask(QUESTION, controller.signal);
+  await arrived(0);
+  controller.abort(new Error('gone'));
+  await assert.rejects(found, { code: 'aborted' });
+  assert.equal(clock.timers, 0);
+});

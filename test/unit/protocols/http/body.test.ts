@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import {
+  chunkedEncoder,
+  createDecoder,
+  type Framing,
+} from '../../../../src/protocols/http/body.ts';
+import { MessageError } from '../../../../src/protocols/http/errors.ts';
+import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from '../../../../src/protocols/http/limits.ts';
+import { chunksOf, outcomeOf } from './fuzz.ts';
+
+const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+/** Reads a body out of chunks, and tells how many bytes of all it took. */
+function decode(framing: Framing, chunks: readonly Uint8Array[], ended = false) {
+  const decoder = createDecoder(framing);
+  const payload: Uint8Array[] = [];
+  let end = 0;
+  for (const chunk of chunks) {
+    if (decoder.done) break;
+    end += decoder.push(chunk, payload);
+  }
+  if (ended) decoder.end();
+  return {
+    body: Buffer.concat(payload).toString('latin1'),
+    done: decoder.done,
+    end,
+    trailers: decoder.trailers.map(({ name, value }) => `${name}=${value}`),
+  };
+}
+
+const chunked = (text: string, cuts = [text.length]) =>
+  decode({ kind: 'chunked' }, chunksOf(bytes(text), cuts));
+
+describe('a body with a length', () => {
+  test('ends after it and leaves what follows', () => {
+    const read = decode({ kind: 'length', length: 5 }, [bytes('he'), bytes('llo, next')]);
+    assert.deepEqual(read, { body: 'hello', done: true, end: 5, trailers: [] });
+  });
+
+  test('that is cut short is refused', () => {
+    assert.throws(() => decode({ kind: 'length', length: 5 }, [bytes('hell')], true), MessageError);
+    assert.doesNotThrow(() => decode({ kind: 'none' }, [], true));
+  });
+});
+
+describe('a body to the end of its connection', () => {
+  test('is everything', () => {
+    const read = decode({ kind: 'until-close' }, [bytes('a'), bytes('b')], true);
+    assert.deepEqual(read, { body: 'ab', done: true, end: 2, trailers: [] });
+  });
+});
+
+describe('a chunked body', () => {
+  test('is its chunks without sizes, extensions and trailers', () => {
+    const text =
+      '5\r\nhello\r\n00a;x="y";z\r\n, 10 bytes\r\n1 ;q\r\n!\r\n0;last\r\nA: b\r\nC: \r\n\r\n';
+    assert.deepEqual(chunked(`${text}next`), {
+      body: 'hello, 10 bytes!',
+      done: true,
+      end: text.length,
+      trailers: ['A=b', 'C='],
+    });
+  });
+
+  test('that is cut short is refused', () => {
+    for (const text of ['', '5', '5\r\nhe', '5\r\nhello\r\n', '0\r\n', '0\r\nA: b\r\n']) {
+      assert.throws(
+        () => decode({ kind: 'chunked' }, text === '' ? [] : [bytes(text)], true),
+        MessageError,
+        text,
+      );
+    }
+  });
+
+  const refused: readonly (readonly [string, string])[] = [
+    ['no size', '\r\n'],
+    ['no number as size', 'x\r\n'],
+    ['a sign before its size', '+5\r\nhello\r\n0\r\n\r\n'],
+    ['a negative size', '-1\r\n'],
+    ['0x before its size', '0x5\r\nhello\r\n0\r\n\r\n'],
+    ['a space before its size', ' 5\r\nhello\r\n0\r\n\r\n'],
+    ['a space after its size', '5 \r\nhello\r\n0\r\n\r\n'],
+    ['a size beyond 2^53', '20000000000001\r\n'],
+    ['a size that overflows', `${'f'.repeat(400)}\r\n`],
+    ['a bare LF after its size', '5\nhello\r\n0\r\n\r\n'],
+    ['a bare CR in an extension', '5;a\rb\r\nhello\r\n0\r\n\r\n'],
+    ['a NUL in an extension', '5;\0\r\nhello\r\n0\r\n\r\n'],
+    ['a chunk longer than its size', '4\r\nhello\r\n0\r\n\r\n'],
+    ['a chunk that a bare LF ends', '5\r\nhello\n0\r\n\r\n'],
+    ['a chunk that nothing ends', '5\r\nhello0\r\n\r\n'],
+    ['a trailer without a name', '0\r\n: x\r\n\r\n'],
+    ['a folded trailer', '0\r\nA: b\r\n c\r\n\r\n'],
+    ['a bare LF after a trailer', '0\r\nA: b\n\r\n'],
+    ['a bare LF at its end', '0\r\n\n'],
+    ['an extension without end', `5;${'x'.repeat(CHUNK_LINE_LIMIT)}`],
+    ['trailers without end', `0\r\n${'A: b\r\n'.repeat(TRAILER_LIMIT / 6 + 1)}`],
+    ['one endless trailer', `0\r\nA: ${'b'.repeat(TRAILER_LIMIT)}`],
+    ['too many trailers', `0\r\n${'A:\r\n'.repeat(201)}`],
+  ];
+  for (const [what, text] of refused) {
+    test(`with ${what} is refused, however it is cut`, () => {
+      for (const cut of [text.length, 1, 3]) {
+        assert.throws(() => chunked(text, [cut]), MessageError);
+      }
+    });
+  }
+
+  test('reads the same, or is refused the same, for any bytes in any cut', () => {
+    const part = fc.constantFrom(
+      '5\r\nhello\r\n',
+      '0\r\n',
+      '\r\n',
+      'A: b\r\n',
+      '1;x\r\n',
+      'ab',
+      '\n',
+      '\r',
+      '\0',
+      'f',
+    );
+    const text = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(text, fc.array(fc.nat(4), { minLength: 1 }), (input, cuts) => {
+        const whole = outcomeOf(() => chunked(input));
+        assert.deepEqual(
+          outcomeOf(() => chunked(input, cuts)),
+          whole,
+        );
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test('that was encoded here decodes to what it was, however it is cut', () => {
+    const payload = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 30 });
+    fc.assert(
+      fc.property(payload, fc.array(fc.nat(50), { minLength: 1 }), (pieces, cuts) => {
+        const encoder = chunkedEncoder(() => true);
+        const wire = [
+          ...(pieces.length > 0 ? encoder.frame(pieces) : []),
+          ...pieces.flatMap((piece) => encoder.frame([piece])),
+          ...encoder.finish([{ name: 'A', key: 'a', value: 'b' }]),
+        ];
+        const read = decode({ kind: 'chunked' }, chunksOf(Buffer.concat(wire), cuts));
+        const all = Buffer.concat(pieces).toString('latin1');
+        assert.deepEqual([read.body, read.done, read.trailers], [all + all, true, ['A=b']]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('of very many tiny chunks is passed on as one', () => {
+    const decoder = createDecoder({ kind: 'chunked' });
+    const payload: Uint8Array[] = [];
+    decoder.push(bytes('1\r\nx\r\n'.repeat(1000)), payload);
+    const framed = chunkedEncoder(() => true).frame(payload);
+    assert.equal(framed.length, 3);
+    assert.equal(Buffer.concat(framed).toString(), `3e8\r\n${'x'.repeat(1000)}\r\n`);
+  });
+});

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { basicCredentials, Credentials } from '../../../../src/protocols/http/credentials.ts';
+import { field } from '../../../../src/protocols/http/fields.ts';
+
+const credentials = new Credentials([
+  { user: 'ann', pass: 'first' },
+  { user: 'bob', pass: 'a:b' },
+  { user: 'ann', pass: 'second' },
+  { user: 'empty', pass: '' },
+  { user: 'zoë', pass: 'pässword' },
+]);
+
+const sent = (value: string): string | undefined =>
+  credentials.userOf([field('Proxy-Authorization', value)]);
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
+
+describe('proxy credentials', () => {
+  test('name the user whose password they have', () => {
+    assert.equal(sent(basic('bob:a:b')), 'bob');
+    assert.equal(sent(basic('zoë:pässword')), 'zoë');
+    assert.equal(sent(basic('empty:')), 'empty');
+  });
+
+  test('of a repeated user are the last ones', () => {
+    assert.equal(sent(basic('ann:second')), 'ann');
+    assert.equal(sent(basic('ann:first')), undefined);
+  });
+
+  test('are refused when they are not exactly right', () => {
+    for (const text of ['bob:A:b', 'bob:a', 'bob', 'Bob:a:b', 'nobody:', 'nobody:x', ':', '']) {
+      assert.equal(sent(basic(text)), undefined, text);
+    }
+    assert.equal(sent('Basic'), undefined);
+    assert.equal(sent('Basic !!!!'), undefined);
+    assert.equal(sent(`Bearer ${Buffer.from('bob:a:b').toString('base64')}`), undefined);
+    assert.equal(credentials.userOf([]), undefined);
+  });
+
+  test('take the scheme in any case, and no padding', () => {
+    assert.equal(sent(basic('bob:a:b').replace('Basic', 'bAsIc ')), 'bob');
+    assert.equal(sent(basic('bob:a:b').replaceAll('=', '')), 'bob');
+  });
+
+  test('that are sent twice are none', () => {
+    const twice = field('Proxy-Authorization', basic('bob:a:b'));
+    assert.equal(credentials.userOf([twice, twice]), undefined);
+  });
+
+  test('that an outbound sends are those that an inbound reads', () => {
+    assert.equal(sent(basicCredentials({ user: 'zoë', pass: 'pässword' })), 'zoë');
+  });
+});

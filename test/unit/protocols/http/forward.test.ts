@@ -1,0 +1,683 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DialError, LinkClosedError } from '../../../../src/net/errors.ts';
+import { settle, startProxy, type Peer } from './support.ts';
+
+const LIMIT = { timeout: 10_000 };
+
+const GET = 'GET http://a.example/ HTTP/1.1\r\n\r\n';
+const EMPTY = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+
+/** Sends a request, lets the origin answer, and reads both. */
+async function exchange(
+  { client, origin }: { client: Peer; origin: Promise<Peer> },
+  request: string,
+  response: string,
+): Promise<{ asked: string; origin: Peer }> {
+  await client.send(request);
+  const peer = await origin;
+  const asked = await peer.head();
+  await peer.send(response);
+  return { asked, origin: peer };
+}
+
+describe('a request in absolute form', LIMIT, () => {
+  test('reaches its origin in origin form, with the Host of its target', async () => {
+    const { client, dispatcher } = startProxy();
+    const { asked } = await exchange(
+      { client, origin: dispatcher.origin() },
+      'GET http://a.example:8080/x?y=z HTTP/1.1\r\nHost: b.example\r\nAccept: */*\r\nX-Odd:  v \r\n\r\n',
+      'HTTP/1.1 200 Fine\r\nContent-Length: 5\r\nX-From: origin\r\n\r\nhello',
+    );
+    assert.equal(asked, 'GET /x?y=z HTTP/1.1\r\nHost: a.example:8080\r\nAccept: */*\r\nX-Odd: v');
+    const answer = await client.answer();
+    assert.equal(answer.head, 'HTTP/1.1 200 Fine\r\nX-From: origin\r\nContent-Length: 5');
+    assert.equal(answer.text, 'hello');
+    assert.deepEqual(dispatcher.destinations, ['a.example 8080']);
+    assert.equal(dispatcher.requests[0]?.sniff, false);
+  });
+
+  test('loses what belongs to the connection alone, in both directions', async () => {
+    const { client, dispatcher } = startProxy();
+    const { asked } = await exchange(
+      { client, origin: dispatcher.origin() },
+      'GET http://a.example/ HTTP/1.1\r\nConnection: keep-alive, X-Secret\r\nX-Secret: 1\r\n' +
+        'Proxy-Connection: keep-alive\r\nKeep-Alive: timeout=5\r\nTE: gzip\r\nTrailer: A\r\n' +
+        'Upgrade: h2c\r\nProxy-Authorization: Basic eDp5\r\nProxy-Authenticate: x\r\n' +
+        'Authorization: Bearer t\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nConnection: X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n' +
+        'Proxy-Authenticate: Basic\r\nUpgrade: h2c\r\nContent-Length: 0\r\nETag: "1"\r\n\r\n',
+    );
+    assert.equal(asked, 'GET / HTTP/1.1\r\nHost: a.example\r\nAuthorization: Bearer t');
+    assert.equal(await client.head(), 'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 0');
+  });
+
+  test('says that trailers are welcome, if they are', async () => {
+    const { client, dispatcher } = startProxy();
+    await client.send('GET http://a.example/ HTTP/1.1\r\nTE: gzip, trailers\r\n\r\n');
+    const origin = await dispatcher.origin();
+    assert.match(await origin.head(), /\r\nTE: trailers\r\nConnection: TE$/);
+  });
+
+  test('with https goes to port 443 by default, as it came', async () => {
+    const { client, dispatcher } = startProxy();
+    await client.send('GET https://a.example/x HTTP/1.1\r\n\r\n');
+    const origin = await dispatcher.origin();
+    assert.equal(await origin.head(), 'GET /x HTTP/1.1\r\nHost: a.example');
+    assert.deepEqual(dispatcher.destinations, ['a.example 443']);
+  });
+
+  test('of HTTP/1.0 is sent on as 1.1, answered without chunks and closed', async () => {
+    const { client, dispatcher, served } = startProxy();
+    const { asked, origin } = await exchange(
+      { client, origin: dispatcher.origin() },
+      'GET http://a.example/ HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue\r\n\r\n',
+      'HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n' +
+        '5\r\nhello\r\n0\r\nA: b\r\n\r\n',
+    );
+    assert.equal(asked, 'GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close');
+    assert.equal(await client.rest(), 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello');
+    await client.end();
+    assert.equal(await origin.rest(), '');
+    await origin.end();
+    assert.equal(await served, undefined);
+  });
+
+  test('is answered by what the origin says, whatever its framing', async () => {
+    const framings: readonly (readonly [string, string, string])[] = [
+      ['HEAD', 'Content-Length: 99\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 99'],
+      ['HEAD', 'Transfer-Encoding: chunked\r\n\r\n', 'HTTP/1.1 200 OK'],
+      ['GET', 'Content-Length: 3, 3\r\n\r\nabc', 'HTTP/1.1 200 OK\r\nContent-Length: 3'],
+    ];
+    for (const [method, response, expected] of framings) {
+      const { client, dispatcher } = startProxy();
+      await exchange(
+        { client, origin: dispatcher.origin() },
+        `${method} http://a.example/ HTTP/1.1\r\n\r\n`,
+        `HTTP/1.1 200 OK\r\n${response}`,
+      );
+      assert.equal(await client.head(), expected);
+    }
+    for (const status of [204, 304]) {
+      const { client, dispatcher } = startProxy();
+      await exchange({ client, origin: dispatcher.origin() }, GET, `HTTP/1.1 ${status} X\r\n\r\n`);
+      assert.equal(await client.head(), `HTTP/1.1 ${status} X`);
+      await client.send(GET);
+      await settle();
+      assert.equal(dispatcher.requests.length, 1, 'the connection to the origin is used again');
+    }
+  });
+
+  test('is answered in chunks when the origin ends its body by closing', async () => {
+    const { client, dispatcher } = startProxy();
+    const { origin } = await exchange(
+      { client, origin: dispatcher.origin() },
+      GET,
+      'HTTP/1.0 200 OK\r\n\r\nall ',
+    );
+    await origin.send('there is');
+    await origin.end();
+    assert.equal(await client.head(), 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked');
+    const body = await client.until('\r\n0\r\n\r\n');
+    // How many chunks it takes depends on how the bytes came.
+    assert.equal(body.replaceAll(/\r?\n?[0-9a-f]+\r\n/g, ''), 'all there is\r\n');
+  });
+
+  test('passes chunks and harmless trailers on, and drops extensions', async () => {
+    const { client, dispatcher } = startProxy();
+    await client.send(
+      'POST http://a.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n' +
+        '5;ext=1\r\nhello\r\n0\r\nSum: 1\r\nHost: evil\r\nContent-Length: 9\r\n\r\n',
+    );
+    const origin = await dispatcher.origin();
+    assert.equal(
+      await origin.head(),
+      'POST / HTTP/1.1\r\nHost: a.example\r\nTrailer: Sum\r\nTransfer-Encoding: chunked',
+    );
+    assert.equal(await origin.until('\r\n\r\n'), '5\r\nhello\r\n0\r\nSum: 1\r\n\r\n');
+    await origin.send(
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: 2\r\nSet-Cookie: x\r\n\r\n',
+    );
+    assert.equal(await client.head(), 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked');
+    assert.equal(await client.until('\r\n\r\n'), '3\r\nabc\r\n0\r\nT: 2\r\n\r\n');
+  });
+
+  test('waits with its body for a 100 that the origin sends', async () => {
+    const { client, dispatcher } = startProxy();
+    await client.send(
+      'PUT http://a.example/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n',
+    );
+    const origin = await dispatcher.origin();
+    assert.match(await origin.head(), /\r\nExpect: 100-continue\r\n/);
+    await origin.send('HTTP/1.1 100 Continue\r\n\r\n');
+    assert.equal(await client.head(), 'HTTP/1.1 100 Continue');
+    await client.send('body');
+    assert.equal(await origin.exactly(4), 'body');
+    await origin.send(
+      'HTTP/1.1 102 Wait\r\nX: 1\r\n\r\nHTTP/1.1 201 Made\r\nContent-Length: 0\r\n\r\n',
+    );
+    assert.equal(await client.head(), 'HTTP/1.1 102 Wait\r\nX: 1');
+    assert.equal(await client.head(), 'HTTP/1.1 201 Made\r\nContent-Length: 0');
+  });
+
+  test('that was answered without its body being wanted ends the connection', async () => {
+    const { client, dispatcher, served } = startProxy();
+    await client.send(
+      'PUT http://a.example/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n',
+    );
+    const origin = await dispatcher.origin();
+    await origin.head();
+    await origin.send('HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n');
+    assert.match(await client.head(), /^HTTP\/1\.1 417 No\r\n.*\r\nConnection: close$/);
+    await client.end();
+    await origin.end();
+    assert.equal(await served, undefined);
+  });
+
+  test('may be answered before its body has come, and sends it all the same', async () => {
+    const { client, dispatcher, served } = startProxy();
+    await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nfirst');
+    const origin = await dispatcher.origin();
+    await origin.head();
+    await origin.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly');
+    const answer = await client.answer();
+    assert.match(answer.head, /\r\nConnection: close/);
+    assert.equal(answer.text, 'early');
+    await client.send(' last');
+    assert.equal(await origin.exactly(10), 'first last');
+    await client.end();
+    await origin.end();
+    assert.equal(await served, undefined);
+  });
+
+  test('is answered although the origin stops reading it', async () => {
+    const { client, dispatcher, served } = startProxy();
+    await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 1000000\r\n\r\nfirst');
+    const origin = await dispatcher.origin();
+    await origin.head();
+    await origin.send('HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno');
+    await origin.end();
+    assert.equal((await client.answer()).text, 'no');
+    origin.link.destroy(new Error('reset'));
+    await client.send('more');
+    assert.equal(await client.rest(), '');
+    await client.end();
+    assert.equal(await served, undefined);
+  });
+
+  test('gives up on the rest of a request that stalls after its answer', async () => {
+    const { client, dispatcher, clock, served } = startProxy();
+    await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nfirst');
+    const origin = await dispatcher.origin();
+    await origin.head();
+    await origin.send('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    await client.answer();
+    await settle();
+    clock.advance(300_000);
+    await settle();
+    assert.equal(dispatcher.live, 0);
+    assert.equal(await client.rest(), '');
+    await client.end();
+    assert.equal(await served, undefined);
+  });
+
+  test('streams large bodies both ways at once with bounded memory', async () => {
+    const size = 4 << 20;
+    const { client, dispatcher } = startProxy();
+    await client.send(`POST http://a.example/ HTTP/1.1\r\nContent-Length: ${size}\r\n\r\n`);
+    const origin = await dispatcher.origin();
+    await origin.head();
+    const chunk = Buffer.alloc(32 << 10, 'x');
+
+    // Nobody reads at the far end: the writer must be told to wait long before all is written.
+    let blocked: Promise<void> | undefined;
+    let sent = 0;
+    while (!blocked && sent < size) {
+      const full = client.link.write(chunk);
+      sent += chunk.length;
+      if (!full) continue;
+      const free = await Promise.race([full.then(() => true), settle().then(() => false)]);
+      if (!free) blocked = full;
+    }
+    assert.ok(blocked, 'the whole body was buffered');
+    assert.ok(sent < 1 << 20, `${sent} bytes were buffered`);
+
+    const rest = (async () => {
+      await blocked;
+      for (; sent < size; sent += chunk.length) await client.link.write(chunk);
+    })();
+    await origin.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
+    const echo = (async () => {
+      for (let left = size; left > 0;) {
+        const piece = await origin.link.read();
+        assert.ok(piece);
+        left -= piece.length;
+        await origin.link.write(piece);
+      }
+    })();
+    await client.head();
+    const text = await client.exactly(size);
+    await Promise.all([rest, echo]);
+    assert.ok(text === 'x'.repeat(size));
+  });
+});
+
+describe('a client connection', LIMIT, () => {
+  test('serves several requests to several hosts, each a flow of its own', async () => {
+    const { client, dispatcher, served } = startProxy();
+    for (const host of ['a.example', 'b.example', 'a.example']) {
+      await client.send(`GET http://${host}/ HTTP/1.1\r\n\r\n`);
+      const origin = await dispatcher.origin();
+      assert.match(await origin.head(), new RegExp(`Host: ${host}`));
+      await origin.send(`HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n${host}`);
+      assert.equal((await client.answer()).text, host);
+      void origin.rest().then(() => origin.end());
+    }
+    assert.deepEqual(dispatcher.destinations, ['a.example 80', 'b.example 80', 'a.example 80']);
+    await settle();
+    assert.equal(dispatcher.live, 1, 'only the last flow is kept');
+    await client.end();
+    assert.equal(await served, undefined);
+    assert.equal(dispatcher.live, 0);
+  });
+
+  test('uses the flow to an origin again for the next request to it', async () => {
+    const { client, dispatcher } = startProxy();
+    const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+    await client.answer();
+    await client.send('GET http://A.example:80/2 HTTP/1.1\r\n\r\n');
+    assert.match(await origin.head(), /^GET \/2 /);
+    await origin.send(EMPTY);
+    await client.answer();
+    assert.equal(dispatcher.requests.length, 1);
+  });
+
+  test('does not use it again where the origin or its framing speaks against it', async () => {
+    for (const response of [
+      'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
+      'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n',
+      'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ]) {
+      const { client, dispatcher } = startProxy();
+      await exchange({ client, origin: dispatcher.origin() }, GET, response);
+      await client.until('\r\n\r\n');
+      if (response.includes('chunked')) await client.until('0\r\n\r\n');
+      await client.send(GET);
+      await dispatcher.origin();
+      assert.equal(dispatcher.requests.length, 2);
+    }
+  });
+
+  test('does not let one user go on with the flow of another', async () => {
+    const accounts = [
+      { user: 'ann', pass: 'x' },
+      { user: 'bob', pass: 'x' },
+    ];
+    const { client, dispatcher } = startProxy({ accounts });
+    for (const { user } of accounts) {
+      const basic = Buffer.from(`${user}:x`).toString('base64');
+      await exchange(
+        { client, origin: dispatcher.origin() },
+        `GET http://a.example/ HTTP/1.1\r\nProxy-Authorization: Basic ${basic}\r\n\r\n`,
+        EMPTY,
+      );
+      await client.answer();
+    }
+    assert.deepEqual(
+      dispatcher.requests.map(({ origin }) => origin.user),
+      ['ann', 'bob'],
+    );
+  });
+
+  test('answers pipelined requests in order, one at a time', async () => {
+    const { client, dispatcher } = startProxy();
+    await client.send(
+      'POST http://a.example/1 HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi' +
+        'GET http://a.example/2 HTTP/1.1\r\n\r\nGET http://b.example/3 HTTP/1.1\r\n\r\n',
+    );
+    const a = await dispatcher.origin();
+    assert.match(await a.head(), /^POST \/1 /);
+    assert.equal(await a.exactly(2), 'hi');
+    await settle();
+    await a.send(EMPTY);
+    assert.match(await a.head(), /^GET \/2 /);
+    assert.equal(dispatcher.requests.length, 1);
+    await a.send('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n2');
+    const b = await dispatcher.origin();
+    assert.match(await b.head(), /^GET \/3 /);
+    await b.send('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n3');
+    const texts = [await client.answer(), await client.answer(), await client.answer()];
+    assert.deepEqual(
+      texts.map(({ text }) => text),
+      ['', '2', '3'],
+    );
+  });
+
+  test('lets go of an idle flow that its origin closes', async () => {
+    const { client, dispatcher } = startProxy();
+    const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+    await client.answer();
+    await origin.end();
+    await settle();
+    assert.equal(dispatcher.live, 0);
+    await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+    assert.equal((await client.answer()).status, 200);
+  });
+
+  test('lets go of an idle flow on which the origin speaks unasked', async () => {
+    const { client, dispatcher } = startProxy();
+    const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+    await client.answer();
+    await origin.send('HTTP/1.1 408 Too Late\r\nContent-Length: 0\r\n\r\n');
+    await settle();
+    await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+    assert.equal((await client.answer()).status, 200);
+    assert.equal(dispatcher.requests.length, 2);
+  });
+
+  test('sends a request again that met a closing connection', async () => {
+    const { client, dispatcher } = startProxy();
+    const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+    await client.answer();
+    await client.send(GET);
+    await origin.head();
+    await origin.end();
+    const second = await dispatcher.origin();
+    assert.match(await second.head(), /^GET \/ /);
+    await second.send(EMPTY);
+    assert.equal((await client.answer()).status, 200);
+  });
+
+  test('does not send again what could do its work twice, or what was killed', async () => {
+    const post = 'POST http://a.example/ HTTP/1.1\r\n\r\n';
+    const put = 'PUT http://a.example/ HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi';
+    for (const request of [post, put, GET]) {
+      const { client, dispatcher } = startProxy();
+      const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+      await client.answer();
+      await client.send(request);
+      await origin.head();
+      await settle();
+      if (request === GET) {
+        for (const kill of dispatcher.kills) kill(new LinkClosedError('closed by the operator'));
+      } else {
+        await origin.end();
+      }
+      assert.equal((await client.answer()).status, 502);
+      assert.equal(dispatcher.requests.length, 1);
+      await client.send(GET);
+      await dispatcher.origin();
+    }
+  });
+
+  test('is told why an origin cannot be reached, and goes on', async () => {
+    const { client, dispatcher } = startProxy();
+    dispatcher.failure = new DialError('timed_out', 'a.example:80: took too long');
+    await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi');
+    const answer = await client.answer();
+    assert.deepEqual([answer.status, answer.text], [504, 'a.example:80: took too long\n']);
+    await client.send('HEAD http://a.example/ HTTP/1.1\r\n\r\n');
+    assert.match(await client.head(), /^HTTP\/1\.1 504 .*\r\nContent-Length: 28$/s);
+    await client.send(GET);
+    assert.equal((await client.answer()).status, 504);
+  });
+
+  test('is told when an origin answers nothing, or nonsense', async () => {
+    for (const nonsense of ['', 'SSH-2.0-OpenSSH\r\n', 'HTTP/1.1 200 OK\r\nContent-Le']) {
+      const { client, dispatcher } = startProxy();
+      await client.send(GET);
+      const origin = await dispatcher.origin();
+      await origin.head();
+      await origin.send(nonsense);
+      await origin.end();
+      assert.equal((await client.answer()).status, 502);
+      await settle();
+      assert.equal(dispatcher.live, 0);
+      await client.send(GET);
+      await dispatcher.origin();
+    }
+  });
+
+  test('is told when an origin answers what nobody can frame', async () => {
+    for (const lines of [
+      'Content-Length: 1\r\nContent-Length: 2',
+      'Transfer-Encoding: gzip, chunked',
+      'X : y\r\n z\r\nA\0: b',
+    ]) {
+      const { client, dispatcher } = startProxy();
+      await exchange(
+        { client, origin: dispatcher.origin() },
+        GET,
+        `HTTP/1.1 200 OK\r\n${lines}\r\n\r\n`,
+      );
+      assert.equal((await client.answer()).status, 502);
+    }
+  });
+
+  test('is cut when a response cannot be completed', async () => {
+    const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n';
+    const broken: readonly (readonly [string, string])[] = [
+      ['HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf', ''],
+      [chunked, ''],
+      [chunked, 'no size\r\n'],
+    ];
+    for (const [begun, rest] of broken) {
+      const { client, dispatcher, served } = startProxy();
+      const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, begun);
+      await client.head();
+      await origin.send(rest);
+      await origin.end();
+      await assert.rejects(client.rest());
+      assert.ok((await served) instanceof Error);
+      assert.equal(dispatcher.live, 0);
+    }
+  });
+
+  test('of HTTP/1.0 is cut, not ended, when the origin is cut', async () => {
+    const { client, dispatcher } = startProxy();
+    const { origin } = await exchange(
+      { client, origin: dispatcher.origin() },
+      'GET http://a.example/ HTTP/1.0\r\n\r\n',
+      'HTTP/1.1 200 OK\r\n\r\nhalf',
+    );
+    await client.head();
+    await settle();
+    origin.link.destroy(new Error('reset by the origin'));
+    await assert.rejects(client.rest());
+  });
+
+  test('that leaves takes its flow along, at any moment', async () => {
+    const moments: readonly string[] = [
+      'POST http://a.example/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf',
+      GET,
+    ];
+    for (const request of moments) {
+      const { client, dispatcher, served } = startProxy();
+      await client.send(request);
+      const origin = await dispatcher.origin();
+      await origin.head();
+      await settle();
+      client.link.destroy(new Error('the client is gone'));
+      await assert.rejects(origin.rest());
+      assert.ok((await served) instanceof Error);
+      assert.equal(dispatcher.live, 0);
+    }
+  });
+
+  test('that ended what it sends still gets its answer', async () => {
+    const { client, dispatcher, served } = startProxy();
+    await client.send(GET);
+    await client.end();
+    const origin = await dispatcher.origin();
+    await origin.head();
+    await settle();
+    await origin.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    assert.equal((await client.answer()).text, 'ok');
+    assert.equal(await client.rest(), '');
+    await origin.end();
+    assert.equal(await served, undefined);
+  });
+
+  test('that ended what it sends is not waited for without limit', async () => {
+    const { client, dispatcher, clock } = startProxy();
+    await client.send(GET);
+    await client.end();
+    await dispatcher.origin();
+    await settle();
+    clock.advance(300_000);
+    assert.equal((await client.answer()).status, 504);
+    await settle();
+    assert.equal(dispatcher.live, 0);
+  });
+
+  test('that breaks off its body is told so, and the origin is cut', async () => {
+    const broken: readonly (readonly [string, boolean])[] = [
+      ['Content-Length: 10\r\n\r\nhalf', true],
+      ['Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nx\r\n', false],
+    ];
+    for (const [body, ends] of broken) {
+      const { client, dispatcher } = startProxy();
+      await client.send(`POST http://a.example/ HTTP/1.1\r\n${body}`);
+      const origin = await dispatcher.origin();
+      await origin.head().catch(() => undefined);
+      if (ends) await client.end();
+      assert.equal((await client.answer()).status, 400);
+      await assert.rejects(origin.rest());
+    }
+  });
+
+  test('asks the origin to close when the client will', async () => {
+    for (const name of ['Connection', 'Proxy-Connection']) {
+      const { client, dispatcher, served } = startProxy();
+      const { asked, origin } = await exchange(
+        { client, origin: dispatcher.origin() },
+        `GET http://a.example/ HTTP/1.1\r\n${name}: close\r\n\r\n`,
+        EMPTY,
+      );
+      assert.match(asked, /\r\nConnection: close$/);
+      assert.match(await client.rest(), /\r\nConnection: close\r\n\r\n$/);
+      await client.end();
+      await origin.end();
+      assert.equal(await served, undefined);
+    }
+  });
+
+  test('does not wait long for an origin that will not close', async () => {
+    const { client, dispatcher, clock, served } = startProxy();
+    const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+    await client.answer();
+    await client.end();
+    assert.equal(await origin.rest(), '');
+    await settle();
+    assert.equal(dispatcher.live, 1);
+    clock.advance(2_000);
+    assert.equal(await served, undefined);
+    assert.equal(dispatcher.live, 0);
+    assert.equal(clock.timers, 0);
+  });
+});
+
+describe('an upgrade', LIMIT, () => {
+  const request =
+    'GET http://a.example/chat HTTP/1.1\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n' +
+    'Sec-WebSocket-Key: x\r\n\r\n';
+
+  test('becomes a tunnel in which half-closes pass both ways', async () => {
+    const { client, dispatcher, served } = startProxy();
+    const { asked, origin } = await exchange(
+      { client, origin: dispatcher.origin() },
+      request,
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n' +
+        'Sec-WebSocket-Accept: y\r\n\r\nfirst frame, ',
+    );
+    assert.match(asked, /\r\nUpgrade: websocket\r\nConnection: Upgrade$/);
+    assert.equal(
+      await client.head(),
+      'HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: y\r\n' +
+        'Upgrade: websocket\r\nConnection: Upgrade',
+    );
+    await client.send('\x81\x00binary\r\n\r\n');
+    await client.end();
+    assert.equal(await origin.rest(), '\x81\x00binary\r\n\r\n');
+    await origin.send('last frame');
+    await origin.end();
+    assert.equal(await client.rest(), 'first frame, last frame');
+    assert.equal(await served, undefined);
+    assert.equal(dispatcher.live, 0);
+  });
+
+  test('hands over what the client sent too early', async () => {
+    const { client, dispatcher } = startProxy();
+    await client.send(`${request}early`);
+    const origin = await dispatcher.origin();
+    await origin.head();
+    await origin.send('HTTP/1.1 101 Ok\r\nUpgrade: websocket\r\n\r\n');
+    await client.head();
+    assert.equal(await origin.exactly(5), 'early');
+  });
+
+  test('that is declined is a plain exchange', async () => {
+    const { client, dispatcher } = startProxy();
+    const { origin } = await exchange(
+      { client, origin: dispatcher.origin() },
+      request,
+      'HTTP/1.1 426 Upgrade Required\r\nUpgrade: foo\r\nContent-Length: 0\r\n\r\n',
+    );
+    assert.match(
+      await client.head(),
+      /^HTTP\/1\.1 426 .*\r\nUpgrade: foo\r\nConnection: Upgrade$/s,
+    );
+    await client.send(GET);
+    assert.match(await origin.head(), /^GET \/ /);
+  });
+
+  test('that nobody asked for is a broken answer', async () => {
+    for (const line of ['', 'Upgrade: websocket\r\n', 'Connection: Upgrade\r\nUpgrade: h2c\r\n']) {
+      const { client, dispatcher } = startProxy();
+      await exchange(
+        { client, origin: dispatcher.origin() },
+        `GET http://a.example/ HTTP/1.1\r\n${line}\r\n`,
+        'HTTP/1.1 101 Ok\r\nUpgrade: x\r\n\r\n',
+      );
+      assert.equal((await client.answer()).status, 502);
+    }
+  });
+});
+
+describe('a request in origin form', LIMIT, () => {
+  test('is refused unless it is allowed', async () => {
+    for (const line of ['GET / HTTP/1.1', 'OPTIONS * HTTP/1.1']) {
+      const { client, dispatcher, served } = startProxy();
+      await client.send(`${line}\r\nHost: a.example\r\n\r\n`);
+      assert.equal((await client.answer()).status, 400);
+      assert.equal(await client.rest(), '');
+      await client.end();
+      assert.equal(await served, undefined);
+      assert.equal(dispatcher.requests.length, 0);
+    }
+  });
+
+  test('goes to its Host, at port 80 when none is written', async () => {
+    const hosts: readonly (readonly [string, string])[] = [
+      ['a.example', 'a.example 80'],
+      ['a.example:8080', 'a.example 8080'],
+      ['[::1]:81', '::1 81'],
+    ];
+    for (const [host, destination] of hosts) {
+      const { client, dispatcher } = startProxy({ allowTransparent: true });
+      await client.send(`GET /x HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+      const origin = await dispatcher.origin();
+      assert.equal(await origin.head(), `GET /x HTTP/1.1\r\nHost: ${host}`);
+      assert.deepEqual(dispatcher.destinations, [destination]);
+    }
+  });
+
+  test('without a Host that can be read is refused', async () => {
+    for (const host of ['', 'Host:\r\n', 'Host: a b\r\n', 'Host: a:0\r\n', 'Host: u@a\r\n']) {
+      const { client, dispatcher } = startProxy({ allowTransparent: true });
+      await client.send(`GET / HTTP/1.1\r\n${host}\r\n`);
+      assert.equal((await client.answer()).status, 400, host);
+      assert.equal(dispatcher.requests.length, 0);
+    }
+  });
+});

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import type { Account } from '../../../../src/protocols/account.ts';
+import { Deadline } from '../../../../src/net/deadline.ts';
+import { DialError } from '../../../../src/net/errors.ts';
+import type { ByteLink } from '../../../../src/net/link.ts';
+import { linkPair } from '../../../../src/net/memory-link.ts';
+import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { chunksOf } from './fuzz.ts';
+import { carrierOf, Peer, quietLog, settle } from './support.ts';
+
+const LIMIT = { timeout: 10_000 };
+
+/** An outbound whose upstream proxy is the test. */
+function start(account?: Account) {
+  const [ours, theirs] = linkPair();
+  const outbound = createHttpOutbound(
+    { account },
+    {
+      tag: 'up',
+      family: 'auto',
+      resolver: { resolve: () => Promise.reject(new Error('nothing is resolved here')) },
+      clock: new ManualClock(),
+      log: quietLog,
+      server: { host: 'proxy.example', port: 3128 },
+      dial: () => Promise.resolve(carrierOf(ours)),
+    },
+  );
+  const connect = (host = 'a.example', signal = new AbortController().signal): Promise<ByteLink> =>
+    outbound.connect({ host, port: 443 }, { signal });
+  return { outbound, connect, proxy: new Peer(theirs) };
+}
+
+const failsAs = (code: string, message: RegExp) => (error: unknown) =>
+  error instanceof DialError && error.code === code && message.test(error.message);
+
+describe('an outbound over an HTTP proxy', LIMIT, () => {
+  test('asks for a tunnel and leaves what the destination says first in it', async () => {
+    const { connect, proxy } = start();
+    const connecting = connect();
+    assert.equal(await proxy.head(), 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443');
+    await proxy.send('HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n220 hello');
+    const tunnel = new Peer(await connecting);
+    assert.equal(await tunnel.exactly(9), '220 hello');
+    await tunnel.send('EHLO');
+    await tunnel.end();
+    assert.equal(await proxy.rest(), 'EHLO');
+    await proxy.send(' bye');
+    await proxy.end();
+    assert.equal(await tunnel.rest(), ' bye');
+  });
+
+  test('sends its credentials, and IPv6 in brackets', async () => {
+    const { connect, proxy } = start({ user: 'ann', pass: 'a:b' });
+    const connecting = connect('2001:db8::1');
+    assert.equal(
+      await proxy.head(),
+      'CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n' +
+        `Proxy-Authorization: Basic ${Buffer.from('ann:a:b').toString('base64')}`,
+    );
+    // A length means nothing in the answer to a CONNECT (RFC 9112 §6.3).
+    await proxy.send('HTTP/1.0 204 Fine\nContent-Length: 7\n\n');
+    await connecting;
+  });
+
+  test('waits for the answer behind interim ones', async () => {
+    const { connect, proxy } = start();
+    const connecting = connect();
+    await proxy.head();
+    await proxy.send('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hint\r\n\r\nHTTP/1.1 200\r\n\r\n');
+    await connecting;
+  });
+
+  const refusals: readonly (readonly [string, string, RegExp])[] = [
+    ['HTTP/1.1 403 Forbidden', 'upstream', /up: a\.example:443: the proxy answered 403 Forbidden/],
+    ['HTTP/1.1 407 Who are you', 'upstream', /refused the credentials \(407 Who are you\)/],
+    ['HTTP/1.1 502 Bad Gateway', 'upstream', /502 Bad Gateway/],
+    ['HTTP/1.1 504 Gateway Timeout', 'timed_out', /504 Gateway Timeout/],
+    ['HTTP/1.1 301', 'upstream', /the proxy answered 301$/],
+    ['HTTP/1.1 101 Switching', 'upstream', /101 Switching/],
+    ['SSH-2.0-x', 'upstream', /not HTTP/],
+    ['HTTP/2.0 200 OK', 'upstream', /not spoken/],
+    ['', 'upstream', /closed without an answer/],
+    ['HTTP/1.1 200 OK\r\nX:', 'upstream', /closed in the middle/],
+  ];
+  for (const [answer, code, message] of refusals) {
+    test(`fails as ${code} on the answer ${JSON.stringify(answer)}`, async () => {
+      const { connect, proxy } = start({ user: 'ann', pass: 'secret' });
+      const refused = assert.rejects(connect(), (error: unknown) => {
+        assert.ok(failsAs(code, message)(error), String(error));
+        return !String(error).includes('secret');
+      });
+      await proxy.head();
+      const whole = answer.endsWith(':') || answer === '' ? answer : `${answer}\r\n\r\n`;
+      await proxy.send(whole);
+      await proxy.end();
+      await refused;
+      await assert.rejects(proxy.send('x'), 'the carrier is released');
+    });
+  }
+
+  test('does not read interim answers for ever', async () => {
+    const { connect, proxy } = start();
+    const refused = assert.rejects(connect(), failsAs('upstream', /does not come to an answer/));
+    await proxy.head();
+    await proxy.send('HTTP/1.1 100 Continue\r\n\r\n'.repeat(100)).catch(() => undefined);
+    await refused;
+  });
+
+  test('does not read a head without end', async () => {
+    const { connect, proxy } = start();
+    const refused = assert.rejects(connect(), failsAs('upstream', /longer than 65536 bytes/));
+    await proxy.head();
+    await proxy.send(`HTTP/1.1 200 OK\r\nX: ${'y'.repeat(70_000)}`).catch(() => undefined);
+    await refused;
+  });
+
+  test('gives up when the dial does, and says why', async () => {
+    const clock = new ManualClock();
+    const deadline = new Deadline(clock, 10_000, 'the dial');
+    const late = start();
+    const timedOut = assert.rejects(
+      late.connect('a.example', deadline.signal),
+      failsAs('timed_out', /longer than 10 s/),
+    );
+    await settle();
+    clock.advance(10_000);
+    await timedOut;
+    await assert.rejects(late.proxy.send('x'));
+
+    const stop = new AbortController();
+    const stopped = start();
+    const aborted = assert.rejects(
+      stopped.connect('a.example', stop.signal),
+      failsAs('aborted', /the process is stopping/),
+    );
+    await settle();
+    stop.abort(new Error('the process is stopping'));
+    await aborted;
+  });
+
+  test('does not let a name write into its request', async () => {
+    const names = [
+      'a\r\nX: y',
+      'a b',
+      'a\0',
+      '',
+      'a:b',
+      'a/b',
+      'u@a',
+      'ä',
+      '[::1]',
+      'fe80::1%eth0',
+    ];
+    for (const host of names) {
+      const { connect } = start();
+      await assert.rejects(connect(host), DialError, JSON.stringify(host));
+    }
+  });
+
+  test('carries no UDP, and says so', async () => {
+    const { outbound } = start();
+    await assert.rejects(
+      outbound.associate({ signal: new AbortController().signal }),
+      failsAs('unsupported', /^http outbound up cannot carry UDP/),
+    );
+    outbound.close();
+  });
+
+  test('answers any bytes of a proxy with a link or a named error', async () => {
+    const part = fc.constantFrom(
+      'HTTP/1.1 200 OK\r\n',
+      'HTTP/1.1 100 Continue\r\n',
+      'HTTP/1.1 407 No\r\n',
+      'A: b\r\n',
+      '\r\n',
+      '\n',
+      '\0',
+      'H',
+    );
+    const text = fc.array(part, { maxLength: 8 }).map((parts) => parts.join(''));
+    await fc.assert(
+      fc.asyncProperty(text, fc.array(fc.nat(9), { minLength: 1 }), async (input, cuts) => {
+        const { connect, proxy } = start();
+        const connecting = connect().catch((error: unknown) => error);
+        await proxy.head();
+        for (const chunk of chunksOf(Buffer.from(input, 'latin1'), cuts)) {
+          await Promise.resolve(proxy.link.write(chunk)).catch(() => undefined);
+        }
+        await proxy.end().catch(() => undefined);
+        const result = await connecting;
+        assert.ok(!(result instanceof Error) || result instanceof DialError, String(result));
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import {
+  AddressType,
+  decodeAddress,
+  decodeHost,
+  decodeName,
+  encodeAddress,
+} from '../../../../src/protocols/socks/address.ts';
+
+describe('SOCKS addresses', () => {
+  const vectors: [host: string, port: number, hex: string][] = [
+    ['192.0.2.7', 80, '01c00002070050'],
+    ['2001:db8::7', 443, '0420010db800000000000000000000000701bb'],
+    ['a.example', 65_535, `0309${Buffer.from('a.example').toString('hex')}ffff`],
+  ];
+  for (const [host, port, hex] of vectors) {
+    test(`${host} is written and read as RFC 1928 §5 says`, () => {
+      const written = encodeAddress({ host, port });
+      assert.equal(written?.toString('hex'), hex);
+      assert.deepEqual(decodeAddress(Buffer.from(hex, 'hex'), 0), {
+        endpoint: { host, port },
+        end: hex.length / 2,
+      });
+    });
+  }
+
+  test('every IPv4, IPv6 and named endpoint survives writing and reading', () => {
+    const host = fc.oneof(
+      fc.ipV4(),
+      fc.uint8Array({ minLength: 16, maxLength: 16 }).map((ip) => decodeHost(4, ip) ?? ''),
+      fc.domain(),
+    );
+    fc.assert(
+      fc.property(host, fc.integer({ min: 0, max: 65_535 }), (host, port) => {
+        const written = encodeAddress({ host, port }, [9, 9]);
+        assert.ok(written);
+        const read = decodeAddress(Buffer.concat([written, Buffer.of(1, 2, 3)]), 2);
+        assert.deepEqual(read, { endpoint: { host, port }, end: written.length });
+      }),
+    );
+  });
+
+  test('any bytes give an address that can be written again, or nothing', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...Object.values(AddressType), 0, 2, 255),
+        fc.uint8Array({ maxLength: 300 }),
+        (type, rest) => {
+          const bytes = Buffer.from([type, ...rest]);
+          const read = decodeAddress(bytes, 0);
+          if (!read) return;
+          assert.ok(read.end <= bytes.length);
+          const again = encodeAddress(read.endpoint);
+          assert.ok(again);
+          assert.deepEqual(decodeAddress(again, 0)?.endpoint, read.endpoint);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test('a cut address gives nothing', () => {
+    for (const [host, port] of vectors) {
+      const whole = encodeAddress({ host, port }) ?? Buffer.alloc(0);
+      for (let length = 0; length < whole.length; length++) {
+        assert.equal(decodeAddress(whole.subarray(0, length), 0), undefined);
+      }
+    }
+  });
+
+  test('names that do not fit and ports that are none are not written', () => {
+    assert.equal(encodeAddress({ host: '', port: 1 }), undefined);
+    assert.equal(encodeAddress({ host: 'x'.repeat(256), port: 1 }), undefined);
+    assert.equal(encodeAddress({ host: 'ü'.repeat(128), port: 1 }), undefined);
+    assert.equal(encodeAddress({ host: 'a.example', port: -1 }), undefined);
+    assert.equal(encodeAddress({ host: 'a.example', port: 65_536 }), undefined);
+    assert.ok(encodeAddress({ host: 'x'.repeat(255), port: 1 }));
+  });
+
+  const names: [text: string, host: string | undefined][] = [
+    ['a.example', 'a.example'],
+    ['A.Example.', 'A.Example.'],
+    ['under_score.example', 'under_score.example'],
+    ['bücher.example', 'bücher.example'],
+    ['192.0.2.7', '192.0.2.7'],
+    ['192.0.2.07', '192.0.2.07'],
+    ['2001:DB8:0::7', '2001:db8::7'],
+    ['[2001:db8::7]', '2001:db8::7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['', undefined],
+    ['a b', undefined],
+    ['a\tb', undefined],
+    ['a\r\nb', undefined],
+    ['a\u0000', undefined],
+    ['a\u007fb', undefined],
+    ['a\u0085b', undefined],
+    ['a\u00a0b', undefined],
+    ['a\u2028b', undefined],
+  ];
+  for (const [text, host] of names) {
+    test(`the name ${JSON.stringify(text)} means ${host ?? 'nothing'}`, () => {
+      assert.equal(decodeName(Buffer.from(text)), host);
+    });
+  }
+
+  test('a name that is not UTF-8 means nothing', () => {
+    assert.equal(decodeName(Uint8Array.of(0x61, 0xff)), undefined);
+    assert.equal(decodeName(Uint8Array.of(0xc0, 0x80)), undefined);
+  });
+});

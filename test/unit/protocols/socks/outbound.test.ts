@@ -1,0 +1,402 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DialError } from '../../../../src/net/errors.ts';
+import type { Endpoint } from '../../../../src/net/address.ts';
+import type { ByteLink, PacketLink } from '../../../../src/net/link.ts';
+import { linkPair } from '../../../../src/net/memory-link.ts';
+import { UdpLink } from '../../../../src/net/udp-link.ts';
+import type { Outbound, OutboundContext } from '../../../../src/protocols/contract.ts';
+import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
+import type { SocksOutboundSettings } from '../../../../src/protocols/socks/settings.ts';
+import type { ManualClock } from '../../../support/manual-clock.ts';
+import { until } from '../../../conformance/packet-link.ts';
+import { bytes, carrierOf, neverAborted, outbound, readAll, readExactly } from './harness.ts';
+
+interface Scripted {
+  readonly outbound: Outbound;
+  readonly clock: ManualClock;
+  /** The server's end of the one carrier. */
+  readonly server: ByteLink;
+}
+
+const noAccount: SocksOutboundSettings = { account: undefined };
+const account: SocksOutboundSettings = { account: { user: 'kim', pass: 'sesame' } };
+const site: Endpoint = { host: 'www.example', port: 80 };
+
+function scripted(
+  settings: SocksOutboundSettings = noAccount,
+  context: Partial<OutboundContext> = {},
+  remote?: Endpoint,
+): Scripted {
+  const [near, server] = linkPair();
+  return { ...outbound(settings, () => carrierOf(near, remote), context), server };
+}
+
+/** Plays the server: expects bytes and answers, alternately. */
+async function script(server: ByteLink, ...turns: string[]): Promise<void> {
+  for (const [index, turn] of turns.entries()) {
+    if (index % 2 === 1) {
+      for (const byte of bytes(turn)) await server.write(Uint8Array.of(byte));
+    } else {
+      const expected = bytes(turn);
+      assert.equal(
+        (await readExactly(server, expected.length)).toString('hex'),
+        expected.toString('hex'),
+      );
+    }
+  }
+}
+
+const granted = '05 00 00 01 00000000 0000';
+const connectToSite = `05 01 00 03 0b 'www.example' 0050`;
+
+describe('the SOCKS outbound', () => {
+  test('offers no authentication alone and passes names as names', async () => {
+    const { outbound, server } = scripted();
+    const [link] = await Promise.all([
+      outbound.connect(site, neverAborted()),
+      script(server, '05 01 00', '05 00', connectToSite, granted),
+    ]);
+    await link.write(Buffer.from('hello'));
+    assert.equal((await readExactly(server, 5)).toString(), 'hello');
+  });
+
+  test('offers the password alone when it has one', async () => {
+    const { outbound, server } = scripted(account);
+    await Promise.all([
+      outbound.connect({ host: '2001:db8::7', port: 443 }, neverAborted()),
+      script(
+        server,
+        '05 01 02',
+        '05 02',
+        `01 03 'kim' 06 'sesame'`,
+        '01 00',
+        '05 01 00 04 20010db8000000000000000000000007 01bb',
+        granted,
+      ),
+    ]);
+  });
+
+  test('cuts a user name and a password to the 255 bytes that fit', async () => {
+    const { outbound, server } = scripted({
+      account: { user: 'u'.repeat(300), pass: 'p'.repeat(256) },
+    });
+    await Promise.all([
+      outbound.connect(site, neverAborted()),
+      script(
+        server,
+        '05 01 02',
+        '05 02',
+        `01 ff '${'u'.repeat(255)}' ff '${'p'.repeat(255)}'`,
+        '01 00',
+        connectToSite,
+        granted,
+      ),
+    ]);
+  });
+
+  test('leaves to the flow what the server sends at once', async () => {
+    const { outbound, server } = scripted();
+    const answer = bytes(`${granted} 'SSH-2.0'`);
+    const [link] = await Promise.all([
+      outbound.connect(site, neverAborted()),
+      (async () => {
+        await readExactly(server, 3);
+        await server.write(bytes('05 00'));
+        await readExactly(server, 18);
+        await server.write(answer);
+        await server.closeWrite();
+      })(),
+    ]);
+    assert.equal((await readAll(link)).toString(), 'SSH-2.0');
+  });
+
+  for (const bound of [
+    '04 00000000000000000000000000000000 0000',
+    `03 09 'a.example' 0050`,
+    '03 00 0000',
+    '01 c0000207 1234',
+  ]) {
+    test(`does not mind the bound address «${bound}»`, async () => {
+      const { outbound, server } = scripted();
+      const [link] = await Promise.all([
+        outbound.connect(site, neverAborted()),
+        script(server, '05 01 00', '05 00', connectToSite, `05 00 00 ${bound}`),
+      ]);
+      void server.write(Buffer.from('x'));
+      assert.equal((await link.read())?.length, 1, 'exactly the reply was read');
+    });
+  }
+
+  const failures: [name: string, settings: SocksOutboundSettings, turns: string[], code: string][] =
+    [
+      ['another protocol', noAccount, ['05 01 00', `'H'`], 'upstream'],
+      ['no acceptable method', noAccount, ['05 01 00', '05 ff'], 'upstream'],
+      ['a method that was not offered', noAccount, ['05 01 00', '05 02'], 'upstream'],
+      ['a method below the one that was offered', account, ['05 01 02', '05 00'], 'upstream'],
+      [
+        'a refused password',
+        account,
+        ['05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, '01 01'],
+        'upstream',
+      ],
+      [
+        'an unknown version of the password exchange',
+        account,
+        ['05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, '05 00'],
+        'upstream',
+      ],
+      [
+        'a reply of another version',
+        noAccount,
+        ['05 01 00', '05 00', connectToSite, '00 5a 0000 00000000'],
+        'upstream',
+      ],
+      [
+        'an unknown type of bound address',
+        noAccount,
+        ['05 01 00', '05 00', connectToSite, '05 00 00 02 00000000 0000'],
+        'upstream',
+      ],
+      ...(
+        [
+          ['01', 'upstream'],
+          ['02', 'blocked'],
+          ['03', 'unreachable_network'],
+          ['04', 'unreachable_host'],
+          ['05', 'refused'],
+          ['06', 'timed_out'],
+          ['07', 'unsupported'],
+          ['08', 'upstream'],
+          ['5b', 'upstream'],
+        ] as const
+      ).map(([reply, code]): [string, SocksOutboundSettings, string[], string] => [
+        `reply 0x${reply}`,
+        noAccount,
+        // Without an address: some servers end there.
+        ['05 01 00', '05 00', connectToSite, `05 ${reply} 00`],
+        code,
+      ]),
+    ];
+  for (const [name, settings, turns, code] of failures) {
+    test(`${name} is an error with the code ${code}, and the carrier is released`, async () => {
+      const { outbound, clock, server } = scripted(settings);
+      await Promise.all([
+        assert.rejects(outbound.connect(site, neverAborted()), { name: 'DialError', code }),
+        script(server, ...turns),
+      ]);
+      await server.closed;
+      assert.equal(clock.timers, 0);
+    });
+  }
+
+  test('a server that ends early is an error of the upstream', async () => {
+    const { outbound, server } = scripted();
+    await server.write(bytes('05 00'));
+    await server.closeWrite();
+    await assert.rejects(outbound.connect(site, neverAborted()), { code: 'upstream' });
+  });
+
+  test('a server that says nothing is given up after 10 s', async () => {
+    const { outbound, clock, server } = scripted();
+    const connecting = outbound.connect(site, neverAborted());
+    const failed = assert.rejects(connecting, { name: 'DialError', code: 'timed_out' });
+    await readExactly(server, 3);
+    clock.advance(10_000);
+    await failed;
+    await server.closed;
+  });
+
+  test('an abort releases the carrier', async () => {
+    const { outbound, clock, server } = scripted();
+    const controller = new AbortController();
+    const connecting = outbound.connect(site, { signal: controller.signal });
+    const failed = assert.rejects(connecting, { name: 'DialError', code: 'aborted' });
+    await readExactly(server, 3);
+    controller.abort(new Error('the client left'));
+    await failed;
+    await server.closed;
+    assert.equal(clock.timers, 0);
+  });
+
+  test('the reason of an abort is kept when it is one of ours', async () => {
+    const { outbound, server } = scripted();
+    const controller = new AbortController();
+    const connecting = outbound.connect(site, { signal: controller.signal });
+    const reason = new DialError('timed_out', 'the dial took too long');
+    const failed = assert.rejects(connecting, reason);
+    await readExactly(server, 3);
+    controller.abort(reason);
+    await failed;
+  });
+
+  test('a failing dial is the failure', async () => {
+    const failure = new DialError('refused', 'proxy.example:1080: refused');
+    const { outbound: client } = outbound(noAccount, () => Promise.reject(failure));
+    await assert.rejects(client.connect(site, neverAborted()), failure);
+  });
+
+  test('a name that does not fit is refused before anything is dialled', async () => {
+    const { outbound: client } = outbound(noAccount, () => assert.fail('dialled'));
+    await assert.rejects(client.connect({ host: 'x'.repeat(256), port: 80 }, neverAborted()), {
+      name: 'DialError',
+      code: 'failed',
+    });
+  });
+
+  test('no message shows the password', async () => {
+    const { outbound, server } = scripted(account);
+    const [error] = await Promise.all([
+      outbound.connect(site, neverAborted()).catch((error: unknown) => error),
+      script(server, '05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, '01 01'),
+    ]);
+    assert.ok(error instanceof DialError);
+    assert.ok(!JSON.stringify([error.message, String(error.cause)]).includes('sesame'));
+  });
+});
+
+/** Grants an association whose relay is `bound`. */
+const grant = (server: ByteLink, bound: Endpoint): Promise<void> =>
+  script(
+    server,
+    '05 01 00',
+    '05 00',
+    '05 03 00 01 00000000 0000',
+    Buffer.from(encodeReply(5, 0, bound)).toString('hex'),
+  );
+
+describe('datagrams through the SOCKS outbound', () => {
+  const loopback = (): Promise<UdpLink> => UdpLink.bind({ family: 4, address: '127.0.0.1' });
+
+  async function associated(
+    bound: (relay: UdpLink) => Endpoint,
+    context: Partial<OutboundContext> = {},
+    remote?: Endpoint,
+  ): Promise<{ link: PacketLink; relay: UdpLink; server: ByteLink }> {
+    const relay = await loopback();
+    const { outbound, server } = scripted(noAccount, context, remote);
+    const [link] = await Promise.all([
+      outbound.associate(neverAborted()),
+      grant(server, bound(relay)),
+    ]);
+    return { link, relay, server };
+  }
+
+  const framed = bytes(`0000 00 01 c0000207 0035 'query'`);
+  const packet = { data: Buffer.from('query'), peer: { host: '192.0.2.7', port: 53 } };
+
+  async function reaches(link: PacketLink, relay: UdpLink): Promise<Endpoint> {
+    link.send(packet);
+    const arrived = await relay.receive();
+    assert.ok(arrived);
+    assert.equal(Buffer.from(arrived.data).toString('hex'), framed.toString('hex'));
+    return arrived.peer;
+  }
+
+  test('go to the relay that the server names', async () => {
+    const { link, relay } = await associated(({ local }) => local);
+    relay.send({ data: framed, peer: await reaches(link, relay) });
+    const answer = await link.receive();
+    assert.deepEqual({ ...answer?.peer }, packet.peer);
+    assert.equal(Buffer.from(answer?.data ?? []).toString(), 'query');
+    link.close();
+    relay.close();
+  });
+
+  for (const unspecified of ['0.0.0.0', '::']) {
+    test(`go to the server itself when it names ${unspecified}`, async () => {
+      const { link, relay } = await associated(({ local: { port } }) => ({
+        host: unspecified,
+        port,
+      }));
+      await reaches(link, relay);
+      link.close();
+      relay.close();
+    });
+  }
+
+  test('go to the address of the relay when the server names it by name', async () => {
+    const { link, relay } = await associated(
+      ({ local: { port } }) => ({ host: 'relay.example', port }),
+      {
+        resolver: {
+          resolve: (host) => {
+            assert.equal(host, 'relay.example');
+            return Promise.resolve(['127.0.0.1', '192.0.2.1']);
+          },
+        },
+      },
+    );
+    await reaches(link, relay);
+    link.close();
+    relay.close();
+  });
+
+  test('an unknown name of the relay fails the association and releases the carrier', async () => {
+    const { outbound, server } = scripted();
+    await Promise.all([
+      assert.rejects(outbound.associate(neverAborted()), { name: 'DialError', code: 'not_found' }),
+      grant(server, { host: 'relay.example', port: 1 }),
+    ]);
+    await server.closed;
+  });
+
+  test('a relay without a port fails the association and releases the carrier', async () => {
+    const { outbound, server } = scripted();
+    await Promise.all([
+      assert.rejects(outbound.associate(neverAborted()), { name: 'DialError', code: 'upstream' }),
+      grant(server, { host: '0.0.0.0', port: 0 }),
+    ]);
+    await server.closed;
+  });
+
+  test('that do not come from the relay are dropped', async () => {
+    const { link, relay } = await associated(({ local }) => local);
+    const us = await reaches(link, relay);
+    const [samePort, sameHost] = await Promise.all([
+      UdpLink.bind({ family: 4, address: '127.0.0.2', port: relay.local.port }),
+      loopback(),
+    ]);
+    const client = { host: '127.0.0.1', port: us.port };
+    samePort.send({ data: framed, peer: client });
+    sameHost.send({ data: framed, peer: client });
+    await until(() => link.dropped === 2);
+    relay.send({ data: framed, peer: client });
+    assert.ok(await link.receive());
+    for (const each of [link, relay, samePort, sameHost]) each.close();
+  });
+
+  test('end with a cause when the control connection ends', async () => {
+    const { link, relay, server } = await associated(({ local }) => local);
+    const pending = link.receive();
+    await server.closeWrite();
+    await assert.rejects(pending, { name: 'DialError', code: 'upstream' });
+    assert.ok((await link.closed) instanceof DialError);
+    await server.closed;
+    relay.close();
+  });
+
+  test('end with a cause when the control connection is cut', async () => {
+    const { link, relay, server } = await associated(({ local }) => local);
+    const cut = new Error('reset');
+    server.destroy(cut);
+    assert.equal((await link.closed)?.cause, cut);
+    relay.close();
+  });
+
+  test('end the control connection when they are closed', async () => {
+    const { link, relay, server } = await associated(({ local }) => local);
+    link.close();
+    assert.equal(await link.closed, undefined);
+    await server.closed;
+    relay.close();
+  });
+
+  test('do not mind what the server says on the control connection', async () => {
+    const { link, relay, server } = await associated(({ local }) => local);
+    await server.write(Buffer.alloc(1000));
+    await reaches(link, relay);
+    link.close();
+    relay.close();
+  });
+});
