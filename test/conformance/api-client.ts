@@ -54,7 +54,11 @@ export class ApiClient {
   }
 
   /** A PUT of a pick, with JSON unless the body says otherwise. */
-  pick(group: string, target: string, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
+  pick(
+    group: string,
+    target: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Reply> {
     return this.ask('PUT', `/v1/routes/${encodeURIComponent(group)}`, {
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ target }),
@@ -90,7 +94,11 @@ export class ApiClient {
     return open(this.address);
   }
 
-  async #send(method: string, path: string, { headers, body, agent }: Asked): Promise<IncomingMessage> {
+  async #send(
+    method: string,
+    path: string,
+    { headers, body, agent }: Asked,
+  ): Promise<IncomingMessage> {
     const where =
       'path' in this.address
         ? { socketPath: this.address.path }
@@ -112,7 +120,10 @@ export class ApiClient {
 const replyOf = ({ statusCode = 0, headers }: IncomingMessage, text: string): Reply => ({
   status: statusCode,
   headers: Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
   ),
   text,
 });

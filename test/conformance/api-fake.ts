@@ -79,7 +79,9 @@ export class FakeApp implements ControlledApp {
   }
 
   pickOf(group: string): string | undefined {
-    return new RegExp(`^${RegExp.escape(JSON.stringify(group))} = "(.*)"$`, 'm').exec(this.file)?.[1];
+    return new RegExp(`^${RegExp.escape(JSON.stringify(group))} = "(.*)"$`, 'm').exec(
+      this.file,
+    )?.[1];
   }
 
   view(): RouteView {
