@@ -6,9 +6,14 @@
  * Each case runs in the same process after a collection; the baseline beside the domain cases is a
  * plain `Set` of strings, asked for each parent of the name.
  */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadGeoData } from '../../src/engine/geo/load.ts';
 import { RegexCache } from '../../src/engine/router/regex-set.ts';
 import { Router, type RouteQuery } from '../../src/engine/router/router.ts';
 import type { CidrSpec, RouteSpec, RuleSpec } from '../../src/spec.ts';
+import { encodeGeosite } from '../../test/support/geo-fixture.ts';
 
 const LOOKUPS = 300_000;
 
@@ -188,3 +193,52 @@ const patterns = Array.from({ length: 1000 }, (_, i) => `^(ad|track)[0-9]*-${i}\
 rows.push(measureRouter('1,000 regexes', [rule({ domainRegex: patterns })], hostsFor(own)));
 
 console.table(Object.fromEntries(rows.map(({ case: name, ...row }) => [name, row])));
+
+/** A geosite file of about 35 MB: one list of a million domains and a thousand small ones. */
+function geositeFile(): Buffer {
+  const list = (code: string, from: number, count: number) => ({
+    code,
+    domains: Array.from({ length: count }, (_, i) => ({
+      type: 'root' as const,
+      value: domain(from + i),
+      attributes: i % 10 === 0 ? { ads: true } : {},
+    })),
+  });
+  return encodeGeosite([
+    list('LARGE', 0, 1_000_000),
+    ...Array.from({ length: 1000 }, (_, i) => list(`SMALL${i}`, i, 50)),
+    list('MIDDLE', 5, 100_000),
+  ]);
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'weir-bench-'));
+try {
+  const geosite = join(folder, 'geosite.dat');
+  const size = await (async () => {
+    const file = geositeFile();
+    await writeFile(geosite, file);
+    return file.length;
+  })();
+  const geoRows: Record<string, unknown> = {};
+  for (const code of ['small7', 'middle', 'large@ads', 'large']) {
+    const [name = '', attribute] = code.split('@');
+    const rules = [rule({ geosite: [{ code: name, attribute }] })];
+    const before = heldBytes();
+    const started = performance.now();
+    const geo = await loadGeoData({ geosite, geoip: undefined }, rules);
+    const readMs = performance.now() - started;
+    const router = new Router({ default: 'direct', rules }, { regexes, geo });
+    const builtMs = performance.now() - started - readMs;
+    geoRows[`geosite:${code}`] = {
+      'read ms': readMs.toFixed(1),
+      'build ms': builtMs.toFixed(1),
+      // The lists that were read are garbage once the router is built, but `geo` still holds them.
+      'kept MB, lists included': ((heldBytes() - before) / 1e6).toFixed(1),
+      decided: router.route(query('example.invalid')).outbound,
+    };
+  }
+  console.log(`a geosite file of ${(size / 1e6).toFixed(0)} MB`);
+  console.table(geoRows);
+} finally {
+  await rm(folder, { recursive: true });
+}

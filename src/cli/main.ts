@@ -1,4 +1,3 @@
-import { WeirError, messageOf } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { HELP, UsageError, parseCommand, type Command } from './arguments.ts';
 import { check } from './check.ts';
@@ -28,10 +27,4 @@ export async function main(argv: readonly string[]): Promise<number> {
     default:
       return command satisfies never;
   }
-}
-
-/** What a defect of ours prints: a person must be able to report it. */
-export function describeDefect(error: unknown): string {
-  const detail = error instanceof Error && !(error instanceof WeirError) ? error.stack : undefined;
-  return `internal error: ${detail ?? messageOf(error)}`;
 }

@@ -1,7 +1,9 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { inspect } from 'node:util';
-import { WeirError } from '../errors.ts';
 import { parseIPv6 } from '../net/address.ts';
+import { located, secret, str, type Located } from '../schema/decoder.ts';
+import { optional, struct, type Output } from '../schema/struct.ts';
+import { Finding } from './findings.ts';
 
 /** Where the API listens when `[api]` does not say. */
 export const DEFAULT_API_LISTEN = '127.0.0.1:9090';
@@ -11,18 +13,12 @@ export type ApiListen =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly text: string }
   | { readonly kind: 'unix'; readonly path: string; readonly text: string };
 
-/** The keys of `[api]` as the file has them. */
-export interface ApiTable {
-  readonly listen?: string | undefined;
-  readonly secret?: string | undefined;
-}
-
-/** An `[api]` that is well-formed and refused all the same. */
-export class ApiTableError extends WeirError {
-  constructor(message: string) {
-    super('config_invalid', `[api] ${message}`);
-  }
-}
+/** `[api]` as written. */
+export const apiTable = struct({
+  listen: optional(located(str)),
+  secret: optional(located(secret)),
+});
+export type ApiTable = Output<typeof apiTable>;
 
 /** What `[api]` asks for. Printed or serialised in any way, it keeps the secret to itself. */
 export class ApiOptions {
@@ -57,32 +53,35 @@ export class ApiOptions {
 }
 
 /**
- * Checks `[api]`, in this order: the form of `listen`, an empty secret, an address that other hosts
- * reach without a secret.
+ * Works out what `[api]` means. Checked in this order: the form of `listen`, an empty secret, an
+ * address that other hosts reach without a secret.
  *
- * @throws {ApiTableError}
+ * @throws {Finding}
  */
-export function checkApi(table: ApiTable): ApiOptions {
-  const listen = parseApiListen(table.listen ?? DEFAULT_API_LISTEN);
-  const { secret } = table;
-  if (secret === '') throw new ApiTableError('secret is empty');
-  if (secret === undefined && !isLocal(listen)) {
-    throw new ApiTableError(
-      `listen ${listen.text}: an API reachable from other hosts needs a secret; listen on a loopback address or a unix socket, or set one`,
+export function lowerApi(table: ApiTable): ApiOptions {
+  const listen = parseListen(table.listen);
+  const token = table.secret;
+  if (token?.value === '') throw new Finding('[api] secret is empty', token.span);
+  if (!token && !isLocal(listen)) {
+    throw new Finding(
+      `[api] listen ${listen.text}: an API reachable from other hosts needs a secret; listen on a loopback address or a unix socket, or set one`,
+      table.listen?.span,
     );
   }
-  return new ApiOptions(listen, secret);
+  return new ApiOptions(listen, token?.value);
 }
 
-function parseApiListen(text: string): ApiListen {
+function parseListen(written: Located<string> | undefined): ApiListen {
+  const text = written?.value ?? DEFAULT_API_LISTEN;
   if (text.includes('/')) return { kind: 'unix', path: text, text };
   const { host = '', digits = '' } = LISTEN_ADDRESS.exec(text)?.groups ?? {};
   const bare = host.replace(/^\[(.*)\]$/, '$1');
   const valid = bare === host ? isIPv4(host) : isIPv6(bare) && !NAMED_ZONE.test(bare);
   const port = Number(digits);
   if (valid && port <= MAX_PORT) return { kind: 'tcp', host: bare, port, text };
-  throw new ApiTableError(
-    `listen ${JSON.stringify(text)}: expected ip:port, or a path (containing a /) for a unix socket`,
+  throw new Finding(
+    `[api] listen ${JSON.stringify(text)}: expected ip:port, or a path (containing a /) for a unix socket`,
+    written?.span,
   );
 }
 

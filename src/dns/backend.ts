@@ -18,6 +18,6 @@ export interface DnsBackend {
    *   its protocol, any code of a dial when the server was not reached.
    */
   query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer>;
-  /** Releases connections. Called once every question is over or aborted. */
+  /** Closes connections while no question waits. A later one opens them anew. */
   close(): void;
 }

@@ -56,8 +56,13 @@ const LOCALHOST: Readonly<Record<AddressType, readonly string[]>> = {
 
 /** A resolver that can be put away. */
 export interface OwnedResolver extends Resolver {
-  /** Closes what the backend holds open; questions under way fail. */
+  /**
+   * Lets the questions under way end, then closes what the backend holds open. Who still asks is
+   * answered, so that a resolver can be replaced under flows that are being dialled.
+   */
   close(): void;
+  /** Ends the questions under way at once, and closes what the backend holds open. */
+  destroy(): void;
 }
 
 /**
@@ -75,6 +80,7 @@ export class CachedResolver implements OwnedResolver {
   readonly #names = new LRUCache<string, CachedName>({ max: MAX_NAMES });
   readonly #questions = new Map<string, Promise<Outcome>>();
   readonly #closing = new AbortController();
+  #closed = false;
 
   constructor(backend: DnsBackend, clock: Clock) {
     this.#backend = backend;
@@ -99,6 +105,11 @@ export class CachedResolver implements OwnedResolver {
   }
 
   close(): void {
+    this.#closed = true;
+    if (this.#questions.size === 0) this.#backend.close();
+  }
+
+  destroy(): void {
     this.#closing.abort(new DialError('aborted', 'the resolver was closed'));
     this.#names.clear();
     this.#backend.close();
@@ -165,7 +176,10 @@ export class CachedResolver implements OwnedResolver {
         error: new DialError('failed', `${name}: too many names are being resolved`),
       });
     }
-    const outcome = this.#question(name, type).finally(() => this.#questions.delete(key));
+    const outcome = this.#question(name, type).finally(() => {
+      this.#questions.delete(key);
+      if (this.#closed && this.#questions.size === 0) this.#backend.close();
+    });
     this.#questions.set(key, outcome);
     return outcome;
   }

@@ -1,6 +1,6 @@
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import { DeadlineError, DialError } from '../net/errors.ts';
-import { codeOf, messageOf } from '../errors.ts';
+import { codeOf } from '../errors.ts';
+import { DialError, toDialError } from '../net/errors.ts';
 import type { Question, Reply } from './message.ts';
 
 /** A way to one DNS server: UDP, TLS or HTTPS. */
@@ -13,7 +13,7 @@ export interface Exchange {
    * @throws {DialError} `timed_out`, `upstream`, or what `signal` means.
    */
   ask(question: Question, signal: AbortSignal): Promise<Reply>;
-  /** Closes connections. Called once every question is over or aborted. */
+  /** Closes connections while no question waits. A later one opens them anew. */
   close(): void;
 }
 
@@ -22,13 +22,10 @@ export interface Exchange {
  * about the destination, so of the codes of a dial only `timed_out` and `aborted` stay.
  */
 export function serverError(server: Endpoint, error: unknown): DialError {
-  const timedOut =
-    error instanceof DeadlineError ||
-    codeOf(error) === 'timed_out' ||
-    codeOf(error) === 'ETIMEDOUT';
-  const code = timedOut ? 'timed_out' : codeOf(error) === 'aborted' ? 'aborted' : 'upstream';
-  const where = `DNS server ${formatEndpoint(server)}`;
-  const text = messageOf(error);
-  const message = text.startsWith(where) ? text : `${where}: ${text}`;
-  return new DialError(code, message, { cause: error });
+  const endpoint = formatEndpoint(server);
+  const told = toDialError(error, server);
+  const timedOut = told.code === 'timed_out' || codeOf(error) === 'timed_out';
+  const code = timedOut ? 'timed_out' : told.code === 'aborted' ? 'aborted' : 'upstream';
+  const reason = told.message.replace(`${endpoint}: `, '');
+  return new DialError(code, `DNS server ${endpoint}: ${reason}`, { cause: error });
 }

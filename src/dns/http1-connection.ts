@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
-import type { ConnectionOptions } from 'node:tls';
 import type { Clock } from '../net/clock.ts';
 import { ProtocolError } from '../net/errors.ts';
 import { ConnectionLostError } from './connection-lost.ts';
@@ -20,9 +19,7 @@ const MAX_SOCKETS = 6;
 
 /** DNS over HTTP/1.1, for servers that have nothing newer. */
 export class Http1Connection implements HttpConnection {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: 2 });
-  // One object for all: the agent shares sockets only between equal options, functions among them.
-  readonly #tls: ConnectionOptions;
+  readonly #agent: Agent;
   readonly #target: DohTarget;
   readonly #liveness: Liveness;
   readonly #onEnd: () => void;
@@ -31,7 +28,13 @@ export class Http1Connection implements HttpConnection {
 
   /** `onEnd` is called once, when the connection takes no more questions. */
   constructor(tls: TlsTarget, target: DohTarget, clock: Clock, onEnd: () => void) {
-    this.#tls = connectionOptions(tls);
+    // Options of a single request would keep its socket from being shared.
+    this.#agent = new Agent({
+      ...connectionOptions(tls),
+      keepAlive: true,
+      maxSockets: MAX_SOCKETS,
+      maxFreeSockets: 2,
+    });
     this.#target = target;
     this.#onEnd = onEnd;
     this.#liveness = new Liveness(clock, (cause) => this.end(cause));
@@ -78,7 +81,6 @@ export class Http1Connection implements HttpConnection {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const { host, path } = this.#target;
     const outgoing = request({
-      ...this.#tls,
       agent: this.#agent,
       method: 'POST',
       path,

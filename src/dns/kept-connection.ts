@@ -19,8 +19,9 @@ export interface Connection {
 export class KeptConnection<C extends Connection> {
   readonly #open: (signal: AbortSignal, onEnd: () => void) => Promise<C>;
   readonly #clock: Clock;
-  readonly #closing = new AbortController();
   #current: Promise<C> | undefined;
+  /** Calls off the connection while it is being opened. */
+  #opening = new AbortController();
 
   /** `open` connects; its connection calls `onEnd` once when it takes no more questions. */
   constructor(clock: Clock, open: (signal: AbortSignal, onEnd: () => void) => Promise<C>) {
@@ -42,13 +43,14 @@ export class KeptConnection<C extends Connection> {
     return ask(await this.#get(signal));
   }
 
-  /** Ends the connection, one that is being opened as well. */
+  /** Ends the connection, one that is being opened as well; the next question opens another. */
   close(): void {
-    this.#closing.abort(new ConnectionLostError());
+    this.#opening.abort(new ConnectionLostError());
     this.#current?.then(
       (connection) => connection.end(),
       () => undefined,
     );
+    this.#current = undefined;
   }
 
   #get(signal: AbortSignal): Promise<C> {
@@ -67,7 +69,8 @@ export class KeptConnection<C extends Connection> {
   }
 
   async #limited(onEnd: () => void): Promise<C> {
-    using deadline = new Deadline(this.#clock, CONNECT_MS, 'connecting', this.#closing.signal);
+    this.#opening = new AbortController();
+    using deadline = new Deadline(this.#clock, CONNECT_MS, 'connecting', this.#opening.signal);
     return await this.#open(deadline.signal, onEnd);
   }
 }

@@ -39,6 +39,7 @@ export class UdpExchange implements Exchange {
     let failure: unknown;
     let edns = true;
     for (const limit of TRY_MS) {
+      if (signal.aborted) throw abortedDial(signal);
       try {
         const reply = await this.#try(question, edns, limit, signal);
         if (reply.truncated) return await this.#overTcp(question, signal);
@@ -46,10 +47,10 @@ export class UdpExchange implements Exchange {
         if (!edns || (reply.rcode !== RCODE_FORMERR && reply.rcode !== RCODE_NOTIMP)) return reply;
         edns = false;
       } catch (error) {
-        if (signal.aborted) throw abortedDial(signal);
         failure = error;
       }
     }
+    if (signal.aborted) throw abortedDial(signal);
     throw serverError(this.#server, failure);
   }
 

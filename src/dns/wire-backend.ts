@@ -58,6 +58,8 @@ export class WireBackend implements DnsBackend {
     if (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN) {
       throw this.#upstream(`answered ${RCODES[rcode] ?? `code ${rcode}`}`);
     }
+    // Where datagrams are not the limit, nothing is left that would give the rest.
+    if (reply.truncated) throw this.#upstream(`the answer about ${question.name} is cut`);
     try {
       return concludeReply({ rcode, ...reply }, question);
     } catch (error) {

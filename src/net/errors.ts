@@ -49,6 +49,14 @@ const SYSTEM_CODES: Readonly<Record<string, DialErrorCode>> = {
   ETIMEDOUT: 'timed_out',
 };
 
+/** The usual reasons in words; Node's texts repeat the address and name the system call. */
+const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
+  refused: 'connection refused',
+  unreachable_host: 'no route to the host',
+  unreachable_network: 'no route to its network',
+  timed_out: 'the connection timed out',
+};
+
 /** Names what went wrong while reaching `target`; a DialError passes through unchanged. */
 export function toDialError(error: unknown, target: Endpoint): DialError {
   if (error instanceof DialError) return error;
@@ -59,7 +67,8 @@ export function toDialError(error: unknown, target: Endpoint): DialError {
   }
   const system = codeOf(error);
   const code = (system !== undefined && SYSTEM_CODES[system]) || 'failed';
-  return new DialError(code, `${formatEndpoint(target)}: ${messageOf(error)}`, { cause: error });
+  const reason = REASONS[code] ?? messageOf(error);
+  return new DialError(code, `${formatEndpoint(target)}: ${reason}`, { cause: error });
 }
 
 /**

@@ -25,6 +25,11 @@ export interface InboundProtocol<Settings> {
    * @throws {DecodeError} with the text that follows `invalid settings: `.
    */
   settings(table: TableNode, context: InboundSettingsContext): Settings;
+  /**
+   * The accounts in its settings, as plain data: the user set that a reload reports on its own.
+   * `undefined` where nobody has to name himself.
+   */
+  users(settings: Settings): readonly unknown[] | undefined;
   create(settings: Settings, context: InboundContext): InboundHandler;
 }
 
@@ -59,8 +64,8 @@ export interface ProtocolParts<In, Out> {
 /**
  * Lets protocols with different settings stand in one list.
  *
- * This is the one place where a settings type is forgotten: `create` gets what `settings` of the
- * same protocol made, for a Spec keeps the protocol's name beside its settings.
+ * This is the one place where a settings type is forgotten: what `settings` of a protocol
+ * made comes back to the same protocol, for a Spec keeps the protocol's name beside its settings.
  */
 export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In, Out>): Protocol {
   const { name, aliases = [], inbound, outbound } = parts;
@@ -69,6 +74,7 @@ export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In,
     aliases,
     inbound: inbound && {
       ...inbound,
+      users: (settings) => inbound.users(settings as In),
       create: (settings, context) => inbound.create(settings as In, context),
     },
     outbound: outbound && {

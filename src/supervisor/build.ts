@@ -73,7 +73,7 @@ export function buildPlane(
 
 /** The accounts of an inbound: what its user set is made of. */
 export const usersOf = ({ protocol, settings }: InboundSpec): unknown =>
-  inboundProtocol(protocol).users?.(settings);
+  inboundProtocol(protocol).users(settings);
 
 function orFailedBuild<T>(what: string, build: () => T): T {
   try {

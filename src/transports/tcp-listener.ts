@@ -128,16 +128,11 @@ function toCarrier(socket: Socket): Carrier {
 const endpointOf = (host: string | undefined, port: number | undefined): Endpoint | undefined =>
   host === undefined || port === undefined ? undefined : { host: unmapIPv4(host), port };
 
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'address already in use',
+  EADDRNOTAVAIL: 'this host has no such address',
+  EACCES: 'permission denied',
+};
+
 /** Why an address could not be bound, in words. */
-export function bindReason(cause: unknown): string {
-  switch (codeOf(cause)) {
-    case 'EADDRINUSE':
-      return 'address already in use';
-    case 'EADDRNOTAVAIL':
-      return 'this host has no such address';
-    case 'EACCES':
-      return 'permission denied';
-    default:
-      return messageOf(cause);
-  }
-}
+export const bindReason = (cause: unknown): string => REASONS[codeOf(cause) ?? ''] ?? messageOf(cause);

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { inspect } from 'node:util';
-import { checkApi } from '../../src/config/api.ts';
-import { serve, type Carrier } from './api-harness.ts';
+import { apiOptions, serve, type Carrier } from './api-harness.ts';
 
 const SECRET = 's3cret-Token';
 
@@ -142,7 +141,7 @@ export function authenticationSuite(carrier: Carrier): void {
     });
 
     test('options do not show the secret, however they are printed', () => {
-      const options = checkApi({ secret: SECRET });
+      const options = apiOptions(undefined, SECRET);
       const shown = [inspect(options, { showHidden: true, depth: 9 }), JSON.stringify(options)];
       for (const text of shown) assert.doesNotMatch(text, new RegExp(SECRET));
     });

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiServer } from '../../src/api/server.ts';
-import { checkApi } from '../../src/config/api.ts';
+import { lowerApi, type ApiOptions } from '../../src/config/api.ts';
 import type { Logger } from '../../src/log/logger.ts';
 import { parseAddress } from '../support/address.ts';
 import { ApiClient } from './api-client.ts';
@@ -10,6 +10,15 @@ import { FakeApp } from './api-fake.ts';
 
 /** What the API listens on: each suite runs on both. */
 export type Carrier = 'tcp' | 'unix';
+
+const located = (value: string) => ({ value, span: { start: 0, end: 0 } });
+
+/** What an `[api]` with these keys asks for. */
+export const apiOptions = (listen?: string, secret?: string): ApiOptions =>
+  lowerApi({
+    listen: listen === undefined ? undefined : located(listen),
+    secret: secret === undefined ? undefined : located(secret),
+  });
 
 /** Log lines as `level: text`. */
 export interface LogLines extends Logger {
@@ -59,7 +68,7 @@ export async function serve(carrier: Carrier, secret?: string): Promise<Served> 
   const place = await freeListen(carrier);
   const app = new FakeApp();
   const log = logLines();
-  const server = await ApiServer.start(checkApi({ listen: place.listen, secret }), app, log);
+  const server = await ApiServer.start(apiOptions(place.listen, secret), app, log);
   const address = parseAddress(server.address);
   return {
     app,

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { describe, test } from 'node:test';
 import { ApiServer } from '../../src/api/server.ts';
-import { checkApi } from '../../src/config/api.ts';
 import { readAll } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
-import { serve, type Carrier } from './api-harness.ts';
+import { apiOptions, serve, type Carrier } from './api-harness.ts';
 
 const DROPPED = 'warn: API: requests still in flight when it stopped were dropped';
 
@@ -19,7 +18,7 @@ export function stopSuite(carrier: Carrier): void {
       const stopped = api.server.stop();
       await assert.rejects(api.client.get('/v1/health'), /ECONNREFUSED|ENOENT/);
       const listen = api.server.address;
-      const again = await ApiServer.start(checkApi({ listen }), api.app, api.log);
+      const again = await ApiServer.start(apiOptions(listen), api.app, api.log);
       assert.equal(again.address, listen);
       await again.stop();
       held.release();

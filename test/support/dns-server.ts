@@ -1,12 +1,7 @@
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  createSecureServer,
-  type Http2Server,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-} from 'node:http2';
+import type { IncomingMessage } from 'node:http';
+import { createSecureServer, type Http2Server, type Http2ServerRequest } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -152,10 +147,7 @@ export async function startHttpsDns(
   script: Script,
 ): Promise<TestDnsServer> {
   const server = new TestDnsServer(script);
-  const handler = (
-    request: IncomingMessage | Http2ServerRequest,
-    response: ServerResponse | Http2ServerResponse,
-  ): void => {
+  const handler = (request: IncomingMessage | Http2ServerRequest, response: Responder): void => {
     void serveRequest(server, version, request, response);
   };
   const https =
@@ -205,11 +197,17 @@ function serveStream(server: TestDnsServer, socket: Socket, over: 'tcp' | 'tls')
   });
 }
 
+/** What both versions of HTTP have in common here. */
+interface Responder {
+  writeHead(status: number, headers: Record<string, string>): unknown;
+  end(body: Uint8Array): unknown;
+}
+
 async function serveRequest(
   server: TestDnsServer,
   over: 'h1' | 'h2',
   request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse,
+  response: Responder,
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);

@@ -27,7 +27,7 @@ class MemoryPackets implements PacketLink {
   }
 
   send(packet: Packet): void {
-    this.#peer?.#queue.push(packet);
+    if (this.#peer) this.#peer.#queue.push(packet);
   }
 
   close(cause?: Error): void {

@@ -8,7 +8,15 @@ import { eventually } from './wait.ts';
 import { scratch } from './weir.ts';
 
 /** Other people's programs, as Debian installs them. */
-export type PeerName = 'v2ray' | 'danted' | 'microsocks' | 'tinyproxy' | 'chromium' | 'openssl';
+export type PeerName =
+  | 'v2ray'
+  | 'danted'
+  | 'microsocks'
+  | 'tinyproxy'
+  | 'chromium'
+  | 'openssl'
+  | 'unbound'
+  | 'nginx';
 
 /** The Debian package of each, for the text of a skipped test. */
 const PACKAGES: Readonly<Record<PeerName, string>> = {
@@ -18,6 +26,8 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   tinyproxy: 'tinyproxy',
   chromium: 'chromium',
   openssl: 'openssl',
+  unbound: 'unbound',
+  nginx: 'nginx',
 };
 
 /** The program's path, or `undefined` when this machine has none. */
@@ -138,7 +148,7 @@ export function startTinyproxy(upstream?: string, account?: Account): Promise<Pe
 }
 
 /** Starts a peer on free ports and waits until all of them answer. */
-async function startPeer(name: PeerName, count: number, command: Command): Promise<Peer> {
+export async function startPeer(name: PeerName, count: number, command: Command): Promise<Peer> {
   const path = findPeer(name);
   if (path === undefined) throw new Error(`${name} is not installed`);
   // Between finding a port free and the peer's bind somebody else may take it: once more, then.

@@ -61,11 +61,15 @@ export class NameTable {
 
   /** Adds the lists that hold the name in the first `length` of these bytes, or a parent of it. */
   match(name: Uint8Array, length: number, hits: Hits): void {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
     let hash = HASH_SEED;
     for (let at = length - 1; at >= 0; at--) {
       hash = Math.imul(hash ^ (name[at] ?? 0), HASH_PRIME);
       if (at > 0 && name[at - 1] !== DOT) continue;
-      let entry = this.#slots[this.#find(name, at, length - at, hash)] ?? 0;
+      // Most parents of a name are in no list, and most of those meet a free slot at once.
+      if (slots[slotOf(hash) & mask] === 0) continue;
+      let entry = slots[this.#find(name, at, length - at, hash)] ?? 0;
       for (; entry !== 0; entry = this.#next[entry - 1] ?? 0) {
         const list = this.#lists[entry - 1] ?? 0;
         if (at === 0 || (list & 1) === 1) hits.add(list >>> 1);
@@ -76,13 +80,19 @@ export class NameTable {
   /** Copies the names to the end of the table's bytes, of which `used` are taken. */
   #addAll({ list, names, suffix }: NameSource, used: number): number {
     const { bytes, ends } = names;
+    const own = this.#bytes;
     const tagged = (list << 1) | (suffix ? 1 : 0);
     let start = 0;
     for (const end of ends) {
       const length = end - start;
       if (length > 0 && length <= MAX_NAME) {
-        for (let i = 0; i < length; i++) this.#bytes[used + i] = bytes[start + i] ?? 0;
-        if (this.#add(used, length, tagged)) used += length;
+        let hash = HASH_SEED;
+        for (let at = length - 1; at >= 0; at--) {
+          const byte = bytes[start + at] ?? 0;
+          own[used + at] = byte;
+          hash = Math.imul(hash ^ byte, HASH_PRIME);
+        }
+        if (this.#add(used, length, hash, tagged)) used += length;
       }
       start = end;
     }
@@ -90,11 +100,7 @@ export class NameTable {
   }
 
   /** Adds the name that was put at `start`; tells whether its bytes must stay there. */
-  #add(start: number, length: number, list: number): boolean {
-    let hash = HASH_SEED;
-    for (let at = start + length - 1; at >= start; at--) {
-      hash = Math.imul(hash ^ (this.#bytes[at] ?? 0), HASH_PRIME);
-    }
+  #add(start: number, length: number, hash: number, list: number): boolean {
     const slot = this.#find(this.#bytes, start, length, hash);
     const twin = this.#slots[slot] ?? 0;
     if (twin !== 0 && this.#lists[twin - 1] === list) return false;
@@ -109,15 +115,20 @@ export class NameTable {
 
   /** The slot of this name, or the free one where it would go. */
   #find(name: Uint8Array, start: number, length: number, hash: number): number {
-    const mask = this.#slots.length - 1;
-    for (let slot = (hash ^ (hash >>> 15)) & mask; ; slot = (slot + 1) & mask) {
-      const entry = this.#slots[slot] ?? 0;
+    const slots = this.#slots;
+    const bytes = this.#bytes;
+    const mask = slots.length - 1;
+    for (let slot = slotOf(hash) & mask; ; slot = (slot + 1) & mask) {
+      const entry = slots[slot] ?? 0;
       if (entry === 0) return slot;
       if (this.#lengths[entry - 1] !== length) continue;
       const from = this.#starts[entry - 1] ?? 0;
       let same = 0;
-      while (same < length && this.#bytes[from + same] === name[start + same]) same++;
+      while (same < length && bytes[from + same] === name[start + same]) same++;
       if (same === length) return slot;
     }
   }
 }
+
+/** The low bits of FNV-1a alone spread names that differ at one end badly. */
+const slotOf = (hash: number): number => hash ^ (hash >>> 15);

@@ -1,4 +1,10 @@
-import type { BlockSource } from './block-table.ts';
+import type { BlockList } from './network-list.ts';
+
+/** Blocks of one list. */
+export interface BlockSource {
+  readonly list: number;
+  readonly blocks: BlockList;
+}
 
 /** Blocks of several lists, one after the other, and the order in which they lie. */
 export interface SortedBlocks {
@@ -39,16 +45,22 @@ function sortPass(
   order: Uint32Array<ArrayBuffer>,
   digit: (index: number) => number,
 ): Uint32Array<ArrayBuffer> {
-  const counts = new Uint32Array(0x101);
-  for (const index of order) counts[digit(index) + 1] = (counts[digit(index) + 1] ?? 0) + 1;
-  for (let value = 1; value < counts.length; value++) {
-    counts[value] = (counts[value] ?? 0) + (counts[value - 1] ?? 0);
+  const places = new Uint32Array(0x101);
+  for (const index of order) {
+    const next = digit(index) + 1;
+    places[next] = (places[next] ?? 0) + 1;
+  }
+  // A digit that is the same everywhere orders nothing.
+  if (places.includes(order.length)) return order;
+  for (let value = 1; value < places.length; value++) {
+    places[value] = (places[value] ?? 0) + (places[value - 1] ?? 0);
   }
   const sorted = new Uint32Array(order.length);
   for (const index of order) {
-    const place = counts[digit(index)] ?? 0;
+    const value = digit(index);
+    const place = places[value] ?? 0;
     sorted[place] = index;
-    counts[digit(index)] = place + 1;
+    places[value] = place + 1;
   }
   return sorted;
 }

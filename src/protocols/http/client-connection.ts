@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts';
-import type { Endpoint } from '../../net/address.ts';
+import { formatIP, parseIP, type Endpoint } from '../../net/address.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
@@ -62,6 +62,7 @@ export class ClientConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
+  readonly #local: Endpoint | undefined;
   readonly #origin: Omit<Origin, 'user'>;
   /** The origin of the last request, kept for one more to the same authority. */
   #idle: { readonly key: string; readonly flow: OriginFlow } | undefined;
@@ -71,6 +72,7 @@ export class ClientConnection {
     this.#shared = shared;
     this.#context = shared.context;
     this.#link = carrier.link;
+    this.#local = carrier.local;
     this.#origin = { inbound: shared.context.tag, source: carrier.remote?.host, session };
   }
 
@@ -143,7 +145,12 @@ export class ClientConnection {
     if (target.form === 'absolute') return this.#forward(request, target, target.path);
     if (!allowTransparent)
       throw new MessageError(400, 'this is a proxy: the request names no host');
-    return this.#forward(request, parseHost(hosts[0] ?? ''), target.path);
+    const place = parseHost(hosts[0] ?? '');
+    // Each round through itself would look like a new request and take two more descriptors.
+    if (this.#local && isSame(this.#local, place.destination)) {
+      throw new MessageError(400, 'the request names this proxy itself');
+    }
+    return this.#forward(request, place, target.path);
   }
 
   async #connect(request: Request, destination: Endpoint): Promise<Next> {
@@ -299,6 +306,16 @@ export class ClientConnection {
     this.#retiring.add(retiring);
     void retiring.finally(() => this.#retiring.delete(retiring));
   }
+}
+
+/** Whether two endpoints are one, as far as their text tells. */
+function isSame(one: Endpoint, other: Endpoint): boolean {
+  return one.port === other.port && addressOf(one.host) === addressOf(other.host);
+}
+
+function addressOf(host: string): string {
+  const bytes = parseIP(host);
+  return bytes ? formatIP(bytes) : host.toLowerCase();
 }
 
 /** Ends a watch over the client; throws what cut it off, if it is gone. */

@@ -5,7 +5,12 @@ import { inboundSettings, outboundSettings } from './settings.ts';
 
 export const http = defineProtocol({
   name: 'http',
-  inbound: { stream: true, settings: inboundSettings, create: createHttpInbound },
+  inbound: {
+    stream: true,
+    settings: inboundSettings,
+    users: ({ accounts }) => (accounts.length > 0 ? accounts : undefined),
+    create: createHttpInbound,
+  },
   outbound: {
     stream: true,
     upstream: true,

@@ -5,7 +5,12 @@ import { inboundSettings, outboundSettings } from './settings.ts';
 
 export const socks = defineProtocol({
   name: 'socks',
-  inbound: { stream: false, settings: inboundSettings, create: createSocksInbound },
+  inbound: {
+    stream: false,
+    settings: inboundSettings,
+    users: ({ auth, accounts }) => (auth === 'password' ? accounts : undefined),
+    create: createSocksInbound,
+  },
   outbound: {
     stream: true,
     upstream: true,

@@ -26,9 +26,10 @@ export interface RelayPlan {
  * Decides where an association listens and to whom; `undefined` when a relay there could not
  * receive the client's datagrams.
  *
- * Behind a network address translator a client does not know where its datagrams come from, so over
- * TCP what it states is believed only where it agrees with the control connection. A unix socket
- * says nothing about its client, so there the client must state address and port exactly.
+ * Over TCP what the client states is not believed: behind a network address translator it does not
+ * know where its datagrams come from, and v2ray states the destination of its first one, which on
+ * the client's own machine even looks right. The host of the control connection is the client. A
+ * unix socket says nothing about its client, so there it must state address and port exactly.
  */
 export function planRelay({
   udpBind,
@@ -45,8 +46,7 @@ export function planRelay({
   const address = canonical(bind);
   const family = ipVersion(address);
   if (family === 0 || !(family === version || address === '::')) return undefined;
-  const agrees = stated.port !== 0 && withoutZone(clientHost) === canonical(stated.host);
-  return { bind: address, family, clientHost, clientPort: agrees ? stated.port : undefined };
+  return { bind: address, family, clientHost, clientPort: remote ? undefined : stated.port };
 }
 
 /** One text for each address; IPv4-mapped addresses are the IPv4 ones. */

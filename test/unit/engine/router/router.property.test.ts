@@ -48,7 +48,7 @@ const tag = fc.constantFrom('in', 'IN', 'other');
 /** Some entries, more often none: rules should have one to three matchers. */
 const some = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   fc.oneof(
-    { weight: 5, arbitrary: fc.constant([]) },
+    { weight: 5, arbitrary: fc.constant<T[]>([]) },
     { weight: 2, arbitrary: fc.array(arbitrary, { minLength: 1, maxLength: 4 }) },
   );
 

@@ -176,6 +176,12 @@ test('the first rule in file order decides, whichever table finds it', () => {
   assert.deepEqual(decide({ host: 'a.org' }), { outbound: 'e', rule: 4 });
 });
 
+test('the same entries mean what their own matcher says', () => {
+  const rules = router({ domainFull: ['a'] }, { domainSuffix: ['a'] }, { domainKeyword: ['a'] });
+  const decide = (host: string) => rules.route(query({ host })).rule;
+  assert.deepEqual(['a', 'b.a', 'ba'].map(decide), [0, 1, 2]);
+});
+
 test('what no rule takes goes to the default, with no rule', () => {
   const decision = router({ port: [port(25)] }).route(query({}));
   assert.deepEqual(decision, { outbound: 'default', rule: undefined });

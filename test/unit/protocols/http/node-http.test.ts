@@ -23,6 +23,7 @@ import { SocketLink } from '../../../../src/net/socket-link.ts';
 import type { Dispatcher, StreamRequest } from '../../../../src/protocols/contract.ts';
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
+import { freePort } from '../../../support/ports.ts';
 import { carrierOf, Peer, quietLog, session } from './support.ts';
 
 /** Dials what it is asked for; the flows that are open can be counted. */
@@ -249,12 +250,10 @@ describe('the HTTP inbound between node:http clients and origins', { timeout: 20
   });
 
   test('answers a dead origin with 502 and goes on', async () => {
-    const dead = createTcpServer();
-    const port = await listen(dead);
-    dead.close();
+    const port = await freePort();
     const refused = await ask('/', { path: `http://127.0.0.1:${port}/` });
     assert.equal(refused.statusCode, 502);
-    assert.match(await text(refused), /ECONNREFUSED/);
+    assert.match(await text(refused), /refused/i);
     assert.equal(await text(await ask('/hints')), 'hinted');
   });
 

@@ -1,0 +1,152 @@
+import { sortBlocks, type BlockSource, type SortedBlocks } from './sort-blocks.ts';
+
+/**
+ * Goes once over all blocks in order and writes down where the label changes.
+ *
+ * The blocks that it is inside of are a stack in typed arrays, at most one for each length of a
+ * prefix: a reload sweeps over 300,000 networks while every flow waits, and an object for each
+ * would triple that.
+ */
+export class Sweep {
+  readonly starts: Uint32Array;
+  readonly labels: Uint32Array;
+  ranges = 0;
+  readonly labelList = [0];
+  readonly labelAround = [0];
+  readonly #width: number;
+  readonly #blocks: SortedBlocks;
+  #depth = 0;
+  /** Per open block: the first number behind it, and whether there is one. */
+  readonly #after: Uint32Array;
+  readonly #ends: Uint8Array;
+  readonly #openLabels: Uint32Array;
+  /** Per open block: the blocks equal to it, as a range of the order. */
+  readonly #from: Uint32Array;
+  readonly #to: Uint32Array;
+  /** Per list: how many of its blocks are open. */
+  readonly #active: Uint32Array;
+  readonly #interned = new Map<number, Map<number, number>>();
+
+  constructor(width: number, sources: readonly BlockSource[]) {
+    this.#width = width;
+    this.#blocks = sortBlocks(width, sources);
+    const { words, prefixes, order } = this.#blocks;
+    // Each block starts a range and may end one.
+    this.starts = new Uint32Array(order.length * 2 * width);
+    this.labels = new Uint32Array(order.length * 2);
+    const deepest = width * 32 + 1;
+    this.#after = new Uint32Array(deepest * width);
+    this.#ends = new Uint8Array(deepest);
+    this.#openLabels = new Uint32Array(deepest);
+    this.#from = new Uint32Array(deepest);
+    this.#to = new Uint32Array(deepest);
+    this.#active = new Uint32Array(sources.reduce((most, { list }) => Math.max(most, list + 1), 0));
+    for (let from = 0; from < order.length;) {
+      const block = order[from] ?? 0;
+      const start = block * width;
+      const prefix = prefixes[block] ?? 0;
+      let to = from + 1;
+      for (; to < order.length; to++) {
+        const twin = order[to] ?? 0;
+        if (prefixes[twin] !== prefix) break;
+        if (compare(words, twin * width, words, start, width) !== 0) break;
+      }
+      this.#leaveUntil(start);
+      this.#enter(start, prefix, from, to);
+      from = to;
+    }
+    this.#leaveUntil(undefined);
+  }
+
+  /** Enters the equal blocks of a range of the order, which start at these words. */
+  #enter(start: number, prefix: number, from: number, to: number): void {
+    const { words, lists, order } = this.#blocks;
+    const width = this.#width;
+    let label = this.#depth === 0 ? 0 : (this.#openLabels[this.#depth - 1] ?? 0);
+    for (let at = from; at < to; at++) {
+      const list = lists[order[at] ?? 0] ?? 0;
+      const active = this.#active[list] ?? 0;
+      if (active === 0) label = this.#intern(list, label);
+      this.#active[list] = active + 1;
+    }
+    const open = this.#depth++;
+    for (let word = 0; word < width; word++) {
+      this.#after[open * width + word] = words[start + word] ?? 0;
+    }
+    this.#ends[open] = addBlock(this.#after, open * width, prefix) ? 1 : 0;
+    this.#openLabels[open] = label;
+    this.#from[open] = from;
+    this.#to[open] = to;
+    this.#emit(words, start, label);
+  }
+
+  /** Leaves every block that ends at or before these words; all of them at the end of the sweep. */
+  #leaveUntil(next: number | undefined): void {
+    const { words, lists, order } = this.#blocks;
+    const width = this.#width;
+    while (this.#depth > 0) {
+      const open = this.#depth - 1;
+      const after = open * width;
+      if (next !== undefined) {
+        if (this.#ends[open] === 0) return;
+        if (compare(this.#after, after, words, next, width) > 0) return;
+      }
+      this.#depth = open;
+      for (let at = this.#from[open] ?? 0; at < (this.#to[open] ?? 0); at++) {
+        const list = lists[order[at] ?? 0] ?? 0;
+        this.#active[list] = (this.#active[list] ?? 0) - 1;
+      }
+      if (this.#ends[open] === 0) continue;
+      this.#emit(this.#after, after, open === 0 ? 0 : (this.#openLabels[open - 1] ?? 0));
+    }
+  }
+
+  /** From the number at `start` on the label is this one. */
+  #emit(words: Uint32Array, start: number, label: number): void {
+    const width = this.#width;
+    const last = this.ranges - 1;
+    if (last >= 0 && compare(this.starts, last * width, words, start, width) === 0) {
+      this.ranges = last;
+    }
+    if ((this.ranges === 0 ? 0 : this.labels[this.ranges - 1]) === label) return;
+    for (let word = 0; word < width; word++) {
+      this.starts[this.ranges * width + word] = words[start + word] ?? 0;
+    }
+    this.labels[this.ranges++] = label;
+  }
+
+  #intern(list: number, around: number): number {
+    let byAround = this.#interned.get(list);
+    if (!byAround) this.#interned.set(list, (byAround = new Map()));
+    let label = byAround.get(around);
+    if (label === undefined) {
+      label = this.labelList.push(list) - 1;
+      this.labelAround.push(around);
+      byAround.set(around, label);
+    }
+    return label;
+  }
+}
+
+/** Compares two numbers of `width` words. */
+function compare(a: Uint32Array, at: number, b: Uint32Array, bt: number, width: number): number {
+  for (let word = 0; word < width; word++) {
+    const difference = (a[at + word] ?? 0) - (b[bt + word] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** Goes from the start of a block to the first number behind it; false at the end of the space. */
+function addBlock(words: Uint32Array, at: number, prefix: number): boolean {
+  if (prefix === 0) return false;
+  let word = (prefix - 1) >> 5;
+  let carry = 2 ** (word * 32 + 32 - prefix);
+  for (; word >= 0; word--) {
+    const sum = (words[at + word] ?? 0) + carry;
+    words[at + word] = sum;
+    if (sum < 2 ** 32) return true;
+    carry = 1;
+  }
+  return false;
+}

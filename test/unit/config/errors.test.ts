@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
+import { WeirError } from '../../../src/errors.ts';
+import { DIRECT, errorOf } from './support.ts';
+
+describe('a configuration error', () => {
+  test('is shown with its place on a line of its own', () => {
+    const error = errorOf(`${DIRECT}${DIRECT}`, '/etc/weir.toml');
+    assert.equal(
+      renderConfigError(error),
+      'duplicate outbound tag: direct\n  at /etc/weir.toml:5:7 (outbound direct)',
+    );
+  });
+
+  test('is shown with its line where there is no file', () => {
+    assert.match(renderConfigError(errorOf('foo = 1')), /`api`\n {2}at line 1, column 1$/);
+  });
+
+  test('is only its message where there is no place', () => {
+    assert.equal(renderConfigError(errorOf('')), 'config defines no outbounds');
+    const unreadable = new ConfigError('io', 'weir.toml: permission denied');
+    assert.equal(renderConfigError(unreadable), 'weir.toml: permission denied');
+  });
+
+  test('tells bad data from a file that cannot be read', () => {
+    assert.equal(errorOf('').code, 'config_invalid');
+    assert.equal(new ConfigError('io', '').code, 'config_io');
+    assert.ok(errorOf('') instanceof WeirError);
+  });
+});

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
+import { parseConfig } from '../../../src/config/parse-config.ts';
+import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+
+const FOLDER = join(import.meta.dirname, '../../../config');
+
+/** Valid files to start from; their patterns are compiled once, see RegexCache. */
+const FILES = readdirSync(FOLDER).map((name) => readFileSync(join(FOLDER, name), 'utf8'));
+const regexes = new RegexCache();
+
+/** Pieces of TOML with what stands between them. */
+const TOKEN = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\[\[|\]\]|[\w.-]+|\r?\n|[ \t]+|[^]/gu;
+
+/** What gets inserted: things that some rule of the configuration is about. */
+const PIECES = [
+  '[', ']', '[[', ']]', '{', '}', '=', ',', '.', '"', "'", '#', '\n', '\r', '\\', '"""', "'''",
+  '0', '-1', '65536', '70000', '18446744073709551616', '1.5', 'nan', 'true', '1979-05-27', '""',
+  '"@x"', '"/x"', '"[::1]"', '"a:1"', '"::/0"', '"10.0.0.1/8"', '"9-1"', '"(a"', '"ws"', '"tls"',
+  '"wireguard"', '"hy2"', '"tun"', '"http"', '"socks"', '"freedom"', '"direct"', '"blackhole"',
+  '[api]\n', '[dns]\n', '[[balancer]]\n', '[subscribe]\n', '[route]\n', '[[route.rule]]\n',
+  '[[inbound]]\n', '[[outbound]]\n', '[inbound.settings]\n', '[outbound.stream]\n', '[a.b]\n',
+  'tag = "x"\n', 'protocol = "http"\n', 'outbound = "direct"\n', 'udp_bind = "x"\n', 'port = []\n',
+  'domain_regex = ["["]\n', 'geoip = ["de"]\n', '__proto__', 'constructor', '\u0000', 'é', '💡',
+]; // prettier-ignore
+
+/** The rule that everything else is measured by: a Spec, or one error with what it needs. */
+function check(bytes: Uint8Array): void {
+  try {
+    const spec = parseConfig(bytes, { file: 'x.toml', regexes });
+    assert.ok(spec.outbounds.some(({ tag }) => tag === spec.route.default));
+    assert.deepEqual(structuredClone(spec), spec);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    assert.equal(error.kind, 'invalid');
+    assert.notEqual(error.message, '');
+    const { location, message } = error;
+    if (!location) {
+      assert.equal(message, 'config defines no outbounds');
+      return;
+    }
+    assert.ok(location.line >= 1 && location.column >= 1);
+    assert.ok(
+      renderConfigError(error).includes(`\n  at x.toml:${location.line}:${location.column}`),
+    );
+    const told = `TOML parse error at line ${location.line}, column ${location.column}\n`;
+    assert.equal(message.startsWith('TOML parse error'), message.startsWith(told));
+  }
+}
+
+const anyFile = fc.constantFrom(...FILES);
+
+/** A place as a share of the length, so that it means something in every file. */
+const anyPlace = fc.double({ min: 0, max: 1, noNaN: true });
+
+test('a file with tokens taken out, put in and exchanged is a Spec or an error', () => {
+  const edit = fc.record({
+    place: anyPlace,
+    removed: fc.nat(3),
+    put: fc.oneof(fc.constant(''), fc.constantFrom(...PIECES)),
+  });
+  fc.assert(
+    fc.property(anyFile, fc.array(edit, { minLength: 1, maxLength: 4 }), (file, edits) => {
+      const tokens = file.match(TOKEN) ?? [];
+      for (const { place, removed, put } of edits) {
+        tokens.splice(Math.floor(place * tokens.length), removed, put);
+      }
+      check(Buffer.from(tokens.join('')));
+    }),
+    { numRuns: 600 },
+  );
+});
+
+test('a file with tokens of another is a Spec or an error', () => {
+  fc.assert(
+    fc.property(anyFile, anyFile, anyPlace, anyPlace, (one, other, from, to) => {
+      const head = one.match(TOKEN) ?? [];
+      const tail = other.match(TOKEN) ?? [];
+      const text = [
+        ...head.slice(0, Math.floor(from * head.length)),
+        ...tail.slice(Math.floor(to * tail.length)),
+      ].join('');
+      check(Buffer.from(text));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a file with changed bytes is a Spec or an error', () => {
+  const edit = fc.record({
+    place: anyPlace,
+    removed: fc.nat(4),
+    put: fc.uint8Array({ maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(anyFile, fc.array(edit, { minLength: 1, maxLength: 4 }), (file, edits) => {
+      const bytes = [...Buffer.from(file)];
+      for (const { place, removed, put } of edits) {
+        bytes.splice(Math.floor(place * bytes.length), removed, ...put);
+      }
+      check(Uint8Array.from(bytes));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('any bytes are a Spec or an error', () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), check), { numRuns: 200 });
+});

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as http from '../../../src/protocols/http/settings.ts';
+import type { InboundSettingsContext } from '../../../src/protocols/protocol.ts';
+import * as socks from '../../../src/protocols/socks/settings.ts';
+import { DecodeError } from '../../../src/schema/errors.ts';
+import { tableNode } from '../schema/nodes.ts';
+
+const TCP: InboundSettingsContext = {
+  tag: 'in',
+  listen: { kind: 'ip', host: '127.0.0.1', port: 1080 },
+};
+const UNIX: InboundSettingsContext = { tag: 'in', listen: { kind: 'unix', path: '/run/socks' } };
+
+const refusal = (message: string) => (error: unknown) => {
+  assert.ok(error instanceof DecodeError);
+  assert.equal(error.message, message);
+  return true;
+};
+
+describe('the settings of a SOCKS inbound', () => {
+  test('are open, with UDP, when nothing is written', () => {
+    assert.deepEqual(socks.inboundSettings(tableNode({}), TCP), {
+      auth: 'none',
+      accounts: [],
+      udp: true,
+      udpBind: undefined,
+    });
+  });
+
+  test('hold accounts in file order, repeated users included', () => {
+    const accounts = [
+      { user: 'a', pass: '1' },
+      { user: 'b', pass: '2' },
+      { user: 'a', pass: '3' },
+    ];
+    const settings = socks.inboundSettings(tableNode({ auth: 'password', accounts }), TCP);
+    assert.deepEqual(settings.accounts, accounts);
+  });
+
+  test('may ask for passwords that nobody has', () => {
+    const { auth, accounts } = socks.inboundSettings(tableNode({ auth: 'password' }), TCP);
+    assert.deepEqual({ auth, accounts }, { auth: 'password', accounts: [] });
+  });
+
+  test('drop accounts that nobody is asked for', () => {
+    const table = tableNode({ accounts: [{ user: 'a', pass: '1' }] });
+    assert.deepEqual(socks.inboundSettings(table, TCP).accounts, []);
+  });
+
+  test('know two kinds of authentication, in lower case', () => {
+    for (const auth of ['', 'Password', 'NONE', 'gssapi', ' none']) {
+      assert.throws(
+        () => socks.inboundSettings(tableNode({ auth }), TCP),
+        refusal('unknown socks auth'),
+      );
+    }
+  });
+
+  test('bind datagrams to any IP address, and to no name', () => {
+    const bind = (udp_bind: string): string | undefined =>
+      socks.inboundSettings(tableNode({ udp_bind }), TCP).udpBind;
+    assert.equal(bind('0.0.0.0'), '0.0.0.0');
+    assert.equal(bind('::'), '::');
+    assert.equal(bind('2001:DB8:0::1'), '2001:db8::1');
+    assert.equal(bind('::ffff:192.0.2.1'), '::ffff:192.0.2.1');
+    for (const text of [
+      '',
+      'localhost',
+      '[::]',
+      '127.0.0.1:0',
+      '10.0.0.0/8',
+      '01.2.3.4',
+      '::1%lo',
+    ]) {
+      assert.throws(() => bind(text), refusal('invalid IP address syntax'));
+    }
+  });
+
+  test('need an address for datagrams on a unix socket, unless there are none', () => {
+    assert.throws(
+      () => socks.inboundSettings(tableNode({}), UNIX),
+      /^DecodeError: udp_bind is required when listen is a unix socket and udp is true/,
+    );
+    assert.equal(socks.inboundSettings(tableNode({ udp: false }), UNIX).udpBind, undefined);
+    assert.equal(socks.inboundSettings(tableNode({ udp_bind: '::' }), UNIX).udpBind, '::');
+  });
+});
+
+describe('the settings of a SOCKS outbound', () => {
+  test('have no account without a user, whatever the password', () => {
+    assert.deepEqual(socks.outboundSettings(tableNode({})), { account: undefined });
+    assert.deepEqual(socks.outboundSettings(tableNode({ pass: 'p' })), { account: undefined });
+  });
+
+  test('have an empty password when only a user is written', () => {
+    assert.deepEqual(socks.outboundSettings(tableNode({ user: 'u' })), {
+      account: { user: 'u', pass: '' },
+    });
+  });
+
+  test('are cut to the 255 bytes that fit, between characters', () => {
+    const { account } = socks.outboundSettings(
+      tableNode({ user: 'u'.repeat(300), pass: `${'p'.repeat(254)}é` }),
+    );
+    assert.deepEqual(account, { user: 'u'.repeat(255), pass: 'p'.repeat(254) });
+    const exact = `${'p'.repeat(253)}é`;
+    assert.equal(
+      socks.outboundSettings(tableNode({ user: 'u', pass: exact })).account?.pass,
+      exact,
+    );
+  });
+});
+
+describe('the settings of an HTTP inbound', () => {
+  test('are an open proxy when nothing is written', () => {
+    assert.deepEqual(http.inboundSettings(tableNode({})), {
+      accounts: [],
+      allowTransparent: false,
+    });
+  });
+
+  test('take colons in passwords and none in users', () => {
+    const accounts = [{ user: 'a', pass: 'p:q' }];
+    const table = tableNode({ accounts, allow_transparent: true });
+    assert.deepEqual(http.inboundSettings(table), { accounts, allowTransparent: true });
+    assert.throws(
+      () => http.inboundSettings(tableNode({ accounts: [{ user: 'a:b', pass: '' }] })),
+      refusal('an account user may not contain `:`'),
+    );
+  });
+});
+
+describe('the settings of an HTTP outbound', () => {
+  test('have an account only with a user', () => {
+    assert.deepEqual(http.outboundSettings(tableNode({ pass: 'p' })), { account: undefined });
+    assert.deepEqual(http.outboundSettings(tableNode({ user: 'u' })), {
+      account: { user: 'u', pass: '' },
+    });
+    assert.deepEqual(http.outboundSettings(tableNode({ user: 'u', pass: 'p' })), {
+      account: { user: 'u', pass: 'p' },
+    });
+  });
+});
