@@ -135,4 +135,5 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Why an address could not be bound, in words. */
-export const bindReason = (cause: unknown): string => REASONS[codeOf(cause) ?? ''] ?? messageOf(cause);
+export const bindReason = (cause: unknown): string =>
+  REASONS[codeOf(cause) ?? ''] ?? messageOf(cause);

@@ -4,6 +4,9 @@ import { connectionsSuite } from './api-connections.ts';
 import { eventsSuite } from './api-events.ts';
 import { fuzzSuite } from './api-fuzz.ts';
 import { generalSuite } from './api-general.ts';
+import { ifMatchSuite } from './api-if-match.ts';
+import { lifecycleSuite } from './api-lifecycle.ts';
+import { pickBodySuite } from './api-pick-body.ts';
 import { pickSuite } from './api-pick.ts';
 import { reloadSuite } from './api-reload.ts';
 import { routesSuite } from './api-routes.ts';
@@ -18,12 +21,15 @@ for (const carrier of ['tcp', 'unix'] as const) {
     authenticationSuite(carrier);
     routesSuite(carrier);
     pickSuite(carrier);
+    pickBodySuite(carrier);
+    ifMatchSuite(carrier);
     reloadSuite(carrier);
     connectionsSuite(carrier);
     eventsSuite(carrier);
     trafficSuite(carrier);
     webPagesSuite(carrier);
     stopSuite(carrier);
+    lifecycleSuite(carrier);
     fuzzSuite(carrier);
   });
 }
