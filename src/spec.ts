@@ -1,3 +1,4 @@
+import type { Endpoint } from './net/address.ts';
 import type { FamilyPolicy } from './net/resolver.ts';
 
 /**
@@ -6,14 +7,50 @@ import type { FamilyPolicy } from './net/resolver.ts';
  */
 export interface Spec {
   readonly log: LogSpec;
+  readonly dns: DnsSpec;
   readonly inbounds: readonly InboundSpec[];
   readonly outbounds: readonly OutboundSpec[];
+  readonly balancers: readonly BalancerSpec[];
   readonly route: RouteSpec;
 }
 
 export interface LogSpec {
   /** A filter directive in the syntax of RUST_LOG. */
   readonly level: string;
+}
+
+/** Where names are resolved: the table `[dns]`, checked and lowered. */
+export type DnsSpec =
+  | { readonly backend: 'system' }
+  | { readonly backend: 'udp'; readonly server: DnsServer }
+  | {
+      readonly backend: 'tls';
+      readonly server: DnsServer;
+      /** Sent as SNI and verified. */
+      readonly serverName: string;
+      readonly ca: CaSpec | undefined;
+    }
+  | {
+      readonly backend: 'https';
+      /** What is dialled, whatever the URL says. */
+      readonly server: DnsServer;
+      /** From the URL: sent as SNI and `Host`, and verified. */
+      readonly host: string;
+      readonly path: string;
+      readonly ca: CaSpec | undefined;
+    };
+
+export type DnsBackendName = DnsSpec['backend'];
+
+/** An IP address and a port. */
+export type DnsServer = Endpoint;
+
+/** Certificates trusted beside those of the system. */
+export interface CaSpec {
+  /** The file that they were read from, for people. */
+  readonly file: string;
+  /** PEM text, one each; part of the fingerprint, so a renewed file is a changed `[dns]`. */
+  readonly certificates: readonly string[];
 }
 
 /** Where an inbound listens. Port 0 lets the kernel choose. */
@@ -44,8 +81,34 @@ export interface OutboundSpec {
   readonly settings: unknown;
 }
 
-export interface RouteSpec {
-  /** Tag of the outbound that takes what no rule matches; the first outbound when none is named. */
+/** A group of interchangeable outbounds. */
+export interface BalancerSpec {
+  readonly tag: string;
+  /** Tags of outbounds, at least one; a tag that stands twice is two members. */
+  readonly outbounds: readonly string[];
+  readonly strategy: 'failover' | 'round_robin';
+  /** Seconds from the end of one probe of a member to the start of its next. */
+  readonly probeInterval: number;
+  /** Seconds that a probe may take. */
+  readonly probeTimeout: number;
+}
+
+/** A data file that rules take lists from. */
+export interface GeoFileSpec {
+  readonly path: string;
+  /** Of its bytes, in hex: a new file behind the same path is a changed route. */
+  readonly sha256: string;
+}
+
+export interface RouteSpec extends RoutingSpec {
+  /** Only where a rule uses it. */
+  readonly geoip: GeoFileSpec | undefined;
+  readonly geosite: GeoFileSpec | undefined;
+}
+
+/** What decides where flows go. */
+export interface RoutingSpec {
+  /** Tag of the outbound or balancer that takes what no rule matches; the first outbound when none is named. */
   readonly default: string;
   readonly rules: readonly RuleSpec[];
 }
@@ -63,9 +126,8 @@ export interface RuleSpec {
   readonly port: readonly PortRangeSpec[];
   readonly network: 'tcp' | 'udp' | undefined;
   readonly inboundTag: readonly string[];
-  /** Lists of the geo data files, once they are supported by the configuration. */
-  readonly geosite?: readonly GeositeRef[];
-  readonly geoip?: readonly GeoipRef[];
+  readonly geosite: readonly GeositeRef[];
+  readonly geoip: readonly GeoipRef[];
 }
 
 /** A list of the geosite file, or its entries that carry an attribute. Case does not matter. */

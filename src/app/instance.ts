@@ -15,7 +15,7 @@ export class Instance {
 
   /** Builds, binds and serves. @throws {WeirError} when a listener cannot be bound. */
   async start(spec: Spec): Promise<void> {
-    await this.supervisor.apply(spec);
+    await this.supervisor.apply({ spec, geo: { geosite: new Map(), geoip: new Map() } });
     if (spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }

@@ -45,9 +45,16 @@ export function lowerConfig(file: ConfigFile, source: SourceText, regexes: Regex
   if (!first) throw new RangeError('a configuration without findings has an outbound');
   return {
     log: lowerLog(file.log),
+    dns: { backend: 'system' },
     inbounds: inbounds.filter((inbound) => inbound !== undefined),
     outbounds,
-    route: { default: file.route?.default?.value ?? first.tag, rules },
+    balancers: [],
+    route: {
+      default: file.route?.default?.value ?? first.tag,
+      rules,
+      geoip: undefined,
+      geosite: undefined,
+    },
   };
 }
 

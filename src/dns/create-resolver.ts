@@ -5,7 +5,7 @@ import type { Clock } from '../net/clock.ts';
 import type { DnsBackend } from './backend.ts';
 import { CachedResolver, type OwnedResolver } from './cached-resolver.ts';
 import { HttpsExchange } from './https-exchange.ts';
-import type { CaSpec, DnsSpec } from './spec.ts';
+import type { CaSpec, DnsSpec } from '../spec.ts';
 import { SystemBackend } from './system-backend.ts';
 import { TlsExchange } from './tls-exchange.ts';
 import { UdpExchange } from './udp-exchange.ts';

@@ -1,7 +1,7 @@
 import { parseCaBundle } from '../crypto/ca-bundle.ts';
 import { messageOf, WeirError } from '../errors.ts';
 import { ipVersion } from '../net/address.ts';
-import type { CaSpec, DnsBackendName, DnsServer, DnsSpec } from './spec.ts';
+import type { CaSpec, DnsBackendName, DnsServer, DnsSpec } from '../spec.ts';
 
 /** The keys of `[dns]` as they stand in the file. */
 export interface DnsSettings {

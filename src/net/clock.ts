@@ -15,11 +15,14 @@ export interface Clock {
   after(milliseconds: number, callback: () => void): Timer;
 }
 
+/** What Node's timers can wait; a longer wait would fire at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(milliseconds, callback) {
-    const timer = setTimeout(callback, milliseconds);
+    const timer = setTimeout(callback, Math.min(milliseconds, LONGEST_MS));
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },

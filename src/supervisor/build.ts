@@ -1,16 +1,25 @@
 import { messageOf } from '../errors.ts';
 import { OutboundVersion } from '../engine/outbound-version.ts';
+import { BalancerGroup, type GroupMember } from '../engine/balancer/group.ts';
+import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Exit, Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import { Router } from '../engine/router/router.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
-import type { InboundSpec, OutboundSpec, RouteSpec } from '../spec.ts';
+import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
 import { dialTcp } from '../transports/dial.ts';
 import { ApplyError } from './apply-error.ts';
+
+/** A version with the spec that it was built from. */
+export interface BuiltOutbound {
+  readonly spec: OutboundSpec;
+  readonly version: OutboundVersion;
+}
 
 interface BuildDeps {
   readonly clock: Clock;
@@ -22,9 +31,9 @@ export function buildOutbound(
   spec: OutboundSpec,
   version: number,
   { clock, log, resolver }: BuildDeps & { readonly resolver: Resolver },
-): OutboundVersion {
-  const { tag, server, port, addressFamily: family } = spec;
-  const upstream = server === undefined || port === undefined ? undefined : { host: server, port };
+): BuiltOutbound {
+  const { tag, addressFamily: family } = spec;
+  const upstream = upstreamOf(spec);
   return orFailedBuild(`outbound ${tag}`, () => {
     const outbound = outboundProtocol(spec.protocol).create(spec.settings, {
       tag,
@@ -38,7 +47,7 @@ export function buildOutbound(
         return dialTcp(upstream, { resolver, family, clock, signal });
       },
     });
-    return new OutboundVersion(tag, version, outbound);
+    return { spec, version: new OutboundVersion(tag, version, outbound) };
   });
 }
 
@@ -59,21 +68,63 @@ export function buildHandler(
   );
 }
 
-/** Builds the routes over outbounds that are built already. @throws {ApplyError} `build_failed`. */
+/**
+ * Builds a balancer over outbounds that are built already; it probes nothing before it is started.
+ * @throws {ApplyError} `bad_balancer` for a member that a probe cannot reach.
+ */
+export function buildBalancer(
+  spec: BalancerSpec,
+  outbounds: ReadonlyMap<string, BuiltOutbound>,
+  previous: BalancerGroup | undefined,
+  { clock, log, resolver }: BuildDeps & { readonly resolver: Resolver },
+): BalancerGroup {
+  const members = spec.outbounds.map((tag): GroupMember => {
+    const member = outbounds.get(tag);
+    const upstream = member && upstreamOf(member.spec);
+    if (!member || !upstream) {
+      throw new ApplyError(
+        'bad_balancer',
+        `balancer ${spec.tag}: outbound ${tag} cannot be probed`,
+      );
+    }
+    const family = member.spec.addressFamily;
+    return {
+      version: member.version,
+      probe: async (signal) => {
+        const { link } = await dialTcp(upstream, { resolver, family, clock, signal });
+        link.destroy();
+      },
+    };
+  });
+  return new BalancerGroup(spec, members, previous, { clock, log });
+}
+
+/** Builds the routes over exits that are built already. @throws {ApplyError} `build_failed`. */
 export function buildPlane(
-  route: RouteSpec,
-  outbounds: ReadonlyMap<string, OutboundVersion>,
+  route: RoutingSpec,
+  exits: ReadonlyMap<string, Exit>,
   epoch: number,
-  regexes: RegexCache,
+  resources: { readonly regexes: RegexCache; readonly geo: GeoData },
 ): Plane {
-  const exits = new Map<string, Exit>();
-  for (const [tag, version] of outbounds) exits.set(tag, { pick: () => version });
-  return orFailedBuild('route', () => ({ epoch, routes: new Router(route, { regexes }), exits }));
+  return orFailedBuild('route', () => ({ epoch, routes: new Router(route, resources), exits }));
+}
+
+/** What a route may name: outbounds, and the groups over them. */
+export function exitsOf(
+  outbounds: ReadonlyMap<string, BuiltOutbound>,
+  balancers: ReadonlyMap<string, BalancerGroup>,
+): Map<string, Exit> {
+  const exits = new Map<string, Exit>(balancers);
+  for (const [tag, { version }] of outbounds) exits.set(tag, { pick: () => version });
+  return exits;
 }
 
 /** The accounts of an inbound: what its user set is made of. */
 export const usersOf = ({ protocol, settings }: InboundSpec): unknown =>
   inboundProtocol(protocol).users(settings);
+
+const upstreamOf = ({ server, port }: OutboundSpec): Endpoint | undefined =>
+  server === undefined || port === undefined ? undefined : { host: server, port };
 
 function orFailedBuild<T>(what: string, build: () => T): T {
   try {

@@ -11,27 +11,28 @@ type Accept = (carrier: Carrier) => void;
 /** A bound listener whose connections can be given to another inbound without closing it. */
 export class SwitchedListener {
   readonly spec: ListenSpec;
-  readonly address: string;
   target: Accept;
-  readonly #listener: Listener;
+  #listener: Listener | undefined;
 
-  private constructor(spec: ListenSpec, listener: Listener, target: Accept) {
+  private constructor(spec: ListenSpec, target: Accept) {
     this.spec = spec;
-    this.address = listener.address;
-    this.#listener = listener;
     this.target = target;
   }
 
   /** @throws {BindError} */
   static async bind(spec: ListenSpec, target: Accept): Promise<SwitchedListener> {
-    let bound: SwitchedListener | undefined;
-    const listener = await listenTcp(spec, (carrier) => (bound?.target ?? target)(carrier));
-    bound = new SwitchedListener(spec, listener, target);
+    const bound = new SwitchedListener(spec, target);
+    bound.#listener = await listenTcp(spec, (carrier) => bound.target(carrier));
     return bound;
   }
 
-  close(): Promise<void> {
-    return this.#listener.close();
+  /** The bound address with the port that the kernel chose, or the socket's path. */
+  get address(): string {
+    return this.#listener?.address ?? '';
+  }
+
+  async close(): Promise<void> {
+    await this.#listener?.close();
   }
 }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { InboundSpec, OutboundSpec, RouteSpec, Spec } from '../spec.ts';
+import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec, Spec } from '../spec.ts';
 import type { AppliedReport } from './reload-report.ts';
 
 /** What the plan needs to know of what runs. */
@@ -19,6 +19,11 @@ export interface OutboundStep {
   readonly version: number;
 }
 
+export interface BalancerStep {
+  readonly action: 'build' | 'reuse';
+  readonly spec: BalancerSpec;
+}
+
 export interface UserSetStep {
   readonly action: 'build' | 'reuse';
   readonly tag: string;
@@ -35,9 +40,11 @@ export interface InboundStep {
 
 /** How to get from what runs to what is wanted; made before anything is touched. */
 export interface Plan {
+  readonly dns: 'build' | 'reuse';
   readonly outbounds: readonly OutboundStep[];
   /** Versions that were replaced or removed: they take no new flow and live until their last ends. */
   readonly drained: readonly { readonly tag: string; readonly version: number }[];
+  readonly balancers: readonly BalancerStep[];
   readonly route: 'build' | 'reuse';
   readonly userSets: readonly UserSetStep[];
   readonly inbounds: readonly InboundStep[];
@@ -48,9 +55,11 @@ export interface Plan {
 export function planReload(running: Running, wanted: Spec, usersOf: UsersOf): Plan {
   const old = running.spec;
   const outbounds = planOutbounds(running, wanted);
-  const kept = new Set(outbounds.filter(isReused).map(({ spec }) => spec.tag));
+  const keptOutbounds = tagsReused(outbounds);
+  const balancers = planBalancers(old, wanted, keptOutbounds);
+  const kept = keptOutbounds.union(tagsReused(balancers));
   const drained = (old?.outbounds ?? [])
-    .filter(({ tag }) => !kept.has(tag))
+    .filter(({ tag }) => !keptOutbounds.has(tag))
     .map(({ tag }) => ({ tag, version: running.versions.get(tag) ?? 0 }));
   const route =
     old &&
@@ -62,8 +71,10 @@ export function planReload(running: Running, wanted: Spec, usersOf: UsersOf): Pl
   const inbounds = wanted.inbounds.map((spec) => planInbound(oldInbounds.get(spec.tag), spec));
   const wantedTags = new Set(wanted.inbounds.map(({ tag }) => tag));
   return {
+    dns: old && isDeepStrictEqual(old.dns, wanted.dns) ? 'reuse' : 'build',
     outbounds,
     drained,
+    balancers,
     route,
     userSets: planUserSets(oldInbounds, wanted.inbounds, usersOf),
     inbounds,
@@ -74,10 +85,12 @@ export function planReload(running: Running, wanted: Spec, usersOf: UsersOf): Pl
 /** What applying a plan is reported as. */
 export function reportOf(plan: Plan): AppliedReport {
   const named = [
+    { action: plan.dns, name: 'dns' },
     ...plan.outbounds.map(({ action, spec, version }) => ({
       action,
       name: `outbound ${spec.tag}@v${version}`,
     })),
+    ...plan.balancers.map(({ action, spec }) => ({ action, name: `balancer ${spec.tag}` })),
     { action: plan.route, name: 'route' },
     ...plan.userSets.map(({ action, tag }) => ({ action, name: `user set ${tag}` })),
     ...plan.inbounds.map(({ action, spec }) => ({ action, name: `inbound ${spec.tag}` })),
@@ -99,11 +112,12 @@ export function reportOf(plan: Plan): AppliedReport {
 }
 
 /** Tags of the outbounds and balancers that a route can decide on. */
-export function exitsNamedBy(route: RouteSpec): Set<string> {
+export function exitsNamedBy(route: RoutingSpec): Set<string> {
   return new Set([...route.rules.map(({ outbound }) => outbound), route.default]);
 }
 
-const isReused = ({ action }: OutboundStep): boolean => action === 'reuse';
+const tagsReused = (steps: readonly (OutboundStep | BalancerStep)[]): Set<string> =>
+  new Set(steps.filter(({ action }) => action === 'reuse').map(({ spec }) => spec.tag));
 
 const byTag = <T extends { readonly tag: string }>(items: readonly T[]): Map<string, T> =>
   new Map(items.map((item) => [item.tag, item]));
@@ -115,6 +129,20 @@ function planOutbounds({ spec, versions }: Running, wanted: Spec): OutboundStep[
     return isDeepStrictEqual(old.get(outbound.tag), outbound)
       ? { action: 'reuse', spec: outbound, version }
       : { action: 'build', spec: outbound, version: version + 1 };
+  });
+}
+
+function planBalancers(
+  old: Spec | undefined,
+  wanted: Spec,
+  keptOutbounds: ReadonlySet<string>,
+): BalancerStep[] {
+  const before = byTag(old?.balancers ?? []);
+  return wanted.balancers.map((spec) => {
+    const same =
+      isDeepStrictEqual(before.get(spec.tag), spec) &&
+      spec.outbounds.every((member) => keptOutbounds.has(member));
+    return { action: same ? 'reuse' : 'build', spec };
   });
 }
 

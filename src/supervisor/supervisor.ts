@@ -1,21 +1,31 @@
 import { Dispatcher } from '../engine/dispatcher.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
-import type { OutboundVersion } from '../engine/outbound-version.ts';
+import type { BalancerGroup } from '../engine/balancer/group.ts';
+import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
-import { createSystemResolver } from '../dns/system-resolver.ts';
+import { createResolver } from '../dns/create-resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
-import type { Spec } from '../spec.ts';
+import type { DnsSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { ApplyError } from './apply-error.ts';
-import { buildHandler, buildOutbound, buildPlane, usersOf } from './build.ts';
+import {
+  buildBalancer,
+  buildHandler,
+  buildOutbound,
+  buildPlane,
+  exitsOf,
+  usersOf,
+  type BuiltOutbound,
+} from './build.ts';
 import { ListenerExchange, type SwitchedListener, type WantedListener } from './listeners.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
+import { ResolverHandle } from './resolver-handle.ts';
 
 export interface SupervisorDeps {
   readonly clock: Clock;
@@ -28,9 +38,18 @@ interface RunningInbound {
   readonly listener: SwitchedListener;
 }
 
+/** What is to run: the configuration and the lists that its rules take from geo files. */
+export interface Wanted {
+  readonly spec: Spec;
+  readonly geo: GeoData;
+}
+
 /** Everything a reload has built and not yet put in force. */
 interface Staged {
-  readonly outbounds: ReadonlyMap<string, OutboundVersion>;
+  /** `undefined` when the one that runs is reused. */
+  readonly resolver: OwnedResolver | undefined;
+  readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
+  readonly balancers: ReadonlyMap<string, BalancerGroup>;
   readonly plane: Plane;
   readonly handlers: ReadonlyMap<string, InboundHandler>;
   /** Runtimes of inbounds that are new. */
@@ -48,13 +67,14 @@ export class Supervisor {
   readonly tracker: Tracker;
   readonly #deps: SupervisorDeps;
   readonly #dispatcher: Dispatcher;
-  readonly #resolver: OwnedResolver;
+  readonly #resolver: ResolverHandle;
   readonly #regexes = new RegexCache();
   readonly #versions = new Map<string, number>();
   /** Runtimes of removed inbounds whose sessions go on. */
   readonly #leaving = new Set<InboundRuntime>();
   #spec: Spec | undefined;
-  #outbounds: ReadonlyMap<string, OutboundVersion> = new Map();
+  #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
+  #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
   #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
   #plane: Plane | undefined;
   #stopped = false;
@@ -62,7 +82,7 @@ export class Supervisor {
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
     this.tracker = new Tracker(deps.clock);
-    this.#resolver = createSystemResolver({ clock: deps.clock });
+    this.#resolver = new ResolverHandle(this.#createResolver({ backend: 'system' }));
     this.#dispatcher = new Dispatcher({
       tracker: this.tracker,
       clock: deps.clock,
@@ -73,23 +93,22 @@ export class Supervisor {
   }
 
   /**
-   * Makes what runs into what `spec` says. One call at a time.
+   * Makes what runs into what is wanted. One call at a time.
    *
    * @throws {ApplyError} telling why it could not; what ran before then runs as it did.
    */
-  async apply(spec: Spec): Promise<AppliedReport> {
+  async apply(wanted: Wanted): Promise<AppliedReport> {
     this.#refuseStopped();
+    const { spec } = wanted;
     const plan = planReload({ spec: this.#spec, versions: this.#versions }, spec, usersOf);
-    const staged = this.#stage(spec, plan);
+    const staged = this.#stage(wanted, plan);
     const exchange = new ListenerExchange(this.#freedBy(plan), this.#deps.log);
     try {
       await exchange.bind(this.#wantedBy(plan, staged));
       this.#refuseStopped();
     } catch (error) {
       this.#putBack(await exchange.rollBack());
-      for (const { action, spec: outbound } of plan.outbounds) {
-        if (action === 'build') staged.outbounds.get(outbound.tag)?.retire();
-      }
+      this.#dispose(plan, staged);
       throw error;
     }
     await this.#commit(spec, plan, staged, exchange);
@@ -110,8 +129,9 @@ export class Supervisor {
     this.#dispatcher.stop();
     for (const runtime of runtimes) runtime.destroy(new LinkClosedError('the proxy is stopping'));
     await idle;
-    for (const version of this.#outbounds.values()) version.retire();
-    this.#resolver.close();
+    for (const group of this.#balancers.values()) group.stop();
+    for (const { version } of this.#outbounds.values()) version.retire();
+    this.#resolver.destroy();
     this.tracker.traffic.stop();
   }
 
@@ -125,20 +145,27 @@ export class Supervisor {
   }
 
   /** Builds all that the plan calls for; touches nothing that runs and opens no socket. */
-  #stage(spec: Spec, plan: Plan): Staged {
+  #stage({ spec, geo }: Wanted, plan: Plan): Staged {
     const { clock, log } = this.#deps;
-    const outbounds = new Map<string, OutboundVersion>();
+    const deps = { clock, log, resolver: this.#resolver };
+    const outbounds = new Map<string, BuiltOutbound>();
     for (const { action, spec: outbound, version } of plan.outbounds) {
       const running = action === 'reuse' ? this.#outbounds.get(outbound.tag) : undefined;
-      outbounds.set(
-        outbound.tag,
-        running ?? buildOutbound(outbound, version, { clock, log, resolver: this.#resolver }),
-      );
+      outbounds.set(outbound.tag, running ?? buildOutbound(outbound, version, deps));
+    }
+    const balancers = new Map<string, BalancerGroup>();
+    for (const { action, spec: balancer } of plan.balancers) {
+      const running = this.#balancers.get(balancer.tag);
+      const reused = action === 'reuse' ? running : undefined;
+      balancers.set(balancer.tag, reused ?? buildBalancer(balancer, outbounds, running, deps));
     }
     const plane =
       plan.route === 'reuse'
         ? this.#currentPlane()
-        : buildPlane(spec.route, outbounds, (this.#plane?.epoch ?? 0) + 1, this.#regexes);
+        : buildPlane(spec.route, exitsOf(outbounds, balancers), (this.#plane?.epoch ?? 0) + 1, {
+            regexes: this.#regexes,
+            geo,
+          });
     const handlers = new Map<string, InboundHandler>();
     const runtimes = new Map<string, InboundRuntime>();
     for (const { action, spec: inbound } of plan.inbounds) {
@@ -148,7 +175,8 @@ export class Supervisor {
       if (action !== 'build') continue;
       runtimes.set(inbound.tag, new InboundRuntime(inbound.tag, handler, this.tracker, log));
     }
-    return { outbounds, plane, handlers, runtimes };
+    const resolver = plan.dns === 'build' ? this.#createResolver(spec.dns) : undefined;
+    return { resolver, outbounds, balancers, plane, handlers, runtimes };
   }
 
   #freedBy({ removed, inbounds }: Plan): { tag: string; listener: SwitchedListener }[] {
@@ -171,14 +199,16 @@ export class Supervisor {
   async #commit(
     spec: Spec,
     plan: Plan,
-    { outbounds, plane, handlers, runtimes }: Staged,
+    { resolver, outbounds, balancers, plane, handlers, runtimes }: Staged,
     exchange: ListenerExchange,
   ): Promise<void> {
-    const retired = [...this.#outbounds.values()].filter(
-      (version) => outbounds.get(version.tag) !== version,
-    );
+    const retired = notIn(this.#outbounds, outbounds);
+    const stoppedGroups = notIn(this.#balancers, balancers);
+    const startedGroups = notIn(balancers, this.#balancers);
+    if (resolver) this.#resolver.swap(resolver);
     this.#spec = spec;
     this.#outbounds = outbounds;
+    this.#balancers = balancers;
     this.#plane = plane;
     for (const { spec: outbound, version } of plan.outbounds) {
       this.#versions.set(outbound.tag, version);
@@ -200,7 +230,22 @@ export class Supervisor {
     }
     this.#inbounds = inbounds;
     for (const tag of plan.removed) this.#letGo(before.get(tag)?.runtime);
-    for (const version of retired) version.retire();
+    for (const group of startedGroups) group.start();
+    for (const group of stoppedGroups) group.stop();
+    for (const { version } of retired) version.retire();
+  }
+
+  /** Lets go of what was built for a reload that failed. */
+  #dispose(plan: Plan, { resolver, outbounds }: Staged): void {
+    resolver?.destroy();
+    for (const { action, spec } of plan.outbounds) {
+      if (action === 'build') outbounds.get(spec.tag)?.version.retire();
+    }
+  }
+
+  #createResolver(spec: DnsSpec): OwnedResolver {
+    const { clock, log } = this.#deps;
+    return createResolver(spec, { clock, log: log.target('svc_app::dns') });
   }
 
   /** Listeners that were bound again after a failed reload serve as the old ones did. */
@@ -219,5 +264,9 @@ export class Supervisor {
     void runtime.whenIdle().then(() => this.#leaving.delete(runtime));
   }
 }
+
+/** The values of one map that another does not hold under the same key. */
+const notIn = <T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): T[] =>
+  [...items].filter(([tag, item]) => others.get(tag) !== item).map(([, item]) => item);
 
 const isRebound = ({ action }: InboundStep): boolean => action === 'rebind';

@@ -10,7 +10,7 @@ import { SocksRefused, socksReply } from '../support/socks-client.ts';
 import { UdpAssociation } from '../support/socks-udp.ts';
 import { Weir } from '../support/weir.ts';
 
-const BODY = 256 << 20;
+const BODY = 128 << 20;
 const LOGIN = { user: 'mia', pass: 's3cret' };
 
 /** microsocks has no way to chain, so it is only ever behind Weir. */

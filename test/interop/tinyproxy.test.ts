@@ -9,7 +9,7 @@ import { webServer } from '../support/servers.ts';
 import { socksReply } from '../support/socks-client.ts';
 import { Weir } from '../support/weir.ts';
 
-const BODY = 256 << 20;
+const BODY = 64 << 20;
 const LOGIN = { user: 'mia', pass: 's3cret' };
 const skip = without('tinyproxy');
 

@@ -11,7 +11,7 @@ import { socksConnect } from '../support/socks-client.ts';
 import { Weir } from '../support/weir.ts';
 
 const MB = 1 << 20;
-const BODY = 256 * MB;
+const BODY = 128 * MB;
 const LOGIN = { user: 'mia', pass: 's3cret' };
 const SETTINGS = 'user = "mia"\npass = "s3cret"';
 

@@ -56,6 +56,8 @@ export function lowerRule(
     port,
     network,
     inboundTag: rule.inboundTag,
+    geosite: [],
+    geoip: [],
   };
 }
 

@@ -23,8 +23,8 @@ export interface GeoFiles {
  * @throws {GeoCodeError} `geosite code not found: <code>` for the first unknown code.
  */
 export async function loadGeoData(files: GeoFiles, rules: readonly RuleSpec[]): Promise<GeoData> {
-  const sites = rules.flatMap((rule) => rule.geosite ?? []);
-  const networks = rules.flatMap((rule) => rule.geoip ?? []);
+  const sites = rules.flatMap((rule) => rule.geosite);
+  const networks = rules.flatMap((rule) => rule.geoip);
   return {
     geoip:
       networks.length === 0

@@ -50,13 +50,36 @@ export class NameListBuilder {
   #count = 0;
 
   add(name: Uint8Array): void {
-    const bytes = lowered(name);
-    const length = bytes.at(-1) === DOT ? bytes.length - 1 : bytes.length;
-    if (length === 0 || bytes[0] === DOT) return;
+    const length = name.at(-1) === DOT ? name.length - 1 : name.length;
+    if (length === 0 || name[0] === DOT) return;
+    this.#reserve(length);
+    for (let at = 0; at < length; at++) {
+      const byte = name[at] ?? 0;
+      if (byte > 0x7f) {
+        this.#addText(name);
+        return;
+      }
+      this.#bytes[this.#used + at] = byte >= UPPER_A && byte <= UPPER_Z ? byte + TO_LOWER : byte;
+    }
+    this.#end(length);
+  }
+
+  /** What is beyond ASCII becomes a string on the way to lower case, which may change its length. */
+  #addText(name: Uint8Array): void {
+    const bytes = Buffer.from(normalizeName(Buffer.from(name).toString()));
+    this.#reserve(bytes.length);
+    this.#bytes.set(bytes, this.#used);
+    this.#end(bytes.length);
+  }
+
+  #reserve(length: number): void {
     while (this.#used + length > this.#bytes.length) {
       this.#bytes = Buffer.concat([this.#bytes, this.#bytes]);
     }
-    this.#bytes.set(bytes.subarray(0, length), this.#used);
+  }
+
+  /** The name that was written behind the others is complete. */
+  #end(length: number): void {
     this.#used += length;
     if (this.#count === this.#ends.length) {
       const ends = new Uint32Array(this.#count * 2);
@@ -72,15 +95,4 @@ export class NameListBuilder {
       ends: this.#ends.subarray(0, this.#count),
     };
   }
-}
-
-/** A copy in lower case; only what is beyond ASCII becomes a string on the way. */
-function lowered(name: Uint8Array): Uint8Array {
-  const copy = Uint8Array.from(name);
-  for (let at = 0; at < copy.length; at++) {
-    const byte = copy[at] ?? 0;
-    if (byte > 0x7f) return Buffer.from(Buffer.from(name).toString().toLowerCase());
-    if (byte >= UPPER_A && byte <= UPPER_Z) copy[at] = byte + TO_LOWER;
-  }
-  return copy;
 }

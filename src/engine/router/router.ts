@@ -1,5 +1,5 @@
 import { ipVersion } from '../../net/address.ts';
-import type { RouteSpec } from '../../spec.ts';
+import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
 import { compileRules } from './compile-rules.ts';
 import type { IndexedRule } from './conditions.ts';
@@ -40,7 +40,7 @@ export class Router {
    * Builds the tables; the spec and the geo data are not needed afterwards.
    * @throws {RegexError} for an invalid pattern.
    */
-  constructor(spec: RouteSpec, { regexes, geo }: RouterResources) {
+  constructor(spec: RoutingSpec, { regexes, geo }: RouterResources) {
     this.#default = spec.default;
     this.#outbounds = spec.rules.map((rule) => rule.outbound);
     const compiled = compileRules(spec.rules, geo);

@@ -8,8 +8,7 @@ import { MORE, NO_NAME, type Sniffed } from './sniffed.ts';
  */
 const REQUEST_LINE = /^([A-Z][A-Z-]{0,19}) +([!-~\u0080-\u00ff]+) +HTTP\/1\.[0-9]\r?$/;
 /** The same, cut off at any character. */
-const REQUEST_LINE_PART =
-  /^([A-Z][A-Z-]{0,19})(?: +([!-~\u0080-\u00ff]*)(?: +([!-~]*\r?))?)?$/;
+const REQUEST_LINE_PART = /^([A-Z][A-Z-]{0,19})(?: +([!-~\u0080-\u00ff]*)(?: +([!-~]*\r?))?)?$/;
 const VERSION = /^HTTP\/1\.[0-9]\r?$/;
 
 /** RFC 9112 §3.2: origin, absolute and asterisk form; only CONNECT has the authority form. */

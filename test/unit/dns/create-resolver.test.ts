@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import type { OwnedResolver } from '../../../src/dns/cached-resolver.ts';
 import { createResolver } from '../../../src/dns/create-resolver.ts';
-import type { DnsSpec } from '../../../src/dns/spec.ts';
+import type { DnsSpec } from '../../../src/spec.ts';
 import {
   a,
   aaaa,

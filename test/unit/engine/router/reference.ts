@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { parseIP, unmapIPv4 } from '../../../../src/net/address.ts';
 import type { RouteDecision, RouteQuery } from '../../../../src/engine/router/router.ts';
-import type { CidrSpec, RouteSpec, RuleSpec } from '../../../../src/spec.ts';
+import type { CidrSpec, RoutingSpec, RuleSpec } from '../../../../src/spec.ts';
 
 /** Geo lists as a person would write them down. */
 export interface PlainGeo {
@@ -14,7 +14,7 @@ export interface PlainGeo {
  * `name` stands for what a sniffed name would do: with `any`, domain matchers match.
  */
 export function referenceRoute(
-  spec: RouteSpec,
+  spec: RoutingSpec,
   query: RouteQuery,
   geo: PlainGeo = { geosite: {}, geoip: {} },
 ): RouteDecision {
@@ -25,7 +25,7 @@ export function referenceRoute(
 }
 
 /** Three-valued: does a rule that only lacks a name come before the one that decides? */
-export function referenceNeedsDomain(spec: RouteSpec, query: RouteQuery, geo: PlainGeo): boolean {
+export function referenceNeedsDomain(spec: RoutingSpec, query: RouteQuery, geo: PlainGeo): boolean {
   if (isIP(query.host) === 0 || query.sniffed !== undefined) return false;
   for (const rule of spec.rules) {
     if (matches(rule, query, geo)) return false;

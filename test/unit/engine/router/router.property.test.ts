@@ -7,7 +7,7 @@ import { packNames } from '../../../../src/engine/router/name-list.ts';
 import { packNetworks } from '../../../../src/engine/router/network-list.ts';
 import { RegexCache } from '../../../../src/engine/router/regex-set.ts';
 import { Router, type RouteQuery } from '../../../../src/engine/router/router.ts';
-import type { CidrSpec, RouteSpec, RuleSpec } from '../../../../src/spec.ts';
+import type { CidrSpec, RoutingSpec, RuleSpec } from '../../../../src/spec.ts';
 import { referenceNeedsDomain, referenceRoute, type PlainGeo } from './reference.ts';
 import { cidr, rule } from './rules.ts';
 
@@ -71,7 +71,7 @@ const anyRule: fc.Arbitrary<RuleSpec> = fc
   })
   .map((matchers) => rule(matchers));
 
-const anySpec: fc.Arbitrary<RouteSpec> = fc.record({
+const anySpec: fc.Arbitrary<RoutingSpec> = fc.record({
   default: fc.constant('default'),
   rules: fc.array(anyRule, { maxLength: 12 }),
 });
@@ -163,7 +163,7 @@ test('where no name is asked for, none changes the decision', () => {
 });
 
 /** Entries as they are compared; the router does this itself. */
-const lowered = (spec: RouteSpec): RouteSpec => ({
+const lowered = (spec: RoutingSpec): RoutingSpec => ({
   ...spec,
   rules: spec.rules.map((each) => ({ ...each, ...lowerDomains(each) })),
 });

@@ -13,6 +13,8 @@ export const rule = (matchers: Partial<RuleSpec>): RuleSpec => ({
   port: [],
   network: undefined,
   inboundTag: [],
+  geosite: [],
+  geoip: [],
   ...matchers,
 });
 

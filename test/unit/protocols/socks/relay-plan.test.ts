@@ -58,24 +58,24 @@ const cases: Case[] = [
     tcp: v6,
     plan: ['2001:db8::9', v6[0], 0],
   },
-  // What a TCP client states.
+  // What a TCP client states is not believed: v2ray states the destination.
   {
     name: 'stated source that agrees',
     tcp: v4,
     stated: at(v4[0], 40_000),
-    plan: ['198.51.100.1', v4[0], 40_000],
+    plan: ['198.51.100.1', v4[0], 0],
   },
   {
     name: 'stated mapped source that agrees',
     tcp: v4,
     stated: at('::ffff:198.51.100.4', 40_000),
-    plan: ['198.51.100.1', v4[0], 40_000],
+    plan: ['198.51.100.1', v4[0], 0],
   },
   {
     name: 'stated link-local source that agrees',
     tcp: ['fe80::4%eth0', 'fe80::1%eth0'],
     stated: at('fe80::4', 40_000),
-    plan: ['fe80::1%eth0', 'fe80::4%eth0', 40_000],
+    plan: ['fe80::1%eth0', 'fe80::4%eth0', 0],
   },
   {
     name: 'stated address without a port',

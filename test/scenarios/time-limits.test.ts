@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import test from 'node:test';
-import { open, type Address } from '../support/address.ts';
+import { describe, test, type TestContext } from 'node:test';
+import { disposable, open, type Address } from '../support/address.ts';
 import { freedom, httpIn, socksIn } from '../support/config.ts';
 import { openDescriptors } from '../support/proc.ts';
 import { readAll, roundTrip } from '../support/read.ts';
@@ -11,7 +11,7 @@ import { eventually, within } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
 const SETTINGS = '[inbound.settings]\nauth = "password"\naccounts = [{ user = "u", pass = "p" }]\n';
-const CONFIG = socksIn() + socksIn('guarded', SETTINGS) + httpIn() + freedom();
+const EVERY_INBOUND = socksIn() + socksIn('guarded', SETTINGS) + httpIn() + freedom();
 
 /** What a client of each kind says before it falls silent. */
 const BEGINNINGS: readonly (readonly [name: string, inbound: string, bytes: string])[] = [
@@ -39,9 +39,9 @@ const DRIPS: readonly (readonly [name: string, inbound: string, drop: string])[]
 
 const COPIES = 10;
 
-test('handshakes that never finish are ended by their deadline and leave nothing behind', async (t) => {
+async function handshakesEnd(t: TestContext): Promise<void> {
   await using echo = await echoServer();
-  await using weir = await Weir.start(CONFIG);
+  await using weir = await Weir.start(EVERY_INBOUND);
   // A connection that did finish its handshake is the control: silence does not end it.
   const control = await socksConnect(weir.address('socks'), echo.target);
   await roundTrip(control, 'before');
@@ -67,7 +67,7 @@ test('handshakes that never finish are ended by their deadline and leave nothing
     () => openDescriptors(weir.pid) <= before,
   );
   control.destroy();
-});
+}
 
 /** Says `bytes`, falls silent or drips on, and tells whether the server ended the connection. */
 async function stall(
@@ -94,3 +94,72 @@ async function ending(socket: Socket): Promise<void> {
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   await Promise.race([readAll(socket).catch(() => closed), closed]);
 }
+
+const PLAIN = socksIn() + freedom();
+
+/** Waits until nobody listens any more, which shows that the stop has begun. */
+function stopsListening(weir: Weir): Promise<true> {
+  return eventually('the listener to close', async () => {
+    try {
+      (await open(weir.address('socks'))).destroy();
+      return false;
+    } catch {
+      return true;
+    }
+  });
+}
+
+/** All of these wait for a clock, so they run side by side. */
+describe('by the clock', { concurrency: true }, () => {
+  test('handshakes that never finish are ended and leave nothing behind', handshakesEnd);
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    test(`a stop by ${signal} without connections ends at once with status 0`, async () => {
+      await using weir = await Weir.start(PLAIN);
+      const before = performance.now();
+      assert.deepEqual(await weir.stop(signal), { code: 0, signal: null });
+      // The grace is five seconds; whoever waits for it without need takes at least that.
+      assert.ok(performance.now() - before < 4500);
+    });
+  }
+
+  test('a stop lets a live connection finish and then ends without waiting longer', async () => {
+    await using echo = await echoServer();
+    await using weir = await Weir.start(PLAIN);
+    const client = await socksConnect(weir.address('socks'), echo.target);
+    await roundTrip(client, 'before');
+    const before = performance.now();
+    weir.child.signal('SIGTERM');
+    await stopsListening(weir);
+    assert.equal(String(await roundTrip(client, 'during')), 'during');
+    client.end();
+    const { data, clean } = await readAll(client);
+    assert.deepEqual([data.length, clean], [0, true]);
+    assert.deepEqual(await within(weir.child.exited, 'the end'), { code: 0, signal: null });
+    assert.ok(performance.now() - before < 4500);
+  });
+
+  test('a stop cuts connections that outlast the grace', async () => {
+    await using echo = await echoServer();
+    await using weir = await Weir.start(PLAIN);
+    const client = await socksConnect(weir.address('socks'), echo.target);
+    await roundTrip(client, 'before');
+    const before = performance.now();
+    assert.deepEqual(await weir.stop(), { code: 0, signal: null });
+    assert.ok(performance.now() - before > 4500, 'the grace was not given');
+    assert.equal((await readAll(client)).data.length, 0);
+  });
+
+  test('a stop by a second signal ends at once', async () => {
+    await using echo = await echoServer();
+    await using weir = await Weir.start(PLAIN);
+    using client = disposable(await socksConnect(weir.address('socks'), echo.target));
+    await roundTrip(client, 'before');
+    const before = performance.now();
+    weir.child.signal('SIGTERM');
+    await stopsListening(weir);
+    weir.child.signal('SIGINT');
+    await within(weir.child.exited, 'the end after the second signal');
+    assert.ok(performance.now() - before < 4500, 'the second signal was not heeded');
+  });
+});

@@ -1,0 +1,69 @@
+import type { Logger } from '../../log/logger.ts';
+import type { Clock } from '../../net/clock.ts';
+import type { BalancerSpec } from '../../spec.ts';
+import type { OutboundVersion } from '../outbound-version.ts';
+import type { Exit } from '../plane.ts';
+import { Balancer } from './balancer.ts';
+import type { Health } from './health.ts';
+import { Prober } from './prober.ts';
+
+/** A member as a group is given it: a tag that stands twice is given twice. */
+export interface GroupMember {
+  readonly version: OutboundVersion;
+  /** Reaches the member's server and lets go of it again; rejects when it cannot. */
+  readonly probe: (signal: AbortSignal) => Promise<void>;
+}
+
+export interface GroupDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** A balancer with the probers of its members: one of each outbound, however often it stands. */
+export class BalancerGroup implements Exit {
+  readonly #balancer: Balancer;
+  readonly #probers = new Map<OutboundVersion, Prober>();
+
+  /** `previous` is the group of that tag before a reload: what it knows of a member is kept. */
+  constructor(
+    spec: BalancerSpec,
+    members: readonly GroupMember[],
+    previous: BalancerGroup | undefined,
+    { clock, log }: GroupDeps,
+  ) {
+    for (const { version, probe } of members) {
+      if (this.#probers.has(version)) continue;
+      const prober = new Prober({
+        name: `balancer ${spec.tag}: outbound ${version.tag}`,
+        intervalMs: spec.probeInterval * 1000,
+        timeoutMs: spec.probeTimeout * 1000,
+        initial: previous?.healthOf(version) ?? 'unknown',
+        probe,
+        clock,
+        log,
+      });
+      this.#probers.set(version, prober);
+    }
+    this.#balancer = new Balancer(
+      members.map(({ version }) => ({ version, health: () => this.healthOf(version) })),
+      spec.strategy,
+    );
+  }
+
+  /** Starts probing; until then nothing is opened. */
+  start(): void {
+    for (const prober of this.#probers.values()) prober.start();
+  }
+
+  stop(): void {
+    for (const prober of this.#probers.values()) prober.stop();
+  }
+
+  pick(): OutboundVersion {
+    return this.#balancer.pick();
+  }
+
+  healthOf(version: OutboundVersion): Health {
+    return this.#probers.get(version)?.health ?? 'unknown';
+  }
+}

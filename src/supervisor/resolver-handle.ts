@@ -1,0 +1,29 @@
+import type { OwnedResolver } from '../dns/cached-resolver.ts';
+import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
+
+/**
+ * The resolver that outbounds are built with: it stays the same object while a reload changes what
+ * is behind it, so that a change of `[dns]` rebuilds no outbound.
+ */
+export class ResolverHandle implements Resolver {
+  #current: OwnedResolver;
+
+  constructor(current: OwnedResolver) {
+    this.#current = current;
+  }
+
+  resolve(host: string, policy: FamilyPolicy, signal?: AbortSignal): Promise<readonly string[]> {
+    return this.#current.resolve(host, policy, signal);
+  }
+
+  /** New questions go to `next`; those under way are still answered by the one before. */
+  swap(next: OwnedResolver): void {
+    this.#current.close();
+    this.#current = next;
+  }
+
+  /** Ends everything at once. */
+  destroy(): void {
+    this.#current.destroy();
+  }
+}
