@@ -17,6 +17,7 @@ export class UsageError extends WeirError {
 export const HELP = `Weir, a multi-protocol proxy
 
 Usage: weir [run] [options]
+       weir ctl COMMAND       asks a running Weir through its API: see weir ctl --help
 
 Options:
   -c, --config FILE  read the configuration from FILE; without it a built-in one serves
