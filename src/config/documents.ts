@@ -20,6 +20,7 @@ export interface ConfigSource {
 export interface Documents {
   /** The configuration file's own bytes. */
   readonly bytes: Uint8Array;
+  readonly source: SourceText;
   readonly file: ConfigFile;
   /** `undefined` without `[subscribe]`. */
   readonly subscribe: SubscribeFile | undefined;
@@ -43,6 +44,7 @@ export async function readDocuments(
   const subscribe = await readSubscribe(file, source, files);
   return {
     bytes,
+    source,
     file,
     subscribe: subscribe?.file,
     places: subscribe ? new JoinedPlaces(source, subscribe.source) : source,

@@ -1,12 +1,12 @@
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Located } from '../schema/decoder.ts';
 import type { BalancerSpec, RouteGroupSpec, Spec } from '../spec.ts';
+import { lowerApi, type ApiOptions, type ApiTable } from './api.ts';
 import { builtinOutbounds } from './builtin-outbounds.ts';
 import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from './findings.ts';
 import type { InputFiles } from './input-files.ts';
 import { mergeSubscribe, type MergedGroup } from './merge.ts';
-import { refuseLaterTables } from './not-yet.ts';
 import type { Places } from './places.ts';
 import type { SubscribeFile } from './subscribe-file.ts';
 import { lowerBalancers } from './tables/balancer.ts';
@@ -21,6 +21,8 @@ export interface Lowering {
   readonly file: ConfigFile;
   /** The file that `[subscribe]` names; none without that table. */
   readonly subscribe: SubscribeFile | undefined;
+  /** `[api]`, by a program that serves it. */
+  readonly api: ApiTable | undefined;
   readonly places: Places;
   /** The files that the configuration names, as far as they have been read. */
   readonly files: InputFiles;
@@ -30,6 +32,7 @@ export interface Lowering {
 /** What a configuration means, and the tables that it came from once they were merged. */
 export interface Lowered {
   readonly spec: Spec;
+  readonly api: ApiOptions | undefined;
   readonly file: ConfigFile;
 }
 
@@ -44,7 +47,8 @@ export interface Lowered {
 export function lowerConfig(task: Lowering): Lowered {
   const { places, files, regexes } = task;
   const findings = new Findings();
-  refuseLaterTables({ api: task.file.api }, findings);
+  const { api: apiTable } = task;
+  const api = apiTable && findings.about('api').attempt(() => lowerApi(apiTable));
   const { file, groups } = mergeSubscribe(task.file, task.subscribe, findings);
 
   const dns = lowerDns(file.dns, files, findings);
@@ -94,7 +98,7 @@ export function lowerConfig(task: Lowering): Lowered {
       ...(task.subscribe && { groups: groups.map(lowerGroup) }),
     },
   };
-  return { spec, file };
+  return { spec, api, file };
 }
 
 const referenceOf = ({ subject, outbound }: MergedGroup): Reference => ({ subject, tag: outbound });

@@ -1,3 +1,4 @@
+import { readApiTable } from '../../../src/config/api.ts';
 import { readConfigFile, type ConfigFile } from '../../../src/config/config-file.ts';
 import { InputFiles } from '../../../src/config/input-files.ts';
 import { lowerConfig } from '../../../src/config/lower.ts';
@@ -51,6 +52,7 @@ export function parseConfig(bytes: Uint8Array, options: ParseOptions = {}): Spec
   return lowerConfig({
     file: config.file,
     subscribe: subscribe?.file,
+    api: config.file.api && readApiTable(config.file.api, config.source),
     places: subscribe ? new JoinedPlaces(config.source, subscribe.source) : config.source,
     files: new InputFiles(),
     regexes: options.regexes ?? new RegexCache(),

@@ -28,7 +28,6 @@ const LATER: readonly Row[] = [
     `stream network ${name} is not in this version yet`,
     '6:18 (outbound out)',
   ]),
-  ['the API', `${DIRECT}[api]\n`, '[api] is not in this version yet', '4:1 (api)'],
 ];
 
 describe('refused until it is there:', () => refuses(LATER));

@@ -36,7 +36,11 @@ export const load = (
   text: string,
   files: FileReader = fakeFiles(),
   path?: string,
-): Promise<LoadedConfig> => loadConfig({ path, bytes: Buffer.from(text) }, files, new RegexCache());
+): Promise<LoadedConfig> =>
+  loadConfig({ path, bytes: Buffer.from(text) }, files, {
+    regexes: new RegexCache(),
+    serveApi: true,
+  });
 
 /** The error of a configuration that must be refused. */
 export function errorOf(text: string | Uint8Array, file?: string): ConfigError {
