@@ -1,5 +1,5 @@
 import { describe } from 'node:test';
-import { DIRECT, inbound, outbound, refuses, type Row } from './support.ts';
+import { inbound, outbound, refuses, type Row } from './support.ts';
 
 const SOCKS = 'protocol = "socks"\n';
 const UPSTREAM = 'server = "proxy.example"\nport = 1080\n';
