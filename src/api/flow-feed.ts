@@ -1,7 +1,9 @@
-import type { Clock, Timer } from '../net/clock.ts';
-import { KEPT_EVENTS, type FlowEvent, type FlowSubscription } from '../tracker/flow-events.ts';
+import type { Clock } from '../net/clock.ts';
+import { KEPT_EVENTS, type FlowNotice, type FlowSubscription } from '../tracker/flow-events.ts';
+import type { FlowEvent } from '../tracker/flow-events.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { eventText, type EventStream } from './event-stream.ts';
+import { Rounds } from './rounds.ts';
 import type { StartTimes } from './start-times.ts';
 import { flowJson } from './views.ts';
 
@@ -20,12 +22,6 @@ interface Piece {
 /** About how long a piece is allowed to get, in characters. */
 const PIECE_LENGTH = 64 << 10;
 
-/** With many clients the events are gathered, so that the feed takes this part of the thread's time. */
-const SHARE = 1 / 8;
-/** Events are never held back for longer than so many milliseconds, nor more than half of the kept. */
-const LONGEST_WAIT_MS = 250;
-const MOST_WAITING = KEPT_EVENTS / 2;
-
 /**
  * Sends the openings and closings of flows to any number of clients.
  *
@@ -35,36 +31,35 @@ const MOST_WAITING = KEPT_EVENTS / 2;
  */
 export class FlowFeed {
   readonly #tracker: Tracker;
-  readonly #clock: Clock;
   readonly #times: StartTimes;
   readonly #ring: (FlowEvent | undefined)[] = Array.from({ length: KEPT_EVENTS });
   readonly #clients = new Set<Client>();
+  readonly #rounds: Rounds<Client>;
+  /** By the number of their first event, for as long as a round lasts. */
+  readonly #pieces = new Map<number, Piece>();
   /** Events seen so far, those included that the tracker no longer had: the number of the next one. */
   #published = 0;
-  #flushed = 0;
   #subscription: FlowSubscription | undefined;
-  #timer: Timer | undefined;
-  #immediate: NodeJS.Immediate | undefined;
-  #restUntil = -Infinity;
-  /** By the number of their first event, for clients that stand at the same place in one turn. */
-  readonly #pieces = new Map<number, Piece>();
 
   constructor(tracker: Tracker, clock: Clock, times: StartTimes) {
     this.#tracker = tracker;
-    this.#clock = clock;
     this.#times = times;
+    this.#rounds = new Rounds(
+      clock,
+      this.#clients,
+      (client) => this.#pump(client),
+      () => this.#pieces.clear(),
+    );
   }
 
   /** The client is sent everything that happens from now on. */
   readonly join = (stream: EventStream): void => {
-    if (this.#subscription) {
-      this.#collect(this.#subscription);
-      this.#schedule();
-    } else {
-      void this.#watch();
-    }
+    if (!this.#subscription) void this.#watch();
+    else if (this.#collect(this.#subscription)) this.#rounds.request();
     const client: Client = { stream, next: this.#published };
-    stream.onReady = () => this.#pump(client);
+    stream.onReady = () => {
+      if (client.next < this.#published) this.#rounds.request();
+    };
     stream.onClose = () => this.#leave(client);
     this.#clients.add(client);
   };
@@ -78,12 +73,9 @@ export class FlowFeed {
     if (this.#clients.size > 0) return;
     this.#subscription?.close();
     this.#subscription = undefined;
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    clearImmediate(this.#immediate);
-    this.#immediate = undefined;
+    this.#rounds.stop();
+    this.#pieces.clear();
     this.#ring.fill(undefined);
-    this.#flushed = this.#published;
   }
 
   /** Runs while there are clients. */
@@ -96,65 +88,32 @@ export class FlowFeed {
       if (!notice || this.#subscription !== subscription) return;
       this.#keep(notice);
       this.#collect(subscription);
-      this.#schedule();
+      this.#rounds.request();
     }
   }
 
-  #collect(subscription: FlowSubscription): void {
-    for (;;) {
-      const notice = subscription.poll();
-      if (!notice) return;
-      this.#keep(notice);
-    }
+  /** Takes over what the tracker has; whether that was anything. */
+  #collect(subscription: FlowSubscription): boolean {
+    const before = this.#published;
+    for (let notice = subscription.poll(); notice; notice = subscription.poll()) this.#keep(notice);
+    return this.#published > before;
   }
 
-  #keep(notice: FlowEvent | { readonly kind: 'lagged'; readonly missed: number }): void {
+  #keep(notice: FlowNotice): void {
     if (notice.kind === 'lagged') this.#published += notice.missed;
     else this.#ring[this.#published++ % KEPT_EVENTS] = notice;
-  }
-
-  /**
-   * At once when the feed has rested long enough; else when its rest is over, or enough has gathered.
-   * "At once" is behind whatever else this turn of the event loop has to do.
-   */
-  #schedule(): void {
-    if (this.#immediate || this.#published === this.#flushed) return;
-    const wait = this.#restUntil - this.#clock.now();
-    if (wait <= 0 || this.#published - this.#flushed >= MOST_WAITING) {
-      this.#timer?.cancel();
-      this.#timer = undefined;
-      this.#immediate = setImmediate(() => this.#flush());
-    } else {
-      this.#timer ??= this.#clock.after(wait, () => this.#flush());
-    }
-  }
-
-  #flush(): void {
-    this.#timer = undefined;
-    this.#immediate = undefined;
-    const start = this.#clock.now();
-    for (const client of this.#clients) this.#pump(client);
-    this.#flushed = this.#published;
-    const end = this.#clock.now();
-    this.#restUntil = end + Math.min((end - start) * (1 / SHARE - 1), LONGEST_WAIT_MS);
   }
 
   /** Sends a client its next piece, when it can take one and there is one. */
   #pump(client: Client): void {
     if (!client.stream.ready || client.next >= this.#published) return;
-    const piece = this.#sharedPiece(client.next);
+    let piece = this.#pieces.get(client.next);
+    if (!piece) {
+      piece = this.#pieceFrom(client.next);
+      this.#pieces.set(client.next, piece);
+    }
     client.next = piece.end;
     client.stream.send(piece.bytes);
-  }
-
-  #sharedPiece(start: number): Piece {
-    let piece = this.#pieces.get(start);
-    if (!piece) {
-      if (this.#pieces.size === 0) setImmediate(() => this.#pieces.clear());
-      piece = this.#pieceFrom(start);
-      this.#pieces.set(start, piece);
-    }
-    return piece;
   }
 
   #pieceFrom(start: number): Piece {

@@ -11,6 +11,7 @@ import type { RouteKey } from './router.ts';
 import { parseSelector } from './selector.ts';
 import type { StartTimes } from './start-times.ts';
 import type { TrafficFeed } from './traffic-feed.ts';
+import { writeList } from './write-list.ts';
 import { flowJson, reportJson, routesJson, sessionJson } from './views.ts';
 
 /** What handlers have at hand. */
@@ -92,11 +93,13 @@ async function reload(_: Call, { app }: Services): Promise<Answer> {
 }
 
 /** Flows first, then sessions: a flow whose session has ended in between is still a flow. */
-function getConnections(_: Call, { app: { tracker }, times }: Services): Answer {
+async function getConnections(_: Call, { app, clock, times }: Services): Promise<Answer> {
   const offset = times.read();
-  const flows = tracker.flows().map((flow) => flowJson(flow, offset));
-  const sessions = tracker.sessions().map((session) => sessionJson(session, offset));
-  return jsonText(200, `{"sessions":[${sessions.join(',')}],"flows":[${flows.join(',')}]}`);
+  const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset), clock);
+  const live = app.tracker.sessions();
+  const sessions = await writeList(live, (session) => sessionJson(session, offset), clock);
+  const parts = [Buffer.from('{"sessions":['), ...sessions, Buffer.from('],"flows":['), ...flows];
+  return jsonText(200, Buffer.concat([...parts, Buffer.from(']}')]));
 }
 
 function closeConnections({ query }: Call, { app: { tracker } }: Services): Answer {

@@ -90,7 +90,7 @@ export class ApiServer {
       clock,
       times,
       flows: new FlowFeed(tracker, clock, times),
-      traffic: new TrafficFeed(tracker.traffic),
+      traffic: new TrafficFeed(tracker.traffic, clock),
     };
     this.#listenForRequests();
   }

@@ -1,5 +1,7 @@
+import type { Clock } from '../net/clock.ts';
 import type { TrafficSampler, TrafficSnapshot } from '../tracker/traffic.ts';
 import { eventText, type EventStream } from './event-stream.ts';
+import { Rounds } from './rounds.ts';
 import { trafficJson } from './views.ts';
 
 /** One client, and the newest snapshot that it has been sent or that it must not be sent. */
@@ -20,11 +22,13 @@ interface Piece {
 export class TrafficFeed {
   readonly #sampler: TrafficSampler;
   readonly #clients = new Set<Client>();
+  readonly #rounds: Rounds<Client>;
   #latest: Piece | undefined;
   #stopWatching: AbortController | undefined;
 
-  constructor(sampler: TrafficSampler) {
+  constructor(sampler: TrafficSampler, clock: Clock) {
     this.#sampler = sampler;
+    this.#rounds = new Rounds(clock, this.#clients, (client) => this.#pump(client));
   }
 
   /** The snapshot of this moment is not sent, the next one is. */
@@ -45,6 +49,7 @@ export class TrafficFeed {
     if (this.#clients.size > 0) return;
     this.#stopWatching?.abort();
     this.#stopWatching = undefined;
+    this.#rounds.stop();
     this.#latest = undefined;
   }
 
@@ -59,7 +64,7 @@ export class TrafficFeed {
       if (!snapshot) break;
       seen = snapshot;
       this.#latest = { snapshot, bytes: Buffer.from(eventText('traffic', trafficJson(snapshot))) };
-      for (const client of this.#clients) this.#pump(client);
+      this.#rounds.request();
     }
     for (const { stream } of this.#clients) stream.end();
   }

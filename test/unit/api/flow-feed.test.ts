@@ -33,6 +33,14 @@ class Reader {
     this.onClose?.();
   }
 
+  /** Takes piece after piece until no more comes. */
+  async drain(): Promise<void> {
+    while (!this.ready) {
+      this.take();
+      await turn();
+    }
+  }
+
   /** The system has taken the piece. */
   take(): void {
     if (this.ready) return;
@@ -105,7 +113,7 @@ describe('the feed of flow events', () => {
     const reader = join();
     open(KEPT_EVENTS);
     await turn();
-    while (!reader.ready) reader.take();
+    await reader.drain();
     assert.ok(reader.pieces.length > 1);
     for (const { length } of reader.pieces) assert.ok(length < 70_000);
     assertComplete(reader.seen, 0, KEPT_EVENTS);
@@ -119,7 +127,7 @@ describe('the feed of flow events', () => {
       await turn();
     }
     assert.equal(reader.pieces.length, 1);
-    while (!reader.ready) reader.take();
+    await reader.drain();
     assertComplete(reader.seen, 0, 25_000);
     assert.equal(reader.seen.filter((number) => number < 0).length, 1);
   });
@@ -129,7 +137,7 @@ describe('the feed of flow events', () => {
     const reader = join();
     open(KEPT_EVENTS + 1);
     await turn();
-    while (!reader.ready) reader.take();
+    await reader.drain();
     assert.equal(reader.seen[0], -1);
     assertComplete(reader.seen, 0, KEPT_EVENTS + 1);
   });
@@ -175,7 +183,7 @@ describe('the feed of flow events', () => {
         await turn();
         for (const { reader, first, left } of readers) {
           if (left) continue;
-          while (!reader.ready) reader.take();
+          await reader.drain();
           assertComplete(reader.seen, first, opened());
         }
       }),
