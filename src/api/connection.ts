@@ -49,11 +49,6 @@ export class Connection {
     return this.#current !== undefined;
   }
 
-  /** Whether this is the last answer. */
-  get closing(): boolean {
-    return this.#closing;
-  }
-
   /** Serves the exchange once those before it are over. */
   take(exchange: Exchange): void {
     if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
