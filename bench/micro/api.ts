@@ -19,7 +19,7 @@ import { systemClock } from '../../src/net/clock.ts';
 import type { FlowInfo } from '../../src/tracker/flow.ts';
 import { Tracker } from '../../src/tracker/tracker.ts';
 import { parseAddress, portOf } from '../../test/support/address.ts';
-import { silentLogger } from '../../test/support/silent-logger.ts';
+import { silentLogger } from '../../src/log/output.ts';
 
 interface Job {
   readonly port: number;

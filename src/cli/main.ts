@@ -26,7 +26,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     case 'check':
       return check(command.config);
     case 'run':
-      return run(command.config);
+      return run(command);
     default:
       return command satisfies never;
   }

@@ -2,8 +2,11 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { inspect } from 'node:util';
 import { parseIPv6 } from '../net/address.ts';
 import { located, secret, str, type Located } from '../schema/decoder.ts';
+import { DecodeError } from '../schema/errors.ts';
+import type { Node } from '../schema/node.ts';
 import { optional, struct, type Output } from '../schema/struct.ts';
 import { Finding } from './findings.ts';
+import type { SourceText } from './source-text.ts';
 
 /** Where the API listens when `[api]` does not say. */
 export const DEFAULT_API_LISTEN = '127.0.0.1:9090';
@@ -19,6 +22,19 @@ export const apiTable = struct({
   secret: optional(located(secret)),
 });
 export type ApiTable = Output<typeof apiTable>;
+
+/**
+ * Reads the shape of `[api]`, which is left alone until someone wants to serve it.
+ * @throws {ConfigError} in the form of a TOML error.
+ */
+export function readApiTable(node: Node, source: SourceText): ApiTable {
+  try {
+    return apiTable(node);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw source.tomlError(error.message, error.span, { cause: error });
+  }
+}
 
 /** What `[api]` asks for. Printed or serialised in any way, it keeps the secret to itself. */
 export class ApiOptions {
