@@ -27,6 +27,7 @@ export class Connection {
   readonly #waiting: Exchange[] = [];
   #current: Exchange | undefined;
   #closing = false;
+  #lingering = false;
 
   constructor(socket: Socket, clock: Clock) {
     this.#socket = socket;
@@ -39,7 +40,7 @@ export class Connection {
       else closeAtOnce();
     };
     socket.once('end', () => {
-      if (this.#current?.abandonable === true || this.#closing) socket.destroy();
+      if (this.#current?.abandonable === true || this.#lingering) socket.destroy();
     });
   }
 
@@ -48,14 +49,10 @@ export class Connection {
     return this.#current !== undefined;
   }
 
-  /** Whether this is the last answer. */
-  get closing(): boolean {
-    return this.#closing;
-  }
-
   /** Serves the exchange once those before it are over. */
   take(exchange: Exchange): void {
-    if (this.#closing || this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
+    if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
+    else if (this.#closing) return; // the answer under way, if any, is the last
     else if (this.#current) this.#waiting.push(exchange);
     else this.#begin(exchange);
   }
@@ -74,8 +71,9 @@ export class Connection {
 
   /** Sends bytes in place of an answer and closes; without a place for them it only closes. */
   refuse(bytes: Buffer): void {
-    if (this.#closing || this.#current?.response.headersSent === true) {
-      if (!this.#socket.writableEnded) this.#socket.destroy();
+    if (this.#lingering) return;
+    if (!this.#socket.writable || this.#current?.response.headersSent === true) {
+      this.#socket.destroy();
       return;
     }
     this.#closing = true;
@@ -89,7 +87,7 @@ export class Connection {
     exchange.response.once('close', () => {
       this.#current = undefined;
       if (this.#socket.destroyed) return;
-      if (this.#closing) this.#socket.destroySoon();
+      if (this.#closing && !this.#lingering) this.#socket.destroySoon();
       const next = this.#waiting.shift();
       if (next) this.#begin(next);
     });
@@ -98,6 +96,8 @@ export class Connection {
 
   /** Sends what is left and the end, and reads on until the client ends as well, or for too long. */
   #linger(): void {
+    if (this.#lingering) return;
+    this.#lingering = true;
     this.#closing = true;
     this.#socket.end();
     const timer = this.#clock.after(LINGER_MS, () => this.#socket.destroy());

@@ -14,16 +14,15 @@ const REFUSALS: ReadonlyMap<string, Answer> = new Map([
 ]);
 
 /**
- * The answer to what Node's parser refuses. A well-formed request with a method that the parser does
- * not know is judged like any other; the rest is no request, so there is nothing to authorise.
+ * The answer to what Node's parser refuses. What still has the form of a request, with a method that
+ * the parser does not know or bytes in its path that it does not take, is judged like any other, as
+ * far as that needs no handler. The rest is no request, so there is nothing to authorise.
  */
 export function parserRefusal(error: Error, front: Front): Answer {
-  const code = codeOf(error) ?? '';
-  const judged = code === 'HPE_INVALID_METHOD' ? judgeUnknownMethod(error, front) : undefined;
-  return judged ?? REFUSALS.get(code) ?? NO_REQUEST;
+  return REFUSALS.get(codeOf(error) ?? '') ?? judge(error, front) ?? NO_REQUEST;
 }
 
-function judgeUnknownMethod(error: Error, front: Front): Answer | undefined {
+function judge(error: Error, front: Front): Answer | undefined {
   if (!('rawPacket' in error) || !Buffer.isBuffer(error.rawPacket)) return undefined;
   const offset = 'bytesParsed' in error ? Number(error.bytesParsed) : 0;
   const head = parseHead(error.rawPacket, offset);

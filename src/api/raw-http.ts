@@ -3,8 +3,8 @@ import type { Answer } from './answer.ts';
 import type { RequestHead } from './front.ts';
 
 /*
- * HTTP by hand, for what Node's parser gives up on: a method that it does not know, and requests that
- * are none.
+ * HTTP by hand, for what Node's parser gives up on: a method or a path that it does not take, and
+ * requests that are none.
  */
 
 /** An answer after which the connection is closed. */
@@ -24,8 +24,8 @@ const REQUEST_LINE = /^(?<method>[\w!#$%&'*+.^`|~-]+) (?<target>\S+) HTTP\/1\.[0
 const FIELD = /^(?<name>[\w!#$%&'*+.^`|~-]+):[ \t]*(?<value>[^\r\n\0]*?)[ \t]*$/;
 
 /**
- * Reads the head of the request around `offset` of what was received, where the parser met a method
- * it does not know. `undefined` when it is not complete, or no request either.
+ * Reads the head of the request around `offset` of what was received, where the parser gave up on its
+ * first line. `undefined` when it is not complete, or no request either.
  */
 export function parseHead(received: Buffer, offset: number): RequestHead | undefined {
   const start = offset === 0 ? 0 : received.lastIndexOf('\n', offset - 1) + 1;

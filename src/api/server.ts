@@ -137,9 +137,11 @@ export class ApiServer {
         if (verdict.kind === 'answer') this.#refuse(socket, verdict.answer);
         else socket.destroy(); // no route answers CONNECT
       })
-      .on('clientError', (error: Error, socket: Socket) =>
-        this.#refuse(socket, parserRefusal(error, this.#front)),
-      )
+      .on('clientError', (error: Error, socket: Socket) => {
+        // What follows a request that asked for the end is nobody's: its answer is under way.
+        if (codeOf(error) === 'HPE_CLOSED_CONNECTION') return;
+        this.#refuse(socket, parserRefusal(error, this.#front));
+      })
       // An accept that fails (EMFILE, ECONNABORTED) is one connection lost, not the listener.
       .on('error', () => undefined);
   }

@@ -40,10 +40,6 @@ export class TrafficFeed {
     if (!this.#stopWatching) void this.#watch();
   };
 
-  get clients(): number {
-    return this.#clients.size;
-  }
-
   #leave(client: Client): void {
     this.#clients.delete(client);
     if (this.#clients.size > 0) return;

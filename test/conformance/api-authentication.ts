@@ -74,6 +74,19 @@ export function authenticationSuite(carrier: Carrier): void {
       );
     });
 
+    test('a path with bytes that do not belong there is 401 as well', async () => {
+      await using api = await serve(carrier, SECRET);
+      const request = Buffer.from(
+        'PUT /v1/routes/\xff HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'latin1',
+      );
+      assert.match(await api.stranger.raw(request), /^HTTP\/1\.1 401 /);
+      const authorized = request
+        .toString('latin1')
+        .replace('\r\n', `\r\nAuthorization: Bearer ${SECRET}\r\n`);
+      assert.match(await api.stranger.raw(Buffer.from(authorized, 'latin1')), /^HTTP\/1\.1 400 /);
+    });
+
     test('the token comes before whatever else is wrong', async () => {
       await using api = await serve(carrier, SECRET);
       const bad = { headers: { 'if-match': 'W/"x"', host: 'evil.example' }, body: 'not json' };

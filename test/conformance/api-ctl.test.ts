@@ -8,7 +8,9 @@ import { UsageError } from '../../src/cli/arguments.ts';
 import { CTL_HELP } from '../../src/cli/ctl-arguments.ts';
 import { parsePlace } from '../../src/cli/ctl-client.ts';
 import { age, bytes, printable, table } from '../../src/cli/ctl-table.ts';
+import { eventLine } from '../../src/cli/ctl-views.ts';
 import { ctl, type CtlIo } from '../../src/cli/ctl.ts';
+import { tcpServer } from '../support/servers.ts';
 import { eventually } from '../support/wait.ts';
 import { APPLIED, openFlow, openSlowFlow } from './api-fake.ts';
 import { serve, type Served } from './api-harness.ts';
@@ -183,6 +185,35 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.equal(await done, 0);
     });
 
+    test('ends with status 1 when the API goes away in the middle of a stream', async () => {
+      await using api = await serve(carrier);
+      const { io, stderr } = streams(false);
+      const done = ctl(['events', ...at(api)], io);
+      await eventually('the subscription', () => api.app.clock.timers > 1);
+      const stopped = api.server.stop();
+      api.app.clock.advance(5_000);
+      await stopped;
+      assert.equal(await done, 1);
+      assert.match(stderr.text, /^weir ctl: (the API ended the stream|cannot reach the API)/);
+    });
+
+    test('says when what answers is not the API', async () => {
+      const bodies = ['<html>', '', '{"x":1}'];
+      await using other = await tcpServer((socket) => {
+        socket.once('data', () => {
+          const status = bodies.length > 1 ? '200 OK' : '502 Bad Gateway';
+          socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n${bodies.shift() ?? ''}`);
+        });
+      });
+      const where = ['--api', `127.0.0.1:${other.port}`];
+      const html = await run(['version', ...where]);
+      assert.match(html.err, /^weir ctl: what answers on 127\.0\.0\.1:\d+ is not the API\n$/);
+      const none = await run(['close', '1', ...where]);
+      assert.equal(none.status, 0);
+      const gateway = await run(['version', ...where]);
+      assert.equal(gateway.err, 'weir ctl: GET /v1/version: status 502\n');
+    });
+
     test('says when nobody is there', async () => {
       const api = await serve(carrier);
       await api[Symbol.asyncDispose]();
@@ -224,6 +255,25 @@ describe('weir ctl on a terminal', () => {
       /^applied\nbuilt +route\nreused +dns, /,
     );
     assert.equal((await run(['pick', 'default', 'auto', ...at(api)], true)).out, 'unchanged\n');
+  });
+
+  test('shows events as lines', async () => {
+    await using api = await serve('tcp');
+    const { io, stdout } = streams(true);
+    const done = ctl(['events', ...at(api)], io);
+    await eventually('an event', () => {
+      openFlow(api.app, { user: 'ann' }).close();
+      return stdout.text.includes('closed');
+    });
+    assert.match(
+      stdout.text,
+      /^opened {3}\d+ {2}socks \(ann\) -> tcp example\.com:443 by tokyo\nclosed {3}\d+ .* by tokyo {2}up 0 B, down 0 B\n/,
+    );
+    assert.equal(eventLine('lagged', { missed: 3 }), 'lagged   3 events were missed\n');
+    const stopped = api.server.stop();
+    api.app.clock.advance(5_000);
+    await stopped;
+    await done;
   });
 
   test('shows JSON when it is asked for', async () => {

@@ -266,6 +266,16 @@ export function generalSuite(carrier: Carrier): void {
       held.release();
     });
 
+    test('what follows a request that asks for the end does not cost its answer', async () => {
+      await using api = await serve(carrier);
+      for (const path of ['/v1/health', '/v1/routes']) {
+        const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+        const reply = await api.client.raw(`${request}rubbish\r\n\r\n${request}`);
+        assert.equal(reply.match(/HTTP\/1\.1 /g)?.length, 1);
+        assert.match(reply, /^HTTP\/1\.1 200 /);
+      }
+    });
+
     test('a client that waits to be invited is invited only when its body is wanted', async () => {
       await using api = await serve(carrier);
       const head = (type: string): string =>

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { Agent } from 'node:http';
 import { describe, test } from 'node:test';
+import { readAll, readUpTo } from '../support/read.ts';
 import { serve, type Carrier } from './api-harness.ts';
 import { errorOf, put, refused } from './api-pick-support.ts';
 
@@ -175,6 +177,40 @@ export function pickBodySuite(carrier: Carrier): void {
       );
       assert.match(reply, /^HTTP\/1\.1 400 /);
       assert.deepEqual(api.app.picks, []);
+    });
+
+    test('that is not wanted is passed over, and the connection goes on', async () => {
+      await using api = await serve(carrier);
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      try {
+        for (let i = 0; i < 5; i++) {
+          const refusal = await api.client.ask('PUT', '/v1/routes/default', {
+            headers: { 'content-type': 'text/plain' },
+            body: 'x'.repeat(300_000),
+            agent,
+          });
+          assert.equal(refusal.status, 400);
+          assert.equal((await api.client.get('/v1/health', { agent })).status, 200);
+        }
+        assert.equal(Object.values(agent.freeSockets).flat().length, 1);
+      } finally {
+        agent.destroy();
+      }
+    });
+
+    test('that comes behind its answer does not cost the answer', async () => {
+      await using api = await serve(carrier);
+      const socket = await api.client.connect();
+      socket.write(
+        'PUT /v1/routes/default HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n' +
+          'Connection: close\r\nContent-Length: 100000\r\n\r\n',
+      );
+      await readUpTo(socket, 1);
+      socket.write('x'.repeat(100_000));
+      const { data, clean } = await readAll(socket);
+      assert.match(data.toString(), /^TTP\/1\.1 400 [^]*Expected request with/);
+      assert.ok(clean);
+      socket.destroy();
     });
   });
 }

@@ -46,6 +46,23 @@ export function stopSuite(carrier: Carrier): void {
       agent.destroy();
     });
 
+    test('requests sent ahead of the answer under way are not served any more', async () => {
+      await using api = await serve(carrier);
+      const held = api.app.hold('reload');
+      const socket = await api.client.connect();
+      const request = 'POST /v1/reload HTTP/1.1\r\nHost: localhost\r\n\r\n';
+      socket.write(request + request);
+      await eventually('the reload', () => api.app.reloads > 0);
+      const stopped = api.server.stop();
+      socket.write(request);
+      held.release();
+      const { data } = await readAll(socket);
+      socket.destroy();
+      assert.match(data.toString(), /^HTTP\/1\.1 200 [^]*Connection: close/);
+      await stopped;
+      assert.equal(api.app.reloads, 1);
+    });
+
     test('a reload that came in through the API is answered before the API is gone', async () => {
       await using api = await serve(carrier);
       const held = api.app.hold('reload');
