@@ -2,10 +2,8 @@ import { lookup } from 'node:dns/promises';
 import { unlink } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { codeOf, messageOf } from '../errors.ts';
-import { formatEndpoint, unmapIPv4, type Endpoint } from '../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import { WeirError } from '../errors.ts';
-import type { Carrier } from '../net/link.ts';
-import { SocketLink } from '../net/socket-link.ts';
 import type { ListenSpec } from '../spec.ts';
 
 /** Connections that the kernel may hold for us: a burst of clients must not be refused. */
@@ -28,7 +26,7 @@ export interface Listener {
 }
 
 /**
- * Binds and accepts until closed; each accepted connection becomes a carrier.
+ * Binds and accepts until closed; what becomes of an accepted connection is up to `onSocket`.
  *
  * A host name is resolved now and its addresses are tried in order. A unix socket file that a dead
  * process left behind is replaced, one that somebody listens on is not.
@@ -37,15 +35,15 @@ export interface Listener {
  */
 export async function listenTcp(
   spec: ListenSpec,
-  onCarrier: (carrier: Carrier) => void,
+  onSocket: (socket: Socket) => void,
 ): Promise<Listener> {
   switch (spec.kind) {
     case 'unix':
-      return listenUnix(spec.path, onCarrier);
+      return listenUnix(spec.path, onSocket);
     case 'ip':
-      return bind({ host: spec.host, port: spec.port }, onCarrier);
+      return bind({ host: spec.host, port: spec.port }, onSocket);
     case 'name':
-      return listenName(spec, onCarrier);
+      return listenName(spec, onSocket);
     default:
       return spec satisfies never;
   }
@@ -53,13 +51,13 @@ export async function listenTcp(
 
 async function listenName(
   { host, port }: Endpoint,
-  onCarrier: (carrier: Carrier) => void,
+  onSocket: (socket: Socket) => void,
 ): Promise<Listener> {
   let failure: unknown;
   try {
     for (const { address } of await lookup(host, { all: true, order: 'verbatim' })) {
       try {
-        return await bind({ host: address, port }, onCarrier);
+        return await bind({ host: address, port }, onSocket);
       } catch (error) {
         failure ??= error;
       }
@@ -72,14 +70,14 @@ async function listenName(
     : new BindError(formatEndpoint({ host, port }), failure);
 }
 
-async function listenUnix(path: string, onCarrier: (carrier: Carrier) => void): Promise<Listener> {
+async function listenUnix(path: string, onSocket: (socket: Socket) => void): Promise<Listener> {
   try {
-    return await bind({ path }, onCarrier);
+    return await bind({ path }, onSocket);
   } catch (error) {
     if (codeOf((error as Error).cause) !== 'EADDRINUSE' || (await isAlive(path))) throw error;
   }
   await unlink(path);
-  return bind({ path }, onCarrier);
+  return bind({ path }, onSocket);
 }
 
 /** Whether a process accepts on a unix socket: a file without one refuses. */
@@ -95,7 +93,7 @@ async function isAlive(path: string): Promise<boolean> {
 
 async function bind(
   where: Endpoint | { readonly path: string },
-  onCarrier: (carrier: Carrier) => void,
+  onSocket: (socket: Socket) => void,
 ): Promise<Listener> {
   const server = createServer(
     {
@@ -105,7 +103,7 @@ async function bind(
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
     },
-    (socket) => onCarrier(toCarrier(socket)),
+    onSocket,
   );
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
@@ -132,19 +130,6 @@ function closeServer(server: Server): Promise<void> {
   server.close();
   return Promise.resolve();
 }
-
-function toCarrier(socket: Socket): Carrier {
-  const link = new SocketLink(socket);
-  return {
-    link,
-    wire: link,
-    remote: endpointOf(socket.remoteAddress, socket.remotePort),
-    local: endpointOf(socket.localAddress, socket.localPort),
-  };
-}
-
-const endpointOf = (host: string | undefined, port: number | undefined): Endpoint | undefined =>
-  host === undefined || port === undefined ? undefined : { host: unmapIPv4(host), port };
 
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'address already in use',

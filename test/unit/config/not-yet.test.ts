@@ -22,12 +22,6 @@ const LATER: readonly Row[] = [
       '3:12 (outbound out)',
     ],
   ),
-  ...['tls', 'ws', 'grpc'].map((name): Row => [
-    `the network ${name}`,
-    socksOut(`stream.network = "${name}"`),
-    `stream network ${name} is not in this version yet`,
-    '6:18 (outbound out)',
-  ]),
   [
     'subscribe',
     `${DIRECT}[subscribe]\npath = "s"`,
