@@ -4,7 +4,7 @@ import type { ByteLink, WireCounter } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 
 /**
- * A kernel socket (TCP or unix) as a ByteLink; the edge where Node's streams end.
+ * A kernel socket (TCP or unix), or TLS over one, as a ByteLink; the edge where Node's streams end.
  *
  * The socket must have been made with `allowHalfOpen: true`. Reading is driven by `data` events:
  * while a reader waits the socket flows, and a chunk that nobody waits for pauses it, so at most
@@ -13,13 +13,16 @@ import { ReadQueue } from './read-queue.ts';
 export class SocketLink implements ByteLink, WireCounter {
   readonly closed: Promise<Error | undefined>;
   readonly #socket: Socket;
+  readonly #raw: Socket;
   readonly #queue = new ReadQueue<Uint8Array>();
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #drain: PromiseWithResolvers<void> | undefined;
   #cause: Error | undefined;
 
-  constructor(socket: Socket) {
+  /** @param raw the kernel socket below, where `socket` is a TLS socket. */
+  constructor(socket: Socket, raw: Socket = socket) {
     this.#socket = socket;
+    this.#raw = raw;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -34,11 +37,11 @@ export class SocketLink implements ByteLink, WireCounter {
   }
 
   get bytesRead(): number {
-    return this.#socket.bytesRead;
+    return this.#raw.bytesRead;
   }
 
   get bytesWritten(): number {
-    return this.#socket.bytesWritten;
+    return this.#raw.bytesWritten;
   }
 
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
@@ -99,11 +102,10 @@ export class SocketLink implements ByteLink, WireCounter {
     this.#queue.fail(cause ?? new LinkClosedError());
     // With a cause the stream was cut, not finished: a reset tells the peer so, where a plain close
     // would look like a complete body to a protocol that ends at end-of-file.
-    if (cause && 'resetAndDestroy' in this.#socket && this.#socket.remoteFamily !== undefined) {
-      this.#socket.resetAndDestroy();
-    } else {
-      this.#socket.destroy();
+    if (cause && 'resetAndDestroy' in this.#raw && this.#raw.remoteFamily !== undefined) {
+      this.#raw.resetAndDestroy();
     }
+    this.#socket.destroy();
   }
 
   #drained(): Promise<void> {

@@ -1,28 +1,26 @@
 import { isDeepStrictEqual } from 'node:util';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Carrier } from '../net/link.ts';
 import type { ListenSpec } from '../spec.ts';
+import type { Acceptor } from '../transports/acceptor.ts';
 import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
 import { ApplyError } from './apply-error.ts';
-
-type Accept = (carrier: Carrier) => void;
 
 /** A bound listener whose connections can be given to another inbound without closing it. */
 export class SwitchedListener {
   readonly spec: ListenSpec;
-  target: Accept;
+  #target: Acceptor;
   #listener: Listener | undefined;
 
-  private constructor(spec: ListenSpec, target: Accept) {
+  private constructor(spec: ListenSpec, target: Acceptor) {
     this.spec = spec;
-    this.target = target;
+    this.#target = target;
   }
 
   /** @throws {BindError} */
-  static async bind(spec: ListenSpec, target: Accept): Promise<SwitchedListener> {
+  static async bind(spec: ListenSpec, target: Acceptor): Promise<SwitchedListener> {
     const bound = new SwitchedListener(spec, target);
-    bound.#listener = await listenTcp(spec, (carrier) => bound.target(carrier));
+    bound.#listener = await listenTcp(spec, (socket) => bound.#target.accept(socket));
     return bound;
   }
 
@@ -41,7 +39,7 @@ export class SwitchedListener {
     const port = this.#boundPort();
     const spec =
       this.spec.kind === 'unix' || port === undefined ? this.spec : { ...this.spec, port };
-    this.#listener = await listenTcp(spec, (carrier) => this.target(carrier));
+    this.#listener = await listenTcp(spec, (socket) => this.#target.accept(socket));
   }
 
   #boundPort(): number | undefined {
@@ -49,8 +47,22 @@ export class SwitchedListener {
     return Number(this.address.slice(this.address.lastIndexOf(':') + 1));
   }
 
+  /** Gives what comes from now on to another inbound, or to other stream settings of this one. */
+  switchTo(target: Acceptor): void {
+    const old = this.#target;
+    this.#target = target;
+    old.close();
+  }
+
+  /** Frees the address; it may be opened again. */
   async close(): Promise<void> {
     await this.#listener?.close();
+  }
+
+  /** Closes it for good: nothing new comes over connections that are shared, either. */
+  async retire(): Promise<void> {
+    await this.close();
+    this.#target.close();
   }
 }
 
@@ -58,7 +70,7 @@ export class SwitchedListener {
 export interface WantedListener {
   readonly tag: string;
   readonly spec: ListenSpec;
-  readonly target: Accept;
+  readonly target: Acceptor;
 }
 
 /** A listener that an inbound gives up when the reload succeeds. */
@@ -79,7 +91,7 @@ export class ListenerExchange {
   readonly #log: Logger;
   readonly #freed: Map<string, SwitchedListener>;
   readonly #bound = new Map<string, SwitchedListener>();
-  readonly #takenOver = new Map<string, { listener: SwitchedListener; target: Accept }>();
+  readonly #takenOver = new Map<string, { listener: SwitchedListener; target: Acceptor }>();
   /** Closed to make room; by the tag that held them. */
   readonly #closedEarly = new Map<string, SwitchedListener>();
 
@@ -109,10 +121,11 @@ export class ListenerExchange {
   async commit(): Promise<ReadonlyMap<string, SwitchedListener>> {
     const result = new Map(this.#bound);
     for (const [tag, { listener, target }] of this.#takenOver) {
-      listener.target = target;
+      listener.switchTo(target);
       result.set(tag, listener);
     }
-    await Promise.all([...this.#freed.values()].map((listener) => listener.close()));
+    const left = [...this.#freed.values(), ...this.#closedEarly.values()];
+    await Promise.all(left.map((listener) => listener.retire()));
     return result;
   }
 

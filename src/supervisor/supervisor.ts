@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Dispatcher } from '../engine/dispatcher.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
@@ -10,10 +11,12 @@ import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
-import type { DnsSpec, Spec } from '../spec.ts';
+import type { DnsSpec, InboundStreamSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
+import type { Acceptor } from '../transports/acceptor.ts';
 import { ApplyError } from './apply-error.ts';
 import {
+  buildAcceptor,
   buildBalancer,
   buildHandler,
   buildOutbound,
@@ -38,6 +41,7 @@ export interface SupervisorDeps {
 interface RunningInbound {
   readonly runtime: InboundRuntime;
   readonly listener: SwitchedListener;
+  readonly stream: InboundStreamSpec | undefined;
 }
 
 /** What is to run: the configuration and the lists that its rules take from geo files. */
@@ -56,6 +60,8 @@ interface Staged {
   readonly handlers: ReadonlyMap<string, InboundHandler>;
   /** Runtimes of inbounds that are new. */
   readonly runtimes: ReadonlyMap<string, InboundRuntime>;
+  /** For listeners that are new, and for those whose stream settings are. */
+  readonly acceptors: ReadonlyMap<string, Acceptor>;
 }
 
 /**
@@ -131,7 +137,7 @@ export class Supervisor {
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;
     const inbounds = [...this.#inbounds.values()];
-    await Promise.all(inbounds.map(({ listener }) => listener.close()));
+    await Promise.all(inbounds.map(({ listener }) => listener.retire()));
     const runtimes = [...inbounds.map(({ runtime }) => runtime), ...this.#leaving];
     const idle = Promise.all(runtimes.map((runtime) => runtime.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();
@@ -180,15 +186,20 @@ export class Supervisor {
           });
     const handlers = new Map<string, InboundHandler>();
     const runtimes = new Map<string, InboundRuntime>();
+    const acceptors = new Map<string, Acceptor>();
     for (const { action, spec: inbound } of plan.inbounds) {
       if (action === 'reuse') continue;
+      const { tag, stream } = inbound;
       const handler = buildHandler(inbound, { clock, log, dispatcher: this.#dispatcher });
-      handlers.set(inbound.tag, handler);
-      if (action !== 'build') continue;
-      runtimes.set(inbound.tag, new InboundRuntime(inbound.tag, handler, this.tracker, log));
+      handlers.set(tag, handler);
+      const old = action === 'build' ? undefined : this.#inbounds.get(tag);
+      const runtime = old?.runtime ?? new InboundRuntime(tag, handler, this.tracker, log);
+      if (!old) runtimes.set(tag, runtime);
+      if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
+      acceptors.set(tag, buildAcceptor(inbound, runtime.accept, { clock, log }));
     }
     const resolver = plan.dns === 'build' ? this.#createResolver(spec.dns) : undefined;
-    return { resolver, outbounds, balancers, plane, handlers, runtimes };
+    return { resolver, outbounds, balancers, plane, handlers, runtimes, acceptors };
   }
 
   #freedBy({ removed, inbounds }: Plan): { tag: string; listener: SwitchedListener }[] {
@@ -199,11 +210,10 @@ export class Supervisor {
     });
   }
 
-  #wantedBy({ inbounds }: Plan, { runtimes }: Staged): WantedListener[] {
+  #wantedBy({ inbounds }: Plan, { acceptors }: Staged): WantedListener[] {
     return inbounds.flatMap(({ action, spec: { tag, listen } }) => {
-      if (action === 'reuse' || action === 'swap') return [];
-      const runtime = runtimes.get(tag) ?? this.#inbounds.get(tag)?.runtime;
-      return runtime ? [{ tag, spec: listen, target: runtime.accept }] : [];
+      const target = acceptors.get(tag);
+      return target && action !== 'swap' ? [{ tag, spec: listen, target }] : [];
     });
   }
 
@@ -211,7 +221,7 @@ export class Supervisor {
   async #commit(
     spec: Spec,
     plan: Plan,
-    { resolver, outbounds, balancers, plane, handlers, runtimes }: Staged,
+    { resolver, outbounds, balancers, plane, handlers, runtimes, acceptors }: Staged,
     exchange: ListenerExchange,
   ): Promise<void> {
     const retired = notIn(this.#outbounds, outbounds);
@@ -235,7 +245,9 @@ export class Supervisor {
       const runtime = runtimes.get(tag) ?? old?.runtime;
       const listener = listeners.get(tag) ?? old?.listener;
       if (!runtime || !listener) continue; // a step has either been staged or runs already
-      inbounds.set(tag, { runtime, listener });
+      inbounds.set(tag, { runtime, listener, stream: inbound.stream });
+      const acceptor = acceptors.get(tag);
+      if (action === 'swap' && acceptor) listener.switchTo(acceptor);
       if (action === 'build' || action === 'rebind') {
         this.#deps.log.info(`inbound ${tag} listening on ${listener.address}`);
       }
@@ -248,8 +260,9 @@ export class Supervisor {
   }
 
   /** Lets go of what was built for a reload that failed. */
-  #dispose(plan: Plan, { resolver, outbounds }: Staged): void {
+  #dispose(plan: Plan, { resolver, outbounds, acceptors }: Staged): void {
     resolver?.destroy();
+    for (const acceptor of acceptors.values()) acceptor.close();
     for (const { action, spec } of plan.outbounds) {
       if (action === 'build') outbounds.get(spec.tag)?.version.retire();
     }
