@@ -1,3 +1,4 @@
+import type { RouteView } from '../config/route-view.ts';
 import { WeirError } from '../errors.ts';
 import type { Clock } from '../net/clock.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
@@ -39,28 +40,6 @@ export interface PickResult {
   readonly report: ReloadReport;
   /** Of the file as it is now; quotes included. */
   readonly etag: string;
-}
-
-/** The routes as the files describe them, whether or not such a configuration would apply. */
-export interface RouteView {
-  readonly default: { readonly pick: string | null; readonly target: string | null };
-  /** In the order in which they are matched. */
-  readonly groups: readonly RouteGroupView[];
-  readonly targets: readonly RouteTargetView[];
-}
-
-export interface RouteGroupView {
-  readonly name: string;
-  readonly pick: string | null;
-  readonly inherit: RouteInherit;
-  readonly target: string | null;
-}
-
-export type RouteInherit = 'default' | 'direct' | 'blackhole' | { readonly group: string };
-
-export interface RouteTargetView {
-  readonly name: string;
-  readonly kind: 'node' | 'outbound' | 'balancer' | 'direct' | 'blackhole';
 }
 
 /**
