@@ -36,6 +36,7 @@ export class Instance implements ControlledApp {
   readonly #picker: Picker;
   readonly #api: ApiLifecycle;
   #reloader: Reloader;
+  #apiIgnored = false;
   readonly #watchers = new Set<() => void>();
 
   constructor(options: InstanceOptions) {
@@ -74,7 +75,7 @@ export class Instance implements ControlledApp {
       await this.#supervisor.stop(0);
       throw error;
     }
-    if (loaded.apiIgnored) this.#log.info('[api] is not served here: calls are made directly');
+    this.#tellOfIgnoredApi(loaded);
     if (loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }
@@ -121,6 +122,7 @@ export class Instance implements ControlledApp {
         load: (log) => this.#load(log),
         apply: async (loaded) => {
           const report = await this.#supervisor.apply(loaded);
+          this.#tellOfIgnoredApi(loaded);
           // Not awaited: this reload may be one of the requests that the old listener finishes.
           void this.#api.change(loaded.api);
           return report;
@@ -128,6 +130,14 @@ export class Instance implements ControlledApp {
       },
       files,
     );
+  }
+
+  /** Once for as long as the section is there. */
+  #tellOfIgnoredApi({ apiIgnored }: LoadedConfig): void {
+    if (apiIgnored && !this.#apiIgnored) {
+      this.#log.info('[api] is not served here: calls are made directly');
+    }
+    this.#apiIgnored = apiIgnored;
   }
 
   #load(files: FileLog, bytes?: Uint8Array): Promise<LoadedConfig> {
