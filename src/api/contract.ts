@@ -5,6 +5,9 @@ import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import type { IfMatch } from './if-match.ts';
 
+export type { RouteGroupView, RouteTargetView, RouteView } from '../config/route-view.ts';
+export type { Inherit as RouteInherit } from '../config/subscribe-file.ts';
+
 /** What the API asks of the process that it controls. */
 export interface ControlledApp {
   /** The program's version. */
