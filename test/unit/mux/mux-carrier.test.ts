@@ -381,8 +381,11 @@ describe('a Mux.Cool carrier', () => {
     const [first, second, third] = await opened(3);
     const chunk = Buffer.alloc(100_000, 0x61);
     assert.equal(first?.write(chunk), undefined, 'the carrier takes what fills it');
-    const waits = [first?.write(Buffer.alloc(20_000, 0x62)), second?.write(Buffer.from('two'))];
-    assert.ok(waits[0] && waits[1]);
+    const waits = [
+      first?.write(Buffer.alloc(20_000, 0x62)),
+      second?.write(Buffer.from('two')),
+    ].filter((wait) => wait !== undefined);
+    assert.equal(waits.length, 2);
     const killed = third?.write(Buffer.from('never'));
     assert.ok(killed);
     third?.destroy(new Error('killed'));
