@@ -1,62 +1,112 @@
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Located } from '../schema/decoder.ts';
-import type { Spec } from '../spec.ts';
+import type { BalancerSpec, RouteGroupSpec, Spec } from '../spec.ts';
+import { lowerApi, type ApiOptions, type ApiTable } from './api.ts';
 import { builtinOutbounds } from './builtin-outbounds.ts';
 import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from './findings.ts';
-import { refuseLaterTables } from './not-yet.ts';
-import type { SourceText } from './source-text.ts';
+import type { InputFiles } from './input-files.ts';
+import { mergeSubscribe, type MergedGroup } from './merge.ts';
+import type { Places } from './places.ts';
+import type { SubscribeFile } from './subscribe-file.ts';
+import { lowerBalancers } from './tables/balancer.ts';
+import { lowerDns } from './tables/dns.ts';
 import { lowerInbound } from './tables/inbound.ts';
 import { lowerLog } from './tables/log.ts';
 import { lowerOutbound } from './tables/outbound.ts';
-import { lowerRules, routeReferences } from './tables/route.ts';
+import { lowerGeoFile, lowerRules, routeReferences, type Reference } from './tables/route.ts';
+
+/** What is lowered. */
+export interface Lowering {
+  readonly file: ConfigFile;
+  /** The file that `[subscribe]` names; none without that table. */
+  readonly subscribe: SubscribeFile | undefined;
+  /** `[api]`, by a program that serves it. */
+  readonly api: ApiTable | undefined;
+  readonly places: Places;
+  /** The files that the configuration names, as far as they have been read. */
+  readonly files: InputFiles;
+  readonly regexes: RegexCache;
+}
+
+/** What a configuration means, and the tables that it came from once they were merged. */
+export interface Lowered {
+  readonly spec: Spec;
+  readonly api: ApiOptions | undefined;
+  readonly file: ConfigFile;
+}
 
 /**
- * Works out what a file means.
+ * Works out what a file means, together with its subscribe file where it has one.
  *
  * Every table is looked at, whatever is wrong with the others, so that the error that is reported is
  * the first in document order.
  *
  * @throws {ConfigError}
  */
-export function lowerConfig(file: ConfigFile, source: SourceText, regexes: RegexCache): Spec {
+export function lowerConfig(task: Lowering): Lowered {
+  const { places, files, regexes } = task;
   const findings = new Findings();
-  const { dns, balancer, subscribe, api } = file;
-  refuseLaterTables({ dns, balancer, subscribe, api }, findings);
+  const { api: apiTable } = task;
+  const api = apiTable && findings.about('api').attempt(() => lowerApi(apiTable));
+  const { file, groups } = mergeSubscribe(task.file, task.subscribe, findings);
 
+  const dns = lowerDns(file.dns, files, findings);
   refuseDuplicates(file.inbound, 'inbound', () => 'duplicate inbound tag', findings);
   refuseDuplicates(file.outbound, 'outbound', (tag) => `duplicate outbound tag: ${tag}`, findings);
   const inbounds = file.inbound.map((inbound) => lowerInbound(inbound, findings));
   const written = file.outbound.map((outbound) => lowerOutbound(outbound, findings));
+  // Before the rules, so that the lack of a file is told rather than what is wrong with a code.
+  const geoip = lowerGeoFile(file.route, 'geoip', files, findings);
+  const geosite = lowerGeoFile(file.route, 'geosite', files, findings);
   const rules = lowerRules(file.route, regexes, findings);
 
-  const references = routeReferences(file.route);
-  const carried = new Set(file.outbound.map(({ value }) => value.tag.value));
+  const references = [...groups.map(referenceOf), ...routeReferences(file.route)];
+  const carried = new Set([
+    ...file.outbound.map(({ value }) => value.tag.value),
+    ...file.balancer.map(({ tag }) => tag.value),
+  ]);
   const builtins = builtinOutbounds(new Set(references.map(({ tag }) => tag.value)), carried);
-  const outbounds = [...written.filter((outbound) => outbound !== undefined), ...builtins];
   for (const { tag } of builtins) carried.add(tag);
-  // Without any outbound every reference is unknown, which would hide what is wrong.
-  if (carried.size > 0) refuseUnknown(references, carried, findings);
-  else findings.about('outbound').add(new Finding('config defines no outbounds'));
+  let balancers: BalancerSpec[] = [];
+  // A built-in is no default route unless it is named as one. Without any way out every reference is
+  // unknown, which would hide what is wrong.
+  const hasDefault = file.outbound.length > 0 || file.route?.default !== undefined;
+  if (hasDefault && file.outbound.length + builtins.length > 0) {
+    balancers = lowerBalancers(file.balancer, file.outbound, findings);
+    refuseUnknown(references, carried, findings);
+  } else {
+    findings.about('outbound').add(new Finding('config defines no outbounds'));
+  }
 
-  const error = findings.toError(source);
+  const error = findings.toError(places);
   if (error) throw error;
+  const outbounds = [...written.filter((outbound) => outbound !== undefined), ...builtins];
   const [first] = outbounds;
-  if (!first) throw new RangeError('a configuration without findings has an outbound');
-  return {
+  if (!first || !dns) throw new RangeError('a configuration without findings is complete');
+  const spec: Spec = {
     log: lowerLog(file.log),
-    dns: { backend: 'system' },
+    dns,
     inbounds: inbounds.filter((inbound) => inbound !== undefined),
     outbounds,
-    balancers: [],
+    balancers,
     route: {
       default: file.route?.default?.value ?? first.tag,
       rules,
-      geoip: undefined,
-      geosite: undefined,
+      geoip,
+      geosite,
+      ...(task.subscribe && { groups: groups.map(lowerGroup) }),
     },
   };
+  return { spec, api, file };
 }
+
+const referenceOf = ({ subject, outbound }: MergedGroup): Reference => ({ subject, tag: outbound });
+
+const lowerGroup = ({ name, outbound }: MergedGroup): RouteGroupSpec => ({
+  name,
+  outbound: outbound.value,
+});
 
 interface Tagged {
   readonly value: { readonly tag: Located<string> };
@@ -79,7 +129,7 @@ function refuseDuplicates(
 }
 
 function refuseUnknown(
-  references: ReturnType<typeof routeReferences>,
+  references: readonly Reference[],
   known: ReadonlySet<string>,
   findings: Findings,
 ): void {

@@ -3,7 +3,7 @@ import { InboundRuntime } from '../engine/inbound-runtime.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
-import { RegexCache } from '../engine/router/regex-set.ts';
+import type { RegexCache } from '../engine/router/regex-set.ts';
 import { createResolver } from '../dns/create-resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
@@ -30,6 +30,8 @@ import { ResolverHandle } from './resolver-handle.ts';
 export interface SupervisorDeps {
   readonly clock: Clock;
   readonly log: Logger;
+  /** Kept across reloads: see RegexCache. */
+  readonly regexes: RegexCache;
 }
 
 /** One inbound with what it listens on. */
@@ -68,7 +70,6 @@ export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #dispatcher: Dispatcher;
   readonly #resolver: ResolverHandle;
-  readonly #regexes = new RegexCache();
   readonly #versions = new Map<string, number>();
   /** Runtimes of removed inbounds whose sessions go on. */
   readonly #leaving = new Set<InboundRuntime>();
@@ -107,12 +108,23 @@ export class Supervisor {
       await exchange.bind(this.#wantedBy(plan, staged));
       this.#refuseStopped();
     } catch (error) {
-      this.#putBack(await exchange.rollBack());
+      await exchange.rollBack();
       this.#dispose(plan, staged);
       throw error;
     }
     await this.#commit(spec, plan, staged, exchange);
     return reportOf(plan);
+  }
+
+  /**
+   * Builds everything that is wanted from nothing and lets go of it again; binds no listener and
+   * touches nothing that runs.
+   *
+   * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
+   */
+  check(wanted: Wanted): void {
+    const plan = planReload({ spec: undefined, versions: new Map() }, wanted.spec, usersOf);
+    this.#dispose(plan, this.#stage(wanted, plan));
   }
 
   /** Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. */
@@ -163,7 +175,7 @@ export class Supervisor {
       plan.route === 'reuse'
         ? this.#currentPlane()
         : buildPlane(spec.route, exitsOf(outbounds, balancers), (this.#plane?.epoch ?? 0) + 1, {
-            regexes: this.#regexes,
+            regexes: this.#deps.regexes,
             geo,
           });
     const handlers = new Map<string, InboundHandler>();
@@ -246,16 +258,6 @@ export class Supervisor {
   #createResolver(spec: DnsSpec): OwnedResolver {
     const { clock, log } = this.#deps;
     return createResolver(spec, { clock, log: log.target('svc_app::dns') });
-  }
-
-  /** Listeners that were bound again after a failed reload serve as the old ones did. */
-  #putBack(restored: ReadonlyMap<string, SwitchedListener>): void {
-    const inbounds = new Map(this.#inbounds);
-    for (const [tag, listener] of restored) {
-      const running = inbounds.get(tag);
-      if (running) inbounds.set(tag, { ...running, listener });
-    }
-    this.#inbounds = inbounds;
   }
 
   #letGo(runtime: InboundRuntime | undefined): void {
