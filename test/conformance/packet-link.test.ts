@@ -14,7 +14,7 @@ import { TrojanFraming } from '../../src/protocols/trojan/packet-framing.ts';
 import { DestinationStreams } from '../../src/protocols/vless/destination-streams.ts';
 import { VlessFraming } from '../../src/protocols/vless/packet-framing.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { silentLogger } from '../support/silent-logger.ts';
+import { silentLogger } from '../../src/log/output.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 
 /** A UDP link under test and a plain one beside it, both on loopback. */

@@ -3,7 +3,7 @@ import { linkPair } from '../../../src/net/memory-link.ts';
 import type { Outbound, OutboundContext, InboundContext } from '../../../src/protocols/contract.ts';
 import type { InboundHandler } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
+import { silentLogger } from '../../../src/log/output.ts';
 import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.ts';
 
 /** A handler in an engine that echoes. */
