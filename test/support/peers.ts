@@ -94,10 +94,8 @@ export function startTrojan(
     await writeFile(cert, certificate.cert);
     await writeFile(key, certificate.key);
     const file = join(folder, 'trojan.json');
-    const ssl =
-      role === 'server'
-        ? { cert, key, key_password: '', alpn: ['http/1.1'] }
-        : { cert, verify: true, verify_hostname: true, sni: 'localhost', alpn: ['http/1.1'] };
+    const shown = { key, key_password: '' };
+    const wanted = { verify: true, verify_hostname: true, sni: 'localhost' };
     const config = {
       run_type: role,
       local_addr: '127.0.0.1',
@@ -108,9 +106,17 @@ export function startTrojan(
       log_level: 2,
       udp_timeout: 60,
       ssl: {
-        ...ssl,
-        ...{ cipher: '', cipher_tls13: '', reuse_session: true, session_ticket: false },
-        ...{ curves: '', session_timeout: 600, plain_http_response: '', dhparam: '' },
+        ...(role === 'server' ? shown : wanted),
+        cert,
+        alpn: ['http/1.1'],
+        cipher: '',
+        cipher_tls13: '',
+        curves: '',
+        dhparam: '',
+        plain_http_response: '',
+        reuse_session: true,
+        session_ticket: false,
+        session_timeout: 600,
       },
       tcp: { no_delay: true, keep_alive: true, reuse_port: false, fast_open: false },
     };
