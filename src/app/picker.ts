@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import {
   ControlError,
   stale,
@@ -14,11 +13,12 @@ import { editPick } from '../config/edit/pick-editor.ts';
 import { DEFAULT_GROUP } from '../config/route-targets.ts';
 import { routeView, type RouteView } from '../config/route-view.ts';
 import { messageOf } from '../errors.ts';
+import { abortReason } from '../net/read-queue.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError, toReadError } from './control-errors.ts';
 import { FileLog } from './file-log.ts';
 import { Mutex } from './mutex.ts';
-import { replaceFile } from './replace-file.ts';
+import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
 
 /** What editing the configuration file needs of the rest. */
 export interface PickerSteps {
@@ -34,12 +34,14 @@ export const etagOf = (bytes: Uint8Array): string => `"${hash('sha256', bytes)}"
 export class Picker {
   readonly #path: string | undefined;
   readonly #steps: PickerSteps;
+  readonly #fs: ReplaceFileSystem;
   readonly #edits = new Mutex();
 
   /** @param path of the configuration file; `undefined` for the built-in one, which has no picks. */
-  constructor(path: string | undefined, steps: PickerSteps) {
+  constructor(path: string | undefined, steps: PickerSteps, fs = systemFiles) {
     this.#path = path;
     this.#steps = steps;
+    this.#fs = fs;
   }
 
   /** @throws {ControlError} */
@@ -52,8 +54,10 @@ export class Picker {
    * Sets the pick of a group and reloads. Edits wait for each other until their reload is over;
    * reloads from elsewhere wait for none.
    *
-   * @param signal aborts what has not been written yet
+   * @param signal gives up what has not been written yet, and the wait for the reload, so that the
+   *   next edit has its turn; a write that has begun is finished
    * @throws {ControlError}
+   * @throws the signal's reason
    */
   async pick(
     group: string,
@@ -65,8 +69,9 @@ export class Picker {
     try {
       const etag = await this.#edit(group, target, ifMatch, signal);
       try {
-        return { report: await this.#steps.reload(), etag };
+        return { report: await unlessAborted(this.#steps.reload(), signal), etag };
       } catch (error) {
+        signal.throwIfAborted();
         throw toControlError(error).withEtag(etag);
       }
     } finally {
@@ -81,7 +86,7 @@ export class Picker {
     ifMatch: IfMatch,
     signal: AbortSignal,
   ): Promise<string> {
-    const documents = await this.#read();
+    const documents = await unlessAborted(this.#read(), signal);
     const { bytes: before, file } = documents;
     const etag = etagOf(before);
     if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
@@ -94,8 +99,7 @@ export class Picker {
     const subscribe = file.subscribe !== undefined;
     const edited = inControl(() => editPick(before, { subscribe }, group, target, this.#path));
     if (Buffer.compare(edited, before) === 0) return etag;
-    signal.throwIfAborted();
-    await this.#check(edited);
+    await unlessAborted(this.#check(edited), signal);
     await this.#write(before, edited, signal);
     return etagOf(edited);
   }
@@ -113,17 +117,10 @@ export class Picker {
     if (path === undefined) {
       throw new ControlError('failed', 'the built-in configuration has no file to write to');
     }
-    let now: Uint8Array;
-    try {
-      now = await readFile(path);
-    } catch (error) {
-      throw toControlError(error);
-    }
+    const now = await unlessAborted(readAgain(path), signal);
     if (Buffer.compare(now, before) !== 0) throw stale(etagOf(now));
-    // From here on nothing stops half way: a write that has begun is finished.
-    signal.throwIfAborted();
     try {
-      await replaceFile(path, edited);
+      await replaceFile(path, edited, this.#fs);
     } catch (error) {
       throw new ControlError('failed', `writing ${path}: ${messageOf(error)}`, { cause: error });
     }
@@ -135,6 +132,34 @@ export class Picker {
     } catch (error) {
       throw toReadError(error, this.#path);
     }
+  }
+}
+
+/** @throws {ControlError} whose text does not name the file. */
+async function readAgain(path: string): Promise<Uint8Array> {
+  try {
+    return await new FileLog().read(path);
+  } catch (error) {
+    throw toControlError(error);
+  }
+}
+
+/**
+ * Waits no longer than the signal lets it; `work` itself goes on.
+ * @throws the signal's reason.
+ */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(abortReason(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    const result = await Promise.race([aborted, work]);
+    // Both may have come in the same turn.
+    signal.throwIfAborted();
+    return result;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 

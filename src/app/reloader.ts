@@ -1,4 +1,5 @@
 import { ControlError } from '../api/contract.ts';
+import { ConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError } from './control-errors.ts';
@@ -14,20 +15,27 @@ export interface ReloadSteps {
 /**
  * Reloads one at a time, and remembers the files of the last try: while they stay as they are, there
  * is nothing to do, or nothing new to say about what is wrong with them.
+ *
+ * Where a file could not be read nothing was tried. The next reload reads again, and with the files
+ * back as they were there is nothing to do.
  */
 export class Reloader {
   readonly #steps: ReloadSteps;
   readonly #mutex = new Mutex();
-  #files: FileLog;
+  /** Those of the last try. */
+  #tried: FileLog;
+  /** What came of it, when it failed. */
   #failure: unknown;
+  #files: FileLog;
 
   /** @param files of the configuration that runs. */
   constructor(steps: ReloadSteps, files: FileLog) {
     this.#steps = steps;
+    this.#tried = files;
     this.#files = files;
   }
 
-  /** The files of the last try. */
+  /** The files of the last reload, whether or not they could all be read. */
   get files(): FileLog {
     return this.#files;
   }
@@ -36,7 +44,7 @@ export class Reloader {
   async reload(): Promise<ReloadReport> {
     const release = await this.#mutex.acquire();
     try {
-      if (await this.#files.unchanged()) return this.#unchanged();
+      if (await this.#tried.unchanged()) return this.#unchanged();
       return await this.#try();
     } finally {
       release();
@@ -51,14 +59,22 @@ export class Reloader {
   }
 
   async #try(): Promise<ReloadReport> {
-    this.#files = new FileLog();
+    const files = new FileLog();
+    this.#files = files;
     try {
-      const report = await this.#steps.apply(await this.#steps.load(this.#files));
+      const report = await this.#steps.apply(await this.#steps.load(files));
+      this.#tried = files;
       this.#failure = undefined;
       return report;
     } catch (error) {
-      this.#failure = error;
+      if (!isUnreadable(error)) {
+        this.#tried = files;
+        this.#failure = error;
+      }
       throw toControlError(error);
     }
   }
 }
+
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof ConfigError && error.kind === 'io';
