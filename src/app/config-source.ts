@@ -1,34 +1,20 @@
-import { readFile } from 'node:fs/promises';
-import { DEFAULT_CONFIG } from '../config/default-config.ts';
-import { ConfigError } from '../config/errors.ts';
-import { parseConfig } from '../config/parse-config.ts';
-import { codeOf, messageOf } from '../errors.ts';
-import type { Spec } from '../spec.ts';
+import { loadConfig, type LoadedConfig } from '../config/load-config.ts';
+import { RegexCache } from '../engine/router/regex-set.ts';
+import { FileLog } from './file-log.ts';
+
+export interface LoadOptions {
+  /** Remembers the files that are read, also when loading fails; a new one for every load. */
+  readonly files?: FileLog | undefined;
+  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
+  readonly regexes?: RegexCache | undefined;
+}
 
 /**
- * Reads and lowers a configuration file, or the built-in configuration when none is named.
+ * Reads a configuration file and what it names, or the built-in configuration when none is named.
  *
- * @throws {ConfigError} of kind `io` when the file cannot be read, `invalid` when it is wrong.
+ * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` when something is wrong.
  */
-export async function loadSpec(path: string | undefined): Promise<Spec> {
-  if (path === undefined) return parseConfig(Buffer.from(DEFAULT_CONFIG), {});
-  return parseConfig(await readConfig(path), { file: path });
-}
-
-async function readConfig(path: string): Promise<Uint8Array> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    throw new ConfigError('io', `cannot read ${path}: ${systemReason(error)}`, { cause: error });
-  }
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file or directory',
-  EACCES: 'permission denied',
-  EISDIR: 'is a directory',
-  ENOTDIR: 'not a directory',
-};
-
-/** Node's texts name the system call and repeat the path. */
-const systemReason = (error: unknown): string => REASONS[codeOf(error) ?? ''] ?? messageOf(error);
+export const loadConfigFile = (
+  path: string | undefined,
+  { files = new FileLog(), regexes = new RegexCache() }: LoadOptions = {},
+): Promise<LoadedConfig> => loadConfig({ path }, files, regexes);

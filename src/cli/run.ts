@@ -9,8 +9,9 @@ const STOP_GRACE_MS = 5_000;
 
 /** `run`: serves until a signal stops it. */
 export async function run(configPath: string | undefined): Promise<number> {
-  const spec = await loadOrReport(configPath);
-  if (!spec) return 1;
+  const loaded = await loadOrReport(configPath);
+  if (!loaded) return 1;
+  const { spec } = loaded;
   const log = processLogger(spec.log.level);
   surviveDefects(log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');

@@ -2,6 +2,8 @@ import { anything, array } from '../schema/decoder.ts';
 import { DecodeError } from '../schema/errors.ts';
 import { fallback, optional, struct, type Output } from '../schema/struct.ts';
 import type { SourceText } from './source-text.ts';
+import { balancerTable } from './tables/balancer.ts';
+import { dnsTable } from './tables/dns.ts';
 import { inboundTable } from './tables/inbound.ts';
 import { logTable } from './tables/log.ts';
 import { outboundTable } from './tables/outbound.ts';
@@ -12,10 +14,10 @@ import { parseToml } from './toml/parse.ts';
 /** The top level of a configuration file: a new table is a file in `tables/` and a line here. */
 const configFile = struct({
   log: optional(logTable),
-  dns: optional(anything),
+  dns: optional(dnsTable),
   inbound: fallback(array(inboundTable), []),
   outbound: fallback(array(outboundTable), []),
-  balancer: optional(anything),
+  balancer: fallback(array(balancerTable), []),
   route: optional(routeTable),
   subscribe: optional(anything),
   api: optional(anything),

@@ -1,16 +1,24 @@
 import { WeirError } from '../errors.ts';
 import type { Span } from '../schema/node.ts';
-import type { ConfigError } from './errors.ts';
+import type { ConfigError, ConfigErrorKind } from './errors.ts';
 import type { SourceText } from './source-text.ts';
+
+export interface FindingOptions extends ErrorOptions {
+  /** Bad data when left out. */
+  readonly kind?: ConfigErrorKind;
+}
 
 /** One thing that is wrong in a document of the right shape. */
 export class Finding extends WeirError {
   /** Where it is; left out for what is wrong with the document as a whole. */
   readonly span: Span | undefined;
+  readonly kind: ConfigErrorKind;
 
-  constructor(message: string, span?: Span, options?: ErrorOptions) {
-    super('config_invalid', message, options);
+  constructor(message: string, span?: Span, options: FindingOptions = {}) {
+    const { kind = 'invalid' } = options;
+    super(`config_${kind}`, message, options);
     this.span = span;
+    this.kind = kind;
   }
 }
 
@@ -32,7 +40,8 @@ export class Findings {
   toError(source: SourceText): ConfigError | undefined {
     if (!this.#first) return undefined;
     const { finding, subject } = this.#first;
-    return source.error(finding.message, finding.span, { cause: finding, subject });
+    const { kind, message, span } = finding;
+    return source.error(kind, message, span, { cause: finding, subject });
   }
 }
 

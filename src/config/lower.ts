@@ -1,15 +1,18 @@
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Located } from '../schema/decoder.ts';
-import type { Spec } from '../spec.ts';
+import type { BalancerSpec, Spec } from '../spec.ts';
 import { builtinOutbounds } from './builtin-outbounds.ts';
 import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from './findings.ts';
+import type { InputFiles } from './input-files.ts';
 import { refuseLaterTables } from './not-yet.ts';
 import type { SourceText } from './source-text.ts';
+import { lowerBalancers } from './tables/balancer.ts';
+import { lowerDns } from './tables/dns.ts';
 import { lowerInbound } from './tables/inbound.ts';
 import { lowerLog } from './tables/log.ts';
 import { lowerOutbound } from './tables/outbound.ts';
-import { lowerRules, routeReferences } from './tables/route.ts';
+import { lowerGeoFile, lowerRules, routeReferences } from './tables/route.ts';
 
 /**
  * Works out what a file means.
@@ -17,44 +20,56 @@ import { lowerRules, routeReferences } from './tables/route.ts';
  * Every table is looked at, whatever is wrong with the others, so that the error that is reported is
  * the first in document order.
  *
+ * @param files the files that the configuration names, as far as they have been read.
  * @throws {ConfigError}
  */
-export function lowerConfig(file: ConfigFile, source: SourceText, regexes: RegexCache): Spec {
+export function lowerConfig(
+  file: ConfigFile,
+  source: SourceText,
+  files: InputFiles,
+  regexes: RegexCache,
+): Spec {
   const findings = new Findings();
-  const { dns, balancer, subscribe, api } = file;
-  refuseLaterTables({ dns, balancer, subscribe, api }, findings);
+  refuseLaterTables({ subscribe: file.subscribe, api: file.api }, findings);
 
+  const dns = lowerDns(file.dns, files, findings);
   refuseDuplicates(file.inbound, 'inbound', () => 'duplicate inbound tag', findings);
   refuseDuplicates(file.outbound, 'outbound', (tag) => `duplicate outbound tag: ${tag}`, findings);
   const inbounds = file.inbound.map((inbound) => lowerInbound(inbound, findings));
   const written = file.outbound.map((outbound) => lowerOutbound(outbound, findings));
+  // Before the rules, so that the lack of a file is told rather than what is wrong with a code.
+  const geoip = lowerGeoFile(file.route, 'geoip', files, findings);
+  const geosite = lowerGeoFile(file.route, 'geosite', files, findings);
   const rules = lowerRules(file.route, regexes, findings);
 
   const references = routeReferences(file.route);
-  const carried = new Set(file.outbound.map(({ value }) => value.tag.value));
+  const carried = new Set([
+    ...file.outbound.map(({ value }) => value.tag.value),
+    ...file.balancer.map(({ tag }) => tag.value),
+  ]);
   const builtins = builtinOutbounds(new Set(references.map(({ tag }) => tag.value)), carried);
-  const outbounds = [...written.filter((outbound) => outbound !== undefined), ...builtins];
   for (const { tag } of builtins) carried.add(tag);
-  // Without any outbound every reference is unknown, which would hide what is wrong.
-  if (carried.size > 0) refuseUnknown(references, carried, findings);
-  else findings.about('outbound').add(new Finding('config defines no outbounds'));
+  let balancers: BalancerSpec[] = [];
+  if (file.outbound.length + builtins.length === 0) {
+    // Every reference is unknown then, which would hide what is wrong.
+    findings.about('outbound').add(new Finding('config defines no outbounds'));
+  } else {
+    balancers = lowerBalancers(file.balancer, file.outbound, findings);
+    refuseUnknown(references, carried, findings);
+  }
 
   const error = findings.toError(source);
   if (error) throw error;
+  const outbounds = [...written.filter((outbound) => outbound !== undefined), ...builtins];
   const [first] = outbounds;
-  if (!first) throw new RangeError('a configuration without findings has an outbound');
+  if (!first || !dns) throw new RangeError('a configuration without findings is complete');
   return {
     log: lowerLog(file.log),
-    dns: { backend: 'system' },
+    dns,
     inbounds: inbounds.filter((inbound) => inbound !== undefined),
     outbounds,
-    balancers: [],
-    route: {
-      default: file.route?.default?.value ?? first.tag,
-      rules,
-      geoip: undefined,
-      geosite: undefined,
-    },
+    balancers,
+    route: { default: file.route?.default?.value ?? first.tag, rules, geoip, geosite },
   };
 }
 

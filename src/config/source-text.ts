@@ -1,5 +1,10 @@
 import type { Span } from '../schema/node.ts';
-import { ConfigError, type ConfigErrorOptions, type ConfigLocation } from './errors.ts';
+import {
+  ConfigError,
+  type ConfigErrorKind,
+  type ConfigErrorOptions,
+  type ConfigLocation,
+} from './errors.ts';
 
 /** The text of a configuration file, which knows where its offsets are. */
 export class SourceText {
@@ -19,9 +24,14 @@ export class SourceText {
   }
 
   /** An error at a place that its message does not name, or about the document as a whole. */
-  error(message: string, span: Span | undefined, options?: ConfigErrorOptions): ConfigError {
+  error(
+    kind: ConfigErrorKind,
+    message: string,
+    span: Span | undefined,
+    options?: ConfigErrorOptions,
+  ): ConfigError {
     const location = span && this.locate(span.start);
-    return new ConfigError('invalid', message, { location, ...options });
+    return new ConfigError(kind, message, { location, ...options });
   }
 
   /** An error of the document itself: the line is shown and marked as Rust's toml crate does it. */

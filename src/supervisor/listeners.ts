@@ -31,6 +31,24 @@ export class SwitchedListener {
     return this.#listener?.address ?? '';
   }
 
+  /** Whether closing this one could make room for `spec`: another address with the same port. */
+  standsInTheWayOf(spec: ListenSpec): boolean {
+    return spec.kind !== 'unix' && this.#boundPort() === spec.port;
+  }
+
+  /** Binds the very address again that was bound before, the kernel's choice of a port included. */
+  async reopen(): Promise<void> {
+    const port = this.#boundPort();
+    const spec =
+      this.spec.kind === 'unix' || port === undefined ? this.spec : { ...this.spec, port };
+    this.#listener = await listenTcp(spec, (carrier) => this.target(carrier));
+  }
+
+  #boundPort(): number | undefined {
+    if (this.spec.kind === 'unix') return undefined;
+    return Number(this.address.slice(this.address.lastIndexOf(':') + 1));
+  }
+
   async close(): Promise<void> {
     await this.#listener?.close();
   }
@@ -78,11 +96,13 @@ export class ListenerExchange {
       try {
         this.#bound.set(want.tag, await SwitchedListener.bind(want.spec, want.target));
       } catch (error) {
-        if (this.#freed.size === 0 || !isInUse(error)) throw asApplyError(want.tag, error);
+        if (!isInUse(error) || this.#inTheWayOf(want.spec).length === 0) {
+          throw asApplyError(want.tag, error);
+        }
         crowded.push(want);
       }
     }
-    if (crowded.length > 0) await this.#bindInPlaceOfOld(crowded);
+    for (const want of crowded) await this.#bindInPlaceOfOld(want);
   }
 
   /** The reload goes ahead: what was taken over changes hands, what is left over is closed. */
@@ -97,21 +117,20 @@ export class ListenerExchange {
   }
 
   /**
-   * The reload does not go ahead: closes what was bound, and binds again what had to make room.
-   * Gives the listeners that replace the old ones, by tag; one that cannot be had back is logged.
+   * The reload does not go ahead: closes what was bound, and binds again what had to make room. An
+   * address that cannot be had back is logged.
    */
-  async rollBack(): Promise<ReadonlyMap<string, SwitchedListener>> {
+  async rollBack(): Promise<void> {
     await Promise.all([...this.#bound.values()].map((listener) => listener.close()));
     this.#bound.clear();
-    const restored = new Map<string, SwitchedListener>();
-    for (const [tag, old] of this.#closedEarly) {
+    for (const [tag, listener] of this.#closedEarly) {
       try {
-        restored.set(tag, await SwitchedListener.bind(old.spec, old.target));
+        await listener.reopen();
       } catch (error) {
         this.#log.error(`inbound ${tag} could not be restored: ${messageOf(error)}`);
       }
     }
-    return restored;
+    this.#closedEarly.clear();
   }
 
   #takeOver({ tag, spec, target }: WantedListener): boolean {
@@ -126,18 +145,20 @@ export class ListenerExchange {
     return false;
   }
 
-  async #bindInPlaceOfOld(crowded: readonly WantedListener[]): Promise<void> {
-    for (const [tag, listener] of this.#freed) {
+  #inTheWayOf(spec: ListenSpec): [string, SwitchedListener][] {
+    return [...this.#freed].filter(([, listener]) => listener.standsInTheWayOf(spec));
+  }
+
+  async #bindInPlaceOfOld(want: WantedListener): Promise<void> {
+    for (const [tag, listener] of this.#inTheWayOf(want.spec)) {
+      this.#freed.delete(tag);
       this.#closedEarly.set(tag, listener);
       await listener.close();
     }
-    this.#freed.clear();
-    for (const want of crowded) {
-      try {
-        this.#bound.set(want.tag, await SwitchedListener.bind(want.spec, want.target));
-      } catch (error) {
-        throw asApplyError(want.tag, error);
-      }
+    try {
+      this.#bound.set(want.tag, await SwitchedListener.bind(want.spec, want.target));
+    } catch (error) {
+      throw asApplyError(want.tag, error);
     }
   }
 }

@@ -107,12 +107,23 @@ export class Supervisor {
       await exchange.bind(this.#wantedBy(plan, staged));
       this.#refuseStopped();
     } catch (error) {
-      this.#putBack(await exchange.rollBack());
+      await exchange.rollBack();
       this.#dispose(plan, staged);
       throw error;
     }
     await this.#commit(spec, plan, staged, exchange);
     return reportOf(plan);
+  }
+
+  /**
+   * Builds everything that is wanted from nothing and lets go of it again; binds no listener and
+   * touches nothing that runs.
+   *
+   * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
+   */
+  check(wanted: Wanted): void {
+    const plan = planReload({ spec: undefined, versions: new Map() }, wanted.spec, usersOf);
+    this.#dispose(plan, this.#stage(wanted, plan));
   }
 
   /** Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. */
@@ -246,16 +257,6 @@ export class Supervisor {
   #createResolver(spec: DnsSpec): OwnedResolver {
     const { clock, log } = this.#deps;
     return createResolver(spec, { clock, log: log.target('svc_app::dns') });
-  }
-
-  /** Listeners that were bound again after a failed reload serve as the old ones did. */
-  #putBack(restored: ReadonlyMap<string, SwitchedListener>): void {
-    const inbounds = new Map(this.#inbounds);
-    for (const [tag, listener] of restored) {
-      const running = inbounds.get(tag);
-      if (running) inbounds.set(tag, { ...running, listener });
-    }
-    this.#inbounds = inbounds;
   }
 
   #letGo(runtime: InboundRuntime | undefined): void {

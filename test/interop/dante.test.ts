@@ -22,9 +22,9 @@ test('Weir as a client of Dante', { skip }, async (t) => {
   );
   await t.test('half-closes', () => socksHalfCloses(socks));
   await t.test('datagrams', async () => {
-    await using server = await udpEcho();
-    // Dante's relay serves one peer at a time well; each server gets an association of its own.
-    await datagrams(socks, [server]);
+    await using first = await udpEcho();
+    await using second = await udpEcho();
+    await datagrams(socks, [first, second]);
   });
   await t.test('a refusal comes through as one', async () => {
     const target = { host: '127.0.0.1', port: await freePort() };

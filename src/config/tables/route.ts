@@ -1,10 +1,11 @@
 import { RegexError, type RegexCache } from '../../engine/router/regex-set.ts';
+import type { GeoKind } from '../../engine/geo/errors.ts';
 import { WeirError } from '../../errors.ts';
 import { array, located, str, type Located } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
-import type { RuleSpec } from '../../spec.ts';
+import type { GeoFileSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
-import { notYet } from '../not-yet.ts';
+import type { InputFiles } from '../input-files.ts';
 import { lowerRule, ruleSubject, ruleTable } from './rule.ts';
 
 /** `[route]` as written. */
@@ -34,14 +35,35 @@ export function lowerRules(
   findings: Findings,
 ): RuleSpec[] {
   if (!route) return [];
-  const part = findings.about('route');
-  for (const [key, path] of Object.entries({ geoip: route.geoip, geosite: route.geosite })) {
-    if (path) part.add(notYet(`[route].${key}`, path.span));
-  }
   checkPatterns(route, regexes, findings);
   return route.rule
     .map((rule, index) => lowerRule(rule, index, findings))
     .filter((rule) => rule !== undefined);
+}
+
+/** The file that rules take lists from; `undefined` where none does, or something is wrong. */
+export function lowerGeoFile(
+  route: RouteTable | undefined,
+  kind: GeoKind,
+  files: InputFiles,
+  findings: Findings,
+): GeoFileSpec | undefined {
+  if (!route) return undefined;
+  const path = route[kind];
+  const users = route.rule.flatMap((rule, index) =>
+    rule[kind].slice(0, 1).map(({ span }) => ({ span, index })),
+  );
+  if (users.length === 0) return undefined;
+  if (!path) {
+    const message = `a ${kind} matcher is used but no ${kind} file is configured`;
+    for (const { span, index } of users)
+      findings.about(ruleSubject(index)).add(new Finding(message, span));
+    return undefined;
+  }
+  const sha256 = findings
+    .about('route')
+    .attempt(() => files.sha256(path, `cannot read ${kind} file`));
+  return sha256 === undefined ? undefined : { path: path.value, sha256 };
 }
 
 /** Compiles the patterns of all rules together: one by one it would cost time and memory. */

@@ -1,9 +1,11 @@
+import { GeoCodeError, type GeoKind } from '../../engine/geo/errors.ts';
 import { array, located, str, type Located } from '../../schema/decoder.ts';
+import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
-import type { CidrSpec, PortRangeSpec, RuleSpec } from '../../spec.ts';
+import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
-import { notYet } from '../not-yet.ts';
 import { parseCidr } from '../values/cidr.ts';
+import { parseGeoipRef, parseGeositeRef } from '../values/geo-ref.ts';
 import { parsePortRange } from '../values/port-range.ts';
 
 const texts = fallback(array(str), []);
@@ -36,14 +38,13 @@ export function lowerRule(
   findings: Findings,
 ): RuleSpec | undefined {
   const part = findings.about(ruleSubject(index));
-  for (const [key, [first]] of Object.entries({ geosite: rule.geosite, geoip: rule.geoip })) {
-    if (first) part.add(notYet(`the matcher ${key}`, first.span));
-  }
   const cidr = part.attempt(() => rule.cidr.map(lowerCidr));
   const sourceCidr = part.attempt(() => rule.sourceCidr.map(lowerCidr));
   const port = part.attempt(() => rule.port.map(lowerPort));
   const network = part.attempt(() => lowerNetwork(rule.network));
-  if (part.failed || !cidr || !sourceCidr || !port) return undefined;
+  const geosite = part.attempt(() => rule.geosite.map(lowerGeosite));
+  const geoip = part.attempt(() => rule.geoip.map(lowerGeoip));
+  if (part.failed || !cidr || !sourceCidr || !port || !geosite || !geoip) return undefined;
   return {
     outbound: rule.outbound.value,
     domainSuffix: lowerCase(rule.domainSuffix),
@@ -56,8 +57,8 @@ export function lowerRule(
     port,
     network,
     inboundTag: rule.inboundTag,
-    geosite: [],
-    geoip: [],
+    geosite,
+    geoip,
   };
 }
 
@@ -73,6 +74,25 @@ function lowerPort({ value, span }: Located<string>): PortRangeSpec {
   const range = parsePortRange(value);
   if ('problem' in range) throw new Finding(`invalid port spec: ${range.problem}`, span);
   return range;
+}
+
+function lowerGeosite({ value, span }: Located<string>): GeositeRef {
+  const ref = parseGeositeRef(value);
+  refuseNoCode('geosite', ref.code, span);
+  return ref;
+}
+
+function lowerGeoip({ value, span }: Located<string>): GeoipRef {
+  const ref = parseGeoipRef(value);
+  refuseNoCode('geoip', ref.code, span);
+  return ref;
+}
+
+/** An entry without a code may well be in the file, but it is no list that has a name. */
+function refuseNoCode(kind: GeoKind, code: string, span: Span): void {
+  if (code !== '') return;
+  const cause = new GeoCodeError(kind, code);
+  throw new Finding(cause.message, span, { cause });
 }
 
 function lowerNetwork(written: Located<string> | undefined): RuleSpec['network'] {

@@ -1,17 +1,32 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
-import { parseConfig } from '../../../src/config/parse-config.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { Router } from '../../../src/engine/router/router.ts';
+import { TestAuthority } from '../../support/test-certificates.ts';
+import { exampleFiles, fakeFiles, makeGeoFiles } from './support.ts';
 
-const FOLDER = join(import.meta.dirname, '../../../config');
+const folder = makeGeoFiles();
+after(() => rmSync(folder, { recursive: true }));
 
 /** Valid files to start from; their patterns are compiled once, see RegexCache. */
-const FILES = readdirSync(FOLDER).map((name) => readFileSync(join(FOLDER, name), 'utf8'));
+const FILES = exampleFiles(folder).map(([, text]) => text);
 const regexes = new RegexCache();
+
+/** What a mutated file may name; nothing else is there. */
+const files = fakeFiles({
+  'ca.pem': new TestAuthority().cert,
+  '/x': 'no certificate',
+  ...Object.fromEntries(
+    ['geoip.dat', 'geosite.dat']
+      .map((name) => join(folder, name))
+      .map((path) => [path, readFileSync(path)]),
+  ),
+});
 
 /** Pieces of TOML with what stands between them. */
 const TOKEN = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\[\[|\]\]|[\w.-]+|\r?\n|[ \t]+|[^]/gu;
@@ -25,20 +40,29 @@ const PIECES = [
   '[api]\n', '[dns]\n', '[[balancer]]\n', '[subscribe]\n', '[route]\n', '[[route.rule]]\n',
   '[[inbound]]\n', '[[outbound]]\n', '[inbound.settings]\n', '[outbound.stream]\n', '[a.b]\n',
   'tag = "x"\n', 'protocol = "http"\n', 'outbound = "direct"\n', 'udp_bind = "x"\n', 'port = []\n',
-  'domain_regex = ["["]\n', 'geoip = ["de"]\n', '__proto__', 'constructor', '\u0000', 'é', '💡',
+  'domain_regex = ["["]\n', 'geoip = ["de"]\n', 'geosite = ["@a", "google@x"]\n', '"!zz"', '"any"',
+  'backend = "https"\n', 'url = "https://@"\n', 'server = "[::1]:53"\n', 'ca_file = "ca.pem"\n',
+  'ca_file = "/x"\n', 'ca_file = "y"\n', 'outbounds = ["home"]\n', 'strategy = "x"\n', '"home"',
+  '__proto__', 'constructor', '\u0000', 'é', '💡',
 ]; // prettier-ignore
 
+/** The ways in which a file is told to be unreadable. */
+const UNREADABLE =
+  /^(dns: )?cannot read (ca_file|geoip file|geosite file) .*: no such file or directory$/s;
+
 /** The rule that everything else is measured by: a Spec, or one error with what it needs. */
-function check(bytes: Uint8Array): void {
+async function check(bytes: Uint8Array): Promise<void> {
   try {
-    const spec = parseConfig(bytes, { file: 'x.toml', regexes });
-    assert.ok(spec.outbounds.some(({ tag }) => tag === spec.route.default));
+    const { spec, geo } = await loadConfig({ path: 'x.toml', bytes }, files, regexes);
+    // Whatever is accepted has all that routing needs.
+    assert.ok(new Router(spec.route, { regexes, geo }));
+    assert.ok([...spec.outbounds, ...spec.balancers].some(({ tag }) => tag === spec.route.default));
     assert.deepEqual(structuredClone(spec), spec);
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error));
-    assert.equal(error.kind, 'invalid');
-    assert.notEqual(error.message, '');
-    const { location, message } = error;
+    const { kind, location, message } = error;
+    assert.equal(kind === 'io', UNREADABLE.test(message), message);
+    assert.notEqual(message, '');
     if (!location) {
       assert.equal(message, 'config defines no outbounds');
       return;
@@ -57,57 +81,65 @@ const anyFile = fc.constantFrom(...FILES);
 /** A place as a share of the length, so that it means something in every file. */
 const anyPlace = fc.double({ min: 0, max: 1, noNaN: true });
 
-test('a file with tokens taken out, put in and exchanged is a Spec or an error', () => {
+test('a file with tokens taken out, put in and exchanged is a Spec or an error', async () => {
   const edit = fc.record({
     place: anyPlace,
     removed: fc.nat(3),
     put: fc.oneof(fc.constant(''), fc.constantFrom(...PIECES)),
   });
-  fc.assert(
-    fc.property(anyFile, fc.array(edit, { minLength: 1, maxLength: 4 }), (file, edits) => {
-      const tokens = file.match(TOKEN) ?? [];
-      for (const { place, removed, put } of edits) {
-        tokens.splice(Math.floor(place * tokens.length), removed, put);
-      }
-      check(Buffer.from(tokens.join('')));
-    }),
+  await fc.assert(
+    fc.asyncProperty(
+      anyFile,
+      fc.array(edit, { minLength: 1, maxLength: 4 }),
+      async (file, edits) => {
+        const tokens = file.match(TOKEN) ?? [];
+        for (const { place, removed, put } of edits) {
+          tokens.splice(Math.floor(place * tokens.length), removed, put);
+        }
+        await check(Buffer.from(tokens.join('')));
+      },
+    ),
     { numRuns: 600 },
   );
 });
 
-test('a file with tokens of another is a Spec or an error', () => {
-  fc.assert(
-    fc.property(anyFile, anyFile, anyPlace, anyPlace, (one, other, from, to) => {
+test('a file with tokens of another is a Spec or an error', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyFile, anyFile, anyPlace, anyPlace, async (one, other, from, to) => {
       const head = one.match(TOKEN) ?? [];
       const tail = other.match(TOKEN) ?? [];
       const text = [
         ...head.slice(0, Math.floor(from * head.length)),
         ...tail.slice(Math.floor(to * tail.length)),
       ].join('');
-      check(Buffer.from(text));
+      await check(Buffer.from(text));
     }),
     { numRuns: 200 },
   );
 });
 
-test('a file with changed bytes is a Spec or an error', () => {
+test('a file with changed bytes is a Spec or an error', async () => {
   const edit = fc.record({
     place: anyPlace,
     removed: fc.nat(4),
     put: fc.uint8Array({ maxLength: 3 }),
   });
-  fc.assert(
-    fc.property(anyFile, fc.array(edit, { minLength: 1, maxLength: 4 }), (file, edits) => {
-      const bytes = [...Buffer.from(file)];
-      for (const { place, removed, put } of edits) {
-        bytes.splice(Math.floor(place * bytes.length), removed, ...put);
-      }
-      check(Uint8Array.from(bytes));
-    }),
+  await fc.assert(
+    fc.asyncProperty(
+      anyFile,
+      fc.array(edit, { minLength: 1, maxLength: 4 }),
+      async (file, edits) => {
+        const bytes = [...Buffer.from(file)];
+        for (const { place, removed, put } of edits) {
+          bytes.splice(Math.floor(place * bytes.length), removed, ...put);
+        }
+        await check(Uint8Array.from(bytes));
+      },
+    ),
     { numRuns: 500 },
   );
 });
 
-test('any bytes are a Spec or an error', () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), check), { numRuns: 200 });
+test('any bytes are a Spec or an error', async () => {
+  await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), check), { numRuns: 200 });
 });

@@ -1,5 +1,5 @@
 import { describe } from 'node:test';
-import { DIRECT, inbound, outbound, rule, refuses, type Row } from './support.ts';
+import { DIRECT, inbound, outbound, refuses, type Row } from './support.ts';
 
 const SOCKS = 'protocol = "socks"\n';
 const UPSTREAM = 'server = "proxy.example"\nport = 1080\n';
@@ -28,13 +28,6 @@ const LATER: readonly Row[] = [
     `stream network ${name} is not in this version yet`,
     '6:18 (outbound out)',
   ]),
-  ['dns', `${DIRECT}[dns]\nbackend = "udp"`, '[dns] is not in this version yet', '4:1 (dns)'],
-  [
-    'balancers',
-    `${DIRECT}[[balancer]]\ntag = "b"`,
-    '[[balancer]] is not in this version yet',
-    '4:1 (balancer)',
-  ],
   [
     'subscribe',
     `${DIRECT}[subscribe]\npath = "s"`,
@@ -42,36 +35,6 @@ const LATER: readonly Row[] = [
     '4:1 (subscribe)',
   ],
   ['the API', `${DIRECT}[api]\n`, '[api] is not in this version yet', '4:1 (api)'],
-  [
-    'a geoip file',
-    `${DIRECT}[route]\ngeoip = "x"`,
-    '[route].geoip is not in this version yet',
-    '5:9 (route)',
-  ],
-  [
-    'a geosite file',
-    `${DIRECT}[route]\ngeosite = "x"`,
-    '[route].geosite is not in this version yet',
-    '5:11 (route)',
-  ],
-  [
-    'the matcher geoip',
-    rule('geoip = ["de"]'),
-    'the matcher geoip is not in this version yet',
-    '6:10 (route.rule[0])',
-  ],
-  [
-    'the matcher geosite',
-    rule('geosite = ["de"]'),
-    'the matcher geosite is not in this version yet',
-    '6:12 (route.rule[0])',
-  ],
-  [
-    'a balancer before the rule that names it',
-    `${DIRECT}[route]\ndefault = "b"\n[[balancer]]\ntag = "b"`,
-    '[[balancer]] is not in this version yet',
-    '6:1 (balancer)',
-  ],
 ];
 
 describe('refused until it is there:', () => refuses(LATER));

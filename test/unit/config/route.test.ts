@@ -99,7 +99,12 @@ const BLOCK = '[[outbound]]\ntag = "block"\nprotocol = "blackhole"\n';
 
 describe('a route', () => {
   test('without a table goes to the first outbound', () => {
-    assert.deepEqual(specOf(BLOCK + DIRECT).route, { default: 'block', rules: [] });
+    assert.deepEqual(specOf(BLOCK + DIRECT).route, {
+      default: 'block',
+      rules: [],
+      geoip: undefined,
+      geosite: undefined,
+    });
   });
 
   test('may name its default', () => {
@@ -151,6 +156,8 @@ describe('a rule', () => {
       port: [],
       network: undefined,
       inboundTag: [],
+      geosite: [],
+      geoip: [],
     });
   });
 

@@ -1,15 +1,62 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError } from '../../../src/config/errors.ts';
-import { parseConfig } from '../../../src/config/parse-config.ts';
+import { readConfigFile } from '../../../src/config/config-file.ts';
+import { FileReadError, type FileReader } from '../../../src/config/files.ts';
+import { InputFiles } from '../../../src/config/input-files.ts';
+import { loadConfig, type LoadedConfig } from '../../../src/config/load-config.ts';
+import { lowerConfig } from '../../../src/config/lower.ts';
+import { decodeSource } from '../../../src/config/utf8.ts';
+import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { InboundSpec, OutboundSpec, RuleSpec, Spec } from '../../../src/spec.ts';
+import { encodeGeoip, encodeGeosite } from '../../support/geo-fixture.ts';
 
-export const specOf = (text: string): Spec => parseConfig(Buffer.from(text));
+/** What a configuration means that names no files. */
+export const specOf = (text: string): Spec => parse(Buffer.from(text), undefined);
+
+function parse(bytes: Uint8Array, name: string | undefined): Spec {
+  const source = decodeSource(bytes, name);
+  return lowerConfig(readConfigFile(source), source, new InputFiles(), new RegexCache());
+}
+
+/** Files that exist only in memory. Geo lists are taken from the file system all the same. */
+export function fakeFiles(
+  contents: Readonly<Record<string, string | Uint8Array>> = {},
+): FileReader {
+  const read = async (path: string): Promise<Buffer> => {
+    const content = contents[path];
+    if (content === undefined) throw new FileReadError('no such file or directory');
+    return Buffer.from(content);
+  };
+  return { read, sha256: async (path) => hash('sha256', await read(path)) };
+}
+
+/** The whole way from the text to what is started. */
+export const load = (
+  text: string,
+  files: FileReader = fakeFiles(),
+  path?: string,
+): Promise<LoadedConfig> => loadConfig({ path, bytes: Buffer.from(text) }, files, new RegexCache());
 
 /** The error of a configuration that must be refused. */
 export function errorOf(text: string | Uint8Array, file?: string): ConfigError {
   try {
-    parseConfig(Buffer.from(text), { file });
+    parse(Buffer.from(text), file);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error));
+    return error;
+  }
+  return assert.fail('it was accepted');
+}
+
+/** The same for one that names files. */
+export async function loadErrorOf(text: string, files?: FileReader): Promise<ConfigError> {
+  try {
+    await load(text, files);
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error));
     return error;
@@ -45,15 +92,18 @@ export type Row = readonly [what: string, text: string, message: string, place?:
 /** One test for each row; the place is `line:column (subject)`. */
 export function refuses(rows: readonly Row[]): void {
   for (const [what, text, message, place] of rows) {
-    test(what, () => {
-      const error = errorOf(text);
+    test(what, async () => {
+      const error = await loadErrorOf(text);
       assert.equal(error.message, message);
       assert.equal(error.kind, 'invalid');
-      const { location, subject } = error;
-      assert.equal(location && `${location.line}:${location.column} (${subject})`, place);
+      assert.equal(placeOf(error), place);
     });
   }
 }
+
+/** Where an error is, as a row writes it. */
+export const placeOf = ({ location, subject }: ConfigError): string | undefined =>
+  location && `${location.line}:${location.column} (${subject})`;
 
 /** The same for errors that TOML tells: of the message only the last line, of the place no subject. */
 export function refusesShape(rows: readonly Row[]): void {
@@ -71,4 +121,30 @@ export function refusesShape(rows: readonly Row[]): void {
       assert.equal(subject, undefined);
     });
   }
+}
+
+const EXAMPLES = join(import.meta.dirname, '../../../config');
+
+/** The examples by name, the geo files that they name being `geoip` and `geosite` in `folder`. */
+export const exampleFiles = (folder: string): readonly [name: string, text: string][] =>
+  readdirSync(EXAMPLES).map((name) => {
+    const text = readFileSync(join(EXAMPLES, name), 'utf8');
+    return [
+      name,
+      text.replaceAll(/"(geo\w+\.dat)"/g, (_, file) => JSON.stringify(join(folder, file))),
+    ];
+  });
+
+/** Makes the geo files of the examples in a new folder. */
+export function makeGeoFiles(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-examples-'));
+  const site = (code: string) => ({
+    code,
+    domains: [{ type: 'regex', value: `^${code}[0-9]+\\.`, attributes: { ads: true } } as const],
+  });
+  const list = (code: string) => ({ code, networks: [{ ip: [192, 0, 2, 0], prefix: 24 }] });
+  const sites = ['category-ads-all', 'google', 'de'].map(site);
+  writeFileSync(join(folder, 'geosite.dat'), encodeGeosite(sites));
+  writeFileSync(join(folder, 'geoip.dat'), encodeGeoip(['de', 'private', 'us'].map(list)));
+  return folder;
 }

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { FileReadError, type FileReader } from '../config/files.ts';
+import { codeOf, messageOf } from '../errors.ts';
+
+/** Read at once: little enough to be hashed in a fraction of a millisecond. */
+const CHUNK = 256 * 1024;
+
+/** Nothing that a configuration names is so long; what is may be a device that never ends. */
+const MAX_LENGTH = 512 * 1024 * 1024;
+
+/**
+ * Reads files and remembers what was in them, so that a later reload can tell whether any has
+ * changed. One log is for one load, and is as good after a load that failed: what was not read
+ * cannot have made a difference.
+ */
+export class FileLog implements FileReader {
+  /** By path: the SHA-256 of the content, or why there was none. */
+  readonly #seen = new Map<string, string>();
+  /** A file was read twice with a change between, so that the load is of no one state. */
+  #torn = false;
+
+  async read(path: string): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    await this.#read(path, (chunk) => chunks.push(Uint8Array.from(chunk)));
+    return Buffer.concat(chunks);
+  }
+
+  sha256(path: string): Promise<string> {
+    return this.#read(path, () => undefined);
+  }
+
+  /**
+   * Whether every file is byte for byte what it was, or still cannot be read for the same reason.
+   * Reads them again, one after the other and in pieces.
+   */
+  async unchanged(): Promise<boolean> {
+    if (this.#torn) return false;
+    for (const [path, seen] of this.#seen) {
+      if ((await stateOf(path)) !== seen) return false;
+    }
+    return true;
+  }
+
+  async #read(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
+    try {
+      const digest = await digestOf(path, take);
+      this.#record(path, digest);
+      return digest;
+    } catch (error) {
+      const failure = toReadError(error);
+      this.#record(path, failure.message);
+      throw failure;
+    }
+  }
+
+  #record(path: string, state: string): void {
+    const before = this.#seen.get(path);
+    if (before === undefined) this.#seen.set(path, state);
+    else if (before !== state) this.#torn = true;
+  }
+}
+
+/** As a log remembers it. */
+async function stateOf(path: string): Promise<string> {
+  try {
+    return await digestOf(path, () => undefined);
+  } catch (error) {
+    return toReadError(error).message;
+  }
+}
+
+/** The SHA-256 of a file in hex; `take` gets the content in pieces that are only lent. */
+async function digestOf(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(CHUNK);
+  await using file = await open(path);
+  for (let length = 0; ;) {
+    const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
+    if (bytesRead === 0) return hash.digest('hex');
+    length += bytesRead;
+    if (length > MAX_LENGTH) throw new FileReadError('the file is too large');
+    const chunk = buffer.subarray(0, bytesRead);
+    hash.update(chunk);
+    take(chunk);
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied',
+  EISDIR: 'is a directory',
+  ENOTDIR: 'not a directory',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'too many symbolic links',
+  ERR_INVALID_ARG_VALUE: 'a path has no null bytes',
+};
+
+/** Node's texts name the system call and repeat the path. */
+function toReadError(error: unknown): FileReadError {
+  if (error instanceof FileReadError) return error;
+  const reason = REASONS[codeOf(error) ?? ''] ?? messageOf(error);
+  return new FileReadError(reason, { cause: error });
+}

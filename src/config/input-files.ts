@@ -1,0 +1,73 @@
+import type { Located } from '../schema/decoder.ts';
+import { FileReadError, type FileReader } from './files.ts';
+import { Finding } from './findings.ts';
+
+/**
+ * What the files hold that a configuration names.
+ *
+ * Lowering opens nothing: it asks here, and where something has not been read yet it goes on
+ * without and is done again once `readWanted` has read it. So the tables alone know which of their
+ * keys name files.
+ */
+export class InputFiles {
+  readonly #contents = new FilesAsked((reader, path) => reader.read(path));
+  readonly #digests = new FilesAsked((reader, path) => reader.sha256(path));
+
+  /**
+   * The content of a file.
+   * @param failure what goes before the path and the reason: `dns: cannot read ca_file`.
+   * @throws {Finding} of kind `io` when it cannot be read, of any kind when it has not been so far.
+   */
+  content(path: Located<string>, failure: string): Uint8Array {
+    return this.#contents.get(path, failure);
+  }
+
+  /** The SHA-256 of a file, in hex. @throws {Finding} as `content` does. */
+  sha256(path: Located<string>, failure: string): string {
+    return this.#digests.get(path, failure);
+  }
+
+  /** Reads what was asked for in vain, and tells whether anything was. */
+  async readWanted(reader: FileReader): Promise<boolean> {
+    const contents = await this.#contents.readWanted(reader);
+    const digests = await this.#digests.readWanted(reader);
+    return contents || digests;
+  }
+}
+
+/** One kind of thing that can be read from files. */
+class FilesAsked<T> {
+  readonly #read: (reader: FileReader, path: string) => Promise<T>;
+  readonly #known = new Map<string, { readonly value: T } | FileReadError>();
+  readonly #wanted = new Set<string>();
+
+  constructor(read: (reader: FileReader, path: string) => Promise<T>) {
+    this.#read = read;
+  }
+
+  get({ value: path, span }: Located<string>, failure: string): T {
+    const known = this.#known.get(path);
+    if (!known) {
+      this.#wanted.add(path);
+      throw new Finding(`${path} has not been read yet`, span);
+    }
+    if ('value' in known) return known.value;
+    throw new Finding(`${failure} ${path}: ${known.message}`, span, { kind: 'io', cause: known });
+  }
+
+  async readWanted(reader: FileReader): Promise<boolean> {
+    const any = this.#wanted.size > 0;
+    for (const path of this.#wanted) this.#known.set(path, await this.#outcome(reader, path));
+    this.#wanted.clear();
+    return any;
+  }
+
+  async #outcome(reader: FileReader, path: string): Promise<{ readonly value: T } | FileReadError> {
+    try {
+      return { value: await this.#read(reader, path) };
+    } catch (error) {
+      if (error instanceof FileReadError) return error;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { findProtocol } from '../../protocols/registry.ts';
+import { array, located, str, u64, type Located } from '../../schema/decoder.ts';
+import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import type { BalancerSpec } from '../../spec.ts';
+import { Finding, type Findings } from '../findings.ts';
+import type { OutboundTable } from './outbound.ts';
+
+/** `[[balancer]]` as written. */
+export const balancerTable = struct({
+  tag: located(str),
+  outbounds: located(array(located(str))),
+  strategy: optional(located(str)),
+  probeInterval: fallback(u64, 30n),
+  probeTimeout: fallback(u64, 5n),
+});
+export type BalancerTable = Output<typeof balancerTable>;
+
+type Strategy = BalancerSpec['strategy'];
+const STRATEGIES: readonly Strategy[] = ['failover', 'round_robin'];
+const DEFAULT_STRATEGY: Strategy = 'failover';
+
+/** Servers that are reached over UDP alone: no TCP connection tells whether they are there. */
+const UDP_ONLY: ReadonlySet<string> = new Set(['hysteria2']);
+
+/**
+ * Lowers the balancers in file order; those that something is wrong with are missing.
+ * @param outbounds those of the file: built-ins have no server and cannot be members.
+ */
+export function lowerBalancers(
+  tables: readonly BalancerTable[],
+  outbounds: readonly OutboundTable[],
+  findings: Findings,
+): BalancerSpec[] {
+  const members = new Map(outbounds.map(({ value }) => [value.tag.value, value]));
+  const taken = new Set(members.keys());
+  const lowered: BalancerSpec[] = [];
+  for (const table of tables) {
+    const spec = lowerBalancer(table, members, taken, findings);
+    if (spec) lowered.push(spec);
+    taken.add(table.tag.value);
+  }
+  return lowered;
+}
+
+type Outbound = OutboundTable['value'];
+
+function lowerBalancer(
+  balancer: BalancerTable,
+  members: ReadonlyMap<string, Outbound>,
+  taken: ReadonlySet<string>,
+  findings: Findings,
+): BalancerSpec | undefined {
+  const tag = balancer.tag.value;
+  const subject = `balancer ${tag}`;
+  const part = findings.about(subject);
+  if (taken.has(tag)) {
+    const message = `balancer tag ${tag} collides with an outbound tag`;
+    part.add(new Finding(message, balancer.tag.span));
+  }
+  const { value: named, span } = balancer.outbounds;
+  if (named.length === 0) part.add(new Finding('a balancer needs at least one outbound', span));
+  for (const member of named) part.attempt(() => checkMember(subject, member, members));
+  const strategy = part.attempt(() => lowerStrategy(balancer.strategy));
+  if (part.failed || !strategy) return undefined;
+  return {
+    tag,
+    outbounds: named.map(({ value }) => value),
+    strategy,
+    probeInterval: Number(balancer.probeInterval),
+    probeTimeout: Number(balancer.probeTimeout),
+  };
+}
+
+function checkMember(
+  subject: string,
+  { value: tag, span }: Located<string>,
+  members: ReadonlyMap<string, Outbound>,
+): void {
+  const member = members.get(tag);
+  if (!member) throw new Finding(`${subject} references unknown outbound tag: ${tag}`, span);
+  if (canBeProbed(member)) return;
+  const reason = 'has no upstream a TCP health probe can reach, so it cannot be balanced';
+  throw new Finding(`${subject}: outbound ${tag} ${reason}`, span);
+}
+
+/** Whether a TCP connection to `server` and `port` can tell that an outbound is of use. */
+export function canBeProbed({
+  protocol,
+  server,
+  port,
+}: Pick<Outbound, 'protocol' | 'server' | 'port'>): boolean {
+  const known = findProtocol(protocol.value);
+  if (UDP_ONLY.has(known?.name ?? protocol.value)) return false;
+  // Where the protocol itself cannot do without, what is missing is found elsewhere.
+  if (known?.outbound?.upstream) return true;
+  return server !== undefined && port !== undefined;
+}
+
+function lowerStrategy(written: Located<string> | undefined): Strategy {
+  if (!written) return DEFAULT_STRATEGY;
+  const strategy = STRATEGIES.find((each) => each === written.value);
+  if (strategy) return strategy;
+  const message = `unknown balancer strategy ${written.value} (expected failover or round_robin)`;
+  throw new Finding(message, written.span);
+}

@@ -1,0 +1,51 @@
+import {
+  DnsSettingsError,
+  lowerDns as lowerSettings,
+  type DnsSettings,
+} from '../../dns/settings.ts';
+import { located, str } from '../../schema/decoder.ts';
+import type { Span } from '../../schema/node.ts';
+import { optional, struct, type Output } from '../../schema/struct.ts';
+import type { DnsSpec } from '../../spec.ts';
+import { Finding, type Findings } from '../findings.ts';
+import type { InputFiles } from '../input-files.ts';
+
+const text = optional(located(str));
+
+/** `[dns]` as written. */
+export const dnsTable = located(
+  struct({ backend: text, server: text, serverName: text, url: text, caFile: text }),
+);
+export type DnsTable = Output<typeof dnsTable>;
+
+/** Lowers `[dns]`; `undefined` when something is wrong with it. */
+export function lowerDns(
+  table: DnsTable | undefined,
+  files: InputFiles,
+  findings: Findings,
+): DnsSpec | undefined {
+  if (!table) return lowerSettings({});
+  const { backend, server, serverName, url, caFile } = table.value;
+  const part = findings.about('dns');
+  // Whatever the backend: a file that is named has to be there.
+  const content = caFile && part.attempt(() => files.content(caFile, 'dns: cannot read ca_file'));
+  const settings: DnsSettings = {
+    backend: backend?.value,
+    server: server?.value,
+    server_name: serverName?.value,
+    url: url?.value,
+    ca_file: caFile && content && { file: caFile.value, content },
+  };
+  const places = { backend, server, server_name: serverName, url, ca_file: caFile };
+  const spec = part.attempt(() => checked(settings, (key) => places[key]?.span ?? table.span));
+  return part.failed ? undefined : spec;
+}
+
+function checked(settings: DnsSettings, spanOf: (key: keyof DnsSettings) => Span): DnsSpec {
+  try {
+    return lowerSettings(settings);
+  } catch (error) {
+    if (!(error instanceof DnsSettingsError)) throw error;
+    throw new Finding(error.message, spanOf(error.key), { cause: error });
+  }
+}

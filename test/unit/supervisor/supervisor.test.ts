@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { after, describe, test } from 'node:test';
+import { systemClock } from '../../../src/net/clock.ts';
+import type { Logger } from '../../../src/log/logger.ts';
+import { Supervisor } from '../../../src/supervisor/supervisor.ts';
+import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
+import { silentLogger } from '../../support/silent-logger.ts';
+import { inboundSpec, outboundSpec, routeSpec, ruleSpec, spec } from '../../support/specs.ts';
+
+const NO_GEO = { geosite: new Map(), geoip: new Map() };
+
+/** A supervisor that remembers where its inbounds listen. */
+function create() {
+  const addresses = new Map<string, number>();
+  const errors: string[] = [];
+  const log: Logger = {
+    ...silentLogger,
+    error: (line) => errors.push(line),
+    info: (line) => {
+      const match = /^inbound (\S+) listening on .*:(\d+)$/.exec(line);
+      if (match) addresses.set(match[1] ?? '', Number(match[2]));
+    },
+    target: () => log,
+  };
+  const supervisor = new Supervisor({ clock: systemClock, log });
+  const apply = (wanted: Spec) => supervisor.apply({ spec: wanted, geo: NO_GEO });
+  const portOf = (tag: string): number => {
+    const port = addresses.get(tag);
+    assert.ok(port, `${tag} never listened`);
+    return port;
+  };
+  return { supervisor, apply, portOf, errors };
+}
+
+const echo: Server = createServer({ allowHalfOpen: true }, (socket) => {
+  socket.on('error', () => undefined);
+  socket.pipe(socket);
+});
+echo.listen(0, '127.0.0.1');
+await once(echo, 'listening');
+after(() => echo.close());
+const echoPort = (echo.address() as AddressInfo).port;
+
+/** Opens a flow through a SOCKS inbound to the echo server; resolves with the connected socket. */
+async function open(port: number): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port });
+  await once(socket, 'connect');
+  socket.on('error', () => undefined); // a stop cuts what is left
+  socket.write(Buffer.from([5, 1, 0]));
+  await readExactly(socket, 2);
+  const request = [5, 1, 0, 1, 127, 0, 0, 1, echoPort >> 8, echoPort & 255];
+  socket.write(Buffer.from(request));
+  const reply = await readExactly(socket, 10);
+  assert.equal(reply[1], 0, `refused with ${reply[1]}`);
+  return socket;
+}
+
+async function readExactly(socket: Socket, length: number): Promise<Buffer> {
+  for (;;) {
+    const chunk = socket.read(length) as Buffer | null;
+    if (chunk) return chunk;
+    await once(socket, 'readable');
+  }
+}
+
+async function echoes(socket: Socket): Promise<void> {
+  socket.write('ping');
+  assert.equal((await readExactly(socket, 4)).toString(), 'ping');
+}
+
+const quiet = { sniffing: false };
+const at = (port: number): ListenSpec => ({ kind: 'ip', host: '127.0.0.1', port });
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+const serving = (...inbounds: InboundSpec[]): Spec => spec({ inbounds });
+
+describe('a reload', () => {
+  test('keeps flows on the outbound that they were opened on', async () => {
+    const { supervisor, apply, portOf } = create();
+    const first = spec({
+      inbounds: [inboundSpec('in', quiet)],
+      outbounds: [outboundSpec('direct'), outboundSpec('hole', { protocol: 'blackhole' })],
+    });
+    await apply(first);
+    const old = await open(portOf('in'));
+    await echoes(old);
+    const report = await apply({ ...first, route: routeSpec({ default: 'hole' }) });
+    assert.deepEqual(report.built, ['route']);
+    await echoes(old);
+    await assert.rejects(open(portOf('in')), /refused with 2/);
+    assert.equal(supervisor.tracker.flows()[0]?.info.planeEpoch, 1);
+    old.destroy();
+    await supervisor.stop(0);
+  });
+
+  test('drains a replaced outbound with its last flow', async () => {
+    const { supervisor, apply, portOf } = create();
+    const first = serving(inboundSpec('in', quiet));
+    await apply(first);
+    const old = await open(portOf('in'));
+    const wanted = {
+      ...first,
+      outbounds: [outboundSpec('direct', { addressFamily: 'ipv4_only' as const })],
+    };
+    const report = await apply(wanted);
+    assert.deepEqual(report.drained, ['direct@v1']);
+    const young = await open(portOf('in'));
+    await echoes(old);
+    await echoes(young);
+    assert.deepEqual(
+      supervisor.tracker.flows().map(({ info }) => info.outboundVersion),
+      [1, 2],
+    );
+    old.destroy();
+    young.destroy();
+    await supervisor.stop(0);
+  });
+
+  test('a removed inbound stops listening, and its sessions go on', async () => {
+    const { supervisor, apply, portOf } = create();
+    await apply(serving(inboundSpec('in', quiet), inboundSpec('other', quiet)));
+    const old = await open(portOf('in'));
+    const report = await apply(serving(inboundSpec('other', quiet)));
+    assert.deepEqual(report.removed, ['in']);
+    await echoes(old);
+    await assert.rejects(open(portOf('in')), { code: 'ECONNREFUSED' });
+    await echoes(await open(portOf('other')));
+    await supervisor.stop(0);
+  });
+
+  test('a rebound inbound listens elsewhere, and its sessions go on', async () => {
+    const { supervisor, apply, portOf } = create();
+    const [one, two] = [await freePort(), await freePort()];
+    await apply(serving(inboundSpec('in', { ...quiet, listen: at(one) })));
+    const old = await open(one);
+    const report = await apply(serving(inboundSpec('in', { ...quiet, listen: at(two) })));
+    assert.deepEqual(report.rebound, ['in']);
+    assert.equal(portOf('in'), two);
+    await echoes(old);
+    await echoes(await open(two));
+    await assert.rejects(open(one), { code: 'ECONNREFUSED' });
+    await supervisor.stop(0);
+  });
+
+  test('an address that moves between inbounds is never closed', async () => {
+    const { supervisor, apply } = create();
+    const [one, two] = [await freePort(), await freePort()];
+    const inbounds = (a: number, b: number): Spec =>
+      serving(
+        inboundSpec('a', { ...quiet, listen: at(a) }),
+        inboundSpec('b', { ...quiet, listen: at(b) }),
+      );
+    await apply(inbounds(one, two));
+    const report = await apply(inbounds(two, one));
+    assert.deepEqual(report.rebound, ['a', 'b']);
+    const first = await open(two);
+    assert.equal(supervisor.tracker.flows()[0]?.info.inbound, 'a');
+    first.destroy();
+    await echoes(await open(one));
+    await supervisor.stop(0);
+  });
+
+  test('a wider address takes the place of a narrower one on the same port', async () => {
+    const { supervisor, apply } = create();
+    const port = await freePort();
+    await apply(serving(inboundSpec('in', { ...quiet, listen: at(port) })));
+    const old = await open(port);
+    const wide: ListenSpec = { kind: 'ip', host: '0.0.0.0', port };
+    const report = await apply(serving(inboundSpec('in', { ...quiet, listen: wide })));
+    assert.deepEqual(report.rebound, ['in']);
+    await echoes(old);
+    await echoes(await open(port));
+    await supervisor.stop(0);
+  });
+
+  test('that cannot bind changes nothing and leaves nothing bound', async () => {
+    const { supervisor, apply, portOf, errors } = create();
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const free = await freePort();
+    await apply(serving(inboundSpec('in', quiet)));
+    const old = await open(portOf('in'));
+    const wanted = spec({
+      inbounds: [
+        inboundSpec('fine', { ...quiet, listen: at(free) }),
+        inboundSpec('crowded', { ...quiet, listen: at(port) }),
+      ],
+      outbounds: [outboundSpec('direct'), outboundSpec('hole', { protocol: 'blackhole' })],
+      route: routeSpec({ default: 'hole', rules: [ruleSpec('hole')] }),
+    });
+    await assert.rejects(apply(wanted), {
+      code: 'bind',
+      message: `inbound crowded: cannot listen on 127.0.0.1:${port}: address already in use`,
+    });
+    await echoes(old);
+    await echoes(await open(portOf('in')));
+    await assert.rejects(open(free), { code: 'ECONNREFUSED' });
+    assert.deepEqual(errors, []);
+    // The version that was built for nothing does not count.
+    const report = await apply(serving(inboundSpec('in', quiet)));
+    assert.deepEqual(report.built, []);
+    taken.close();
+    await supervisor.stop(0);
+  });
+
+  test('that had to make room binds the old address again when it fails', async () => {
+    const { supervisor, apply, portOf, errors } = create();
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const own = await freePort();
+    await apply(serving(inboundSpec('in', { ...quiet, listen: at(own) })));
+    // 0.0.0.0 needs the room of the inbound's own address, and meets another's as well.
+    const crowded = serving(
+      inboundSpec('in', { ...quiet, listen: { kind: 'ip', host: '0.0.0.0', port: own } }),
+      inboundSpec('other', { ...quiet, listen: at(port) }),
+    );
+    await assert.rejects(apply(crowded), { code: 'bind' });
+    await echoes(await open(own));
+    assert.equal(portOf('in'), own);
+    assert.deepEqual(errors, []);
+    taken.close();
+    await supervisor.stop(0);
+  });
+
+  test('swaps users under live sessions', async () => {
+    const { supervisor, apply, portOf } = create();
+    await apply(serving(inboundSpec('in', quiet)));
+    const port = portOf('in');
+    const old = await open(port);
+    const report = await apply(
+      serving(
+        inboundSpec('in', {
+          ...quiet,
+          settings: {
+            auth: 'password',
+            accounts: [{ user: 'ann', pass: 'x' }],
+            udp: true,
+            udpBind: undefined,
+          },
+        }),
+      ),
+    );
+    assert.deepEqual([report.built, report.swapped], [['user set in'], ['in']]);
+    await echoes(old);
+    const stranger = connect({ host: '127.0.0.1', port });
+    await once(stranger, 'connect');
+    stranger.write(Buffer.from([5, 1, 0]));
+    assert.equal((await readExactly(stranger, 2))[1], 0xff);
+    await supervisor.stop(0);
+  });
+});
+
+describe('a stop', () => {
+  test('waits for live sessions, and ends those that outlive the grace', async () => {
+    const { supervisor, apply, portOf } = create();
+    await apply(serving(inboundSpec('in', quiet)));
+    const staying = await open(portOf('in'));
+    const closed = new Promise((resolve) => staying.once('close', resolve));
+    await supervisor.stop(1);
+    await closed;
+    assert.equal(supervisor.tracker.flowCount, 0);
+    assert.deepEqual(supervisor.tracker.sessions(), []);
+    await assert.rejects(apply(serving()), { code: 'stopped' });
+  });
+});
+
+describe('a check', () => {
+  test('builds everything and touches nothing', async () => {
+    const { supervisor, apply, portOf } = create();
+    await apply(serving(inboundSpec('in', quiet)));
+    const { port } = echo.address() as AddressInfo;
+    supervisor.check({
+      spec: serving(inboundSpec('elsewhere', { ...quiet, listen: at(port) })),
+      geo: NO_GEO,
+    });
+    await echoes(await open(portOf('in')));
+    await supervisor.stop(0);
+  });
+});
