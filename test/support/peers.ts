@@ -15,6 +15,10 @@ export type PeerName =
   | 'tinyproxy'
   | 'chromium'
   | 'openssl'
+  | 'ss-server'
+  | 'ss-local'
+  | 'ssserver'
+  | 'sslocal'
   | 'unbound'
   | 'nginx';
 
@@ -26,6 +30,10 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   tinyproxy: 'tinyproxy',
   chromium: 'chromium',
   openssl: 'openssl',
+  'ss-server': 'shadowsocks-libev',
+  'ss-local': 'shadowsocks-libev',
+  ssserver: 'has none: cargo install shadowsocks-rust',
+  sslocal: 'has none: cargo install shadowsocks-rust',
   unbound: 'unbound',
   nginx: 'nginx',
 };

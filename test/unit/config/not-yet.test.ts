@@ -6,7 +6,7 @@ const UPSTREAM = 'server = "proxy.example"\nport = 1080\n';
 const socksOut = (lines: string): string => outbound(SOCKS + UPSTREAM + lines);
 
 const LATER: readonly Row[] = [
-  ...['trojan', 'vless', 'vmess', 'shadowsocks', 'hysteria2', 'hysteria', 'hy2', 'tun'].map(
+  ...['trojan', 'vless', 'vmess', 'hysteria2', 'hysteria', 'hy2', 'tun'].map(
     (name): Row => [
       `the inbound ${name}`,
       inbound(`protocol = "${name}"`),
@@ -14,7 +14,7 @@ const LATER: readonly Row[] = [
       '6:12 (inbound in)',
     ],
   ),
-  ...['trojan', 'vless', 'vmess', 'shadowsocks', 'hysteria2', 'hysteria', 'hy2', 'wireguard'].map(
+  ...['trojan', 'vless', 'vmess', 'hysteria2', 'hysteria', 'hy2', 'wireguard'].map(
     (name): Row => [
       `the outbound ${name}`,
       outbound(`protocol = "${name}"`),
