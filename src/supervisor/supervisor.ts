@@ -18,6 +18,7 @@ import {
   buildHandler,
   buildOutbound,
   buildPlane,
+  datagramsOf,
   exitsOf,
   usersOf,
   type BuiltOutbound,
@@ -100,7 +101,12 @@ export class Supervisor {
   async apply(wanted: Wanted): Promise<AppliedReport> {
     this.#refuseStopped();
     const { spec } = wanted;
-    const plan = planReload({ spec: this.#spec, versions: this.#versions }, spec, usersOf);
+    const plan = planReload(
+      { spec: this.#spec, versions: this.#versions },
+      spec,
+      usersOf,
+      datagramsOf,
+    );
     const staged = this.#stage(wanted, plan);
     const exchange = new ListenerExchange(this.#freedBy(plan), this.#deps.log);
     try {
@@ -122,7 +128,12 @@ export class Supervisor {
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
    */
   check(wanted: Wanted): void {
-    const plan = planReload({ spec: undefined, versions: new Map() }, wanted.spec, usersOf);
+    const plan = planReload(
+      { spec: undefined, versions: new Map() },
+      wanted.spec,
+      usersOf,
+      datagramsOf,
+    );
     this.#dispose(plan, this.#stage(wanted, plan));
   }
 
@@ -199,10 +210,11 @@ export class Supervisor {
   }
 
   #wantedBy({ inbounds }: Plan, { runtimes }: Staged): WantedListener[] {
-    return inbounds.flatMap(({ action, spec: { tag, listen } }) => {
+    return inbounds.flatMap(({ action, spec }) => {
       if (action === 'reuse' || action === 'swap') return [];
-      const runtime = runtimes.get(tag) ?? this.#inbounds.get(tag)?.runtime;
-      return runtime ? [{ tag, spec: listen, target: runtime.accept }] : [];
+      const { tag, listen } = spec;
+      const target = runtimes.get(tag) ?? this.#inbounds.get(tag)?.runtime;
+      return target ? [{ tag, spec: listen, datagrams: datagramsOf(spec), target }] : [];
     });
   }
 
