@@ -42,13 +42,14 @@ const settings = (method: string, password: string): string =>
 const ssOut = (server: Address, method: string, password: string): string =>
   proxyOut('out', 'shadowsocks', server, settings(method, password));
 
-/** A body both ways, half-closes, a server that speaks first, and datagrams. */
-async function everything(t: TestContext, socks: Address): Promise<void> {
+/** A body both ways, half-closes where the peer has them, a server that speaks first, datagrams. */
+async function everything(t: TestContext, socks: Address, halfClose: boolean): Promise<void> {
   await using web = await webServer();
   await t.test('a body both ways', () =>
     bothWays(['-x', `socks5h://${hostPort(socks)}`], web, BODY),
   );
-  await t.test('half-closes', () => socksHalfCloses(socks));
+  // shadowsocks-libev closes both ways when one ends, v2ray a second later.
+  if (halfClose) await t.test('half-closes', () => socksHalfCloses(socks));
   await t.test('a server that speaks first', async () => {
     await using banner = await bannerServer('220 welcome\r\n');
     const site = `telnet://127.0.0.1:${banner.port}`;
@@ -74,6 +75,7 @@ function pair(
     readonly password: string;
     /** Of Weir's inbound. */
     readonly inbound: string;
+    readonly halfClose?: boolean;
   },
 ): void {
   const { method, password, inbound } = peers;
@@ -82,14 +84,14 @@ function pair(
     test(`Weir as a client of ${title}`, { skip }, async (t) => {
       await using server = await startServer();
       await using weir = await Weir.start(socksIn() + ssOut(server.address, method, password));
-      await everything(t, weir.address('socks'));
+      await everything(t, weir.address('socks'), peers.halfClose ?? false);
     });
   }
   if (startClient) {
     test(`${title} as a client of Weir`, { skip }, async (t) => {
       await using weir = await Weir.start(inbound + freedom());
       await using client = await startClient(weir.address('ss'));
-      await everything(t, client.address);
+      await everything(t, client.address, peers.halfClose ?? false);
     });
   }
 }
@@ -141,6 +143,7 @@ for (const [method, password, users] of MODERN) {
     method,
     password,
     inbound: ssIn(method, password),
+    halfClose: true,
     server: () => startRustServer(method, password),
     client: (weir) => startRustLocal(weir, method, password),
   });
@@ -151,6 +154,7 @@ for (const [method, password, users] of MODERN) {
     method,
     password: chain,
     inbound: ssIn(method, password, users),
+    halfClose: true,
     server: () =>
       startRustServer(
         method,

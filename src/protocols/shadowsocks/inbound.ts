@@ -3,7 +3,13 @@ import { Deadline } from '../../net/deadline.ts';
 import type { Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../carry-stream.ts';
-import type { InboundContext, InboundHandler } from '../contract.ts';
+import type {
+  DatagramServer,
+  DatagramSessions,
+  InboundContext,
+  InboundHandler,
+} from '../contract.ts';
+import { DatagramServer2022, LegacyDatagramServer } from './inbound-datagrams.ts';
 import { LegacyOutgoing } from './legacy-stream.ts';
 import { systemRandomness, type Randomness } from './randomness.ts';
 import { readLegacyRequest, readRequest2022, type Request } from './request.ts';
@@ -49,6 +55,13 @@ class ShadowsocksInbound implements InboundHandler {
     stream.unread(payload);
     const origin = { inbound: this.#context.tag, source, user: user.label, session };
     await carryStream(stream, { origin, destination }, this.#context);
+  }
+
+  serveDatagrams(sessions: DatagramSessions): DatagramServer {
+    const deps = { users: this.#users, context: this.#context, random: this.#random };
+    return this.#users.method.edition === 'legacy'
+      ? new LegacyDatagramServer(deps, sessions)
+      : new DatagramServer2022(deps, sessions);
   }
 
   async #read(link: Carrier['link'], source: string | undefined): Promise<Request> {

@@ -7,6 +7,7 @@ export const shadowsocks = defineProtocol({
   name: 'shadowsocks',
   inbound: {
     stream: false,
+    datagrams: true,
     settings: inboundSettings,
     users: ({ users }) => (users.length > 0 ? users : undefined),
     create: (settings, context) => createShadowsocksInbound(settings, context),

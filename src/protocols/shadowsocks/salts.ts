@@ -58,10 +58,15 @@ export class SaltFilter {
     this.#generation = generation;
   }
 
+  has(salt: Uint8Array): boolean {
+    const key = keyOf(salt);
+    return this.#current.has(key) || this.#previous.has(key);
+  }
+
   /** Takes note of the salt of an authentic message; false when it was seen. */
   add(salt: Uint8Array): boolean {
+    if (this.has(salt)) return false;
     const key = keyOf(salt);
-    if (this.#current.has(key) || this.#previous.has(key)) return false;
     if (this.#current.size >= this.#generation) {
       this.#previous = this.#current;
       this.#current = new Set();
