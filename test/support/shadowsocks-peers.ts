@@ -36,14 +36,9 @@ export const startRustServer = (
 ): Promise<Peer> =>
   startPeer('ssserver', 1, async ([port], folder) => {
     const file = join(folder, 'server.json');
-    const config = {
-      server: '127.0.0.1',
-      server_port: port,
-      method,
-      password,
-      mode: 'tcp_and_udp',
-      ...(users.length > 0 ? { users } : {}),
-    };
+    // Only the form with a list of servers has users.
+    const server = { address: '127.0.0.1', port, method, password, mode: 'tcp_and_udp' };
+    const config = { servers: [users.length > 0 ? { ...server, users } : server] };
     await writeFile(file, JSON.stringify(config));
     return ['-c', file];
   });
