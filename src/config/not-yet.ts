@@ -5,7 +5,6 @@ import { NotYet } from './findings.ts';
 
 export const LATER_INBOUNDS: ReadonlySet<string> = new Set([
   'vmess',
-  'shadowsocks',
   'hysteria2',
   'hysteria',
   'hy2',
@@ -14,7 +13,6 @@ export const LATER_INBOUNDS: ReadonlySet<string> = new Set([
 
 export const LATER_OUTBOUNDS: ReadonlySet<string> = new Set([
   'vmess',
-  'shadowsocks',
   'hysteria2',
   'hysteria',
   'hy2',

@@ -2,12 +2,21 @@ import { blackhole } from './blackhole/index.ts';
 import { freedom } from './freedom/index.ts';
 import { http } from './http/index.ts';
 import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
+import { shadowsocks } from './shadowsocks/index.ts';
 import { socks } from './socks/index.ts';
 import { trojan } from './trojan/index.ts';
 import { vless } from './vless/index.ts';
 
 /** Every protocol there is: a new one is a folder and a line here. */
-const PROTOCOLS: readonly Protocol[] = [blackhole, freedom, http, socks, trojan, vless];
+const PROTOCOLS: readonly Protocol[] = [
+  blackhole,
+  freedom,
+  http,
+  shadowsocks,
+  socks,
+  trojan,
+  vless,
+];
 
 const BY_NAME: ReadonlyMap<string, Protocol> = new Map(
   PROTOCOLS.flatMap((protocol) =>

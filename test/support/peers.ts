@@ -16,6 +16,10 @@ export type PeerName =
   | 'tinyproxy'
   | 'chromium'
   | 'openssl'
+  | 'ss-server'
+  | 'ss-local'
+  | 'ssserver'
+  | 'sslocal'
   | 'unbound'
   | 'nginx';
 
@@ -28,6 +32,10 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   tinyproxy: 'tinyproxy',
   chromium: 'chromium',
   openssl: 'openssl',
+  'ss-server': 'shadowsocks-libev',
+  'ss-local': 'shadowsocks-libev',
+  ssserver: 'has none: cargo install shadowsocks-rust',
+  sslocal: 'has none: cargo install shadowsocks-rust',
   unbound: 'unbound',
   nginx: 'nginx',
 };
