@@ -21,7 +21,8 @@ export interface GeoLoad {
 }
 
 /**
- * Reads the lists that rules take from the geo files.
+ * Reads the lists that rules take from the geo files. Their digests have been taken before, so a file
+ * that is replaced in between differs from its digest, and the next reload finds that out.
  *
  * @throws {ConfigError} for a file that is none, an unknown code, and a pattern in a list that the
  *   router could not use; located at the path of the file or at the matcher.

@@ -15,14 +15,12 @@ import {
 const SOCKS = 'protocol = "socks"\n';
 const PORT = 'port = 1\n';
 
+const unknownTop = (key: string): string =>
+  `unknown field \`${key}\`, expected one of \`log\`, \`dns\`, \`inbound\`, \`outbound\`, \`balancer\`, \`route\`, \`subscribe\`, \`api\``;
+
 /** Errors of the shape, of which the last line and the place are of interest. */
 const SHAPE: readonly Row[] = [
-  [
-    'plural tables',
-    '[[inbounds]]\n',
-    'unknown field `inbounds`, expected one of `log`, `dns`, `inbound`, `outbound`, `balancer`, `route`, `subscribe`, `api`',
-    '1:3',
-  ],
+  ['plural tables', '[[inbounds]]\n', unknownTop('inbounds'), '1:3'],
   [
     'plural rules',
     '[[route.rules]]\n',
@@ -142,6 +140,59 @@ const SHAPE: readonly Row[] = [
     outbound('stream.grpc.service = ""'),
     'unknown field `service`, expected `service_name` or `authority`',
     '3:13',
+  ],
+  [
+    'an unknown key of dns',
+    '[dns]\nservers = []',
+    'unknown field `servers`, expected one of `backend`, `server`, `server_name`, `url`, `ca_file`',
+    '2:1',
+  ],
+  [
+    'a port of a DNS server',
+    '[dns]\nserver = 53',
+    'invalid type: integer `53`, expected a string',
+    '2:10',
+  ],
+  ['several tables of dns', '[[dns]]\n', 'invalid type: sequence, expected a table', '1:1'],
+  ['one table of a balancer', '[balancer]\n', 'invalid type: map, expected a sequence', '1:1'],
+  ['plural balancers', '[[balancers]]\n', unknownTop('balancers'), '1:3'],
+  [
+    'an unknown key of a balancer',
+    '[[balancer]]\nmembers = []',
+    'unknown field `members`, expected one of `tag`, `outbounds`, `strategy`, `probe_interval`, `probe_timeout`',
+    '2:1',
+  ],
+  ['a balancer without a tag', '[[balancer]]\noutbounds = []', 'missing field `tag`', '1:1'],
+  ['a balancer without outbounds', '[[balancer]]\ntag = "b"', 'missing field `outbounds`', '1:1'],
+  [
+    'one member of a balancer',
+    '[[balancer]]\noutbounds = "a"',
+    'invalid type: string "a", expected a sequence',
+    '2:13',
+  ],
+  [
+    'a negative interval of probes',
+    '[[balancer]]\nprobe_interval = -1',
+    'invalid value: integer `-1`, expected u64',
+    '2:18',
+  ],
+  [
+    'a fraction of a second',
+    '[[balancer]]\nprobe_timeout = 0.5',
+    'invalid type: floating point `0.5`, expected u64',
+    '2:17',
+  ],
+  [
+    'a geoip path that is a list',
+    '[route]\ngeoip = ["a"]',
+    'invalid type: sequence, expected a string',
+    '2:9',
+  ],
+  [
+    'one code of a rule',
+    rule('geosite = "shop"'),
+    'invalid type: string "shop", expected a sequence',
+    '6:11',
   ],
 ];
 

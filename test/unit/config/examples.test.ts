@@ -1,23 +1,25 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { rmSync } from 'node:fs';
+import { after, describe, test } from 'node:test';
+import { FileLog } from '../../../src/app/file-log.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/default-config.ts';
-import { load, specOf } from './support.ts';
+import { exampleFiles, load, makeGeoFiles, specOf } from './support.ts';
 
-const FOLDER = join(import.meta.dirname, '../../../config');
+const folder = makeGeoFiles();
+after(() => rmSync(folder, { recursive: true }));
+const EXAMPLES = exampleFiles(folder);
 
 describe('the example', () => {
-  for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.toml'))) {
+  for (const [name, text] of EXAMPLES) {
     test(`${name} is valid and listens`, async () => {
-      const { spec } = await load(readFileSync(join(FOLDER, name), 'utf8'));
+      const { spec } = await load(text, new FileLog());
       assert.ok(spec.inbounds.length > 0);
     });
   }
 
   test('default.toml is the built-in configuration', () => {
-    const file = specOf(readFileSync(join(FOLDER, 'default.toml'), 'utf8'));
-    assert.deepEqual(file, specOf(DEFAULT_CONFIG));
+    const text = new Map(EXAMPLES).get('default.toml') ?? '';
+    assert.deepEqual(specOf(text), specOf(DEFAULT_CONFIG));
   });
 });
 

@@ -1,19 +1,32 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
-import { fakeFiles } from './support.ts';
+import { Router } from '../../../src/engine/router/router.ts';
+import { TestAuthority } from '../../support/test-certificates.ts';
+import { exampleFiles, fakeFiles, makeGeoFiles } from './support.ts';
 
-const FOLDER = join(import.meta.dirname, '../../../config');
+const folder = makeGeoFiles();
+after(() => rmSync(folder, { recursive: true }));
 
 /** Valid files to start from; their patterns are compiled once, see RegexCache. */
-const FILES = readdirSync(FOLDER).map((name) => readFileSync(join(FOLDER, name), 'utf8'));
+const FILES = exampleFiles(folder).map(([, text]) => text);
 const regexes = new RegexCache();
-const files = fakeFiles();
+
+/** What a mutated file may name; nothing else is there. */
+const files = fakeFiles({
+  'ca.pem': new TestAuthority().cert,
+  '/x': 'no certificate',
+  ...Object.fromEntries(
+    ['geoip.dat', 'geosite.dat']
+      .map((name) => join(folder, name))
+      .map((path) => [path, readFileSync(path)]),
+  ),
+});
 
 /** Pieces of TOML with what stands between them. */
 const TOKEN = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\[\[|\]\]|[\w.-]+|\r?\n|[ \t]+|[^]/gu;
@@ -27,20 +40,29 @@ const PIECES = [
   '[api]\n', '[dns]\n', '[[balancer]]\n', '[subscribe]\n', '[route]\n', '[[route.rule]]\n',
   '[[inbound]]\n', '[[outbound]]\n', '[inbound.settings]\n', '[outbound.stream]\n', '[a.b]\n',
   'tag = "x"\n', 'protocol = "http"\n', 'outbound = "direct"\n', 'udp_bind = "x"\n', 'port = []\n',
-  'domain_regex = ["["]\n', 'geoip = ["de"]\n', '__proto__', 'constructor', '\u0000', 'é', '💡',
+  'domain_regex = ["["]\n', 'geoip = ["de"]\n', 'geosite = ["@a", "google@x"]\n', '"!zz"', '"any"',
+  'backend = "https"\n', 'url = "https://@"\n', 'server = "[::1]:53"\n', 'ca_file = "ca.pem"\n',
+  'ca_file = "/x"\n', 'ca_file = "y"\n', 'outbounds = ["home"]\n', 'strategy = "x"\n', '"home"',
+  '__proto__', 'constructor', '\u0000', 'é', '💡',
 ]; // prettier-ignore
+
+/** The ways in which a file is told to be unreadable. */
+const UNREADABLE =
+  /^(dns: )?cannot read (ca_file|geoip file|geosite file) .*: no such file or directory$/s;
 
 /** The rule that everything else is measured by: a Spec, or one error with what it needs. */
 async function check(bytes: Uint8Array): Promise<void> {
   try {
-    const { spec } = await loadConfig({ path: 'x.toml', bytes }, files, regexes);
+    const { spec, geo } = await loadConfig({ path: 'x.toml', bytes }, files, regexes);
+    // Whatever is accepted has all that routing needs.
+    assert.ok(new Router(spec.route, { regexes, geo }));
     assert.ok([...spec.outbounds, ...spec.balancers].some(({ tag }) => tag === spec.route.default));
     assert.deepEqual(structuredClone(spec), spec);
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error));
-    assert.equal(error.kind, 'invalid');
-    assert.notEqual(error.message, '');
-    const { location, message } = error;
+    const { kind, location, message } = error;
+    assert.equal(kind === 'io', UNREADABLE.test(message), message);
+    assert.notEqual(message, '');
     if (!location) {
       assert.equal(message, 'config defines no outbounds');
       return;

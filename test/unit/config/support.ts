@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { readConfigFile } from '../../../src/config/config-file.ts';
@@ -10,6 +13,7 @@ import { lowerConfig } from '../../../src/config/lower.ts';
 import { decodeSource } from '../../../src/config/utf8.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { InboundSpec, OutboundSpec, RuleSpec, Spec } from '../../../src/spec.ts';
+import { encodeGeoip, encodeGeosite } from '../../support/geo-fixture.ts';
 
 /** What a configuration means that names no files. */
 export const specOf = (text: string): Spec => parse(Buffer.from(text), undefined);
@@ -19,8 +23,10 @@ function parse(bytes: Uint8Array, name: string | undefined): Spec {
   return lowerConfig(readConfigFile(source), source, new InputFiles(), new RegexCache());
 }
 
-/** Files that exist only in memory; geo lists cannot be taken from them. */
-export function fakeFiles(contents: Readonly<Record<string, string>> = {}): FileReader {
+/** Files that exist only in memory. Geo lists are taken from the file system all the same. */
+export function fakeFiles(
+  contents: Readonly<Record<string, string | Uint8Array>> = {},
+): FileReader {
   const read = async (path: string): Promise<Buffer> => {
     const content = contents[path];
     if (content === undefined) throw new FileReadError('no such file or directory');
@@ -115,4 +121,30 @@ export function refusesShape(rows: readonly Row[]): void {
       assert.equal(subject, undefined);
     });
   }
+}
+
+const EXAMPLES = join(import.meta.dirname, '../../../config');
+
+/** The examples by name, the geo files that they name being `geoip` and `geosite` in `folder`. */
+export const exampleFiles = (folder: string): readonly [name: string, text: string][] =>
+  readdirSync(EXAMPLES).map((name) => {
+    const text = readFileSync(join(EXAMPLES, name), 'utf8');
+    return [
+      name,
+      text.replaceAll(/"(geo\w+\.dat)"/g, (_, file) => JSON.stringify(join(folder, file))),
+    ];
+  });
+
+/** Makes the geo files of the examples in a new folder. */
+export function makeGeoFiles(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-examples-'));
+  const site = (code: string) => ({
+    code,
+    domains: [{ type: 'regex', value: `^${code}[0-9]+\\.`, attributes: { ads: true } } as const],
+  });
+  const list = (code: string) => ({ code, networks: [{ ip: [192, 0, 2, 0], prefix: 24 }] });
+  const sites = ['category-ads-all', 'google', 'de'].map(site);
+  writeFileSync(join(folder, 'geosite.dat'), encodeGeosite(sites));
+  writeFileSync(join(folder, 'geoip.dat'), encodeGeoip(['de', 'private', 'us'].map(list)));
+  return folder;
 }
