@@ -6,7 +6,6 @@ import { NotYet, type Findings } from './findings.ts';
 export const LATER_INBOUNDS: ReadonlySet<string> = new Set([
   'trojan',
   'vless',
-  'vmess',
   'shadowsocks',
   'hysteria2',
   'hysteria',
@@ -17,7 +16,6 @@ export const LATER_INBOUNDS: ReadonlySet<string> = new Set([
 export const LATER_OUTBOUNDS: ReadonlySet<string> = new Set([
   'trojan',
   'vless',
-  'vmess',
   'shadowsocks',
   'hysteria2',
   'hysteria',

@@ -3,9 +3,10 @@ import { freedom } from './freedom/index.ts';
 import { http } from './http/index.ts';
 import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
 import { socks } from './socks/index.ts';
+import { vmess } from './vmess/index.ts';
 
 /** Every protocol there is: a new one is a folder and a line here. */
-const PROTOCOLS: readonly Protocol[] = [blackhole, freedom, http, socks];
+const PROTOCOLS: readonly Protocol[] = [blackhole, freedom, http, socks, vmess];
 
 const BY_NAME: ReadonlyMap<string, Protocol> = new Map(
   PROTOCOLS.flatMap((protocol) =>

@@ -1,23 +1,27 @@
-const HYPHENATED = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-const BARE = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/i;
-const URN = 'urn:uuid:';
+import { converted, secret, type Decoder } from '../schema/decoder.ts';
+
+const SIMPLE = /^[0-9a-f]{32}$/i;
+const HYPHENATED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const DECORATED = /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s;
 
 /**
- * A UUID in any form that an account may be written in (hyphenated, 32 digits, hyphenated within
- * braces or after `urn:uuid:`) as lower-case hyphenated text; `undefined` when it is none. The
- * digits may have any case, the prefix may not; nothing is trimmed.
+ * The 32 lower-case hex digits of a UUID in any form that a file may use: hyphenated, without
+ * hyphens, hyphenated in braces, or hyphenated after a lower-case `urn:uuid:`. `undefined` for
+ * anything else.
  */
 export function parseUuid(text: string): string | undefined {
-  if (BARE.test(text)) return text.replace(BARE, '$1-$2-$3-$4-$5').toLowerCase();
-  const uuid = undressed(text);
-  return HYPHENATED.test(uuid) ? uuid.toLowerCase() : undefined;
+  const [, braced, named] = DECORATED.exec(text) ?? [];
+  const bare = braced ?? named ?? text;
+  if (!HYPHENATED.test(bare) && !SIMPLE.test(text)) return undefined;
+  return bare.replaceAll('-', '').toLowerCase();
 }
 
-function undressed(text: string): string {
-  if (text.startsWith('{') && text.endsWith('}')) return text.slice(1, -1);
-  return text.startsWith(URN) ? text.slice(URN.length) : text;
-}
+/** The 16 bytes of what `parseUuid` gave. */
+export const uuidBytes = (digits: string): Buffer => Buffer.from(digits, 'hex');
 
-/** The 16 bytes of a UUID in the form that `parseUuid` gives. */
-export const uuidBytes = (uuid: string): Uint8Array =>
-  Uint8Array.from(Buffer.from(uuid.replaceAll('-', ''), 'hex'));
+/** A UUID that is a credential: wrong ones are not quoted. */
+export const uuid: Decoder<string> = converted(secret, (text, reject) => {
+  const digits = parseUuid(text);
+  if (digits === undefined) throw reject('invalid uuid');
+  return digits;
+});

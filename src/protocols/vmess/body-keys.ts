@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AeadName } from './aead.ts';
+import type { AeadName } from '../../crypto/aead.ts';
 import { kdf16, Purpose } from './kdf.ts';
 import { KEY_LENGTH, Option, Security } from './wire.ts';
 

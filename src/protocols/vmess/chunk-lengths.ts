@@ -1,5 +1,11 @@
 import { shake128 } from '@noble/hashes/sha3.js';
-import { aead, TAG_LENGTH, type Opener, type Sealer } from './aead.ts';
+import {
+  createOpener,
+  createSealer,
+  TAG_LENGTH,
+  type Opener,
+  type Sealer,
+} from '../../crypto/aead.ts';
 import type { BodyKeys } from './body-keys.ts';
 import { ChunkNonce } from './chunk-nonce.ts';
 
@@ -48,8 +54,7 @@ class Draw {
 }
 
 /** Bytes that the length of a chunk takes. */
-export const lengthFieldOf = ({ lengths }: BodyKeys): number =>
-  lengths ? 2 + TAG_LENGTH : 2;
+export const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + TAG_LENGTH : 2);
 
 /** Writes the lengths of chunks, one after the other. */
 export class LengthWriter implements Disposable {
@@ -64,7 +69,7 @@ export class LengthWriter implements Disposable {
     this.#draw = new Draw(keys);
     if (keys.lengths) {
       this.#nonce = new ChunkNonce(keys.lengths.iv);
-      this.#sealer = aead.sealer(keys.cipher, keys.lengths.key);
+      this.#sealer = createSealer(keys.cipher, keys.lengths.key);
     }
   }
 
@@ -107,7 +112,7 @@ export class LengthReader implements Disposable {
     this.#draw = new Draw(keys);
     if (keys.lengths) {
       this.#nonce = new ChunkNonce(keys.lengths.iv);
-      this.#opener = aead.opener(keys.cipher, keys.lengths.key);
+      this.#opener = createOpener(keys.cipher, keys.lengths.key);
     }
   }
 

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../net/errors.ts';
-import { aead, TAG_LENGTH, type Opener } from './aead.ts';
+import { createOpener, TAG_LENGTH, type Opener } from '../../crypto/aead.ts';
 import type { BodyKeys } from './body-keys.ts';
 import { LengthReader, type ChunkLength } from './chunk-lengths.ts';
 import { ChunkNonce } from './chunk-nonce.ts';
@@ -36,7 +36,7 @@ export class ChunkOpener implements BodyDecoder {
   constructor(keys: BodyKeys) {
     this.#lengths = new LengthReader(keys);
     this.#nonce = new ChunkNonce(keys.iv);
-    this.#opener = aead.opener(keys.cipher, keys.key);
+    this.#opener = createOpener(keys.cipher, keys.key);
   }
 
   get ended(): boolean {

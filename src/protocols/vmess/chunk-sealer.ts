@@ -1,4 +1,4 @@
-import { aead, TAG_LENGTH, type Sealer } from './aead.ts';
+import { createSealer, TAG_LENGTH, type Sealer } from '../../crypto/aead.ts';
 import type { BodyKeys } from './body-keys.ts';
 import { LengthWriter, PADDING_LIMIT } from './chunk-lengths.ts';
 import { ChunkNonce } from './chunk-nonce.ts';
@@ -24,7 +24,7 @@ export class ChunkSealer implements Disposable {
   constructor(keys: BodyKeys, random: Random) {
     this.#lengths = new LengthWriter(keys);
     this.#nonce = new ChunkNonce(keys.iv);
-    this.#sealer = aead.sealer(keys.cipher, keys.key);
+    this.#sealer = createSealer(keys.cipher, keys.key);
     this.#random = random;
     this.#terminated = keys.terminated;
   }

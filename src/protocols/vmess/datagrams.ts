@@ -1,20 +1,24 @@
 import type { Endpoint } from '../../net/address.ts';
+import { mayAnswer } from '../../net/answers.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
 import { Body, type BodyParts } from './body.ts';
 import { LONGEST_DATAGRAM } from './chunk-sealer.ts';
 
+/** Bytes that may wait for a carrier that is full before datagrams are dropped. */
+const MAX_UNSENT = 256 * 1024;
+
 /**
  * Datagrams to and from one peer, a chunk each, over a VMess connection.
  *
- * An empty datagram cannot be told from the end of the body and is dropped, as is what the carrier
- * has no room for: a stream that is full must not make datagrams late.
+ * An empty datagram would be the end of the body and is dropped, as are those of other peers, whom
+ * the body could not name, and those that a carrier which does not keep up has no room for.
  */
 export class Datagrams implements PacketLink {
   readonly #body: Body;
   readonly #peer: Endpoint;
   readonly #queue = new PacketQueue();
-  #full = false;
+  #unsent = 0;
   #refused = 0;
   #cause: Error | undefined;
 
@@ -37,20 +41,23 @@ export class Datagrams implements PacketLink {
     return this.#queue.take();
   }
 
-  send({ data }: Packet): void {
-    const fits = data.length > 0 && data.length <= LONGEST_DATAGRAM;
-    if (!fits || this.#full || !this.#body.isWritable) {
+  send({ data, peer }: Packet): void {
+    if (!this.#body.isWritable || !this.#fits(data) || !mayAnswer(this.#peer, peer)) {
       this.#refused++;
       return;
     }
     const full = this.#body.sendDatagram(data);
     if (!full) return;
-    this.#full = true;
+    this.#unsent += data.length;
     full.then(
-      () => (this.#full = false),
+      () => (this.#unsent = 0),
       // The carrier has failed: `closed` tells why.
       () => undefined,
     );
+  }
+
+  #fits({ length }: Uint8Array): boolean {
+    return length > 0 && length <= LONGEST_DATAGRAM && this.#unsent < MAX_UNSENT;
   }
 
   close(cause?: Error): void {

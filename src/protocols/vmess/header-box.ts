@@ -1,4 +1,4 @@
-import { aead, TAG_LENGTH } from './aead.ts';
+import { createOpener, createSealer, TAG_LENGTH } from '../../crypto/aead.ts';
 import { kdf12, kdf16, Purpose } from './kdf.ts';
 import { SEALED_LENGTH } from './wire.ts';
 
@@ -73,7 +73,7 @@ export const openHeader = (box: HeaderBox, sealed: Uint8Array): Buffer | undefin
   open(box.header, sealed);
 
 function seal({ key, nonce, associated }: HeaderLock, plain: Uint8Array): Buffer {
-  using sealer = aead.sealer('aes-128-gcm', key);
+  using sealer = createSealer('aes-128-gcm', key);
   const out = Buffer.alloc(plain.length + TAG_LENGTH);
   sealer.seal(nonce, plain, out, associated);
   return out;
@@ -81,7 +81,7 @@ function seal({ key, nonce, associated }: HeaderLock, plain: Uint8Array): Buffer
 
 function open({ key, nonce, associated }: HeaderLock, sealed: Uint8Array): Buffer | undefined {
   if (sealed.length < TAG_LENGTH) return undefined;
-  using opener = aead.opener('aes-128-gcm', key);
+  using opener = createOpener('aes-128-gcm', key);
   const out = Buffer.alloc(sealed.length - TAG_LENGTH);
   return opener.open(nonce, sealed, out, associated) ? out : undefined;
 }

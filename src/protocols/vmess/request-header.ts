@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../net/address.ts';
+import { decodeAddressField, encodeAddressField, V2RAY_ADDRESS } from '../../net/address-field.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { decodeAddress, encodeAddress } from './address.ts';
+
 import { Command, KEY_LENGTH, Option, Security, VERSION } from './wire.ts';
 
 /**
@@ -42,7 +43,9 @@ export const MAX_HEADER = DESTINATION_AT + 4 + 255 + MAX_PADDING + SUM_LENGTH;
 export function encodeRequest(header: RequestHeader, padding: Uint8Array): Buffer | undefined {
   const { iv, key, answer, options, security, request } = header;
   const destination =
-    request.command === Command.mux ? Buffer.alloc(0) : encodeAddress(request.destination);
+    request.command === Command.mux
+      ? Buffer.alloc(0)
+      : encodeAddressField(request.destination, V2RAY_ADDRESS);
   if (!destination) return undefined;
   const bytes = Buffer.concat([
     Buffer.of(VERSION),
@@ -104,9 +107,9 @@ function requestOf(bytes: Buffer): {
       return { request: { command }, end: DESTINATION_AT };
     case Command.tcp:
     case Command.udp: {
-      const address = decodeAddress(bytes, DESTINATION_AT);
-      if (!address) throw new ProtocolError('the destination of the VMess request is none');
-      return { request: { command, destination: address.endpoint }, end: address.end };
+      const field = decodeAddressField(bytes, DESTINATION_AT, V2RAY_ADDRESS);
+      if (!field?.endpoint) throw new ProtocolError('the destination of the VMess request is none');
+      return { request: { command, destination: field.endpoint }, end: field.end };
     }
     default:
       throw new ProtocolError(`VMess command ${command} is not spoken here`);

@@ -1,7 +1,7 @@
 import type { BoundedReader } from '../../net/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { createAuthId, AUTH_ID_RANDOM } from './auth-id.ts';
-import { TAG_LENGTH } from './aead.ts';
+import { TAG_LENGTH } from '../../crypto/aead.ts';
 import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-box.ts';
 import type { Random } from './random.ts';
 import {

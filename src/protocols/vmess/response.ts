@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../net/errors.ts';
-import { TAG_LENGTH } from './aead.ts';
+import { TAG_LENGTH } from '../../crypto/aead.ts';
 import { responseKeys, responseSecrets, type BodyTerms } from './body-keys.ts';
 import { ChunkOpener, type BodyDecoder } from './chunk-opener.ts';
 import { openHeader, openLength, responseBox, sealHeader, sealLength } from './header-box.ts';
