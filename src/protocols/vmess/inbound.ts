@@ -1,9 +1,9 @@
 import { unmapIPv4 } from '../../net/address.ts';
-import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../carry-stream.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
+import { serveMux } from '../serve-mux.ts';
 import type { BodyParts } from './body.ts';
 import { BodyLink } from './body-link.ts';
 import { requestKeys, responseKeys } from './body-keys.ts';
@@ -16,7 +16,7 @@ import type { RequestHeader } from './request-header.ts';
 import { sealResponse } from './response.ts';
 import type { VmessInboundSettings } from './settings.ts';
 import { UserTable } from './user-table.ts';
-import { Command, MUX_HOST } from './wire.ts';
+import { Command } from './wire.ts';
 
 /** A VMess server with AEAD headers on accepted carriers. */
 export function createVmessInbound(
@@ -57,11 +57,10 @@ class VmessInbound implements InboundHandler {
         await dispatcher.packets({ origin, client: new Datagrams(parts, request.destination) });
         break;
       case Command.tcp:
-        if (request.destination.host === MUX_HOST) await this.#mux(new BodyLink(parts), origin);
-        else await carryStream(new BodyLink(parts), { ...request, origin }, this.#context);
+        await carryStream(new BodyLink(parts), { ...request, origin }, this.#context);
         break;
       case Command.mux:
-        await this.#mux(new BodyLink(parts), origin);
+        await serveMux(new BodyLink(parts), origin, this.#context);
         break;
       default:
         request satisfies never;
@@ -75,12 +74,5 @@ class VmessInbound implements InboundHandler {
       sealer: new ChunkSealer(responseKeys(header), this.#random),
       preface: sealResponse(header),
     };
-  }
-
-  // The seam for Mux.Cool.
-  async #mux(link: BodyLink, _origin: Origin): Promise<void> {
-    const error = new ProtocolError('Mux.Cool is not served here yet');
-    link.destroy(error);
-    throw error;
   }
 }

@@ -24,9 +24,6 @@ export const Option = {
   authenticatedLength: 0x10,
 } as const;
 
-/** Destination of carriers that hold many connections, where a client names one. */
-export const MUX_HOST = 'v1.mux.cool';
-
 export const KEY_LENGTH = 16;
 export const AUTH_ID_LENGTH = 16;
 /** The length of a header, sealed. */
