@@ -20,6 +20,7 @@ export class Datagrams implements PacketLink {
   readonly #queue = new PacketQueue();
   #unsent = 0;
   #refused = 0;
+  #ended = false;
   #cause: Error | undefined;
 
   /** @param peer where the datagrams of the body come from or go to. */
@@ -30,7 +31,7 @@ export class Datagrams implements PacketLink {
   }
 
   get closed(): Promise<Error | undefined> {
-    return this.#body.closed.then((cause) => this.#cause ?? cause);
+    return this.#body.closed.then((cause) => (this.#ended ? this.#cause : cause));
   }
 
   get dropped(): number {
@@ -42,7 +43,12 @@ export class Datagrams implements PacketLink {
   }
 
   send({ data, peer }: Packet): void {
-    if (!this.#body.isWritable || !this.#fits(data) || !mayAnswer(this.#peer, peer)) {
+    if (
+      this.#ended ||
+      !this.#body.isWritable ||
+      !this.#fits(data) ||
+      !mayAnswer(this.#peer, peer)
+    ) {
       this.#refused++;
       return;
     }
@@ -61,16 +67,13 @@ export class Datagrams implements PacketLink {
   }
 
   close(cause?: Error): void {
-    this.#cause ??= cause;
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cause = cause;
     this.#queue.end(cause);
-    if (cause) this.#body.destroy(cause);
-    else this.#finish();
-  }
-
-  /** Says that nothing more comes, and lets go. */
-  #finish(): void {
-    const done = (): void => this.#body.destroy();
-    if (this.#body.isWritable) this.#body.closeWrite().then(done, done);
+    // The peer is told the end when there is room for it: datagrams are worth no waiting.
+    if (!cause && this.#body.isWritable) this.#body.closeWrite().catch(() => undefined);
+    this.#body.destroy(cause);
   }
 
   /** Datagrams wait nowhere else, so the carrier is read whether they are taken or not. */

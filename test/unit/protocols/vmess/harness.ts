@@ -39,7 +39,9 @@ export class KnownRandom implements Random {
 
   fill(target: Uint8Array): void {
     for (let at = 0; at < target.length; at += 32) {
-      const block = createHash('sha256').update(`${this.#seed} ${this.#count++}`).digest();
+      const block = createHash('sha256')
+        .update(`${this.#seed} ${this.#count++}`)
+        .digest();
       target.set(block.subarray(0, target.length - at), at);
     }
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { kdf, kdf12, kdf16 } from '../../../../src/protocols/vmess/kdf.ts';
+import { kdf, kdf12, kdf16, Purpose } from '../../../../src/protocols/vmess/kdf.ts';
 import { userKey } from '../../../../src/protocols/vmess/user-key.ts';
 import { fnv1a } from '../../../../src/protocols/vmess/request-header.ts';
 
@@ -12,6 +12,21 @@ describe('the key derivation', () => {
       kdf(Buffer.from('Demo Key for KDF Value Test'), ...path).toString('hex'),
       '53e9d7e1bd7bd25022b71ead07d8a596efc8a845c7888652fd684b4903dc8892',
     );
+  });
+
+  test('gives what Xray-core derives for a request', () => {
+    // computed with Xray-core, proxy/vmess/aead
+    const key = Buffer.from('74f98a1a68a6eef54f359bfc5d5a2547', 'hex');
+    const authId = Buffer.from('000102030405060708090a0b0c0d0e0f', 'hex');
+    const nonce = Buffer.from('1011121314151617', 'hex');
+    for (const [made, expected] of [
+      [kdf16(key, Purpose.authId), 'de4f72f8b2a3e8794608ce0c502c367b'],
+      [kdf16(key, Purpose.requestLengthKey, authId, nonce), 'a6750d6880df8ccbb80a5f0c8ce57111'],
+      [kdf12(key, Purpose.requestLengthNonce, authId, nonce), '18b0a79df01b7e2b5cc72c7a'],
+      [kdf16(key, Purpose.chunkLength), '614843860ece33205dc369d847a88b3f'],
+    ] as const) {
+      assert.equal(made.toString('hex'), expected);
+    }
   });
 
   test('gives keys and nonces as the beginning of it', () => {
@@ -45,6 +60,9 @@ test('the checksum of a header is FNV-1a', () => {
 });
 
 test('the key of an account is MD5 of its UUID and a constant', () => {
-  // Xray-core common/protocol/id.go, computed with it
-  assert.equal(userKey('b8314fca25d94e0c9a1b1d3a5c7e9f10').toString('hex'), 'TODO');
+  // computed with Xray-core, common/protocol/id.go
+  assert.equal(
+    userKey('b8314fca25d94e0c9a1b1d3a5c7e9f10').toString('hex'),
+    '74f98a1a68a6eef54f359bfc5d5a2547',
+  );
 });

@@ -1,0 +1,90 @@
+/**
+ * Conversations with v2ray 4.34.0 (Debian), on 2026-11-20, with the account `ID` of the harness.
+ */
+
+export interface Transcript {
+  readonly security: 'aes-128-gcm' | 'chacha20-poly1305';
+  /** When it took place, in Unix seconds. */
+  readonly seconds: number;
+}
+
+/** What Weir said with known random bytes (their seed is the security), and v2ray's answer to it. */
+export interface AcceptedByV2ray extends Transcript {
+  /** The port on 127.0.0.1 that was asked for. */
+  readonly port: number;
+  /** The request with the payload `hello`, and the end. */
+  readonly request: readonly string[];
+  readonly answer: string;
+  readonly payload: string;
+}
+
+export const ACCEPTED_BY_V2RAY: readonly AcceptedByV2ray[] = [
+  {
+    security: 'aes-128-gcm',
+    seconds: 1795189273,
+    port: 44207,
+    request: [
+      '0e696397ffa20514d6c901e3f5a9a1cb4dc0c73b2cf03a541c57660b8ab57f0e7cf3ca9e193eabd9d6c1' +
+        '9fe2be5722caaaad38376a4d73dad9f3346c1f921c853532835752275a743fccced4ac92cf114c6567d4' +
+        'e632cca5e183a1128c127b0de0b4e5fed8b9b6ffa275f429b0765191fbf0ce1e533e0c4dbfd74b07142c' +
+        '44dd8862f93089f5a7489f3c612864a14fb64fca66',
+      'c863abe9fe7d6f0bf7e97c7cb34c3a0eba3c7468187b7083d44d55c0c4f71da3bbc948cc',
+    ],
+    answer:
+      'b3d34357cc6c9426d246b3501fbd7f78f5e889ed3275b5ecbcb79350f4ff28586cc8410759249fda167f' +
+      'fcc7eb611d533992951c4d935e1c01433128e1ecef2b1cdcc3cd317182c5499da1d2d3708063e5adf72d' +
+      '946c60d0b068b299d202b98f09f40c941d5fc04a47f70bab4e2aa590919a409d26b36042c8e993aa440f' +
+      '7096e0318cb64a93111bf0aa4b799f736cdfcaddfb4e32c26bedc897254c65f869d857c6791e9775e4ea' +
+      '239c38062d787731614ed8c81bf04124847e2b7edbdaff5e02d9',
+    payload: 'answer to hello',
+  },
+  {
+    security: 'chacha20-poly1305',
+    seconds: 1795189273,
+    port: 44207,
+    request: [
+      '270abdb2161e59d4ce93605d6b6a7c99563adc68d131d03506287b2c4383e61293c96b4ee4ae446fe98f' +
+        'ae310652b57264581cd0749578344177363b9ab3091e744adaed7789c78db065889c40487da23a4dc4f6' +
+        'acfa6c51b042fa389f1d1c5bb276d0e48eb21b06565af0a3c11c3400205dafed2045348dc9e369758a6a' +
+        'f6008c4e8bd4',
+      'd8df9f94375832f47a22e2204d207e584abc7e4542f9e351b1b50c4ebfd1ddd4a3469dfe57',
+    ],
+    answer:
+      '9667b53025d89c1e9509a44bdb75a40b818e61476cb46112d7a63e1ded570853d75a805834f80335f271' +
+      '6c5bef958bcde3f2986b974cd6780ae8d88a853de5f52e254096e9d3c96c173818a71dba16c8d25b0b09' +
+      'b050947944db4c337d342b191b6b272d9093fc422c40221310d23bfc82066dd62d28dc50633a69fce14e' +
+      '8ae935ae6a02852cc8a13dc80229428ec4b4a3f046daa704270086f6637b35ce160be326711f84ce752f' +
+      '9554f376a6',
+    payload: 'answer to hello',
+  },
+];
+
+/** What v2ray sends first for `GET / HTTP/1.0` to example.com, port 443, and nothing after it. */
+export interface SentByV2ray extends Transcript {
+  readonly bytes: string;
+}
+
+export const SENT_BY_V2RAY: readonly SentByV2ray[] = [
+  {
+    security: 'aes-128-gcm',
+    seconds: 1795189240,
+    bytes:
+      '3cc85cc1500afceae380b9d8db609c0f564c3b9600a1a705370c04ee2a299e9ecf8bf62fea9a924353ce' +
+      '5b9b387c827c0b295098aede117956379d2464b959674e0c02f1bdf7419c7785e6752f6ffea01b407ad0' +
+      '50baffbae758801ced01d98dbeac0b47205a0c4ef6675d44e4a0d8c1de1876731e2a26596aa598c8bb2e' +
+      '7961d4ef464099823a42130c35b16e7508e0b9f8c93002f5009da5952498ebbeafbebdb50df13c109e25' +
+      '08ec6b3ad81b2d394140d35735761a663cf10531413e6ff6',
+  },
+  {
+    security: 'chacha20-poly1305',
+    seconds: 1795189241,
+    bytes:
+      '280b79b335f96f79bfb5a1ccd5501c4bb3152765ab4c8eb18ebb3d8f6c375ea27f24abfbac41839e150d' +
+      '157743aee32195e88065295146fff881ae9f4729ee2edc1005e53f967f81a09b7204f95766e47c725c5b' +
+      'eba48a3c49cf7a32110398c6927e0aef419f5a29fa0cc5fbc08debe75adfd4a90cb81895bd686c63c36b' +
+      'd5bc24fe79a3b896faaaa5e3ac87dc0aab77b7449a048ce2856eea5e5503781f8bcb26a3f754d9d634f7' +
+      '20d4fe9895a81ea2d0efdafb61091e3de9300d6d6865199966db0227146450fcc51992253ade6f37f274' +
+      'dd4a4628fbc4f6bb4fe64f62f226910aa8af0878546736fe662cce13c28d7d2aa5214eec84a40883ff36' +
+      'e218871cd6',
+  },
+];
