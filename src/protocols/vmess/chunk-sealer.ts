@@ -62,7 +62,7 @@ export class ChunkSealer implements Disposable {
       at += field;
       this.#sealer.seal(this.#nonce.next(), piece, out.subarray(at, at + sealed));
       at += sealed;
-      if (padding > 0) this.#random.fill(out.subarray(at, at + padding));
+      if (padding > 0) this.#random.into(out.subarray(at, at + padding));
       at += padding;
     }
     return out.subarray(0, at);

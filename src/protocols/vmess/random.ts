@@ -5,7 +5,7 @@ export interface Random {
   /** So many bytes, which nobody else gets. */
   bytes(length: number): Uint8Array;
   /** Fills `target`. */
-  fill(target: Uint8Array): void;
+  into(target: Uint8Array): void;
 }
 
 const POOL = 8192;
@@ -17,11 +17,11 @@ export class PooledRandom implements Random {
 
   bytes(length: number): Uint8Array {
     const bytes = new Uint8Array(length);
-    this.fill(bytes);
+    this.into(bytes);
     return bytes;
   }
 
-  fill(target: Uint8Array): void {
+  into(target: Uint8Array): void {
     if (target.length > POOL) {
       randomFillSync(target);
       return;

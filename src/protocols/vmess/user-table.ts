@@ -47,13 +47,12 @@ export class UserTable {
     if (skew > CLOCK_SKEW || skew < -CLOCK_SKEW) {
       throw new ProtocolError(`the clock of the VMess client is off by ${skew} s`);
     }
-    switch (this.#seen.check(authId)) {
-      case 'new':
-        return found.key;
-      case 'seen':
-        throw new ProtocolError('the VMess request was sent before');
-      case 'full':
-        throw new ProtocolError('too many VMess requests to remember');
-    }
+    const verdict = this.#seen.check(authId);
+    if (verdict === 'new') return found.key;
+    throw new ProtocolError(
+      verdict === 'seen'
+        ? 'the VMess request was sent before'
+        : 'too many VMess requests to remember',
+    );
   }
 }

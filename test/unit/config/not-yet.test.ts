@@ -6,13 +6,13 @@ const UPSTREAM = 'server = "proxy.example"\nport = 1080\n';
 const socksOut = (lines: string): string => outbound(SOCKS + UPSTREAM + lines);
 
 const LATER: readonly Row[] = [
-  ...['vmess', 'shadowsocks', 'hysteria2', 'hysteria', 'hy2', 'tun'].map((name): Row => [
+  ...['shadowsocks', 'hysteria2', 'hysteria', 'hy2', 'tun'].map((name): Row => [
     `the inbound ${name}`,
     inbound(`protocol = "${name}"`),
     `protocol ${name} is not in this version yet`,
     '6:12 (inbound in)',
   ]),
-  ...['vmess', 'shadowsocks', 'hysteria2', 'hysteria', 'hy2', 'wireguard'].map((name): Row => [
+  ...['shadowsocks', 'hysteria2', 'hysteria', 'hy2', 'wireguard'].map((name): Row => [
     `the outbound ${name}`,
     outbound(`protocol = "${name}"`),
     `protocol ${name} is not in this version yet`,

@@ -33,11 +33,11 @@ export class KnownRandom implements Random {
 
   bytes(length: number): Uint8Array {
     const bytes = new Uint8Array(length);
-    this.fill(bytes);
+    this.into(bytes);
     return bytes;
   }
 
-  fill(target: Uint8Array): void {
+  into(target: Uint8Array): void {
     for (let at = 0; at < target.length; at += 32) {
       const block = createHash('sha256')
         .update(`${this.#seed} ${this.#count++}`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { WeirError } from '../../../../src/errors.ts';
 import { DialError, LinkClosedError, ProtocolError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
