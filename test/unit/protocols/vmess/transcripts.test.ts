@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { connectTo, inbound, neverAborted, outbound, readAll, readExactly } from './harness.ts';
-import { ACCEPTED_BY_V2RAY, SENT_BY_V2RAY } from './transcripts.ts';
+import { ACCEPTED_BY_V2RAY, SENT_BY_OTHERS } from './transcripts.ts';
 
 describe('what v2ray accepted', () => {
   for (const { security, seconds, port, request, answer, payload } of ACCEPTED_BY_V2RAY) {
@@ -31,11 +31,11 @@ describe('what v2ray accepted', () => {
   }
 });
 
-describe('what v2ray sends', () => {
-  for (const { security, seconds, bytes } of SENT_BY_V2RAY) {
+describe('what other clients send', () => {
+  for (const { peer, security, seconds, bytes } of SENT_BY_OTHERS) {
     const said = Buffer.from(bytes, 'hex');
 
-    test(`is accepted once: ${security}`, async () => {
+    test(`is accepted once: ${peer}, ${security}`, async () => {
       const fixture = inbound(undefined, new ManualClock(0, seconds * 1000));
       const first = connectTo(fixture);
       await first.client.write(said);
@@ -53,7 +53,7 @@ describe('what v2ray sends', () => {
     });
 
     for (const skew of [-121, 122]) {
-      test(`is refused when clocks are ${skew} s apart: ${security}`, async () => {
+      test(`is refused when clocks are ${skew} s apart: ${peer}, ${security}`, async () => {
         const fixture = inbound(undefined, new ManualClock(0, (seconds + skew) * 1000));
         const { client, served } = connectTo(fixture);
         await client.write(said);

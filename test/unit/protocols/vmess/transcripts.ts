@@ -1,5 +1,6 @@
 /**
- * Conversations with v2ray 4.34.0 (Debian), on 2026-11-20, with the account `ID` of the harness.
+ * Conversations with v2ray 4.34.0 (Debian) and Xray-core (commit 2323273e), on 2026-11-20, with the
+ * account `ID` of the harness.
  */
 
 export interface Transcript {
@@ -59,13 +60,15 @@ export const ACCEPTED_BY_V2RAY: readonly AcceptedByV2ray[] = [
   },
 ];
 
-/** What v2ray sends first for `GET / HTTP/1.0` to example.com, port 443, and nothing after it. */
-export interface SentByV2ray extends Transcript {
+/** What clients send first for `GET / HTTP/1.0` to example.com, port 443. */
+export interface SentByOthers extends Transcript {
+  readonly peer: string;
   readonly bytes: string;
 }
 
-export const SENT_BY_V2RAY: readonly SentByV2ray[] = [
+export const SENT_BY_OTHERS: readonly SentByOthers[] = [
   {
+    peer: 'v2ray',
     security: 'aes-128-gcm',
     seconds: 1795189240,
     bytes:
@@ -76,6 +79,7 @@ export const SENT_BY_V2RAY: readonly SentByV2ray[] = [
       '08ec6b3ad81b2d394140d35735761a663cf10531413e6ff6',
   },
   {
+    peer: 'v2ray',
     security: 'chacha20-poly1305',
     seconds: 1795189241,
     bytes:
@@ -86,5 +90,31 @@ export const SENT_BY_V2RAY: readonly SentByV2ray[] = [
       '20d4fe9895a81ea2d0efdafb61091e3de9300d6d6865199966db0227146450fcc51992253ade6f37f274' +
       'dd4a4628fbc4f6bb4fe64f62f226910aa8af0878546736fe662cce13c28d7d2aa5214eec84a40883ff36' +
       'e218871cd6',
+  },
+  {
+    peer: 'Xray, sealed lengths',
+    security: 'aes-128-gcm',
+    seconds: 1795190234,
+    bytes:
+      '37cce7c10e6106e72733f15df0a76a3330a119b9b024da43699f9c582b64bff2ec25a247aeaac4eeea37' +
+      '0d83587e70e04d94605630720c7e11e78dcce9a7cd31990c7c15773491fb46f9502078491f244e1bc509' +
+      'fda97bdb725ac6a3ae6beb2101f2437a2593a2480984f96cf3b414d90dd2616df282069d51ba7eb67085' +
+      '598c9a9bd24050267cb86dee24ade633967f23cfff6f8a29c1510347f9cf734c40eec93586f5973122f6' +
+      '5dfdaa4195cdcc91466738a0a19a5136a8b6e731586155f68744df160d5cbd2e034b8bced7349097ecb6' +
+      '6bae74d368f88c2c5f3250185c53f766aa54d169c73ca9f697717599420a1a5b906d50a066c7c0164b65' +
+      '35c6e58bd19dab11eb',
+  },
+  {
+    peer: 'Xray, sealed lengths',
+    security: 'chacha20-poly1305',
+    seconds: 1795190235,
+    bytes:
+      'd5e09d0e09b0413ec1a97ae8cd9b11bad351904c4b9e193ae9b9de36b235e379ea20b1564b8b8a071717' +
+      '8cfee0264bbce4a17d116365be0f895e078bfa63ec115e65fd47e4ed8e382360aa380b527c25f6bf7611' +
+      '8a476f4f0060da65e9663ee0067abb1b7c4f7360328d61fa962007a9717e8e05b53152c04ceec0763e48' +
+      '5c5ae14aa6e2ea34558312e44f3d242ac027e75677bfba722137a7e11723134ca9cc61a2a8ab8c38571d' +
+      '14931739ae06c0e3b81a7d4dd143985c1b81a2c0648e792ed5bb3cff71d1856766f0c899d51bb9c096e5' +
+      '99243bef020feb6059ec7ae620213ac6bc7e0bc2c29c85c278d1e9a50d350cd83ec2ce6d79fbbff738cb' +
+      '92483870ea103ccaa37cc4e95575726e8575f5dbc4',
   },
 ];
