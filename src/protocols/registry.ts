@@ -6,6 +6,7 @@ import { shadowsocks } from './shadowsocks/index.ts';
 import { socks } from './socks/index.ts';
 import { trojan } from './trojan/index.ts';
 import { vless } from './vless/index.ts';
+import { vmess } from './vmess/index.ts';
 
 /** Every protocol there is: a new one is a folder and a line here. */
 const PROTOCOLS: readonly Protocol[] = [
@@ -16,6 +17,7 @@ const PROTOCOLS: readonly Protocol[] = [
   socks,
   trojan,
   vless,
+  vmess,
 ];
 
 const BY_NAME: ReadonlyMap<string, Protocol> = new Map(

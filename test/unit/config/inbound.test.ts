@@ -86,6 +86,18 @@ const INBOUND_SETTINGS: readonly Row[] = [
     '9:8 (inbound in)',
   ],
   [
+    'a VMess id that is none, which is told without "invalid settings"',
+    inbound(`protocol = "vmess"\n${PORT}settings.users = [{ id = "a\\"b" }]`),
+    'inbound in: invalid uuid "a\\"b"',
+    '8:26 (inbound in)',
+  ],
+  [
+    'the users of other programs',
+    inbound(`protocol = "vmess"\n${PORT}settings.clients = []`),
+    'inbound in: invalid settings: unknown field `clients`, expected `users`',
+    '8:10 (inbound in)',
+  ],
+  [
     'an account without a password',
     inbound(`${SOCKS}${PORT}settings.accounts = [{ user = "u" }]`),
     'inbound in: invalid settings: missing field `pass`',
