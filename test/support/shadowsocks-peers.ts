@@ -14,8 +14,12 @@ export interface SsUser {
 export const startSsServer = (method: string, password: string): Promise<Peer> =>
   startPeer('ss-server', 1, ([port]) =>
     Promise.resolve([
-      ...['-s', '127.0.0.1', '-p', String(port), '-m', method, '-k', password],
-      ...['-u', '-t', '60'],
+      '-s127.0.0.1',
+      `-p${port}`,
+      `-m${method}`,
+      `-k${password}`,
+      '-u',
+      '-t60',
     ]),
   );
 
@@ -23,8 +27,14 @@ export const startSsServer = (method: string, password: string): Promise<Peer> =
 export const startSsLocal = (server: Address, method: string, password: string): Promise<Peer> =>
   startPeer('ss-local', 1, ([port]) =>
     Promise.resolve([
-      ...['-s', '127.0.0.1', '-p', String(portOf(server)), '-m', method, '-k', password],
-      ...['-b', '127.0.0.1', '-l', String(port), '-u', '-t', '60'],
+      '-s127.0.0.1',
+      `-p${portOf(server)}`,
+      `-m${method}`,
+      `-k${password}`,
+      '-b127.0.0.1',
+      `-l${port}`,
+      '-u',
+      '-t60',
     ]),
   );
 

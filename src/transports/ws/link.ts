@@ -120,10 +120,10 @@ export class WsLink implements ByteLink {
     const full = this.#lower.write(wholeFrame(Opcode.pong, [data], this.#keys?.next()));
     if (!full) return;
     this.#pongWaits = true;
-    const done = (): void => {
+    const sent = (): void => {
       this.#pongWaits = false;
     };
-    full.then(done, done);
+    full.then(sent, sent);
   }
 
   #writeClose(code: number): Promise<void> | undefined {

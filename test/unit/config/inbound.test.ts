@@ -163,6 +163,7 @@ describe('an inbound', () => {
       protocol: 'http',
       listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
       sniffing: true,
+      stream: undefined,
       settings: { accounts: [], allowTransparent: false },
     });
   });

@@ -198,6 +198,7 @@ describe('an outbound', () => {
       server: 'proxy.example',
       port: 1080,
       addressFamily: 'auto',
+      stream: undefined,
       settings: { account: undefined },
     });
   });
