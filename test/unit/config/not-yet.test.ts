@@ -1,9 +1,6 @@
 import { describe } from 'node:test';
 import { DIRECT, inbound, outbound, refuses, type Row } from './support.ts';
 
-const SOCKS = 'protocol = "socks"\n';
-const UPSTREAM = 'server = "proxy.example"\nport = 1080\n';
-const socksOut = (lines: string): string => outbound(SOCKS + UPSTREAM + lines);
 
 const LATER: readonly Row[] = [
   ...['trojan', 'vless', 'vmess', 'shadowsocks', 'hysteria2', 'hysteria', 'hy2', 'tun'].map(
