@@ -10,3 +10,5 @@ export const IDLE_CONNECTION_MS = 300_000;
 /** Before a connection that was silent for so long gets another tunnel, it is asked whether it lives. */
 export const SILENCE_MS = 15_000;
 export const PING_MS = 5_000;
+/** A last frame may take this long to leave once nobody waits for it any more. */
+export const LINGER_MS = 5_000;

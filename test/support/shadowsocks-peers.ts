@@ -13,14 +13,7 @@ export interface SsUser {
 /** shadowsocks-libev as a server, TCP and UDP. */
 export const startSsServer = (method: string, password: string): Promise<Peer> =>
   startPeer('ss-server', 1, ([port]) =>
-    Promise.resolve([
-      '-s127.0.0.1',
-      `-p${port}`,
-      `-m${method}`,
-      `-k${password}`,
-      '-u',
-      '-t60',
-    ]),
+    Promise.resolve(['-s127.0.0.1', `-p${port}`, `-m${method}`, `-k${password}`, '-u', '-t60']),
   );
 
 /** shadowsocks-libev as a client with a SOCKS5 listener, TCP and UDP. */

@@ -83,6 +83,8 @@ export class GrpcServer {
       onTunnel({ link, wire });
     });
     session.setLocalWindowSize(CONNECTION_WINDOW);
+    // Listeners hand their sockets over paused; the session has its handle now.
+    socket.resume();
     if (this.#closed) session.close();
   }
 

@@ -112,7 +112,7 @@ export class WsClient {
         }
         const below = new SocketLink(socket, raw);
         below.unread(head);
-        resolve(new WsLink(below, this.#keys));
+        resolve(new WsLink(below, this.#keys, this.#clock));
       });
       asking.end();
     } catch (error) {

@@ -1,5 +1,7 @@
+import type { Clock } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { LINGER_MS } from '../limits.ts';
 import {
   CloseCode,
   closePayload,
@@ -22,6 +24,7 @@ import type { MaskKeys } from './mask.ts';
 export class WsLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
   readonly #lower: ByteLink;
+  readonly #clock: Clock;
   /** A client's; a server does not mask. */
   readonly #keys: MaskKeys | undefined;
   readonly #decoder: FrameDecoder;
@@ -29,17 +32,20 @@ export class WsLink implements ByteLink {
   #reading = false;
   #ended = false;
   #closing: Promise<void> | undefined;
+  /** What reads and writes fail with, and what the link was ended for, if anything. */
   #error: Error | undefined;
+  #cause: Error | undefined;
   #pongWaits = false;
 
   /** @param keys what a client masks its frames with; `undefined` on the server's side. */
-  constructor(lower: ByteLink, keys: MaskKeys | undefined) {
+  constructor(lower: ByteLink, keys: MaskKeys | undefined, clock: Clock) {
     this.#lower = lower;
+    this.#clock = clock;
     this.#keys = keys;
     this.#decoder = new FrameDecoder(keys === undefined);
     this.closed = lower.closed.then((cause) => {
       // After both Close frames it no longer matters how the connection below ends.
-      if (this.#error) return this.#error;
+      if (this.#error) return this.#cause;
       return this.#ended && this.#closing ? undefined : cause;
     });
   }
@@ -84,7 +90,8 @@ export class WsLink implements ByteLink {
   destroy(cause?: Error): void {
     if (this.#error) return;
     // Without a cause the peer reads an end, as it does when a socket is closed.
-    if (!cause && !this.#closing) this.#writeClose(CloseCode.normal)?.catch(() => undefined);
+    if (!cause && !this.#closing) this.#closing = this.closeWrite();
+    this.#closing?.catch(() => undefined);
     this.#fail(cause ?? new LinkClosedError(), cause);
   }
 
@@ -120,10 +127,10 @@ export class WsLink implements ByteLink {
     const full = this.#lower.write(wholeFrame(Opcode.pong, [data], this.#keys?.next()));
     if (!full) return;
     this.#pongWaits = true;
-    const sent = (): void => {
+    const done = (): void => {
       this.#pongWaits = false;
     };
-    full.then(sent, sent);
+    void full.catch(() => undefined).then(done);
   }
 
   #writeClose(code: number): Promise<void> | undefined {
@@ -148,10 +155,24 @@ export class WsLink implements ByteLink {
   }
 
   #fail(error: Error, cause: Error | undefined): void {
-    if (!(this.#ended && this.#closing)) this.#error = error;
-    else this.#error ??= error;
+    this.#error = error;
+    this.#cause = cause;
     this.#items.length = 0;
-    this.#lower.destroy(cause);
+    if (cause) this.#lower.destroy(cause);
+    else this.#linger();
+  }
+
+  /** A Close frame that is still on its way, through TLS perhaps, is not cut off. */
+  #linger(): void {
+    const timer = this.#clock.after(LINGER_MS, () => this.#lower.destroy());
+    const done = (): void => {
+      timer.cancel();
+      this.#lower.destroy();
+    };
+    void this.#lower
+      .closeWrite()
+      .catch(() => undefined)
+      .then(done);
   }
 
   #closedError(): Error {

@@ -70,6 +70,8 @@ export class WsServer {
     this.#waiting.set(socket, { raw, timer, onUpgraded });
     socket.once('close', () => this.#take(socket));
     this.#http.emit('connection', socket);
+    // Listeners hand their sockets over paused.
+    socket.resume();
   }
 
   #take(socket: Socket): Waiting | undefined {
@@ -104,7 +106,7 @@ export class WsServer {
     socket.write(`${lines.join('\r\n')}\r\n\r\n`);
     const below = new SocketLink(socket, waiting.raw);
     below.unread(head);
-    const link = new WsLink(below, undefined);
+    const link = new WsLink(below, undefined, this.#clock);
     if (early) link.unread(early);
     waiting.onUpgraded({ link, below });
   }
