@@ -1,6 +1,5 @@
-import { watch, type FSWatcher } from 'node:fs';
-import { realpathSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { readlinkSync, watch, type FSWatcher } from 'node:fs';
+import { basename, dirname, join, parse, resolve, sep } from 'node:path';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 
@@ -75,22 +74,47 @@ export class FileWatcher {
   }
 }
 
-/** Where the files are and, behind symbolic links, where what they name is. */
+/** By folder, the names in it whose change may put another file in the place of one that matters. */
 function namesByFolder(paths: readonly string[]): Map<string, Set<string>> {
   const folders = new Map<string, Set<string>>();
-  const add = (path: string): void => {
+  for (const path of paths.flatMap(waypoints)) {
     const folder = dirname(path);
     const names = folders.get(folder) ?? new Set();
     folders.set(folder, names.add(basename(path)));
-  };
-  for (const path of paths) {
-    const absolute = resolve(path);
-    add(absolute);
-    try {
-      add(realpathSync(absolute));
-    } catch {
-      // Not there at the moment: its folder tells when it comes.
-    }
   }
   return folders;
+}
+
+/** As many links as Linux follows. */
+const MOST_LINKS = 40;
+
+/** Every symbolic link on the way to a file, and where the way ends. */
+function waypoints(path: string): string[] {
+  const links: string[] = [];
+  let [here, ahead] = fromRoot(resolve(path));
+  while (ahead.length > 0) {
+    const [name = '', ...rest] = ahead;
+    here = join(here, name);
+    ahead = rest;
+    const target = linkTarget(here);
+    if (target === undefined) continue;
+    links.push(here);
+    if (links.length > MOST_LINKS) break;
+    [here, ahead] = fromRoot(resolve(dirname(here), target, ...rest));
+  }
+  return [...links, here];
+}
+
+function fromRoot(path: string): [root: string, names: string[]] {
+  const { root } = parse(path);
+  return [root, path.slice(root.length).split(sep)];
+}
+
+/** `undefined` for what is no link, or is not there at the moment: its folder tells when it comes. */
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
 }
