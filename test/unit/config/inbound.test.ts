@@ -83,7 +83,7 @@ const INBOUND_SETTINGS: readonly Row[] = [
     'an id of vless that is no UUID',
     inbound(`protocol = "vless"\n${PORT}settings.users = [{ id = "mia" }]`),
     'inbound in: invalid settings: invalid uuid',
-    '8:25 (inbound in)',
+    '8:26 (inbound in)',
   ],
   [
     'an unknown key of socks',
