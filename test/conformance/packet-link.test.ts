@@ -11,7 +11,7 @@ import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
 import { MuxPackets } from '../../src/mux/mux-packets.ts';
 import { Outlet } from '../../src/mux/outlet.ts';
 import { TrojanFraming } from '../../src/protocols/trojan/packet-framing.ts';
-import { DestinationStreams } from '../../src/protocols/vless/destination-streams.ts';
+import { DestinationLinks } from '../../src/protocols/destination-links.ts';
 import { VlessFraming } from '../../src/protocols/vless/packet-framing.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { silentLogger } from '../../src/log/output.ts';
@@ -144,9 +144,11 @@ for (const host of ['192.0.2.7', '2001:db8::7', 'dns.example']) {
   });
   packetLinkConformance(`VLESS streams that reach ${host}`, () => {
     const [near, far] = linkPair();
-    const link = new DestinationStreams(
+    const link = new DestinationLinks(
       (to) =>
-        to.host === host ? Promise.resolve(near) : Promise.reject(new Error('no such destination')),
+        to.host === host
+          ? Promise.resolve(new FramedPackets(near, new VlessFraming(peer)))
+          : Promise.reject(new Error('no such destination')),
       { clock: new ManualClock(), log: silentLogger, tag: 'out' },
     );
     // The stream is there once something was sent.

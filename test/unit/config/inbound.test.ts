@@ -74,6 +74,18 @@ const INBOUND: readonly Row[] = [
 
 const INBOUND_SETTINGS: readonly Row[] = [
   [
+    'a password of trojan that stands outside its users',
+    inbound(`protocol = "trojan"\n${PORT}settings.password = "p"`),
+    'inbound in: invalid settings: unknown field `password`, expected `users`',
+    '8:10 (inbound in)',
+  ],
+  [
+    'an id of vless that is no UUID',
+    inbound(`protocol = "vless"\n${PORT}settings.users = [{ id = "mia" }]`),
+    'inbound in: invalid settings: invalid uuid',
+    '8:26 (inbound in)',
+  ],
+  [
     'an unknown key of socks',
     inbound(`${SOCKS}${PORT}settings.user = "u"`),
     'inbound in: invalid settings: unknown field `user`, expected one of `auth`, `accounts`, `udp`, `udp_bind`',

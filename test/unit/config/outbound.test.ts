@@ -54,6 +54,19 @@ const OUTBOUND: readonly Row[] = [
     'invalid address_family',
     '4:18 (outbound out)',
   ],
+  ['no server for vless', outbound('protocol = "vless"'), 'missing server', '1:1 (outbound out)'],
+  [
+    'no password for trojan',
+    outbound('protocol = "trojan"\nserver = "a"\nport = 1'),
+    'outbound out: invalid settings: missing field `password`',
+    '1:1 (outbound out)',
+  ],
+  [
+    'no id for vless',
+    outbound('protocol = "vless"\nserver = "a"\nport = 1'),
+    'outbound out: invalid settings: missing field `id`',
+    '1:1 (outbound out)',
+  ],
   [
     'an unknown key of socks',
     socksOut('settings.username = "u"'),

@@ -10,7 +10,7 @@ import { linkPair } from '../../../../src/net/memory-link.ts';
 import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';
 import { parseUuid } from '../../../../src/protocols/uuid.ts';
 import { AnswerLink } from '../../../../src/protocols/vless/answer-link.ts';
-import { MAX_STREAMS } from '../../../../src/protocols/vless/destination-streams.ts';
+import { MAX_LINKS } from '../../../../src/protocols/destination-links.ts';
 import { createVlessInbound } from '../../../../src/protocols/vless/inbound.ts';
 import { createVlessOutbound } from '../../../../src/protocols/vless/outbound.ts';
 import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts';
@@ -329,19 +329,19 @@ describe('datagrams of a VLESS client', () => {
   test('have a bound on their streams: the one that was silent longest goes', async () => {
     const fixture = client();
     const link = await fixture.outbound.associate(neverAborted());
-    for (let port = 0; port < MAX_STREAMS; port++) {
+    for (let port = 0; port < MAX_LINKS; port++) {
       link.send(packet('x', { host: '192.0.2.1', port: 1000 + port }));
       fixture.clock.advance(1);
     }
     link.send(packet('y', { host: '192.0.2.1', port: 1000 }));
     link.send(packet('z', { host: '192.0.2.2', port: 1 }));
-    await until(() => fixture.dialled.length === MAX_STREAMS + 1);
+    await until(() => fixture.dialled.length === MAX_LINKS + 1);
     await fixture.dialled[1]?.closed;
     let open = 0;
     for (const stream of fixture.dialled) void stream.closed.then(() => open--);
     open += fixture.dialled.length;
     await settle();
-    assert.equal(open, MAX_STREAMS);
+    assert.equal(open, MAX_LINKS);
     link.close();
   });
 
