@@ -6,4 +6,5 @@ import { ipVersion, type Endpoint } from './address.ts';
  */
 export const mayAnswer = (peer: Endpoint, source: Endpoint): boolean =>
   peer === source ||
-  (peer.port === source.port && (peer.host === source.host || ipVersion(peer.host) === 0));
+  (peer.port === source.port &&
+    (peer.host === source.host || (ipVersion(peer.host) === 0 && ipVersion(source.host) !== 0)));

@@ -1,11 +1,13 @@
 import type { Endpoint } from '../../net/address.ts';
 import { DialError } from '../../net/errors.ts';
+import { FramedPackets } from '../../net/framed-packets.ts';
 import { GreetingLink } from '../../net/greeting-link.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { DestinationLinks } from '../destination-links.ts';
 import { uuidBytes } from '../uuid.ts';
 import { AnswerLink } from './answer-link.ts';
-import { DestinationStreams } from './destination-streams.ts';
+import { VlessFraming } from './packet-framing.ts';
 import type { VlessOutboundSettings } from './settings.ts';
 import { Command, encodeRequest } from './wire.ts';
 
@@ -27,15 +29,11 @@ export function createVlessOutbound(
     const { link } = await context.dial(options);
     return new AnswerLink(new GreetingLink(link, request, context.clock));
   };
+  const openPackets = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
+    new FramedPackets(await open(Command.udp, peer, options), new VlessFraming(peer));
   return {
     connect: (destination, options) => open(Command.tcp, destination, options),
-    associate: (): Promise<PacketLink> =>
-      Promise.resolve(
-        new DestinationStreams(
-          (destination, options) => open(Command.udp, destination, options),
-          context,
-        ),
-      ),
+    associate: () => Promise.resolve(new DestinationLinks(openPackets, context)),
     close: () => undefined,
   };
 }

@@ -3,8 +3,9 @@ import { describe, test } from 'node:test';
 import * as http from '../../../src/protocols/http/settings.ts';
 import type { InboundSettingsContext } from '../../../src/protocols/protocol.ts';
 import * as socks from '../../../src/protocols/socks/settings.ts';
-import * as vmess from '../../../src/protocols/vmess/settings.ts';
-import { DecodeError, PlainDecodeError } from '../../../src/schema/errors.ts';
+import * as trojan from '../../../src/protocols/trojan/settings.ts';
+import * as vless from '../../../src/protocols/vless/settings.ts';
+import { DecodeError } from '../../../src/schema/errors.ts';
 import { tableNode } from '../schema/nodes.ts';
 
 const TCP: InboundSettingsContext = {
@@ -144,88 +145,101 @@ describe('the settings of an HTTP outbound', () => {
   });
 });
 
-describe('the settings of a VMess inbound', () => {
-  const ID = 'de305d54-75b4-431b-adb2-eb6b9e546014';
-  const DIGITS = ID.replaceAll('-', '');
-
+describe('the settings of a Trojan inbound', () => {
   test('let nobody in when nothing is written', () => {
-    assert.deepEqual(vmess.inboundSettings(tableNode({})), { users: [] });
+    assert.deepEqual(trojan.inboundSettings(tableNode({})), { users: [] });
+    assert.deepEqual(trojan.inboundSettings(tableNode({ users: [] })), { users: [] });
   });
 
-  test('take an id in every form', () => {
-    const forms = [ID, DIGITS, `{${ID}}`, `urn:uuid:${ID}`, ID.toUpperCase(), DIGITS.toUpperCase()];
-    const users = forms.map((id) => ({ id }));
-    assert.deepEqual(
-      vmess.inboundSettings(tableNode({ users })).users,
-      forms.map(() => ({ id: DIGITS })),
-    );
+  test('hold users in file order, with labels or without, whatever the password', () => {
+    const users = [{ password: 'a', email: 'mia' }, { password: '' }, { password: 'a' }];
+    assert.deepEqual(trojan.inboundSettings(tableNode({ users })).users, [
+      { password: 'a', email: 'mia' },
+      { password: '', email: '' },
+      { password: 'a', email: '' },
+    ]);
   });
 
-  test('refuse any other text, and quote it', () => {
-    for (const id of ['', 'me', ` ${ID}`, `{${DIGITS}}`, `URN:UUID:${ID}`, `${ID}0`, 'a"b']) {
+  test('have no keys of other programs', () => {
+    for (const key of ['password', 'clients', 'fallbacks']) {
       assert.throws(
-        () => vmess.inboundSettings(tableNode({ users: [{ id: ID }, { id }] })),
-        (error: unknown) => {
-          assert.ok(error instanceof PlainDecodeError);
-          assert.equal(error.message, `invalid uuid ${JSON.stringify(id)}`);
-          return true;
-        },
+        () => trojan.inboundSettings(tableNode({ [key]: 'x' })),
+        refusal(`unknown field \`${key}\`, expected \`users\``),
       );
     }
-  });
-
-  test('know no other keys, and say so before they look at ids', () => {
-    for (const key of ['alterId', 'email', 'level']) {
+    for (const key of ['flow', 'level', 'id']) {
       assert.throws(
-        () => vmess.inboundSettings(tableNode({ users: [{ id: 'me', [key]: 0 }] })),
-        refusal(`unknown field \`${key}\`, expected \`id\``),
+        () => trojan.inboundSettings(tableNode({ users: [{ password: 'a', [key]: 'x' }] })),
+        refusal(`unknown field \`${key}\`, expected \`password\` or \`email\``),
       );
     }
     assert.throws(
-      () => vmess.inboundSettings(tableNode({ clients: [] })),
-      refusal('unknown field `clients`, expected `users`'),
+      () => trojan.inboundSettings(tableNode({ users: [{ email: 'mia' }] })),
+      refusal('missing field `password`'),
     );
+  });
+
+  test('do not repeat a password of the wrong type', () => {
+    const users = [{ password: 123_456n }];
     assert.throws(
-      () => vmess.inboundSettings(tableNode({ users: [{}] })),
-      refusal('missing field `id`'),
-    );
-    assert.throws(
-      () => vmess.inboundSettings(tableNode({ users: [{ id: true }] })),
-      refusal('invalid type: boolean, expected a string'),
+      () => trojan.inboundSettings(tableNode({ users })),
+      refusal('invalid type: integer, expected a string'),
     );
   });
 });
 
-describe('the settings of a VMess outbound', () => {
-  const id = 'de305d5475b4431badb2eb6b9e546014';
+describe('the settings of a Trojan outbound', () => {
+  test('are a password and nothing else', () => {
+    assert.deepEqual(trojan.outboundSettings(tableNode({ password: '' })), { password: '' });
+    assert.throws(
+      () => trojan.outboundSettings(tableNode({})),
+      refusal('missing field `password`'),
+    );
+    assert.throws(
+      () => trojan.outboundSettings(tableNode({ password: 'a', email: 'mia' })),
+      refusal('unknown field `email`, expected `password`'),
+    );
+  });
+});
 
-  test('choose a cipher by its name, in any case', () => {
-    for (const [written, security] of [
-      [undefined, 'aes-128-gcm'],
-      ['aes-128-gcm', 'aes-128-gcm'],
-      ['AUTO', 'aes-128-gcm'],
-      ['ChaCha20-Poly1305', 'chacha20-poly1305'],
-    ] as const) {
-      const table = written === undefined ? { id } : { id, security: written };
-      assert.deepEqual(vmess.outboundSettings(tableNode(table)), { id, security });
-    }
-    for (const security of ['none', 'zero', 'aes-128-cfb', '', ' auto', 'chacha20-ietf-poly1305']) {
-      assert.throws(
-        () => vmess.outboundSettings(tableNode({ id, security })),
-        refusal('unknown vmess security'),
-      );
-    }
+describe('the settings of VLESS', () => {
+  const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
+  const id = ID.replaceAll('-', '');
+
+  test('take ids in every form and keep them in one', () => {
+    const users = [{ id: ID }, { id: `{${ID.toUpperCase()}}` }, { id: `urn:uuid:${ID}` }, { id }];
+    assert.deepEqual(vless.inboundSettings(tableNode({ users })), {
+      users: [{ id }, { id }, { id }, { id }],
+    });
+    assert.deepEqual(vless.inboundSettings(tableNode({})), { users: [] });
+    assert.deepEqual(vless.outboundSettings(tableNode({ id: ID })), { id });
   });
 
-  test('need an id that is one', () => {
-    assert.throws(() => vmess.outboundSettings(tableNode({})), refusal('missing field `id`'));
+  test('refuse what is no id, without repeating it', () => {
+    for (const bad of ['', 'mia', `${ID}0`]) {
+      const users = [{ id: bad }];
+      assert.throws(() => vless.inboundSettings(tableNode({ users })), refusal('invalid uuid'));
+      assert.throws(() => vless.outboundSettings(tableNode({ id: bad })), refusal('invalid uuid'));
+    }
+    assert.throws(() => vless.outboundSettings(tableNode({})), refusal('missing field `id`'));
     assert.throws(
-      () => vmess.outboundSettings(tableNode({ id: 'me' })),
-      refusal('invalid uuid "me"'),
+      () => vless.outboundSettings(tableNode({ id: 1n })),
+      refusal('invalid type: integer, expected a string'),
     );
-    assert.throws(
-      () => vmess.outboundSettings(tableNode({ id, alterId: 0 })),
-      refusal('unknown field `alterId`, expected `id` or `security`'),
-    );
+  });
+
+  test('have no keys of other programs', () => {
+    for (const key of ['clients', 'decryption', 'fallbacks']) {
+      assert.throws(
+        () => vless.inboundSettings(tableNode({ [key]: 'none' })),
+        refusal(`unknown field \`${key}\`, expected \`users\``),
+      );
+    }
+    for (const key of ['flow', 'email', 'level']) {
+      const entry = { id: ID, [key]: '' };
+      const message = `unknown field \`${key}\`, expected \`id\``;
+      assert.throws(() => vless.inboundSettings(tableNode({ users: [entry] })), refusal(message));
+      assert.throws(() => vless.outboundSettings(tableNode(entry)), refusal(message));
+    }
   });
 });

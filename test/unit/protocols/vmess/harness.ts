@@ -16,7 +16,7 @@ import type { Random } from '../../../../src/protocols/vmess/random.ts';
 import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { silentLogger } from '../../../support/silent-logger.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
 
 /** An account of no worth beyond these tests. */
 export const ID = 'b8314fca25d94e0c9a1b1d3a5c7e9f10';

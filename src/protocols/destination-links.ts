@@ -1,16 +1,14 @@
-import { messageOf } from '../../errors.ts';
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
-import type { Timer } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
-import { DialError } from '../../net/errors.ts';
-import { FramedPackets } from '../../net/framed-packets.ts';
-import type { ByteLink, Packet, PacketLink } from '../../net/link.ts';
-import { PacketQueue } from '../../net/packet-queue.ts';
-import type { DialOptions, OutboundContext } from '../contract.ts';
-import { VlessFraming } from './packet-framing.ts';
+import { messageOf } from '../errors.ts';
+import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import type { Timer } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
+import { DialError } from '../net/errors.ts';
+import type { Packet, PacketLink } from '../net/link.ts';
+import { PacketQueue } from '../net/packet-queue.ts';
+import type { DialOptions, OutboundContext } from './contract.ts';
 
 /** Streams of one association; beyond it the one that was silent longest is given up. */
-export const MAX_STREAMS = 256;
+export const MAX_LINKS = 256;
 /** Datagrams kept for a destination while its stream is being opened. */
 const KEPT_WHILE_OPENING = 16;
 /** A stream without a datagram in either direction is given up after this long. */
@@ -24,20 +22,20 @@ const FAILED_MS = 1_000;
 const SWEEP_MS = 5_000;
 const DIAL_MS = 10_000;
 
-type Open = (destination: Endpoint, options: DialOptions) => Promise<ByteLink>;
+type Open = (destination: Endpoint, options: DialOptions) => Promise<PacketLink>;
 type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
 
 /**
  * Datagrams to any peer by a protocol whose streams carry those of one destination each: a stream
  * is opened for every destination that something is sent to. Answers come from destinations alone.
  */
-export class DestinationStreams implements PacketLink {
+export class DestinationLinks implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #open: Open;
   readonly #deps: Deps;
   readonly #queue = new PacketQueue();
-  readonly #streams = new Map<string, DestinationStream>();
+  readonly #links = new Map<string, DestinationLink>();
   readonly #ending = new AbortController();
   #timer: Timer | undefined;
   #refused = 0;
@@ -52,7 +50,7 @@ export class DestinationStreams implements PacketLink {
 
   get dropped(): number {
     let dropped = this.#refused + this.#queue.dropped;
-    for (const stream of this.#streams.values()) dropped += stream.dropped;
+    for (const stream of this.#links.values()) dropped += stream.dropped;
     return dropped;
   }
 
@@ -66,11 +64,11 @@ export class DestinationStreams implements PacketLink {
       return;
     }
     const key = formatEndpoint(packet.peer);
-    let stream = this.#streams.get(key);
+    let stream = this.#links.get(key);
     if (!stream) {
-      if (this.#streams.size >= MAX_STREAMS) this.#giveUpOldest();
+      if (this.#links.size >= MAX_LINKS) this.#giveUpOldest();
       stream = this.#add(packet.peer);
-      this.#streams.set(key, stream);
+      this.#links.set(key, stream);
     }
     stream.send(packet);
   }
@@ -80,13 +78,13 @@ export class DestinationStreams implements PacketLink {
     this.#ending.abort(new DialError('aborted', 'the association has ended'));
     this.#timer?.cancel();
     this.#queue.end(cause);
-    for (const key of this.#streams.keys()) this.#giveUp(key);
+    for (const key of this.#links.keys()) this.#giveUp(key);
     this.#resolveClosed(cause);
   }
 
-  #add(peer: Endpoint): DestinationStream {
+  #add(peer: Endpoint): DestinationLink {
     this.#timer ??= this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
-    return new DestinationStream(
+    return new DestinationLink(
       peer,
       (options) => this.#open(peer, options),
       (packet) => this.#queue.push(packet),
@@ -97,44 +95,44 @@ export class DestinationStreams implements PacketLink {
 
   /** One timer for all streams, none a datagram. */
   #sweep(): void {
-    for (const [key, stream] of this.#streams) if (stream.spent) this.#giveUp(key);
+    for (const [key, stream] of this.#links) if (stream.spent) this.#giveUp(key);
     this.#timer =
-      this.#streams.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+      this.#links.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
   #giveUpOldest(): void {
     let oldest: [key: string, lastSeen: number] | undefined;
-    for (const [key, { lastSeen }] of this.#streams) {
+    for (const [key, { lastSeen }] of this.#links) {
       if (!oldest || lastSeen < oldest[1]) oldest = [key, lastSeen];
     }
     if (oldest) this.#giveUp(oldest[0]);
   }
 
   #giveUp(key: string): void {
-    const stream = this.#streams.get(key);
+    const stream = this.#links.get(key);
     if (!stream) return;
-    this.#streams.delete(key);
+    this.#links.delete(key);
     stream.close();
     this.#refused += stream.dropped;
   }
 }
 
 /** The stream of one destination: opened by its first datagram, and again after it has ended. */
-class DestinationStream {
+class DestinationLink {
   readonly #peer: Endpoint;
-  readonly #open: (options: DialOptions) => Promise<ByteLink>;
+  readonly #open: (options: DialOptions) => Promise<PacketLink>;
   readonly #deliver: (packet: Packet) => void;
   readonly #parent: AbortSignal;
   readonly #deps: Deps;
   #state: 'idle' | 'opening' | 'open' | 'failed' | 'closed' = 'idle';
   #waiting: Packet[] = [];
-  #packets: FramedPackets | undefined;
+  #packets: PacketLink | undefined;
   #lastSeen: number;
   #refused = 0;
 
   constructor(
     peer: Endpoint,
-    open: (options: DialOptions) => Promise<ByteLink>,
+    open: (options: DialOptions) => Promise<PacketLink>,
     deliver: (packet: Packet) => void,
     parent: AbortSignal,
     deps: Deps,
@@ -214,14 +212,13 @@ class DestinationStream {
     this.#end(answered);
   }
 
-  async #connect(): Promise<FramedPackets | undefined> {
+  async #connect(): Promise<PacketLink | undefined> {
     using deadline = new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#parent);
-    const link = await this.#open({ signal: deadline.signal });
+    const packets = await this.#open({ signal: deadline.signal });
     if (this.#state !== 'opening') {
-      link.destroy();
+      packets.close();
       return undefined;
     }
-    const packets = new FramedPackets(link, new VlessFraming(this.#peer));
     this.#packets = packets;
     this.#state = 'open';
     const waiting = this.#waiting;
