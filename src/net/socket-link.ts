@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { LinkClosedError } from './errors.ts';
 import type { ByteLink, WireCounter } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
+import { freeChunk } from './spent-chunk.ts';
 
 /**
  * A kernel socket (TCP or unix), or TLS over one, as a ByteLink; the edge where Node's streams end.
@@ -63,7 +64,7 @@ export class SocketLink implements ByteLink, WireCounter {
 
   give(chunk: Uint8Array): Promise<void> | undefined {
     const drained = this.write(chunk);
-    if (this.#socket.writableLength === 0) free(chunk);
+    if (this.#socket.writableLength === 0) freeChunk(chunk);
     return drained;
   }
 
@@ -148,18 +149,4 @@ export class SocketLink implements ByteLink, WireCounter {
     }
     this.#resolveClosed(this.#cause);
   };
-}
-
-/** Below this the collector is as good. */
-const FREED_AT_ONCE = 8 << 10;
-
-/**
- * Frees the memory of a chunk now: left to the collector, the 64 KB of each read pile up to where
- * they press for collections and fall out of the processor's caches, which took half of the time
- * of a relay (1.3 s a GB, 0.6 s with this; `pipe` 0.8 s).
- */
-function free(chunk: Uint8Array): void {
-  const { buffer } = chunk;
-  if (chunk.length < FREED_AT_ONCE || chunk.length !== buffer.byteLength) return;
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

@@ -1,5 +1,6 @@
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { freeChunk } from '../../net/spent-chunk.ts';
 import { abortReason } from '../../net/read-queue.ts';
 import { Body, type BodyParts } from './body.ts';
 
@@ -34,6 +35,12 @@ export class BodyLink implements ByteLink {
   write(chunk: Uint8Array): Promise<void> | undefined {
     if (!this.#body.isWritable) return Promise.reject(this.#closedError());
     return chunk.length > 0 ? this.#body.sendStream(chunk) : undefined;
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    const full = this.write(chunk);
+    freeChunk(chunk); // its sealed copy is what is sent
+    return full;
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {

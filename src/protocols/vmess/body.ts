@@ -1,5 +1,6 @@
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { freeChunk } from '../../net/spent-chunk.ts';
 import type { BodyDecoder } from './chunk-opener.ts';
 import type { ChunkSealer } from './chunk-sealer.ts';
 
@@ -64,6 +65,7 @@ export class Body {
     try {
       if (bytes) {
         const payload = this.#decoder.push(bytes, ends);
+        freeChunk(bytes);
         if (this.#decoder.ended) this.#end();
         return payload;
       }
@@ -80,12 +82,12 @@ export class Body {
 
   /** Sends payload of a stream, not empty. */
   sendStream(payload: Uint8Array): Promise<void> | undefined {
-    return this.#carrier.write(this.#sealer.stream(payload, this.#takePreface()));
+    return this.#send(this.#sealer.stream(payload, this.#takePreface()));
   }
 
   /** Sends a datagram, not empty and not longer than a chunk can be. */
   sendDatagram(payload: Uint8Array): Promise<void> | undefined {
-    return this.#carrier.write(this.#sealer.datagram(payload, this.#takePreface()));
+    return this.#send(this.#sealer.datagram(payload, this.#takePreface()));
   }
 
   /** Sends the header alone when there has been no payload to go with it. */
@@ -132,6 +134,12 @@ export class Body {
   #settle(): void {
     this.#carrier.destroy();
     this.#resolveClosed(undefined);
+  }
+
+  /** What was sealed belongs to nobody else. */
+  #send(sealed: Uint8Array): Promise<void> | undefined {
+    const carrier = this.#carrier;
+    return carrier.give ? carrier.give(sealed) : carrier.write(sealed);
   }
 
   #takePreface(): Uint8Array | undefined {

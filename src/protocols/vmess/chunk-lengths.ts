@@ -34,7 +34,12 @@ class Masks {
   }
 }
 
-/** What both ends know of a chunk before its length is seen; the padding is drawn first. */
+/** What both ends know of a chunk before its length is seen. */
+export interface ChunkDraw {
+  readonly padding: number;
+  readonly mask: number;
+}
+
 class Draw {
   readonly #masks: Masks | undefined;
   readonly #keys: BodyKeys;
@@ -44,14 +49,16 @@ class Draw {
     this.#masks = keys.masking ? new Masks(keys.iv) : undefined;
   }
 
-  padding(): number {
-    return this.#masks && this.#keys.padding ? this.#masks.next() % PADDING_LIMIT : 0;
-  }
-
-  mask(): number {
-    return this.#masks && !this.#keys.lengths ? this.#masks.next() : 0;
+  next(): ChunkDraw {
+    if (!this.#masks) return NO_DRAW;
+    // In this order.
+    const padding = this.#keys.padding ? this.#masks.next() % PADDING_LIMIT : 0;
+    const mask = this.#keys.lengths ? 0 : this.#masks.next();
+    return { padding, mask };
   }
 }
+
+const NO_DRAW: ChunkDraw = { padding: 0, mask: 0 };
 
 /** Bytes that the length of a chunk takes. */
 export const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + TAG_LENGTH : 2);
@@ -73,16 +80,16 @@ export class LengthWriter implements Disposable {
     }
   }
 
-  /** How much padding the next chunk has; to be asked once before its length is written. */
-  padding(): number {
-    return this.#draw.padding();
+  /** How much padding the next chunk has, and what its length is masked with. */
+  draw(): ChunkDraw {
+    return this.#draw.next();
   }
 
-  /** Writes the length of a chunk (sealed bytes and padding) to the start of `out`. */
-  write(length: number, out: Uint8Array): void {
+  /** Writes the length of a chunk (sealed bytes and padding) to `out`; chunks keep their order. */
+  write(length: number, { mask }: ChunkDraw, out: Uint8Array): void {
     const plain = this.#sealer ? this.#plain : out;
     // A sealed length leaves the tag out of the count.
-    const value = (this.#sealer ? length - TAG_LENGTH : length) ^ this.#draw.mask();
+    const value = (this.#sealer ? length - TAG_LENGTH : length) ^ mask;
     plain[0] = value >> 8;
     plain[1] = value & 0xff;
     if (this.#nonce) this.#sealer?.seal(this.#nonce.next(), this.#plain, out);
@@ -123,8 +130,8 @@ export class LengthReader implements Disposable {
       if (!this.#opener.open(this.#nonce.next(), field, this.#plain)) return undefined;
       plain = this.#plain;
     }
-    const padding = this.#draw.padding();
-    const value = (((plain[0] ?? 0) << 8) | (plain[1] ?? 0)) ^ this.#draw.mask();
+    const { padding, mask } = this.#draw.next();
+    const value = (((plain[0] ?? 0) << 8) | (plain[1] ?? 0)) ^ mask;
     return { length: this.#opener ? value + TAG_LENGTH : value, padding };
   }
 

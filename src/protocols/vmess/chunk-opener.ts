@@ -1,4 +1,5 @@
 import { ProtocolError } from '../../net/errors.ts';
+import { ownChunk } from '../../net/spent-chunk.ts';
 import { createOpener, TAG_LENGTH, type Opener } from '../../crypto/aead.ts';
 import type { BodyKeys } from './body-keys.ts';
 import { LengthReader, type ChunkLength } from './chunk-lengths.ts';
@@ -49,11 +50,9 @@ export class ChunkOpener implements BodyDecoder {
 
   push(bytes: Uint8Array, ends?: number[]): Uint8Array {
     if (this.#ended) return NOTHING;
-    // One buffer for the payload of all chunks in these bytes: what follows moves it as one.
-    let out: Uint8Array | undefined;
-    let filled = 0;
-    const held = this.#pieces.held;
     this.#pieces.feed(bytes);
+    const chunks: Uint8Array[] = [];
+    let total = 0;
     for (;;) {
       this.#chunk ??= this.#readLength();
       if (!this.#chunk) break;
@@ -61,22 +60,31 @@ export class ChunkOpener implements BodyDecoder {
       const chunk = this.#pieces.take(length);
       if (!chunk) break;
       this.#chunk = undefined;
-      const sealed = chunk.subarray(0, length - padding);
-      const payload = sealed.length - TAG_LENGTH;
-      out ??= Buffer.allocUnsafe(held + bytes.length);
-      if (!this.#opener.open(this.#nonce.next(), sealed, out.subarray(filled, filled + payload))) {
+      const payload = length - padding - TAG_LENGTH;
+      chunks.push(chunk.subarray(0, length - padding));
+      total += payload;
+      if (payload === 0) break;
+    }
+    const payload = this.#open(chunks, total, ends);
+    if (!this.#ended) this.#pieces.keep();
+    return payload;
+  }
+
+  /** Opens chunks into one buffer, of exactly their size: what follows moves it as one. */
+  #open(chunks: readonly Uint8Array[], total: number, ends: number[] | undefined): Uint8Array {
+    const out = total === 0 ? NOTHING : ownChunk(total);
+    let filled = 0;
+    for (const sealed of chunks) {
+      const end = filled + sealed.length - TAG_LENGTH;
+      if (!this.#opener.open(this.#nonce.next(), sealed, out.subarray(filled, end))) {
         throw new ProtocolError('a chunk of the VMess body is not authentic');
       }
       // A forged length alone ends nothing: the empty chunk was opened as well.
-      if (payload === 0) {
-        this.#ended = true;
-        break;
-      }
-      filled += payload;
-      ends?.push(filled);
+      if (end === filled) this.#ended = true;
+      else ends?.push(end);
+      filled = end;
     }
-    this.#pieces.keep();
-    return out ? out.subarray(0, filled) : NOTHING;
+    return out;
   }
 
   #readLength(): ChunkLength | undefined {

@@ -1,6 +1,7 @@
 import { createSealer, TAG_LENGTH, type Sealer } from '../../crypto/aead.ts';
+import { ownChunk } from '../../net/spent-chunk.ts';
 import type { BodyKeys } from './body-keys.ts';
-import { LengthWriter, PADDING_LIMIT } from './chunk-lengths.ts';
+import { LengthWriter, PADDING_LIMIT, type ChunkDraw } from './chunk-lengths.ts';
 import { ChunkNonce } from './chunk-nonce.ts';
 import type { Random } from './random.ts';
 
@@ -47,25 +48,33 @@ export class ChunkSealer implements Disposable {
 
   #seal(payload: Uint8Array, longest: number, preface: Uint8Array | undefined): Uint8Array {
     const { field } = this.#lengths;
-    const count = Math.max(1, Math.ceil(payload.length / longest));
-    const start = preface?.length ?? 0;
-    // One buffer for all of them, with room for all padding there could be.
-    const room = start + payload.length + count * (field + TAG_LENGTH + PADDING_LIMIT);
-    const out = Buffer.allocUnsafe(room);
-    if (preface) out.set(preface);
-    let at = start;
-    for (let from = 0, left = count; left > 0; left--, from += longest) {
-      const piece = payload.length <= longest ? payload : payload.subarray(from, from + longest);
+    const draws: ChunkDraw[] = [];
+    let total = (preface?.length ?? 0) + payload.length;
+    for (let left = payload.length; draws.length === 0 || left > 0; left -= longest) {
+      const draw = this.#lengths.draw();
+      draws.push(draw);
+      total += field + TAG_LENGTH + draw.padding;
+    }
+    // One buffer for all chunks, of exactly their size, so that it can be freed once it was sent.
+    const out = ownChunk(total);
+    let at = 0;
+    if (preface) {
+      out.set(preface);
+      at = preface.length;
+    }
+    let from = 0;
+    for (const draw of draws) {
+      const piece = draws.length === 1 ? payload : payload.subarray(from, from + longest);
+      from += longest;
       const sealed = piece.length + TAG_LENGTH;
-      const padding = this.#lengths.padding();
-      this.#lengths.write(sealed + padding, out.subarray(at, at + field));
+      this.#lengths.write(sealed + draw.padding, draw, out.subarray(at, at + field));
       at += field;
       this.#sealer.seal(this.#nonce.next(), piece, out.subarray(at, at + sealed));
       at += sealed;
-      if (padding > 0) this.#random.into(out.subarray(at, at + padding));
-      at += padding;
+      if (draw.padding > 0) this.#random.into(out.subarray(at, at + draw.padding));
+      at += draw.padding;
     }
-    return out.subarray(0, at);
+    return out;
   }
 
   [Symbol.dispose](): void {

@@ -91,8 +91,9 @@ describe('the lengths of chunks', () => {
       [62, '77aa'],
       [61, 'e760'],
     ] as const) {
-      assert.equal(writer.padding(), padding);
-      writer.write(0, out);
+      const draw = writer.draw();
+      assert.equal(draw.padding, padding);
+      writer.write(0, draw, out);
       assert.equal(out.toString('hex'), mask);
     }
   });
@@ -101,7 +102,7 @@ describe('the lengths of chunks', () => {
     // Xray-core: the mask after 6 numbers and 199 more
     const writer = new LengthWriter(requestKeys(terms(0x05)));
     const out = Buffer.alloc(2);
-    for (let i = 0; i < 206; i++) writer.write(0, out);
+    for (let i = 0; i < 206; i++) writer.write(0, writer.draw(), out);
     assert.equal(out.toString('hex'), '3d80');
   });
 
@@ -110,10 +111,10 @@ describe('the lengths of chunks', () => {
       using writer = new LengthWriter(requestKeys(each));
       using reader = new LengthReader(requestKeys(each));
       for (const length of [16, 17, 80, 1000, 16_384, 0xffff]) {
-        const padding = writer.padding();
+        const draw = writer.draw();
         const field = Buffer.alloc(writer.field);
-        writer.write(length, field);
-        assert.deepEqual(reader.read(field), { length, padding }, nameOf(each));
+        writer.write(length, draw, field);
+        assert.deepEqual(reader.read(field), { length, padding: draw.padding }, nameOf(each));
       }
     }
   });
@@ -121,8 +122,7 @@ describe('the lengths of chunks', () => {
   test('that are sealed are refused when they were changed', () => {
     using writer = new LengthWriter(requestKeys(terms(0x1d)));
     const field = Buffer.alloc(writer.field);
-    writer.padding();
-    writer.write(100, field);
+    writer.write(100, writer.draw(), field);
     for (let at = 0; at < field.length; at++) {
       using reader = new LengthReader(requestKeys(terms(0x1d)));
       const other = Buffer.from(field);
@@ -268,9 +268,9 @@ describe('a body', () => {
       const keys = requestKeys(each);
       for (let length = 0; length < 16; length++) {
         using writer = new LengthWriter(keys);
-        const padding = writer.padding();
+        const draw = writer.draw();
         const field = Buffer.alloc(2);
-        writer.write(length + padding, field);
+        writer.write(length + draw.padding, draw, field);
         const { error } = opened(keys, [field]);
         assert.ok(error instanceof ProtocolError, `${nameOf(each)}: ${length}`);
       }
