@@ -11,6 +11,7 @@ import type { ByteLink } from '../../net/link.ts';
 export async function ignore(link: ByteLink, clock: Clock, milliseconds: number): Promise<void> {
   using limit = new Deadline(clock, milliseconds, 'a stranger');
   try {
+    if (milliseconds <= 0) throw new ProtocolError('no time is left');
     while ((await link.read(limit.signal)) !== undefined);
     link.destroy();
   } catch {
