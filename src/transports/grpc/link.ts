@@ -90,7 +90,8 @@ export class GrpcLink implements ByteLink, TunnelBytes {
   /** Looks at trailers, or at headers that are trailers at once; they end the call. */
   checkStatus(headers: IncomingHttpHeaders): void {
     const status = headers['grpc-status'];
-    if (status !== undefined && status !== '0') this.refuse(`the server answered status ${String(status)}`);
+    if (status !== undefined && status !== '0')
+      this.refuse(`the server answered status ${String(status)}`);
   }
 
   async #end(): Promise<void> {
