@@ -98,11 +98,12 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     const stream = this.#stream;
     if (stream.writableFinished) return;
     // A call that its server has finished takes nothing more, and needs no end.
-    if (stream.closed && !this.#cause && stream.rstCode === constants.NGHTTP2_NO_ERROR) return;
+    if (stream.closed && this.#closedCleanly) return;
     if (stream.closed || stream.destroyed) throw this.#closedError();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onClose = (): void => {
-      if (stream.writableFinished) resolve();
+      // Where the peer has ended before, the stream closes with the last frame and tells no finish.
+      if (stream.writableFinished || this.#closedCleanly) resolve();
       else reject(this.#closedError());
     };
     stream.once('finish', resolve).once('close', onClose);
@@ -130,6 +131,12 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     if (ready) return undefined;
     this.#drain ??= Promise.withResolvers<void>();
     return this.#drain.promise;
+  }
+
+  get #closedCleanly(): boolean {
+    return (
+      !this.#cause && !this.#destroyed && this.#stream.rstCode === constants.NGHTTP2_NO_ERROR
+    );
   }
 
   #closedError(): Error {

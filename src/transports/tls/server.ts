@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { createSecureContext, TLSSocket, type SecureContext } from 'node:tls';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
@@ -21,14 +21,32 @@ export const onlyHttp2: AlpnChoice = (offered) => (offered.includes('h2') ? 'h2'
 
 /** The server side of TLS: one certificate, TLS 1.2 and 1.3, sessions resumed by tickets. */
 export class TlsServer {
-  readonly #context: SecureContext;
-  readonly #choose: AlpnChoice;
+  readonly #server: Server;
   readonly #clock: Clock;
+  /** Who waits for the handshake of a connection, by the addresses of its ends. */
+  readonly #waiting = new Map<string, PromiseWithResolvers<TLSSocket>>();
 
   constructor({ certificates, key }: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
-    this.#context = createSecureContext({ cert: certificates, key, minVersion: 'TLSv1.2' });
-    this.#choose = choose;
     this.#clock = clock;
+    // It never listens: sockets are injected, which is a documented use of its event.
+    this.#server = createServer({
+      cert: certificates,
+      key,
+      minVersion: 'TLSv1.2',
+      ALPNCallback: ({ protocols }) => choose(protocols),
+    });
+    this.#server.on('secureConnection', (socket) => {
+      // Whoever takes the socket over listens for errors; one in between must not end the process.
+      socket.on('error', () => undefined);
+      const waiting = this.#waiting.get(connectionOf(socket));
+      if (waiting) waiting.resolve(socket);
+      else socket.destroy();
+    });
+    this.#server.on('tlsClientError', (error, socket) => {
+      const failure = new ProtocolError(`TLS: ${error.message}`, { cause: error });
+      this.#waiting.get(connectionOf(socket))?.reject(failure);
+      socket.destroy();
+    });
   }
 
   /**
@@ -36,37 +54,32 @@ export class TlsServer {
    * @throws {WeirError} when the client breaks it off, offers nothing that fits, or takes too long.
    */
   async accept(raw: Socket): Promise<TLSSocket> {
-    const socket = new TLSSocket(raw, {
-      isServer: true,
-      secureContext: this.#context,
-      ALPNCallback: ({ protocols }) => this.#choose(protocols),
-    });
-    // Whoever takes the socket over listens for errors; one in between must not end the process.
-    socket.on('error', () => undefined);
+    const key = connectionOf(raw);
+    const waiting = Promise.withResolvers<TLSSocket>();
+    const { reject } = waiting;
     using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake');
     const { signal } = deadline;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    let failure: Error | undefined;
-    const onError = (error: Error): void => {
-      failure ??= error;
-    };
-    const onClose = (): void => {
-      const message = `the TLS handshake failed: ${failure?.message ?? 'the client went away'}`;
-      reject(new ProtocolError(message, { cause: failure }));
-    };
-    const onAbort = (): void => {
-      reject(abortReason(signal));
-      socket.destroy();
-    };
-    socket.on('secure', resolve).on('_tlsError', onError).on('error', onError).on('close', onClose);
+    const onClose = (): void =>
+      reject(new ProtocolError('TLS: the client broke the handshake off'));
+    const onAbort = (): void => reject(abortReason(signal));
     signal.addEventListener('abort', onAbort);
+    raw.on('close', onClose);
+    this.#waiting.set(key, waiting);
+    if (raw.destroyed) onClose();
+    else this.#server.emit('connection', raw);
     try {
-      await promise;
+      return await waiting.promise;
+    } catch (error) {
+      raw.destroy();
+      throw error;
     } finally {
+      this.#waiting.delete(key);
       signal.removeEventListener('abort', onAbort);
-      socket.off('secure', resolve).off('_tlsError', onError);
-      socket.off('error', onError).off('close', onClose);
+      raw.off('close', onClose);
     }
-    return socket;
   }
 }
+
+/** Both ends of a connection, which no other live one shares; the same through TLS. */
+const connectionOf = (socket: Socket): string =>
+  [socket.localAddress, socket.localPort, socket.remoteAddress, socket.remotePort].join(' ');
