@@ -102,11 +102,12 @@ export class SocketLink implements ByteLink, WireCounter {
     this.#cause = cause;
     this.#queue.fail(cause ?? new LinkClosedError());
     // With a cause the stream was cut, not finished: a reset tells the peer so, where a plain close
-    // would look like a complete body to a protocol that ends at end-of-file.
-    if (cause && 'resetAndDestroy' in this.#raw && this.#raw.remoteFamily !== undefined) {
-      this.#raw.resetAndDestroy();
-    }
-    this.#socket.destroy();
+    // would look like a complete body to a protocol that ends at end-of-file. TLS says the same by the
+    // close_notify that is missing, and a reset below it would pull the handle from under it (Node
+    // 26.10 crashes).
+    const bare = this.#socket === this.#raw;
+    if (cause && bare && this.#socket.remoteFamily !== undefined) this.#socket.resetAndDestroy();
+    else this.#socket.destroy();
   }
 
   #drained(): Promise<void> {
