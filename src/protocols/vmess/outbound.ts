@@ -1,13 +1,14 @@
 import type { Endpoint } from '../../net/address.ts';
 import { DialError } from '../../net/errors.ts';
+import { FIRST_PAYLOAD_MS } from '../../net/greeting-link.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { DestinationLinks } from '../destination-links.ts';
 import type { BodyParts } from './body.ts';
 import { requestKeys } from './body-keys.ts';
 import { BodyLink } from './body-link.ts';
 import { ChunkSealer } from './chunk-sealer.ts';
 import { Datagrams } from './datagrams.ts';
-import { DestinationLinks } from './destination-links.ts';
 import { PooledRandom, type Random } from './random.ts';
 import { sealRequest } from './request.ts';
 import type { RequestHeader } from './request-header.ts';
@@ -15,9 +16,6 @@ import { ResponseDecoder } from './response.ts';
 import type { VmessOutboundSettings } from './settings.ts';
 import { userKey } from './user-key.ts';
 import { Command, KEY_LENGTH, Option, Security } from './wire.ts';
-
-/** How long a request may wait for the payload that it travels with. */
-export const FIRST_PAYLOAD_MS = 100;
 
 /** What v2ray and Xray ask for. Sealed lengths are an option that servers may not know. */
 const OPTIONS = Option.chunkStream | Option.masking | Option.padding;

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink, PacketLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
-import { MAX_LINKS } from '../../../../src/protocols/vmess/destination-links.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/protocols/vmess/outbound.ts';
+import { MAX_LINKS } from '../../../../src/protocols/destination-links.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/greeting-link.ts';
 import {
   inbound,
   neverAborted,
