@@ -150,6 +150,7 @@ describe('an inbound', () => {
       tag: 'in',
       protocol: 'http',
       listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
+      stream: undefined,
       sniffing: true,
       settings: { accounts: [], allowTransparent: false },
     });

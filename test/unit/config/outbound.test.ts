@@ -165,6 +165,7 @@ describe('an outbound', () => {
       protocol: 'socks',
       server: 'proxy.example',
       port: 1080,
+      stream: undefined,
       addressFamily: 'auto',
       settings: { account: undefined },
     });
