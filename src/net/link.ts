@@ -13,6 +13,8 @@ import type { Endpoint } from './address.ts';
  *   when more may follow at once, or a promise that resolves when the link has drained. It rejects
  *   or throws when the link is closed for writing or failed. `writeAll` writes several pieces of
  *   one frame with one system call where the carrier can.
+ * - `give`, where there is one, writes a chunk and takes its memory as well: the chunk is spent when
+ *   it returns. Only for a chunk that came from a `read` and that nobody else looks at.
  * - `closeWrite` half-closes: everything written before arrives, then the peer reads the end, and
  *   this side may go on reading. Idempotent.
  * - `destroy` ends both directions at once, drops what is queued, and rejects pending operations
@@ -25,6 +27,7 @@ export interface ByteLink {
   unread(chunk: Uint8Array): void;
   write(chunk: Uint8Array): Promise<void> | undefined;
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined;
+  give?(chunk: Uint8Array): Promise<void> | undefined;
   closeWrite(): Promise<void>;
   destroy(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;

@@ -60,9 +60,10 @@ async function move(from: ByteLink, to: ByteLink, moved: (bytes: number) => void
   for (;;) {
     const chunk = await from.read();
     if (chunk === undefined) break;
-    const full = to.write(chunk);
+    const { length } = chunk;
+    const full = to.give ? to.give(chunk) : to.write(chunk);
     if (full) await full;
-    moved(chunk.length);
+    moved(length);
   }
   await to.closeWrite();
 }

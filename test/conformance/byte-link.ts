@@ -54,6 +54,25 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       assert.equal((await readAll(right)).toString(), 'hello');
     });
 
+    check(
+      'chunks that are given away arrive as those that are written',
+      async ({ left, right }) => {
+        const COUNT = 200;
+        const received = readAll(right);
+        for (let i = 0; i < COUNT; i++) {
+          const chunk = new Uint8Array(64 << 10).fill(i);
+          await (left.give ? left.give(chunk) : left.write(chunk));
+        }
+        await left.closeWrite();
+        const all = await received;
+        assert.equal(all.length, COUNT * (64 << 10));
+        for (let i = 0; i < COUNT; i++) {
+          const chunk = all.subarray(i * (64 << 10), (i + 1) * (64 << 10));
+          assert.ok(chunk.every((byte) => byte === (i & 0xff)));
+        }
+      },
+    );
+
     check('the end is read again and again once it was reached', async ({ left, right }) => {
       await left.closeWrite();
       assert.equal(await right.read(), undefined);

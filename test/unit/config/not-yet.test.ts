@@ -1,6 +1,5 @@
 import { describe } from 'node:test';
-import { DIRECT, inbound, outbound, refuses, type Row } from './support.ts';
-
+import { inbound, outbound, refuses, type Row } from './support.ts';
 
 const LATER: readonly Row[] = [
   ...['trojan', 'vless', 'vmess', 'shadowsocks', 'hysteria2', 'hysteria', 'hy2', 'tun'].map(
@@ -19,13 +18,6 @@ const LATER: readonly Row[] = [
       '3:12 (outbound out)',
     ],
   ),
-  [
-    'subscribe',
-    `${DIRECT}[subscribe]\npath = "s"`,
-    '[subscribe] is not in this version yet',
-    '4:1 (subscribe)',
-  ],
-  ['the API', `${DIRECT}[api]\n`, '[api] is not in this version yet', '4:1 (api)'],
 ];
 
 describe('refused until it is there:', () => refuses(LATER));
