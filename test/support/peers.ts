@@ -11,6 +11,7 @@ import { scratch } from './weir.ts';
 export type PeerName =
   | 'v2ray'
   | 'trojan'
+  | 'xray'
   | 'danted'
   | 'microsocks'
   | 'tinyproxy'
@@ -27,6 +28,7 @@ export type PeerName =
 const PACKAGES: Readonly<Record<PeerName, string>> = {
   v2ray: 'v2ray',
   trojan: 'trojan',
+  xray: 'none; from its source',
   danted: 'dante-server',
   microsocks: 'microsocks',
   tinyproxy: 'tinyproxy',
@@ -70,20 +72,37 @@ export interface Account {
   readonly pass: string;
 }
 
+/** Xray, configured as v2ray is. */
+export function startXray(
+  inbounds: readonly object[],
+  outbounds: readonly object[] = [{ protocol: 'freedom' }],
+): Promise<Peer> {
+  return startRay('xray', ['run', '-config'], inbounds, outbounds);
+}
+
 /** v2ray with one inbound for each object of `inbounds` and the outbounds given, as its JSON. */
 export function startV2ray(
   inbounds: readonly object[],
   outbounds: readonly object[] = [{ protocol: 'freedom' }],
 ): Promise<Peer> {
-  return startPeer('v2ray', inbounds.length, async (ports, folder) => {
-    const file = join(folder, 'v2ray.json');
+  return startRay('v2ray', ['-config'], inbounds, outbounds);
+}
+
+function startRay(
+  name: 'v2ray' | 'xray',
+  args: readonly string[],
+  inbounds: readonly object[],
+  outbounds: readonly object[],
+): Promise<Peer> {
+  return startPeer(name, inbounds.length, async (ports, folder) => {
+    const file = join(folder, 'config.json');
     const config = {
       log: { loglevel: 'warning' },
       inbounds: inbounds.map((inbound, i) => ({ ...inbound, listen: '127.0.0.1', port: ports[i] })),
       outbounds,
     };
     await writeFile(file, JSON.stringify(config));
-    return ['-config', file];
+    return [...args, file];
   });
 }
 

@@ -174,6 +174,7 @@ describe('an inbound', () => {
       tag: 'in',
       protocol: 'http',
       listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
+      stream: undefined,
       sniffing: true,
       stream: undefined,
       settings: { accounts: [], allowTransparent: false },

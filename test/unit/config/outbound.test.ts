@@ -210,6 +210,7 @@ describe('an outbound', () => {
       protocol: 'socks',
       server: 'proxy.example',
       port: 1080,
+      stream: undefined,
       addressFamily: 'auto',
       stream: undefined,
       settings: { account: undefined },
