@@ -111,6 +111,17 @@ export interface RoutingSpec {
   /** Tag of the outbound or balancer that takes what no rule matches; the first outbound when none is named. */
   readonly default: string;
   readonly rules: readonly RuleSpec[];
+  /**
+   * The route groups of a subscribe file, in the order in which they are matched. Their rules are
+   * among `rules`; a switch of a group without any is a change of the route all the same.
+   */
+  readonly groups?: readonly RouteGroupSpec[];
+}
+
+export interface RouteGroupSpec {
+  readonly name: string;
+  /** Tag of the outbound or balancer that takes the group's flows. */
+  readonly outbound: string;
 }
 
 /** Matchers of one kind are alternatives; all kinds present must match; none matches everything. */

@@ -7,6 +7,10 @@ export interface LoadOptions {
   readonly files?: FileLog | undefined;
   /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
   readonly regexes?: RegexCache | undefined;
+  /** What is taken to be in the configuration file, which is not read then. */
+  readonly bytes?: Uint8Array | undefined;
+  /** Whether `[api]` will be served; as in the command when left out. */
+  readonly serveApi?: boolean | undefined;
 }
 
 /**
@@ -16,5 +20,5 @@ export interface LoadOptions {
  */
 export const loadConfigFile = (
   path: string | undefined,
-  { files = new FileLog(), regexes = new RegexCache() }: LoadOptions = {},
-): Promise<LoadedConfig> => loadConfig({ path }, files, regexes);
+  { files = new FileLog(), regexes = new RegexCache(), bytes, serveApi = true }: LoadOptions = {},
+): Promise<LoadedConfig> => loadConfig({ path, bytes }, files, { regexes, serveApi });

@@ -20,6 +20,11 @@ export class FileLog implements FileReader {
   /** A file was read twice with a change between, so that the load is of no one state. */
   #torn = false;
 
+  /** The files that a change of would matter, whether or not they could be read. */
+  get paths(): readonly string[] {
+    return [...this.#seen.keys()];
+  }
+
   async read(path: string): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
     await this.#read(path, (chunk) => chunks.push(Uint8Array.from(chunk)));

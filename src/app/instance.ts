@@ -1,28 +1,147 @@
+import type { ControlledApp, PickResult, RoutesResult } from '../api/contract.ts';
+import type { IfMatch } from '../api/if-match.ts';
+import { ApiLifecycle } from '../api/lifecycle.ts';
+import type { LoadedConfig } from '../config/load-config.ts';
+import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Logger } from '../log/logger.ts';
-import { systemClock } from '../net/clock.ts';
-import type { Spec } from '../spec.ts';
+import { systemClock, type Clock } from '../net/clock.ts';
+import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+import { VERSION } from '../version.ts';
+import { loadConfigFile } from './config-source.ts';
+import { FileLog } from './file-log.ts';
+import { Picker } from './picker.ts';
+import { failureLine, summaryOf } from './reload-lines.ts';
+import { Reloader } from './reloader.ts';
 
-/** One running proxy: from a configuration to its resources, and their orderly end. */
-export class Instance {
-  readonly supervisor: Supervisor;
+export interface InstanceOptions {
+  /** `undefined` for the built-in configuration. */
+  readonly configPath: string | undefined;
+  /** The app's own target. */
+  readonly log: Logger;
+  /** Shared with the load that the instance is started with. */
+  readonly regexes: RegexCache;
+  /** Whether `[api]` is served; a host program that calls in directly does without. */
+  readonly serveApi: boolean;
+}
+
+/** One running proxy: what runs, the files that it came from, and the API over both. */
+export class Instance implements ControlledApp {
+  readonly version = VERSION;
+  readonly clock: Clock = systemClock;
+  readonly #options: InstanceOptions;
   readonly #log: Logger;
+  readonly #supervisor: Supervisor;
+  readonly #picker: Picker;
+  readonly #api: ApiLifecycle;
+  #reloader: Reloader;
+  #apiIgnored = false;
+  readonly #watchers = new Set<() => void>();
 
-  constructor(log: Logger) {
+  constructor(options: InstanceOptions) {
+    const { configPath, log, regexes } = options;
+    this.#options = options;
     this.#log = log.target('svc_app::instance');
-    this.supervisor = new Supervisor({ clock: systemClock, log });
+    this.#supervisor = new Supervisor({ clock: this.clock, log, regexes });
+    this.#reloader = this.#createReloader(new FileLog());
+    this.#picker = new Picker(configPath, {
+      check: async (bytes) => this.#supervisor.check(await this.#load(new FileLog(), bytes)),
+      reload: () => this.reload(),
+    });
+    this.#api = new ApiLifecycle(this, log);
   }
 
-  /** Builds, binds and serves. @throws {WeirError} when a listener cannot be bound. */
-  async start(spec: Spec): Promise<void> {
-    await this.supervisor.apply({ spec, geo: { geosite: new Map(), geoip: new Map() } });
-    if (spec.inbounds.length === 0) {
+  get tracker(): Tracker {
+    return this.#supervisor.tracker;
+  }
+
+  /** The files that the configuration of the last try came from. */
+  get files(): FileLog {
+    return this.#reloader.files;
+  }
+
+  /**
+   * Builds, binds and serves.
+   * @param files that `loaded` was read from
+   * @throws {WeirError} when something cannot be built or bound; nothing runs then
+   */
+  async start(loaded: LoadedConfig, files: FileLog): Promise<void> {
+    this.#reloader = this.#createReloader(files);
+    try {
+      await this.#supervisor.apply(loaded);
+      await this.#api.start(loaded.api);
+    } catch (error) {
+      await this.#supervisor.stop(0);
+      throw error;
+    }
+    this.#tellOfIgnoredApi(loaded);
+    if (loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }
   }
 
-  /** Stops listening, lets live connections go on for `graceMs`, then ends them. */
+  routes(): Promise<RoutesResult> {
+    return this.#picker.routes();
+  }
+
+  pick(group: string, target: string, ifMatch: IfMatch, signal: AbortSignal): Promise<PickResult> {
+    return this.#picker.pick(group, target, ifMatch, signal);
+  }
+
+  /** Reads the files again and applies what has changed; logs what came of it. */
+  async reload(): Promise<ReloadReport> {
+    try {
+      const report = await this.#reloader.reload();
+      if (report.status === 'applied') this.#log.info(`config reloaded: ${summaryOf(report)}`);
+      else this.#log.debug('reload: the files are those that run');
+      return report;
+    } catch (error) {
+      if (error instanceof Error) this.#log.error(failureLine(error));
+      throw error;
+    } finally {
+      for (const tell of this.#watchers) tell();
+    }
+  }
+
+  /** Calls back after every reload, whatever came of it; the returned function ends that. */
+  onReload(callback: () => void): () => void {
+    this.#watchers.add(callback);
+    return () => this.#watchers.delete(callback);
+  }
+
+  /** Stops the API, then stops listening, lets live connections go on for `graceMs`, then ends them. */
   async stop(graceMs: number): Promise<void> {
-    await this.supervisor.stop(graceMs);
+    await this.#api.stop();
+    await this.#supervisor.stop(graceMs);
+  }
+
+  #createReloader(files: FileLog): Reloader {
+    return new Reloader(
+      {
+        load: (log) => this.#load(log),
+        apply: async (loaded) => {
+          const report = await this.#supervisor.apply(loaded);
+          this.#tellOfIgnoredApi(loaded);
+          // Not awaited: this reload may be one of the requests that the old listener finishes.
+          void this.#api.change(loaded.api);
+          return report;
+        },
+      },
+      files,
+    );
+  }
+
+  /** Once for as long as the section is there. */
+  #tellOfIgnoredApi({ apiIgnored }: LoadedConfig): void {
+    if (apiIgnored && !this.#apiIgnored) {
+      this.#log.info('[api] is not served here: calls are made directly');
+    }
+    this.#apiIgnored = apiIgnored;
+  }
+
+  #load(files: FileLog, bytes?: Uint8Array): Promise<LoadedConfig> {
+    const { configPath, regexes, serveApi } = this.#options;
+    return loadConfigFile(configPath, { files, regexes, bytes, serveApi });
   }
 }

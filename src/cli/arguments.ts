@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { WeirError, messageOf } from '../errors.ts';
 
 export type Command =
-  | { readonly kind: 'run'; readonly config: string | undefined }
+  | { readonly kind: 'run'; readonly config: string | undefined; readonly watch: boolean }
   | { readonly kind: 'check'; readonly config: string | undefined }
   | { readonly kind: 'version' }
   | { readonly kind: 'help' };
@@ -17,15 +17,18 @@ export class UsageError extends WeirError {
 export const HELP = `Weir, a multi-protocol proxy
 
 Usage: weir [run] [options]
+       weir ctl COMMAND       asks a running Weir through its API: see weir ctl --help
 
 Options:
   -c, --config FILE  read the configuration from FILE; without it a built-in one serves
-                     SOCKS on 127.0.0.1:1080 and HTTP on 127.0.0.1:8080
+                     SOCKS on 127.0.0.1:1080, HTTP on 127.0.0.1:8080 and the
+                     control API on 127.0.0.1:9090
+  -w, --watch        reload when a file of the configuration changes
   -t, --test         check the configuration, print what is wrong with it, and exit
   -V, --version      print the version and exit
   -h, --help         print this text and exit
 
-Signals: SIGINT and SIGTERM stop, giving live connections 5 seconds; a second one stops at once.
+Signals: SIGHUP reloads. SIGINT and SIGTERM stop, giving live connections 5 seconds; a second one stops at once.
 Environment: RUST_LOG replaces [log].level of the configuration.
 `;
 
@@ -38,7 +41,10 @@ export function parseCommand(argv: readonly string[]): Command {
   if (name !== 'run') throw new UsageError(`unknown command ${JSON.stringify(name)}`);
   if (rest.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(rest[0])}`);
   if (values.config === '') throw new UsageError('--config needs the name of a file');
-  return { kind: values.test ? 'check' : 'run', config: values.config };
+  const { config, watch } = values;
+  if (values.test) return { kind: 'check', config };
+  if (watch && config === undefined) throw new UsageError('--watch needs a --config to watch');
+  return { kind: 'run', config, watch };
 }
 
 function parse(argv: readonly string[]) {
@@ -49,6 +55,7 @@ function parse(argv: readonly string[]) {
       options: {
         config: { type: 'string', short: 'c' },
         test: { type: 'boolean', short: 't', default: false },
+        watch: { type: 'boolean', short: 'w', default: false },
         version: { type: 'boolean', short: 'V', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },

@@ -1,8 +1,17 @@
+import { silentLogger } from '../log/output.ts';
+import { RegexCache } from '../engine/router/regex-set.ts';
+import { systemClock } from '../net/clock.ts';
+import { Supervisor } from '../supervisor/supervisor.ts';
 import { loadOrReport } from './load.ts';
 
-/** `--test`: works out what the configuration means, binds nothing, and says whether it is valid. */
+/** `--test`: builds what the configuration means, binds nothing, and says whether it is valid. */
 export async function check(configPath: string | undefined): Promise<number> {
-  if (!(await loadOrReport(configPath))) return 1;
+  const regexes = new RegexCache();
+  const valid = await loadOrReport(configPath, { regexes }, (loaded) => {
+    new Supervisor({ clock: systemClock, log: silentLogger, regexes }).check(loaded);
+    return true;
+  });
+  if (!valid) return 1;
   process.stdout.write('Configuration OK.\n');
   return 0;
 }

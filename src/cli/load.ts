@@ -1,17 +1,26 @@
-import { loadConfigFile } from '../app/config-source.ts';
+import { loadConfigFile, type LoadOptions } from '../app/config-source.ts';
 import { processLogger } from '../app/process-log.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
+import { ApplyError } from '../supervisor/apply-error.ts';
 
-/** Reads the configuration of a command; an invalid one is reported, and gives nothing. */
-export async function loadOrReport(
+/** Does `work` with the configuration of a command; an invalid one is reported, and gives nothing. */
+export async function loadOrReport<T>(
   configPath: string | undefined,
-): Promise<LoadedConfig | undefined> {
+  options: LoadOptions,
+  work: (loaded: LoadedConfig) => T,
+): Promise<T | undefined> {
   try {
-    return await loadConfigFile(configPath);
+    return work(await loadConfigFile(configPath, options));
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    processLogger(undefined).error(`configuration invalid: ${renderConfigError(error)}`);
+    if (error instanceof ConfigError) report(renderConfigError(error));
+    else if (error instanceof ApplyError) report(error.message);
+    else throw error;
     return undefined;
   }
+}
+
+/** The level of a configuration that cannot be used is not known, so the default one holds. */
+function report(text: string): void {
+  processLogger(undefined).error(`configuration invalid: ${text}`);
 }

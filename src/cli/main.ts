@@ -1,16 +1,19 @@
 import { VERSION } from '../version.ts';
 import { HELP, UsageError, parseCommand, type Command } from './arguments.ts';
 import { check } from './check.ts';
+import { ctl } from './ctl.ts';
 import { run } from './run.ts';
 
 /** Carries out a command line; resolves with the exit status when the process should end. */
 export async function main(argv: readonly string[]): Promise<number> {
   let command: Command;
+  const isCtl = argv[0] === 'ctl';
   try {
+    if (isCtl) return await ctl(argv.slice(1), process);
     command = parseCommand(argv);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`weir: ${error.message}\nTry 'weir --help'.\n`);
+    process.stderr.write(`weir: ${error.message}\nTry 'weir ${isCtl ? 'ctl ' : ''}--help'.\n`);
     return 2;
   }
   switch (command.kind) {
@@ -23,7 +26,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     case 'check':
       return check(command.config);
     case 'run':
-      return run(command.config);
+      return run(command);
     default:
       return command satisfies never;
   }

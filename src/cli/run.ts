@@ -1,5 +1,8 @@
+import { FileLog } from '../app/file-log.ts';
+import { FileWatcher } from '../app/file-watcher.ts';
 import { Instance } from '../app/instance.ts';
 import { processLogger } from '../app/process-log.ts';
+import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf } from '../errors.ts';
 import { surviveDefects } from './defects.ts';
 import { loadOrReport } from './load.ts';
@@ -7,24 +10,37 @@ import { loadOrReport } from './load.ts';
 /** How long live connections may go on after the first stop signal. */
 const STOP_GRACE_MS = 5_000;
 
+export interface RunOptions {
+  readonly config: string | undefined;
+  /** Whether to reload when a file changes. */
+  readonly watch: boolean;
+}
+
 /** `run`: serves until a signal stops it. */
-export async function run(configPath: string | undefined): Promise<number> {
-  const loaded = await loadOrReport(configPath);
+export async function run({ config: configPath, watch }: RunOptions): Promise<number> {
+  const regexes = new RegexCache();
+  const files = new FileLog();
+  const loaded = await loadOrReport(configPath, { files, regexes }, (config) => config);
   if (!loaded) return 1;
-  const { spec } = loaded;
-  const log = processLogger(spec.log.level);
+  const log = processLogger(loaded.spec.log.level);
   surviveDefects(log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
   const stop = stopSignals();
-  const instance = new Instance(log);
+  const instance = new Instance({ configPath, log, regexes, serveApi: true });
   try {
-    await instance.start(spec);
+    await instance.start(loaded, files);
   } catch (error) {
     log.error(`failed to start: ${messageOf(error)}`);
     return 1;
   }
+  // The outcome of a reload is logged by the instance; here nobody waits for it.
+  const reload = (): void => void instance.reload().catch(() => undefined);
+  process.on('SIGHUP', reload);
+  const watcher = watch ? new FileWatcher(() => instance.files.paths, reload, log) : undefined;
+  if (watcher) instance.onReload(() => watcher.refresh());
   await stop.first;
   log.info('shutting down');
+  watcher?.close();
   await Promise.race([instance.stop(STOP_GRACE_MS), stop.second]);
   return 0;
 }

@@ -8,6 +8,7 @@ import { inboundTable } from './tables/inbound.ts';
 import { logTable } from './tables/log.ts';
 import { outboundTable } from './tables/outbound.ts';
 import { routeTable } from './tables/route.ts';
+import { subscribeTable } from './tables/subscribe.ts';
 import { TomlError } from './toml/error.ts';
 import { parseToml } from './toml/parse.ts';
 
@@ -19,7 +20,7 @@ const configFile = struct({
   outbound: fallback(array(outboundTable), []),
   balancer: fallback(array(balancerTable), []),
   route: optional(routeTable),
-  subscribe: optional(anything),
+  subscribe: optional(subscribeTable),
   api: optional(anything),
 });
 

@@ -15,4 +15,7 @@ port = 8080
 [[outbound]]
 tag = "direct"
 protocol = "freedom"
+
+[api]
+listen = "127.0.0.1:9090"
 `;

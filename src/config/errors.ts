@@ -34,6 +34,12 @@ export class ConfigError extends WeirError {
   }
 }
 
+/**
+ * Why the files could not even be read: one is not there, or `[subscribe]` does not say which. Its
+ * message names no configuration file: who asked for it puts that in front.
+ */
+export class DocumentReadError extends ConfigError {}
+
 /** The message, and where there is one the place on a line of its own. */
 export function renderConfigError(error: ConfigError): string {
   if (!error.location) return error.message;

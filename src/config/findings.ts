@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.ts';
 import type { Span } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind } from './errors.ts';
-import type { SourceText } from './source-text.ts';
+import type { Places } from './places.ts';
 
 export interface FindingOptions extends ErrorOptions {
   /** Bad data when left out. */
@@ -37,11 +37,11 @@ export class Findings {
   }
 
   /** The first finding as the error that is reported. */
-  toError(source: SourceText): ConfigError | undefined {
+  toError(places: Places): ConfigError | undefined {
     if (!this.#first) return undefined;
     const { finding, subject } = this.#first;
     const { kind, message, span } = finding;
-    return source.error(kind, message, span, { cause: finding, subject });
+    return places.error(kind, message, span, { cause: finding, subject });
   }
 }
 

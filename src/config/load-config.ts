@@ -1,59 +1,63 @@
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Spec } from '../spec.ts';
-import { readConfigFile } from './config-file.ts';
-import { DEFAULT_CONFIG } from './default-config.ts';
-import { ConfigError } from './errors.ts';
-import { FileReadError, type FileReader } from './files.ts';
+import { readApiTable, type ApiOptions } from './api.ts';
+import { readDocuments, type ConfigSource, type Documents } from './documents.ts';
+import { ConfigError, DocumentReadError } from './errors.ts';
+import type { FileReader } from './files.ts';
 import { InputFiles } from './input-files.ts';
 import { loadGeo } from './load-geo.ts';
-import { lowerConfig } from './lower.ts';
-import { decodeSource } from './utf8.ts';
-
-/** What is loaded. */
-export interface ConfigSource {
-  /** The file, which errors name; the built-in configuration when left out. */
-  readonly path?: string | undefined;
-  /** What is taken to be in the file, which is not read then. */
-  readonly bytes?: Uint8Array | undefined;
-}
+import { lowerConfig, type Lowered } from './lower.ts';
 
 /** A configuration that is right as far as can be told without building anything. */
 export interface LoadedConfig {
   readonly spec: Spec;
   /** The lists that rules of `spec` name. */
   readonly geo: GeoData;
+  /** What `[api]` asks for; `undefined` without it, and where it is not to be served. */
+  readonly api: ApiOptions | undefined;
+  /** Whether there is an `[api]` that was left alone. */
+  readonly apiIgnored: boolean;
+}
+
+export interface LoadOptions {
+  /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
+  readonly regexes: RegexCache;
+  /** Whether `[api]` will be served; where not, it is not even validated. */
+  readonly serveApi: boolean;
 }
 
 /**
  * Reads a configuration and all files that it names, and works out what it means.
  *
- * @param regexes compiles patterns; pass the one that is kept across reloads, where there is one.
  * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` when something is wrong.
  */
 export async function loadConfig(
-  { path, bytes }: ConfigSource,
+  config: ConfigSource,
   files: FileReader,
-  regexes: RegexCache,
+  { regexes, serveApi }: LoadOptions,
 ): Promise<LoadedConfig> {
-  const source = decodeSource(bytes ?? (await readConfig(path, files)), path);
-  const file = readConfigFile(source);
+  const { source, file, subscribe, places } = await documentsOf(config, files);
+  const api = serveApi && file.api ? readApiTable(file.api, source) : undefined;
   const input = new InputFiles();
-  const lower = (): Spec => lowerConfig(file, source, input, regexes);
+  const lower = (): Lowered => lowerConfig({ file, subscribe, api, places, files: input, regexes });
   let lowered = outcomeOf(lower);
   // Each time some more files are named and read, until there are none left.
   while (await input.readWanted(files)) lowered = outcomeOf(lower);
   if (lowered instanceof ConfigError) throw lowered;
-  return { spec: lowered, geo: await loadGeo({ route: lowered.route, file, source, regexes }) };
+  const { spec, file: merged } = lowered;
+  const geo = await loadGeo({ route: spec.route, file: merged, places, regexes });
+  return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined };
 }
 
-async function readConfig(path: string | undefined, files: FileReader): Promise<Uint8Array> {
-  if (path === undefined) return Buffer.from(DEFAULT_CONFIG);
+async function documentsOf(config: ConfigSource, files: FileReader): Promise<Documents> {
   try {
-    return await files.read(path);
+    return await readDocuments(config, files);
   } catch (error) {
-    if (!(error instanceof FileReadError)) throw error;
-    throw new ConfigError('io', `cannot read ${path}: ${error.message}`, { cause: error });
+    if (!(error instanceof DocumentReadError)) throw error;
+    const { kind, message, location, subject } = error;
+    const prefixed = `cannot read ${config.path}: ${message}`;
+    throw new ConfigError(kind, prefixed, { location, subject, cause: error });
   }
 }
 

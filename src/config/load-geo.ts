@@ -7,16 +7,16 @@ import type { Located } from '../schema/decoder.ts';
 import type { RouteSpec, RuleSpec } from '../spec.ts';
 import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from './findings.ts';
-import type { SourceText } from './source-text.ts';
+import type { Places } from './places.ts';
 import { ruleSubject } from './tables/rule.ts';
 import { parseGeoipRef, parseGeositeRef } from './values/geo-ref.ts';
 
 /** What the lists are loaded for. */
 export interface GeoLoad {
   readonly route: RouteSpec;
-  /** The document that `route` was made of, and its text: for the places of errors. */
+  /** The tables that `route` was made of, and where they stand: for the places of errors. */
   readonly file: ConfigFile;
-  readonly source: SourceText;
+  readonly places: Places;
   readonly regexes: RegexCache;
 }
 
@@ -32,7 +32,7 @@ export async function loadGeo(task: GeoLoad): Promise<GeoData> {
   const geoip = await loadKind('geoip', task, findings);
   const geosite = await loadKind('geosite', task, findings);
   if (geosite) checkPatterns(geosite, task, findings);
-  const error = findings.toError(task.source);
+  const error = findings.toError(task.places);
   if (error) throw error;
   if (!geoip || !geosite) throw new RangeError('geo data without findings is complete');
   return { geoip: geoip.geoip, geosite: geosite.geosite };

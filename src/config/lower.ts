@@ -1,36 +1,55 @@
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Located } from '../schema/decoder.ts';
-import type { BalancerSpec, Spec } from '../spec.ts';
+import type { BalancerSpec, RouteGroupSpec, Spec } from '../spec.ts';
+import { lowerApi, type ApiOptions, type ApiTable } from './api.ts';
 import { builtinOutbounds } from './builtin-outbounds.ts';
 import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from './findings.ts';
 import type { InputFiles } from './input-files.ts';
-import { refuseLaterTables } from './not-yet.ts';
-import type { SourceText } from './source-text.ts';
+import { mergeSubscribe, type MergedGroup } from './merge.ts';
+import type { Places } from './places.ts';
+import type { SubscribeFile } from './subscribe-file.ts';
 import { lowerBalancers } from './tables/balancer.ts';
 import { lowerDns } from './tables/dns.ts';
 import { lowerInbound } from './tables/inbound.ts';
 import { lowerLog } from './tables/log.ts';
 import { lowerOutbound } from './tables/outbound.ts';
-import { lowerGeoFile, lowerRules, routeReferences } from './tables/route.ts';
+import { lowerGeoFile, lowerRules, routeReferences, type Reference } from './tables/route.ts';
+
+/** What is lowered. */
+export interface Lowering {
+  readonly file: ConfigFile;
+  /** The file that `[subscribe]` names; none without that table. */
+  readonly subscribe: SubscribeFile | undefined;
+  /** `[api]`, by a program that serves it. */
+  readonly api: ApiTable | undefined;
+  readonly places: Places;
+  /** The files that the configuration names, as far as they have been read. */
+  readonly files: InputFiles;
+  readonly regexes: RegexCache;
+}
+
+/** What a configuration means, and the tables that it came from once they were merged. */
+export interface Lowered {
+  readonly spec: Spec;
+  readonly api: ApiOptions | undefined;
+  readonly file: ConfigFile;
+}
 
 /**
- * Works out what a file means.
+ * Works out what a file means, together with its subscribe file where it has one.
  *
  * Every table is looked at, whatever is wrong with the others, so that the error that is reported is
  * the first in document order.
  *
- * @param files the files that the configuration names, as far as they have been read.
  * @throws {ConfigError}
  */
-export function lowerConfig(
-  file: ConfigFile,
-  source: SourceText,
-  files: InputFiles,
-  regexes: RegexCache,
-): Spec {
+export function lowerConfig(task: Lowering): Lowered {
+  const { places, files, regexes } = task;
   const findings = new Findings();
-  refuseLaterTables({ subscribe: file.subscribe, api: file.api }, findings);
+  const { api: apiTable } = task;
+  const api = apiTable && findings.about('api').attempt(() => lowerApi(apiTable));
+  const { file, groups } = mergeSubscribe(task.file, task.subscribe, findings);
 
   const dns = lowerDns(file.dns, files, findings);
   refuseDuplicates(file.inbound, 'inbound', () => 'duplicate inbound tag', findings);
@@ -42,7 +61,7 @@ export function lowerConfig(
   const geosite = lowerGeoFile(file.route, 'geosite', files, findings);
   const rules = lowerRules(file.route, regexes, findings);
 
-  const references = routeReferences(file.route);
+  const references = [...groups.map(referenceOf), ...routeReferences(file.route)];
   const carried = new Set([
     ...file.outbound.map(({ value }) => value.tag.value),
     ...file.balancer.map(({ tag }) => tag.value),
@@ -50,28 +69,44 @@ export function lowerConfig(
   const builtins = builtinOutbounds(new Set(references.map(({ tag }) => tag.value)), carried);
   for (const { tag } of builtins) carried.add(tag);
   let balancers: BalancerSpec[] = [];
-  if (file.outbound.length + builtins.length === 0) {
-    // Every reference is unknown then, which would hide what is wrong.
-    findings.about('outbound').add(new Finding('config defines no outbounds'));
-  } else {
+  // A built-in is no default route unless it is named as one. Without any way out every reference is
+  // unknown, which would hide what is wrong.
+  const hasDefault = file.outbound.length > 0 || file.route?.default !== undefined;
+  if (hasDefault && file.outbound.length + builtins.length > 0) {
     balancers = lowerBalancers(file.balancer, file.outbound, findings);
     refuseUnknown(references, carried, findings);
+  } else {
+    findings.about('outbound').add(new Finding('config defines no outbounds'));
   }
 
-  const error = findings.toError(source);
+  const error = findings.toError(places);
   if (error) throw error;
   const outbounds = [...written.filter((outbound) => outbound !== undefined), ...builtins];
   const [first] = outbounds;
   if (!first || !dns) throw new RangeError('a configuration without findings is complete');
-  return {
+  const spec: Spec = {
     log: lowerLog(file.log),
     dns,
     inbounds: inbounds.filter((inbound) => inbound !== undefined),
     outbounds,
     balancers,
-    route: { default: file.route?.default?.value ?? first.tag, rules, geoip, geosite },
+    route: {
+      default: file.route?.default?.value ?? first.tag,
+      rules,
+      geoip,
+      geosite,
+      ...(task.subscribe && { groups: groups.map(lowerGroup) }),
+    },
   };
+  return { spec, api, file };
 }
+
+const referenceOf = ({ subject, outbound }: MergedGroup): Reference => ({ subject, tag: outbound });
+
+const lowerGroup = ({ name, outbound }: MergedGroup): RouteGroupSpec => ({
+  name,
+  outbound: outbound.value,
+});
 
 interface Tagged {
   readonly value: { readonly tag: Located<string> };
@@ -94,7 +129,7 @@ function refuseDuplicates(
 }
 
 function refuseUnknown(
-  references: ReturnType<typeof routeReferences>,
+  references: readonly Reference[],
   known: ReadonlySet<string>,
   findings: Findings,
 ): void {

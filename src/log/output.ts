@@ -1,4 +1,4 @@
-import { passes, type LogFilter } from './filter.ts';
+import { SILENT, passes, type LogFilter } from './filter.ts';
 import type { LogLevel, Logger } from './logger.ts';
 
 /** Where finished lines go; `colour` only when a person looks at a terminal. */
@@ -31,6 +31,13 @@ export function createLogger(filter: LogFilter, sink: LogSink, target: string): 
     target: (name) => createLogger(filter, sink, name),
   };
 }
+
+/** For work that nobody watches. */
+export const silentLogger: Logger = createLogger(
+  SILENT,
+  { colour: false, write: () => undefined },
+  '',
+);
 
 /** Standard error as a sink. A reader that went away must not take the proxy with it. */
 export function standardError(): LogSink {

@@ -78,6 +78,19 @@ export const array =
     return values;
   };
 
+/** A table whose keys are names that its author chose. */
+export const record =
+  <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
+  (node) => {
+    const values = new Map<string, T>();
+    const errors = new FirstError();
+    for (const [name, { value }] of table(node).entries) {
+      errors.attempt(() => values.set(name, item(value)));
+    }
+    errors.throwIfAny();
+    return values;
+  };
+
 /** Any table, not yet decoded: what it may hold is decided elsewhere. */
 export const table: Decoder<TableNode> = (node) => {
   if (node.kind !== 'table') throw wrongType(node, 'a table');

@@ -3,7 +3,7 @@ import { InboundRuntime } from '../engine/inbound-runtime.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
-import { RegexCache } from '../engine/router/regex-set.ts';
+import type { RegexCache } from '../engine/router/regex-set.ts';
 import { createResolver } from '../dns/create-resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
@@ -31,6 +31,8 @@ import { ResolverHandle } from './resolver-handle.ts';
 export interface SupervisorDeps {
   readonly clock: Clock;
   readonly log: Logger;
+  /** Kept across reloads: see RegexCache. */
+  readonly regexes: RegexCache;
 }
 
 /** One inbound with what it listens on. */
@@ -69,7 +71,6 @@ export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #dispatcher: Dispatcher;
   readonly #resolver: ResolverHandle;
-  readonly #regexes = new RegexCache();
   readonly #versions = new Map<string, number>();
   /** Runtimes of removed inbounds whose sessions go on. */
   readonly #leaving = new Set<InboundRuntime>();
@@ -185,7 +186,7 @@ export class Supervisor {
       plan.route === 'reuse'
         ? this.#currentPlane()
         : buildPlane(spec.route, exitsOf(outbounds, balancers), (this.#plane?.epoch ?? 0) + 1, {
-            regexes: this.#regexes,
+            regexes: this.#deps.regexes,
             geo,
           });
     const handlers = new Map<string, InboundHandler>();

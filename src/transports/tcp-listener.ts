@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises';
-import { unlink } from 'node:fs/promises';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { codeOf, messageOf } from '../errors.ts';
 import { formatEndpoint, unmapIPv4, type Endpoint } from '../net/address.ts';
 import { WeirError } from '../errors.ts';
 import type { Carrier } from '../net/link.ts';
 import { SocketLink } from '../net/socket-link.ts';
 import type { ListenSpec } from '../spec.ts';
+import { bindUnixSocket } from './unix-socket.ts';
 
 /** Connections that the kernel may hold for us: a burst of clients must not be refused. */
 const BACKLOG = 4096;
@@ -74,26 +74,8 @@ async function listenName(
     : new BindError(formatEndpoint({ host, port }), failure);
 }
 
-async function listenUnix(path: string, onCarrier: (carrier: Carrier) => void): Promise<Listener> {
-  try {
-    return await bind({ path }, onCarrier);
-  } catch (error) {
-    if (codeOf((error as Error).cause) !== 'EADDRINUSE' || (await isAlive(path))) throw error;
-  }
-  await unlink(path);
-  return bind({ path }, onCarrier);
-}
-
-/** Whether a process accepts on a unix socket: a file without one refuses. */
-async function isAlive(path: string): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const probe = connect(path);
-  probe.once('connect', () => resolve(true));
-  probe.once('error', (error) => resolve(codeOf(error) !== 'ECONNREFUSED'));
-  const alive = await promise;
-  probe.destroy();
-  return alive;
-}
+const listenUnix = (path: string, onCarrier: (carrier: Carrier) => void): Promise<Listener> =>
+  bindUnixSocket(path, () => bind({ path }, onCarrier));
 
 async function bind(
   where: Endpoint | { readonly path: string },
@@ -154,4 +136,6 @@ const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
 };
 
-const bindReason = (cause: unknown): string => REASONS[codeOf(cause) ?? ''] ?? messageOf(cause);
+/** Why an address could not be bound, in words. */
+export const bindReason = (cause: unknown): string =>
+  REASONS[codeOf(cause) ?? ''] ?? messageOf(cause);

@@ -11,7 +11,7 @@ import { systemClock } from '../../src/net/clock.ts';
 import { portOf, type Address } from '../support/address.ts';
 import { KEPT_REQUESTS, startNginx, startUnbound } from '../support/dns-peers.ts';
 import { without } from '../support/peers.ts';
-import { silentLogger } from '../support/silent-logger.ts';
+import { silentLogger } from '../../src/log/output.ts';
 import { TestAuthority } from '../support/test-certificates.ts';
 
 const authority = new TestAuthority();

@@ -23,6 +23,8 @@ export interface WeirOptions extends ChildOptions {
   readonly nodeArgs?: readonly string[];
   /** Arguments after `--config FILE`. */
   readonly args?: readonly string[];
+  /** Files beside the configuration file, by name. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>;
 }
 
 /** A running Weir; disposing of it kills it and takes its configuration file away. */
@@ -41,6 +43,9 @@ export class Weir implements AsyncDisposable {
     const folder = await mkdtemp(join(tmpdir(), 'weir-test-'));
     const file = join(folder, 'weir.toml');
     await writeFile(file, config);
+    for (const [name, content] of Object.entries(options.files ?? {})) {
+      await writeFile(join(folder, name), content);
+    }
     const child = weirCommand(['run', '--config', file, ...(options.args ?? [])], options);
     return new Weir(child, folder);
   }

@@ -18,8 +18,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ['config', 'supervisor'],
   ['api'],
   ['app'],
-  ['cli'],
-  ['main.ts'],
+  ['cli', 'library'],
+  ['main.ts', 'index.ts'],
 ];
 
 /** Folders of one layer that must not know each other. */

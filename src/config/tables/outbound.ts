@@ -12,18 +12,18 @@ import { hostProblem } from '../values/host.ts';
 import { lowerSettings } from './settings.ts';
 import { checkStream, streamTable } from './stream.ts';
 
+/** What an outbound is but for its tag, which a subscribe file calls a name. */
+export const outboundShape = {
+  protocol: located(str),
+  server: optional(located(str)),
+  port: optional(u16),
+  stream: optional(streamTable),
+  addressFamily: optional(located(str)),
+  settings: optional(table),
+};
+
 /** `[[outbound]]` as written. */
-export const outboundTable = located(
-  struct({
-    tag: located(str),
-    protocol: located(str),
-    server: optional(located(str)),
-    port: optional(u16),
-    stream: optional(streamTable),
-    addressFamily: optional(located(str)),
-    settings: optional(table),
-  }),
-);
+export const outboundTable = located(struct({ tag: located(str), ...outboundShape }));
 export type OutboundTable = Output<typeof outboundTable>;
 
 /** Lowers one outbound; `undefined` when something is wrong with it. */

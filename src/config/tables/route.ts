@@ -17,10 +17,14 @@ export const routeTable = struct({
 });
 export type RouteTable = Output<typeof routeTable>;
 
-/** Every outbound tag that a route names, with the part of the route that names it. */
-export function routeReferences(
-  route: RouteTable | undefined,
-): readonly { readonly tag: Located<string>; readonly subject: string }[] {
+/** An outbound tag that a route names, with the part of the route that names it. */
+export interface Reference {
+  readonly tag: Located<string>;
+  readonly subject: string;
+}
+
+/** Every outbound tag that a route names. */
+export function routeReferences(route: RouteTable | undefined): readonly Reference[] {
   const rules = route?.rule ?? [];
   return [
     ...(route?.default ? [{ tag: route.default, subject: 'route' }] : []),

@@ -11,9 +11,8 @@ import { parsePortRange } from '../values/port-range.ts';
 const texts = fallback(array(str), []);
 const locatedTexts = fallback(array(located(str)), []);
 
-/** `[[route.rule]]` as written. */
-export const ruleTable = struct({
-  outbound: located(str),
+/** What a rule asks of a flow. */
+export const matcherShape = {
   domainSuffix: texts,
   domainKeyword: texts,
   domainFull: texts,
@@ -25,7 +24,10 @@ export const ruleTable = struct({
   inboundTag: texts,
   geosite: locatedTexts,
   geoip: locatedTexts,
-});
+};
+
+/** `[[route.rule]]` as written. */
+export const ruleTable = struct({ outbound: located(str), ...matcherShape });
 export type RuleTable = Output<typeof ruleTable>;
 
 /** How errors name a rule: by the index that the API shows too. */

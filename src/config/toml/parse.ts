@@ -13,15 +13,27 @@ const GREATEST_INTEGER = 2n ** 64n - 1n;
  * @throws {TomlError} when it is none.
  */
 export function parseToml(text: string): TableNode {
-  refuseBareCarriageReturn(text);
+  const [document] = parseSyntax(text).body;
   try {
-    const [document] = parseTOML(text).body;
     const root = newTable({ start: 0, end: 0 }, 'header');
     for (const part of document.body) {
       if (part.type === 'TOMLTable') readTable(root, part, text);
       else readKeyValue(root, part);
     }
     return root;
+  } catch (error) {
+    throw toTomlError(error, text);
+  }
+}
+
+/**
+ * The syntax tree of a TOML document, whose byte order mark has been taken off: what stands where.
+ * @throws {TomlError} when it is none.
+ */
+export function parseSyntax(text: string): AST.TOMLProgram {
+  refuseBareCarriageReturn(text);
+  try {
+    return parseTOML(text);
   } catch (error) {
     throw toTomlError(error, text);
   }

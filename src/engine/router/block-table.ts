@@ -2,6 +2,17 @@ import type { Hits } from './hits.ts';
 import type { BlockSource } from './sort-blocks.ts';
 import { Sweep } from './sweep-blocks.ts';
 
+/** A table as plain data. */
+export interface BlockTableData {
+  readonly width: 1 | 4;
+  /** First number of each range, `width` words each; a range reaches to the next one. */
+  readonly starts: Uint32Array;
+  readonly labels: Uint32Array;
+  /** Per label: its list, and the label around it. Label 0 is no list. */
+  readonly labelList: Uint32Array;
+  readonly labelAround: Uint32Array;
+}
+
 /**
  * Blocks of any number of lists (networks, port ranges), as one sorted row of disjoint ranges.
  *
@@ -10,22 +21,24 @@ import { Sweep } from './sweep-blocks.ts';
  * the label of what is around. Equal neighbours are merged, and a lookup is a binary search.
  */
 export class BlockTable {
+  readonly data: BlockTableData;
   readonly #width: number;
-  /** First number of each range, `width` words each; a range reaches to the next one. */
   readonly #starts: Uint32Array;
   readonly #labels: Uint32Array;
-  /** Per label: its list, and the label around it. Label 0 is no list. */
   readonly #labelList: Uint32Array;
   readonly #labelAround: Uint32Array;
 
-  /** `width` is the number of 32-bit words: 1, or 4 for IPv6. */
-  constructor(width: 1 | 4, sources: readonly BlockSource[]) {
+  /**
+   * @param width the number of 32-bit words: 1, or 4 for IPv6
+   * @param sources or the data of a table of that width
+   */
+  constructor(width: 1 | 4, sources: readonly BlockSource[] | BlockTableData) {
+    this.data = 'width' in sources ? sources : sweepOver(width, sources);
     this.#width = width;
-    const sweep = new Sweep(width, sources);
-    this.#starts = sweep.starts.slice(0, sweep.ranges * width);
-    this.#labels = sweep.labels.slice(0, sweep.ranges);
-    this.#labelList = Uint32Array.from(sweep.labelList);
-    this.#labelAround = Uint32Array.from(sweep.labelAround);
+    this.#starts = this.data.starts;
+    this.#labels = this.data.labels;
+    this.#labelList = this.data.labelList;
+    this.#labelAround = this.data.labelAround;
   }
 
   /** Ranges that the table holds. */
@@ -56,4 +69,15 @@ export class BlockTable {
     }
     return false;
   }
+}
+
+function sweepOver(width: 1 | 4, sources: readonly BlockSource[]): BlockTableData {
+  const sweep = new Sweep(width, sources);
+  return {
+    width,
+    starts: sweep.starts.slice(0, sweep.ranges * width),
+    labels: sweep.labels.slice(0, sweep.ranges),
+    labelList: Uint32Array.from(sweep.labelList),
+    labelAround: Uint32Array.from(sweep.labelAround),
+  };
 }

@@ -1,12 +1,48 @@
 import type { DomainList } from './domain-list.ts';
 import type { Hits } from './hits.ts';
-import { KeywordTable } from './keyword-table.ts';
+import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
 import { normalizeName } from './name-list.ts';
-import { NameTable, type NameSource } from './name-table.ts';
+import { NameTable, type NameSource, type NameTableData } from './name-table.ts';
 import type { RegexCache, RegexSet } from './regex-set.ts';
 
 /** Names that fit are written here by each lookup; longer ones get a buffer of their own. */
 const SCRATCH_SIZE = 256;
+
+/** All domain lists of a router as plain data; only their patterns are not compiled in it. */
+export interface DomainTableData {
+  /** How many lists there are. */
+  readonly lists: number;
+  readonly names: NameTableData;
+  readonly keywords: KeywordTableData | undefined;
+  /** Lists with an empty keyword, which occurs in every name. */
+  readonly always: readonly number[];
+  readonly patterns: readonly string[];
+  /** Per pattern: the lists that it is in. */
+  readonly patternLists: readonly (readonly number[])[];
+}
+
+/** Builds the tables of these lists, which stand by their number. */
+export function collectDomains(lists: readonly DomainList[]): DomainTableData {
+  const names: NameSource[] = [];
+  const keywords = new Map<string, number[]>();
+  const patterns = new Map<string, number[]>();
+  lists.forEach(({ suffix, full, keyword, regex }, list) => {
+    names.push({ list, names: suffix, suffix: true }, { list, names: full, suffix: false });
+    for (const text of keyword) append(keywords, text.toLowerCase(), list);
+    for (const pattern of regex) append(patterns, pattern, list);
+  });
+  const always = keywords.get('') ?? [];
+  keywords.delete('');
+  const words = Array.from(keywords, ([text, lists]) => ({ bytes: Buffer.from(text), lists }));
+  return {
+    lists: lists.length,
+    names: new NameTable(names).data,
+    keywords: words.length === 0 ? undefined : new KeywordTable(words).data,
+    always,
+    patterns: [...patterns.keys()],
+    patternLists: [...patterns.values()],
+  };
+}
 
 /** All domain lists of a router: one lookup tells every list that a name is in. */
 export class DomainTable {
@@ -15,33 +51,19 @@ export class DomainTable {
   readonly #regexes: RegexSet | undefined;
   /** By position in `#regexes`. */
   readonly #regexLists: readonly (readonly number[])[];
-  /** Lists with an empty keyword, which occurs in every name. */
   readonly #always: readonly number[];
   readonly #scratch = new Uint8Array(SCRATCH_SIZE);
 
-  /**
-   * @param lists by their number
-   * @throws {RegexError} for an invalid pattern.
-   */
-  constructor(lists: readonly DomainList[], regexes: RegexCache) {
-    const names: NameSource[] = [];
-    const keywords = new Map<string, number[]>();
-    const patterns = new Map<string, number[]>();
-    lists.forEach(({ suffix, full, keyword, regex }, list) => {
-      names.push({ list, names: suffix, suffix: true }, { list, names: full, suffix: false });
-      for (const text of keyword) append(keywords, text.toLowerCase(), list);
-      for (const pattern of regex) append(patterns, pattern, list);
-    });
+  /** @throws {RegexError} for an invalid pattern. */
+  constructor(
+    { names, keywords, always, patterns, patternLists }: DomainTableData,
+    regexes: RegexCache,
+  ) {
     this.#names = new NameTable(names);
-    this.#always = keywords.get('') ?? [];
-    keywords.delete('');
-    if (keywords.size > 0) {
-      this.#keywords = new KeywordTable(
-        Array.from(keywords, ([text, lists]) => ({ bytes: Buffer.from(text), lists })),
-      );
-    }
-    this.#regexLists = [...patterns.values()];
-    if (patterns.size > 0) this.#regexes = regexes.compile([...patterns.keys()]);
+    this.#keywords = keywords && new KeywordTable(keywords);
+    this.#always = always;
+    this.#regexLists = patternLists;
+    if (patterns.length > 0) this.#regexes = regexes.compile(patterns);
   }
 
   /** Adds the lists that a name is in. Case does not matter, nor one dot at the end. */

@@ -7,6 +7,15 @@ export interface Keyword {
   readonly lists: readonly number[];
 }
 
+/** A table as plain data; see the fields of the same names. */
+export interface KeywordTableData {
+  readonly columns: Uint8Array;
+  readonly width: number;
+  readonly steps: Int32Array;
+  readonly lists: readonly (readonly number[] | undefined)[];
+  readonly shorter: Int32Array;
+}
+
 /**
  * All keywords as one automaton (Aho and Corasick, 1975): one step per byte of the name, whatever
  * the number of keywords.
@@ -15,16 +24,27 @@ export interface Keyword {
  */
 export class KeywordTable {
   /** Byte to column; column 0 is every byte that occurs in no keyword. */
-  readonly #columns = new Uint8Array(256);
+  readonly #columns: Uint8Array;
   readonly #width: number;
   /** State times `width`, plus column, to the next state. */
   readonly #steps: Int32Array;
   /** State to the lists of the keyword that ends there. */
-  readonly #lists: (readonly number[] | undefined)[] = [];
+  readonly #lists: (readonly number[] | undefined)[];
   /** State to the longest proper suffix at which a keyword ends, or 0. */
   readonly #shorter: Int32Array;
 
-  constructor(keywords: readonly Keyword[]) {
+  /** @param keywords or the data of a table. */
+  constructor(keywords: readonly Keyword[] | KeywordTableData) {
+    if ('columns' in keywords) {
+      this.#columns = keywords.columns;
+      this.#width = keywords.width;
+      this.#steps = keywords.steps;
+      this.#lists = [...keywords.lists];
+      this.#shorter = keywords.shorter;
+      return;
+    }
+    this.#columns = new Uint8Array(256);
+    this.#lists = [];
     let columns = 1;
     let bytes = 0;
     for (const keyword of keywords) {
@@ -37,6 +57,16 @@ export class KeywordTable {
     this.#steps = steps.slice(0, states * columns);
     this.#shorter = new Int32Array(states);
     this.#link(states);
+  }
+
+  get data(): KeywordTableData {
+    return {
+      columns: this.#columns,
+      width: this.#width,
+      steps: this.#steps,
+      lists: this.#lists,
+      shorter: this.#shorter,
+    };
   }
 
   /** Adds the lists of every keyword that occurs in the first `length` of these bytes. */

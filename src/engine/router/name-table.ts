@@ -9,6 +9,17 @@ export interface NameSource {
   readonly suffix: boolean;
 }
 
+/** A table as plain data; see the fields of the same names. */
+export interface NameTableData {
+  readonly slots: Uint32Array;
+  readonly bytes: Uint8Array;
+  readonly starts: Uint32Array;
+  readonly lengths: Uint8Array;
+  readonly lists: Uint32Array;
+  readonly next: Uint32Array;
+  readonly size: number;
+}
+
 const DOT = 0x2e;
 /** No host name is longer (RFC 1035 §2.3.4), so a longer entry matches nothing. */
 const MAX_NAME = 253;
@@ -37,7 +48,18 @@ export class NameTable {
   readonly #next: Uint32Array;
   #size = 0;
 
-  constructor(sources: readonly NameSource[]) {
+  /** @param sources or the data of a table. */
+  constructor(sources: readonly NameSource[] | NameTableData) {
+    if ('slots' in sources) {
+      this.#slots = sources.slots;
+      this.#bytes = sources.bytes;
+      this.#starts = sources.starts;
+      this.#lengths = sources.lengths;
+      this.#lists = sources.lists;
+      this.#next = sources.next;
+      this.#size = sources.size;
+      return;
+    }
     let count = 0;
     let length = 0;
     for (const { names } of sources) {
@@ -52,6 +74,18 @@ export class NameTable {
     this.#next = new Uint32Array(count);
     let used = 0;
     for (const source of sources) used = this.#addAll(source, used);
+  }
+
+  get data(): NameTableData {
+    return {
+      slots: this.#slots,
+      bytes: this.#bytes,
+      starts: this.#starts,
+      lengths: this.#lengths,
+      lists: this.#lists,
+      next: this.#next,
+      size: this.#size,
+    };
   }
 
   /** Different entries that the table holds. */

@@ -1,13 +1,13 @@
 import { ipVersion } from '../../net/address.ts';
 import { BlockTable } from './block-table.ts';
-import type { CompiledRules } from './compile-rules.ts';
 import type { Space } from './conditions.ts';
 import { DomainTable } from './domain-table.ts';
 import type { Facts } from './facts.ts';
 import { Hits } from './hits.ts';
-import { parseAddress, portWords, type NetworkList } from './network-list.ts';
+import { parseAddress, portWords } from './network-list.ts';
 import type { RegexCache } from './regex-set.ts';
 import type { RouteQuery } from './query.ts';
+import type { NetworkTableData, RouterTables } from './router-tables.ts';
 
 /**
  * Looks a query up in the tables of a router, each at most once and only when it is asked for.
@@ -18,38 +18,35 @@ export class QueryFacts implements Facts {
   readonly #spaces: Readonly<Record<Space, SpaceFacts>>;
   readonly #all: readonly SpaceFacts[];
 
-  constructor(compiled: CompiledRules, regexes: RegexCache) {
-    const domains = new DomainTable(compiled.domains, regexes);
-    const destinations = new NetworkTable(compiled.destinations);
-    const sources = new NetworkTable(compiled.sources);
-    const ports = new BlockTable(
-      1,
-      compiled.ports.map((blocks, list) => ({ list, blocks })),
-    );
-    const inbounds = new Map(compiled.inbounds.map((tag, list) => [tag, list]));
-    const networks = new Map(compiled.networks.map((name, list) => [name, list]));
+  constructor(tables: RouterTables, regexes: RegexCache) {
+    const domains = new DomainTable(tables.domains, regexes);
+    const destinations = new NetworkTable(tables.destinations);
+    const sources = new NetworkTable(tables.sources);
+    const ports = new BlockTable(1, tables.ports);
+    const inbounds = new Map(tables.inbounds.map((tag, list) => [tag, list]));
+    const networks = new Map(tables.networks.map((name, list) => [name, list]));
     this.#spaces = {
-      domain: new SpaceFacts(compiled.domains.length, (query, hits) => {
+      domain: new SpaceFacts(tables.domains.lists, (query, hits) => {
         const name = ipVersion(query.host) === 0 ? query.host : query.sniffed;
         if (name === undefined) return false;
         domains.match(name, hits);
         return true;
       }),
-      destination: new SpaceFacts(compiled.destinations.length, (query, hits) =>
+      destination: new SpaceFacts(tables.destinations.lists, (query, hits) =>
         destinations.match(query.host, hits),
       ),
       source: new SpaceFacts(
-        compiled.sources.length,
+        tables.sources.lists,
         (query, hits) => query.source !== undefined && sources.match(query.source, hits),
       ),
-      port: new SpaceFacts(compiled.ports.length, (query, hits) => {
+      port: new SpaceFacts(tables.portLists, (query, hits) => {
         ports.match(portWords(query.port), hits);
         return true;
       }),
-      inbound: new SpaceFacts(compiled.inbounds.length, (query, hits) =>
+      inbound: new SpaceFacts(tables.inbounds.length, (query, hits) =>
         matchText(inbounds, query.inbound, hits),
       ),
-      network: new SpaceFacts(compiled.networks.length, (query, hits) =>
+      network: new SpaceFacts(tables.networks.length, (query, hits) =>
         matchText(networks, query.network, hits),
       ),
     };
@@ -97,15 +94,9 @@ class NetworkTable {
   readonly #v4: BlockTable;
   readonly #v6: BlockTable;
 
-  constructor(lists: readonly NetworkList[]) {
-    this.#v4 = new BlockTable(
-      1,
-      lists.map(({ v4 }, list) => ({ list, blocks: v4 })),
-    );
-    this.#v6 = new BlockTable(
-      4,
-      lists.map(({ v6 }, list) => ({ list, blocks: v6 })),
-    );
+  constructor({ v4, v6 }: NetworkTableData) {
+    this.#v4 = new BlockTable(1, v4);
+    this.#v6 = new BlockTable(4, v6);
   }
 
   /** Adds the lists that hold an address; tells whether the text is one. */

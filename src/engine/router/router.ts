@@ -1,11 +1,12 @@
 import { ipVersion } from '../../net/address.ts';
 import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
-import { compileRules } from './compile-rules.ts';
 import type { IndexedRule } from './conditions.ts';
 import type { RouteDecision, RouteQuery } from './query.ts';
 import { QueryFacts } from './query-facts.ts';
 import type { RegexCache } from './regex-set.ts';
+import { unpackRules } from './pack-rules.ts';
+import { buildRouterTables, type RouterTables } from './router-tables.ts';
 import { RuleIndex } from './rule-index.ts';
 
 export type { RouteDecision, RouteQuery };
@@ -30,28 +31,33 @@ export interface RouterResources {
  */
 export class Router {
   readonly #default: string;
-  readonly #outbounds: readonly string[];
+  readonly #exits: readonly string[];
+  /** Per rule: its tag, as a position in `#exits`. */
+  readonly #ruleExits: Uint32Array;
   readonly #rules: RuleIndex;
   /** The rules with a domain matcher, as they would decide if these matched. */
   readonly #domainRules: RuleIndex;
   readonly #facts: QueryFacts;
 
   /**
-   * Builds the tables; the spec and the geo data are not needed afterwards.
+   * @param source the rules, of which the tables are built, or tables that were built elsewhere;
+   *   neither the spec nor the geo data are needed afterwards
    * @throws {RegexError} for an invalid pattern.
    */
-  constructor(spec: RoutingSpec, { regexes, geo }: RouterResources) {
-    this.#default = spec.default;
-    this.#outbounds = spec.rules.map((rule) => rule.outbound);
-    const compiled = compileRules(spec.rules, geo);
-    this.#rules = new RuleIndex(compiled.rules);
+  constructor(source: RoutingSpec | RouterTables, { regexes, geo }: RouterResources) {
+    const tables = 'ruleExits' in source ? source : buildRouterTables(source, geo);
+    this.#default = tables.default;
+    this.#exits = tables.exits;
+    this.#ruleExits = tables.ruleExits;
+    const rules = unpackRules(tables.rules);
+    this.#rules = new RuleIndex(rules);
     this.#domainRules = new RuleIndex(
-      compiled.rules.filter(looksAtDomain).map(({ rule, conditions }) => ({
+      rules.filter(looksAtDomain).map(({ rule, conditions }) => ({
         rule,
         conditions: conditions.filter(({ space }) => space !== 'domain'),
       })),
     );
-    this.#facts = new QueryFacts(compiled, regexes);
+    this.#facts = new QueryFacts(tables, regexes);
   }
 
   /** Where a flow goes: the first rule in file order of which every matcher matches. */
@@ -73,7 +79,8 @@ export class Router {
   }
 
   #outboundOf(rule: number | undefined): string {
-    return rule === undefined ? this.#default : (this.#outbounds[rule] ?? this.#default);
+    if (rule === undefined) return this.#default;
+    return this.#exits[this.#ruleExits[rule] ?? -1] ?? this.#default;
   }
 }
 

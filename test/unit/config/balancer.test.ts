@@ -173,13 +173,13 @@ describe('a balancer', () => {
   });
 
   test('may carry the name of a built-in, which is not made then', () => {
-    const text = `${TWO}${balancer(MEMBERS, 'direct')}[route]\ndefault = "direct"`;
+    const text = `${TWO}${balancer(MEMBERS, 'direct')}[[route.rule]]\noutbound = "direct"`;
     const { outbounds, route } = specOf(text);
     assert.deepEqual(
       outbounds.map(({ tag }) => tag),
       ['a', 'b'],
     );
-    assert.equal(route.default, 'direct');
+    assert.equal(route.rules[0]?.outbound, 'direct');
   });
 });
 

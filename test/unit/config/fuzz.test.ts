@@ -53,7 +53,10 @@ const UNREADABLE =
 /** The rule that everything else is measured by: a Spec, or one error with what it needs. */
 async function check(bytes: Uint8Array): Promise<void> {
   try {
-    const { spec, geo } = await loadConfig({ path: 'x.toml', bytes }, files, regexes);
+    const { spec, geo } = await loadConfig({ path: 'x.toml', bytes }, files, {
+      regexes,
+      serveApi: true,
+    });
     // Whatever is accepted has all that routing needs.
     assert.ok(new Router(spec.route, { regexes, geo }));
     assert.ok([...spec.outbounds, ...spec.balancers].some(({ tag }) => tag === spec.route.default));

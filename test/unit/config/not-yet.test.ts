@@ -1,5 +1,5 @@
 import { describe } from 'node:test';
-import { DIRECT, inbound, outbound, refuses, type Row } from './support.ts';
+import { inbound, outbound, refuses, type Row } from './support.ts';
 
 const SOCKS = 'protocol = "socks"\n';
 const UPSTREAM = 'server = "proxy.example"\nport = 1080\n';
@@ -28,13 +28,6 @@ const LATER: readonly Row[] = [
     `stream network ${name} is not in this version yet`,
     '6:18 (outbound out)',
   ]),
-  [
-    'subscribe',
-    `${DIRECT}[subscribe]\npath = "s"`,
-    '[subscribe] is not in this version yet',
-    '4:1 (subscribe)',
-  ],
-  ['the API', `${DIRECT}[api]\n`, '[api] is not in this version yet', '4:1 (api)'],
 ];
 
 describe('refused until it is there:', () => refuses(LATER));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DIRECT, inbound, rule, ruleOf, specOf, refuses, type Row } from './support.ts';
+import { DIRECT, errorOf, inbound, rule, ruleOf, specOf, refuses, type Row } from './support.ts';
 
 const SOCKS = 'protocol = "socks"\n';
 const PORT = 'port = 1\n';
@@ -120,13 +120,18 @@ describe('a route', () => {
     assert.equal(route.default, 'direct');
   });
 
-  test('that names a built-in needs no outbound of the file', () => {
-    const { outbounds, route } = specOf('[[route.rule]]\noutbound = "direct"');
+  test('that names a built-in as its default needs no outbound of the file', () => {
+    const { outbounds, route } = specOf('[route]\ndefault = "direct"');
     assert.deepEqual(
       outbounds.map(({ tag }) => tag),
       ['direct'],
     );
     assert.equal(route.default, 'direct');
+  });
+
+  test('does not take a built-in that only a rule names for its default', () => {
+    const { message } = errorOf('[[route.rule]]\noutbound = "direct"');
+    assert.equal(message, 'config defines no outbounds');
   });
 
   test('means the outbound of the file that carries the name of a built-in', () => {

@@ -5,22 +5,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError } from '../../../src/config/errors.ts';
-import { readConfigFile } from '../../../src/config/config-file.ts';
 import { FileReadError, type FileReader } from '../../../src/config/files.ts';
-import { InputFiles } from '../../../src/config/input-files.ts';
 import { loadConfig, type LoadedConfig } from '../../../src/config/load-config.ts';
-import { lowerConfig } from '../../../src/config/lower.ts';
-import { decodeSource } from '../../../src/config/utf8.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { InboundSpec, OutboundSpec, RuleSpec, Spec } from '../../../src/spec.ts';
 import { encodeGeoip, encodeGeosite } from '../../support/geo-fixture.ts';
+import { parseConfig } from './documents.ts';
 
 /** What a configuration means that names no files. */
 export const specOf = (text: string): Spec => parse(Buffer.from(text), undefined);
 
 function parse(bytes: Uint8Array, name: string | undefined): Spec {
-  const source = decodeSource(bytes, name);
-  return lowerConfig(readConfigFile(source), source, new InputFiles(), new RegexCache());
+  return parseConfig(bytes, { file: name });
 }
 
 /** Files that exist only in memory. Geo lists are taken from the file system all the same. */
@@ -40,7 +36,11 @@ export const load = (
   text: string,
   files: FileReader = fakeFiles(),
   path?: string,
-): Promise<LoadedConfig> => loadConfig({ path, bytes: Buffer.from(text) }, files, new RegexCache());
+): Promise<LoadedConfig> =>
+  loadConfig({ path, bytes: Buffer.from(text) }, files, {
+    regexes: new RegexCache(),
+    serveApi: true,
+  });
 
 /** The error of a configuration that must be refused. */
 export function errorOf(text: string | Uint8Array, file?: string): ConfigError {
@@ -54,9 +54,13 @@ export function errorOf(text: string | Uint8Array, file?: string): ConfigError {
 }
 
 /** The same for one that names files. */
-export async function loadErrorOf(text: string, files?: FileReader): Promise<ConfigError> {
+export async function loadErrorOf(
+  text: string,
+  files?: FileReader,
+  path?: string,
+): Promise<ConfigError> {
   try {
-    await load(text, files);
+    await load(text, files, path);
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error));
     return error;

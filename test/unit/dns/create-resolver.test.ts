@@ -17,7 +17,7 @@ import {
   type TestDnsServer,
 } from '../../support/dns-server.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
+import { silentLogger } from '../../../src/log/output.ts';
 import { TestAuthority } from '../../support/test-certificates.ts';
 
 const authority = new TestAuthority();

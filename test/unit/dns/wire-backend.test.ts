@@ -5,7 +5,7 @@ import type { AnswerRecord, Question, Reply } from '../../../src/dns/message.ts'
 import { WireBackend } from '../../../src/dns/wire-backend.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { DialError } from '../../../src/net/errors.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
+import { silentLogger } from '../../../src/log/output.ts';
 
 const never = new AbortController().signal;
 

@@ -10,7 +10,7 @@ import type { Outbound } from '../../../src/protocols/contract.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { packetPair } from '../../support/packet-pair.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
+import { silentLogger } from '../../../src/log/output.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

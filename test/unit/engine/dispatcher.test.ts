@@ -9,7 +9,7 @@ import { linkPair } from '../../../src/net/memory-link.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
+import { silentLogger } from '../../../src/log/output.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
+import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import { systemClock } from '../../../src/net/clock.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
-import { silentLogger } from '../../support/silent-logger.ts';
+import { silentLogger } from '../../../src/log/output.ts';
 import { inboundSpec, outboundSpec, routeSpec, ruleSpec, spec } from '../../support/specs.ts';
 
 const NO_GEO = { geosite: new Map(), geoip: new Map() };
@@ -24,7 +25,7 @@ function create() {
     },
     target: () => log,
   };
-  const supervisor = new Supervisor({ clock: systemClock, log });
+  const supervisor = new Supervisor({ clock: systemClock, log, regexes: new RegexCache() });
   const apply = (wanted: Spec) => supervisor.apply({ spec: wanted, geo: NO_GEO });
   const portOf = (tag: string): number => {
     const port = addresses.get(tag);

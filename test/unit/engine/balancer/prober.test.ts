@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Prober } from '../../../../src/engine/balancer/prober.ts';
 import type { Health } from '../../../../src/engine/balancer/health.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { silentLogger } from '../../../support/silent-logger.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -51,8 +51,10 @@ function canMatchAName(rule: RuleSpec, geo: PlainGeo): boolean {
     (!rule.geosite?.length ||
       rule.geosite.some(({ code, attribute }) => {
         const list = geo.geosite[attribute === undefined ? code : `${code}@${attribute}`];
-        return Object.values(list ?? {}).some(
-          (entries) => Array.isArray(entries) && entries.length > 0,
+        return (
+          usable([...(list?.domainFull ?? []), ...(list?.domainSuffix ?? [])]) ||
+          (list?.domainKeyword ?? []).length > 0 ||
+          (list?.domainRegex ?? []).length > 0
         );
       }))
   );

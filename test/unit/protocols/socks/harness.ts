@@ -19,7 +19,7 @@ import type {
 } from '../../../../src/protocols/socks/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { silentLogger } from '../../../support/silent-logger.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
 
 /** Echoes streams and packets, and writes down what was asked. */
 export class EchoDispatcher implements Dispatcher {

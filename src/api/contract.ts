@@ -1,0 +1,110 @@
+import { WeirError } from '../errors.ts';
+import type { Clock } from '../net/clock.ts';
+import type { ReloadReport } from '../supervisor/reload-report.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+import type { IfMatch } from './if-match.ts';
+
+/** What the API asks of the process that it controls. */
+export interface ControlledApp {
+  /** The program's version. */
+  readonly version: string;
+  readonly tracker: Tracker;
+  readonly clock: Clock;
+  /**
+   * Reads the files as they are now.
+   * @throws {ControlError} `invalid` or `failed`.
+   */
+  routes(): Promise<RoutesResult>;
+  /**
+   * Writes the pick of a group, or of `default`, into the configuration file and reloads. Edits
+   * apply one at a time. `signal` aborts when the client has gone: before the file is written
+   * nothing happens then, a write that has begun is finished.
+   * @throws {ControlError} with the `etag` of the file where the client needs it to go on.
+   */
+  pick(group: string, target: string, ifMatch: IfMatch, signal: AbortSignal): Promise<PickResult>;
+  /**
+   * Reads the files again and applies what has changed.
+   * @throws {ControlError} `invalid` or `failed`.
+   */
+  reload(): Promise<ReloadReport>;
+}
+
+export interface RoutesResult {
+  readonly view: RouteView;
+  /** Quotes included. */
+  readonly etag: string;
+}
+
+export interface PickResult {
+  readonly report: ReloadReport;
+  /** Of the file as it is now; quotes included. */
+  readonly etag: string;
+}
+
+/** The routes as the files describe them, whether or not such a configuration would apply. */
+export interface RouteView {
+  readonly default: { readonly pick: string | null; readonly target: string | null };
+  /** In the order in which they are matched. */
+  readonly groups: readonly RouteGroupView[];
+  readonly targets: readonly RouteTargetView[];
+}
+
+export interface RouteGroupView {
+  readonly name: string;
+  readonly pick: string | null;
+  readonly inherit: RouteInherit;
+  readonly target: string | null;
+}
+
+export type RouteInherit = 'default' | 'direct' | 'blackhole' | { readonly group: string };
+
+export interface RouteTargetView {
+  readonly name: string;
+  readonly kind: 'node' | 'outbound' | 'balancer' | 'direct' | 'blackhole';
+}
+
+/**
+ * - `unknown_group`: no route group has that name
+ * - `invalid`: the change would not make a valid configuration, or the one on disk cannot be applied
+ * - `stale`: the file is no longer the one that the client knows
+ * - `failed`: a file cannot be read or written, a listener cannot be bound, the runtime has stopped
+ */
+export type ControlErrorCode = 'unknown_group' | 'invalid' | 'stale' | 'failed';
+
+export interface ControlErrorOptions extends ErrorOptions {
+  readonly etag?: string | undefined;
+}
+
+/** Why something that was asked of the process was not done. */
+export class ControlError extends WeirError {
+  declare readonly code: ControlErrorCode;
+  /** The configuration file's entity tag, when the client should learn it; quotes included. */
+  readonly etag: string | undefined;
+
+  constructor(code: ControlErrorCode, message: string, options: ControlErrorOptions = {}) {
+    super(code, message, options);
+    this.etag = options.etag;
+  }
+
+  /** The same error for a client that has to know which file it now deals with. */
+  withEtag(etag: string): ControlError {
+    return new ControlError(this.code, this.message, { cause: this.cause, etag });
+  }
+}
+
+export const unknownGroup = (name: string): ControlError =>
+  new ControlError('unknown_group', `no route group named ${JSON.stringify(name)}`);
+
+export const unknownTarget = (name: string): ControlError =>
+  new ControlError(
+    'invalid',
+    `no node, outbound or balancer is named ${JSON.stringify(name)}; the route view lists them`,
+  );
+
+/** @param etag of the file as it is now, quotes included. */
+export const stale = (etag: string): ControlError =>
+  new ControlError(
+    'stale',
+    `the config file has changed since it was read; its ETag is now ${etag}`,
+    { etag },
+  );

@@ -1,0 +1,115 @@
+import { WeirError } from '../errors.ts';
+
+/** JSON that is malformed; the message ends with the place. */
+export class JsonSyntaxError extends WeirError {
+  constructor(message: string) {
+    super('json_syntax', message);
+  }
+}
+
+const WHITE_SPACE = /[ \t\r\n]*/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y;
+const LITERALS = ['true', 'false', 'null'] as const;
+
+/**
+ * Reads JSON from left to right, one token at a time, so that what is wrong first is found first and
+ * nothing that is not wanted is built. The texts are those of Rust's serde_json.
+ */
+export class JsonScanner {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** The next character that is not white space, not yet taken; `''` at the end. */
+  peek(): string {
+    WHITE_SPACE.lastIndex = this.#at;
+    WHITE_SPACE.test(this.#text);
+    this.#at = WHITE_SPACE.lastIndex;
+    return this.#text.charAt(this.#at);
+  }
+
+  /** Takes the next character when it is `wanted`. */
+  takes(wanted: string): boolean {
+    if (this.peek() !== wanted) return false;
+    this.#at++;
+    return true;
+  }
+
+  /** Takes a string, whose opening quote comes next, and gives what it says. */
+  string(): string {
+    const start = this.#at;
+    for (this.#at++; this.#text.charAt(this.#at) !== '"'; this.#at++) {
+      const character = this.#text.charAt(this.#at);
+      if (character === '') throw this.syntax('EOF while parsing a string');
+      if (character < ' ') {
+        throw this.syntax('control character (\\u0000-\\u001F) found while parsing a string');
+      }
+      if (character === '\\') this.#at++;
+    }
+    this.#at++;
+    return this.#unescape(this.#text.slice(start, this.#at));
+  }
+
+  /** Takes the next value, or the beginning of one that nests, and says what it is. */
+  describe(): string {
+    const first = this.peek();
+    if (first === '"') return `string ${JSON.stringify(this.string())}`;
+    if (first === '[' || first === '{') {
+      this.#at++;
+      return first === '[' ? 'sequence' : 'map';
+    }
+    const literal = LITERALS.find((word) => this.#text.startsWith(word, this.#at));
+    if (literal !== undefined) {
+      this.#at += literal.length;
+      return literal === 'null' ? literal : `boolean \`${literal}\``;
+    }
+    return this.#describeNumber(first);
+  }
+
+  /** An error where the scanner stands. */
+  syntax(message: string): JsonSyntaxError {
+    return new JsonSyntaxError(`${message} at ${this.position()}`);
+  }
+
+  /** The end of the text, or any other character in the place of `wanted`. */
+  unexpected(wanted: string, what: string): JsonSyntaxError {
+    return this.syntax(this.peek() === '' ? `EOF while parsing ${what}` : wanted);
+  }
+
+  /** Lines from 1, bytes of the line so far. */
+  position(): string {
+    const before = this.#text.slice(0, this.#at);
+    const lineStart = before.lastIndexOf('\n') + 1;
+    const line = before.split('\n').length;
+    return `line ${line} column ${Buffer.byteLength(before.slice(lineStart))}`;
+  }
+
+  #describeNumber(first: string): string {
+    NUMBER.lastIndex = this.#at;
+    const match = NUMBER.exec(this.#text);
+    if (!match) {
+      throw first === '-'
+        ? this.syntax('invalid number')
+        : this.unexpected('expected value', 'a value');
+    }
+    this.#at = NUMBER.lastIndex;
+    const kind = match.groups?.['rest'] === undefined ? 'integer' : 'floating point';
+    return `${kind} \`${match[0]}\``;
+  }
+
+  #unescape(quoted: string): string {
+    let value: unknown;
+    try {
+      value = JSON.parse(quoted);
+    } catch {
+      throw this.syntax('invalid escape');
+    }
+    if (typeof value !== 'string' || !value.isWellFormed()) {
+      throw this.syntax('lone leading surrogate in hex escape');
+    }
+    return value;
+  }
+}

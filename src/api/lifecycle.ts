@@ -1,0 +1,127 @@
+import type { ApiOptions } from '../config/api.ts';
+import { messageOf } from '../errors.ts';
+import type { Logger } from '../log/logger.ts';
+import type { ControlledApp } from './contract.ts';
+import { ApiServer } from './server.ts';
+
+/**
+ * - `off`: nothing is bound
+ * - `on`: serving
+ * - `stopping`: the address is free again, answers under way are being finished
+ * - `failed`: the first `[api]` could not be bound; the process is to end
+ */
+export type ApiState = 'off' | 'on' | 'stopping' | 'failed';
+
+/**
+ * The API of a running process, through reloads that change `[api]`.
+ *
+ * Changes are carried out one after the other. A reload that came in through the API must not wait
+ * for `change`: it is one of the requests which are finished before the old listener is done.
+ */
+export class ApiLifecycle {
+  readonly #app: ControlledApp;
+  readonly #log: Logger;
+  #state: ApiState = 'off';
+  /** What `[api]` says, whether or not it could be bound. */
+  #options: ApiOptions | undefined;
+  #server: ApiServer | undefined;
+  #ended = false;
+  /** Changes and the stop, in the order in which they were asked for. */
+  #work: Promise<void> = Promise.resolve();
+  /** Listeners that are closed and still have answers under way. */
+  readonly #finishing = new Set<Promise<void>>();
+
+  /** @param log the app's own target, `svc_app`. */
+  constructor(app: ControlledApp, log: Logger) {
+    this.#app = app;
+    this.#log = log;
+  }
+
+  get state(): ApiState {
+    return this.#state;
+  }
+
+  /** Where the API is to be found while it is on. */
+  get address(): string | undefined {
+    return this.#state === 'on' ? this.#server?.address : undefined;
+  }
+
+  /**
+   * The first start; without options it stays off.
+   * @throws {ApiBindError} when `[api]` cannot be bound: the process is to end, with
+   *   `failed to start: ` before the message.
+   */
+  async start(options: ApiOptions | undefined): Promise<void> {
+    this.#options = options;
+    if (!options) return;
+    try {
+      await this.#bind(options);
+    } catch (error) {
+      this.#state = 'failed';
+      throw error;
+    }
+  }
+
+  /** What a reload found in `[api]`. Resolves when it is in force, or has been logged as failed. */
+  change(options: ApiOptions | undefined): Promise<void> {
+    return this.#queue(async () => {
+      if (this.#ended || isSame(options, this.#options)) return;
+      this.#options = options;
+      const finished = this.#close();
+      if (options) await this.#rebind(options);
+      else if (finished) await this.#afterRemoval(finished);
+    });
+  }
+
+  /** Stops for good: answers under way get 5 seconds. */
+  stop(): Promise<void> {
+    return this.#queue(async () => {
+      this.#ended = true;
+      void this.#close();
+      await Promise.all(this.#finishing);
+      if (this.#state !== 'failed') this.#state = 'off';
+    });
+  }
+
+  #queue(work: () => Promise<void>): Promise<void> {
+    const done = this.#work.then(work);
+    this.#work = done.catch(() => undefined); // whoever asked for it learns of a failure
+    return done;
+  }
+
+  async #bind(options: ApiOptions): Promise<void> {
+    this.#server = await ApiServer.start(options, this.#app, this.#log);
+    this.#state = 'on';
+    this.#log.info(`API listening on ${this.#server.address}`);
+  }
+
+  /** The old listener has let go of its address, so the new one need not wait for its answers. */
+  async #rebind(options: ApiOptions): Promise<void> {
+    try {
+      await this.#bind(options);
+    } catch (error) {
+      this.#state = 'off';
+      this.#log.error(`${messageOf(error)}; it stays off until [api] changes`);
+    }
+  }
+
+  async #afterRemoval(finished: Promise<void>): Promise<void> {
+    await finished;
+    this.#state = 'off';
+    this.#log.info('API stopped: the config no longer has [api]');
+  }
+
+  /** Stops the listener, if there is one; resolves when its answers under way are over. */
+  #close(): Promise<void> | undefined {
+    const server = this.#server;
+    if (!server) return undefined;
+    this.#server = undefined;
+    this.#state = 'stopping';
+    const finished = server.stop().finally(() => this.#finishing.delete(finished));
+    this.#finishing.add(finished);
+    return finished;
+  }
+}
+
+const isSame = (a: ApiOptions | undefined, b: ApiOptions | undefined): boolean =>
+  a === undefined ? b === undefined : a.equals(b);

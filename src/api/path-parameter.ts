@@ -1,0 +1,35 @@
+import { isUtf8 } from 'node:buffer';
+import { BadPath } from './rejections.ts';
+import { parseU64 } from './u64.ts';
+
+const ESCAPE = /%([0-9a-f]{2})/gi;
+
+/** Percent-decodes; a `%` without two hexadecimal digits behind it stands for itself. */
+export function percentDecode(text: string): Buffer {
+  const bytes = text.replaceAll(ESCAPE, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  // Request targets reach us as one character a byte, so the result is one, too.
+  return Buffer.from(bytes, 'latin1');
+}
+
+/**
+ * The text of a path segment.
+ * @throws {BadPath} when its bytes are not UTF-8.
+ */
+export function textParameter(name: string, segment: string): string {
+  const bytes = percentDecode(segment);
+  if (!isUtf8(bytes)) throw new BadPath(`Invalid UTF-8 in \`${name}\``);
+  return bytes.toString();
+}
+
+/**
+ * The number in a path segment.
+ * @throws {BadPath} when it is no unsigned 64-bit integer.
+ */
+export function u64Parameter(name: string, segment: string): bigint {
+  const text = textParameter(name, segment);
+  const parsed = parseU64(text);
+  if ('error' in parsed) throw new BadPath(`Cannot parse \`${text}\` to a \`u64\``);
+  return parsed.value;
+}

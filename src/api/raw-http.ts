@@ -1,0 +1,51 @@
+import { STATUS_CODES } from 'node:http';
+import type { Answer } from './answer.ts';
+import type { RequestHead } from './front.ts';
+
+/*
+ * HTTP by hand, for what Node's parser gives up on: a method or a path that it does not take, and
+ * requests that are none.
+ */
+
+/** An answer after which the connection is closed. */
+export function rawAnswer({ status, headers, body }: Answer): Buffer {
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `Content-Length: ${body.length}`,
+    'Connection: close',
+  ];
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
+}
+
+const HEAD_END = '\r\n\r\n';
+/** RFC 9112 §3, with the tokens of RFC 9110 §5.6.2. */
+const REQUEST_LINE = /^(?<method>[\w!#$%&'*+.^`|~-]+) (?<target>\S+) HTTP\/1\.[01]$/;
+const FIELD = /^(?<name>[\w!#$%&'*+.^`|~-]+):[ \t]*(?<value>[^\r\n\0]*?)[ \t]*$/;
+
+/**
+ * Reads the head of the request around `offset` of what was received, where the parser gave up on its
+ * first line. `undefined` when it is not complete, or no request either.
+ */
+export function parseHead(received: Buffer, offset: number): RequestHead | undefined {
+  const start = offset === 0 ? 0 : received.lastIndexOf('\n', offset - 1) + 1;
+  const end = received.indexOf(HEAD_END, start);
+  if (end < 0) return undefined;
+  const [first = '', ...lines] = received.toString('latin1', start, end).split('\r\n');
+  const { method, target } = REQUEST_LINE.exec(first)?.groups ?? {};
+  if (method === undefined || target === undefined) return undefined;
+  const fields = new Map<string, string>();
+  for (const line of lines) {
+    const { name, value } = FIELD.exec(line)?.groups ?? {};
+    if (name === undefined || value === undefined) return undefined;
+    const key = name.toLowerCase();
+    if (!fields.has(key)) fields.set(key, value);
+  }
+  return {
+    method,
+    target,
+    host: fields.get('host'),
+    origin: fields.get('origin'),
+    authorization: fields.get('authorization'),
+  };
+}

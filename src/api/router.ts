@@ -1,0 +1,50 @@
+/** What is asked for by one method of one path. */
+export interface RouteKey {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
+  /** The last segment may be a parameter: `/v1/routes/{group}`. */
+  readonly path: string;
+}
+
+export type Routed<Route> =
+  /** `parameter` is the last segment as it was sent; `''` where the route has none. */
+  | { readonly kind: 'found'; readonly route: Route; readonly parameter: string }
+  | { readonly kind: 'wrong_method'; readonly allow: string }
+  | { readonly kind: 'unknown' };
+
+type Methods<Route> = Map<string, Route>;
+
+const PARAMETER = /\{\w+\}$/;
+
+/**
+ * Finds routes. Paths are compared as they are sent: nothing is decoded, folded or shortened. A path
+ * that is written out wins over one with a parameter, whatever the method.
+ */
+export class Router<Route extends RouteKey> {
+  readonly #literal = new Map<string, Methods<Route>>();
+  /** By what stands before the parameter. */
+  readonly #open = new Map<string, Methods<Route>>();
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) {
+      const { method, path } = route;
+      const table = PARAMETER.test(path) ? this.#open : this.#literal;
+      const key = path.replace(PARAMETER, '');
+      const methods: Methods<Route> = table.get(key) ?? new Map();
+      methods.set(method, route);
+      // Whatever answers GET answers HEAD, without the body (RFC 9110 §9.3.2).
+      if (method === 'GET') methods.set('HEAD', route);
+      table.set(key, methods);
+    }
+  }
+
+  find(method: string, path: string): Routed<Route> {
+    const end = path.lastIndexOf('/') + 1;
+    const literal = this.#literal.get(path);
+    const open = end < path.length ? this.#open.get(path.slice(0, end)) : undefined;
+    const methods = literal ?? open;
+    if (!methods) return { kind: 'unknown' };
+    const route = methods.get(method);
+    if (!route) return { kind: 'wrong_method', allow: [...methods.keys()].join(',') };
+    return { kind: 'found', route, parameter: literal ? '' : path.slice(end) };
+  }
+}

@@ -1,0 +1,116 @@
+import type { Clock } from '../net/clock.ts';
+import { empty, json, jsonText, withEtag, type Answer, type Streaming } from './answer.ts';
+import { requireJson } from './body.ts';
+import type { ControlledApp } from './contract.ts';
+import type { FlowFeed } from './flow-feed.ts';
+import { parseIfMatch } from './if-match.ts';
+import { textParameter, u64Parameter } from './path-parameter.ts';
+import { parsePickBody } from './pick-body.ts';
+import { NotFound } from './rejections.ts';
+import type { RouteKey } from './router.ts';
+import { parseSelector } from './selector.ts';
+import type { StartTimes } from './start-times.ts';
+import type { TrafficFeed } from './traffic-feed.ts';
+import { writeList } from './write-list.ts';
+import { flowJson, reportJson, routesJson, sessionJson } from './views.ts';
+
+/** What handlers have at hand. */
+export interface Services {
+  readonly app: ControlledApp;
+  readonly clock: Clock;
+  readonly times: StartTimes;
+  readonly flows: FlowFeed;
+  readonly traffic: TrafficFeed;
+}
+
+/** One request whose method and path have a handler. */
+export interface Call {
+  /** The last segment of the path, as it was sent. */
+  readonly parameter: string;
+  readonly query: string;
+  readonly headers: {
+    readonly contentType: string | undefined;
+    readonly ifMatch: string | undefined;
+  };
+  /** @throws {BadRequest} */
+  readonly readBody: () => Promise<Buffer>;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+export type Handler = (call: Call, services: Services) => Answer | Streaming | Promise<Answer>;
+
+export interface Route extends RouteKey {
+  readonly handler: Handler;
+  /** When the client goes it is dropped: an edit that has not begun, events that nobody reads. */
+  readonly abandonable?: true;
+}
+
+/** Every route of the API. */
+export const ROUTES: readonly Route[] = [
+  { method: 'GET', path: '/v1/routes', handler: getRoutes },
+  { method: 'PUT', path: '/v1/routes/{group}', handler: putRoute, abandonable: true },
+  { method: 'POST', path: '/v1/reload', handler: reload },
+  { method: 'GET', path: '/v1/connections', handler: getConnections },
+  { method: 'DELETE', path: '/v1/connections', handler: closeConnections },
+  { method: 'DELETE', path: '/v1/connections/{flow}', handler: closeConnection },
+  {
+    method: 'GET',
+    path: '/v1/connections/events',
+    handler: (_, { flows }) => ({ open: flows.join }),
+    abandonable: true,
+  },
+  {
+    method: 'GET',
+    path: '/v1/traffic',
+    handler: (_, { traffic }) => ({ open: traffic.join }),
+    abandonable: true,
+  },
+  {
+    method: 'GET',
+    path: '/v1/version',
+    handler: (_, { app }) => json(200, { version: app.version }),
+  },
+  { method: 'GET', path: '/v1/health', handler: () => json(200, { status: 'ok' }) },
+];
+
+async function getRoutes(_: Call, { app }: Services): Promise<Answer> {
+  const { view, etag } = await app.routes();
+  return jsonText(200, routesJson(view), withEtag(etag));
+}
+
+async function putRoute(call: Call, { app }: Services): Promise<Answer> {
+  const group = textParameter('group', call.parameter);
+  requireJson(call.headers.contentType);
+  const target = parsePickBody(await call.readBody());
+  const ifMatch = parseIfMatch(call.headers.ifMatch);
+  const { report, etag } = await app.pick(group, target, ifMatch, call.signal);
+  return jsonText(200, reportJson(report), withEtag(etag));
+}
+
+async function reload(_: Call, { app }: Services): Promise<Answer> {
+  return jsonText(200, reportJson(await app.reload()));
+}
+
+/** Flows first, then sessions: a flow whose session has ended in between is still a flow. */
+async function getConnections(_: Call, { app, clock, times }: Services): Promise<Answer> {
+  const offset = times.read();
+  const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset), clock);
+  const live = app.tracker.sessions();
+  const sessions = await writeList(live, (session) => sessionJson(session, offset), clock);
+  const parts = [Buffer.from('{"sessions":['), ...sessions, Buffer.from('],"flows":['), ...flows];
+  return jsonText(200, Buffer.concat([...parts, Buffer.from(']}')]));
+}
+
+function closeConnections({ query }: Call, { app: { tracker } }: Services): Answer {
+  return json(200, { closed: tracker.killMatching(parseSelector(query)) });
+}
+
+function closeConnection({ parameter }: Call, { app: { tracker } }: Services): Answer {
+  const id = u64Parameter('flow', parameter);
+  // Ids beyond 2^53 are never given out, and what they round to is not, either.
+  const flow = tracker.flow(Number(id));
+  if (!flow) throw new NotFound(`no live flow ${id}`);
+  flow.kill();
+  return empty(204);
+}

@@ -1,0 +1,51 @@
+import { isIP } from 'node:net';
+
+/** How a request names the server it is for, as far as a browser can be made to lie about it. */
+export interface RequestOrigin {
+  /** The authority: of an absolute request target, else the `Host` header. */
+  readonly authority: string | undefined;
+  readonly origin: string | undefined;
+}
+
+const AUTHORITY = /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/;
+const DEFAULT_PORT = 80;
+
+/**
+ * Whether the authority is one that a browser reaches only by address: an IP or `localhost`. A page
+ * that had its own name resolve to this host (DNS rebinding) sends that name. None at all is no
+ * browser.
+ */
+export function namesThisHost(authority: string | undefined): boolean {
+  if (authority === undefined || authority === '') return true;
+  const host = AUTHORITY.exec(authority)?.groups?.['host'];
+  return host !== undefined && isAddressOrLocalhost(host);
+}
+
+/**
+ * Whether a request comes from a page of this very listener, or from no page. A browser names the
+ * page's origin with every request that could change something.
+ */
+export function isOwnOrigin({ authority, origin }: RequestOrigin, port: number): boolean {
+  if (origin === undefined) return true;
+  const page = parseHttpOrigin(origin);
+  if (!page || page.port !== port) return false;
+  return isLoopback(page.host) || page.host === hostOf(authority);
+}
+
+function parseHttpOrigin(origin: string): { host: string; port: number } | undefined {
+  const scheme = 'http://';
+  if (!origin.toLowerCase().startsWith(scheme)) return undefined;
+  const { host, port } = AUTHORITY.exec(origin.slice(scheme.length))?.groups ?? {};
+  if (host === undefined || !isAddressOrLocalhost(host)) return undefined;
+  return { host: host.toLowerCase(), port: port ? Number(port) : DEFAULT_PORT };
+}
+
+const hostOf = (authority: string | undefined): string | undefined =>
+  AUTHORITY.exec(authority ?? '')?.groups?.['host']?.toLowerCase();
+
+const isAddressOrLocalhost = (host: string): boolean =>
+  host.toLowerCase() === 'localhost' || isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
+
+/** The listener is on loopback, since without a secret it may be nowhere else. */
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && isIP(host) === 4);

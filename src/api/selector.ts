@@ -1,0 +1,52 @@
+import type { FlowSelector } from '../tracker/tracker.ts';
+import { percentDecode } from './path-parameter.ts';
+import { BadRequest } from './rejections.ts';
+import { parseU64 } from './u64.ts';
+
+const FIELDS = ['outbound', 'inbound', 'session', 'user'] as const;
+type Field = (typeof FIELDS)[number];
+
+const isField = (name: string): name is Field => (FIELDS as readonly string[]).includes(name);
+const EXPECTED = `expected one of ${FIELDS.map((field) => `\`${field}\``).join(', ')}`;
+
+const reject = (reason: string): BadRequest =>
+  new BadRequest(`Failed to deserialize query string: ${reason}`);
+
+/**
+ * Which flows to close, from a query string. A field that is given with nothing behind it asks for
+ * the empty text; no field at all asks for every flow.
+ *
+ * @throws {BadRequest} for the first field that is unknown, repeated or no number where one belongs.
+ */
+export function parseSelector(query: string): FlowSelector {
+  const texts = new Map<Field, string>();
+  let session: number | undefined;
+  for (const [name, value] of formPairs(query)) {
+    if (!isField(name)) throw reject(`unknown field \`${name}\`, ${EXPECTED}`);
+    if (texts.has(name)) throw reject(`duplicate field \`${name}\``);
+    texts.set(name, value);
+    if (name !== 'session') continue;
+    const parsed = parseU64(value);
+    if ('error' in parsed) throw reject(`session: ${parsed.error}`);
+    // Ids count up from 1: beyond 2^53 there is none, and rounding cannot make it one.
+    session = Number(parsed.value);
+  }
+  return {
+    outbound: texts.get('outbound'),
+    inbound: texts.get('inbound'),
+    session,
+    user: texts.get('user'),
+  };
+}
+
+/** Name and value pairs of `application/x-www-form-urlencoded`; what is not UTF-8 is replaced. */
+function formPairs(query: string): [name: string, value: string][] {
+  const decode = (text: string): string => percentDecode(text.replaceAll('+', ' ')).toString();
+  return query
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const [name = ''] = pair.split('=', 1);
+      return [decode(name), decode(pair.slice(name.length + 1))];
+    });
+}

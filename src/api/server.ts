@@ -1,0 +1,259 @@
+import { existsSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { dirname } from 'node:path';
+import type { ApiListen, ApiOptions } from '../config/api.ts';
+import { WeirError, codeOf, messageOf } from '../errors.ts';
+import type { Logger } from '../log/logger.ts';
+import { formatEndpoint } from '../net/address.ts';
+import { bindReason } from '../transports/tcp-listener.ts';
+import { bindUnixSocket } from '../transports/unix-socket.ts';
+import { answerTo, internalError, type Answer } from './answer.ts';
+import { MAX_DISCARDED, readBody } from './body.ts';
+import { Connection } from './connection.ts';
+import type { ControlledApp } from './contract.ts';
+import { EVENT_STREAM_HEADERS, EventStream } from './event-stream.ts';
+import { FlowFeed } from './flow-feed.ts';
+import { Front, type RequestHead, type Verdict } from './front.ts';
+import { parserRefusal } from './parser-refusal.ts';
+import { rawAnswer } from './raw-http.ts';
+import type { Services } from './routes.ts';
+import { StartTimes } from './start-times.ts';
+import { TrafficFeed } from './traffic-feed.ts';
+
+/** How long answers under way may take once the API stops, in milliseconds. */
+export const STOP_WAIT_MS = 5_000;
+
+/** A head may be long, for so may a token. */
+const MAX_HEAD_BYTES = 256 << 10;
+const HEAD_TIMEOUT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+const IDLE_TIMEOUT_MS = 120_000;
+
+/** The API could not be bound; the message names the configured address. */
+export class ApiBindError extends WeirError {
+  constructor(listen: ApiListen, cause: unknown) {
+    super('bind', `API on ${listen.text}: ${reasonOf(listen, cause)}`, { cause });
+  }
+}
+
+/** One listener of the API, from its binding to its stop. */
+export class ApiServer {
+  /** The bound address, with the port that the kernel chose; the path of a unix socket. */
+  readonly address: string;
+  readonly #server: Server;
+  readonly #front: Front;
+  readonly #services: Services;
+  readonly #log: Logger;
+  readonly #connections = new Map<Socket, Connection>();
+  #stopping: Promise<void> | undefined;
+  #onEmpty: (() => void) | undefined;
+
+  /**
+   * Binds and serves until stopped.
+   * @throws {ApiBindError}
+   */
+  static async start(options: ApiOptions, app: ControlledApp, log: Logger): Promise<ApiServer> {
+    const server = createServer({
+      // Clients on a unix socket have no host to name, and HTTP/1.0 has no such header.
+      requireHostHeader: false,
+      maxHeaderSize: MAX_HEAD_BYTES,
+      headersTimeout: HEAD_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: IDLE_TIMEOUT_MS,
+    });
+    // A client that has sent its request and then its end still gets the answer; `Connection` decides
+    // for whom the end means that nobody is there any more.
+    Object.assign(server, { httpAllowHalfOpen: true });
+    try {
+      await bind(server, options.listen);
+    } catch (error) {
+      throw new ApiBindError(options.listen, error);
+    }
+    return new ApiServer(server, options, app, log);
+  }
+
+  private constructor(server: Server, options: ApiOptions, app: ControlledApp, log: Logger) {
+    const { clock, tracker } = app;
+    const times = new StartTimes(clock);
+    const bound = server.address();
+    const port = typeof bound === 'object' && bound ? bound.port : undefined;
+    this.address =
+      typeof bound === 'object' && bound
+        ? formatEndpoint({ host: bound.address, port: bound.port })
+        : options.listen.text;
+    this.#server = server;
+    this.#log = log;
+    this.#front = new Front(options, port);
+    this.#services = {
+      app,
+      clock,
+      times,
+      flows: new FlowFeed(tracker, clock, times),
+      traffic: new TrafficFeed(tracker.traffic, clock),
+    };
+    this.#listenForRequests();
+  }
+
+  /**
+   * Stops accepting and frees the address at once, lets answers under way be finished for 5 seconds,
+   * then drops them, with a warning.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    this.#server.close();
+    for (const connection of this.#connections.values()) connection.finish();
+    if (this.#connections.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onEmpty = resolve;
+    const timer = this.#services.clock.after(STOP_WAIT_MS, () => {
+      if (this.#isBusy()) {
+        this.#log.warn('API: requests still in flight when it stopped were dropped');
+      }
+      for (const socket of this.#connections.keys()) socket.destroy();
+    });
+    await promise;
+    timer.cancel();
+  }
+
+  #isBusy(): boolean {
+    return [...this.#connections.values()].some(({ busy }) => busy);
+  }
+
+  #listenForRequests(): void {
+    this.#server
+      .on('connection', (socket: Socket) => this.#accept(socket))
+      .on('request', (request, response) => this.#take(request, response))
+      .on('checkExpectation', (request, response) => this.#take(request, response))
+      .on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+        this.#take(request, response, () => response.writeContinue()),
+      )
+      .on('connect', (request: IncomingMessage, socket: Socket) => {
+        const verdict = this.#front.judge(headOf(request));
+        if (verdict.kind === 'answer') this.#refuse(socket, verdict.answer);
+        else socket.destroy(); // no route answers CONNECT
+      })
+      .on('clientError', (error: Error, socket: Socket) => {
+        // What follows a request that asked for the end is nobody's: its answer is under way.
+        if (codeOf(error) === 'HPE_CLOSED_CONNECTION') return;
+        this.#refuse(socket, parserRefusal(error, this.#front));
+      })
+      // An accept that fails (EMFILE, ECONNABORTED) is one connection lost, not the listener.
+      .on('error', () => undefined);
+  }
+
+  #accept(socket: Socket): void {
+    this.#connections.set(socket, new Connection(socket, this.#services.clock));
+    socket.on('error', () => undefined); // whatever it was, the close follows
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      if (this.#connections.size === 0) this.#onEmpty?.();
+    });
+  }
+
+  #refuse(socket: Socket, answer: Answer): void {
+    const connection = this.#connections.get(socket);
+    if (connection) connection.refuse(rawAnswer(answer));
+    else socket.destroy();
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse, invite?: () => void): void {
+    const verdict = this.#front.judge(headOf(request));
+    this.#connections.get(request.socket)?.take({
+      request,
+      response,
+      abandonable: verdict.kind === 'call' && verdict.route.abandonable === true,
+      serve: () => {
+        if (verdict.kind === 'answer') this.#send(request, response, verdict.answer);
+        else void this.#serve(request, response, verdict, invite);
+      },
+    });
+  }
+
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { route, parameter, query }: Verdict & { kind: 'call' },
+    invite: (() => void) | undefined,
+  ): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const call = {
+      parameter,
+      query,
+      headers: {
+        contentType: request.headers['content-type'],
+        ifMatch: request.headers['if-match'],
+      },
+      readBody: () => readBody(request, invite),
+      signal: gone.signal,
+    };
+    let answer: Answer;
+    try {
+      const result = await route.handler(call, this.#services);
+      if ('open' in result) {
+        if (request.method === 'HEAD') response.writeHead(200, EVENT_STREAM_HEADERS).end();
+        else result.open(new EventStream(response, this.#services.clock));
+        return;
+      }
+      answer = result;
+    } catch (error) {
+      answer = answerTo(error) ?? this.#defect(error);
+    }
+    this.#send(request, response, answer);
+  }
+
+  #send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+    if (response.destroyed) return;
+    const { status, headers, body } = answer;
+    const announced = Number(request.headers['content-length'] ?? 0);
+    const closing = this.#stopping !== undefined || announced > MAX_DISCARDED;
+    response.writeHead(status, {
+      ...headers,
+      ...(status === 204 ? {} : { 'Content-Length': body.length }),
+      ...(closing ? { Connection: 'close' } : {}),
+    });
+    response.end(body);
+  }
+
+  #defect(error: unknown): Answer {
+    this.#log.error(`API task failed: ${error instanceof Error ? error.stack : String(error)}`);
+    return internalError(messageOf(error));
+  }
+}
+
+const headOf = ({ method = '', url = '', headers }: IncomingMessage): RequestHead => ({
+  method,
+  target: url,
+  host: headers.host,
+  origin: headers.origin,
+  authorization: headers.authorization,
+});
+
+function bind(server: Server, listen: ApiListen): Promise<void> {
+  const attempt = async (): Promise<void> => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    server.once('error', reject);
+    server.listen(
+      listen.kind === 'tcp' ? { host: listen.host, port: listen.port } : { path: listen.path },
+      resolve,
+    );
+    try {
+      await promise;
+    } finally {
+      server.off('error', reject).off('listening', resolve);
+    }
+  };
+  return listen.kind === 'tcp' ? attempt() : bindUnixSocket(listen.path, attempt);
+}
+
+/** Node reports a folder that is not there as one that may not be written to. */
+function reasonOf(listen: ApiListen, cause: unknown): string {
+  const lost =
+    listen.kind === 'unix' && codeOf(cause) === 'EACCES' && !existsSync(dirname(listen.path));
+  return lost ? 'no such file or directory' : bindReason(cause);
+}

@@ -1,0 +1,73 @@
+import type { ReloadReport } from '../supervisor/reload-report.ts';
+import type { Flow } from '../tracker/flow.ts';
+import type { TrafficFigures, TrafficSnapshot } from '../tracker/traffic.ts';
+import type { LiveSession } from '../tracker/tracker.ts';
+import type { RouteView } from './contract.ts';
+import { u64Text } from './u64.ts';
+
+/*
+ * What goes over the wire, as JSON text. Flows and traffic are put together by hand: there may be
+ * thousands of flows in one answer and as many events a second, and tags that look like numbers
+ * must keep their place in a map.
+ */
+
+const text = JSON.stringify;
+const textOrNull = (value: string | undefined): string =>
+  value === undefined ? 'null' : text(value);
+
+/** @param offset what makes a monotonic time a wall time: see `StartTimes`. */
+export function sessionJson(session: LiveSession, offset: number): string {
+  const { id, inbound, source, user, up, down, startedAt } = session;
+  return (
+    `{"id":${id},"inbound":${text(inbound)},"source":${textOrNull(source)},` +
+    `"user":${textOrNull(user)},"up":${u64Text(up)},"down":${u64Text(down)},` +
+    `"started_at":${u64Text(offset + startedAt)}}`
+  );
+}
+
+/** @param offset what makes a monotonic time a wall time: see `StartTimes`. */
+export function flowJson(flow: Flow, offset: number): string {
+  const { session, inbound, user, source, destination, sniffed, outbound } = flow.info;
+  const { outboundVersion, rule, planeEpoch } = flow.info;
+  return (
+    `{"id":${flow.id},"session":${session?.id ?? 'null'},"network":"${destination.network}",` +
+    `"inbound":${text(inbound)},"user":${textOrNull(user)},"source":${textOrNull(source)},` +
+    `"host":${text(destination.host)},"port":${destination.port},` +
+    `"sniffed":${textOrNull(sniffed)},"outbound":${text(outbound)},` +
+    `"outbound_version":${outboundVersion},"rule":${rule ?? 'null'},` +
+    `"plane_epoch":${planeEpoch},"started_at":${u64Text(offset + flow.startedAt)},` +
+    `"up":${u64Text(flow.up)},"down":${u64Text(flow.down)}}`
+  );
+}
+
+export function trafficJson(snapshot: TrafficSnapshot): string {
+  const { tick, intervalMs, inbounds, outbounds } = snapshot;
+  return (
+    `{"tick":${u64Text(tick)},"interval_ms":${u64Text(intervalMs)},${figures(snapshot)},` +
+    `"inbounds":${figuresByTag(inbounds)},"outbounds":${figuresByTag(outbounds)}}`
+  );
+}
+
+const figures = ({ up, down, upRate, downRate, flows }: TrafficFigures): string =>
+  `"up":${u64Text(up)},"down":${u64Text(down)},"up_rate":${u64Text(upRate)},` +
+  `"down_rate":${u64Text(downRate)},"flows":${flows}`;
+
+function figuresByTag(tags: ReadonlyMap<string, TrafficFigures>): string {
+  const entries = Array.from(tags, ([tag, value]) => `${text(tag)}:{${figures(value)}}`);
+  return `{${entries.join(',')}}`;
+}
+
+/** Field by field: what else the app's objects may hold is nobody's business. */
+export const routesJson = ({ default: main, groups, targets }: RouteView): string =>
+  text({
+    default: { pick: main.pick, target: main.target },
+    groups: groups.map(({ name, pick, inherit, target }) => ({ name, pick, inherit, target })),
+    targets: targets.map(({ name, kind }) => ({ name, kind })),
+  });
+
+export function reportJson(report: ReloadReport): string {
+  const { status } = report;
+  if (status === 'unchanged') return text({ status });
+  const { built, swapped, drained, rebound, restarted, removed, reused } = report;
+  return text({ status, built, swapped, drained, rebound, restarted, removed, reused });
+}

@@ -1,0 +1,174 @@
+import { hash } from 'node:crypto';
+import {
+  ControlError,
+  stale,
+  unknownGroup,
+  unknownTarget,
+  type PickResult,
+  type RoutesResult,
+} from '../api/contract.ts';
+import type { IfMatch } from '../api/if-match.ts';
+import { readDocuments, type Documents } from '../config/documents.ts';
+import { editPick } from '../config/edit/pick-editor.ts';
+import { DEFAULT_GROUP } from '../config/route-targets.ts';
+import { routeView, type RouteView } from '../config/route-view.ts';
+import { messageOf } from '../errors.ts';
+import { abortReason } from '../net/read-queue.ts';
+import type { ReloadReport } from '../supervisor/reload-report.ts';
+import { toControlError, toReadError } from './control-errors.ts';
+import { FileLog } from './file-log.ts';
+import { Mutex } from './mutex.ts';
+import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
+
+/** What editing the configuration file needs of the rest. */
+export interface PickerSteps {
+  /** Does with edited bytes what a check-only run does; rejects when they would not do. */
+  readonly check: (bytes: Uint8Array) => Promise<void>;
+  readonly reload: () => Promise<ReloadReport>;
+}
+
+/** The strong entity tag of a configuration file (RFC 9110 §8.8.3): its SHA-256 in quotes. */
+export const etagOf = (bytes: Uint8Array): string => `"${hash('sha256', bytes)}"`;
+
+/** Shows the routes of the files as they are written, and writes picks into the configuration. */
+export class Picker {
+  readonly #path: string | undefined;
+  readonly #steps: PickerSteps;
+  readonly #fs: ReplaceFileSystem;
+  readonly #edits = new Mutex();
+
+  /** @param path of the configuration file; `undefined` for the built-in one, which has no picks. */
+  constructor(path: string | undefined, steps: PickerSteps, fs = systemFiles) {
+    this.#path = path;
+    this.#steps = steps;
+    this.#fs = fs;
+  }
+
+  /** @throws {ControlError} */
+  async routes(): Promise<RoutesResult> {
+    const documents = await this.#read();
+    return { view: viewOf(documents), etag: etagOf(documents.bytes) };
+  }
+
+  /**
+   * Sets the pick of a group and reloads. Edits wait for each other until their reload is over;
+   * reloads from elsewhere wait for none.
+   *
+   * @param signal gives up what has not been written yet, and the wait for the reload, so that the
+   *   next edit has its turn; a write that has begun is finished
+   * @throws {ControlError}
+   * @throws the signal's reason
+   */
+  async pick(
+    group: string,
+    target: string,
+    ifMatch: IfMatch,
+    signal: AbortSignal,
+  ): Promise<PickResult> {
+    const release = await this.#edits.acquire(signal);
+    try {
+      const etag = await this.#edit(group, target, ifMatch, signal);
+      try {
+        return { report: await unlessAborted(this.#steps.reload(), signal), etag };
+      } catch (error) {
+        signal.throwIfAborted();
+        throw toControlError(error).withEtag(etag);
+      }
+    } finally {
+      release();
+    }
+  }
+
+  /** Everything up to the reload; gives the tag of the file as it is then. */
+  async #edit(
+    group: string,
+    target: string,
+    ifMatch: IfMatch,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const documents = await unlessAborted(this.#read(), signal);
+    const { bytes: before, file } = documents;
+    const etag = etagOf(before);
+    if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
+    const { groups, targets } = viewOf(documents);
+    if (group !== DEFAULT_GROUP && !groups.some(({ name }) => name === group)) {
+      throw unknownGroup(group);
+    }
+    if (!targets.some(({ name }) => name === target)) throw unknownTarget(target);
+
+    const subscribe = file.subscribe !== undefined;
+    const edited = inControl(() => editPick(before, { subscribe }, group, target, this.#path));
+    if (Buffer.compare(edited, before) === 0) return etag;
+    await unlessAborted(this.#check(edited), signal);
+    await this.#write(before, edited, signal);
+    return etagOf(edited);
+  }
+
+  async #check(edited: Uint8Array): Promise<void> {
+    try {
+      await this.#steps.check(edited);
+    } catch (error) {
+      throw toControlError(error);
+    }
+  }
+
+  async #write(before: Uint8Array, edited: Uint8Array, signal: AbortSignal): Promise<void> {
+    const path = this.#path;
+    if (path === undefined) {
+      throw new ControlError('failed', 'the built-in configuration has no file to write to');
+    }
+    const now = await unlessAborted(readAgain(path), signal);
+    if (Buffer.compare(now, before) !== 0) throw stale(etagOf(now));
+    try {
+      await replaceFile(path, edited, this.#fs);
+    } catch (error) {
+      throw new ControlError('failed', `writing ${path}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  async #read(): Promise<Documents> {
+    try {
+      return await readDocuments({ path: this.#path }, new FileLog());
+    } catch (error) {
+      throw toReadError(error, this.#path);
+    }
+  }
+}
+
+/** @throws {ControlError} whose text does not name the file. */
+async function readAgain(path: string): Promise<Uint8Array> {
+  try {
+    return await new FileLog().read(path);
+  } catch (error) {
+    throw toControlError(error);
+  }
+}
+
+/**
+ * Waits no longer than the signal lets it; `work` itself goes on.
+ * @throws the signal's reason.
+ */
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(abortReason(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    const result = await Promise.race([aborted, work]);
+    // Both may have come in the same turn.
+    signal.throwIfAborted();
+    return result;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+const viewOf = ({ file, subscribe }: Documents): RouteView => routeView(file, subscribe);
+
+function inControl<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw toControlError(error);
+  }
+}

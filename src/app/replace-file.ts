@@ -1,0 +1,125 @@
+import { randomInt } from 'node:crypto';
+import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { WeirError, codeOf } from '../errors.ts';
+
+/** What replacing a file asks of the system, so that a test can let each step fail. */
+export interface ReplaceFileSystem {
+  /** The path of the file itself, through every symbolic link. */
+  realpath(path: string): Promise<string>;
+  /** The permission bits of a file. */
+  modeOf(path: string): Promise<number>;
+  /** Makes a file for its owner only and opens it to write; `EEXIST` when the name is taken. */
+  create(path: string): Promise<NewFile>;
+  rename(from: string, to: string): Promise<void>;
+  unlink(path: string): Promise<void>;
+  /** Opens a folder and makes the names in it outlast a loss of power. */
+  syncFolder(path: string): Promise<void>;
+}
+
+export interface NewFile {
+  write(bytes: Uint8Array): Promise<void>;
+  chmod(mode: number): Promise<void>;
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** How many names in a row may be taken before the attempt is given up. */
+const CANDIDATES = 64;
+
+const OWNER_ONLY = 0o600;
+const PERMISSION_BITS = 0o7777;
+
+/** The name of the file that becomes `name`; hidden, and unlike any that people or editors choose. */
+const candidateName = (name: string, number: number): string => `.${name}.${number}.tmp`;
+
+/** Whether `entry` is what a write of `name` leaves in its folder until it is done. */
+export const isTemporaryName = (entry: string, name: string): boolean =>
+  entry.startsWith(`.${name}.`) && /^\d+\.tmp$/.test(entry.slice(name.length + 2));
+
+/**
+ * Replaces the contents of a file so that whoever reads it, and whatever happens meanwhile, finds the
+ * old or the new ones and never a part: they are written to a file beside it, which takes its name
+ * when they are safe on disk.
+ *
+ * A symbolic link stays, and the file that it names is replaced. The new file has the permission
+ * bits of the old one. Another hard link to the old one keeps the old contents.
+ *
+ * @param firstNumber in the first temporary name that is tried, at most 2^31
+ * @throws {WeirError} `no_temporary_name` when too many names are taken
+ * @throws what the system said of the step that failed; the file is as it was and nothing is left
+ *   beside it, except after the last step, the sync of the folder, when it has been replaced
+ */
+export async function replaceFile(
+  path: string,
+  bytes: Uint8Array,
+  fs: ReplaceFileSystem = systemFiles,
+  // Names that earlier processes left when they were killed must not use up the candidates.
+  firstNumber: number = randomInt(2 ** 31),
+): Promise<void> {
+  const target = await fs.realpath(path);
+  const mode = await fs.modeOf(target);
+  const { temporary, file } = await createBeside(target, fs, firstNumber);
+  try {
+    await fill(file, bytes, mode);
+    await fs.rename(temporary, target);
+  } catch (error) {
+    await quietly(fs.unlink(temporary));
+    throw error;
+  }
+  await fs.syncFolder(dirname(target));
+}
+
+async function createBeside(
+  target: string,
+  fs: ReplaceFileSystem,
+  firstNumber: number,
+): Promise<{ readonly temporary: string; readonly file: NewFile }> {
+  const folder = dirname(target);
+  const name = basename(target);
+  for (let number = firstNumber; number < firstNumber + CANDIDATES; number += 1) {
+    const temporary = join(folder, candidateName(name, number));
+    try {
+      return { temporary, file: await fs.create(temporary) };
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    }
+  }
+  throw new WeirError('no_temporary_name', `no free temporary name for ${name} in ${folder}`);
+}
+
+async function fill(file: NewFile, bytes: Uint8Array, mode: number): Promise<void> {
+  try {
+    await file.write(bytes);
+    await file.chmod(mode);
+    await file.sync();
+  } catch (error) {
+    await quietly(file.close());
+    throw error;
+  }
+  await file.close();
+}
+
+/** For tidying up after a failure, which says more than a failure to tidy up. */
+const quietly = (work: Promise<void>): Promise<void> => work.catch(() => undefined);
+
+/** The file system of this machine. */
+export const systemFiles: ReplaceFileSystem = {
+  realpath: (path) => realpath(path),
+  modeOf: async (path) => (await stat(path)).mode & PERMISSION_BITS,
+  create: async (path) => {
+    const handle = await open(path, 'wx', OWNER_ONLY);
+    return {
+      write: (bytes) => handle.writeFile(bytes),
+      chmod: (mode) => handle.chmod(mode),
+      sync: () => handle.sync(),
+      close: () => handle.close(),
+    };
+  },
+  rename: (from, to) => rename(from, to),
+  unlink: (path) => unlink(path),
+  syncFolder: async (path) => {
+    await using folder = await open(path, 'r');
+    await folder.sync();
+  },
+};

@@ -1,0 +1,116 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import { inspect } from 'node:util';
+import { parseIPv6 } from '../net/address.ts';
+import { located, secret, str, type Located } from '../schema/decoder.ts';
+import { DecodeError } from '../schema/errors.ts';
+import type { Node } from '../schema/node.ts';
+import { optional, struct, type Output } from '../schema/struct.ts';
+import { Finding } from './findings.ts';
+import type { SourceText } from './source-text.ts';
+
+/** Where the API listens when `[api]` does not say. */
+export const DEFAULT_API_LISTEN = '127.0.0.1:9090';
+
+/** Where the API listens; `text` is what the configuration says, for log lines and errors. */
+export type ApiListen =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly text: string }
+  | { readonly kind: 'unix'; readonly path: string; readonly text: string };
+
+/** `[api]` as written. */
+export const apiTable = struct({
+  listen: optional(located(str)),
+  secret: optional(located(secret)),
+});
+export type ApiTable = Output<typeof apiTable>;
+
+/**
+ * Reads the shape of `[api]`, which is left alone until someone wants to serve it.
+ * @throws {ConfigError} in the form of a TOML error.
+ */
+export function readApiTable(node: Node, source: SourceText): ApiTable {
+  try {
+    return apiTable(node);
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    throw source.tomlError(error.message, error.span, { cause: error });
+  }
+}
+
+/** What `[api]` asks for. Printed or serialised in any way, it keeps the secret to itself. */
+export class ApiOptions {
+  readonly listen: ApiListen;
+  readonly #secret: string | undefined;
+
+  constructor(listen: ApiListen, secret: string | undefined) {
+    this.listen = listen;
+    this.#secret = secret;
+  }
+
+  /** The bearer token that every request must carry; `undefined` when anyone may ask. */
+  get secret(): string | undefined {
+    return this.#secret;
+  }
+
+  /** Whether a listener that serves `other` would do for these, too. */
+  equals(other: ApiOptions | undefined): boolean {
+    return other?.listen.text === this.listen.text && other.#secret === this.#secret;
+  }
+
+  toJSON(): { listen: string; secret: string | null } {
+    return {
+      listen: this.listen.text,
+      secret: this.#secret === undefined ? null : '(not shown)',
+    };
+  }
+
+  [inspect.custom](): string {
+    return `ApiOptions ${inspect(this.toJSON())}`;
+  }
+}
+
+/**
+ * Works out what `[api]` means. Checked in this order: the form of `listen`, an empty secret, an
+ * address that other hosts reach without a secret.
+ *
+ * @throws {Finding}
+ */
+export function lowerApi(table: ApiTable): ApiOptions {
+  const listen = parseListen(table.listen);
+  const token = table.secret;
+  if (token?.value === '') throw new Finding('[api] secret is empty', token.span);
+  if (!token && !isLocal(listen)) {
+    throw new Finding(
+      `[api] listen ${listen.text}: an API reachable from other hosts needs a secret; listen on a loopback address or a unix socket, or set one`,
+      table.listen?.span,
+    );
+  }
+  return new ApiOptions(listen, token?.value);
+}
+
+function parseListen(written: Located<string> | undefined): ApiListen {
+  const text = written?.value ?? DEFAULT_API_LISTEN;
+  if (text.includes('/')) return { kind: 'unix', path: text, text };
+  const { host = '', digits = '' } = LISTEN_ADDRESS.exec(text)?.groups ?? {};
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  const valid = bare === host ? isIPv4(host) : isIPv6(bare) && !NAMED_ZONE.test(bare);
+  const port = Number(digits);
+  if (valid && port <= MAX_PORT) return { kind: 'tcp', host: bare, port, text };
+  throw new Finding(
+    `[api] listen ${JSON.stringify(text)}: expected ip:port, or a path (containing a /) for a unix socket`,
+    written?.span,
+  );
+}
+
+const LISTEN_ADDRESS = /^(?<host>[\d.]+|\[[^\]]+\]):(?<digits>\d+)$/;
+/** Interfaces are given by number, as in Rust's socket addresses. */
+const NAMED_ZONE = /%(?!\d+$)/;
+const MAX_PORT = 0xffff;
+
+/** Whether only this host can connect. An IPv4-mapped address is not taken for the IPv4 one. */
+function isLocal(listen: ApiListen): boolean {
+  if (listen.kind === 'unix') return true;
+  const { host } = listen;
+  if (isIPv4(host)) return host.startsWith('127.');
+  const bytes = parseIPv6(host.replace(/%.*/, ''));
+  return bytes?.every((byte, index) => byte === (index === 15 ? 1 : 0)) ?? false;
+}

@@ -1,0 +1,58 @@
+/** Characters of a basic string with an escape of their own (TOML 1.0, "String"). */
+const SHORT_ESCAPES: Readonly<Record<string, string>> = {
+  '"': String.raw`\"`,
+  '\\': String.raw`\\`,
+  '\b': String.raw`\b`,
+  '\t': String.raw`\t`,
+  '\n': String.raw`\n`,
+  '\f': String.raw`\f`,
+  '\r': String.raw`\r`,
+};
+
+// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+const ESCAPED = /["\\\u0000-\u001f\u007f]/g;
+
+/** `value` as a basic, double-quoted string; only what TOML does not take as it stands is escaped. */
+export function basicString(value: string): string {
+  const body = value.replace(ESCAPED, (char) => SHORT_ESCAPES[char] ?? unicodeEscape(char));
+  return `"${body}"`;
+}
+
+const unicodeEscape = (char: string): string =>
+  String.raw`\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
+
+/** `key` bare where TOML allows it, otherwise as a basic string. */
+export const keyText = (key: string): string =>
+  /^[A-Za-z0-9_-]+$/.test(key) ? key : basicString(key);
+
+/** A dotted key, or what stands between the brackets of a header. */
+export const dottedKey = (path: readonly string[]): string => path.map(keyText).join('.');
+
+/** The offset at which the line that holds `offset` begins. */
+export const lineStart = (text: string, offset: number): number =>
+  offset === 0 ? 0 : text.lastIndexOf('\n', offset - 1) + 1;
+
+/** The offset of the line break (`\n` or `\r\n`) that ends the line of `offset`, or of the end. */
+export function lineBreak(text: string, offset: number): number {
+  const at = text.indexOf('\n', offset);
+  if (at < 0) return text.length;
+  return at > offset && text[at - 1] === '\r' ? at - 1 : at;
+}
+
+/** The offset at which the line after that of `offset` begins; the end when there is none. */
+export function nextLine(text: string, offset: number): number {
+  const at = text.indexOf('\n', offset);
+  return at < 0 ? text.length : at + 1;
+}
+
+/** The spaces and tabs that the line of `offset` begins with. */
+export function indentAt(text: string, offset: number): string {
+  return /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? '';
+}
+
+/** The line break that the text uses next to `offset`: the one before it, else the one after it. */
+export function eolNear(text: string, offset: number): string {
+  let at = offset === 0 ? -1 : text.lastIndexOf('\n', offset - 1);
+  if (at < 0) at = text.indexOf('\n', offset);
+  return at > 0 && text[at - 1] === '\r' ? '\r\n' : '\n';
+}

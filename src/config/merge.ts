@@ -1,0 +1,132 @@
+import { emptyTable } from '../schema/node.ts';
+import { balancerTags } from './balancer-tags.ts';
+import type { ConfigFile } from './config-file.ts';
+import { Finding, type Findings } from './findings.ts';
+import { DEFAULT_GROUP, defaultPick, groupTargets } from './route-targets.ts';
+import type { DeadEnd, Target } from './route-targets.ts';
+import { placeOfInherit, type RouteGroup, type SubscribeFile } from './subscribe-file.ts';
+import { routeTable } from './tables/route.ts';
+
+/** A route group with where its flows go. */
+export interface MergedGroup {
+  readonly name: string;
+  /** How errors name it. */
+  readonly subject: string;
+  readonly outbound: Target;
+}
+
+export interface MergedConfig {
+  readonly file: ConfigFile;
+  /** In the order in which they are matched; none without a subscribe file. */
+  readonly groups: readonly MergedGroup[];
+}
+
+interface ResolvedGroup {
+  readonly group: RouteGroup;
+  readonly target: Target;
+}
+
+/**
+ * Writes a subscribe file into the configuration that names it. Its nodes become outbounds after the
+ * configuration's own; its groups become rules after the configuration's own, each with what its
+ * group leads to; the pick of the default route takes the place of `[route].default`.
+ *
+ * @param subscribe given only for a configuration with `[subscribe]`
+ *
+ * What is in the way of that goes to `findings`. Tags that nobody carries and tags that two carry are
+ * left to be found like those of any other configuration, and so is the making of built-ins.
+ */
+export function mergeSubscribe(
+  config: ConfigFile,
+  subscribe: SubscribeFile | undefined,
+  findings: Findings,
+): MergedConfig {
+  const groups = subscribe ? resolveGroups(config, subscribe, findings) : [];
+  refuseBalancers(config, subscribe, groups, findings);
+  if (!subscribe) return { file: config, groups: [] };
+
+  const nodes = subscribe.proxyServer.map(({ value: { name, ...node }, span }) => ({
+    value: { tag: name, ...node },
+    span,
+  }));
+  const route = config.route ?? routeTable(emptyTable({ start: 0, end: 0 }));
+  const rules = groups.flatMap(({ group, target }) =>
+    group.rule.map((rule) => ({ ...rule, outbound: target })),
+  );
+  return {
+    file: {
+      ...config,
+      outbound: [...config.outbound, ...nodes],
+      route: { ...route, default: defaultPick(config), rule: [...route.rule, ...rules] },
+    },
+    groups: groups.map(({ group, target }) => ({
+      name: group.name.value,
+      subject: subjectOf(group),
+      outbound: target,
+    })),
+  };
+}
+
+/** The groups that lead somewhere; why others do not, and names that cannot be, are findings. */
+function resolveGroups(
+  config: ConfigFile,
+  subscribe: SubscribeFile,
+  findings: Findings,
+): readonly ResolvedGroup[] {
+  const targets = groupTargets(config, subscribe);
+  const names = new Set<string>();
+  const resolved: ResolvedGroup[] = [];
+  for (const [index, group] of subscribe.routeGroup.entries()) {
+    const { value: name, span } = group.name;
+    const part = findings.about(subjectOf(group));
+    if (name === DEFAULT_GROUP) {
+      part.add(new Finding(`${subjectOf(group)}: the name stands for the default route`, span));
+    } else if (names.has(name)) {
+      part.add(new Finding(`duplicate route group: ${name}`, span));
+    }
+    names.add(name);
+    const target = targets[index];
+    if (target && 'value' in target) resolved.push({ group, target });
+    else if (target) refuseDeadEnd(group, target, findings);
+  }
+  return resolved;
+}
+
+function refuseDeadEnd(group: RouteGroup, end: DeadEnd, findings: Findings): void {
+  // Without a default target there is no outbound either, which is said of the whole.
+  if (end.problem === 'no_default') return;
+  const why =
+    end.problem === 'cycle'
+      ? 'inherits in a cycle'
+      : `inherits from the group ${JSON.stringify(end.group)}, which does not exist`;
+  const finding = new Finding(`${subjectOf(group)} ${why}`, placeOfInherit(group));
+  findings.about(subjectOf(group)).add(finding);
+}
+
+const subjectOf = ({ name }: RouteGroup): string => `route group ${JSON.stringify(name.value)}`;
+
+/** The outbounds that exist without being written: a route that names one must not mean another. */
+const BUILTINS: ReadonlySet<string> = new Set(['direct', 'blackhole']);
+
+/**
+ * A pick of `direct` or `blackhole` means the built-in, or an outbound or node of that name. With a
+ * balancer of that name it could mean either, and traffic would leave where nobody expects it.
+ */
+function refuseBalancers(
+  config: ConfigFile,
+  subscribe: SubscribeFile | undefined,
+  groups: readonly ResolvedGroup[],
+  findings: Findings,
+): void {
+  const balancers = new Set(balancerTags(config).filter((tag) => BUILTINS.has(tag)));
+  for (const { value } of config.outbound) balancers.delete(value.tag.value);
+  for (const { value } of subscribe?.proxyServer ?? []) balancers.delete(value.name.value);
+  const refuse = (subject: string, target: Target | undefined): void => {
+    if (!target || !balancers.has(target.value)) return;
+    const named = JSON.stringify(target.value);
+    const message = `${subject}: ${named} names a balancer, not the built-in outbound; rename the balancer`;
+    findings.about(subject).add(new Finding(message, target.span));
+  };
+  refuse('default route', defaultPick(config));
+  for (const { group, target } of groups) refuse(subjectOf(group), target);
+}

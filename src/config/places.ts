@@ -1,0 +1,35 @@
+import type { Span } from '../schema/node.ts';
+import type { ConfigError, ConfigErrorKind, ConfigErrorOptions } from './errors.ts';
+import type { SourceText } from './source-text.ts';
+import { shiftSpan } from './toml/shift.ts';
+
+/** Makes errors of places; a `SourceText` does it for one file. */
+export type Places = Pick<SourceText, 'error'>;
+
+/**
+ * Two files, one written after the other: places in the second have larger offsets than any in the
+ * first, so that a place says which file it is in and all of them have one order.
+ */
+export class JoinedPlaces implements Places {
+  readonly #first: SourceText;
+  readonly #second: SourceText;
+
+  constructor(first: SourceText, second: SourceText) {
+    this.#first = first;
+    this.#second = second;
+  }
+
+  error(
+    kind: ConfigErrorKind,
+    message: string,
+    span: Span | undefined,
+    options?: ConfigErrorOptions,
+  ): ConfigError {
+    const base = baseAfter(this.#first);
+    if (!span || span.start < base) return this.#first.error(kind, message, span, options);
+    return this.#second.error(kind, message, shiftSpan(span, -base), options);
+  }
+}
+
+/** Where a file that is written after `source` begins; the end of `source` is a place of its own. */
+export const baseAfter = ({ text }: SourceText): number => text.length + 1;

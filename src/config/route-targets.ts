@@ -1,0 +1,78 @@
+import type { Located } from '../schema/decoder.ts';
+import type { ConfigFile } from './config-file.ts';
+import {
+  inheritOf,
+  placeOfInherit,
+  type RouteGroup,
+  type SubscribeFile,
+} from './subscribe-file.ts';
+
+/** A name of an outbound, node, balancer or built-in, with the place that says it. */
+export type Target = Located<string>;
+
+/** Why a group leads nowhere: there is no default target, or no group of that name. */
+export type DeadEnd =
+  | { readonly problem: 'no_default' }
+  | { readonly problem: 'cycle' }
+  | { readonly problem: 'no_group'; readonly group: string };
+
+/** The key of the default route among the picks; no group may have that name. */
+export const DEFAULT_GROUP = 'default';
+
+const NO_PICKS: ReadonlyMap<string, Target> = new Map();
+
+/** The picks of the route groups, the default route's among them. */
+export const picksOf = (config: ConfigFile): ReadonlyMap<string, Target> =>
+  config.subscribe?.value.routes ?? NO_PICKS;
+
+/** What the files say for the default route: a pick beside the subscribe file goes first. */
+export const defaultPick = (config: ConfigFile): Target | undefined =>
+  picksOf(config).get(DEFAULT_GROUP) ?? config.route?.default;
+
+/** Where what no rule and no group takes goes; `undefined` when the files name no way out. */
+export const defaultTarget = (
+  config: ConfigFile,
+  subscribe: SubscribeFile | undefined,
+): Target | undefined =>
+  defaultPick(config) ?? config.outbound[0]?.value.tag ?? subscribe?.proxyServer[0]?.value.name;
+
+/**
+ * Where each route group leads, in file order: to its pick, else to what it inherits, through the
+ * picks of other groups, in the end to the default target. Of several groups of one name the first
+ * is inherited from. Takes time in proportion to the number of groups, however they inherit.
+ */
+export function groupTargets(
+  config: ConfigFile,
+  subscribe: SubscribeFile,
+): readonly (Target | DeadEnd)[] {
+  const picks = picksOf(config);
+  const fallback = defaultTarget(config, subscribe);
+  const byName = new Map<string, RouteGroup>();
+  for (const group of subscribe.routeGroup.toReversed()) byName.set(group.name.value, group);
+  const known = new Map<RouteGroup, Target | DeadEnd>();
+
+  /** Where a group leads by itself: to the end of the way, or on to another group. */
+  const step = (group: RouteGroup): Target | DeadEnd | RouteGroup => {
+    const pick = picks.get(group.name.value);
+    if (pick) return pick;
+    const inherit = inheritOf(group);
+    if (inherit === 'default') return fallback ?? { problem: 'no_default' };
+    if (typeof inherit === 'string') return { value: inherit, span: placeOfInherit(group) };
+    return byName.get(inherit.group) ?? { problem: 'no_group', group: inherit.group };
+  };
+
+  const follow = (from: RouteGroup): Target | DeadEnd => {
+    const way = new Set<RouteGroup>();
+    let at: Target | DeadEnd | RouteGroup = from;
+    while (isGroup(at) && !known.has(at) && !way.has(at)) {
+      way.add(at);
+      at = step(at);
+    }
+    const end: Target | DeadEnd = isGroup(at) ? (known.get(at) ?? { problem: 'cycle' }) : at;
+    for (const passed of way) known.set(passed, end);
+    return end;
+  };
+  return subscribe.routeGroup.map(follow);
+}
+
+const isGroup = (at: Target | DeadEnd | RouteGroup): at is RouteGroup => 'name' in at;

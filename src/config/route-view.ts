@@ -1,0 +1,77 @@
+import type { ConfigFile } from './config-file.ts';
+import { balancerTags } from './balancer-tags.ts';
+import { defaultPick, defaultTarget, groupTargets, picksOf } from './route-targets.ts';
+import { inheritOf, type Inherit, type SubscribeFile } from './subscribe-file.ts';
+
+/**
+ * The routes as the files describe them, whether or not such a configuration would apply: a pick is
+ * what a file says, a target is where traffic goes, and null says that there is none.
+ */
+export interface RouteView {
+  readonly default: { readonly pick: string | null; readonly target: string | null };
+  /** In the order in which they are matched. */
+  readonly groups: readonly RouteGroupView[];
+  /** Every name that can be picked. */
+  readonly targets: readonly RouteTargetView[];
+}
+
+export interface RouteGroupView {
+  readonly name: string;
+  readonly pick: string | null;
+  readonly inherit: Inherit;
+  readonly target: string | null;
+}
+
+export interface RouteTargetView {
+  readonly name: string;
+  readonly kind: 'node' | 'outbound' | 'balancer' | 'direct' | 'blackhole';
+}
+
+/**
+ * Describes the routes of two files as they are written, unmerged.
+ *
+ * @param subscribe the file that `[subscribe]` names; without that table it is not looked at
+ */
+export function routeView(config: ConfigFile, subscribe: SubscribeFile | undefined): RouteView {
+  const provided = config.subscribe ? subscribe : undefined;
+  return {
+    default: {
+      pick: defaultPick(config)?.value ?? null,
+      target: defaultTarget(config, provided)?.value ?? null,
+    },
+    groups: provided ? groupViews(config, provided) : [],
+    targets: targetViews(config, provided),
+  };
+}
+
+function groupViews(config: ConfigFile, subscribe: SubscribeFile): readonly RouteGroupView[] {
+  const picks = picksOf(config);
+  const targets = groupTargets(config, subscribe);
+  return subscribe.routeGroup.map((group, index) => {
+    const name = group.name.value;
+    const target = targets[index];
+    return {
+      name,
+      pick: picks.get(name)?.value ?? null,
+      inherit: inheritOf(group),
+      target: target && 'value' in target ? target.value : null,
+    };
+  });
+}
+
+function targetViews(
+  config: ConfigFile,
+  subscribe: SubscribeFile | undefined,
+): readonly RouteTargetView[] {
+  const views: RouteTargetView[] = [
+    ...config.outbound.map(({ value }) => ({ name: value.tag.value, kind: 'outbound' as const })),
+    ...balancerTags(config).map((name) => ({ name, kind: 'balancer' as const })),
+    ...(subscribe?.proxyServer ?? []).map(({ value }) => ({
+      name: value.name.value,
+      kind: 'node' as const,
+    })),
+  ];
+  const names = new Set(views.map(({ name }) => name));
+  const builtins = (['direct', 'blackhole'] as const).filter((name) => !names.has(name));
+  return [...views, ...builtins.map((name) => ({ name, kind: name }))];
+}

@@ -1,0 +1,41 @@
+import { passes, type LogFilter } from '../log/filter.ts';
+import type { LogLevel, Logger } from '../log/logger.ts';
+
+/** One line of the log, in its parts. */
+export interface LogLine {
+  readonly time: Date;
+  readonly level: LogLevel;
+  /** The part that says it: `svc_app`, `svc_app::instance`. */
+  readonly target: string;
+  readonly message: string;
+}
+
+export type LogCallback = (line: LogLine) => void;
+
+/** A logger that hands lines to the host program; the filter is asked once per target and level. */
+export function callbackLogger(filter: LogFilter, take: LogCallback, target: string): Logger {
+  const at = (level: LogLevel): ((message: string) => void) =>
+    passes(filter, target, level)
+      ? (message) => hand(take, { time: new Date(), level, target, message })
+      : () => undefined;
+  return {
+    error: at('error'),
+    warn: at('warn'),
+    info: at('info'),
+    debug: at('debug'),
+    trace: at('trace'),
+    enabled: (level) => passes(filter, target, level),
+    target: (name) => callbackLogger(filter, take, name),
+  };
+}
+
+/** What the host's callback throws is the host's to see, and must not end what was being logged. */
+function hand(take: LogCallback, line: LogLine): void {
+  try {
+    take(line);
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}

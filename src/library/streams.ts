@@ -1,0 +1,85 @@
+import type { StartTimes } from '../api/start-times.ts';
+import type { FlowNotice, FlowSubscription } from '../tracker/flow-events.ts';
+import type { TrafficSampler } from '../tracker/traffic.ts';
+import { flowView, trafficView, type FlowEventView, type TrafficView } from './views.ts';
+
+/** Things that happen, one after the other; closing it, or leaving a `for await`, ends it. */
+export interface EventStream<T> extends AsyncIterableIterator<T, undefined>, AsyncDisposable {
+  close(): void;
+}
+
+/** Every flow that opens or closes from this call on, until the stream is closed or `end` aborts. */
+export function flowEvents(
+  subscription: FlowSubscription,
+  times: StartTimes,
+  end: AbortSignal,
+): EventStream<FlowEventView> {
+  return untilEnd(end, (signal) => {
+    signal.addEventListener('abort', () => subscription.close(), { once: true });
+    if (signal.aborted) subscription.close();
+    return async () => {
+      const notice = await subscription.next();
+      return notice && eventView(notice, times);
+    };
+  });
+}
+
+/** Every traffic sample that is newer than that of this moment; a slow reader skips some. */
+export function trafficSamples(
+  sampler: TrafficSampler,
+  end: AbortSignal,
+): EventStream<TrafficView> {
+  let seen = sampler.latest;
+  return untilEnd(end, (signal) => async () => {
+    const snapshot = await sampler.newerThan(seen, signal);
+    seen = snapshot;
+    return snapshot && trafficView(snapshot);
+  });
+}
+
+function eventView(notice: FlowNotice, times: StartTimes): FlowEventView {
+  if (notice.kind === 'lagged') return { event: 'lagged', missed: notice.missed };
+  return { event: notice.kind, flow: flowView(notice.flow, times.read()) };
+}
+
+/**
+ * A stream over a source that gives one thing at a time and `undefined` after its signal has
+ * aborted. It stands from now on, not from the first `next`, which an async generator would wait for.
+ */
+function untilEnd<T extends object>(
+  end: AbortSignal,
+  open: (signal: AbortSignal) => () => Promise<T | undefined>,
+): EventStream<T> {
+  const closing = new AbortController();
+  const close = (): void => {
+    end.removeEventListener('abort', close);
+    closing.abort();
+  };
+  end.addEventListener('abort', close, { once: true });
+  if (end.aborted) close();
+  const take = open(closing.signal);
+  /** Calls of `next` are answered in their order, each with what comes next. */
+  let last: Promise<unknown> = Promise.resolve();
+  const takeNext = async (): Promise<IteratorResult<T, undefined>> => {
+    const value = closing.signal.aborted ? undefined : await take();
+    if (value !== undefined) return { done: false, value };
+    close();
+    return { done: true, value: undefined };
+  };
+  return {
+    next: () => {
+      const result = last.then(takeNext);
+      last = result.catch(() => undefined); // its caller has the failure
+      return result;
+    },
+    return: async () => {
+      close();
+      return { done: true, value: undefined };
+    },
+    close,
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    [Symbol.asyncDispose]: async () => close(),
+  };
+}

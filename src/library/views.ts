@@ -1,0 +1,144 @@
+import type { Flow } from '../tracker/flow.ts';
+import type { TrafficFigures, TrafficSnapshot } from '../tracker/traffic.ts';
+import type { LiveSession } from '../tracker/tracker.ts';
+
+/*
+ * What a host program is given: the shapes of the API's JSON, field by field, so that a user
+ * interface can be fed by either.
+ */
+
+/** One accepted connection of a client. Counts are wire bytes, protocol overhead included. */
+export interface SessionView {
+  readonly id: number;
+  /** Tag of the inbound that accepted it. */
+  readonly inbound: string;
+  /** The client's IP address; `null` on a unix socket. */
+  readonly source: string | null;
+  /** `null` for nobody, and until the first flow has named one. */
+  readonly user: string | null;
+  /** Bytes from the client. */
+  readonly up: number;
+  /** Bytes to the client. */
+  readonly down: number;
+  /** Unix milliseconds. */
+  readonly started_at: number;
+}
+
+/** One stream or UDP sub-link. Counts are payload bytes. */
+export interface FlowView {
+  /** Grows in the order of registration and is never used twice. */
+  readonly id: number;
+  readonly session: number | null;
+  readonly network: 'tcp' | 'udp' | 'unknown';
+  readonly inbound: string;
+  readonly user: string | null;
+  readonly source: string | null;
+  /** The destination as requested: a domain or an IP address. */
+  readonly host: string;
+  readonly port: number;
+  readonly sniffed: string | null;
+  /** Tag of the outbound it was opened on: of a balancer, the member's. */
+  readonly outbound: string;
+  readonly outbound_version: number;
+  /** Index of the rule that matched; `null` for the default route. */
+  readonly rule: number | null;
+  readonly plane_epoch: number;
+  /** Unix milliseconds. */
+  readonly started_at: number;
+  /** Bytes toward the destination. */
+  readonly up: number;
+  /** Bytes back. */
+  readonly down: number;
+}
+
+export interface ConnectionsView {
+  /** By id. */
+  readonly sessions: readonly SessionView[];
+  /** By id. */
+  readonly flows: readonly FlowView[];
+}
+
+/** What became of a flow, or how many such events the reader was too slow for. */
+export type FlowEventView =
+  | { readonly event: 'opened'; readonly flow: FlowView }
+  | { readonly event: 'closed'; readonly flow: FlowView }
+  | { readonly event: 'lagged'; readonly missed: number };
+
+/** Bytes since start, bytes a second over the tick, and flows that are live at the tick. */
+export interface TrafficFiguresView {
+  readonly up: number;
+  readonly down: number;
+  readonly up_rate: number;
+  readonly down_rate: number;
+  readonly flows: number;
+}
+
+export interface TrafficView extends TrafficFiguresView {
+  /** Ticks since the start. */
+  readonly tick: number;
+  /** What the rates cover. */
+  readonly interval_ms: number;
+  /** By tag. */
+  readonly inbounds: Readonly<Record<string, TrafficFiguresView>>;
+  readonly outbounds: Readonly<Record<string, TrafficFiguresView>>;
+}
+
+/** @param offset what makes a monotonic time a wall time: see `StartTimes`. */
+export function sessionView(session: LiveSession, offset: number): SessionView {
+  const { id, inbound, source = null, user = null, up, down, startedAt } = session;
+  return { id, inbound, source, user, up, down, started_at: wallTime(offset + startedAt) };
+}
+
+/** @param offset what makes a monotonic time a wall time: see `StartTimes`. */
+export function flowView(flow: Flow, offset: number): FlowView {
+  const { session, inbound, user = null, source = null, destination, sniffed = null } = flow.info;
+  const { outbound, outboundVersion, rule = null, planeEpoch } = flow.info;
+  return {
+    id: flow.id,
+    session: session?.id ?? null,
+    network: destination.network,
+    inbound,
+    user,
+    source,
+    host: destination.host,
+    port: destination.port,
+    sniffed,
+    outbound,
+    outbound_version: outboundVersion,
+    rule,
+    plane_epoch: planeEpoch,
+    started_at: wallTime(offset + flow.startedAt),
+    up: flow.up,
+    down: flow.down,
+  };
+}
+
+export function trafficView(snapshot: TrafficSnapshot): TrafficView {
+  return {
+    tick: snapshot.tick,
+    interval_ms: snapshot.intervalMs,
+    ...figuresView(snapshot),
+    inbounds: byTag(snapshot.inbounds),
+    outbounds: byTag(snapshot.outbounds),
+  };
+}
+
+const figuresView = ({
+  up,
+  down,
+  upRate,
+  downRate,
+  flows,
+}: TrafficFigures): TrafficFiguresView => ({
+  up,
+  down,
+  up_rate: upRate,
+  down_rate: downRate,
+  flows,
+});
+
+const byTag = (tags: ReadonlyMap<string, TrafficFigures>): Record<string, TrafficFiguresView> =>
+  Object.fromEntries(Array.from(tags, ([tag, figures]) => [tag, figuresView(figures)]));
+
+/** Whole milliseconds; a time before the epoch is 0. */
+const wallTime = (time: number): number => Math.max(0, Math.floor(time));

@@ -1,0 +1,174 @@
+import { ControlError, type PickResult, type RoutesResult } from '../api/contract.ts';
+import { ANY_FILE } from '../api/if-match.ts';
+import { StartTimes } from '../api/start-times.ts';
+import { loadConfigFile } from '../app/config-source.ts';
+import { toControlError } from '../app/control-errors.ts';
+import { FileLog } from '../app/file-log.ts';
+import { Instance } from '../app/instance.ts';
+import { APP_TARGET } from '../app/process-log.ts';
+import { RegexCache } from '../engine/router/regex-set.ts';
+import { chooseFilter } from '../log/filter.ts';
+import type { ReloadReport } from '../supervisor/reload-report.ts';
+import type { FlowSelector } from '../tracker/tracker.ts';
+import { VERSION } from '../version.ts';
+import { callbackLogger, type LogCallback } from './callback-logger.ts';
+import { flowEvents, trafficSamples, type EventStream } from './streams.ts';
+import {
+  flowView,
+  sessionView,
+  type ConnectionsView,
+  type FlowEventView,
+  type TrafficView,
+} from './views.ts';
+
+export interface StartOptions {
+  /** The configuration file; paths in it mean what they mean to the command. */
+  readonly config: string;
+  /** Gets every line of the log that the filter lets through; without it nothing is logged. */
+  readonly onLog?: LogCallback | undefined;
+  /** Takes the place of `[log].level`, in the same syntax. The environment is not asked. */
+  readonly logLevel?: string | undefined;
+}
+
+export interface PickOptions {
+  /** Only when the configuration file still has this tag, quotes included. */
+  readonly ifMatch?: string | undefined;
+  /** Gives up what has not been written yet; a write that has begun is finished. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface StopOptions {
+  /** How long live connections may go on; 5 seconds when left out. */
+  readonly graceMs?: number | undefined;
+}
+
+const STOP_GRACE_MS = 5_000;
+
+/**
+ * One running proxy inside a host program. Several may run side by side.
+ *
+ * It does what the command does, except that `[api]` is neither served nor read: what the API offers
+ * is called here. Every method that can fail rejects with a `ControlError`.
+ */
+export class Weir implements AsyncDisposable {
+  /** The program's version, as `GET /v1/version` answers it. */
+  readonly version = VERSION;
+  readonly #instance: Instance;
+  readonly #times: StartTimes;
+  /** Aborts when a stop begins. */
+  readonly #ending = new AbortController();
+  #stopped: Promise<void> | undefined;
+
+  private constructor(instance: Instance) {
+    this.#instance = instance;
+    this.#times = new StartTimes(instance.clock);
+  }
+
+  /**
+   * Reads the configuration, builds what it means, binds its listeners and serves.
+   * @throws {ControlError} `invalid` for a configuration that cannot be used, `failed` for a file that
+   *   cannot be read or an address that cannot be had; nothing runs then
+   */
+  static async start({ config, onLog, logLevel }: StartOptions): Promise<Weir> {
+    const regexes = new RegexCache();
+    const files = new FileLog();
+    try {
+      const loaded = await loadConfigFile(config, { files, regexes, serveApi: false });
+      const level = logLevel ?? loaded.spec.log.level;
+      const filter = chooseFilter(undefined, onLog ? level : 'off');
+      const log = callbackLogger(filter, onLog ?? (() => undefined), APP_TARGET);
+      const instance = new Instance({ configPath: config, log, regexes, serveApi: false });
+      await instance.start(loaded, files);
+      return new Weir(instance);
+    } catch (error) {
+      throw toControlError(error);
+    }
+  }
+
+  /** Whether it has been told to stop. */
+  get stopping(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  /**
+   * The routes as the files describe them now, and the tag of the configuration file.
+   * @throws {ControlError} `invalid` or `failed`
+   */
+  async routes(): Promise<RoutesResult> {
+    this.#refuseStopped();
+    return this.#instance.routes();
+  }
+
+  /**
+   * Writes the pick of a group, or of `default`, into the configuration file and reloads. Picks apply
+   * one at a time.
+   * @throws {ControlError} of any code; with the file's `etag` when it is `stale`, and when the pick
+   *   has been written and the reload after it failed
+   * @throws the reason of `signal` when that aborts in time
+   */
+  async pick(group: string, target: string, options: PickOptions = {}): Promise<PickResult> {
+    this.#refuseStopped();
+    const { ifMatch, signal = new AbortController().signal } = options;
+    const condition = ifMatch === undefined ? ANY_FILE : { kind: 'is' as const, etag: ifMatch };
+    return this.#instance.pick(group, target, condition, signal);
+  }
+
+  /**
+   * Reads the files again and applies what has changed in them.
+   * @throws {ControlError} `invalid` or `failed`; what ran before runs on
+   */
+  async reload(): Promise<ReloadReport> {
+    this.#refuseStopped();
+    return this.#instance.reload();
+  }
+
+  /** The live flows and the sessions that carry them. */
+  connections(): ConnectionsView {
+    const { tracker } = this.#instance;
+    const offset = this.#times.read();
+    // Flows first, as the API reads them.
+    const flows = tracker.flows().map((flow) => flowView(flow, offset));
+    return { sessions: tracker.sessions().map((one) => sessionView(one, offset)), flows };
+  }
+
+  /** Closes one flow; `false` when no live flow has this id. */
+  closeFlow(id: number): boolean {
+    const flow = this.#instance.tracker.flow(id);
+    flow?.kill();
+    return flow !== undefined;
+  }
+
+  /** Closes the flows that match all that is given, every flow when nothing is; how many it closed. */
+  closeFlows({ outbound, inbound, session, user }: FlowSelector = {}): number {
+    return this.#instance.tracker.killMatching({ outbound, inbound, session, user });
+  }
+
+  /**
+   * Every flow that opens or closes after this call. The last 1024 events are kept for a reader; one
+   * that falls further behind gets `lagged` and goes on with the oldest kept. Ends with a stop.
+   */
+  flowEvents(): EventStream<FlowEventView> {
+    const subscription = this.#instance.tracker.events.subscribe();
+    return flowEvents(subscription, this.#times, this.#ending.signal);
+  }
+
+  /** A sample a second after this call; a slow reader skips some. Ends with a stop. */
+  traffic(): EventStream<TrafficView> {
+    return trafficSamples(this.#instance.tracker.traffic, this.#ending.signal);
+  }
+
+  /** Closes the listeners, lets live connections go on for a while, then ends them. Idempotent. */
+  stop({ graceMs = STOP_GRACE_MS }: StopOptions = {}): Promise<void> {
+    this.#ending.abort();
+    this.#stopped ??= this.#instance.stop(graceMs);
+    return this.#stopped;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #refuseStopped(): void {
+    if (this.stopping) throw new ControlError('failed', 'the proxy is stopping');
+  }
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { inspect } from 'node:util';
+import { apiOptions, serve, type Carrier } from './api-harness.ts';
+
+const SECRET = 's3cret-Token';
+
+const REFUSED: readonly string[] = [
+  '',
+  'Bearer',
+  'Bearer ',
+  'Bearer  ',
+  'bearer\ts3cret-Token',
+  's3cret-Token',
+  'Basic s3cret-Token',
+  'Bearers s3cret-Token',
+  'Bearer s3cret-token',
+  'Bearer s3cret-Toke',
+  'Bearer s3cret-Token1',
+
+  'Bearer s3cret-Token x',
+  'Bearer "s3cret-Token"',
+  'Bearer:s3cret-Token',
+  'Token s3cret-Token',
+  'Bearer s3cret-Tokén',
+  `Bearer ${'x'.repeat(20_000)}`,
+  'Bearer, Bearer s3cret-Token',
+];
+
+const ACCEPTED: readonly string[] = [
+  'Bearer s3cret-Token',
+  'bearer s3cret-Token',
+  'BEARER s3cret-Token',
+  'bEaReR s3cret-Token',
+  'Bearer    s3cret-Token',
+  'Bearer s3cret-Token   ',
+  'Bearer \ts3cret-Token\t',
+];
+
+export function authenticationSuite(carrier: Carrier): void {
+  describe('authentication', () => {
+    test('without a secret nothing is asked for', async () => {
+      await using api = await serve(carrier);
+      for (const authorization of ['', 'Bearer wrong', 'rubbish']) {
+        const { status } = await api.client.get('/v1/health', { headers: { authorization } });
+        assert.equal(status, 200);
+      }
+    });
+
+    test('with a secret every request to any path by any method is 401 without it', async () => {
+      await using api = await serve(carrier, SECRET);
+      for (const path of ['/v1/health', '/v1/routes', '/v1/routes/%FF', '/nowhere', '/', '*']) {
+        for (const method of ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'PATCH']) {
+          const { status, headers, text } = await api.stranger.ask(method, path);
+          assert.equal(status, 401, `${method} ${path}`);
+          assert.equal(headers['www-authenticate'], 'Bearer');
+          const body = method === 'HEAD' ? '' : '{"error":"a valid bearer token is required"}';
+          assert.equal(text, body, `${method} ${path}`);
+        }
+      }
+    });
+
+    test('a method that nobody knows is 401 as well, and 405 or 404 with the token', async () => {
+      await using api = await serve(carrier, SECRET);
+      const ask = (path: string, more: string): Promise<string> =>
+        api.client.raw(`BREW ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`);
+      assert.match(await ask('/v1/health', ''), /^HTTP\/1\.1 401 [^]*WWW-Authenticate: Bearer\r\n/);
+      const token = `Authorization: Bearer ${SECRET}\r\n`;
+      assert.match(await ask('/v1/health', token), /^HTTP\/1\.1 405 [^]*Allow: GET,HEAD\r\n/);
+      assert.match(await ask('/nowhere', token), /^HTTP\/1\.1 404 /);
+      assert.match(
+        await api.client.raw('CONNECT a.example:1 HTTP/1.1\r\n\r\n'),
+        /^HTTP\/1\.1 401 /,
+      );
+    });
+
+    test('a path with bytes that do not belong there is 401 as well', async () => {
+      await using api = await serve(carrier, SECRET);
+      const request = Buffer.from(
+        'PUT /v1/routes/\xff HTTP/1.1\r\nHost: localhost\r\n\r\n',
+        'latin1',
+      );
+      assert.match(await api.stranger.raw(request), /^HTTP\/1\.1 401 /);
+      const authorized = request
+        .toString('latin1')
+        .replace('\r\n', `\r\nAuthorization: Bearer ${SECRET}\r\n`);
+      assert.match(await api.stranger.raw(Buffer.from(authorized, 'latin1')), /^HTTP\/1\.1 400 /);
+    });
+
+    test('the token comes before whatever else is wrong', async () => {
+      await using api = await serve(carrier, SECRET);
+      const bad = { headers: { 'if-match': 'W/"x"', host: 'evil.example' }, body: 'not json' };
+      const { status } = await api.stranger.ask('PUT', '/v1/routes/%FF', bad);
+      assert.equal(status, 401);
+    });
+
+    test('the head alone is enough for 401: the body is not waited for', async () => {
+      await using api = await serve(carrier, SECRET);
+      const reply = await api.stranger.raw(
+        'PUT /v1/routes/default HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 100\r\n\r\n{',
+        { end: false },
+      );
+      assert.match(reply, /^HTTP\/1\.1 401 /);
+    });
+
+    for (const authorization of REFUSED) {
+      test(`${inspect(authorization).slice(0, 40)} is no valid token`, async () => {
+        await using api = await serve(carrier, SECRET);
+        const reply = await api.stranger.raw(
+          Buffer.from(
+            `GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: ${authorization}\r\n\r\n`,
+            'latin1',
+          ),
+        );
+        assert.match(reply, /^HTTP\/1\.1 401 /);
+      });
+    }
+
+    for (const authorization of ACCEPTED) {
+      test(`${inspect(authorization)} is accepted`, async () => {
+        await using api = await serve(carrier, SECRET);
+        const reply = await api.stranger.raw(
+          `GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: ${authorization}\r\n\r\n`,
+        );
+        assert.match(reply, /^HTTP\/1\.1 200 /);
+      });
+    }
+
+    test('a byte that is not visible ASCII, space or tab makes a header no token', async () => {
+      await using api = await serve(carrier, SECRET);
+      for (const byte of [0x80, 0xa0, 0xe9, 0xff]) {
+        const head = `GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${SECRET} `;
+        const request = Buffer.concat([
+          Buffer.from(head),
+          Buffer.from([byte]),
+          Buffer.from('\r\n\r\n'),
+        ]);
+        assert.match(await api.stranger.raw(request), /^HTTP\/1\.1 401 /);
+      }
+    });
+
+    test('with the token the rest of the handling follows', async () => {
+      await using api = await serve(carrier, SECRET);
+      assert.equal((await api.client.get('/v1/health')).status, 200);
+      assert.equal((await api.client.get('/nowhere')).status, 404);
+      assert.equal((await api.client.ask('OPTIONS', '/v1/health')).status, 405);
+      assert.equal((await api.client.pick('default', 'osaka')).status, 200);
+    });
+
+    test('event streams need the token, too', async () => {
+      await using api = await serve(carrier, SECRET);
+      assert.equal((await api.stranger.get('/v1/traffic')).status, 401);
+      assert.equal((await api.stranger.get('/v1/connections/events')).status, 401);
+    });
+
+    test('options do not show the secret, however they are printed', () => {
+      const options = apiOptions(undefined, SECRET);
+      const shown = [inspect(options, { showHidden: true, depth: 9 }), JSON.stringify(options)];
+      for (const text of shown) assert.doesNotMatch(text, new RegExp(SECRET));
+    });
+  });
+}

@@ -1,0 +1,396 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { describe, test } from 'node:test';
+import { UsageError } from '../../src/cli/arguments.ts';
+import { CTL_HELP } from '../../src/cli/ctl-arguments.ts';
+import { parsePlace } from '../../src/cli/ctl-client.ts';
+import { age, bytes, printable, table } from '../../src/cli/ctl-table.ts';
+import { eventLine } from '../../src/cli/ctl-views.ts';
+import { ctl, type CtlIo } from '../../src/cli/ctl.ts';
+import { tcpServer } from '../support/servers.ts';
+import { eventually } from '../support/wait.ts';
+import { APPLIED, openFlow, openSlowFlow } from './api-fake.ts';
+import { serve, type Served } from './api-harness.ts';
+
+/** A command's output as text. */
+class Sink extends Writable {
+  text = '';
+  readonly isTTY: boolean;
+
+  constructor(isTTY: boolean) {
+    super();
+    this.isTTY = isTTY;
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+interface Ran {
+  readonly status: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+function streams(isTTY: boolean, env: Record<string, string> = {}) {
+  const [stdout, stderr] = [new Sink(isTTY), new Sink(isTTY)];
+  const io: CtlIo = { stdout, stderr, env };
+  return { io, stdout, stderr };
+}
+
+async function run(
+  argv: readonly string[],
+  isTTY = false,
+  env?: Record<string, string>,
+): Promise<Ran> {
+  const { io, stdout, stderr } = streams(isTTY, env);
+  const status = await ctl(argv, io);
+  return { status, out: stdout.text, err: stderr.text };
+}
+
+const at = (api: Served): string[] => ['--api', api.server.address];
+
+for (const carrier of ['tcp', 'unix'] as const) {
+  describe(`weir ctl over ${carrier}`, () => {
+    test('prints what the API says as a line of JSON in a pipe', async () => {
+      await using api = await serve(carrier);
+      const version = await run(['version', ...at(api)]);
+      assert.deepEqual(version, { status: 0, out: '{"version":"9.8.7-test"}\n', err: '' });
+      const routes = await run(['routes', ...at(api)]);
+      assert.deepEqual(JSON.parse(routes.out), await api.client.json('GET', '/v1/routes'));
+      assert.equal(routes.out.split('\n').length, 2);
+      const reload = await run(['reload', ...at(api)]);
+      assert.deepEqual(JSON.parse(reload.out), APPLIED);
+    });
+
+    test('prints a line for each flow, or for each session', async () => {
+      await using api = await serve(carrier);
+      const { tracker } = api.app;
+      const session = tracker.openSession('socks', '10.0.0.1', { bytesRead: 1, bytesWritten: 2 });
+      openFlow(api.app, { session });
+      openFlow(api.app);
+      const { flows, sessions } = (await api.client.json('GET', '/v1/connections')) as Record<
+        string,
+        unknown[]
+      >;
+      const lines = async (...argv: string[]): Promise<unknown[]> =>
+        (await run([...argv, ...at(api)])).out
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as unknown);
+      assert.deepEqual(await lines('connections'), flows);
+      assert.deepEqual(await lines('connections', '--sessions'), sessions);
+    });
+
+    test('picks, with names of any kind and with a condition', async () => {
+      await using api = await serve(carrier);
+      const picked = await run(['pick', 'Video Streaming', 'osaka', ...at(api)]);
+      assert.equal(picked.status, 0);
+      assert.equal(api.app.pickOf('Video Streaming'), 'osaka');
+      assert.equal(
+        (await run(['pick', 'a/b', 'osaka', '--if-match', api.app.etag, ...at(api)])).status,
+        0,
+      );
+      const stale = await run(['pick', 'default', 'osaka', '--if-match', '"x"', ...at(api)]);
+      assert.equal(stale.status, 1);
+      assert.match(stale.err, /the config file has changed since it was read/);
+    });
+
+    test('ends with status 1 and the text of the API when that says no', async () => {
+      await using api = await serve(carrier);
+      for (const [argv, text] of [
+        [['pick', 'nobody', 'osaka'], 'no route group named "nobody"'],
+        [['close', '99'], 'no live flow 99'],
+        [['close', 'x'], 'Invalid URL: Cannot parse `x` to a `u64`'],
+        [
+          ['close', '--session', 'x'],
+          'Failed to deserialize query string: session: invalid digit found in string',
+        ],
+      ] as const) {
+        assert.deepEqual(await run([...argv, ...at(api)]), {
+          status: 1,
+          out: '',
+          err: `weir ctl: ${text}\n`,
+        });
+      }
+    });
+
+    test('closes flows by id, by selector, or all', async () => {
+      await using api = await serve(carrier);
+      const flow = openFlow(api.app);
+      openFlow(api.app, { outbound: 'a b', inbound: 'x' });
+      openSlowFlow(api.app);
+      openSlowFlow(api.app);
+      const close = async (...argv: string[]): Promise<string> =>
+        (await run(['close', ...argv, ...at(api)])).out;
+      assert.equal(await close(String(flow.id)), '{"closed":1}\n');
+      assert.equal(await close('--outbound', 'a b', '--inbound', 'y'), '{"closed":0}\n');
+      assert.equal(await close('--outbound', 'a b', '--inbound', 'x'), '{"closed":1}\n');
+      assert.equal(await close('--all'), '{"closed":2}\n');
+    });
+
+    test('takes the secret from a file', async () => {
+      await using api = await serve(carrier, 'sesame');
+      const folder = await mkdtemp(join(tmpdir(), 'weir-ctl-'));
+      try {
+        const file = join(folder, 'secret');
+        await writeFile(file, 'sesame\n');
+        assert.equal((await run(['version', '--secret-file', file, ...at(api)])).status, 0);
+        const without = await run(['version', ...at(api)]);
+        assert.equal(without.err, 'weir ctl: a valid bearer token is required\n');
+        const missing = await run(['version', '--secret-file', join(folder, 'none'), ...at(api)]);
+        assert.match(missing.err, /^weir ctl: cannot read the secret: ENOENT/);
+        assert.equal(missing.status, 1);
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    });
+
+    test('follows traffic until the program stops', async () => {
+      await using api = await serve(carrier);
+      const { io, stdout } = streams(true);
+      const done = ctl(['traffic', ...at(api)], io);
+      await eventually('the head', () => stdout.text.includes('FLOWS'));
+      await eventually('a line', () => {
+        api.app.clock.advance(1_000);
+        return stdout.text.split('\n').length > 2;
+      });
+      assert.match(stdout.text, /^ +UP\/s .*\n +0 B +0 B +0 +0 B +0 B\n/);
+      api.app.tracker.traffic.stop();
+      assert.equal(await done, 0);
+    });
+
+    test('follows events, and ends quietly when nobody reads them', async () => {
+      await using api = await serve(carrier);
+      const { io, stdout } = streams(false);
+      const done = ctl(['events', ...at(api)], io);
+      await eventually('an event', () => {
+        openFlow(api.app).close();
+        return stdout.text.includes('"event":"closed"');
+      });
+      for (const line of stdout.text.trim().split('\n')) {
+        assert.deepEqual(Object.keys(JSON.parse(line) as object), ['event', 'data']);
+      }
+      stdout.destroy(new Error('EPIPE'));
+      await eventually('the end', () => {
+        openFlow(api.app).close();
+        return stdout.closed;
+      });
+      openFlow(api.app).close();
+      assert.equal(await done, 0);
+    });
+
+    test('ends with status 1 when the API goes away in the middle of a stream', async () => {
+      await using api = await serve(carrier);
+      const { io, stderr } = streams(false);
+      const done = ctl(['events', ...at(api)], io);
+      await eventually('the subscription', () => api.app.clock.timers > 1);
+      const stopped = api.server.stop();
+      api.app.clock.advance(5_000);
+      await stopped;
+      assert.equal(await done, 1);
+      assert.match(stderr.text, /^weir ctl: (the API ended the stream|cannot reach the API)/);
+    });
+
+    test('says when what answers is not the API', async () => {
+      const bodies = ['<html>', '', '{"x":1}'];
+      await using other = await tcpServer((socket) => {
+        socket.once('data', () => {
+          const status = bodies.length > 1 ? '200 OK' : '502 Bad Gateway';
+          socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n${bodies.shift() ?? ''}`);
+        });
+      });
+      const where = ['--api', `127.0.0.1:${other.port}`];
+      const html = await run(['version', ...where]);
+      assert.match(html.err, /^weir ctl: what answers on 127\.0\.0\.1:\d+ is not the API\n$/);
+      const none = await run(['close', '1', ...where]);
+      assert.equal(none.status, 0);
+      const gateway = await run(['version', ...where]);
+      assert.equal(gateway.err, 'weir ctl: GET /v1/version: status 502\n');
+    });
+
+    test('says when nobody is there', async () => {
+      const api = await serve(carrier);
+      await api[Symbol.asyncDispose]();
+      const { status, err } = await run(['version', ...at(api)]);
+      assert.equal(status, 1);
+      assert.match(
+        err,
+        /^weir ctl: cannot reach the API on .*: (nobody listens there|there is no such socket)\n$/,
+      );
+    });
+  });
+}
+
+describe('weir ctl on a terminal', () => {
+  test('shows tables', async () => {
+    await using api = await serve('tcp');
+    await api.client.pick('a/b', 'auto');
+    const routes = await run(['routes', ...at(api)], true);
+    assert.match(
+      routes.out,
+      /^ROUTE +TARGET +PICK +INHERITS\nVideo Streaming +tokyo +- +default\na\/b +auto +auto +group Video Streaming\n/,
+    );
+    assert.match(routes.out, /\ndefault +tokyo +- +-\n\nCAN BE PICKED +KIND\ntokyo +outbound\n/);
+    openFlow(api.app, {
+      user: 'ann',
+      destination: { network: 'udp', host: '::1', port: 53 },
+    }).addUp(1_500);
+    const flows = await run(['connections', ...at(api)], true);
+    assert.match(
+      flows.out,
+      /^ID +AGE +NET .*\n 1 .*udp +socks +ann +127\.0\.0\.1 +\[::1\]:53 +- +tokyo +1\.5 kB +0 B\n$/,
+    );
+    const sessions = await run(['connections', '--sessions', ...at(api)], true);
+    assert.match(sessions.out, /^ID +AGE +INBOUND/);
+    assert.equal((await run(['version', ...at(api)], true)).out, '9.8.7-test\n');
+    assert.equal((await run(['close', '1', ...at(api)], true)).out, 'closed 1 flow\n');
+    assert.match(
+      (await run(['pick', 'default', 'auto', ...at(api)], true)).out,
+      /^applied\nbuilt +route\nreused +dns, /,
+    );
+    assert.equal((await run(['pick', 'default', 'auto', ...at(api)], true)).out, 'unchanged\n');
+  });
+
+  test('shows events as lines', async () => {
+    await using api = await serve('tcp');
+    const { io, stdout } = streams(true);
+    const done = ctl(['events', ...at(api)], io);
+    await eventually('an event', () => {
+      openFlow(api.app, { user: 'ann' }).close();
+      return stdout.text.includes('closed');
+    });
+    assert.match(
+      stdout.text,
+      /^opened {3}\d+ {2}socks \(ann\) -> tcp example\.com:443 by tokyo\nclosed {3}\d+ .* by tokyo {2}up 0 B, down 0 B\n/,
+    );
+    assert.equal(eventLine('lagged', { missed: 3 }), 'lagged   3 events were missed\n');
+    const stopped = api.server.stop();
+    api.app.clock.advance(5_000);
+    await stopped;
+    await done;
+  });
+
+  test('shows JSON when it is asked for', async () => {
+    await using api = await serve('tcp');
+    assert.equal(
+      (await run(['version', '--json', ...at(api)], true)).out,
+      '{"version":"9.8.7-test"}\n',
+    );
+  });
+
+  test('is not steered by texts from elsewhere', async () => {
+    await using api = await serve('tcp');
+    openFlow(api.app, { destination: { network: 'tcp', host: '\x1b[2Jevil\n', port: 1 } });
+    const { out } = await run(['connections', ...at(api)], true);
+    assert.ok(!out.includes('\x1b'));
+    assert.equal(out.split('\n').length, 3);
+    assert.equal(printable('a\u202eb\u0007'), 'a\u{FFFD}b\u{FFFD}');
+  });
+});
+
+describe('the command line of weir ctl', () => {
+  test('refuses what makes no command', async () => {
+    for (const argv of [
+      [],
+      ['nonsense'],
+      ['pick', 'default'],
+      ['pick', '', 'x'],
+      ['pick', 'a', 'b', 'c'],
+      ['routes', 'x'],
+      ['close'],
+      ['close', '1', '--all'],
+      ['close', '--all', '--user', 'x'],
+      ['routes', '--all'],
+      ['reload', '--if-match', 'x'],
+      ['version', '--nonsense'],
+      ['version', '--api', 'http://:::'],
+    ]) {
+      await assert.rejects(run(argv), UsageError, argv.join(' '));
+    }
+  });
+
+  test('prints its help', async () => {
+    assert.deepEqual(await run(['--help']), { status: 0, out: CTL_HELP, err: '' });
+    assert.equal((await run(['pick', '-h'])).out, CTL_HELP);
+  });
+
+  test('finds the API where --api or the environment says', async () => {
+    assert.deepEqual(parsePlace('/run/weir.sock'), { kind: 'unix', path: '/run/weir.sock' });
+    assert.deepEqual(parsePlace('unix:weir.sock'), { kind: 'unix', path: 'weir.sock' });
+    assert.deepEqual(parsePlace('run/weir.sock'), { kind: 'unix', path: 'run/weir.sock' });
+    for (const [text, href] of [
+      [undefined, 'http://127.0.0.1:9090/'],
+      ['[::1]:9090', 'http://[::1]:9090/'],
+      ['https://panel.example/weir', 'https://panel.example/weir'],
+    ] as const) {
+      const place = parsePlace(text);
+      assert.equal(place.kind === 'url' && place.url.href, href);
+    }
+    await using api = await serve('unix');
+    assert.equal((await run(['version'], false, { WEIR_API: api.server.address })).status, 0);
+  });
+});
+
+describe('tables', () => {
+  test('have columns as wide as they need to be, numbers to the right', () => {
+    assert.equal(
+      table(
+        ['A', 'LONG', 'N'],
+        [
+          ['x', null, 5],
+          ['yyy', '', 12],
+        ],
+      ),
+      'A    LONG   N\nx    -      5\nyyy  -     12\n',
+    );
+    assert.equal(table(['A', 'B'], []), 'A  B\n');
+  });
+
+  test('round bytes and times for people', () => {
+    const counts = [0, 999, 1_000, 1_499, 99_400, 99_500, 999_499, 999_500, 1e12, 9e18];
+    assert.deepEqual(counts.map(bytes), [
+      '0 B',
+      '999 B',
+      '1.0 kB',
+      '1.5 kB',
+      '99.4 kB',
+      '100 kB',
+      '999 kB',
+      '1.0 MB',
+      '1.0 TB',
+      '9000 PB',
+    ]);
+    const times = [
+      -5,
+      0,
+      999,
+      59_000,
+      60_000,
+      61_000,
+      3_600_000,
+      3_660_000,
+      3_605_000,
+      90_000_000,
+      86_400_000 * 400,
+    ];
+    assert.deepEqual(times.map(age), [
+      '0s',
+      '0s',
+      '0s',
+      '59s',
+      '1m',
+      '1m 1s',
+      '1h',
+      '1h 1m',
+      '1h',
+      '1d 1h',
+      '400d',
+    ]);
+  });
+});

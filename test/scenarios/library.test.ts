@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { copyFile, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test, before, after } from 'node:test';
+import { parseAddress } from '../support/address.ts';
+import { Child } from '../support/child.ts';
+import { freedom, socksIn } from '../support/config.ts';
+import { roundTrip } from '../support/read.ts';
+import { echoServer } from '../support/servers.ts';
+import { socksConnect } from '../support/socks-client.ts';
+import { within } from '../support/wait.ts';
+import { scratch } from '../support/weir.ts';
+
+/*
+ * The package as it is published: built, put where npm would put it, and used by its name.
+ */
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
+
+let folder: Awaited<ReturnType<typeof scratch>>;
+const at = (path: string): string => join(folder.path, path);
+
+before(async () => {
+  folder = await scratch();
+  await installBuilt();
+  await copyFile(join(ROOT, 'examples/embed.ts'), at('embed.ts'));
+  await writeFile(at('package.json'), '{ "type": "module", "private": true }');
+});
+
+after(async () => folder[Symbol.asyncDispose]());
+
+/** What `npm install weir-proxy` leaves: the built package beside what it depends on. */
+async function installBuilt(): Promise<void> {
+  const home = at('node_modules/weir-proxy');
+  await mkdir(home, { recursive: true });
+  await copyFile(join(ROOT, 'package.json'), join(home, 'package.json'));
+  await run(process.execPath, [
+    TSC,
+    '--project',
+    join(ROOT, 'tsconfig.build.json'),
+    '--outDir',
+    join(home, 'dist'),
+  ]);
+  for (const name of await installedPackages()) {
+    await mkdir(dirname(at(`node_modules/${name}`)), { recursive: true });
+    await symlink(join(ROOT, 'node_modules', name), at(`node_modules/${name}`));
+  }
+}
+
+/** Names of packages, `@scope/name` included. */
+async function installedPackages(): Promise<string[]> {
+  const entries = await readdir(join(ROOT, 'node_modules'));
+  const names: string[] = [];
+  for (const entry of entries) {
+    if (entry.startsWith('.')) continue;
+    if (!entry.startsWith('@')) names.push(entry);
+    else {
+      const scoped = await readdir(join(ROOT, 'node_modules', entry));
+      names.push(...scoped.map((name) => `${entry}/${name}`));
+    }
+  }
+  return names;
+}
+
+/** Runs a program that must succeed. */
+async function run(command: string, args: readonly string[], cwd?: string): Promise<Child> {
+  await using child = new Child(command, args, cwd === undefined ? {} : { cwd });
+  const { code } = await within(child.exited, `the end of ${child.name}`, 60_000);
+  assert.equal(code, 0, child.stdout + child.stderr);
+  return child;
+}
+
+test('the example is type-checked against the declarations of the built package', async () => {
+  const options = {
+    compilerOptions: {
+      target: 'esnext',
+      module: 'nodenext',
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noEmit: true,
+      skipLibCheck: false,
+      lib: ['esnext'],
+      types: ['node'],
+    },
+    include: ['embed.ts', 'wrong.ts'],
+  };
+  await writeFile(at('tsconfig.json'), JSON.stringify(options));
+  await writeFile(
+    at('wrong.ts'),
+    `import { Weir, type FlowView } from 'weir-proxy';
+export async function use(weir: Weir): Promise<FlowView | undefined> {
+  // @ts-expect-error a configuration is asked for
+  await Weir.start({});
+  // @ts-expect-error an id is a number
+  weir.closeFlow('1');
+  // @ts-expect-error flows have no such field
+  return weir.connections().flows[0]?.outboundVersion;
+}
+`,
+  );
+  await run(process.execPath, [TSC, '--project', at('tsconfig.json')], folder.path);
+});
+
+test('the example runs a proxy, answers its calls and ends by itself', async () => {
+  const config = `${socksIn()}${freedom('direct')}${freedom('other')}[api]\nlisten = "nonsense"\n`;
+  await writeFile(at('weir.toml'), config);
+  await using origin = await echoServer();
+  await using host = new Child(process.execPath, ['embed.ts', 'weir.toml'], { cwd: folder.path });
+  const says = (text: string | RegExp): Promise<RegExpExecArray> =>
+    host.until(String(text), ({ stdout, stderr }) => {
+      const found = new RegExp(text, 'm').exec(stdout) ?? new RegExp(text, 'm').exec(stderr);
+      return found ?? undefined;
+    });
+  const tell = (line: string): void => void host.stdin.write(`${line}\n`);
+
+  await says('^weir 2\\.1\\.1 is running$');
+  await says('^info: \\[api\\] is not served here: ');
+  const [, address = ''] = await says('^info: inbound socks listening on (\\S+)$');
+
+  const socket = await socksConnect(parseAddress(address), origin.target);
+  await roundTrip(socket, 'hello');
+  const [, id = ''] = await says(`^opened (\\d+) 127\\.0\\.0\\.1:${origin.port}$`);
+  tell('flows');
+  await says('^1 flows$');
+  tell(`close ${id}`);
+  await says('^closed it$');
+  await says(`^closed ${id} `);
+  tell(`close ${id}`);
+  await says('^no such flow$');
+
+  tell('routes');
+  await says('^default goes to direct$');
+  tell('pick default other');
+  await says('^pick: applied$');
+  assert.equal(await readFile(at('weir.toml'), 'utf8'), `${config}\n[route]\ndefault = "other"\n`);
+  tell('routes');
+  await says('^default goes to other$');
+  tell('reload');
+  await says('^reload: unchanged$');
+  tell('pick default nowhere');
+  await says(
+    '^invalid: no node, outbound or balancer is named "nowhere"; the route view lists them$',
+  );
+  tell('pick nobody other');
+  await says('^unknown_group: no route group named "nobody"$');
+
+  tell('stop');
+  assert.deepEqual(await within(host.exited, 'the end of the host'), { code: 0, signal: null });
+  assert.match(host.stdout, /^stopped$/m);
+  socket.destroy();
+});
+
+test('the built command runs, too', async () => {
+  const child = await run(process.execPath, [
+    at('node_modules/weir-proxy/dist/main.js'),
+    '--version',
+  ]);
+  assert.equal(child.stdout, 'weir 2.1.1\n');
+});

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { bearerCheck } from '../../../src/api/bearer.ts';
+import { parseIfMatch } from '../../../src/api/if-match.ts';
+import { textParameter, u64Parameter } from '../../../src/api/path-parameter.ts';
+import { parseHead } from '../../../src/api/raw-http.ts';
+import { BadPath, BadRequest } from '../../../src/api/rejections.ts';
+import { parseTarget } from '../../../src/api/request-target.ts';
+import { isOwnOrigin, namesThisHost } from '../../../src/api/same-origin.ts';
+import { parseSelector } from '../../../src/api/selector.ts';
+import { parseU64, u64Text } from '../../../src/api/u64.ts';
+
+describe('unsigned 64-bit numbers', () => {
+  test('are read exactly, with what Rust says of others', () => {
+    for (const [text, value] of [
+      ['0', 0n],
+      ['+7', 7n],
+      ['00018446744073709551615', 18_446_744_073_709_551_615n],
+    ] as const) {
+      assert.deepEqual(parseU64(text), { value });
+    }
+    for (const [text, error] of [
+      ['', 'cannot parse integer from empty string'],
+      ['-1', 'invalid digit found in string'],
+      ['+', 'invalid digit found in string'],
+      ['٣', 'invalid digit found in string'],
+      ['18446744073709551616', 'number too large to fit in target type'],
+      ['9'.repeat(100_000), 'number too large to fit in target type'],
+    ] as const) {
+      assert.deepEqual(parseU64(text), { error });
+    }
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 65n }), (number) => {
+        assert.equal('value' in parseU64(String(number)), number < 2n ** 64n);
+      }),
+    );
+  });
+
+  test('are written whole, within their range', () => {
+    for (const [value, text] of [
+      [0, '0'],
+      [-5, '0'],
+      [0.9, '0'],
+      [1.9, '1'],
+      [NaN, '0'],
+      [2 ** 53, '9007199254740992'],
+      [2 ** 64, '18446744073709551615'],
+      [1e300, '18446744073709551615'],
+      [Infinity, '18446744073709551615'],
+      [-Infinity, '0'],
+    ] as const) {
+      assert.equal(u64Text(value), text);
+    }
+  });
+});
+
+describe('path parameters', () => {
+  test('any text survives being encoded and decoded', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+        assert.equal(textParameter('x', encodeURIComponent(text)), text);
+      }),
+    );
+  });
+
+  test('any segment gives a text or a named error', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary-ascii' }), (segment) => {
+        for (const read of [textParameter, u64Parameter]) {
+          try {
+            read('x', segment);
+          } catch (error) {
+            assert.ok(error instanceof BadPath);
+          }
+        }
+      }),
+    );
+  });
+
+  test('a byte order mark is kept', () => {
+    assert.equal(textParameter('x', '%EF%BB%BFa'), '\u{FEFF}a');
+  });
+});
+
+describe('selectors', () => {
+  const FIELDS = ['outbound', 'inbound', 'session', 'user'];
+
+  test('read any query as URLSearchParams does, or refuse it', () => {
+    const part = fc.oneof(
+      fc.constantFrom(...FIELDS, '=', '&', '+', '%20', '%', '1', '%FF', '%C3%A9'),
+      fc.string({ unit: 'grapheme-ascii', maxLength: 3 }),
+    );
+    const query = fc
+      .array(part, { maxLength: 12 })
+      .map((parts) => parts.join('').replaceAll(/[#?]/g, ''));
+    fc.assert(
+      fc.property(query, (text) => {
+        const pairs = [...new URLSearchParams(text)].map(([name, value]) => [name, value] as const);
+        const names = pairs.map(([name]) => name);
+        const good =
+          names.every((name) => FIELDS.includes(name)) &&
+          new Set(names).size === names.length &&
+          pairs.every(([name, value]) => name !== 'session' || 'value' in parseU64(value));
+        if (!good) {
+          assert.throws(() => parseSelector(text), BadRequest);
+          return;
+        }
+        const { session, ...texts } = parseSelector(text);
+        const wanted = new Map<string, string>(pairs);
+        assert.deepEqual(
+          { ...texts, session: session === undefined ? undefined : session >= 0 },
+          {
+            outbound: wanted.get('outbound'),
+            inbound: wanted.get('inbound'),
+            user: wanted.get('user'),
+            session: wanted.has('session') ? true : undefined,
+          },
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('name the first thing that is wrong', () => {
+    for (const [query, reason] of [
+      ['x=1', 'unknown field `x`, expected one of `outbound`, `inbound`, `session`, `user`'],
+      ['user=a&user=b', 'duplicate field `user`'],
+      ['session=', 'session: cannot parse integer from empty string'],
+      ['session=x&y=1', 'session: invalid digit found in string'],
+    ] as const) {
+      assert.throws(() => parseSelector(query), {
+        message: `Failed to deserialize query string: ${reason}`,
+      });
+    }
+  });
+});
+
+describe('request targets', () => {
+  test('are taken apart as they were sent', () => {
+    for (const [target, path, query, authority] of [
+      ['/a?b', '/a', 'b', undefined],
+      ['/a?b?c#d', '/a', 'b?c', undefined],
+      ['/a#b?c', '/a', '', undefined],
+      ['/?', '/', '', undefined],
+      ['*', '*', '', undefined],
+      ['http://h:1/a?b', '/a', 'b', 'h:1'],
+      ['HTTPS://h', '/', '', 'h'],
+      ['http://h?q', '/', 'q', 'h'],
+      ['//h/a', '//h/a', '', undefined],
+      ['', '', '', undefined],
+    ] as const) {
+      assert.deepEqual(parseTarget(target), { path, query, authority }, target);
+    }
+  });
+});
+
+describe('If-Match', () => {
+  test('any header is a condition or a named error, and what is taken is one quoted tag', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary-ascii', maxLength: 8 }),
+        fc.boolean(),
+        (text, quoted) => {
+          const header = quoted ? `"${text}"` : text;
+          try {
+            const condition = parseIfMatch(header);
+            if (condition.kind === 'is') assert.match(condition.etag, /^"[^",]*"$/);
+            else assert.equal(header.trim(), '*');
+          } catch (error) {
+            assert.ok(error instanceof BadRequest);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('bearer tokens', () => {
+  test('only the secret passes', () => {
+    const check = bearerCheck('sesame');
+    assert.ok(check('Bearer sesame'));
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary-ascii' }), (text) => {
+        assert.equal(
+          check(`Bearer ${text}`),
+          text.trim() === 'sesame' && !/[^\t\x20-\x7e]/.test(text),
+        );
+      }),
+    );
+  });
+
+  test('a secret with space around it can never be presented', () => {
+    assert.equal(bearerCheck(' x ')('Bearer  x '), false);
+  });
+});
+
+describe('web pages', () => {
+  test('a host is this one when it is an address or localhost', () => {
+    for (const authority of [
+      undefined,
+      '',
+      'localhost',
+      'LocalHost:1',
+      '127.0.0.1:9090',
+      '[::1]',
+      '[fe80::1]:80',
+    ]) {
+      assert.ok(namesThisHost(authority), String(authority));
+    }
+    for (const authority of [
+      'a',
+      'localhost.',
+      'evil.localhost',
+      '[::g]',
+      '1.2.3',
+      'a:b:c',
+      '127.0.0.1.evil.example',
+      '::1',
+    ]) {
+      assert.ok(!namesThisHost(authority), authority);
+    }
+  });
+
+  test('an origin is its own when host and port are', () => {
+    const own = (origin: string, authority = '127.0.0.1:9090'): boolean =>
+      isOwnOrigin({ authority, origin }, 9090);
+    for (const origin of [
+      'http://127.0.0.1:9090',
+      'http://localhost:9090',
+      'HTTP://LOCALHOST:9090',
+      'http://[::1]:9090',
+      'http://127.9.9.9:9090',
+    ]) {
+      assert.ok(own(origin), origin);
+    }
+    assert.ok(isOwnOrigin({ authority: 'localhost', origin: 'http://localhost' }, 80));
+    for (const origin of [
+      'null',
+      '',
+      'http://localhost',
+      'https://localhost:9090',
+      'http://localhost:9091',
+      'http://10.0.0.1:9090',
+      'http://evil.example:9090',
+      'http://localhost:9090/',
+      'localhost:9090',
+    ]) {
+      assert.ok(!own(origin), origin);
+    }
+    assert.ok(own('http://10.0.0.1:9090', '10.0.0.1:9090'));
+  });
+});
+
+describe('heads that the parser does not take', () => {
+  test('are read around the place where it gave up', () => {
+    const text =
+      'x\r\nBREW /pot HTTP/1.1\r\nHost: a\r\nHOST: b\r\nAuthorization:  Bearer x \r\n\r\nrest';
+    assert.deepEqual(parseHead(Buffer.from(text), 5), {
+      method: 'BREW',
+      target: '/pot',
+      host: 'a',
+      origin: undefined,
+      authorization: 'Bearer x',
+    });
+    assert.equal(parseHead(Buffer.from(text), 0), undefined);
+  });
+
+  test('are nothing when they are not complete or not well-formed', () => {
+    for (const text of [
+      'BREW / HTTP/1.1\r\n',
+      'BREW / HTTP/2\r\n\r\n',
+      'BREW /\r\n\r\n',
+      'B / HTTP/1.1\r\nx y: z\r\n\r\n',
+      'B / HTTP/1.1\r\n a: b\r\n\r\n',
+      '\r\n\r\n',
+      'B  / HTTP/1.1\r\n\r\n',
+    ]) {
+      assert.equal(parseHead(Buffer.from(text), 0), undefined, text);
+    }
+  });
+
+  test('any bytes at any place are a head or nothing', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 80 }), fc.nat(80), (bytes, at) => {
+        parseHead(Buffer.from(bytes), at);
+      }),
+    );
+  });
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ControlError } from '../../../src/api/contract.ts';
+import { toControlError, toReadError } from '../../../src/app/control-errors.ts';
+import { ConfigError, DocumentReadError } from '../../../src/config/errors.ts';
+import { ApplyError, type ApplyErrorCode } from '../../../src/supervisor/apply-error.ts';
+
+const codeAndText = ({ code, message }: ControlError): [string, string] => [code, message];
+
+describe('what an error is to whoever asked', () => {
+  test('bad data is invalid, what cannot be read has failed', () => {
+    const invalid = new ConfigError('invalid', 'config defines no outbounds');
+    assert.deepEqual(codeAndText(toControlError(invalid)), ['invalid', invalid.message]);
+    const io = new ConfigError('io', 'cannot read a.toml: permission denied');
+    assert.deepEqual(codeAndText(toControlError(io)), ['failed', io.message]);
+  });
+
+  const applyCodes: Readonly<Record<ApplyErrorCode, 'invalid' | 'failed'>> = {
+    bind: 'failed',
+    stopped: 'failed',
+    duplicate_tag: 'invalid',
+    unknown_reference: 'invalid',
+    bad_balancer: 'invalid',
+    invalid_resource: 'invalid',
+    build_failed: 'invalid',
+    disruptive: 'invalid',
+  };
+  for (const [code, expected] of Object.entries(applyCodes) as [ApplyErrorCode, string][]) {
+    test(`the apply error ${code} is ${expected}`, () => {
+      const error = new ApplyError(code, `why: ${code}`);
+      assert.deepEqual(codeAndText(toControlError(error)), [expected, `why: ${code}`]);
+    });
+  }
+
+  test('anything else has failed, with its own text', () => {
+    assert.deepEqual(codeAndText(toControlError(new TypeError('x is not y'))), [
+      'failed',
+      'x is not y',
+    ]);
+    assert.deepEqual(codeAndText(toControlError('a text')), ['failed', 'a text']);
+  });
+
+  test('a control error stays the one it is, and others become its cause', () => {
+    const error = new ControlError('stale', 'old', { etag: '"x"' });
+    assert.equal(toControlError(error), error);
+    const cause = new Error('why');
+    assert.equal(toControlError(cause).cause, cause);
+  });
+});
+
+describe('what an error of reading the files is', () => {
+  const missing = new DocumentReadError('io', 'subscribe file /s.toml: no such file or directory');
+  const unnamed = new DocumentReadError(
+    'invalid',
+    '[subscribe] needs a path naming the subscribe file',
+  );
+
+  test('what cannot be read is prefixed with the path alone', () => {
+    assert.deepEqual(codeAndText(toReadError(missing, '/c.toml')), [
+      'failed',
+      '/c.toml: subscribe file /s.toml: no such file or directory',
+    ]);
+    assert.deepEqual(codeAndText(toReadError(unnamed, '/c.toml')), [
+      'invalid',
+      '/c.toml: [subscribe] needs a path naming the subscribe file',
+    ]);
+  });
+
+  test('what reads and does not parse has no prefix', () => {
+    const parse = new ConfigError('invalid', 'TOML parse error at line 1, column 1\n…');
+    assert.deepEqual(codeAndText(toReadError(parse, '/c.toml')), ['invalid', parse.message]);
+  });
+
+  test('without a path there is nothing to prefix', () => {
+    assert.deepEqual(codeAndText(toReadError(missing, undefined)), ['failed', missing.message]);
+  });
+});
