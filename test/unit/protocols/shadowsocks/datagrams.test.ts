@@ -9,7 +9,7 @@ import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legac
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { silentLogger } from '../../../support/silent-logger.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
 import {
   clientAt,
   EchoDispatcher,

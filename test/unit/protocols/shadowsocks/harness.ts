@@ -19,7 +19,7 @@ import type { Randomness } from '../../../../src/protocols/shadowsocks/randomnes
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { silentLogger } from '../../../support/silent-logger.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
 
 export const METHOD_NAMES = Object.keys(METHODS) as MethodName[];
 export const LEGACY = METHOD_NAMES.filter((name) => METHODS[name].edition === 'legacy');
