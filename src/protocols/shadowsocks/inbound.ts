@@ -54,7 +54,11 @@ class ShadowsocksInbound implements InboundHandler {
     const stream = new ShadowsocksLink(link, this.#answer(request), opener);
     stream.unread(payload);
     const origin = { inbound: this.#context.tag, source, user: user.label, session };
-    await carryStream(stream, { origin, destination }, this.#context);
+    try {
+      await carryStream(stream, { origin, destination }, this.#context);
+    } finally {
+      stream.destroy();
+    }
   }
 
   serveDatagrams(sessions: DatagramSessions): DatagramServer {

@@ -176,7 +176,6 @@ describe('an inbound', () => {
       listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
       stream: undefined,
       sniffing: true,
-      stream: undefined,
       settings: { accounts: [], allowTransparent: false },
     });
   });

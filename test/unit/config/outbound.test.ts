@@ -212,7 +212,6 @@ describe('an outbound', () => {
       port: 1080,
       stream: undefined,
       addressFamily: 'auto',
-      stream: undefined,
       settings: { account: undefined },
     });
   });

@@ -74,10 +74,14 @@ export class EchoDispatcher implements Dispatcher {
   async packets(request: PacketRequest): Promise<void> {
     this.associations.push(request);
     const { client } = request;
-    for (;;) {
-      const packet = await client.receive();
-      if (!packet) return;
-      client.send(packet);
+    try {
+      for (;;) {
+        const packet = await client.receive();
+        if (!packet) return;
+        client.send(packet);
+      }
+    } catch {
+      // The contract: an association that fails has ended.
     }
   }
 }
