@@ -59,11 +59,72 @@ export type ListenSpec =
   | { readonly kind: 'name'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string };
 
+/** What carries the protocol of an inbound: the table `[inbound.stream]`. */
+export interface InboundStreamSpec {
+  /** TLS below the carrier; `undefined` for none. */
+  readonly tls: TlsServerSpec | undefined;
+  readonly carrier: InboundCarrierSpec;
+}
+
+export type InboundCarrierSpec =
+  | { readonly kind: 'raw' }
+  | {
+      readonly kind: 'ws';
+      /** Starts with a slash; a query is part of it, but never `ed`. */
+      readonly path: string;
+      /** Lower-case, without a port; `undefined` takes any. */
+      readonly host: string | undefined;
+    }
+  | { readonly kind: 'grpc'; readonly serviceName: string };
+
+/** What a TLS server proves itself with; the text, so that a renewed certificate is a change. */
+export interface TlsServerSpec {
+  /** PEM, leaf first. */
+  readonly certificates: string;
+  /** PEM, the key of the leaf. */
+  readonly key: string;
+}
+
+/** What carries the protocol of an outbound: the table `[outbound.stream]`. */
+export interface OutboundStreamSpec {
+  readonly tls: TlsClientSpec | undefined;
+  readonly carrier: OutboundCarrierSpec;
+}
+
+export type OutboundCarrierSpec =
+  | { readonly kind: 'raw' }
+  | {
+      readonly kind: 'ws';
+      /** Starts with a slash; may have a query, but never `ed`. */
+      readonly path: string;
+      /** What is sent as `Host`. */
+      readonly host: string;
+      /** How many bytes may travel in the upgrade request; 0 for none. */
+      readonly earlyData: number;
+    }
+  | {
+      readonly kind: 'grpc';
+      readonly serviceName: string;
+      /** What is sent as `:authority`. */
+      readonly authority: string;
+    };
+
+export interface TlsClientSpec {
+  /** Verified, and sent as SNI unless it is an IP address. */
+  readonly serverName: string;
+  /** Takes any certificate; never together with `ca`. */
+  readonly allowInsecure: boolean;
+  /** Trusted beside the system's. */
+  readonly ca: CaSpec | undefined;
+}
+
 export interface InboundSpec {
   readonly tag: string;
   /** Canonical name of a protocol in `protocols/registry.ts`, aliases resolved. */
   readonly protocol: string;
   readonly listen: ListenSpec;
+  /** `undefined` for a bare socket. */
+  readonly stream: InboundStreamSpec | undefined;
   readonly sniffing: boolean;
   /** Lowered by the protocol that reads it back: see `InboundProtocol`. */
   readonly settings: unknown;
@@ -76,6 +137,8 @@ export interface OutboundSpec {
   /** The upstream; always set for protocols that need one. IPv6 without brackets. */
   readonly server: string | undefined;
   readonly port: number | undefined;
+  /** `undefined` for a bare TCP connection. */
+  readonly stream: OutboundStreamSpec | undefined;
   readonly addressFamily: FamilyPolicy;
   /** Lowered by the protocol that reads it back: see `OutboundProtocol`. */
   readonly settings: unknown;

@@ -5,6 +5,7 @@ const builtin = (tag: string, protocol: string): OutboundSpec => ({
   protocol,
   server: undefined,
   port: undefined,
+  stream: undefined,
   addressFamily: 'auto',
   settings: undefined,
 });

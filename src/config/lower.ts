@@ -54,8 +54,8 @@ export function lowerConfig(task: Lowering): Lowered {
   const dns = lowerDns(file.dns, files, findings);
   refuseDuplicates(file.inbound, 'inbound', () => 'duplicate inbound tag', findings);
   refuseDuplicates(file.outbound, 'outbound', (tag) => `duplicate outbound tag: ${tag}`, findings);
-  const inbounds = file.inbound.map((inbound) => lowerInbound(inbound, findings));
-  const written = file.outbound.map((outbound) => lowerOutbound(outbound, findings));
+  const inbounds = file.inbound.map((inbound) => lowerInbound(inbound, files, findings));
+  const written = file.outbound.map((outbound) => lowerOutbound(outbound, files, findings));
   // Before the rules, so that the lack of a file is told rather than what is wrong with a code.
   const geoip = lowerGeoFile(file.route, 'geoip', files, findings);
   const geosite = lowerGeoFile(file.route, 'geosite', files, findings);

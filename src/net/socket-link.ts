@@ -2,9 +2,10 @@ import type { Socket } from 'node:net';
 import { LinkClosedError } from './errors.ts';
 import type { ByteLink, WireCounter } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
+import { freeChunk } from './spent-chunk.ts';
 
 /**
- * A kernel socket (TCP or unix) as a ByteLink; the edge where Node's streams end.
+ * A kernel socket (TCP or unix), or TLS over one, as a ByteLink; the edge where Node's streams end.
  *
  * The socket must have been made with `allowHalfOpen: true`. Reading is driven by `data` events:
  * while a reader waits the socket flows, and a chunk that nobody waits for pauses it, so at most
@@ -13,13 +14,16 @@ import { ReadQueue } from './read-queue.ts';
 export class SocketLink implements ByteLink, WireCounter {
   readonly closed: Promise<Error | undefined>;
   readonly #socket: Socket;
+  readonly #raw: Socket;
   readonly #queue = new ReadQueue<Uint8Array>();
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #drain: PromiseWithResolvers<void> | undefined;
   #cause: Error | undefined;
 
-  constructor(socket: Socket) {
+  /** @param raw the kernel socket below, where `socket` is a TLS socket. */
+  constructor(socket: Socket, raw: Socket = socket) {
     this.#socket = socket;
+    this.#raw = raw;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -34,11 +38,11 @@ export class SocketLink implements ByteLink, WireCounter {
   }
 
   get bytesRead(): number {
-    return this.#socket.bytesRead;
+    return this.#raw.bytesRead;
   }
 
   get bytesWritten(): number {
-    return this.#socket.bytesWritten;
+    return this.#raw.bytesWritten;
   }
 
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
@@ -60,7 +64,7 @@ export class SocketLink implements ByteLink, WireCounter {
 
   give(chunk: Uint8Array): Promise<void> | undefined {
     const drained = this.write(chunk);
-    if (this.#socket.writableLength === 0) free(chunk);
+    if (this.#socket.writableLength === 0) freeChunk(chunk);
     return drained;
   }
 
@@ -98,12 +102,12 @@ export class SocketLink implements ByteLink, WireCounter {
     this.#cause = cause;
     this.#queue.fail(cause ?? new LinkClosedError());
     // With a cause the stream was cut, not finished: a reset tells the peer so, where a plain close
-    // would look like a complete body to a protocol that ends at end-of-file.
-    if (cause && 'resetAndDestroy' in this.#socket && this.#socket.remoteFamily !== undefined) {
-      this.#socket.resetAndDestroy();
-    } else {
-      this.#socket.destroy();
-    }
+    // would look like a complete body to a protocol that ends at end-of-file. TLS says the same by the
+    // close_notify that is missing, and a reset below it would pull the handle from under it (Node
+    // 26.10 crashes).
+    const bare = this.#socket === this.#raw;
+    if (cause && bare && this.#socket.remoteFamily !== undefined) this.#socket.resetAndDestroy();
+    else this.#socket.destroy();
   }
 
   #drained(): Promise<void> {
@@ -146,18 +150,4 @@ export class SocketLink implements ByteLink, WireCounter {
     }
     this.#resolveClosed(this.#cause);
   };
-}
-
-/** Below this the collector is as good. */
-const FREED_AT_ONCE = 8 << 10;
-
-/**
- * Frees the memory of a chunk now: left to the collector, the 64 KB of each read pile up to where
- * they press for collections and fall out of the processor's caches, which took half of the time
- * of a relay (1.3 s a GB, 0.6 s with this; `pipe` 0.8 s).
- */
-function free(chunk: Uint8Array): void {
-  const { buffer } = chunk;
-  if (chunk.length < FREED_AT_ONCE || chunk.length !== buffer.byteLength) return;
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }

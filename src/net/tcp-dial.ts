@@ -8,7 +8,19 @@ import { SocketLink } from './socket-link.ts';
 const KEEP_ALIVE_MS = 60_000;
 
 /**
- * Opens a TCP connection to one IP address in text (no name is resolved here).
+ * Opens a TCP connection to one IP address in text (no name is resolved here), as a link.
+ *
+ * @throws {DialError} as `connectSocket` does.
+ */
+export const connectTcp = async (
+  address: string,
+  port: number,
+  options: { readonly signal: AbortSignal },
+): Promise<Carrier> =>
+  dialled(await connectSocket(address, port, options), { host: address, port });
+
+/**
+ * Opens a TCP connection to one IP address in text, for layers that need Node's own socket.
  *
  * An idle connection costs 5 KB of resident memory with its link, whatever its high-water mark is
  * (measured with 16, 64 and 256 KB), so Node's default is kept. Nothing of the dial stays on the
@@ -16,11 +28,11 @@ const KEEP_ALIVE_MS = 60_000;
  *
  * @throws {DialError} with the kernel's reason, or that of `signal`, which also destroys the socket.
  */
-export function connectTcp(
+export function connectSocket(
   address: string,
   port: number,
   { signal }: { readonly signal: AbortSignal },
-): Promise<Carrier> {
+): Promise<Socket> {
   const target: Endpoint = { host: address, port };
   if (signal.aborted) return Promise.reject(abortedDial(signal, target));
   return new Promise((resolve, reject) => {
@@ -40,7 +52,7 @@ export function connectTcp(
     };
     const onConnect = (): void => {
       settle();
-      resolve(dialled(socket, target));
+      resolve(socket);
     };
     const onError = (error: Error): void => {
       settle();
@@ -58,10 +70,11 @@ export function connectTcp(
   });
 }
 
-function dialled(socket: Socket, remote: Endpoint): Carrier {
-  const link = new SocketLink(socket);
+/** A dialled socket, or TLS over the socket `raw`, as a carrier. */
+export function dialled(socket: Socket, remote: Endpoint, raw: Socket = socket): Carrier {
+  const link = new SocketLink(socket, raw);
   // The kernel has no local address any more when the peer reset the connection meanwhile.
-  const { localAddress, localPort } = socket;
+  const { localAddress, localPort } = raw;
   const local =
     localAddress === undefined || localPort === undefined
       ? undefined

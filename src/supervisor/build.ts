@@ -9,11 +9,14 @@ import type { RouterTables } from '../engine/router/router-tables.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
+import type { Carrier } from '../net/link.ts';
 import type { Resolver } from '../net/resolver.ts';
-import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
+import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
 import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
+import { createAcceptor, type Acceptor } from '../transports/acceptor.ts';
 import { dialTcp } from '../transports/dial.ts';
+import { createDialer } from '../transports/dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
 /** A version with the spec that it was built from. */
@@ -36,6 +39,7 @@ export function buildOutbound(
   const { tag, addressFamily: family } = spec;
   const upstream = upstreamOf(spec);
   return orFailedBuild(`outbound ${tag}`, () => {
+    const dialer = upstream && createDialer(upstream, spec.stream, { resolver, family, clock });
     const outbound = outboundProtocol(spec.protocol).create(spec.settings, {
       tag,
       family,
@@ -43,12 +47,20 @@ export function buildOutbound(
       clock,
       log,
       server: upstream,
-      dial: async ({ signal }) => {
-        if (!upstream) throw new RangeError(`outbound ${tag} has no server to dial`);
-        return dialTcp(upstream, { resolver, family, clock, signal });
+      dial: async (options) => {
+        if (!dialer) throw new RangeError(`outbound ${tag} has no server to dial`);
+        return dialer.dial(options);
       },
     });
-    return { spec, version: new OutboundVersion(tag, version, outbound) };
+    const owned: Outbound = {
+      connect: (destination, options) => outbound.connect(destination, options),
+      associate: (options) => outbound.associate(options),
+      close() {
+        outbound.close();
+        dialer?.close();
+      },
+    };
+    return { spec, version: new OutboundVersion(tag, version, owned) };
   });
 }
 
@@ -67,6 +79,15 @@ export function buildHandler(
       log,
     }),
   );
+}
+
+/** Builds what makes carriers of accepted sockets. @throws {ApplyError} `build_failed`. */
+export function buildAcceptor(
+  spec: InboundSpec,
+  onCarrier: (carrier: Carrier) => void,
+  deps: BuildDeps,
+): Acceptor {
+  return orFailedBuild(`inbound ${spec.tag}`, () => createAcceptor(spec.stream, onCarrier, deps));
 }
 
 /**
@@ -129,6 +150,10 @@ export function exitsOf(
 /** The accounts of an inbound: what its user set is made of. */
 export const usersOf = ({ protocol, settings }: InboundSpec): unknown =>
   inboundProtocol(protocol).users(settings);
+
+/** Whether an inbound listens for datagrams as well. */
+export const datagramsOf = ({ protocol, listen }: InboundSpec): boolean =>
+  listen.kind !== 'unix' && inboundProtocol(protocol).datagrams === true;
 
 const upstreamOf = ({ server, port }: OutboundSpec): Endpoint | undefined =>
   server === undefined || port === undefined ? undefined : { host: server, port };

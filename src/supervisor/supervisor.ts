@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Dispatcher } from '../engine/dispatcher.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
@@ -11,19 +12,26 @@ import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
-import type { DnsSpec, Spec } from '../spec.ts';
+import type { DnsSpec, InboundStreamSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { ApplyError } from './apply-error.ts';
 import {
+  buildAcceptor,
   buildBalancer,
   buildHandler,
   buildOutbound,
   buildPlane,
+  datagramsOf,
   exitsOf,
   usersOf,
   type BuiltOutbound,
 } from './build.ts';
-import { ListenerExchange, type SwitchedListener, type WantedListener } from './listeners.ts';
+import {
+  ListenerExchange,
+  type ListenerTarget,
+  type SwitchedListener,
+  type WantedListener,
+} from './listeners.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
 import { ResolverHandle } from './resolver-handle.ts';
@@ -39,6 +47,7 @@ export interface SupervisorDeps {
 interface RunningInbound {
   readonly runtime: InboundRuntime;
   readonly listener: SwitchedListener;
+  readonly stream: InboundStreamSpec | undefined;
 }
 
 /** What is to run: the configuration and the lists that its rules take from geo files. */
@@ -59,6 +68,8 @@ interface Staged {
   readonly handlers: ReadonlyMap<string, InboundHandler>;
   /** Runtimes of inbounds that are new. */
   readonly runtimes: ReadonlyMap<string, InboundRuntime>;
+  /** For listeners that are new, and for those whose stream settings are. */
+  readonly targets: ReadonlyMap<string, ListenerTarget>;
 }
 
 /**
@@ -104,7 +115,12 @@ export class Supervisor {
   async apply(wanted: Wanted): Promise<AppliedReport> {
     this.#refuseStopped();
     const { spec } = wanted;
-    const plan = planReload({ spec: this.#spec, versions: this.#versions }, spec, usersOf);
+    const plan = planReload(
+      { spec: this.#spec, versions: this.#versions },
+      spec,
+      usersOf,
+      datagramsOf,
+    );
     const staged = this.#stage(wanted, plan);
     const exchange = new ListenerExchange(this.#freedBy(plan), this.#deps.log);
     try {
@@ -126,7 +142,12 @@ export class Supervisor {
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
    */
   check(wanted: Wanted): void {
-    const plan = planReload({ spec: undefined, versions: new Map() }, wanted.spec, usersOf);
+    const plan = planReload(
+      { spec: undefined, versions: new Map() },
+      wanted.spec,
+      usersOf,
+      datagramsOf,
+    );
     this.#dispose(plan, this.#stage(wanted, plan));
   }
 
@@ -134,7 +155,7 @@ export class Supervisor {
   async stop(graceMs: number): Promise<void> {
     this.#stopped = true;
     const inbounds = [...this.#inbounds.values()];
-    await Promise.all(inbounds.map(({ listener }) => listener.close()));
+    await Promise.all(inbounds.map(({ listener }) => listener.retire()));
     const runtimes = [...inbounds.map(({ runtime }) => runtime), ...this.#leaving];
     const idle = Promise.all(runtimes.map((runtime) => runtime.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();
@@ -184,15 +205,25 @@ export class Supervisor {
           });
     const handlers = new Map<string, InboundHandler>();
     const runtimes = new Map<string, InboundRuntime>();
+    const targets = new Map<string, ListenerTarget>();
     for (const { action, spec: inbound } of plan.inbounds) {
       if (action === 'reuse') continue;
+      const { tag, stream } = inbound;
       const handler = buildHandler(inbound, { clock, log, dispatcher: this.#dispatcher });
-      handlers.set(inbound.tag, handler);
-      if (action !== 'build') continue;
-      runtimes.set(inbound.tag, new InboundRuntime(inbound.tag, handler, this.tracker, log));
+      handlers.set(tag, handler);
+      const old = action === 'build' ? undefined : this.#inbounds.get(tag);
+      const runtime = old?.runtime ?? new InboundRuntime(tag, handler, this.tracker, log);
+      if (!old) runtimes.set(tag, runtime);
+      if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
+      const acceptor = buildAcceptor(inbound, runtime.accept, { clock, log });
+      targets.set(tag, {
+        accept: (socket) => acceptor.accept(socket),
+        close: () => acceptor.close(),
+        receive: runtime.receive,
+      });
     }
     const resolver = plan.dns === 'build' ? this.#createResolver(spec.dns) : undefined;
-    return { resolver, outbounds, balancers, plane, handlers, runtimes };
+    return { resolver, outbounds, balancers, plane, handlers, runtimes, targets };
   }
 
   #freedBy({ removed, inbounds }: Plan): { tag: string; listener: SwitchedListener }[] {
@@ -203,11 +234,12 @@ export class Supervisor {
     });
   }
 
-  #wantedBy({ inbounds }: Plan, { runtimes }: Staged): WantedListener[] {
-    return inbounds.flatMap(({ action, spec: { tag, listen } }) => {
-      if (action === 'reuse' || action === 'swap') return [];
-      const runtime = runtimes.get(tag) ?? this.#inbounds.get(tag)?.runtime;
-      return runtime ? [{ tag, spec: listen, target: runtime.accept }] : [];
+  #wantedBy({ inbounds }: Plan, { targets }: Staged): WantedListener[] {
+    return inbounds.flatMap(({ action, spec }) => {
+      const { tag, listen } = spec;
+      const target = targets.get(tag);
+      if (!target || action === 'swap') return [];
+      return [{ tag, spec: listen, datagrams: datagramsOf(spec), target }];
     });
   }
 
@@ -215,7 +247,7 @@ export class Supervisor {
   async #commit(
     spec: Spec,
     plan: Plan,
-    { resolver, outbounds, balancers, plane, handlers, runtimes }: Staged,
+    { resolver, outbounds, balancers, plane, handlers, runtimes, targets }: Staged,
     exchange: ListenerExchange,
   ): Promise<void> {
     const retired = notIn(this.#outbounds, outbounds);
@@ -239,7 +271,9 @@ export class Supervisor {
       const runtime = runtimes.get(tag) ?? old?.runtime;
       const listener = listeners.get(tag) ?? old?.listener;
       if (!runtime || !listener) continue; // a step has either been staged or runs already
-      inbounds.set(tag, { runtime, listener });
+      inbounds.set(tag, { runtime, listener, stream: inbound.stream });
+      const target = targets.get(tag);
+      if (action === 'swap' && target) listener.switchTo(target);
       if (action === 'build' || action === 'rebind') {
         this.#deps.log.info(`inbound ${tag} listening on ${listener.address}`);
       }
@@ -252,8 +286,9 @@ export class Supervisor {
   }
 
   /** Lets go of what was built for a reload that failed. */
-  #dispose(plan: Plan, { resolver, outbounds }: Staged): void {
+  #dispose(plan: Plan, { resolver, outbounds, targets }: Staged): void {
     resolver?.destroy();
+    for (const target of targets.values()) target.close();
     for (const { action, spec } of plan.outbounds) {
       if (action === 'build') outbounds.get(spec.tag)?.version.retire();
     }

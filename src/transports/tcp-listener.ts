@@ -1,10 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { codeOf, messageOf } from '../errors.ts';
-import { formatEndpoint, unmapIPv4, type Endpoint } from '../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import { WeirError } from '../errors.ts';
-import type { Carrier } from '../net/link.ts';
-import { SocketLink } from '../net/socket-link.ts';
 import type { ListenSpec } from '../spec.ts';
 import { bindUnixSocket } from './unix-socket.ts';
 
@@ -23,12 +21,14 @@ export class BindError extends WeirError {
 export interface Listener {
   /** The bound address with the port that the kernel chose, or the socket's path. */
   readonly address: string;
+  /** The same as data; `undefined` for a unix socket. */
+  readonly endpoint: Endpoint | undefined;
   /** Stops accepting and frees the address at once; accepted connections live on. */
   close(): Promise<void>;
 }
 
 /**
- * Binds and accepts until closed; each accepted connection becomes a carrier.
+ * Binds and accepts until closed; what becomes of an accepted connection is up to `onSocket`.
  *
  * A host name is resolved now and its addresses are tried in order. A unix socket file that a dead
  * process left behind is replaced, one that somebody listens on is not.
@@ -37,15 +37,15 @@ export interface Listener {
  */
 export async function listenTcp(
   spec: ListenSpec,
-  onCarrier: (carrier: Carrier) => void,
+  onSocket: (socket: Socket) => void,
 ): Promise<Listener> {
   switch (spec.kind) {
     case 'unix':
-      return listenUnix(spec.path, onCarrier);
+      return listenUnix(spec.path, onSocket);
     case 'ip':
-      return bind({ host: spec.host, port: spec.port }, onCarrier);
+      return bind({ host: spec.host, port: spec.port }, onSocket);
     case 'name':
-      return listenName(spec, onCarrier);
+      return listenName(spec, onSocket);
     default:
       return spec satisfies never;
   }
@@ -53,13 +53,13 @@ export async function listenTcp(
 
 async function listenName(
   { host, port }: Endpoint,
-  onCarrier: (carrier: Carrier) => void,
+  onSocket: (socket: Socket) => void,
 ): Promise<Listener> {
   let failure: unknown;
   try {
     for (const { address } of await lookup(host, { all: true, order: 'verbatim' })) {
       try {
-        return await bind({ host: address, port }, onCarrier);
+        return await bind({ host: address, port }, onSocket);
       } catch (error) {
         failure ??= error;
       }
@@ -72,12 +72,12 @@ async function listenName(
     : new BindError(formatEndpoint({ host, port }), failure);
 }
 
-const listenUnix = (path: string, onCarrier: (carrier: Carrier) => void): Promise<Listener> =>
-  bindUnixSocket(path, () => bind({ path }, onCarrier));
+const listenUnix = (path: string, onSocket: (socket: Socket) => void): Promise<Listener> =>
+  bindUnixSocket(path, () => bind({ path }, onSocket));
 
 async function bind(
   where: Endpoint | { readonly path: string },
-  onCarrier: (carrier: Carrier) => void,
+  onSocket: (socket: Socket) => void,
 ): Promise<Listener> {
   const server = createServer(
     {
@@ -87,7 +87,7 @@ async function bind(
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
     },
-    (socket) => onCarrier(toCarrier(socket)),
+    onSocket,
   );
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
@@ -100,13 +100,13 @@ async function bind(
   server.off('error', reject);
   // An accept that fails (EMFILE, ECONNABORTED) is one connection lost, not the listener.
   server.on('error', () => undefined);
-  return { address: addressOf(server), close: () => closeServer(server) };
-}
-
-function addressOf(server: Server): string {
   const address = server.address();
-  if (address === null || typeof address === 'string') return address ?? '';
-  return formatEndpoint({ host: address.address, port: address.port });
+  const close = (): Promise<void> => closeServer(server);
+  if (address === null || typeof address === 'string') {
+    return { address: address ?? '', endpoint: undefined, close };
+  }
+  const endpoint = { host: address.address, port: address.port };
+  return { address: formatEndpoint(endpoint), endpoint, close };
 }
 
 /** `close` frees the address in the same tick; its callback would wait for every connection. */
@@ -114,19 +114,6 @@ function closeServer(server: Server): Promise<void> {
   server.close();
   return Promise.resolve();
 }
-
-function toCarrier(socket: Socket): Carrier {
-  const link = new SocketLink(socket);
-  return {
-    link,
-    wire: link,
-    remote: endpointOf(socket.remoteAddress, socket.remotePort),
-    local: endpointOf(socket.localAddress, socket.localPort),
-  };
-}
-
-const endpointOf = (host: string | undefined, port: number | undefined): Endpoint | undefined =>
-  host === undefined || port === undefined ? undefined : { host: unmapIPv4(host), port };
 
 const REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'address already in use',

@@ -5,10 +5,11 @@ import { findProtocol } from '../../protocols/registry.ts';
 import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { InboundSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
+import type { InputFiles } from '../input-files.ts';
 import { LATER_INBOUNDS, notYet } from '../not-yet.ts';
 import { lowerListen } from './listen.ts';
 import { lowerSettings } from './settings.ts';
-import { checkStream, streamTable } from './stream.ts';
+import { lowerInboundStream, streamTable } from './stream.ts';
 
 /** `[[inbound]]` as written. */
 export const inboundTable = located(
@@ -27,7 +28,11 @@ export const inboundTable = located(
 export type InboundTable = Output<typeof inboundTable>;
 
 /** Lowers one inbound; `undefined` when something is wrong with it. */
-export function lowerInbound(written: InboundTable, findings: Findings): InboundSpec | undefined {
+export function lowerInbound(
+  written: InboundTable,
+  files: InputFiles,
+  findings: Findings,
+): InboundSpec | undefined {
   const { value: inbound, span } = written;
   const tag = inbound.tag.value;
   const subject = `inbound ${tag}`;
@@ -38,14 +43,14 @@ export function lowerInbound(written: InboundTable, findings: Findings): Inbound
   const { name, side } = protocol;
   const listen = part.attempt(() => lowerListen(inbound, subject, span));
   const owner = { protocol: inbound.protocol.value, takesStream: side.stream, listen };
-  part.attempt(() => checkStream(inbound.stream, owner));
+  const stream = lowerInboundStream(inbound.stream, owner, { files, part });
   if (!listen) return undefined;
   const node = inbound.settings ?? emptyTable(span);
   const settings = part.attempt(() =>
     lowerSettings(subject, () => side.settings(node, { tag, listen })),
   );
   if (part.failed) return undefined;
-  return { tag, protocol: name, listen, sniffing: inbound.sniffing ?? true, settings };
+  return { tag, protocol: name, listen, stream, sniffing: inbound.sniffing ?? true, settings };
 }
 
 function protocolOf({ value: name, span }: Located<string>): {

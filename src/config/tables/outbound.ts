@@ -6,11 +6,12 @@ import { findProtocol } from '../../protocols/registry.ts';
 import type { OutboundProtocol } from '../../protocols/protocol.ts';
 import type { OutboundSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
+import type { InputFiles } from '../input-files.ts';
 import { LATER_OUTBOUNDS, notYet } from '../not-yet.ts';
 import { parseFamilyPolicy } from '../values/family-policy.ts';
 import { hostProblem } from '../values/host.ts';
 import { lowerSettings } from './settings.ts';
-import { checkStream, streamTable } from './stream.ts';
+import { lowerOutboundStream, streamTable } from './stream.ts';
 
 /** What an outbound is but for its tag, which a subscribe file calls a name. */
 export const outboundShape = {
@@ -29,6 +30,7 @@ export type OutboundTable = Output<typeof outboundTable>;
 /** Lowers one outbound; `undefined` when something is wrong with it. */
 export function lowerOutbound(
   written: OutboundTable,
+  files: InputFiles,
   findings: Findings,
 ): OutboundSpec | undefined {
   const { value: outbound, span } = written;
@@ -41,15 +43,15 @@ export function lowerOutbound(
   const { name, side } = protocol;
   if (side.upstream) part.attempt(() => checkUpstream(written, subject));
   const addressFamily = part.attempt(() => lowerFamily(outbound.addressFamily));
-  const owner = { protocol: outbound.protocol.value, takesStream: side.stream };
-  part.attempt(() => checkStream(outbound.stream, owner));
   const { port, server: { value: server } = {} } = outbound;
+  const owner = { protocol: outbound.protocol.value, takesStream: side.stream, server };
+  const stream = lowerOutboundStream(outbound.stream, owner, { files, part });
   const node = outbound.settings ?? emptyTable(span);
   const settings = part.attempt(() =>
     lowerSettings(subject, () => side.settings(node, { tag, server, port })),
   );
   if (part.failed || !addressFamily) return undefined;
-  return { tag, protocol: name, server, port, addressFamily, settings };
+  return { tag, protocol: name, server, port, stream, addressFamily, settings };
 }
 
 function protocolOf({ value: name, span }: Located<string>): {

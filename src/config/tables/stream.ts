@@ -1,25 +1,43 @@
-import { bool, located, str } from '../../schema/decoder.ts';
+import { parseCaBundle } from '../../crypto/ca-bundle.ts';
+import { parseCertificateChain, parseServerKey } from '../../crypto/server-certificate.ts';
+import { WeirError } from '../../errors.ts';
+import { ipVersion } from '../../net/address.ts';
+import { bool, located, str, type Located } from '../../schema/decoder.ts';
+import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
-import type { ListenSpec } from '../../spec.ts';
-import { Finding } from '../findings.ts';
-import { notYet } from '../not-yet.ts';
+import type {
+  CaSpec,
+  InboundCarrierSpec,
+  InboundStreamSpec,
+  ListenSpec,
+  OutboundCarrierSpec,
+  OutboundStreamSpec,
+  TlsClientSpec,
+  TlsServerSpec,
+} from '../../spec.ts';
+import { hostWithoutPort, splitWsPath } from '../../transports/ws/handshake.ts';
+import { Finding, type PartFindings } from '../findings.ts';
+import type { InputFiles } from '../input-files.ts';
+
+const text = optional(located(str));
 
 const tlsTable = struct({
-  serverName: optional(str),
-  allowInsecure: optional(bool),
-  caFile: optional(str),
-  certFile: optional(str),
-  keyFile: optional(str),
+  serverName: text,
+  allowInsecure: optional(located(bool)),
+  caFile: text,
+  certFile: text,
+  keyFile: text,
 });
+type TlsTable = Partial<Output<typeof tlsTable>>;
 
-const wsTable = struct({ path: optional(str), host: optional(str) });
+const wsTable = struct({ path: text, host: text });
 
-const grpcTable = struct({ serviceName: optional(str), authority: optional(str) });
+const grpcTable = struct({ serviceName: text, authority: text });
 
 /** `[inbound.stream]` and `[outbound.stream]` as written. */
 export const streamTable = struct({
-  network: optional(located(str)),
-  security: optional(located(str)),
+  network: text,
+  security: text,
   tls: optional(tlsTable),
   ws: optional(wsTable),
   grpc: optional(grpcTable),
@@ -31,43 +49,205 @@ export interface StreamOwner {
   /** As the file writes it. */
   readonly protocol: string;
   readonly takesStream: boolean;
-  /** Where an inbound listens; `undefined` for an outbound. */
-  readonly listen?: ListenSpec | undefined;
 }
 
-const NETWORKS: ReadonlySet<string> = new Set(['tcp', 'tls', 'ws', 'grpc']);
+/** What lowering a stream needs besides its table. */
+export interface StreamContext {
+  readonly files: InputFiles;
+  readonly part: PartFindings;
+}
 
-/** Checks a stream table. Plain TCP is all that is left to lower it to. @throws {Finding} */
-export function checkStream(table: StreamTable | undefined, owner: StreamOwner): void {
-  if (!table) return;
+/** Lowers `[inbound.stream]`; findings go to `part`. */
+export function lowerInboundStream(
+  table: StreamTable | undefined,
+  owner: StreamOwner & { readonly listen: ListenSpec | undefined },
+  { files, part }: StreamContext,
+): InboundStreamSpec | undefined {
+  const chosen = part.attempt(() => chooseStream(table, owner));
+  if (!table || !chosen) return undefined;
+  const carrier = part.attempt((): InboundCarrierSpec => {
+    const { ws, grpc } = table;
+    switch (chosen.network) {
+      case 'tls':
+        return { kind: 'raw' };
+      case 'ws': {
+        const { path } = splitWsPath(ws?.path?.value ?? '');
+        const host = hostWithoutPort(ws?.host?.value ?? '');
+        return { kind: 'ws', path, host: host === '' ? undefined : host };
+      }
+      case 'grpc':
+        return { kind: 'grpc', serviceName: serviceName(grpc?.serviceName, chosen.span) };
+      default:
+        return chosen.network satisfies never;
+    }
+  });
+  const tls = chosen.tls ? lowerTlsServer(table.tls ?? {}, chosen.span, files, part) : undefined;
+  return carrier && { carrier, tls };
+}
+
+/** Lowers `[outbound.stream]`; findings go to `part`. */
+export function lowerOutboundStream(
+  table: StreamTable | undefined,
+  owner: StreamOwner & { readonly server: string | undefined },
+  { files, part }: StreamContext,
+): OutboundStreamSpec | undefined {
+  const chosen = part.attempt(() => chooseStream(table, owner));
+  if (!table || !chosen) return undefined;
+  const serverName = written(table.tls?.serverName) ?? owner.server ?? '';
+  const carrier = part.attempt((): OutboundCarrierSpec => {
+    const { ws, grpc } = table;
+    switch (chosen.network) {
+      case 'tls':
+        return { kind: 'raw' };
+      case 'ws':
+        return {
+          kind: 'ws',
+          ...splitWsPath(ws?.path?.value ?? ''),
+          host: written(ws?.host) ?? inAuthority(serverName),
+        };
+      case 'grpc':
+        return {
+          kind: 'grpc',
+          serviceName: serviceName(grpc?.serviceName, chosen.span),
+          authority: written(grpc?.authority) ?? inAuthority(serverName),
+        };
+      default:
+        return chosen.network satisfies never;
+    }
+  });
+  const tls = chosen.tls
+    ? part.attempt(() => lowerTlsClient(table.tls ?? {}, serverName, files))
+    : undefined;
+  return carrier && { carrier, tls };
+}
+
+/** A carrier that is more than a socket, and whether TLS goes below it. */
+interface ChosenStream {
+  readonly network: 'tls' | 'ws' | 'grpc';
+  readonly tls: boolean;
+  /** Where it was chosen. */
+  readonly span: Span;
+}
+
+const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
+
+/** Checks `network` and `security`; `undefined` is a bare socket. @throws {Finding} */
+function chooseStream(
+  table: StreamTable | undefined,
+  owner: StreamOwner & { readonly listen?: ListenSpec | undefined },
+): ChosenStream | undefined {
+  if (!table) return undefined;
   const { network, security } = table;
   const noStream = streamRefusal(owner);
-
   // Where there is no stream to choose, an empty network is as good as none.
-  const emptyIsTcp = noStream !== undefined && network?.value === '';
-  if (network && !emptyIsTcp) {
-    if (!NETWORKS.has(network.value)) throw new Finding('unknown stream network', network.span);
-    if (network.value !== 'tcp') {
-      if (noStream) throw new Finding(`${noStream}, so network must be tcp`, network.span);
-      throw notYet(`stream network ${network.value}`, network.span);
-    }
+  const name = noStream !== undefined && network?.value === '' ? 'tcp' : (network?.value ?? 'tcp');
+  const known = NETWORKS.find((each) => each === name);
+  if (!known) throw new Finding('unknown stream network', network?.span);
+  if (noStream && known !== 'tcp') {
+    throw new Finding(`${noStream}, so network must be tcp`, network?.span);
   }
-
-  const layer = security?.value.trim() ?? '';
-  if (!security || layer === '' || layer === 'none') return;
-  if (layer !== 'tls') {
-    const message = `unknown stream security ${security.value} (expected tls or none)`;
-    throw new Finding(message, security.span);
+  const tls = hasTlsLayer(security);
+  if (noStream && tls) throw new Finding(`${noStream}, so security must be none`, security?.span);
+  if (known !== 'tcp') {
+    // It was written: what is left out is tcp.
+    return { network: known, tls: known === 'tls' || tls, span: (network as Located<string>).span };
   }
-  if (noStream) throw new Finding(`${noStream}, so security must be none`, security.span);
+  if (!tls) return undefined;
   const message =
     'stream security tls needs network ws or grpc; write network = "tls" for TLS itself';
+  throw new Finding(message, security?.span);
+}
+
+function hasTlsLayer(security: Located<string> | undefined): boolean {
+  const layer = security?.value.trim() ?? '';
+  if (!security || layer === '' || layer === 'none') return false;
+  if (layer === 'tls') return true;
+  const message = `unknown stream security ${security.value} (expected tls or none)`;
   throw new Finding(message, security.span);
 }
 
 /** Why the owner has plain TCP below it and nothing else. */
-function streamRefusal({ protocol, takesStream, listen }: StreamOwner): string | undefined {
+function streamRefusal({
+  protocol,
+  takesStream,
+  listen,
+}: StreamOwner & { readonly listen?: ListenSpec | undefined }): string | undefined {
   if (!takesStream) return `protocol ${protocol} takes no stream`;
   if (listen && listen.kind !== 'ip') return 'a stream needs listen to be an IP address';
   return undefined;
 }
+
+function serviceName(name: Located<string> | undefined, span: Span): string {
+  const value = written(name);
+  if (value === undefined) {
+    throw new Finding('grpc stream needs grpc.service_name', name?.span ?? span);
+  }
+  return value;
+}
+
+function lowerTlsServer(
+  { certFile, keyFile }: TlsTable,
+  span: Span,
+  files: InputFiles,
+  part: PartFindings,
+): TlsServerSpec | undefined {
+  const certificates = part.attempt(() => {
+    const file = needed(certFile, span, 'tls stream needs tls.cert_file');
+    const content = files.content(file, 'cannot read tls.cert_file');
+    return parsed(file, 'tls.cert_file', () => parseCertificateChain(content));
+  });
+  const key = part.attempt(() => {
+    const file = needed(keyFile, span, 'tls stream needs tls.key_file');
+    const content = files.content(file, 'cannot read tls.key_file');
+    // Without a certificate there is nothing that the key could be compared with.
+    if (certificates === undefined) return undefined;
+    return parsed(file, 'tls.key_file', () => parseServerKey(content, certificates));
+  });
+  if (certificates === undefined || key === undefined) return undefined;
+  return { certificates, key };
+}
+
+function lowerTlsClient(
+  { allowInsecure, caFile }: TlsTable,
+  serverName: string,
+  files: InputFiles,
+): TlsClientSpec {
+  const insecure = allowInsecure?.value ?? false;
+  if (insecure && caFile) {
+    const message = 'tls.allow_insecure and tls.ca_file cannot both be set';
+    throw new Finding(message, caFile.span);
+  }
+  return { serverName, allowInsecure: insecure, ca: caFile && caOf(caFile, files) };
+}
+
+function caOf(file: Located<string>, files: InputFiles): CaSpec {
+  const content = files.content(file, 'cannot read tls.ca_file');
+  const certificates = parsed(file, undefined, () => parseCaBundle(content));
+  return { file: file.value, certificates };
+}
+
+function needed(file: Located<string> | undefined, span: Span, missing: string): Located<string> {
+  if (written(file) === undefined) throw new Finding(missing, file?.span ?? span);
+  return file as Located<string>; // it was written, so it is there
+}
+
+const NO_PREFIX = new Set(['no private key assigned']);
+
+/** Parses what a file holds; `key` goes before what is wrong with it, where the text has room. */
+function parsed<T>(file: Located<string>, key: string | undefined, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    const bare = key === undefined || NO_PREFIX.has(error.message);
+    const message = bare ? error.message : `${key} ${file.value}: ${error.message}`;
+    throw new Finding(message, file.span, { cause: error });
+  }
+}
+
+/** An empty text says as little as none. */
+const written = (part: Located<string> | undefined): string | undefined =>
+  part && part.value !== '' ? part.value : undefined;
+
+/** A host as `Host` and `:authority` write it. */
+const inAuthority = (host: string): string => (ipVersion(host) === 6 ? `[${host}]` : host);

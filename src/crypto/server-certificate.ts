@@ -1,0 +1,64 @@
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { codeOf, messageOf, WeirError } from '../errors.ts';
+
+/** A certificate or key file that a server cannot use. */
+export class ServerCertificateError extends WeirError {
+  /** Which of the two files is wrong; the key for a mismatch. */
+  readonly part: 'certificate' | 'key';
+
+  constructor(part: 'certificate' | 'key', message: string, options?: ErrorOptions) {
+    super('server_certificate', message, options);
+    this.part = part;
+  }
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const KEY =
+  /-----BEGIN (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----[^-]+-----END (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----/;
+
+/**
+ * The certificates of a PEM file, leaf first, as one PEM text; anything between them is skipped.
+ * @throws {ServerCertificateError} when there is none, or one cannot be read.
+ */
+export function parseCertificateChain(file: Uint8Array): string {
+  const certificates = textOf(file).match(CERTIFICATE);
+  if (!certificates) throw new ServerCertificateError('certificate', 'no certificate in the file');
+  for (const certificate of certificates) parseCertificate(certificate);
+  return `${certificates.join('\n')}\n`;
+}
+
+/**
+ * The first private key of a PEM file (PKCS#8, PKCS#1 or SEC1) as PEM text.
+ * @throws {ServerCertificateError} when there is none, or it is not the one of the leaf.
+ */
+export function parseServerKey(file: Uint8Array, certificates: string): string {
+  const [pem] = KEY.exec(textOf(file)) ?? [];
+  if (pem === undefined) throw new ServerCertificateError('key', 'no private key in the file');
+  const leaf = parseCertificate(certificates);
+  if (!leaf.checkPrivateKey(parseKey(pem))) {
+    throw new ServerCertificateError('key', 'no private key assigned');
+  }
+  return `${pem}\n`;
+}
+
+function parseCertificate(pem: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    const message = `invalid certificate: ${messageOf(error)}`;
+    throw new ServerCertificateError('certificate', message, { cause: error });
+  }
+}
+
+function parseKey(pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    const encrypted = codeOf(error) === 'ERR_MISSING_PASSPHRASE';
+    const reason = encrypted ? 'it is encrypted' : messageOf(error);
+    throw new ServerCertificateError('key', `invalid private key: ${reason}`, { cause: error });
+  }
+}
+
+const textOf = (file: Uint8Array): string =>
+  Buffer.from(file.buffer, file.byteOffset, file.byteLength).toString('latin1');

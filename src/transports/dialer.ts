@@ -1,0 +1,116 @@
+import type { Socket } from 'node:net';
+import type { Endpoint } from '../net/address.ts';
+import type { Clock } from '../net/clock.ts';
+import { connectAny } from '../net/happy-eyeballs.ts';
+import type { Carrier } from '../net/link.ts';
+import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
+import { connectSocket } from '../net/tcp-dial.ts';
+import type { OutboundCarrierSpec, OutboundStreamSpec } from '../spec.ts';
+import { dialTcp } from './dial.ts';
+import { GrpcClient } from './grpc/client.ts';
+import { carrierOf, endsOf, socketCarrier } from './socket-carrier.ts';
+import { TlsClient } from './tls/client.ts';
+import { WsClient } from './ws/client.ts';
+
+export interface DialerDeps {
+  readonly resolver: Resolver;
+  readonly family: FamilyPolicy;
+  readonly clock: Clock;
+}
+
+/** Opens carriers to one server, by the stream settings of one outbound. */
+export interface Dialer {
+  /** @throws {DialError} when the server is not reached, or not who or what it should be. */
+  dial(options: { readonly signal: AbortSignal }): Promise<Carrier>;
+  /** Ends what carriers share, and with it those that still do. */
+  close(): void;
+}
+
+/** A connected socket with its TLS, if any, and the kernel socket below. */
+interface Connected {
+  readonly socket: Socket;
+  readonly raw: Socket;
+}
+
+/** @param stream `undefined` for bare TCP connections. */
+export function createDialer(
+  server: Endpoint,
+  stream: OutboundStreamSpec | undefined,
+  deps: DialerDeps,
+): Dialer {
+  if (!stream) {
+    return { dial: ({ signal }) => dialTcp(server, { ...deps, signal }), close: () => undefined };
+  }
+  const { carrier, tls } = stream;
+  const { clock } = deps;
+  const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
+  const connect = async (signal: AbortSignal): Promise<Connected> => {
+    const raw = await dialSocket(server, { ...deps, signal });
+    // An error before anybody has taken the socket over must not end the process.
+    raw.on('error', () => undefined);
+    return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
+  };
+  switch (carrier.kind) {
+    case 'raw':
+      return {
+        async dial({ signal }) {
+          const { socket, raw } = await connect(signal);
+          return socketCarrier(socket, raw, endsOf(raw));
+        },
+        close: () => undefined,
+      };
+    case 'ws': {
+      const client = new WsClient(carrier, server, clock);
+      return {
+        async dial({ signal }) {
+          const { socket, raw } = await connect(signal);
+          const ends = endsOf(raw);
+          return carrierOf(await client.open(socket, raw, signal), raw, ends);
+        },
+        close: () => undefined,
+      };
+    }
+    case 'grpc': {
+      const client = new GrpcClient(carrier, server, clock, connect);
+      return {
+        async dial({ signal }) {
+          const { link, wire, raw } = await client.tunnel(signal);
+          return carrierOf(link, wire, endsOf(raw));
+        },
+        close: () => client.close(),
+      };
+    }
+    default:
+      return carrier satisfies never;
+  }
+}
+
+/**
+ * WebSocket is HTTP/1.1 and gRPC HTTP/2. Bare TLS offers nothing: a server that took `h2` of several
+ * would be an HTTPS proxy that now expects HTTP/2.
+ */
+function alpnOf({ kind }: OutboundCarrierSpec): readonly string[] {
+  switch (kind) {
+    case 'raw':
+      return [];
+    case 'ws':
+      return ['http/1.1'];
+    case 'grpc':
+      return ['h2'];
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** As `dialTcp`, for layers that need Node's own socket. */
+async function dialSocket(
+  target: Endpoint,
+  { resolver, family, clock, signal }: DialerDeps & { readonly signal: AbortSignal },
+): Promise<Socket> {
+  const addresses = await resolver.resolve(target.host, family, signal);
+  return connectAny(
+    addresses,
+    (address, attempt) => connectSocket(address, target.port, { signal: attempt }),
+    { clock, signal, discard: (socket) => socket.destroy() },
+  );
+}

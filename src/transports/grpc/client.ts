@@ -1,0 +1,255 @@
+import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import type { Clock, Timer } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
+import { messageOf } from '../../errors.ts';
+import type { OutboundCarrierSpec } from '../../spec.ts';
+import { IDLE_CONNECTION_MS, PING_MS, SILENCE_MS, UPGRADE_MS } from '../limits.ts';
+import { GrpcLink } from './link.ts';
+import type { Tunnel } from './server.ts';
+import {
+  CONNECTION_WINDOW,
+  CONTENT_TYPE,
+  SESSION_OPTIONS,
+  SETTINGS,
+  tunnelPath,
+} from './settings.ts';
+import { WireShare } from './wire-share.ts';
+
+type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
+
+/** A socket to speak HTTP/2 on, over TLS or not, and the kernel socket below it. */
+export interface GrpcSocket {
+  readonly socket: Socket;
+  readonly raw: Socket;
+}
+
+/** A tunnel with the connection that carries it. */
+export interface OpenedTunnel extends Tunnel {
+  readonly raw: Socket;
+}
+
+/**
+ * The client side of gRPC tunnels towards one server. Tunnels share a connection; one that the
+ * server ends, that fills up or that does not answer is left to the tunnels that it has, and the
+ * next tunnel goes over a new one.
+ */
+export class GrpcClient {
+  readonly #spec: GrpcSpec;
+  readonly #server: Endpoint;
+  readonly #clock: Clock;
+  readonly #open: (signal: AbortSignal) => Promise<GrpcSocket>;
+  readonly #connections = new Set<Connection>();
+  #connecting: Promise<Connection> | undefined;
+  readonly #closing = new AbortController();
+
+  /** @param open connects to the server. */
+  constructor(
+    spec: GrpcSpec,
+    server: Endpoint,
+    clock: Clock,
+    open: (signal: AbortSignal) => Promise<GrpcSocket>,
+  ) {
+    this.#spec = spec;
+    this.#server = server;
+    this.#clock = clock;
+    this.#open = open;
+  }
+
+  /** Opens a tunnel. @throws {DialError} when the server is not reached. */
+  async tunnel(signal: AbortSignal): Promise<OpenedTunnel> {
+    for (;;) {
+      const usable = [...this.#connections].find((connection) => connection.usable);
+      const connection = usable ?? (await this.#connection(signal));
+      if (signal.aborted) throw abortedDial(signal, this.#server);
+      // Meanwhile others may have filled it, or it has died.
+      if (!connection.usable) continue;
+      if (!(await unless(signal, this.#server, connection.answers()))) continue;
+      if (!connection.usable) continue;
+      return connection.tunnel();
+    }
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#closing.abort(new DialError('aborted', 'the outbound was closed'));
+    for (const connection of this.#connections) connection.destroy();
+  }
+
+  /** The connection that is being made, for everybody who waits for one. */
+  #connection(signal: AbortSignal): Promise<Connection> {
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+    });
+    return unless(signal, this.#server, this.#connecting);
+  }
+
+  async #connect(): Promise<Connection> {
+    using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the connection', this.#closing.signal);
+    const { socket, raw } = await this.#open(deadline.signal);
+    const connection = new Connection(this.#spec, socket, raw, this.#server, this.#clock);
+    this.#connections.add(connection);
+    void connection.ended.then(() => this.#connections.delete(connection));
+    try {
+      await unless(deadline.signal, this.#server, connection.ready);
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+    return connection;
+  }
+}
+
+/** One HTTP/2 connection. */
+class Connection {
+  /** Resolves when the server has said that it speaks HTTP/2. */
+  readonly ready: Promise<void>;
+  /** Resolves when it is gone. */
+  readonly ended: Promise<void>;
+  readonly #spec: GrpcSpec;
+  readonly #server: Endpoint;
+  readonly #clock: Clock;
+  readonly #raw: Socket;
+  readonly #secure: boolean;
+  readonly #session: ClientHttp2Session;
+  readonly #share: WireShare;
+  #tunnels = 0;
+  #retired = false;
+  #failure: Error | undefined;
+  #idle: Timer | undefined;
+  /** When bytes were last seen to have come, and how many had. */
+  #heardAt: number;
+  #heard = 0;
+
+  constructor(spec: GrpcSpec, socket: Socket, raw: Socket, server: Endpoint, clock: Clock) {
+    this.#spec = spec;
+    this.#server = server;
+    this.#clock = clock;
+    this.#raw = raw;
+    this.#secure = socket !== raw;
+    this.#share = new WireShare(raw);
+    this.#heardAt = clock.now();
+    const session = connect(`http://${formatEndpoint(server)}`, {
+      ...SESSION_OPTIONS,
+      createConnection: () => socket,
+      settings: SETTINGS,
+    });
+    this.#session = session;
+    const ready = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    this.ready = ready.promise;
+    this.ended = ended.promise;
+    // Nobody may be waiting.
+    ready.promise.catch(() => undefined);
+    session.on('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
+    session.once('remoteSettings', () => ready.resolve());
+    session.on('goaway', () => this.#retire());
+    session.on('error', (error) => {
+      this.#failure ??= error;
+    });
+    session.on('close', () => {
+      this.#retired = true;
+      this.#idle?.cancel();
+      const reason = this.#failure ? messageOf(this.#failure) : 'the server closed the connection';
+      const message = `${formatEndpoint(server)}: HTTP/2: ${reason}`;
+      ready.reject(new DialError('upstream', message, { cause: this.#failure }));
+      raw.destroy();
+      ended.resolve();
+    });
+  }
+
+  get usable(): boolean {
+    const { closed, destroyed, remoteSettings } = this.#session;
+    const limit = remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
+    return !this.#retired && !closed && !destroyed && this.#tunnels < limit;
+  }
+
+  /** Whether it is alive: known when bytes came lately, asked otherwise. */
+  async answers(): Promise<boolean> {
+    const { bytesRead } = this.#raw;
+    const now = this.#clock.now();
+    if (bytesRead !== this.#heard) {
+      this.#heard = bytesRead;
+      this.#heardAt = now;
+      return true;
+    }
+    if (now - this.#heardAt < SILENCE_MS) return true;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = this.#clock.after(PING_MS, () => resolve(false));
+    const sent = this.#session.ping((error) => resolve(error === null));
+    if (!sent) resolve(false);
+    const alive = await promise;
+    timer.cancel();
+    if (!alive) this.#retire();
+    return alive;
+  }
+
+  tunnel(): OpenedTunnel {
+    this.#idle?.cancel();
+    const stream = this.#request();
+    const link = new GrpcLink(stream);
+    stream.on('response', (headers) => {
+      const { ':status': status } = headers;
+      if (status !== 200) link.refuse(`the server answered ${status}`);
+      else link.checkStatus(headers);
+    });
+    stream.on('trailers', (trailers) => link.checkStatus(trailers));
+    const wire = this.#share.join(link);
+    this.#tunnels++;
+    void link.closed.then(() => {
+      wire.leave();
+      this.#tunnels--;
+      if (this.#tunnels === 0) this.#rest();
+    });
+    return { link, wire, raw: this.#raw };
+  }
+
+  destroy(): void {
+    this.#session.destroy();
+  }
+
+  #request(): ClientHttp2Stream {
+    const { authority, serviceName } = this.#spec;
+    try {
+      return this.#session.request(
+        {
+          ':method': 'POST',
+          ':scheme': this.#secure ? 'https' : 'http',
+          ':authority': authority,
+          ':path': tunnelPath(serviceName, 'Tun'),
+          'content-type': CONTENT_TYPE,
+          te: 'trailers',
+        },
+        { endStream: false },
+      );
+    } catch (error) {
+      // Headers that HTTP does not allow, or a connection that was lost this moment.
+      throw toDialError(error, this.#server);
+    }
+  }
+
+  /** Gives no more tunnels, and ends with the last that it has. */
+  #retire(): void {
+    this.#retired = true;
+    if (this.#tunnels === 0) this.#session.close();
+  }
+
+  #rest(): void {
+    if (this.#session.destroyed) return;
+    if (this.#retired) this.#session.close();
+    else this.#idle = this.#clock.after(IDLE_CONNECTION_MS, () => this.#retire());
+  }
+}
+
+/** The result of a promise, or why a signal that comes first was aborted. */
+function unless<T>(signal: AbortSignal, server: Endpoint, promise: Promise<T>): Promise<T> {
+  if (signal.aborted) return Promise.reject(abortedDial(signal, server));
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(abortedDial(signal, server));
+  signal.addEventListener('abort', onAbort, { once: true });
+  return Promise.race([promise, aborted]).finally(() =>
+    signal.removeEventListener('abort', onAbort),
+  );
+}

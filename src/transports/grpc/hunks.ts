@@ -1,0 +1,176 @@
+import { ProtocolError } from '../../net/errors.ts';
+
+/**
+ * The messages of v2ray's gRPC tunnel: `Hunk { bytes data = 1 }` and `MultiHunk { repeated bytes
+ * data = 1 }`, each behind the five bytes of gRPC's length-prefixed messages. A Hunk is a MultiHunk
+ * of one, so one codec serves both.
+ */
+
+const PREFIX_BYTES = 5;
+/** Field 1, length-delimited. */
+const DATA_TAG = 0x0a;
+/** gRPC libraries refuse messages of more than 4 MB. */
+const HUNK_LIMIT = 1 << 20;
+/** Of a 64-bit varint. */
+const VARINT_BYTES = 10;
+
+/** The pieces of the messages that carry `chunk`; the payload is not copied. */
+export function encodeHunks(chunk: Uint8Array): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < chunk.length; at += HUNK_LIMIT) {
+    const data = chunk.subarray(at, at + HUNK_LIMIT);
+    pieces.push(hunkHeader(data.length), data);
+  }
+  return pieces;
+}
+
+/** What goes before `length` bytes of payload. */
+export function hunkHeader(length: number): Buffer {
+  const size = varint(length);
+  const header = Buffer.alloc(PREFIX_BYTES + 1 + size.length);
+  header.writeUInt32BE(1 + size.length + length, 1);
+  header[PREFIX_BYTES] = DATA_TAG;
+  header.set(size, PREFIX_BYTES + 1);
+  return header;
+}
+
+function varint(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 0x7f; rest = Math.floor(rest / 128)) bytes.push((rest & 0x7f) | 0x80);
+  bytes.push(rest);
+  return bytes;
+}
+
+type State =
+  /** Collecting the five bytes before a message. */
+  | 'prefix'
+  | 'tag'
+  | 'length'
+  /** Inside payload. */
+  | 'data'
+  /** Inside a field that means nothing here. */
+  | 'skip'
+  /** Inside a varint that means nothing here. */
+  | 'skip-varint';
+
+/**
+ * Takes messages apart as their bytes come: payload is handed on at once, so that the length of a
+ * message costs nothing, and only a few bytes of headers are ever kept.
+ */
+export class HunkDecoder {
+  #state: State = 'prefix';
+  /** Bytes of the prefix that have come, and what they say so far. */
+  #prefix = 0;
+  #length = 0;
+  /** What is left of the message, and of the field in it. */
+  #message = 0;
+  #field = 0;
+  /** The varint that is being read. */
+  #value = 0;
+  #digits = 0;
+  #skipped = false;
+
+  /** Whether the stream may end here. */
+  get atBoundary(): boolean {
+    return this.#state === 'prefix' && this.#prefix === 0;
+  }
+
+  /**
+   * Takes the next bytes and gives the payload in them, as parts of `chunk`.
+   * @throws {ProtocolError} for what is not a message of the tunnel.
+   */
+  push(chunk: Uint8Array): Uint8Array[] {
+    const pieces: Uint8Array[] = [];
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#state === 'data' || this.#state === 'skip') {
+        const take = Math.min(this.#field, chunk.length - at);
+        if (this.#state === 'data' && take > 0) pieces.push(chunk.subarray(at, at + take));
+        at += take;
+        this.#message -= take;
+        this.#field -= take;
+        if (this.#field === 0) this.#nextField();
+      } else {
+        this.#takeByte(chunk[at++] as number); // in range
+      }
+    }
+    return pieces;
+  }
+
+  #takeByte(byte: number): void {
+    if (this.#state === 'prefix') {
+      this.#takePrefix(byte);
+      return;
+    }
+    if (this.#message === 0) throw broken('a field is longer than its message');
+    this.#message--;
+    if (this.#state === 'skip-varint') {
+      if (++this.#digits > VARINT_BYTES) throw broken('a number is too long');
+      if (byte < 0x80) this.#nextField();
+      return;
+    }
+    if (++this.#digits > VARINT_BYTES) throw broken('a number is too long');
+    this.#value += (byte & 0x7f) * 2 ** (7 * (this.#digits - 1));
+    if (byte >= 0x80) return;
+    const value = this.#value;
+    if (this.#state === 'tag') this.#takeTag(value);
+    else this.#beginField(value, this.#skipped ? 'skip' : 'data');
+  }
+
+  /** One byte for compression, four for the length. */
+  #takePrefix(byte: number): void {
+    if (this.#prefix === 0) {
+      if (byte !== 0) throw broken('a message is compressed');
+      this.#length = 0;
+    } else {
+      this.#length = this.#length * 256 + byte;
+    }
+    if (++this.#prefix < PREFIX_BYTES) return;
+    this.#prefix = 0;
+    this.#message = this.#length;
+    this.#nextField();
+  }
+
+  /** A field number and a wire type; fields that are not known are skipped, as protobuf wants it. */
+  #takeTag(tag: number): void {
+    this.#skipped = tag !== DATA_TAG;
+    switch (tag % 8) {
+      case 0:
+        this.#begin('skip-varint');
+        return;
+      case 1:
+        this.#beginField(8, 'skip');
+        return;
+      case 2:
+        this.#begin('length');
+        return;
+      case 5:
+        this.#beginField(4, 'skip');
+        return;
+      default:
+        throw broken('a field has an unknown type');
+    }
+  }
+
+  #beginField(length: number, state: 'data' | 'skip'): void {
+    if (length > this.#message) throw broken('a field is longer than its message');
+    this.#field = length;
+    this.#state = state;
+    if (length === 0) this.#nextField();
+  }
+
+  #nextField(): void {
+    if (this.#message > 0) this.#begin('tag');
+    else this.#state = 'prefix';
+  }
+
+  #begin(state: 'tag' | 'length' | 'skip-varint'): void {
+    this.#state = state;
+    this.#value = 0;
+    this.#digits = 0;
+    if (this.#message === 0) throw broken('a field is longer than its message');
+  }
+}
+
+const broken = (what: string): ProtocolError => new ProtocolError(`gRPC: ${what}`);

@@ -1,0 +1,205 @@
+import { constants, type Http2Stream, type IncomingHttpHeaders } from 'node:http2';
+import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { ReadQueue } from '../../net/read-queue.ts';
+import { encodeHunks, HunkDecoder } from './hunks.ts';
+import type { TunnelBytes } from './wire-share.ts';
+
+/**
+ * One tunnel, a stream of an HTTP/2 connection, as a ByteLink. The end of the stream is the
+ * half-close; a reset, or another status than OK from a server, is a failure.
+ */
+export class GrpcLink implements ByteLink, TunnelBytes {
+  readonly closed: Promise<Error | undefined>;
+  readonly #stream: Http2Stream;
+  readonly #queue = new ReadQueue<Uint8Array>();
+  readonly #decoder = new HunkDecoder();
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #received = 0;
+  #sent = 0;
+  #drain: PromiseWithResolvers<void> | undefined;
+  #closing: Promise<void> | undefined;
+  #cause: Error | undefined;
+  #destroyed = false;
+
+  constructor(stream: Http2Stream) {
+    this.#stream = stream;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    stream.pause();
+    stream.on('data', this.#onData);
+    stream.on('end', this.#onEnd);
+    stream.on('drain', this.#onDrain);
+    stream.on('error', this.#onError);
+    stream.on('close', this.#onClose);
+    if (stream.destroyed) this.#onClose();
+  }
+
+  get received(): number {
+    return this.#received;
+  }
+
+  get sent(): number {
+    return this.#sent;
+  }
+
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    const next = this.#queue.take(signal);
+    if (this.#queue.wanted && this.#stream.isPaused()) this.#stream.resume();
+    return next;
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length > 0) this.#queue.unshift(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#writePieces(encodeHunks(chunk));
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    return this.#writePieces(chunks.flatMap(encodeHunks));
+  }
+
+  closeWrite(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  destroy(cause?: Error): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.#cause ??= cause;
+    this.#queue.fail(cause ?? new LinkClosedError());
+    const stream = this.#stream;
+    if (stream.destroyed) return;
+    // A reset without an error lets what was written arrive, but waits until it has.
+    const quiet = cause === undefined && stream.writableLength === 0;
+    stream.close(quiet ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
+  }
+
+  /** Fails the tunnel for what its headers or trailers say. */
+  refuse(reason: string): void {
+    const error = new ProtocolError(`gRPC: ${reason}`);
+    this.#cause ??= error;
+    this.#queue.fail(error);
+    this.destroy(error);
+  }
+
+  /** Looks at trailers, or at headers that are trailers at once; they end the call. */
+  checkStatus(headers: IncomingHttpHeaders): void {
+    const status = headers['grpc-status'];
+    if (status !== undefined && status !== '0')
+      this.refuse(`the server answered status ${String(status)}`);
+  }
+
+  async #end(): Promise<void> {
+    const stream = this.#stream;
+    if (stream.writableFinished) return;
+    // A call that its server has finished takes nothing more, and needs no end.
+    if (stream.closed && this.#closedCleanly) return;
+    if (stream.closed || stream.destroyed) throw this.#closedError();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const onClose = (): void => {
+      // Where the peer has ended before, the stream closes with the last frame and tells no finish.
+      if (stream.writableFinished || this.#closedCleanly) resolve();
+      else reject(this.#closedError());
+    };
+    stream.once('finish', resolve).once('close', onClose);
+    stream.end();
+    try {
+      await promise;
+    } finally {
+      stream.off('finish', resolve).off('close', onClose);
+    }
+  }
+
+  #writePieces(pieces: readonly Uint8Array[]): Promise<void> | undefined {
+    const stream = this.#stream;
+    if (!stream.writable || this.#closing || this.#destroyed) {
+      return Promise.reject(this.#closedError());
+    }
+    if (pieces.length === 0) return undefined;
+    let ready = true;
+    stream.cork();
+    for (const piece of pieces) {
+      this.#sent += piece.length;
+      ready = stream.write(piece);
+    }
+    stream.uncork();
+    if (ready) return undefined;
+    this.#drain ??= Promise.withResolvers<void>();
+    return this.#drain.promise;
+  }
+
+  get #closedCleanly(): boolean {
+    return !this.#cause && !this.#destroyed && this.#stream.rstCode === constants.NGHTTP2_NO_ERROR;
+  }
+
+  #closedError(): Error {
+    return this.#cause ?? new LinkClosedError();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    const wanted = this.#queue.wanted;
+    this.#received += chunk.length;
+    try {
+      for (const piece of this.#decoder.push(chunk)) this.#queue.push(piece);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#cause ??= error;
+      this.destroy(error);
+      return;
+    }
+    if (!wanted || this.#queue.size > 0) this.#stream.pause();
+  };
+
+  readonly #onEnd = (): void => {
+    // Trailers are told after the end of what they stand behind.
+    process.nextTick(() => {
+      const { rstCode } = this.#stream;
+      if (this.#queue.finished) return;
+      if (rstCode !== undefined && rstCode !== constants.NGHTTP2_NO_ERROR) {
+        this.#lose(new ProtocolError(`gRPC: the peer reset the tunnel (code ${rstCode})`));
+      } else if (!this.#decoder.atBoundary) {
+        this.#lose(new ProtocolError('gRPC: the tunnel ended in the middle of a message'));
+      } else {
+        this.#queue.end();
+      }
+    });
+  };
+
+  #lose(error: Error): void {
+    this.#cause ??= error;
+    this.#queue.fail(this.#cause);
+    this.destroy(this.#cause);
+  }
+
+  readonly #onDrain = (): void => {
+    this.#drain?.resolve();
+    this.#drain = undefined;
+  };
+
+  readonly #onError = (error: Error): void => {
+    this.#cause ??= error;
+    this.#queue.fail(this.#cause);
+  };
+
+  readonly #onClose = (): void => {
+    const { rstCode } = this.#stream;
+    const reset = rstCode !== undefined && rstCode !== constants.NGHTTP2_NO_ERROR;
+    if (reset && !this.#destroyed) {
+      this.#cause ??= new ProtocolError(`gRPC: the peer reset the tunnel (code ${rstCode})`);
+    }
+    process.nextTick(() => {
+      if (!this.#queue.finished) this.#queue.fail(this.#closedError());
+      if (this.#drain) {
+        this.#drain.promise.catch(() => undefined);
+        this.#drain.reject(this.#closedError());
+        this.#drain = undefined;
+      }
+      this.#resolveClosed(this.#cause);
+    });
+  };
+}

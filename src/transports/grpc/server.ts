@@ -1,0 +1,117 @@
+import {
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Socket } from 'node:net';
+import type { Clock, Timer } from '../../net/clock.ts';
+import type { ByteLink, WireCounter } from '../../net/link.ts';
+import type { InboundCarrierSpec } from '../../spec.ts';
+import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS } from '../limits.ts';
+import { GrpcLink } from './link.ts';
+import {
+  CONNECTION_WINDOW,
+  CONTENT_TYPE,
+  SESSION_OPTIONS,
+  SETTINGS,
+  TUNNEL_LIMIT,
+  tunnelPath,
+} from './settings.ts';
+import { WireShare } from './wire-share.ts';
+
+type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
+
+/** A tunnel that a client opened, with its share of the connection's bytes. */
+export interface Tunnel {
+  readonly link: ByteLink;
+  readonly wire: WireCounter;
+}
+
+/** gRPC status codes that a tunnel's server has a use for. */
+const Status = { ok: 0, unimplemented: 12 } as const;
+
+/** Accepts tunnels on HTTP/2 connections. Whatever is not a tunnel gets what gRPC servers answer. */
+export class GrpcServer {
+  readonly #paths: ReadonlySet<string>;
+  readonly #clock: Clock;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  #closed = false;
+
+  constructor({ serviceName }: GrpcSpec, clock: Clock) {
+    this.#paths = new Set([tunnelPath(serviceName, 'Tun'), tunnelPath(serviceName, 'TunMulti')]);
+    this.#clock = clock;
+  }
+
+  /** Serves a connected socket, over TLS or not. */
+  serve(socket: Socket, raw: Socket, onTunnel: (tunnel: Tunnel) => void): void {
+    const session = performServerHandshake(socket, {
+      ...SESSION_OPTIONS,
+      settings: { ...SETTINGS, maxConcurrentStreams: TUNNEL_LIMIT },
+      // Clients end tunnels by resets, and may have many.
+      streamResetBurst: 10_000,
+      streamResetRate: 1000,
+    });
+    this.#sessions.add(session);
+    const share = new WireShare(raw);
+    let tunnels = 0;
+    let timer: Timer | undefined;
+    const waitFor = (milliseconds: number): void => {
+      timer?.cancel();
+      timer = this.#clock.after(milliseconds, () => session.destroy());
+    };
+    waitFor(FIRST_TUNNEL_MS);
+    session.on('error', () => undefined);
+    session.on('close', () => {
+      timer?.cancel();
+      this.#sessions.delete(session);
+      raw.destroy();
+    });
+    session.on('stream', (stream, headers) => {
+      // Its link hears of errors; a stream that was refused has nobody.
+      stream.on('error', () => undefined);
+      if (!this.#accept(stream, headers)) return;
+      timer?.cancel();
+      tunnels++;
+      const link = new GrpcLink(stream);
+      const wire = share.join(link);
+      void link.closed.then(() => {
+        wire.leave();
+        tunnels--;
+        if (tunnels === 0 && !session.destroyed) waitFor(IDLE_CONNECTION_MS);
+      });
+      onTunnel({ link, wire });
+    });
+    session.setLocalWindowSize(CONNECTION_WINDOW);
+    // Listeners hand their sockets over paused; the session has its handle now.
+    socket.resume();
+    if (this.#closed) session.close();
+  }
+
+  /** Lets tunnels go on and takes no new ones: clients are told (GOAWAY) and connect anew. */
+  close(): void {
+    this.#closed = true;
+    for (const session of this.#sessions) session.close();
+  }
+
+  #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
+    if (headers[':method'] !== 'POST' || !isGrpc(headers['content-type'])) {
+      stream.respond({ ':status': headers[':method'] === 'POST' ? 415 : 405 }, { endStream: true });
+      return false;
+    }
+    if (!this.#paths.has(headers[':path'] ?? '')) {
+      stream.respond(
+        { ':status': 200, 'content-type': CONTENT_TYPE, 'grpc-status': Status.unimplemented },
+        { endStream: true },
+      );
+      return false;
+    }
+    stream.respond({ ':status': 200, 'content-type': CONTENT_TYPE }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': Status.ok }));
+    return true;
+  }
+}
+
+/** `application/grpc`, also with a subtype such as `+proto` or parameters. */
+const isGrpc = (contentType: string | undefined): boolean =>
+  contentType !== undefined && /^application\/grpc(?:$|[+;])/i.test(contentType);

@@ -1,0 +1,85 @@
+import type { Socket } from 'node:net';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
+import type { Clock } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import { abortReason } from '../../net/read-queue.ts';
+import type { TlsServerSpec } from '../../spec.ts';
+import { TLS_HANDSHAKE_MS } from '../limits.ts';
+
+/** Picks one of the protocols that a client offers (RFC 7301); `undefined` refuses it. */
+export type AlpnChoice = (offered: readonly string[]) => string | undefined;
+
+/**
+ * For what is not HTTP/2. A browser or curl that talks to an HTTPS proxy speaks the protocol that is
+ * chosen, so HTTP/1.1 goes first; whoever offers something else alone does not mean it as HTTP.
+ */
+export const preferHttp1: AlpnChoice = (offered) =>
+  offered.includes('http/1.1') ? 'http/1.1' : offered[0];
+
+export const onlyHttp2: AlpnChoice = (offered) => (offered.includes('h2') ? 'h2' : undefined);
+
+/** The server side of TLS: one certificate, TLS 1.2 and 1.3, sessions resumed by tickets. */
+export class TlsServer {
+  readonly #server: Server;
+  readonly #clock: Clock;
+  /** Who waits for the handshake of a connection, by the addresses of its ends. */
+  readonly #waiting = new Map<string, PromiseWithResolvers<TLSSocket>>();
+
+  constructor({ certificates, key }: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
+    this.#clock = clock;
+    // It never listens: sockets are injected, which is a documented use of its event.
+    this.#server = createServer({
+      cert: certificates,
+      key,
+      minVersion: 'TLSv1.2',
+      ALPNCallback: ({ protocols }) => choose(protocols),
+    });
+    this.#server.on('secureConnection', (socket) => {
+      // Whoever takes the socket over listens for errors; one in between must not end the process.
+      socket.on('error', () => undefined);
+      const waiting = this.#waiting.get(connectionOf(socket));
+      if (waiting) waiting.resolve(socket);
+      else socket.destroy();
+    });
+    this.#server.on('tlsClientError', (error, socket) => {
+      const failure = new ProtocolError(`TLS: ${error.message}`, { cause: error });
+      this.#waiting.get(connectionOf(socket))?.reject(failure);
+      socket.destroy();
+    });
+  }
+
+  /**
+   * Does the handshake on an accepted socket, which is gone when it fails.
+   * @throws {WeirError} when the client breaks it off, offers nothing that fits, or takes too long.
+   */
+  async accept(raw: Socket): Promise<TLSSocket> {
+    const key = connectionOf(raw);
+    const waiting = Promise.withResolvers<TLSSocket>();
+    const { reject } = waiting;
+    using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake');
+    const { signal } = deadline;
+    const onClose = (): void =>
+      reject(new ProtocolError('TLS: the client broke the handshake off'));
+    const onAbort = (): void => reject(abortReason(signal));
+    signal.addEventListener('abort', onAbort);
+    raw.on('close', onClose);
+    this.#waiting.set(key, waiting);
+    if (raw.destroyed) onClose();
+    else this.#server.emit('connection', raw);
+    try {
+      return await waiting.promise;
+    } catch (error) {
+      raw.destroy();
+      throw error;
+    } finally {
+      this.#waiting.delete(key);
+      signal.removeEventListener('abort', onAbort);
+      raw.off('close', onClose);
+    }
+  }
+}
+
+/** Both ends of a connection, which no other live one shares; the same through TLS. */
+const connectionOf = (socket: Socket): string =>
+  [socket.localAddress, socket.localPort, socket.remoteAddress, socket.remotePort].join(' ');

@@ -1,0 +1,147 @@
+import type { Socket } from 'node:net';
+import { LinkClosedError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { abortReason } from '../../net/read-queue.ts';
+
+/** Opens the link that is wanted, with the first bytes in the opening request or without any. */
+type Open = (early: Uint8Array | undefined, signal: AbortSignal) => Promise<ByteLink>;
+
+/**
+ * A link that is opened by its first write, so that what is written can travel with the request.
+ * First bytes that are more than the limit are sent after the opening instead, all of them.
+ */
+export class EarlyDataLink implements ByteLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #limit: number;
+  readonly #open: Open;
+  readonly #socket: Socket;
+  readonly #abort = new AbortController();
+  readonly #resolveClosed: (cause: Error | undefined | Promise<Error | undefined>) => void;
+  readonly #opened = Promise.withResolvers<ByteLink>();
+  /** Once it is open. */
+  #inner: ByteLink | undefined;
+  /** It is open, and everything has been written that was waiting for that. */
+  #caughtUp = false;
+  #started = false;
+  /** Writes that came before it was open, in order. */
+  #tail: Promise<void> | undefined;
+  #error: Error | undefined;
+  #reading = false;
+
+  /** @param socket what will be opened; when it goes before that, so does the link. */
+  constructor(limit: number, open: Open, socket: Socket) {
+    this.#limit = limit;
+    this.#open = open;
+    this.#socket = socket;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    // Nobody may be waiting when it fails.
+    this.#opened.promise.catch(() => undefined);
+    socket.once('close', this.#onClose);
+    if (socket.destroyed) this.#onClose();
+  }
+
+  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    if (this.#inner) return this.#inner.read(signal);
+    if (this.#reading) throw new LinkClosedError('a read is already pending');
+    this.#reading = true;
+    try {
+      return (await unlessAborted(this.#opened.promise, signal)).read(signal);
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (!this.#inner) throw new RangeError('nothing was read that could be given back');
+    this.#inner.unread(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.writeAll([chunk]);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    if (this.#inner && this.#caughtUp) return this.#inner.writeAll(chunks);
+    if (this.#error) return Promise.reject(this.#error);
+    if (this.#started) return this.#later((inner) => inner.writeAll(chunks));
+    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    if (length === 0) return undefined;
+    if (length > this.#limit) {
+      this.#start(undefined);
+      return this.#later((inner) => inner.writeAll(chunks));
+    }
+    this.#start(Buffer.concat(chunks));
+    return this.#later(() => undefined);
+  }
+
+  closeWrite(): Promise<void> {
+    if (this.#inner && this.#caughtUp) return this.#inner.closeWrite();
+    if (this.#error) return Promise.reject(this.#error);
+    if (!this.#started) this.#start(undefined);
+    return this.#later((inner) => inner.closeWrite());
+  }
+
+  destroy(cause?: Error): void {
+    if (this.#inner) {
+      this.#inner.destroy(cause);
+      return;
+    }
+    this.#fail(cause ?? new LinkClosedError(), cause);
+  }
+
+  #start(early: Uint8Array | undefined): void {
+    this.#started = true;
+    this.#socket.off('close', this.#onClose);
+    this.#open(early, this.#abort.signal).then(
+      (inner) => {
+        if (this.#error) {
+          inner.destroy(this.#error);
+          return;
+        }
+        this.#inner = inner;
+        this.#opened.resolve(inner);
+        this.#resolveClosed(inner.closed);
+      },
+      (error: Error) => this.#fail(error, error),
+    );
+  }
+
+  #later(work: (inner: ByteLink) => Promise<void> | undefined): Promise<void> {
+    const before = this.#tail ?? this.#opened.promise;
+    const mine = before.then(async () => {
+      await work(await this.#opened.promise);
+      if (this.#tail === mine) this.#caughtUp = true;
+    });
+    this.#tail = mine;
+    return mine;
+  }
+
+  #fail(error: Error, cause: Error | undefined): void {
+    if (this.#error) return;
+    this.#error = error;
+    this.#opened.reject(error);
+    this.#abort.abort(error);
+    this.#socket.off('close', this.#onClose);
+    this.#socket.destroy();
+    this.#resolveClosed(cause);
+  }
+
+  readonly #onClose = (): void => {
+    const error = new LinkClosedError('the connection ended before it was used');
+    this.#fail(error, error);
+  };
+}
+
+/** The result of a promise, or the reason of a signal that comes first. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return promise;
+  if (signal.aborted) return Promise.reject(abortReason(signal));
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(abortReason(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  return Promise.race([promise, aborted]).finally(() =>
+    signal.removeEventListener('abort', onAbort),
+  );
+}

@@ -1,0 +1,203 @@
+import { ProtocolError } from '../../net/errors.ts';
+import { applyMask } from './mask.ts';
+
+/** Frames of RFC 6455 §5, as a stream of bytes: where a message or a frame ends means nothing. */
+
+export const Opcode = {
+  continuation: 0x0,
+  text: 0x1,
+  binary: 0x2,
+  close: 0x8,
+  ping: 0x9,
+  pong: 0xa,
+} as const;
+
+const FIN = 0x80;
+const RESERVED_BITS = 0x70;
+const MASKED = 0x80;
+const LENGTH_16 = 126;
+const LENGTH_64 = 127;
+/** RFC 6455 §5.5. */
+const CONTROL_LIMIT = 125;
+
+export const CloseCode = { normal: 1000, protocolError: 1002 } as const;
+
+/** What comes out of frames. */
+export type FrameEvent =
+  | { readonly kind: 'data'; readonly data: Uint8Array }
+  | { readonly kind: 'ping'; readonly data: Uint8Array }
+  | { readonly kind: 'close' };
+
+/** The bytes before a payload of `length`; with a `key` the payload has to be masked with it. */
+export function frameHeader(opcode: number, length: number, key?: Uint8Array): Buffer {
+  const extended = length > 0xffff ? 8 : length > CONTROL_LIMIT ? 2 : 0;
+  const header = Buffer.allocUnsafe(2 + extended + (key ? 4 : 0));
+  header[0] = FIN | opcode;
+  header[1] = key ? MASKED : 0;
+  if (extended === 0) {
+    header[1] |= length;
+  } else if (extended === 2) {
+    header[1] |= LENGTH_16;
+    header.writeUInt16BE(length, 2);
+  } else {
+    header[1] |= LENGTH_64;
+    header.writeBigUInt64BE(BigInt(length), 2);
+  }
+  if (key) header.set(key, 2 + extended);
+  return header;
+}
+
+/** A whole frame in one buffer, for payloads that are copied anyway. */
+export function wholeFrame(
+  opcode: number,
+  payload: readonly Uint8Array[],
+  key?: Uint8Array,
+): Buffer {
+  const length = payload.reduce((sum, piece) => sum + piece.length, 0);
+  const header = frameHeader(opcode, length, key);
+  const frame = Buffer.allocUnsafe(header.length + length);
+  frame.set(header);
+  let at = header.length;
+  for (const piece of payload) {
+    frame.set(piece, at);
+    at += piece.length;
+  }
+  if (key) applyMask(frame.subarray(header.length), key);
+  return frame;
+}
+
+/** A Close frame's payload. */
+export const closePayload = (code: number): Uint8Array => Uint8Array.of(code >> 8, code & 0xff);
+
+interface Frame {
+  readonly opcode: number;
+  readonly key: Uint8Array | undefined;
+  /** Bytes of payload that have come. */
+  done: number;
+  readonly length: number;
+  /** Of a control frame, which is kept until it is whole. */
+  readonly control: Buffer | undefined;
+}
+
+/**
+ * Takes frames apart as their bytes come: payload is handed on at once, unmasked in place, and no
+ * more than a header and a control frame (139 bytes) are ever kept, however long a frame is.
+ */
+export class FrameDecoder {
+  readonly #masked: boolean;
+  readonly #header = Buffer.alloc(14);
+  #have = 0;
+  #frame: Frame | undefined;
+  /** A data message has begun and its last frame has not come. */
+  #inMessage = false;
+  #closed = false;
+
+  /** @param masked whether the peer is a client, whose frames must be masked (§5.1). */
+  constructor(masked: boolean) {
+    this.#masked = masked;
+  }
+
+  /**
+   * Takes the next bytes, which are changed. Nothing comes out after a Close frame.
+   * @throws {ProtocolError} for what RFC 6455 does not allow.
+   */
+  push(chunk: Uint8Array): FrameEvent[] {
+    const events: FrameEvent[] = [];
+    let at = 0;
+    while (!this.#closed) {
+      if (!this.#frame) {
+        at = this.#readHeader(chunk, at);
+        if (!this.#frame) break;
+      }
+      at = this.#readPayload(this.#frame, chunk, at, events);
+      if (this.#frame.done < this.#frame.length) break;
+      this.#finish(this.#frame, events);
+      this.#frame = undefined;
+    }
+    return events;
+  }
+
+  /** Collects a header; sets the frame when it is whole. */
+  #readHeader(chunk: Uint8Array, from: number): number {
+    let at = from;
+    for (;;) {
+      const wanted = this.#have < 2 ? 2 : headerLength(this.#header);
+      while (this.#have < wanted && at < chunk.length) {
+        this.#header[this.#have++] = chunk[at++] as number; // in range
+      }
+      if (this.#have < wanted) return at;
+      if (wanted === 2 && headerLength(this.#header) > 2) continue;
+      this.#frame = this.#parseHeader();
+      this.#have = 0;
+      return at;
+    }
+  }
+
+  #parseHeader(): Frame {
+    const [first = 0, second = 0] = this.#header;
+    const opcode = first & 0x0f;
+    const masked = (second & MASKED) !== 0;
+    if ((first & RESERVED_BITS) !== 0) throw broken('a frame has reserved bits set');
+    if (masked !== this.#masked) {
+      throw broken(masked ? 'a server masked a frame' : 'a client sent a frame without a mask');
+    }
+    const length = payloadLength(this.#header);
+    const fin = (first & FIN) !== 0;
+    const isControl = opcode >= Opcode.close;
+    if (isControl) {
+      if (opcode > Opcode.pong) throw broken(`a frame has the unknown opcode ${opcode}`);
+      if (!fin) throw broken('a control frame is fragmented');
+      if (length > CONTROL_LIMIT) throw broken('a control frame is too long');
+    } else {
+      if (opcode > Opcode.binary) throw broken(`a frame has the unknown opcode ${opcode}`);
+      if (this.#inMessage !== (opcode === Opcode.continuation)) {
+        throw broken('fragments of messages are mixed up');
+      }
+      this.#inMessage = !fin;
+    }
+    const keyAt = headerLength(this.#header) - 4;
+    const key = masked ? Uint8Array.from(this.#header.subarray(keyAt, keyAt + 4)) : undefined;
+    const control = isControl ? Buffer.alloc(length) : undefined;
+    return { opcode, key, done: 0, length, control };
+  }
+
+  #readPayload(frame: Frame, chunk: Uint8Array, from: number, events: FrameEvent[]): number {
+    const take = Math.min(frame.length - frame.done, chunk.length - from);
+    if (take === 0) return from;
+    const data = chunk.subarray(from, from + take);
+    if (frame.key) applyMask(data, frame.key, frame.done & 3);
+    if (frame.control) frame.control.set(data, frame.done);
+    else events.push({ kind: 'data', data });
+    frame.done += take;
+    return from + take;
+  }
+
+  #finish({ opcode, control }: Frame, events: FrameEvent[]): void {
+    if (!control) return;
+    if (opcode === Opcode.ping) events.push({ kind: 'ping', data: control });
+    if (opcode !== Opcode.close) return;
+    if (control.length === 1) throw broken('a Close frame has half a code');
+    this.#closed = true;
+    events.push({ kind: 'close' });
+  }
+}
+
+/** Of the header whose first two bytes are there. */
+function headerLength(header: Uint8Array): number {
+  const [, second = 0] = header;
+  const length = second & 0x7f;
+  const extended = length === LENGTH_64 ? 8 : length === LENGTH_16 ? 2 : 0;
+  return 2 + extended + ((second & MASKED) === 0 ? 0 : 4);
+}
+
+function payloadLength(header: Buffer): number {
+  const [, second = 0] = header;
+  const length = second & 0x7f;
+  if (length < LENGTH_16) return length;
+  if (length === LENGTH_16) return header.readUInt16BE(2);
+  const long = header.readBigUInt64BE(2);
+  if (long > BigInt(Number.MAX_SAFE_INTEGER)) throw broken('a frame is too long');
+  return Number(long);
+}
+
+const broken = (what: string): ProtocolError => new ProtocolError(`WebSocket: ${what}`);

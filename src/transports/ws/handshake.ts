@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+
+/** The opening handshake of RFC 6455 §4, and v2ray's way of sending first bytes along with it. */
+
+const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+/** The server's answer to a client's `Sec-WebSocket-Key` (§4.2.2). */
+export const acceptKey = (key: string): string =>
+  createHash('sha1')
+    .update(key + ACCEPT_SUFFIX)
+    .digest('base64');
+
+/** Whether a `Sec-WebSocket-Key` is 16 bytes in base64 (§4.1). */
+export const isKey = (key: string | undefined): key is string =>
+  key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
+
+/** The most that is sent or taken as early data, in bytes. */
+export const EARLY_DATA_LIMIT = 16_384;
+
+/** Early data as the value of `Sec-WebSocket-Protocol`. */
+export const encodeEarlyData = (data: Uint8Array): string =>
+  Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64url');
+
+const BASE64 = /^[-_+/0-9A-Za-z]*={0,2}$/;
+
+/**
+ * The early data in a `Sec-WebSocket-Protocol` header, in the alphabet of base64 or base64url, with
+ * or without padding; `undefined` when it is something else, such as a real protocol list.
+ */
+export function decodeEarlyData(header: string | undefined): Buffer | undefined {
+  if (header === undefined || header === '' || !BASE64.test(header)) return undefined;
+  const digits = header.replace(/=+$/, '').length;
+  // Node skips what it cannot read; a last group of one digit is no whole byte.
+  return digits % 4 === 1 ? undefined : Buffer.from(header, 'base64url');
+}
+
+/** A path with its query, as `ws.path` has it, cut into what is sent and the size of early data. */
+export interface WsPath {
+  /** Starts with a slash. */
+  readonly path: string;
+  readonly earlyData: number;
+}
+
+/** Takes `ed=N` out of the query of a path; the last one counts, other parameters stay. */
+export function splitWsPath(text: string): WsPath {
+  const [bare = '', ...rest] = text.split('?');
+  const path = bare.startsWith('/') ? bare : `/${bare}`;
+  let earlyData = 0;
+  const kept = rest
+    .join('?')
+    .split('&')
+    .filter((parameter) => {
+      const [name, value = ''] = parameter.split('=', 2);
+      if (name !== 'ed') return parameter !== '';
+      earlyData = /^\d+$/.test(value) ? Math.min(Number(value), EARLY_DATA_LIMIT) : 0;
+      return false;
+    });
+  return { path: kept.length > 0 ? `${path}?${kept.join('&')}` : path, earlyData };
+}
+
+/** What HTTP does not allow in a request target, percent-encoded; everything else as it is. */
+export const toRequestTarget = (path: string): string =>
+  path.toWellFormed().replace(/[^\x21-\x7e]+|#/g, encodeURIComponent);
+
+/**
+ * Whether a request is for the path of an inbound: exactly, percent-encoding aside. A query of the
+ * request counts only where the configured path has one as well.
+ */
+export function pathMatches(target: string, path: string): boolean {
+  const asked = path.includes('?') ? splitWsPath(target).path : (target.split('?', 1)[0] ?? '');
+  return asked === path || asked === toRequestTarget(path) || decoded(asked) === path;
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined; // a stray percent sign stands for itself, and was compared as such
+  }
+}
+
+/** A `Host` without its port and brackets, in lower case. */
+export function hostWithoutPort(host: string): string {
+  const lower = host.trim().toLowerCase();
+  const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(lower);
+  if (bracketed) return bracketed[1] ?? '';
+  const [name = '', ...ports] = lower.split(':');
+  // More than one colon is an IPv6 address that somebody wrote without brackets.
+  return ports.length === 1 ? name : lower;
+}

@@ -1,0 +1,181 @@
+import type { Clock } from '../../net/clock.ts';
+import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { LINGER_MS } from '../limits.ts';
+import {
+  CloseCode,
+  closePayload,
+  FrameDecoder,
+  frameHeader,
+  Opcode,
+  wholeFrame,
+} from './frames.ts';
+import type { MaskKeys } from './mask.ts';
+
+/**
+ * A WebSocket (RFC 6455) as a ByteLink over the link that its upgrade was made on. Messages carry a
+ * stream of bytes: their limits mean nothing, and neither does whether they are text or binary.
+ *
+ * A Close frame is the half-close: RFC 6455 §5.5.1 lets the receiver finish what it is sending
+ * before it answers with its own. Weir does so. v2ray, Xray and most libraries answer at once and
+ * send nothing more, so behind them a half-close ends the other direction as well. A peer that goes
+ * without a Close frame has failed.
+ */
+export class WsLink implements ByteLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #lower: ByteLink;
+  readonly #clock: Clock;
+  /** A client's; a server does not mask. */
+  readonly #keys: MaskKeys | undefined;
+  readonly #decoder: FrameDecoder;
+  readonly #items: Uint8Array[] = [];
+  #reading = false;
+  #ended = false;
+  #closing: Promise<void> | undefined;
+  /** What reads and writes fail with, and what the link was ended for, if anything. */
+  #error: Error | undefined;
+  #cause: Error | undefined;
+  #pongWaits = false;
+
+  /** @param keys what a client masks its frames with; `undefined` on the server's side. */
+  constructor(lower: ByteLink, keys: MaskKeys | undefined, clock: Clock) {
+    this.#lower = lower;
+    this.#clock = clock;
+    this.#keys = keys;
+    this.#decoder = new FrameDecoder(keys === undefined);
+    this.closed = lower.closed.then((cause) => {
+      // After both Close frames it no longer matters how the connection below ends.
+      if (this.#error) return this.#cause;
+      return this.#ended && this.#closing ? undefined : cause;
+    });
+  }
+
+  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    if (this.#reading) throw new LinkClosedError('a read is already pending');
+    this.#reading = true;
+    try {
+      while (this.#items.length === 0 && !this.#ended && !this.#error) await this.#fill(signal);
+    } finally {
+      this.#reading = false;
+    }
+    if (this.#error) throw this.#error;
+    signal?.throwIfAborted();
+    return this.#items.shift();
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length > 0) this.#items.unshift(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    if (chunk.length === 0 && this.#writable) return undefined;
+    return this.writeAll([chunk]);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    if (!this.#writable) return Promise.reject(this.#closedError());
+    if (this.#keys) return this.#lower.write(wholeFrame(Opcode.binary, chunks, this.#keys.next()));
+    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    return this.#lower.writeAll([frameHeader(Opcode.binary, length), ...chunks]);
+  }
+
+  closeWrite(): Promise<void> {
+    if (this.#closing) return this.#closing;
+    if (this.#error) return Promise.reject(this.#error);
+    this.#closing = Promise.resolve(this.#writeClose(CloseCode.normal));
+    if (this.#ended) this.#finish();
+    return this.#closing;
+  }
+
+  destroy(cause?: Error): void {
+    if (this.#error) return;
+    // Without a cause the peer reads an end, as it does when a socket is closed.
+    if (!cause && !this.#closing) this.#closing = this.closeWrite();
+    this.#closing?.catch(() => undefined);
+    this.#fail(cause ?? new LinkClosedError(), cause);
+  }
+
+  get #writable(): boolean {
+    return !this.#closing && !this.#error;
+  }
+
+  /** Reads one chunk from below. */
+  async #fill(signal: AbortSignal | undefined): Promise<void> {
+    const chunk = await this.#lower.read(signal);
+    if (this.#error) return;
+    if (!chunk) {
+      this.#break(new ProtocolError('WebSocket: the peer closed without a Close frame'));
+      return;
+    }
+    try {
+      for (const event of this.#decoder.push(chunk)) {
+        if (event.kind === 'data') this.#items.push(event.data);
+        else if (event.kind === 'ping') this.#answerPing(event.data);
+        else this.#ended = true;
+      }
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#writeClose(CloseCode.protocolError)?.catch(() => undefined);
+      this.#break(error);
+    }
+    if (this.#ended && this.#closing) this.#finish();
+  }
+
+  /** §5.5.3: while an answer has not left, later pings need none, so their number costs nothing. */
+  #answerPing(data: Uint8Array): void {
+    if (this.#pongWaits || !this.#writable) return;
+    const full = this.#lower.write(wholeFrame(Opcode.pong, [data], this.#keys?.next()));
+    if (!full) return;
+    this.#pongWaits = true;
+    const done = (): void => {
+      this.#pongWaits = false;
+    };
+    void full.catch(() => undefined).then(done);
+  }
+
+  #writeClose(code: number): Promise<void> | undefined {
+    return this.#lower.write(wholeFrame(Opcode.close, [closePayload(code)], this.#keys?.next()));
+  }
+
+  /** Both sides have closed: the connection below has served. */
+  #finish(): void {
+    void this.#drain().catch(() => undefined);
+  }
+
+  async #drain(): Promise<void> {
+    await this.#closing;
+    await this.#lower.closeWrite();
+    while (await this.#lower.read()) {
+      // Nothing may follow a Close frame (§5.5.1); what does is not looked at.
+    }
+  }
+
+  #break(error: ProtocolError): void {
+    this.#fail(error, error);
+  }
+
+  #fail(error: Error, cause: Error | undefined): void {
+    this.#error = error;
+    this.#cause = cause;
+    this.#items.length = 0;
+    if (cause) this.#lower.destroy(cause);
+    else this.#linger();
+  }
+
+  /** A Close frame that is still on its way, through TLS perhaps, is not cut off. */
+  #linger(): void {
+    const timer = this.#clock.after(LINGER_MS, () => this.#lower.destroy());
+    const done = (): void => {
+      timer.cancel();
+      this.#lower.destroy();
+    };
+    void this.#lower
+      .closeWrite()
+      .catch(() => undefined)
+      .then(done);
+  }
+
+  #closedError(): Error {
+    return this.#error ?? new LinkClosedError();
+  }
+}

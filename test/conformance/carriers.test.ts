@@ -1,0 +1,21 @@
+import { CarrierPair, CARRIERS, type StreamPair } from '../support/carriers.ts';
+import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
+
+/** Who dials is left in one run and right in the other. */
+async function ends(stream: StreamPair, dialerIsLeft: boolean): Promise<LinkEnds> {
+  const carriers = await CarrierPair.open(stream);
+  const { client, server } = await carriers.connect();
+  const [left, right] = dialerIsLeft ? [client, server] : [server, client];
+  return {
+    left: left.link,
+    right: right.link,
+    dispose: () => carriers[Symbol.asyncDispose](),
+  };
+}
+
+for (const [name, stream] of Object.entries(CARRIERS)) {
+  // Its first write opens it, so there are no two ends before that.
+  if (name.includes('early data')) continue;
+  byteLinkConformance(`${name}, seen from who dials,`, () => ends(stream, true));
+  byteLinkConformance(`${name}, seen from who accepts,`, () => ends(stream, false));
+}
