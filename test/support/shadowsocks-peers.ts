@@ -13,23 +13,20 @@ export interface SsUser {
 /** shadowsocks-libev as a server, TCP and UDP. */
 export const startSsServer = (method: string, password: string): Promise<Peer> =>
   startPeer('ss-server', 1, ([port]) =>
-    Promise.resolve(['-s127.0.0.1', `-p${port}`, `-m${method}`, `-k${password}`, '-u', '-t60']),
+    Promise.resolve(words(`-s 127.0.0.1 -p ${port} -u -t 60 -m ${method} -k`, password)),
   );
 
 /** shadowsocks-libev as a client with a SOCKS5 listener, TCP and UDP. */
 export const startSsLocal = (server: Address, method: string, password: string): Promise<Peer> =>
-  startPeer('ss-local', 1, ([port]) =>
-    Promise.resolve([
-      '-s127.0.0.1',
-      `-p${portOf(server)}`,
-      `-m${method}`,
-      `-k${password}`,
-      '-b127.0.0.1',
-      `-l${port}`,
-      '-u',
-      '-t60',
-    ]),
-  );
+  startPeer('ss-local', 1, ([port]) => {
+    const to = `-s 127.0.0.1 -p ${portOf(server)}`;
+    return Promise.resolve(
+      words(`${to} -b 127.0.0.1 -l ${port} -u -t 60 -m ${method} -k`, password),
+    );
+  });
+
+/** Arguments, the last of which may have blanks in it. */
+const words = (line: string, last: string): string[] => [...line.split(' '), last];
 
 /** shadowsocks-rust as a server, TCP and UDP, with several users where the method has them. */
 export const startRustServer = (
