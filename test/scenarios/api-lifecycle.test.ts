@@ -125,7 +125,8 @@ test('a stop ends the API first: no new request, streams dropped after 5 seconds
   using events = await client.events('/v1/connections/events');
   weir.child.signal('SIGTERM');
   await logged(weir, /INFO svc_app: shutting down\n/);
-  await assert.rejects(client.get('/v1/health'), /ECONNREFUSED/);
+  // One that the kernel had taken before the listener closed is reset, any later one refused.
+  await assert.rejects(client.get('/v1/health'), /ECONNREFUSED|ECONNRESET/);
   assert.equal(await events.next(), undefined);
   assert.deepEqual(await weir.child.exited, { code: 0, signal: null });
   assert.match(
