@@ -62,7 +62,7 @@ test('a member that dies and comes back costs no flow but those that were on it'
       if (!dying || !early) throw error;
     }
   };
-  const shorts = new Beats(
+  using shorts = new Beats(
     50,
     Array.from({ length: 2 }, () => () => short()),
   );
@@ -82,7 +82,7 @@ test('a member that dies and comes back costs no flow but those that were on it'
     await download.round(SIZE);
     assert.equal(await memberOf(control, download), 'up1');
   }
-  const beats = new Beats(
+  using beats = new Beats(
     50,
     long.map((download) => () => download.round(SIZE)),
   );

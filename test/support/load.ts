@@ -114,7 +114,7 @@ export class Chatter {
 }
 
 /** Does `round` at every beat until stopped, one at a time; what fails is kept for `stop`. */
-export class Beats {
+export class Beats implements Disposable {
   readonly #timer: NodeJS.Timeout;
   readonly #failures: unknown[] = [];
   readonly #running = new Set<Promise<void>>();
@@ -146,6 +146,11 @@ export class Beats {
     clearInterval(this.#timer);
     await Promise.all(this.#running);
     if (this.#failures.length > 0) throw this.#failures[0];
+  }
+
+  /** For a test that fails before it stops it. */
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
   }
 }
 

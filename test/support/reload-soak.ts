@@ -104,7 +104,7 @@ export async function soak(t: TestContext, options: Soak): Promise<SoakResult> {
     await download.end();
     moved.push(download.moved);
   };
-  const beats = new Beats(options.beatMs, [
+  using beats = new Beats(options.beatMs, [
     ...downloads.map((download) => () => download.round(DOWN)),
     ...chatters.map((chatter) => () => chatter.round(500)),
     ...Array.from({ length: options.shorts }, () => () => short()),
