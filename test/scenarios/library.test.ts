@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, readFile, readdir, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  copyFile,
+  mkdir,
+  readFile,
+  readdir,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test, before, after } from 'node:test';
@@ -139,6 +147,10 @@ test('the example runs a proxy, answers its calls and ends by itself', async () 
   await says('^default goes to other$');
   tell('reload');
   await says('^reload: unchanged$');
+  // More than is read at once: a thread does it, whose file lies in the built package.
+  await appendFile(at('weir.toml'), `#${'-'.repeat(400_000)}\n`);
+  tell('reload');
+  await says('^reload: applied$');
   tell('pick default nowhere');
   await says(
     '^invalid: no node, outbound or balancer is named "nowhere"; the route view lists them$',
