@@ -13,7 +13,7 @@ import type {
 import { createDialer, type Dialer } from '../../src/transports/dialer.ts';
 import { listen } from '../../src/transports/listen.ts';
 import { parseAddress, portOf } from './address.ts';
-import { silentLogger } from './silent-logger.ts';
+import { silentLogger } from '../../src/log/output.ts';
 import { TestAuthority } from './test-certificates.ts';
 
 /** Resolves every name to loopback. */
