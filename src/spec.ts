@@ -179,6 +179,16 @@ export interface RoutingSpec {
    * among `rules`; a switch of a group without any is a change of the route all the same.
    */
   readonly groups?: readonly RouteGroupSpec[];
+  /** Of rules that have been made into tables elsewhere; `rules` is empty then. */
+  readonly elsewhere?: RulesElsewhere;
+}
+
+/** What can be told of rules that are not at hand. */
+export interface RulesElsewhere {
+  /** Of the whole route, in hex. */
+  readonly sha256: string;
+  /** The tags that they name. */
+  readonly exits: readonly string[];
 }
 
 export interface RouteGroupSpec {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { FileReadError, type FileReader } from '../config/files.ts';
-import { codeOf, messageOf } from '../errors.ts';
+import { WeirError, codeOf, messageOf } from '../errors.ts';
 
 /** Read at once: little enough to be hashed in a fraction of a millisecond. */
 const CHUNK = 256 * 1024;
@@ -9,16 +9,45 @@ const CHUNK = 256 * 1024;
 /** Nothing that a configuration names is so long; what is may be a device that never ends. */
 const MAX_LENGTH = 512 * 1024 * 1024;
 
+/** What a log has seen, as plain data. */
+export interface FilesSeen {
+  /** By path: the SHA-256 of the content, or why there was none. */
+  readonly states: ReadonlyMap<string, string>;
+  /** A file was read twice with a change between, so that the load is of no one state. */
+  readonly torn: boolean;
+}
+
+/** The files are longer than the log was to read; nothing is wrong with them. */
+export class TooMuchToReadError extends WeirError {
+  constructor() {
+    super('too_much_to_read', 'the files are longer than was to be read here');
+  }
+}
+
 /**
  * Reads files and remembers what was in them, so that a later reload can tell whether any has
  * changed. One log is for one load, and is as good after a load that failed: what was not read
  * cannot have made a difference.
  */
 export class FileLog implements FileReader {
-  /** By path: the SHA-256 of the content, or why there was none. */
-  readonly #seen = new Map<string, string>();
-  /** A file was read twice with a change between, so that the load is of no one state. */
+  #seen = new Map<string, string>();
   #torn = false;
+  #budget: number;
+
+  /** @param budget how many bytes may be read before a read rejects with TooMuchToReadError. */
+  constructor(budget = Infinity) {
+    this.#budget = budget;
+  }
+
+  get seen(): FilesSeen {
+    return { states: this.#seen, torn: this.#torn };
+  }
+
+  /** Remembers what another log has seen, and nothing else. */
+  adopt({ states, torn }: FilesSeen): void {
+    this.#seen = new Map(states);
+    this.#torn = torn;
+  }
 
   /** The files that a change of would matter, whether or not they could be read. */
   get paths(): readonly string[] {
@@ -49,10 +78,15 @@ export class FileLog implements FileReader {
 
   async #read(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
     try {
-      const digest = await digestOf(path, take);
+      const digest = await digestOf(path, (chunk) => {
+        this.#budget -= chunk.length;
+        if (this.#budget < 0) throw new TooMuchToReadError();
+        take(chunk);
+      });
       this.#record(path, digest);
       return digest;
     } catch (error) {
+      if (error instanceof TooMuchToReadError) throw error;
       const failure = toReadError(error);
       this.#record(path, failure.message);
       throw failure;

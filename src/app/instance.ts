@@ -6,11 +6,12 @@ import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock } from '../net/clock.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
+import { ApplyError } from '../supervisor/apply-error.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
-import { loadConfigFile } from './config-source.ts';
 import { FileLog } from './file-log.ts';
+import { loadAside } from './load-aside.ts';
 import { Picker } from './picker.ts';
 import { failureLine, summaryOf } from './reload-lines.ts';
 import { Reloader } from './reloader.ts';
@@ -38,6 +39,7 @@ export class Instance implements ControlledApp {
   #reloader: Reloader;
   #apiIgnored = false;
   readonly #watchers = new Set<() => void>();
+  readonly #stopping = new AbortController();
 
   constructor(options: InstanceOptions) {
     const { configPath, log, regexes } = options;
@@ -112,6 +114,7 @@ export class Instance implements ControlledApp {
 
   /** Stops the API, then stops listening, lets live connections go on for `graceMs`, then ends them. */
   async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
     await this.#api.stop();
     await this.#supervisor.stop(graceMs);
   }
@@ -142,6 +145,7 @@ export class Instance implements ControlledApp {
 
   #load(files: FileLog, bytes?: Uint8Array): Promise<LoadedConfig> {
     const { configPath, regexes, serveApi } = this.#options;
-    return loadConfigFile(configPath, { files, regexes, bytes, serveApi });
+    const { signal } = this.#stopping;
+    return loadAside(configPath, { files, regexes, bytes, serveApi, signal });
   }
 }

@@ -1,4 +1,5 @@
 import type { GeoData } from '../engine/geo/geo-data.ts';
+import type { RouterTables } from '../engine/router/router-tables.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Spec } from '../spec.ts';
 import { readApiTable, type ApiOptions } from './api.ts';
@@ -14,6 +15,8 @@ export interface LoadedConfig {
   readonly spec: Spec;
   /** The lists that rules of `spec` name. */
   readonly geo: GeoData;
+  /** Where the routes have been made into tables already; `spec` holds no rules then. */
+  readonly tables?: RouterTables | undefined;
   /** What `[api]` asks for; `undefined` without it, and where it is not to be served. */
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was left alone. */

@@ -5,6 +5,7 @@ import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Exit, Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import { Router } from '../engine/router/router.ts';
+import type { RouterTables } from '../engine/router/router-tables.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
@@ -125,9 +126,15 @@ export function buildPlane(
   route: RoutingSpec,
   exits: ReadonlyMap<string, Exit>,
   epoch: number,
-  resources: { readonly regexes: RegexCache; readonly geo: GeoData },
+  resources: {
+    readonly regexes: RegexCache;
+    readonly geo: GeoData;
+    /** Made of `route` already. */
+    readonly tables: RouterTables | undefined;
+  },
 ): Plane {
-  return orFailedBuild('route', () => ({ epoch, routes: new Router(route, resources), exits }));
+  const source = resources.tables ?? route;
+  return orFailedBuild('route', () => ({ epoch, routes: new Router(source, resources), exits }));
 }
 
 /** What a route may name: outbounds, and the groups over them. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec, Spec } from '../spec.ts';
+import type { BalancerSpec, InboundSpec, OutboundSpec, Spec } from '../spec.ts';
 import type { AppliedReport } from './reload-report.ts';
+import { exitsNamedBy, isSameRoute } from './route-digest.ts';
 
 /** What the plan needs to know of what runs. */
 export interface Running {
@@ -63,7 +64,7 @@ export function planReload(running: Running, wanted: Spec, usersOf: UsersOf): Pl
     .map(({ tag }) => ({ tag, version: running.versions.get(tag) ?? 0 }));
   const route =
     old &&
-    isDeepStrictEqual(old.route, wanted.route) &&
+    isSameRoute(old.route, wanted.route) &&
     [...exitsNamedBy(wanted.route)].every((tag) => kept.has(tag))
       ? 'reuse'
       : 'build';
@@ -109,11 +110,6 @@ export function reportOf(plan: Plan): AppliedReport {
     removed: plan.removed,
     reused: names('reuse'),
   };
-}
-
-/** Tags of the outbounds and balancers that a route can decide on. */
-export function exitsNamedBy(route: RoutingSpec): Set<string> {
-  return new Set([...route.rules.map(({ outbound }) => outbound), route.default]);
 }
 
 const tagsReused = (steps: readonly (OutboundStep | BalancerStep)[]): Set<string> =>

@@ -4,6 +4,7 @@ import { InboundRuntime } from '../engine/inbound-runtime.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
+import type { RouterTables } from '../engine/router/router-tables.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import { createResolver } from '../dns/create-resolver.ts';
 import type { Logger } from '../log/logger.ts';
@@ -48,6 +49,8 @@ interface RunningInbound {
 export interface Wanted {
   readonly spec: Spec;
   readonly geo: GeoData;
+  /** The routes of `spec` as tables, where they have been built already. */
+  readonly tables?: RouterTables | undefined;
 }
 
 /** Everything a reload has built and not yet put in force. */
@@ -163,7 +166,7 @@ export class Supervisor {
   }
 
   /** Builds all that the plan calls for; touches nothing that runs and opens no socket. */
-  #stage({ spec, geo }: Wanted, plan: Plan): Staged {
+  #stage({ spec, geo, tables }: Wanted, plan: Plan): Staged {
     const { clock, log } = this.#deps;
     const deps = { clock, log, resolver: this.#resolver };
     const outbounds = new Map<string, BuiltOutbound>();
@@ -183,6 +186,7 @@ export class Supervisor {
         : buildPlane(spec.route, exitsOf(outbounds, balancers), (this.#plane?.epoch ?? 0) + 1, {
             regexes: this.#deps.regexes,
             geo,
+            tables,
           });
     const handlers = new Map<string, InboundHandler>();
     const runtimes = new Map<string, InboundRuntime>();
