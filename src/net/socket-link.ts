@@ -18,6 +18,7 @@ export class SocketLink implements ByteLink, WireCounter {
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #drain: PromiseWithResolvers<void> | undefined;
   #cause: Error | undefined;
+  #destroyed = false;
 
   /** @param raw the kernel socket below, where `socket` is a TLS socket. */
   constructor(socket: Socket, raw: Socket = socket) {
@@ -56,20 +57,21 @@ export class SocketLink implements ByteLink, WireCounter {
 
   write(chunk: Uint8Array): Promise<void> | undefined {
     const socket = this.#socket;
-    if (!socket.writable) return Promise.reject(this.#closedError());
+    if (!this.#writable) return Promise.reject(this.#closedError());
     // A chunk of the high-water mark's size counts as too much even when the kernel has taken it.
     return socket.write(chunk) || socket.writableLength === 0 ? undefined : this.#drained();
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
     const drained = this.write(chunk);
-    if (this.#socket.writableLength === 0) free(chunk);
+    // TLS may still read it: its writes count as done while OpenSSL has not taken all of them.
+    if (this.#socket === this.#raw && this.#socket.writableLength === 0) free(chunk);
     return drained;
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     const socket = this.#socket;
-    if (!socket.writable) return Promise.reject(this.#closedError());
+    if (!this.#writable) return Promise.reject(this.#closedError());
     socket.cork();
     let ready = true;
     for (const chunk of chunks) ready = socket.write(chunk);
@@ -80,7 +82,7 @@ export class SocketLink implements ByteLink, WireCounter {
   async closeWrite(): Promise<void> {
     const socket = this.#socket;
     if (socket.writableFinished) return;
-    if (socket.destroyed) throw this.#closedError();
+    if (this.#destroyed || socket.destroyed) throw this.#closedError();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onFinish = (): void => {
       socket.off('close', onClose);
@@ -97,15 +99,25 @@ export class SocketLink implements ByteLink, WireCounter {
   }
 
   destroy(cause?: Error): void {
-    if (this.#socket.destroyed) return;
+    if (this.#destroyed || this.#socket.destroyed) return;
+    this.#destroyed = true;
     this.#cause = cause;
     this.#queue.fail(cause ?? new LinkClosedError());
     // With a cause the stream was cut, not finished: a reset tells the peer so, where a plain close
     // would look like a complete body to a protocol that ends at end-of-file.
-    if (cause && 'resetAndDestroy' in this.#raw && this.#raw.remoteFamily !== undefined) {
-      this.#raw.resetAndDestroy();
-    }
-    this.#socket.destroy();
+    // TLS follows the socket below it by itself; Node crashes when it is made to go before that.
+    if (cause && this.#mayReset) this.#raw.resetAndDestroy();
+    else this.#socket.destroy();
+  }
+
+  get #writable(): boolean {
+    return !this.#destroyed && this.#socket.writable;
+  }
+
+  get #mayReset(): boolean {
+    if (!('resetAndDestroy' in this.#raw) || this.#raw.remoteFamily === undefined) return false;
+    // What TLS has still to write must not meet a socket that is gone.
+    return this.#socket === this.#raw || this.#socket.writableLength === 0;
   }
 
   #drained(): Promise<void> {
