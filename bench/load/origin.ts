@@ -43,7 +43,14 @@ export async function startOrigin(): Promise<Origin> {
           break;
         case MODE.upload:
           swallowed += rest.length;
-          socket.on('data', (chunk: Buffer) => void (swallowed += chunk.length));
+          socket.on('data', (chunk: Buffer) => {
+            swallowed += chunk.length;
+            // Freed at once: what is measured must not be this process's collector.
+            const { buffer } = chunk;
+            if (buffer instanceof ArrayBuffer && chunk.length === buffer.byteLength) {
+              buffer.transfer(0);
+            }
+          });
           break;
         case MODE.request:
           answerRequests(socket, rest.length);

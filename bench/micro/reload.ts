@@ -125,6 +125,8 @@ await apply('large: a rule changed', large(geosite, { lastRule: 'other' }));
 await apply('large: an outbound changed', large(geosite, { lastRule: 'other', lastPort: 2 }));
 rows['large: files unchanged'] = await measure(() => control.post());
 await apply('large: a rule changed, again', large(geosite, { lastRule: 'third', lastPort: 2 }));
+rows['large: GET /v1/routes'] = await measure(() => control.api.json('GET', '/v1/routes'));
+rows['large: PUT of a pick'] = await measure(() => control.api.pick('default', 'out1'));
 await apply('from large to small', SMALL);
 playing = false;
 await game;

@@ -1,8 +1,12 @@
+import type { RouteView } from '../config/route-view.ts';
 import { WeirError } from '../errors.ts';
 import type { Clock } from '../net/clock.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import type { IfMatch } from './if-match.ts';
+
+export type { RouteGroupView, RouteTargetView, RouteView } from '../config/route-view.ts';
+export type { Inherit as RouteInherit } from '../config/subscribe-file.ts';
 
 /** What the API asks of the process that it controls. */
 export interface ControlledApp {
@@ -39,28 +43,6 @@ export interface PickResult {
   readonly report: ReloadReport;
   /** Of the file as it is now; quotes included. */
   readonly etag: string;
-}
-
-/** The routes as the files describe them, whether or not such a configuration would apply. */
-export interface RouteView {
-  readonly default: { readonly pick: string | null; readonly target: string | null };
-  /** In the order in which they are matched. */
-  readonly groups: readonly RouteGroupView[];
-  readonly targets: readonly RouteTargetView[];
-}
-
-export interface RouteGroupView {
-  readonly name: string;
-  readonly pick: string | null;
-  readonly inherit: RouteInherit;
-  readonly target: string | null;
-}
-
-export type RouteInherit = 'default' | 'direct' | 'blackhole' | { readonly group: string };
-
-export interface RouteTargetView {
-  readonly name: string;
-  readonly kind: 'node' | 'outbound' | 'balancer' | 'direct' | 'blackhole';
 }
 
 /**

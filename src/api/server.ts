@@ -202,6 +202,8 @@ export class ApiServer {
       }
       answer = result;
     } catch (error) {
+      // What was given up because the client has gone is nobody's to hear of.
+      if (gone.signal.aborted) return;
       answer = answerTo(error) ?? this.#defect(error);
     }
     this.#send(request, response, answer);

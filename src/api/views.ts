@@ -1,8 +1,8 @@
+import type { RouteView } from '../config/route-view.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { Flow } from '../tracker/flow.ts';
 import type { TrafficFigures, TrafficSnapshot } from '../tracker/traffic.ts';
 import type { LiveSession } from '../tracker/tracker.ts';
-import type { RouteView } from './contract.ts';
 import { u64Text } from './u64.ts';
 
 /*

@@ -1,10 +1,9 @@
 import { ApiOptions, type ApiListen } from '../config/api.ts';
-import { ConfigError, type ConfigErrorKind, type ConfigLocation } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { buildRouterTables, type RouterTables } from '../engine/router/router-tables.ts';
-import { WeirError, codeOf, messageOf } from '../errors.ts';
 import type { Spec } from '../spec.ts';
 import { exitsNamedBy, routeDigest } from '../supervisor/route-digest.ts';
+import { attachError, type DetachedError } from './detached-error.ts';
 import type { FilesSeen } from './file-log.ts';
 
 /**
@@ -17,25 +16,10 @@ export interface LoadOutcome {
 }
 
 interface DetachedConfig {
-  readonly kind: 'loaded';
   readonly spec: Spec;
   readonly tables: RouterTables;
   readonly api: { readonly listen: ApiListen; readonly secret: string | undefined } | undefined;
   readonly apiIgnored: boolean;
-}
-
-interface DetachedError {
-  readonly kind: 'failed';
-  readonly message: string;
-  readonly code: string;
-  /** Of a ConfigError. */
-  readonly config:
-    | {
-        readonly kind: ConfigErrorKind;
-        readonly location: ConfigLocation | undefined;
-        readonly subject: string | undefined;
-      }
-    | undefined;
 }
 
 /** Makes a configuration ready to be sent, and builds its tables. */
@@ -44,7 +28,6 @@ export function detachConfig({ spec, geo, api, apiIgnored }: LoadedConfig): Deta
   const tables = buildRouterTables(route, geo);
   const elsewhere = { sha256: routeDigest(route), exits: [...exitsNamedBy(route)] };
   return {
-    kind: 'loaded',
     spec: { ...spec, route: { ...route, rules: [], elsewhere } },
     tables,
     api: api && { listen: api.listen, secret: api.secret },
@@ -52,20 +35,9 @@ export function detachConfig({ spec, geo, api, apiIgnored }: LoadedConfig): Deta
   };
 }
 
-export function detachError(error: unknown): DetachedError {
-  const config =
-    error instanceof ConfigError
-      ? { kind: error.kind, location: error.location, subject: error.subject }
-      : undefined;
-  return { kind: 'failed', message: messageOf(error), code: codeOf(error) ?? 'internal', config };
-}
-
 /** @throws {ConfigError | WeirError} what the load failed with. */
 export function attachConfig(detached: LoadOutcome['result']): LoadedConfig {
-  if (detached.kind === 'failed') {
-    const { message, code, config } = detached;
-    throw config ? new ConfigError(config.kind, message, config) : new WeirError(code, message);
-  }
+  if (!('spec' in detached)) throw attachError(detached);
   const { spec, tables, api, apiIgnored } = detached;
   return {
     spec,
@@ -76,10 +48,14 @@ export function attachConfig(detached: LoadOutcome['result']): LoadedConfig {
   };
 }
 
-/** The buffers of a value of plain data, each once. */
+/**
+ * The buffers of a value of plain data, each once. A buffer that is only looked at in part, such as
+ * the pool that small `Buffer`s come from, is not one of them: others may look at the rest.
+ */
 export function buffersOf(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
   if (ArrayBuffer.isView(value)) {
-    if (value.buffer instanceof ArrayBuffer) found.add(value.buffer);
+    const { buffer, byteLength } = value;
+    if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) found.add(buffer);
   } else if (typeof value === 'object' && value !== null) {
     for (const part of Object.values(value)) buffersOf(part, found);
   }

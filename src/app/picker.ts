@@ -8,10 +8,7 @@ import {
   type RoutesResult,
 } from '../api/contract.ts';
 import type { IfMatch } from '../api/if-match.ts';
-import { readDocuments, type Documents } from '../config/documents.ts';
-import { editPick } from '../config/edit/pick-editor.ts';
 import { DEFAULT_GROUP } from '../config/route-targets.ts';
-import { routeView, type RouteView } from '../config/route-view.ts';
 import { messageOf } from '../errors.ts';
 import { abortReason } from '../net/read-queue.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
@@ -19,6 +16,7 @@ import { toControlError, toReadError } from './control-errors.ts';
 import { FileLog } from './file-log.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
+import { editPickAside, readRoutesAside, type RoutesRead } from './routes-aside.ts';
 
 /** What editing the configuration file needs of the rest. */
 export interface PickerSteps {
@@ -46,8 +44,8 @@ export class Picker {
 
   /** @throws {ControlError} */
   async routes(): Promise<RoutesResult> {
-    const documents = await this.#read();
-    return { view: viewOf(documents), etag: etagOf(documents.bytes) };
+    const { view, bytes } = await this.#read();
+    return { view, etag: etagOf(bytes) };
   }
 
   /**
@@ -86,18 +84,18 @@ export class Picker {
     ifMatch: IfMatch,
     signal: AbortSignal,
   ): Promise<string> {
-    const documents = await unlessAborted(this.#read(), signal);
-    const { bytes: before, file } = documents;
+    const read = await unlessAborted(this.#read(signal), signal);
+    const { bytes: before, view } = read;
     const etag = etagOf(before);
     if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
-    const { groups, targets } = viewOf(documents);
+    const { groups, targets } = view;
     if (group !== DEFAULT_GROUP && !groups.some(({ name }) => name === group)) {
       throw unknownGroup(group);
     }
     if (!targets.some(({ name }) => name === target)) throw unknownTarget(target);
 
-    const subscribe = file.subscribe !== undefined;
-    const edited = inControl(() => editPick(before, { subscribe }, group, target, this.#path));
+    const editing = editPickAside(read, group, target, this.#path, signal);
+    const edited = await unlessAborted(inControl(editing), signal);
     if (Buffer.compare(edited, before) === 0) return etag;
     await unlessAborted(this.#check(edited), signal);
     await this.#write(before, edited, signal);
@@ -126,9 +124,9 @@ export class Picker {
     }
   }
 
-  async #read(): Promise<Documents> {
+  async #read(signal?: AbortSignal): Promise<RoutesRead> {
     try {
-      return await readDocuments({ path: this.#path }, new FileLog());
+      return await readRoutesAside(this.#path, signal);
     } catch (error) {
       throw toReadError(error, this.#path);
     }
@@ -163,11 +161,9 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-const viewOf = ({ file, subscribe }: Documents): RouteView => routeView(file, subscribe);
-
-function inControl<T>(work: () => T): T {
+async function inControl<T>(work: Promise<T>): Promise<T> {
   try {
-    return work();
+    return await work;
   } catch (error) {
     throw toControlError(error);
   }

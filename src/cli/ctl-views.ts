@@ -1,4 +1,4 @@
-import type { RouteView } from '../api/contract.ts';
+import type { RouteView } from '../config/route-view.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { age, bytes, printable, table } from './ctl-table.ts';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { RouteView } from '../api/contract.ts';
+import type { RouteView } from '../config/route-view.ts';
 import { WeirError, messageOf } from '../errors.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { CTL_HELP, parseCtl, type CtlArguments, type CtlCommand } from './ctl-arguments.ts';

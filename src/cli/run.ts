@@ -18,6 +18,13 @@ export interface RunOptions {
 
 /** `run`: serves until a signal stops it. */
 export async function run({ config: configPath, watch }: RunOptions): Promise<number> {
+  // Taken from the first moment on, for by default the signal ends a process; it means what is on
+  // disk once this one runs.
+  const running = Promise.withResolvers<Instance>();
+  // The outcome of a reload is logged by the instance; here nobody waits for it.
+  const reload = (): void =>
+    void running.promise.then((instance) => instance.reload()).catch(() => undefined);
+  process.on('SIGHUP', reload);
   const regexes = new RegexCache();
   const files = new FileLog();
   const loaded = await loadOrReport(configPath, { files, regexes }, (config) => config);
@@ -33,9 +40,7 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
     log.error(`failed to start: ${messageOf(error)}`);
     return 1;
   }
-  // The outcome of a reload is logged by the instance; here nobody waits for it.
-  const reload = (): void => void instance.reload().catch(() => undefined);
-  process.on('SIGHUP', reload);
+  running.resolve(instance);
   const watcher = watch ? new FileWatcher(() => instance.files.paths, reload, log) : undefined;
   if (watcher) instance.onReload(() => watcher.refresh());
   await stop.first;

@@ -1,35 +1,41 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Carrier } from '../net/link.ts';
-import type { InboundHandler } from '../protocols/contract.ts';
+import type { Carrier, Packet } from '../net/link.ts';
+import type { Answers, InboundHandler } from '../protocols/contract.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
+import { DatagramSide } from './datagram-side.ts';
 
 /**
  * The running side of one inbound: opens a session for each accepted carrier and gives it to the
- * handler of the moment. Sessions outlive the listener and the handler that they started with.
+ * handler of the moment, and gives it the datagrams that come to its port. Sessions outlive the
+ * listener and the handler that they started with.
  */
 export class InboundRuntime {
   readonly tag: string;
   readonly #tracker: Tracker;
   readonly #log: Logger;
   readonly #live = new Map<LiveSession, Carrier>();
+  readonly #datagrams: DatagramSide;
   #handler: InboundHandler;
   #idle: PromiseWithResolvers<void> | undefined;
 
   constructor(tag: string, handler: InboundHandler, tracker: Tracker, log: Logger) {
     this.tag = tag;
-    this.#handler = handler;
     this.#tracker = tracker;
     this.#log = log;
+    this.#handler = handler;
+    this.#datagrams = new DatagramSide(tag, tracker, () => this.#settle());
+    this.#datagrams.swap(handler);
   }
 
   get sessions(): number {
-    return this.#live.size;
+    return this.#live.size + this.#datagrams.sessions;
   }
 
-  /** New carriers get `handler`; live ones go on with theirs. */
+  /** New carriers and clients get `handler`; live ones go on with theirs. */
   swap(handler: InboundHandler): void {
     this.#handler = handler;
+    this.#datagrams.swap(handler);
   }
 
   /** Takes one accepted carrier; its failure ends nothing but itself. */
@@ -39,9 +45,14 @@ export class InboundRuntime {
     void this.#serve(carrier, session);
   };
 
+  /** Takes one datagram that a client sent to the listen address. */
+  readonly receive = (packet: Packet, answers: Answers): void => {
+    this.#datagrams.receive(packet, answers);
+  };
+
   /** Resolves when no session is left. */
   whenIdle(): Promise<void> {
-    if (this.#live.size === 0) return Promise.resolve();
+    if (this.sessions === 0) return Promise.resolve();
     this.#idle ??= Promise.withResolvers<void>();
     return this.#idle.promise;
   }
@@ -49,6 +60,7 @@ export class InboundRuntime {
   /** Ends every live session. */
   destroy(cause: Error): void {
     for (const carrier of this.#live.values()) carrier.link.destroy(cause);
+    this.#datagrams.destroy(cause);
   }
 
   async #serve(carrier: Carrier, session: LiveSession): Promise<void> {
@@ -60,10 +72,13 @@ export class InboundRuntime {
       carrier.link.destroy();
       session.close();
       this.#live.delete(session);
-      if (this.#live.size === 0) {
-        this.#idle?.resolve();
-        this.#idle = undefined;
-      }
+      this.#settle();
     }
+  }
+
+  #settle(): void {
+    if (this.sessions > 0) return;
+    this.#idle?.resolve();
+    this.#idle = undefined;
   }
 }

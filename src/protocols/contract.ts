@@ -1,6 +1,6 @@
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
-import type { ByteLink, Carrier, PacketLink } from '../net/link.ts';
+import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../net/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Session } from '../tracker/session.ts';
@@ -71,6 +71,42 @@ export interface InboundContext {
 export interface InboundHandler {
   /** Serves one carrier to its end. A rejection is the failure of that carrier alone. */
   serve(carrier: Carrier, session: Session): Promise<void>;
+  /**
+   * Begins to serve datagrams that reach the inbound's listen address; called at most once. Only
+   * protocols that say so in `InboundProtocol.datagrams` have it.
+   */
+  serveDatagrams?(sessions: DatagramSessions): DatagramServer;
+}
+
+/** Where a handler that serves datagrams opens the sessions of its clients. */
+export interface DatagramSessions {
+  /**
+   * Opens the session of a client that was let in: one for each association.
+   * @param wire counts the client's datagrams, protocol overhead included.
+   * @param destroy ends the association; called when the proxy stops.
+   */
+  open(source: string, wire: WireCounter, destroy: (cause: Error) => void): DatagramSession;
+}
+
+/** The session of a client's association. Whoever opened it closes it. */
+export interface DatagramSession {
+  readonly session: Session;
+  close(): void;
+}
+
+/** The way back to clients: ends with the socket that their datagrams came by. */
+export type Answers = Pick<PacketLink, 'send' | 'closed'>;
+
+/** Takes the datagrams of all clients of an inbound. */
+export interface DatagramServer {
+  /**
+   * Takes one datagram, whose `peer` is the client that sent it, or forgets it. Never throws.
+   *
+   * @param known take it only when it belongs to an association that there is already: so are
+   *   handlers asked that have been replaced, before their successor is.
+   * @returns whether it belongs to an association.
+   */
+  receive(packet: Packet, answers: Answers, known: boolean): boolean;
 }
 
 /** Limits of one dial. */

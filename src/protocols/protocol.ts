@@ -20,6 +20,8 @@ export interface OutboundSettingsContext {
 export interface InboundProtocol<Settings> {
   /** Whether a `stream` may be set below it. */
   readonly stream: boolean;
+  /** Whether its handlers serve datagrams on the listen address as well; not on a unix socket. */
+  readonly datagrams?: boolean;
   /**
    * Decodes the `settings` table, an empty one when it is left out, and fills in defaults.
    * @throws {DecodeError} with the text that follows `invalid settings: `.

@@ -2,10 +2,23 @@ import { blackhole } from './blackhole/index.ts';
 import { freedom } from './freedom/index.ts';
 import { http } from './http/index.ts';
 import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
+import { shadowsocks } from './shadowsocks/index.ts';
 import { socks } from './socks/index.ts';
+import { trojan } from './trojan/index.ts';
+import { vless } from './vless/index.ts';
+import { vmess } from './vmess/index.ts';
 
 /** Every protocol there is: a new one is a folder and a line here. */
-const PROTOCOLS: readonly Protocol[] = [blackhole, freedom, http, socks];
+const PROTOCOLS: readonly Protocol[] = [
+  blackhole,
+  freedom,
+  http,
+  shadowsocks,
+  socks,
+  trojan,
+  vless,
+  vmess,
+];
 
 const BY_NAME: ReadonlyMap<string, Protocol> = new Map(
   PROTOCOLS.flatMap((protocol) =>

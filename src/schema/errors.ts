@@ -11,6 +11,9 @@ export class DecodeError extends WeirError {
   }
 }
 
+/** One whose message needs no introduction such as `invalid settings`. */
+export class PlainDecodeError extends DecodeError {}
+
 /** Lets several parts of a value be decoded and keeps the error that stands first in the document. */
 export class FirstError {
   #first: DecodeError | undefined;

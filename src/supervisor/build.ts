@@ -151,6 +151,10 @@ export function exitsOf(
 export const usersOf = ({ protocol, settings }: InboundSpec): unknown =>
   inboundProtocol(protocol).users(settings);
 
+/** Whether an inbound listens for datagrams as well. */
+export const datagramsOf = ({ protocol, listen }: InboundSpec): boolean =>
+  listen.kind !== 'unix' && inboundProtocol(protocol).datagrams === true;
+
 const upstreamOf = ({ server, port }: OutboundSpec): Endpoint | undefined =>
   server === undefined || port === undefined ? undefined : { host: server, port };
 

@@ -1,26 +1,40 @@
 import { isDeepStrictEqual } from 'node:util';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Packet } from '../net/link.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Acceptor } from '../transports/acceptor.ts';
 import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
+import { listenUdp, type AnswerLink, type DatagramListener } from '../transports/udp-listener.ts';
 import { ApplyError } from './apply-error.ts';
+
+/** Who takes what reaches a listener. */
+export interface ListenerTarget extends Acceptor {
+  receive(packet: Packet, answers: AnswerLink): void;
+}
+
+/** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
+const PORTS_TRIED = 10;
 
 /** A bound listener whose connections can be given to another inbound without closing it. */
 export class SwitchedListener {
   readonly spec: ListenSpec;
-  #target: Acceptor;
+  /** Whether it takes datagrams on the same port as connections. */
+  readonly datagrams: boolean;
+  #target: ListenerTarget;
   #listener: Listener | undefined;
+  #datagramListener: DatagramListener | undefined;
 
-  private constructor(spec: ListenSpec, target: Acceptor) {
+  private constructor({ spec, datagrams, target }: Omit<WantedListener, 'tag'>) {
     this.spec = spec;
+    this.datagrams = datagrams;
     this.#target = target;
   }
 
   /** @throws {BindError} */
-  static async bind(spec: ListenSpec, target: Acceptor): Promise<SwitchedListener> {
-    const bound = new SwitchedListener(spec, target);
-    bound.#listener = await listenTcp(spec, (socket) => bound.#target.accept(socket));
+  static async bind(wanted: Omit<WantedListener, 'tag'>): Promise<SwitchedListener> {
+    const bound = new SwitchedListener(wanted);
+    await bound.#open(wanted.spec);
     return bound;
   }
 
@@ -39,7 +53,27 @@ export class SwitchedListener {
     const port = this.#boundPort();
     const spec =
       this.spec.kind === 'unix' || port === undefined ? this.spec : { ...this.spec, port };
-    this.#listener = await listenTcp(spec, (socket) => this.#target.accept(socket));
+    await this.#open(spec);
+  }
+
+  async #open(spec: ListenSpec): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const listener = await listenTcp(spec, (socket) => this.#target.accept(socket));
+      try {
+        this.#datagramListener = await this.#openDatagrams(listener);
+        this.#listener = listener;
+        return;
+      } catch (error) {
+        await listener.close();
+        const another = spec.kind !== 'unix' && spec.port === 0 && isInUse(error);
+        if (!another || attempt === PORTS_TRIED) throw error;
+      }
+    }
+  }
+
+  async #openDatagrams({ endpoint }: Listener): Promise<DatagramListener | undefined> {
+    if (!this.datagrams || !endpoint) return undefined;
+    return listenUdp(endpoint, (packet, answers) => this.#target.receive(packet, answers));
   }
 
   #boundPort(): number | undefined {
@@ -48,7 +82,7 @@ export class SwitchedListener {
   }
 
   /** Gives what comes from now on to another inbound, or to other stream settings of this one. */
-  switchTo(target: Acceptor): void {
+  switchTo(target: ListenerTarget): void {
     const old = this.#target;
     this.#target = target;
     old.close();
@@ -56,6 +90,7 @@ export class SwitchedListener {
 
   /** Frees the address; it may be opened again. */
   async close(): Promise<void> {
+    this.#datagramListener?.close();
     await this.#listener?.close();
   }
 
@@ -70,7 +105,8 @@ export class SwitchedListener {
 export interface WantedListener {
   readonly tag: string;
   readonly spec: ListenSpec;
-  readonly target: Acceptor;
+  readonly datagrams: boolean;
+  readonly target: ListenerTarget;
 }
 
 /** A listener that an inbound gives up when the reload succeeds. */
@@ -91,7 +127,7 @@ export class ListenerExchange {
   readonly #log: Logger;
   readonly #freed: Map<string, SwitchedListener>;
   readonly #bound = new Map<string, SwitchedListener>();
-  readonly #takenOver = new Map<string, { listener: SwitchedListener; target: Acceptor }>();
+  readonly #takenOver = new Map<string, { listener: SwitchedListener; target: ListenerTarget }>();
   /** Closed to make room; by the tag that held them. */
   readonly #closedEarly = new Map<string, SwitchedListener>();
 
@@ -106,7 +142,7 @@ export class ListenerExchange {
     for (const want of wanted) {
       if (this.#takeOver(want)) continue;
       try {
-        this.#bound.set(want.tag, await SwitchedListener.bind(want.spec, want.target));
+        this.#bound.set(want.tag, await SwitchedListener.bind(want));
       } catch (error) {
         if (!isInUse(error) || this.#inTheWayOf(want.spec).length === 0) {
           throw asApplyError(want.tag, error);
@@ -146,11 +182,11 @@ export class ListenerExchange {
     this.#closedEarly.clear();
   }
 
-  #takeOver({ tag, spec, target }: WantedListener): boolean {
+  #takeOver({ tag, spec, datagrams, target }: WantedListener): boolean {
     // Two inbounds that let the kernel choose a port do not want the same one.
     if (spec.kind !== 'unix' && spec.port === 0) return false;
     for (const [holder, listener] of this.#freed) {
-      if (!isDeepStrictEqual(listener.spec, spec)) continue;
+      if (listener.datagrams !== datagrams || !isDeepStrictEqual(listener.spec, spec)) continue;
       this.#freed.delete(holder);
       this.#takenOver.set(tag, { listener, target });
       return true;
@@ -169,7 +205,7 @@ export class ListenerExchange {
       await listener.close();
     }
     try {
-      this.#bound.set(want.tag, await SwitchedListener.bind(want.spec, want.target));
+      this.#bound.set(want.tag, await SwitchedListener.bind(want));
     } catch (error) {
       throw asApplyError(want.tag, error);
     }

@@ -14,6 +14,9 @@ export interface Running {
 /** Tells the accounts in an inbound's settings; `undefined` for an inbound without users. */
 export type UsersOf = (inbound: InboundSpec) => unknown;
 
+/** Tells whether an inbound listens for datagrams beside its connections. */
+export type DatagramsOf = (inbound: InboundSpec) => boolean;
+
 export interface OutboundStep {
   readonly action: 'build' | 'reuse';
   readonly spec: OutboundSpec;
@@ -53,7 +56,12 @@ export interface Plan {
 }
 
 /** Compares what runs with what is wanted, resource by resource. Pure. */
-export function planReload(running: Running, wanted: Spec, usersOf: UsersOf): Plan {
+export function planReload(
+  running: Running,
+  wanted: Spec,
+  usersOf: UsersOf,
+  datagramsOf: DatagramsOf = () => false,
+): Plan {
   const old = running.spec;
   const outbounds = planOutbounds(running, wanted);
   const keptOutbounds = tagsReused(outbounds);
@@ -69,7 +77,9 @@ export function planReload(running: Running, wanted: Spec, usersOf: UsersOf): Pl
       ? 'reuse'
       : 'build';
   const oldInbounds = byTag(old?.inbounds ?? []);
-  const inbounds = wanted.inbounds.map((spec) => planInbound(oldInbounds.get(spec.tag), spec));
+  const inbounds = wanted.inbounds.map((spec) =>
+    planInbound(oldInbounds.get(spec.tag), spec, datagramsOf),
+  );
   const wantedTags = new Set(wanted.inbounds.map(({ tag }) => tag));
   return {
     dns: old && isDeepStrictEqual(old.dns, wanted.dns) ? 'reuse' : 'build',
@@ -161,8 +171,14 @@ function planUserSets(
   return steps;
 }
 
-function planInbound(old: InboundSpec | undefined, spec: InboundSpec): InboundStep {
+function planInbound(
+  old: InboundSpec | undefined,
+  spec: InboundSpec,
+  datagramsOf: DatagramsOf,
+): InboundStep {
   if (!old) return { action: 'build', spec };
-  if (!isDeepStrictEqual(old.listen, spec.listen)) return { action: 'rebind', spec };
+  const samePlace =
+    isDeepStrictEqual(old.listen, spec.listen) && datagramsOf(old) === datagramsOf(spec);
+  if (!samePlace) return { action: 'rebind', spec };
   return { action: isDeepStrictEqual(old, spec) ? 'reuse' : 'swap', spec };
 }

@@ -14,7 +14,6 @@ import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
 import type { DnsSpec, InboundStreamSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
-import type { Acceptor } from '../transports/acceptor.ts';
 import { ApplyError } from './apply-error.ts';
 import {
   buildAcceptor,
@@ -22,11 +21,17 @@ import {
   buildHandler,
   buildOutbound,
   buildPlane,
+  datagramsOf,
   exitsOf,
   usersOf,
   type BuiltOutbound,
 } from './build.ts';
-import { ListenerExchange, type SwitchedListener, type WantedListener } from './listeners.ts';
+import {
+  ListenerExchange,
+  type ListenerTarget,
+  type SwitchedListener,
+  type WantedListener,
+} from './listeners.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
 import { ResolverHandle } from './resolver-handle.ts';
@@ -64,7 +69,7 @@ interface Staged {
   /** Runtimes of inbounds that are new. */
   readonly runtimes: ReadonlyMap<string, InboundRuntime>;
   /** For listeners that are new, and for those whose stream settings are. */
-  readonly acceptors: ReadonlyMap<string, Acceptor>;
+  readonly targets: ReadonlyMap<string, ListenerTarget>;
 }
 
 /**
@@ -110,7 +115,12 @@ export class Supervisor {
   async apply(wanted: Wanted): Promise<AppliedReport> {
     this.#refuseStopped();
     const { spec } = wanted;
-    const plan = planReload({ spec: this.#spec, versions: this.#versions }, spec, usersOf);
+    const plan = planReload(
+      { spec: this.#spec, versions: this.#versions },
+      spec,
+      usersOf,
+      datagramsOf,
+    );
     const staged = this.#stage(wanted, plan);
     const exchange = new ListenerExchange(this.#freedBy(plan), this.#deps.log);
     try {
@@ -132,7 +142,12 @@ export class Supervisor {
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
    */
   check(wanted: Wanted): void {
-    const plan = planReload({ spec: undefined, versions: new Map() }, wanted.spec, usersOf);
+    const plan = planReload(
+      { spec: undefined, versions: new Map() },
+      wanted.spec,
+      usersOf,
+      datagramsOf,
+    );
     this.#dispose(plan, this.#stage(wanted, plan));
   }
 
@@ -190,7 +205,7 @@ export class Supervisor {
           });
     const handlers = new Map<string, InboundHandler>();
     const runtimes = new Map<string, InboundRuntime>();
-    const acceptors = new Map<string, Acceptor>();
+    const targets = new Map<string, ListenerTarget>();
     for (const { action, spec: inbound } of plan.inbounds) {
       if (action === 'reuse') continue;
       const { tag, stream } = inbound;
@@ -200,10 +215,15 @@ export class Supervisor {
       const runtime = old?.runtime ?? new InboundRuntime(tag, handler, this.tracker, log);
       if (!old) runtimes.set(tag, runtime);
       if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
-      acceptors.set(tag, buildAcceptor(inbound, runtime.accept, { clock, log }));
+      const acceptor = buildAcceptor(inbound, runtime.accept, { clock, log });
+      targets.set(tag, {
+        accept: (socket) => acceptor.accept(socket),
+        close: () => acceptor.close(),
+        receive: runtime.receive,
+      });
     }
     const resolver = plan.dns === 'build' ? this.#createResolver(spec.dns) : undefined;
-    return { resolver, outbounds, balancers, plane, handlers, runtimes, acceptors };
+    return { resolver, outbounds, balancers, plane, handlers, runtimes, targets };
   }
 
   #freedBy({ removed, inbounds }: Plan): { tag: string; listener: SwitchedListener }[] {
@@ -214,10 +234,12 @@ export class Supervisor {
     });
   }
 
-  #wantedBy({ inbounds }: Plan, { acceptors }: Staged): WantedListener[] {
-    return inbounds.flatMap(({ action, spec: { tag, listen } }) => {
-      const target = acceptors.get(tag);
-      return target && action !== 'swap' ? [{ tag, spec: listen, target }] : [];
+  #wantedBy({ inbounds }: Plan, { targets }: Staged): WantedListener[] {
+    return inbounds.flatMap(({ action, spec }) => {
+      const { tag, listen } = spec;
+      const target = targets.get(tag);
+      if (!target || action === 'swap') return [];
+      return [{ tag, spec: listen, datagrams: datagramsOf(spec), target }];
     });
   }
 
@@ -225,7 +247,7 @@ export class Supervisor {
   async #commit(
     spec: Spec,
     plan: Plan,
-    { resolver, outbounds, balancers, plane, handlers, runtimes, acceptors }: Staged,
+    { resolver, outbounds, balancers, plane, handlers, runtimes, targets }: Staged,
     exchange: ListenerExchange,
   ): Promise<void> {
     const retired = notIn(this.#outbounds, outbounds);
@@ -250,8 +272,8 @@ export class Supervisor {
       const listener = listeners.get(tag) ?? old?.listener;
       if (!runtime || !listener) continue; // a step has either been staged or runs already
       inbounds.set(tag, { runtime, listener, stream: inbound.stream });
-      const acceptor = acceptors.get(tag);
-      if (action === 'swap' && acceptor) listener.switchTo(acceptor);
+      const target = targets.get(tag);
+      if (action === 'swap' && target) listener.switchTo(target);
       if (action === 'build' || action === 'rebind') {
         this.#deps.log.info(`inbound ${tag} listening on ${listener.address}`);
       }
@@ -264,9 +286,9 @@ export class Supervisor {
   }
 
   /** Lets go of what was built for a reload that failed. */
-  #dispose(plan: Plan, { resolver, outbounds, acceptors }: Staged): void {
+  #dispose(plan: Plan, { resolver, outbounds, targets }: Staged): void {
     resolver?.destroy();
-    for (const acceptor of acceptors.values()) acceptor.close();
+    for (const target of targets.values()) target.close();
     for (const { action, spec } of plan.outbounds) {
       if (action === 'build') outbounds.get(spec.tag)?.version.retire();
     }

@@ -20,6 +20,7 @@ export async function listen(
   const listener = await listenTcp(spec, (socket) => acceptor.accept(socket));
   return {
     address: listener.address,
+    endpoint: listener.endpoint,
     async close() {
       await listener.close();
       acceptor.close();

@@ -21,6 +21,8 @@ export class BindError extends WeirError {
 export interface Listener {
   /** The bound address with the port that the kernel chose, or the socket's path. */
   readonly address: string;
+  /** The same as data; `undefined` for a unix socket. */
+  readonly endpoint: Endpoint | undefined;
   /** Stops accepting and frees the address at once; accepted connections live on. */
   close(): Promise<void>;
 }
@@ -98,13 +100,13 @@ async function bind(
   server.off('error', reject);
   // An accept that fails (EMFILE, ECONNABORTED) is one connection lost, not the listener.
   server.on('error', () => undefined);
-  return { address: addressOf(server), close: () => closeServer(server) };
-}
-
-function addressOf(server: Server): string {
   const address = server.address();
-  if (address === null || typeof address === 'string') return address ?? '';
-  return formatEndpoint({ host: address.address, port: address.port });
+  const close = (): Promise<void> => closeServer(server);
+  if (address === null || typeof address === 'string') {
+    return { address: address ?? '', endpoint: undefined, close };
+  }
+  const endpoint = { host: address.address, port: address.port };
+  return { address: formatEndpoint(endpoint), endpoint, close };
 }
 
 /** `close` frees the address in the same tick; its callback would wait for every connection. */

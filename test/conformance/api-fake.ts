@@ -6,9 +6,9 @@ import {
   unknownTarget,
   type ControlledApp,
   type PickResult,
-  type RouteView,
   type RoutesResult,
 } from '../../src/api/contract.ts';
+import type { RouteView } from '../../src/config/route-view.ts';
 import type { IfMatch } from '../../src/api/if-match.ts';
 import type { ReloadReport } from '../../src/supervisor/reload-report.ts';
 import type { FlowInfo, Flow } from '../../src/tracker/flow.ts';
@@ -180,7 +180,7 @@ export class FakeApp implements ControlledApp {
     await Promise.race([Promise.all([first, held?.released]), gone]);
     if (!signal.aborted) return;
     this.abandoned.push(step);
-    throw new ControlError('failed', 'the client has gone');
+    throw signal.reason;
   }
 }
 

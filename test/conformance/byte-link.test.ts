@@ -3,14 +3,58 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Status } from '../../src/mux/frame.ts';
+import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
+import { MuxStream } from '../../src/mux/mux-stream.ts';
+import { Outlet } from '../../src/mux/outlet.ts';
+import { GreetingLink } from '../../src/net/greeting-link.ts';
+import type { ByteLink } from '../../src/net/link.ts';
 import { linkPair } from '../../src/net/memory-link.ts';
 import { SocketLink } from '../../src/net/socket-link.ts';
+import { AnswerLink } from '../../src/protocols/vless/answer-link.ts';
+import { ANSWER } from '../../src/protocols/vless/wire.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
 byteLinkConformance('a memory link', () => {
   const [left, right] = linkPair();
   return Promise.resolve({ left, right });
 });
+
+byteLinkConformance('a VLESS client and server', () => {
+  const [near, far] = linkPair();
+  const greet = (link: ByteLink): ByteLink => new AnswerLink(new GreetingLink(link, ANSWER));
+  return Promise.resolve({ left: greet(near), right: greet(far) });
+});
+
+byteLinkConformance('a flow of Mux.Cool', () => {
+  const [near, far] = linkPair();
+  return Promise.resolve({ left: muxFlow(near), right: muxFlow(far) });
+});
+
+/** The only flow on a carrier, of whose frames it gets those that come after New. */
+function muxFlow(carrier: ByteLink): ByteLink {
+  let room: (() => void) | undefined;
+  const stream = new MuxStream(1, new Outlet(carrier, (error) => stream.abandon(error)), {
+    onQueued: () => room?.(),
+    onClosed: () => undefined,
+  });
+  const decoder = new FrameDecoder();
+  const deliver = async (): Promise<void> => {
+    for (;;) {
+      const chunk = await carrier.read();
+      if (!chunk) return;
+      for (const event of decoder.decode(chunk)) {
+        if (event.kind === 'data') stream.deliver(event.bytes);
+        else if (event.head.status === Status.end) stream.end(event.head.failed);
+      }
+      while (stream.queuedBytes > 64 * 1024) {
+        await new Promise<void>((resolve) => (room = resolve));
+      }
+    }
+  };
+  void deliver().catch((error: unknown) => stream.abandon(error as Error));
+  return stream;
+}
 
 byteLinkConformance('a TCP socket link', () => socketEnds({ host: '127.0.0.1', port: 0 }));
 

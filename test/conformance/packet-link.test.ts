@@ -5,6 +5,16 @@ import { linkPair } from '../../src/net/memory-link.ts';
 import { ClientDatagrams } from '../../src/protocols/socks/client-datagrams.ts';
 import { ServerDatagrams } from '../../src/protocols/socks/server-datagrams.ts';
 import { UdpFraming } from '../../src/protocols/socks/udp-framing.ts';
+import { FramedPackets, type PacketFraming } from '../../src/net/framed-packets.ts';
+import type { ByteLink, PacketLink } from '../../src/net/link.ts';
+import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
+import { MuxPackets } from '../../src/mux/mux-packets.ts';
+import { Outlet } from '../../src/mux/outlet.ts';
+import { TrojanFraming } from '../../src/protocols/trojan/packet-framing.ts';
+import { DestinationLinks } from '../../src/protocols/destination-links.ts';
+import { VlessFraming } from '../../src/protocols/vless/packet-framing.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { silentLogger } from '../../src/log/output.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 
 /** A UDP link under test and a plain one beside it, both on loopback. */
@@ -92,6 +102,93 @@ for (const host of ['192.0.2.7', '2001:db8::7', 'dns.example']) {
   const peer = { host, port: 53 };
   packetLinkConformance(`A SOCKS client that speaks with ${host}`, () => socksClient(peer));
   packetLinkConformance(`A SOCKS server that reaches ${host}`, () => socksServer(peer));
+}
+
+/** A link over one end of a byte link, and the framing by hand at the other. */
+function overBytes(
+  link: PacketLink,
+  far: ByteLink,
+  framing: PacketFraming,
+  peer: Endpoint,
+): PacketLinkFixture {
+  const arrived: Uint8Array[] = [];
+  return {
+    link,
+    queue: DEFAULT_QUEUE,
+    peer,
+    deliver: (data) => void far.writeAll(framing.encode({ data, peer }) ?? []),
+    arrived: async () => {
+      for (;;) {
+        const next = arrived.shift();
+        if (next) return next;
+        const chunk = await far.read();
+        if (!chunk) throw new Error('the stream ended');
+        for (const packet of framing.decode(chunk)) if (packet) arrived.push(packet.data);
+      }
+    },
+    dispose: () => far.destroy(),
+  };
+}
+
+for (const host of ['192.0.2.7', '2001:db8::7', 'dns.example']) {
+  const peer = { host, port: 53 };
+  packetLinkConformance(`A Trojan stream that speaks with ${host}`, () => {
+    const [near, far] = linkPair();
+    const link = new FramedPackets(near, new TrojanFraming());
+    return Promise.resolve(overBytes(link, far, new TrojanFraming(), peer));
+  });
+  packetLinkConformance(`A VLESS stream that speaks with ${host}`, () => {
+    const [near, far] = linkPair();
+    const link = new FramedPackets(near, new VlessFraming(peer));
+    return Promise.resolve(overBytes(link, far, new VlessFraming(peer), peer));
+  });
+  packetLinkConformance(`VLESS streams that reach ${host}`, () => {
+    const [near, far] = linkPair();
+    const link = new DestinationLinks(
+      (to) =>
+        to.host === host
+          ? Promise.resolve(new FramedPackets(near, new VlessFraming(peer)))
+          : Promise.reject(new Error('no such destination')),
+      { clock: new ManualClock(), log: silentLogger, tag: 'out' },
+    );
+    // The stream is there once something was sent.
+    link.send({ data: new Uint8Array(0), peer });
+    const fixture = overBytes(link, far, new VlessFraming(peer), peer);
+    return fixture.arrived().then(() => fixture);
+  });
+  packetLinkConformance(`A datagram flow of Mux.Cool that speaks with ${host}`, () => {
+    const [near, far] = linkPair();
+    const link = new MuxPackets({
+      id: 1,
+      destination: peer,
+      addressed: true,
+      outlet: new Outlet(near, () => undefined),
+      now: () => 0,
+      onClosed: () => undefined,
+    });
+    const framing: PacketFraming = {
+      encode: ({ data }) => {
+        link.deliver(data, peer);
+        return [];
+      },
+      decode: muxPackets(new FrameDecoder()),
+    };
+    return Promise.resolve({ ...overBytes(link, far, framing, peer), queue: 64 });
+  });
+}
+
+/** The datagrams in a chunk of frames, each whole as the tests send them. */
+function muxPackets(decoder: FrameDecoder): PacketFraming['decode'] {
+  return function* decode(chunk) {
+    let data = Buffer.alloc(0);
+    for (const event of decoder.decode(chunk)) {
+      if (event.kind === 'data') data = Buffer.concat([data, event.bytes]);
+      const whole = event.kind === 'data' ? event.last : event.head.hasData && event.length === 0;
+      if (!whole) continue;
+      yield { data, peer: { host: '', port: 0 } };
+      data = Buffer.alloc(0);
+    }
+  };
 }
 
 packetLinkConformance('An IPv4 UDP socket', () => udpPair(4, '127.0.0.1', 4));

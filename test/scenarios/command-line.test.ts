@@ -131,3 +131,20 @@ test('without --config the built-in configuration serves SOCKS on 1080 and HTTP 
   weir.signal('SIGTERM');
   assert.deepEqual(await weir.exited, { code: 0, signal: null });
 });
+
+test('a SIGHUP that comes while it starts does not end it, and reloads once it runs', async () => {
+  await using weir = await Weir.launch(`[log]\nlevel = "debug"\n${VALID}`, {
+    nodeArgs: ['--import', hangUpEarly],
+  });
+  await weir.child.until('the reload', ({ stderr }) =>
+    stderr.includes('reload: the files are those that run') ? true : undefined,
+  );
+  assert.deepEqual(await weir.stop(), { code: 0, signal: null });
+});
+
+/** Sends the signal as soon as somebody takes it. */
+const hangUpEarly = `data:text/javascript,${encodeURIComponent(
+  `process.on('newListener', (name) => {
+     if (name === 'SIGHUP') setImmediate(() => process.kill(process.pid, 'SIGHUP'));
+   });`,
+)}`;

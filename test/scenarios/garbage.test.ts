@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createCipheriv } from 'node:crypto';
+import { createCipheriv, hash } from 'node:crypto';
 import { connect } from 'node:net';
 import test from 'node:test';
 import { portOf, type Address } from '../support/address.ts';
@@ -8,6 +8,7 @@ import { openDescriptors, residentBytes } from '../support/proc.ts';
 import { roundTrip } from '../support/read.ts';
 import { echoServer } from '../support/servers.ts';
 import { socksConnect } from '../support/socks-client.ts';
+import { ID, PASSWORD, tunnelIn } from '../support/tunnels.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
@@ -19,10 +20,15 @@ const MB = 1 << 20;
 const CONFIG = [
   socksIn(),
   httpIn(),
+  tunnelIn('trojan'),
+  tunnelIn('vless'),
   blackhole(),
   freedom(),
   rule('direct', 'cidr = ["127.0.0.0/8"]'),
 ].join('\n');
+
+const KEY = hash('sha224', PASSWORD);
+const USER = Buffer.from(ID.replaceAll('-', ''), 'hex').toString('latin1');
 
 /** What comes before the random bytes, so that they reach every part of a handshake. */
 const PREFIXES = [
@@ -36,6 +42,12 @@ const PREFIXES = [
   'CONNECT localhost:1 HTTP/1.1\r\n',
   'POST http://localhost:1/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n',
   'GET / HTTP/1.1\r\nHost: ',
+  `${KEY}\r\n\x01\x01\x7f\0\0\x01\0\x01\r\n`,
+  `${KEY}\r\n\x03\x01\x7f\0\0\x01\0\x01\r\n`,
+  `\0${USER}\0\x01\0\x01\x01\x7f\0\0\x01`,
+  `\0${USER}\0\x02\0\x01\x01\x7f\0\0\x01`,
+  `\0${USER}\0\x03`,
+  `\0${USER}\0\x03\0\x0c\0\x01\x01\0\x01\0\x01\x01\x7f\0\0\x01`,
 ].map((text) => Buffer.from(text, 'latin1'));
 
 test('ten thousand connections that send garbage leave nothing behind', async (t) => {
@@ -43,7 +55,7 @@ test('ten thousand connections that send garbage leave nothing behind', async (t
   // A heap kept small shows what is kept for good; a large one grows before it is swept.
   const nodeArgs = ['--max-heap-size=64', '--max-semi-space-size=1'];
   await using weir = await Weir.start(CONFIG, { nodeArgs });
-  const inbounds = [weir.address('socks'), weir.address('http')];
+  const inbounds = ['socks', 'http', 'trojan', 'vless'].map((tag) => weir.address(tag));
   const random = randomBytes();
 
   // The first of them warm up: code is compiled and buffers grow to what they need.
@@ -95,7 +107,8 @@ async function throwAt(
     while (next < count) {
       const i = next++;
       const prefix = PREFIXES[i % PREFIXES.length] ?? Buffer.alloc(0);
-      const inbound = inbounds[i % inbounds.length] ?? inbounds[0];
+      // Every beginning reaches every inbound.
+      const inbound = inbounds[Math.floor(i / PREFIXES.length) % inbounds.length];
       if (!inbound) throw new Error('no inbound');
       const bytes = Buffer.concat([prefix, random(1 + (i % 300))]);
       await throwOne(inbound, bytes, i % 3 === 0);

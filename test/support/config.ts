@@ -17,12 +17,7 @@ export const blackhole = (tag = 'block'): string =>
   `[[outbound]]\ntag = "${tag}"\nprotocol = "blackhole"\n`;
 
 /** An outbound through another proxy; `settings` are lines of its settings table. */
-export function proxyOut(
-  tag: string,
-  protocol: 'socks' | 'http',
-  server: Address,
-  settings = '',
-): string {
+export function proxyOut(tag: string, protocol: string, server: Address, settings = ''): string {
   if ('path' in server) throw new Error('an outbound cannot dial a unix socket');
   const upstream = `server = "${server.host}"\nport = ${portOf(server)}\n`;
   const table = settings === '' ? '' : `[outbound.settings]\n${settings}\n`;

@@ -10,24 +10,34 @@ import { scratch } from './weir.ts';
 /** Other people's programs, as Debian installs them. */
 export type PeerName =
   | 'v2ray'
+  | 'trojan'
   | 'xray'
   | 'danted'
   | 'microsocks'
   | 'tinyproxy'
   | 'chromium'
   | 'openssl'
+  | 'ss-server'
+  | 'ss-local'
+  | 'ssserver'
+  | 'sslocal'
   | 'unbound'
   | 'nginx';
 
 /** The Debian package of each, for the text of a skipped test. */
 const PACKAGES: Readonly<Record<PeerName, string>> = {
   v2ray: 'v2ray',
+  trojan: 'trojan',
   xray: 'none; from its source',
   danted: 'dante-server',
   microsocks: 'microsocks',
   tinyproxy: 'tinyproxy',
   chromium: 'chromium',
   openssl: 'openssl',
+  'ss-server': 'shadowsocks-libev',
+  'ss-local': 'shadowsocks-libev',
+  ssserver: 'has none: cargo install shadowsocks-rust',
+  sslocal: 'has none: cargo install shadowsocks-rust',
   unbound: 'unbound',
   nginx: 'nginx',
 };
@@ -93,6 +103,52 @@ function startRay(
     };
     await writeFile(file, JSON.stringify(config));
     return [...args, file];
+  });
+}
+
+/**
+ * Debian's trojan: a server, which shows `certificate` and passes strangers on to nobody, or a
+ * client with a SOCKS inbound, which trusts `certificate` at `upstream` under the name localhost.
+ */
+export function startTrojan(
+  role: 'server' | 'client',
+  certificate: { readonly cert: string; readonly key: string },
+  password: string,
+  upstream?: Address,
+): Promise<Peer> {
+  return startPeer('trojan', 1, async ([port], folder) => {
+    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    await writeFile(cert, certificate.cert);
+    await writeFile(key, certificate.key);
+    const file = join(folder, 'trojan.json');
+    const shown = { key, key_password: '' };
+    const wanted = { verify: true, verify_hostname: true, sni: 'localhost' };
+    const config = {
+      run_type: role,
+      local_addr: '127.0.0.1',
+      local_port: port,
+      remote_addr: '127.0.0.1',
+      remote_port: upstream === undefined ? 9 : portOf(upstream),
+      password: [password],
+      log_level: 2,
+      udp_timeout: 60,
+      ssl: {
+        ...(role === 'server' ? shown : wanted),
+        cert,
+        alpn: ['http/1.1'],
+        cipher: '',
+        cipher_tls13: '',
+        curves: '',
+        dhparam: '',
+        plain_http_response: '',
+        reuse_session: true,
+        session_ticket: false,
+        session_timeout: 600,
+      },
+      tcp: { no_delay: true, keep_alive: true, reuse_port: false, fast_open: false },
+    };
+    await writeFile(file, JSON.stringify(config));
+    return ['-c', file];
   });
 }
 

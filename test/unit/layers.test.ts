@@ -12,7 +12,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['schema', 'log', 'platform'],
   ['crypto', 'net'],
   ['spec.ts'],
-  ['transports', 'tracker', 'dns'],
+  ['transports', 'mux', 'tracker', 'dns'],
   ['protocols'],
   ['engine'],
   ['config', 'supervisor'],

@@ -1,4 +1,4 @@
-import { DecodeError } from '../../schema/errors.ts';
+import { DecodeError, PlainDecodeError } from '../../schema/errors.ts';
 import { Finding } from '../findings.ts';
 
 /** Runs a protocol's decoder; what it refuses is told without a line, as `settings` errors are. */
@@ -7,7 +7,8 @@ export function lowerSettings<T>(subject: string, decode: () => T): T {
     return decode();
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    const message = `${subject}: invalid settings: ${error.message}`;
+    const what = error instanceof PlainDecodeError ? '' : 'invalid settings: ';
+    const message = `${subject}: ${what}${error.message}`;
     throw new Finding(message, error.span, { cause: error });
   }
 }

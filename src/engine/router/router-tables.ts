@@ -3,8 +3,9 @@ import type { GeoData } from '../geo/geo-data.ts';
 import { BlockTable, type BlockTableData } from './block-table.ts';
 import { compileRules } from './compile-rules.ts';
 import { collectDomains, type DomainTableData } from './domain-table.ts';
+import type { IndexedRule } from './conditions.ts';
 import type { BlockList, NetworkList } from './network-list.ts';
-import { packRules, type PackedRules } from './pack-rules.ts';
+import { buildRuleIndex, type RuleIndexData } from './rule-index.ts';
 
 /**
  * Everything that a router looks things up in, as plain data: the costly part of building one, which
@@ -17,7 +18,9 @@ export interface RouterTables {
   readonly exits: readonly string[];
   /** Per rule of the configuration: its tag, as a position in `exits`. */
   readonly ruleExits: Uint32Array;
-  readonly rules: PackedRules;
+  readonly rules: RuleIndexData;
+  /** The rules with a domain matcher, as they would decide if these matched. */
+  readonly domainRules: RuleIndexData;
   readonly domains: DomainTableData;
   readonly destinations: NetworkTableData;
   readonly sources: NetworkTableData;
@@ -48,7 +51,13 @@ export function buildRouterTables(spec: RoutingSpec, geo: GeoData | undefined): 
     default: spec.default,
     exits: [...exits.keys()],
     ruleExits,
-    rules: packRules(compiled.rules),
+    rules: buildRuleIndex(compiled.rules),
+    domainRules: buildRuleIndex(
+      compiled.rules.filter(looksAtDomain).map(({ rule, conditions }) => ({
+        rule,
+        conditions: conditions.filter(({ space }) => space !== 'domain'),
+      })),
+    ),
     domains: collectDomains(compiled.domains),
     destinations: networkTable(compiled.destinations),
     sources: networkTable(compiled.sources),
@@ -58,6 +67,9 @@ export function buildRouterTables(spec: RoutingSpec, geo: GeoData | undefined): 
     networks: compiled.networks,
   };
 }
+
+const looksAtDomain = ({ conditions }: IndexedRule): boolean =>
+  conditions.some(({ space }) => space === 'domain');
 
 const networkTable = (lists: readonly NetworkList[]): NetworkTableData => ({
   lists: lists.length,

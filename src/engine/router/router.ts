@@ -1,11 +1,9 @@
 import { ipVersion } from '../../net/address.ts';
 import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
-import type { IndexedRule } from './conditions.ts';
 import type { RouteDecision, RouteQuery } from './query.ts';
 import { QueryFacts } from './query-facts.ts';
 import type { RegexCache } from './regex-set.ts';
-import { unpackRules } from './pack-rules.ts';
 import { buildRouterTables, type RouterTables } from './router-tables.ts';
 import { RuleIndex } from './rule-index.ts';
 
@@ -49,14 +47,8 @@ export class Router {
     this.#default = tables.default;
     this.#exits = tables.exits;
     this.#ruleExits = tables.ruleExits;
-    const rules = unpackRules(tables.rules);
-    this.#rules = new RuleIndex(rules);
-    this.#domainRules = new RuleIndex(
-      rules.filter(looksAtDomain).map(({ rule, conditions }) => ({
-        rule,
-        conditions: conditions.filter(({ space }) => space !== 'domain'),
-      })),
-    );
+    this.#rules = new RuleIndex(tables.rules);
+    this.#domainRules = new RuleIndex(tables.domainRules);
     this.#facts = new QueryFacts(tables, regexes);
   }
 
@@ -83,6 +75,3 @@ export class Router {
     return this.#exits[this.#ruleExits[rule] ?? -1] ?? this.#default;
   }
 }
-
-const looksAtDomain = ({ conditions }: IndexedRule): boolean =>
-  conditions.some(({ space }) => space === 'domain');

@@ -1,43 +1,86 @@
 import { SPACES, type Condition, type IndexedRule, type Space } from './conditions.ts';
-import { holds, type Facts } from './facts.ts';
+import type { Facts } from './facts.ts';
+import { holdsAt, packRules, positionOf } from './pack-rules.ts';
+
+/** An index as plain data. Rules are told by where they start in `numbers`: see PackedRules. */
+export interface RuleIndexData {
+  readonly numbers: Uint32Array;
+  /** Rules that no list could find, in order. */
+  readonly always: Uint32Array;
+  readonly filed: readonly FiledRules[];
+}
+
+/** The rules that are filed under the lists of one space. */
+export interface FiledRules {
+  readonly space: Space;
+  /** Per list: where its rules end in `rules`; they start where those of the list before end. */
+  readonly ends: Uint32Array;
+  /** Of each list in order. */
+  readonly rules: Uint32Array;
+}
 
 /**
- * Finds the first rule, in the order of the configuration, of which all conditions hold.
+ * Files every rule under one of its conditions, its anchor: under each list of that condition.
  *
- * Every rule is filed under one of its conditions, its anchor: under each list of that condition. A
- * query is looked up in the tables, and only the rules filed under the lists that it is in are
+ * A query is looked up in the tables, and only the rules filed under the lists that it is in are
  * examined; so ten thousand rules cost what the handful that could match cost. Only rules without
  * any condition that a list could serve are examined always.
+ *
+ * @param rules in the order of the configuration
  */
-export class RuleIndex {
-  /** By space and list: rules in order. */
-  readonly #filed = new Map<Space, IndexedRule[][]>();
-  readonly #always: IndexedRule[] = [];
-
-  /** `rules` are in order. */
-  constructor(rules: readonly IndexedRule[]) {
-    for (const rule of rules) {
-      const anchor = anchorOf(rule.conditions);
-      if (anchor) this.#file(rule, anchor);
-      else this.#always.push(rule);
+export function buildRuleIndex(rules: readonly IndexedRule[]): RuleIndexData {
+  const { numbers, starts } = packRules(rules);
+  const always: number[] = [];
+  const filed = new Map<Space, number[][]>();
+  rules.forEach(({ conditions }, index) => {
+    const start = starts[index] ?? 0;
+    const anchor = anchorOf(conditions);
+    if (!anchor) {
+      always.push(start);
+      return;
     }
+    let lists = filed.get(anchor.space);
+    if (!lists) filed.set(anchor.space, (lists = []));
+    for (const list of new Set(anchor.lists)) (lists[list] ??= []).push(start);
+  });
+  return {
+    numbers,
+    always: Uint32Array.from(always),
+    filed: Array.from(filed, ([space, lists]) => inOneRow(space, lists)),
+  };
+}
+
+/** Finds the first rule, in the order of the configuration, of which all conditions hold. */
+export class RuleIndex {
+  readonly #data: RuleIndexData;
+
+  constructor(data: RuleIndexData) {
+    this.#data = data;
   }
 
   /** The position of the first matching rule, when one lies before `limit`. */
   first(facts: Facts, limit = Infinity): number | undefined {
-    let best = firstOf(this.#always, facts, limit);
-    for (const [space, lists] of this.#filed) {
+    const { always, filed } = this.#data;
+    let best = this.#firstOf(always, 0, always.length, facts, limit);
+    for (const { space, ends, rules } of filed) {
       for (const list of facts.hits(space)?.lists ?? []) {
-        best = firstOf(lists[list] ?? [], facts, best);
+        const from = list === 0 ? 0 : (ends[list - 1] ?? rules.length);
+        best = this.#firstOf(rules, from, ends[list] ?? rules.length, facts, best);
       }
     }
     return best < limit ? best : undefined;
   }
 
-  #file(rule: IndexedRule, { space, lists }: Condition): void {
-    let filed = this.#filed.get(space);
-    if (!filed) this.#filed.set(space, (filed = []));
-    for (const list of new Set(lists)) (filed[list] ??= []).push(rule);
+  /** The lowest matching position below `limit` among some rules, else `limit`. */
+  #firstOf(rules: Uint32Array, from: number, to: number, facts: Facts, limit: number): number {
+    const { numbers } = this.#data;
+    for (let index = from; index < to; index++) {
+      const start = rules[index] ?? 0;
+      const position = positionOf(numbers, start);
+      if (position >= limit) break;
+      if (holdsAt(numbers, start, facts)) return position;
+    }
+    return limit;
   }
 }
 
@@ -51,11 +94,13 @@ function anchorOf(conditions: readonly Condition[]): Condition | undefined {
   return undefined;
 }
 
-/** The lowest matching position below `limit`, else `limit`. */
-function firstOf(rules: readonly IndexedRule[], facts: Facts, limit: number): number {
-  for (const { rule, conditions } of rules) {
-    if (rule >= limit) break;
-    if (conditions.every((condition) => holds(condition, facts))) return rule;
+/** `lists` may have holes: lists under which nothing is filed. */
+function inOneRow(space: Space, lists: readonly (readonly number[] | undefined)[]): FiledRules {
+  const rules: number[] = [];
+  const ends = new Uint32Array(lists.length);
+  for (const [list, filed] of lists.entries()) {
+    for (const rule of filed ?? []) rules.push(rule);
+    ends[list] = rules.length;
   }
-  return limit;
+  return { space, ends, rules: Uint32Array.from(rules) };
 }

@@ -1,5 +1,5 @@
-import { isUtf8 } from 'node:buffer';
-import { formatIP, ipVersion, parseIP, unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { formatIP, parseIP, unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { decodeName } from '../../net/host-name.ts';
 
 /** Address types (RFC 1928 §5). */
 export const AddressType = { ipv4: 1, name: 3, ipv6: 4 } as const;
@@ -9,22 +9,6 @@ export const UNSPECIFIED: Endpoint = { host: '0.0.0.0', port: 0 };
 
 const NAME_LIMIT = 255;
 const PORT_LIMIT = 0xffff;
-
-// Nothing that a resolver, a log line or the request line of an HTTP proxy could trip over.
-const NOT_IN_NAMES = /[\p{Cc}\p{Z}]/u;
-
-/**
- * The host that the bytes of a domain name mean: an IP address written as a name is that address;
- * `undefined` when the name is empty, not UTF-8, or has control characters or blanks in it.
- */
-export function decodeName(bytes: Uint8Array): string | undefined {
-  if (bytes.length === 0 || !isUtf8(bytes)) return undefined;
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
-  if (NOT_IN_NAMES.test(text)) return undefined;
-  const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text;
-  const ip = ipVersion(bare) === 0 ? undefined : parseIP(bare);
-  return ip ? unmapIPv4(formatIP(ip)) : text;
-}
 
 /**
  * The host of an address field without its length octet; `undefined` for an unknown type, a wrong

@@ -1,7 +1,8 @@
 import type { Endpoint } from '../../net/address.ts';
 import type { BoundedReader } from '../../net/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { AddressType, decodeHost, decodeName } from './address.ts';
+import { decodeName } from '../../net/host-name.ts';
+import { AddressType, decodeHost } from './address.ts';
 import { SocksRefusal } from './refusal.ts';
 import { Command, encodeReply, Reply, SOCKS4 } from './wire.ts';
 

@@ -134,9 +134,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
   }
 
   get #closedCleanly(): boolean {
-    return (
-      !this.#cause && !this.#destroyed && this.#stream.rstCode === constants.NGHTTP2_NO_ERROR
-    );
+    return !this.#cause && !this.#destroyed && this.#stream.rstCode === constants.NGHTTP2_NO_ERROR;
   }
 
   #closedError(): Error {

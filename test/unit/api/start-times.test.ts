@@ -40,3 +40,33 @@ test('a step of the wall clock, either way, moves what is reported', () => {
   stepWall(-60_000);
   assert.ok(Math.abs(times.read() - before + 55_000) <= 1);
 });
+
+test('one reading between which the thread was interrupted changes nothing', () => {
+  let late = 0;
+  const clock: Clock = {
+    now: () => {
+      const delay = late;
+      late = 0;
+      return 1_000 + delay;
+    },
+    wall: () => 1_700_000_000_000,
+    after: () => ({ cancel: () => undefined }),
+  };
+  const times = new StartTimes(clock);
+  const before = times.read();
+  late = 50;
+  assert.equal(times.read(), before);
+});
+
+test('clocks that drift apart are followed', () => {
+  let drift = 0;
+  const clock: Clock = {
+    now: () => 1_000,
+    wall: () => 1_700_000_000_000 + drift,
+    after: () => ({ cancel: () => undefined }),
+  };
+  const times = new StartTimes(clock);
+  const before = times.read();
+  for (drift = 0; drift < 100; drift++) times.read();
+  assert.ok(Math.abs(times.read() - before - 100) <= 2);
+});

@@ -74,6 +74,18 @@ const INBOUND: readonly Row[] = [
 
 const INBOUND_SETTINGS: readonly Row[] = [
   [
+    'a password of trojan that stands outside its users',
+    inbound(`protocol = "trojan"\n${PORT}settings.password = "p"`),
+    'inbound in: invalid settings: unknown field `password`, expected `users`',
+    '8:10 (inbound in)',
+  ],
+  [
+    'an id of vless that is no UUID',
+    inbound(`protocol = "vless"\n${PORT}settings.users = [{ id = "mia" }]`),
+    'inbound in: invalid settings: invalid uuid',
+    '8:26 (inbound in)',
+  ],
+  [
     'an unknown key of socks',
     inbound(`${SOCKS}${PORT}settings.user = "u"`),
     'inbound in: invalid settings: unknown field `user`, expected one of `auth`, `accounts`, `udp`, `udp_bind`',
@@ -84,6 +96,18 @@ const INBOUND_SETTINGS: readonly Row[] = [
     inbound(`${SOCKS}${PORT}[inbound.settings]\nauth = "Password"`),
     'inbound in: invalid settings: unknown socks auth',
     '9:8 (inbound in)',
+  ],
+  [
+    'a VMess id that is none, which is told without "invalid settings"',
+    inbound(`protocol = "vmess"\n${PORT}settings.users = [{ id = "a\\"b" }]`),
+    'inbound in: invalid uuid "a\\"b"',
+    '8:26 (inbound in)',
+  ],
+  [
+    'the users of other programs',
+    inbound(`protocol = "vmess"\n${PORT}settings.clients = []`),
+    'inbound in: invalid settings: unknown field `clients`, expected `users`',
+    '8:10 (inbound in)',
   ],
   [
     'an account without a password',

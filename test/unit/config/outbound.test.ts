@@ -54,6 +54,19 @@ const OUTBOUND: readonly Row[] = [
     'invalid address_family',
     '4:18 (outbound out)',
   ],
+  ['no server for vless', outbound('protocol = "vless"'), 'missing server', '1:1 (outbound out)'],
+  [
+    'no password for trojan',
+    outbound('protocol = "trojan"\nserver = "a"\nport = 1'),
+    'outbound out: invalid settings: missing field `password`',
+    '1:1 (outbound out)',
+  ],
+  [
+    'no id for vless',
+    outbound('protocol = "vless"\nserver = "a"\nport = 1'),
+    'outbound out: invalid settings: missing field `id`',
+    '1:1 (outbound out)',
+  ],
   [
     'an unknown key of socks',
     socksOut('settings.username = "u"'),
@@ -71,6 +84,37 @@ const OUTBOUND: readonly Row[] = [
     socksOut('settings.pass = 1979-05-27'),
     'outbound out: invalid settings: invalid type: datetime, expected a string',
     '6:17 (outbound out)',
+  ],
+];
+
+const VMESS = 'protocol = "vmess"\n';
+const VMESS_ID = 'settings.id = "de305d54-75b4-431b-adb2-eb6b9e546014"\n';
+
+const VMESS_SETTINGS: readonly Row[] = [
+  [
+    'no id',
+    outbound(VMESS + UPSTREAM),
+    'outbound out: invalid settings: missing field `id`',
+    '1:1 (outbound out)',
+  ],
+  [
+    'an id that is none',
+    outbound(`${VMESS}${UPSTREAM}settings.id = "me"`),
+    'outbound out: invalid uuid "me"',
+    '6:15 (outbound out)',
+  ],
+  [
+    'a cipher that protects nothing',
+    outbound(`${VMESS}${UPSTREAM}${VMESS_ID}settings.security = "none"`),
+    'outbound out: invalid settings: unknown vmess security',
+    '7:21 (outbound out)',
+  ],
+  ['no server', outbound(`${VMESS}port = 1\n${VMESS_ID}`), 'missing server', '1:1 (outbound out)'],
+  [
+    'no port',
+    outbound(`${VMESS}server = "proxy.example"\n${VMESS_ID}`),
+    'missing port',
+    '1:1 (outbound out)',
   ],
 ];
 
@@ -156,6 +200,7 @@ const STREAM: readonly Row[] = [
 ];
 
 describe('an outbound is refused for', () => refuses(OUTBOUND));
+describe('a VMess outbound is refused for', () => refuses(VMESS_SETTINGS));
 describe('a stream is refused for', () => refuses(STREAM));
 
 describe('an outbound', () => {

@@ -16,13 +16,15 @@ test('a protocol is found by its name and its aliases, exactly', () => {
 });
 
 test('each protocol says on which sides it works', () => {
-  const sides = ['socks', 'http', 'freedom', 'blackhole'].map((name) => {
+  const sides = ['socks', 'http', 'trojan', 'vless', 'freedom', 'blackhole'].map((name) => {
     const protocol = findProtocol(name);
     return [name, protocol?.inbound !== undefined, protocol?.outbound !== undefined];
   });
   assert.deepEqual(sides, [
     ['socks', true, true],
     ['http', true, true],
+    ['trojan', true, true],
+    ['vless', true, true],
     ['freedom', false, true],
     ['blackhole', false, true],
   ]);

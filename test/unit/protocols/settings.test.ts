@@ -3,6 +3,8 @@ import { describe, test } from 'node:test';
 import * as http from '../../../src/protocols/http/settings.ts';
 import type { InboundSettingsContext } from '../../../src/protocols/protocol.ts';
 import * as socks from '../../../src/protocols/socks/settings.ts';
+import * as trojan from '../../../src/protocols/trojan/settings.ts';
+import * as vless from '../../../src/protocols/vless/settings.ts';
 import { DecodeError } from '../../../src/schema/errors.ts';
 import { tableNode } from '../schema/nodes.ts';
 
@@ -140,5 +142,104 @@ describe('the settings of an HTTP outbound', () => {
     assert.deepEqual(http.outboundSettings(tableNode({ user: 'u', pass: 'p' })), {
       account: { user: 'u', pass: 'p' },
     });
+  });
+});
+
+describe('the settings of a Trojan inbound', () => {
+  test('let nobody in when nothing is written', () => {
+    assert.deepEqual(trojan.inboundSettings(tableNode({})), { users: [] });
+    assert.deepEqual(trojan.inboundSettings(tableNode({ users: [] })), { users: [] });
+  });
+
+  test('hold users in file order, with labels or without, whatever the password', () => {
+    const users = [{ password: 'a', email: 'mia' }, { password: '' }, { password: 'a' }];
+    assert.deepEqual(trojan.inboundSettings(tableNode({ users })).users, [
+      { password: 'a', email: 'mia' },
+      { password: '', email: '' },
+      { password: 'a', email: '' },
+    ]);
+  });
+
+  test('have no keys of other programs', () => {
+    for (const key of ['password', 'clients', 'fallbacks']) {
+      assert.throws(
+        () => trojan.inboundSettings(tableNode({ [key]: 'x' })),
+        refusal(`unknown field \`${key}\`, expected \`users\``),
+      );
+    }
+    for (const key of ['flow', 'level', 'id']) {
+      assert.throws(
+        () => trojan.inboundSettings(tableNode({ users: [{ password: 'a', [key]: 'x' }] })),
+        refusal(`unknown field \`${key}\`, expected \`password\` or \`email\``),
+      );
+    }
+    assert.throws(
+      () => trojan.inboundSettings(tableNode({ users: [{ email: 'mia' }] })),
+      refusal('missing field `password`'),
+    );
+  });
+
+  test('do not repeat a password of the wrong type', () => {
+    const users = [{ password: 123_456n }];
+    assert.throws(
+      () => trojan.inboundSettings(tableNode({ users })),
+      refusal('invalid type: integer, expected a string'),
+    );
+  });
+});
+
+describe('the settings of a Trojan outbound', () => {
+  test('are a password and nothing else', () => {
+    assert.deepEqual(trojan.outboundSettings(tableNode({ password: '' })), { password: '' });
+    assert.throws(
+      () => trojan.outboundSettings(tableNode({})),
+      refusal('missing field `password`'),
+    );
+    assert.throws(
+      () => trojan.outboundSettings(tableNode({ password: 'a', email: 'mia' })),
+      refusal('unknown field `email`, expected `password`'),
+    );
+  });
+});
+
+describe('the settings of VLESS', () => {
+  const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
+  const id = ID.replaceAll('-', '');
+
+  test('take ids in every form and keep them in one', () => {
+    const users = [{ id: ID }, { id: `{${ID.toUpperCase()}}` }, { id: `urn:uuid:${ID}` }, { id }];
+    assert.deepEqual(vless.inboundSettings(tableNode({ users })), {
+      users: [{ id }, { id }, { id }, { id }],
+    });
+    assert.deepEqual(vless.inboundSettings(tableNode({})), { users: [] });
+    assert.deepEqual(vless.outboundSettings(tableNode({ id: ID })), { id });
+  });
+
+  test('refuse what is no id, without repeating it', () => {
+    for (const bad of ['', 'mia', `${ID}0`]) {
+      const users = [{ id: bad }];
+      assert.throws(() => vless.inboundSettings(tableNode({ users })), refusal('invalid uuid'));
+      assert.throws(() => vless.outboundSettings(tableNode({ id: bad })), refusal('invalid uuid'));
+    }
+    assert.throws(() => vless.outboundSettings(tableNode({})), refusal('missing field `id`'));
+    assert.throws(
+      () => vless.outboundSettings(tableNode({ id: 1n })),
+      refusal('invalid type: integer, expected a string'),
+    );
+  });
+
+  test('have no keys of other programs', () => {
+    for (const key of ['clients', 'decryption', 'fallbacks']) {
+      assert.throws(
+        () => vless.inboundSettings(tableNode({ [key]: 'none' })),
+        refusal(`unknown field \`${key}\`, expected \`users\``),
+      );
+    }
+    for (const key of ['flow', 'email', 'level']) {
+      const entry = { id: ID, [key]: '' };
+      const message = `unknown field \`${key}\`, expected \`id\``;
+      assert.throws(() => vless.inboundSettings(tableNode({ users: [entry] })), refusal(message));
+      assert.throws(() => vless.outboundSettings(tableNode(entry)), refusal(message));
+    }
   });
 });

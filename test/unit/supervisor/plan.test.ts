@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
 import { usersOf } from '../../../src/supervisor/build.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
-import type { Spec } from '../../../src/spec.ts';
+import type { InboundSpec, Spec } from '../../../src/spec.ts';
 import {
   balancerSpec,
   inboundSpec,
@@ -223,6 +223,17 @@ describe('a plan', () => {
       assert.deepEqual(reportOf(plan), { status: 'applied', ...NOTHING, ...report });
     });
   }
+
+  test('an inbound that is to take datagrams too is bound anew at its address', () => {
+    const [first, ...rest] = base.inbounds;
+    assert.ok(first);
+    const wanted = { ...base, inbounds: [{ ...first, protocol: 'http' }, ...rest] };
+    const datagramsOf = ({ protocol }: InboundSpec): boolean => protocol === 'http';
+    const plan = planReload({ spec: base, versions }, wanted, usersOf, datagramsOf);
+    assert.deepEqual(reportOf(plan).rebound, [first.tag]);
+    const without = planReload({ spec: base, versions }, wanted, usersOf);
+    assert.deepEqual(reportOf(without).swapped, [first.tag]);
+  });
 
   test('a tag that comes back gets the next version', () => {
     const before = { ...base, outbounds: base.outbounds.filter(({ tag }) => tag !== 'b') };

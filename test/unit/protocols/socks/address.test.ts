@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { decodeName } from '../../../../src/net/host-name.ts';
 import {
   AddressType,
   decodeAddress,
   decodeHost,
-  decodeName,
   encodeAddress,
 } from '../../../../src/protocols/socks/address.ts';
 

@@ -1,0 +1,126 @@
+import { hchacha } from '@noble/ciphers/chacha.js';
+import {
+  AEAD_SHAPES,
+  checkKey,
+  type AeadBackend,
+  type AeadName,
+  type Opener,
+  type Sealer,
+} from './aead-contract.ts';
+
+/** "expand 32-byte k", the constant of ChaCha20 (RFC 8439 §2.3), as little-endian words. */
+const SIGMA = Uint32Array.of(0x61707865, 0x3320646e, 0x79622d32, 0x6b206574);
+
+const PREFIX = 16;
+const { keyLength: KEY, nonceLength: NONCE } = AEAD_SHAPES['xchacha20-poly1305'];
+
+/**
+ * HChaCha20 of draft-irtf-cfrg-xchacha §2.2: the key that the first 16 bytes of a nonce select.
+ */
+export function hchacha20(key: Uint8Array, prefix: Uint8Array): Uint8Array {
+  const out = new Uint32Array(8);
+  hchacha(SIGMA, words(key, 8), words(prefix, 4), out);
+  return new Uint8Array(out.buffer);
+}
+
+/** The library reads words in the machine's order and turns them itself where that is wrong. */
+function words(bytes: Uint8Array, count: number): Uint32Array {
+  const copy = new Uint32Array(count);
+  new Uint8Array(copy.buffer).set(bytes.subarray(0, count * 4));
+  return copy;
+}
+
+/**
+ * What makes XChaCha20 of ChaCha20: the key of the present nonce, and the nonce that is left of it.
+ * Nonces that count keep their first 16 bytes, so their key is made once.
+ */
+class ExtendedNonce {
+  readonly #key = new Uint8Array(KEY);
+  readonly #prefix = new Uint8Array(PREFIX);
+  readonly #short = new Uint8Array(12);
+  #made = false;
+
+  setKey(key: Uint8Array): void {
+    checkKey('xchacha20-poly1305', key);
+    this.#key.set(key);
+    this.#made = false;
+  }
+
+  /** Gives `rekey` a new key when this nonce needs another; returns the inner nonce. */
+  split(nonce: Uint8Array, rekey: (key: Uint8Array) => void): Uint8Array {
+    if (nonce.length !== NONCE) throw new RangeError(`a nonce has ${NONCE} bytes`);
+    if (!this.#made || this.#differs(nonce)) {
+      for (let i = 0; i < PREFIX; i++) this.#prefix[i] = nonce[i] as number; // length checked
+      rekey(hchacha20(this.#key, this.#prefix));
+      this.#made = true;
+    }
+    for (let i = 4; i < 12; i++) this.#short[i] = nonce[PREFIX - 4 + i] as number;
+    return this.#short;
+  }
+
+  #differs(nonce: Uint8Array): boolean {
+    for (let i = 0; i < PREFIX; i++) if (nonce[i] !== this.#prefix[i]) return true;
+    return false;
+  }
+}
+
+/** XChaCha20-Poly1305 on top of a ChaCha20-Poly1305. */
+class ExtendedSealer implements Sealer {
+  readonly name: AeadName = 'xchacha20-poly1305';
+  readonly #nonce = new ExtendedNonce();
+  readonly #inner: Sealer;
+  readonly #rekey: (key: Uint8Array) => void;
+
+  constructor(inner: Sealer, key: Uint8Array) {
+    this.#inner = inner;
+    this.#rekey = (inner) => this.#inner.rekey(inner);
+    this.#nonce.setKey(key);
+  }
+
+  rekey(key: Uint8Array): void {
+    this.#nonce.setKey(key);
+  }
+
+  seal(nonce: Uint8Array, plain: Uint8Array, out: Uint8Array, associated?: Uint8Array): void {
+    this.#inner.seal(this.#nonce.split(nonce, this.#rekey), plain, out, associated);
+  }
+
+  [Symbol.dispose](): void {
+    this.#inner[Symbol.dispose]();
+  }
+}
+
+class ExtendedOpener implements Opener {
+  readonly name: AeadName = 'xchacha20-poly1305';
+  readonly #nonce = new ExtendedNonce();
+  readonly #inner: Opener;
+  readonly #rekey: (key: Uint8Array) => void;
+
+  constructor(inner: Opener, key: Uint8Array) {
+    this.#inner = inner;
+    this.#rekey = (inner) => this.#inner.rekey(inner);
+    this.#nonce.setKey(key);
+  }
+
+  rekey(key: Uint8Array): void {
+    this.#nonce.setKey(key);
+  }
+
+  open(nonce: Uint8Array, sealed: Uint8Array, out: Uint8Array, associated?: Uint8Array): boolean {
+    return this.#inner.open(this.#nonce.split(nonce, this.#rekey), sealed, out, associated);
+  }
+
+  [Symbol.dispose](): void {
+    this.#inner[Symbol.dispose]();
+  }
+}
+
+export function extendedSealer(backend: AeadBackend, key: Uint8Array): Sealer {
+  checkKey('xchacha20-poly1305', key);
+  return new ExtendedSealer(backend.sealer('chacha20-poly1305', key), key);
+}
+
+export function extendedOpener(backend: AeadBackend, key: Uint8Array): Opener {
+  checkKey('xchacha20-poly1305', key);
+  return new ExtendedOpener(backend.opener('chacha20-poly1305', key), key);
+}

@@ -1,0 +1,23 @@
+/**
+ * A nonce that starts at zero and counts up as one little-endian number (SIP004 §2.2, SIP022
+ * §3.1.2). Never used up: the shortest would last for 2^96 messages.
+ */
+export class NonceCounter {
+  /** The present nonce, the same array for ever: for one call of a cipher, not to be kept. */
+  readonly bytes: Uint8Array;
+
+  /** `length` is 12 or 24. */
+  constructor(length: number) {
+    this.bytes = new Uint8Array(length);
+  }
+
+  /** Counts up. */
+  next(): void {
+    const { bytes } = this;
+    for (let i = 0; i < bytes.length; i++) {
+      const value = ((bytes[i] as number) + 1) & 0xff; // within
+      bytes[i] = value;
+      if (value !== 0) return;
+    }
+  }
+}

@@ -1,0 +1,214 @@
+import type { Endpoint } from '../net/address.ts';
+import { ByteQueue } from '../net/byte-queue.ts';
+import type { Clock, Timer } from '../net/clock.ts';
+import { DeadlineError, LinkClosedError } from '../net/errors.ts';
+import type { ByteLink } from '../net/link.ts';
+import { Backlog } from './backlog.ts';
+import { encodeEnd, Status, type FrameHead } from './frame.ts';
+import { FrameDecoder, type FrameEvent } from './frame-decoder.ts';
+import { MuxPackets } from './mux-packets.ts';
+import { MuxStream } from './mux-stream.ts';
+import { Outlet } from './outlet.ts';
+
+/** Flows that one carrier may have at a time. Clients open eight to some hundreds. */
+export const MAX_FLOWS = 1024;
+/** A carrier without a flow and a UDP flow without a datagram end after this long. */
+export const IDLE_MS = 300_000;
+const SWEEP_MS = 30_000;
+
+/** Serves the flows of a carrier. What the functions give settles when the flow is over. */
+export interface MuxHandlers {
+  stream(link: ByteLink, destination: Endpoint): Promise<void>;
+  packets(link: MuxPackets): Promise<void>;
+}
+
+/** The flow whose data is being read. */
+type Receiver =
+  | { readonly kind: 'stream'; readonly stream: MuxStream }
+  | { readonly kind: 'packets'; readonly packets: MuxPackets; readonly peer: Endpoint | undefined }
+  | { readonly kind: 'nobody' };
+
+const NOBODY: Receiver = { kind: 'nobody' };
+const NO_BYTES = new Uint8Array(0);
+
+/** The server's side of one Mux.Cool connection: many flows on one link. */
+export class MuxCarrier {
+  readonly #link: ByteLink;
+  readonly #handlers: MuxHandlers;
+  readonly #clock: Clock;
+  readonly #outlet: Outlet;
+  readonly #backlog: Backlog;
+  readonly #flows = new Map<number, MuxStream | MuxPackets>();
+  readonly #serving = new Set<Promise<void>>();
+  /** The data of a datagram's frame so far. */
+  readonly #datagram = new ByteQueue();
+  #receiver: Receiver = NOBODY;
+  #timer: Timer | undefined;
+  #lastHead: number;
+
+  constructor(link: ByteLink, handlers: MuxHandlers, clock: Clock) {
+    this.#link = link;
+    this.#handlers = handlers;
+    this.#clock = clock;
+    this.#lastHead = clock.now();
+    this.#outlet = new Outlet(link, (error) => link.destroy(error));
+    this.#backlog = new Backlog(clock, () => this.#streams());
+  }
+
+  /**
+   * Serves the carrier to its end and takes every flow with it.
+   * @throws {ProtocolError} when the client does not speak Mux.Cool, or the link's own failure.
+   */
+  async run(): Promise<void> {
+    const decoder = new FrameDecoder();
+    let failure: Error | undefined;
+    this.#watch();
+    // The loop below may be waiting for something else than the link.
+    void this.#link.closed.then((cause) => {
+      this.#outlet.end(cause ?? new LinkClosedError());
+      this.#backlog.release();
+    });
+    try {
+      for (;;) {
+        const chunk = await this.#link.read();
+        if (chunk === undefined) break;
+        for (const event of decoder.decode(chunk)) {
+          const full = this.#take(event) ?? this.#outlet.room();
+          if (full) await full;
+        }
+      }
+    } catch (error) {
+      failure = error instanceof Error ? error : new LinkClosedError(String(error));
+      throw failure;
+    } finally {
+      this.#end(failure);
+      await Promise.allSettled(this.#serving);
+    }
+  }
+
+  #end(failure: Error | undefined): void {
+    this.#timer?.cancel();
+    const cause = failure ?? new LinkClosedError('the carrier of the flow has ended');
+    for (const flow of this.#flows.values()) flow.abandon(cause);
+    this.#outlet.end(cause);
+    this.#link.destroy(failure);
+  }
+
+  /** Takes an event and gives what to wait for before the next, if anything. */
+  #take(event: FrameEvent): Promise<void> | undefined {
+    if (event.kind === 'data') return this.#takeData(event.bytes, event.last);
+    this.#lastHead = this.#clock.now();
+    this.#receiver = this.#takeHead(event.head);
+    // A frame that says it has data and has none is a datagram all the same.
+    return event.head.hasData && event.length === 0 ? this.#takeData(NO_BYTES, true) : undefined;
+  }
+
+  #takeData(bytes: Uint8Array, last: boolean): Promise<void> | undefined {
+    const receiver = this.#receiver;
+    switch (receiver.kind) {
+      case 'stream':
+        if (bytes.length > 0) receiver.stream.deliver(bytes);
+        return this.#backlog.room(receiver.stream);
+      case 'packets': {
+        this.#datagram.push(bytes);
+        const data = last ? this.#datagram.take(this.#datagram.length) : undefined;
+        if (data) receiver.packets.deliver(data, receiver.peer);
+        return undefined;
+      }
+      case 'nobody':
+        return undefined;
+      default:
+        return receiver satisfies never;
+    }
+  }
+
+  /** Does what a head says and tells whose its data is. */
+  #takeHead(head: FrameHead): Receiver {
+    const flow = this.#flows.get(head.id);
+    switch (head.status) {
+      case Status.create:
+        return this.#create(head, flow);
+      case Status.keep:
+        if (flow instanceof MuxStream) return { kind: 'stream', stream: flow };
+        if (flow) return { kind: 'packets', packets: flow, peer: head.peer };
+        // The client has not heard yet that it is over, or never will.
+        if (head.hasData) this.#outlet.urge(encodeEnd(head.id, false));
+        return NOBODY;
+      case Status.end:
+        if (flow instanceof MuxStream) flow.end(head.failed);
+        else flow?.abandon();
+        return NOBODY;
+      case Status.keepAlive:
+        return NOBODY;
+      default:
+        return head satisfies never;
+    }
+  }
+
+  #create(
+    head: FrameHead & { readonly status: typeof Status.create },
+    previous: MuxStream | MuxPackets | undefined,
+  ): Receiver {
+    previous?.abandon(new LinkClosedError('the client opened another flow by that id'));
+    const { id, network, destination, addressed } = head;
+    if (!destination || this.#flows.size >= MAX_FLOWS) {
+      this.#outlet.urge(encodeEnd(id, true));
+      return NOBODY;
+    }
+    if (network === 'tcp') {
+      const stream: MuxStream = new MuxStream(id, this.#outlet, {
+        onQueued: (bytes) => this.#backlog.change(bytes),
+        onClosed: () => this.#remove(id, stream),
+      });
+      this.#flows.set(id, stream);
+      this.#serve(this.#handlers.stream(stream, destination), stream);
+      return { kind: 'stream', stream };
+    }
+    const packets: MuxPackets = new MuxPackets({
+      id,
+      destination,
+      addressed,
+      outlet: this.#outlet,
+      now: () => this.#clock.now(),
+      onClosed: () => this.#remove(id, packets),
+    });
+    this.#flows.set(id, packets);
+    this.#serve(this.#handlers.packets(packets), packets);
+    return { kind: 'packets', packets, peer: undefined };
+  }
+
+  #remove(id: number, flow: MuxStream | MuxPackets): void {
+    if (this.#flows.get(id) === flow) this.#flows.delete(id);
+    if (this.#flows.size === 0) this.#lastHead = this.#clock.now();
+  }
+
+  #serve(flow: Promise<void>, link: MuxStream | MuxPackets): void {
+    const served = flow.catch((error: unknown) => {
+      const cause = error instanceof Error ? error : new LinkClosedError(String(error));
+      if (link instanceof MuxStream) link.destroy(cause);
+      else link.close(cause);
+    });
+    this.#serving.add(served);
+    void served.then(() => this.#serving.delete(served));
+  }
+
+  #streams(): readonly MuxStream[] {
+    return [...this.#flows.values()].filter((flow) => flow instanceof MuxStream);
+  }
+
+  /** One timer a carrier: it ends what nobody uses any more. */
+  #watch(): void {
+    this.#timer = this.#clock.after(SWEEP_MS, () => {
+      const now = this.#clock.now();
+      const silence = new DeadlineError('the flow was silent for 300 s');
+      for (const flow of this.#flows.values()) {
+        if (flow instanceof MuxPackets && now - flow.lastSeen >= IDLE_MS) flow.close(silence);
+      }
+      if (this.#flows.size === 0 && now - this.#lastHead >= IDLE_MS) {
+        this.#link.destroy(new DeadlineError('the mux carrier was idle for 300 s'));
+      } else {
+        this.#watch();
+      }
+    });
+  }
+}

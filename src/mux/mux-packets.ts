@@ -1,0 +1,104 @@
+import { mayAnswer } from '../net/answers.ts';
+import type { Endpoint } from '../net/address.ts';
+import type { Packet, PacketLink } from '../net/link.ts';
+import { PacketQueue } from '../net/packet-queue.ts';
+import { encodeEnd, encodePacketHead } from './frame.ts';
+import type { Outlet } from './outlet.ts';
+
+/** Datagrams of one flow that may wait for the dispatcher, which takes them at once. */
+const KEPT = 64;
+
+/**
+ * The longest datagrams that a client reads; a longer one would make it give up the whole carrier.
+ * v2ray reads 2,048 bytes; whoever speaks XUDP reads 8,192.
+ */
+const MAX_PLAIN = 2048;
+const MAX_ADDRESSED = 8192;
+
+/** What a flow of datagrams needs to know. */
+export interface MuxPacketsOptions {
+  readonly id: number;
+  /** Where datagrams without an address go. */
+  readonly destination: Endpoint;
+  /** Whether the client speaks XUDP, so that answers carry their source. */
+  readonly addressed: boolean;
+  readonly outlet: Outlet;
+  readonly now: () => number;
+  /** It is over; its id is free. */
+  readonly onClosed: () => void;
+}
+
+/** A UDP flow on a carrier: the server's end of it. */
+export class MuxPackets implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #options: MuxPacketsOptions;
+  readonly #queue = new PacketQueue(KEPT);
+  #addressed: boolean;
+  #refused = 0;
+  #over = false;
+  #lastSeen: number;
+
+  constructor(options: MuxPacketsOptions) {
+    this.#options = options;
+    this.#addressed = options.addressed;
+    this.#lastSeen = options.now();
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#queue.dropped;
+  }
+
+  /** When a datagram went either way, on the carrier's clock. */
+  get lastSeen(): number {
+    return this.#lastSeen;
+  }
+
+  /** Takes a datagram of the client; the first with an address shows that it speaks XUDP. */
+  deliver(data: Uint8Array, peer: Endpoint | undefined): void {
+    this.#lastSeen = this.#options.now();
+    if (peer) this.#addressed = true;
+    this.#queue.push({ data, peer: peer ?? this.#options.destination });
+  }
+
+  /** The client's End. */
+  abandon(cause?: Error): void {
+    this.#end(cause);
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  send({ data, peer }: Packet): void {
+    const { id, destination, outlet, now } = this.#options;
+    const fits = data.length <= (this.#addressed ? MAX_ADDRESSED : MAX_PLAIN);
+    const sayable = this.#addressed || mayAnswer(destination, peer);
+    const head =
+      fits && sayable && !this.#over
+        ? encodePacketHead(id, data.length, this.#addressed ? peer : undefined)
+        : undefined;
+    if (!head || !outlet.offer(this, [head, data])) {
+      this.#refused++;
+      return;
+    }
+    this.#lastSeen = now();
+  }
+
+  close(cause?: Error): void {
+    if (this.#end(cause))
+      this.#options.outlet.urge(encodeEnd(this.#options.id, cause !== undefined));
+  }
+
+  #end(cause: Error | undefined): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.#queue.end(cause);
+    this.#options.onClosed();
+    this.#resolveClosed(cause);
+    return true;
+  }
+}

@@ -1,0 +1,155 @@
+import { LinkClosedError } from '../net/errors.ts';
+import type { ByteLink } from '../net/link.ts';
+import { ReadQueue } from '../net/read-queue.ts';
+import { encodeEnd, encodeStreamHead } from './frame.ts';
+import type { Outlet } from './outlet.ts';
+
+/**
+ * Data of one frame. Frames of several flows alternate on the carrier, and v2ray reads any length
+ * up to 65,535.
+ */
+const FRAME_BYTES = 16 * 1024;
+
+/** What a stream tells its carrier. */
+export interface MuxStreamEvents {
+  /** Bytes wait for its reader, or with a minus sign, do so no longer. */
+  readonly onQueued: (bytes: number) => void;
+  /** It is over; its id is free. */
+  readonly onClosed: () => void;
+}
+
+/**
+ * A TCP flow on a carrier: the server's end of it.
+ *
+ * End closes one direction: the client has no more to send, and may still be answered. Most clients
+ * mean the whole flow by it and answer what comes after with an End of their own, which then ends
+ * the rest.
+ */
+export class MuxStream implements ByteLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #id: number;
+  readonly #outlet: Outlet;
+  readonly #events: MuxStreamEvents;
+  readonly #queue = new ReadQueue<Uint8Array>();
+  #queuedBytes = 0;
+  #peerEnded = false;
+  #writeClosed: Promise<void> | undefined;
+  /** Its id is no longer its own. */
+  #left = false;
+  #destroyed = false;
+  #cause: Error | undefined;
+
+  constructor(id: number, outlet: Outlet, events: MuxStreamEvents) {
+    this.#id = id;
+    this.#outlet = outlet;
+    this.#events = events;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  /** Bytes that came and were not read yet. */
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  /** Takes bytes of the client; what comes after its End is dropped. */
+  deliver(bytes: Uint8Array): void {
+    if (this.#destroyed || this.#peerEnded) return;
+    this.#queued(bytes.length);
+    this.#queue.push(bytes);
+  }
+
+  /** The client's End: the first closes its direction, a second or a failed one everything. */
+  end(failed: boolean): void {
+    if (failed || this.#peerEnded) {
+      this.abandon(new LinkClosedError('the client ended the flow'));
+      return;
+    }
+    this.#peerEnded = true;
+    this.#queue.end();
+    this.#settle();
+  }
+
+  /** Ends everything without telling the client, who knows or is gone. */
+  abandon(cause: Error): void {
+    this.#end(cause, false);
+  }
+
+  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    const chunk = await this.#queue.take(signal);
+    // A stream that was destroyed in between has nothing queued any more.
+    if (chunk && !this.#destroyed) this.#queued(-chunk.length);
+    return chunk;
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length === 0 || this.#destroyed) return;
+    this.#queued(chunk.length);
+    this.#queue.unshift(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.writeAll([chunk]);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    if (this.#destroyed || this.#writeClosed) return Promise.reject(this.#closedError());
+    const pieces: Uint8Array[] = [];
+    for (const chunk of chunks) {
+      for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
+        const data = chunk.subarray(at, at + FRAME_BYTES);
+        pieces.push(encodeStreamHead(this.#id, data.length), data);
+      }
+    }
+    return pieces.length === 0 ? undefined : this.#outlet.write(this, pieces);
+  }
+
+  closeWrite(): Promise<void> {
+    if (this.#writeClosed) return this.#writeClosed;
+    if (this.#destroyed) return Promise.reject(this.#closedError());
+    // In its turn, behind what was written before it.
+    const sent = this.#outlet.write(this, [encodeEnd(this.#id, false)]) ?? Promise.resolve();
+    this.#writeClosed = sent.then(() => this.#settle());
+    return this.#writeClosed;
+  }
+
+  destroy(cause?: Error): void {
+    this.#end(cause, true);
+  }
+
+  /** Both directions have ended: the id is free, though the reader may not be through. */
+  #settle(): void {
+    if (this.#peerEnded && this.#writeClosed) this.#leave(undefined);
+  }
+
+  /** Tells the carrier and whoever waits, once; whether it was this time. */
+  #leave(cause: Error | undefined): boolean {
+    if (this.#left) return false;
+    this.#left = true;
+    this.#events.onClosed();
+    this.#resolveClosed(cause);
+    return true;
+  }
+
+  #end(cause: Error | undefined, tell: boolean): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.#cause = cause;
+    const error = this.#closedError();
+    this.#queue.fail(error);
+    this.#outlet.forget(this, error);
+    this.#queued(-this.#queuedBytes);
+    if (this.#leave(cause) && tell) this.#outlet.urge(encodeEnd(this.#id, true));
+  }
+
+  #queued(bytes: number): void {
+    this.#queuedBytes += bytes;
+    this.#events.onQueued(bytes);
+  }
+
+  #closedError(): Error {
+    return this.#cause ?? new LinkClosedError();
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Bytes that came in pieces and are wanted in other pieces: what decoders of frames keep between
+ * two reads. Nothing is copied unless a wanted piece lies across several that came.
+ */
+export class ByteQueue {
+  readonly #chunks: Uint8Array[] = [];
+  /** Bytes of the first chunk that are taken already. */
+  #offset = 0;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(chunk: Uint8Array): void {
+    if (chunk.length === 0) return;
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+  }
+
+  /** The first `length` bytes without taking them; `undefined` while there are fewer. */
+  peek(length: number): Uint8Array | undefined {
+    if (length > this.#length) return undefined;
+    const [first] = this.#chunks;
+    if (first === undefined) return new Uint8Array(0);
+    if (first.length - this.#offset < length) {
+      // Joined in place, so that looking again or taking costs nothing more.
+      this.#join(length);
+      return this.peek(length);
+    }
+    return first.subarray(this.#offset, this.#offset + length);
+  }
+
+  /** Takes exactly `length` bytes; `undefined` while there are fewer. */
+  take(length: number): Uint8Array | undefined {
+    const bytes = this.peek(length);
+    if (bytes) this.#skip(length);
+    return bytes;
+  }
+
+  /** Takes what lies in one piece, at most `limit` bytes; `undefined` when there are none. */
+  takeSome(limit: number): Uint8Array | undefined {
+    const [first] = this.#chunks;
+    return first && this.take(Math.min(limit, first.length - this.#offset));
+  }
+
+  /** Makes the first chunk one of at least `length` bytes. */
+  #join(length: number): void {
+    const parts: Uint8Array[] = [];
+    let joined = 0;
+    for (const chunk of this.#chunks) {
+      if (joined >= length) break;
+      const part = parts.length === 0 ? chunk.subarray(this.#offset) : chunk;
+      parts.push(part);
+      joined += part.length;
+    }
+    this.#chunks.splice(0, parts.length, Buffer.concat(parts, joined));
+    this.#offset = 0;
+  }
+
+  #skip(length: number): void {
+    this.#offset += length;
+    this.#length -= length;
+    if (this.#offset === this.#chunks[0]?.length) {
+      this.#chunks.shift();
+      this.#offset = 0;
+    }
+  }
+}

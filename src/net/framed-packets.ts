@@ -1,0 +1,99 @@
+import { LinkClosedError } from './errors.ts';
+import type { ByteLink, Packet, PacketLink } from './link.ts';
+import { PacketQueue } from './packet-queue.ts';
+
+/** How datagrams stand in a stream of bytes. One instance belongs to one link. */
+export interface PacketFraming {
+  /**
+   * The datagrams that are whole with this chunk; `undefined` for one that cannot be passed on.
+   * @throws {ProtocolError} when the stream is none of this framing.
+   */
+  decode(chunk: Uint8Array): Iterable<Packet | undefined>;
+  /** The pieces of a frame; `undefined` when the datagram does not fit into one. */
+  encode(packet: Packet): readonly Uint8Array[] | undefined;
+}
+
+/** Bytes that may wait for a carrier that is full before datagrams are dropped. */
+const MAX_UNSENT = 256 * 1024;
+
+/**
+ * Datagrams over a byte link. They stay what they are: when the reader or the carrier does not keep
+ * up, the newest are dropped. The link ends with its carrier, and its carrier with the link.
+ */
+export class FramedPackets implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #link: ByteLink;
+  readonly #framing: PacketFraming;
+  readonly #queue = new PacketQueue();
+  #refused = 0;
+  #full = false;
+  #unsent = 0;
+  #ended = false;
+  #cause: Error | undefined;
+
+  constructor(link: ByteLink, framing: PacketFraming) {
+    this.#link = link;
+    this.#framing = framing;
+    this.closed = link.closed.then((cause) => (this.#ended ? this.#cause : cause));
+    void this.#pump();
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#queue.dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  send(packet: Packet): void {
+    const pieces = this.#ended ? undefined : this.#framing.encode(packet);
+    if (!pieces || this.#unsent >= MAX_UNSENT) {
+      this.#refused++;
+      return;
+    }
+    const full = this.#link.writeAll(pieces);
+    if (!full) return;
+    this.#unsent += packet.data.length;
+    if (this.#full) {
+      // The wait that is under way tells of the failure; this one must not be unhandled.
+      full.catch(() => undefined);
+      return;
+    }
+    this.#full = true;
+    full.then(
+      () => {
+        this.#full = false;
+        this.#unsent = 0;
+      },
+      (error: unknown) => this.close(toError(error)),
+    );
+  }
+
+  close(cause?: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cause = cause;
+    this.#queue.end(cause);
+    this.#link.destroy(cause);
+  }
+
+  async #pump(): Promise<void> {
+    try {
+      for (;;) {
+        const chunk = await this.#link.read();
+        if (chunk === undefined) break;
+        for (const packet of this.#framing.decode(chunk)) {
+          if (packet) this.#queue.push(packet);
+          else this.#refused++;
+        }
+      }
+      this.close();
+    } catch (error) {
+      this.close(toError(error));
+    }
+  }
+}
+
+const toError = (error: unknown): Error =>
+  error instanceof Error ? error : new LinkClosedError(String(error));

@@ -1,0 +1,73 @@
+import type { Clock, Timer } from './clock.ts';
+import type { ByteLink } from './link.ts';
+
+/** How long a client's header may wait for the payload that it travels with. */
+export const FIRST_PAYLOAD_MS = 100;
+
+/**
+ * A link that says `greeting` before the first payload, and in one write with it: a header on its
+ * own would cost a packet and stand out by its length.
+ *
+ * With a `clock` the greeting goes out alone when no payload has come after FIRST_PAYLOAD_MS, since
+ * there are protocols in which the server speaks first. Without one it waits as long as it takes; a
+ * half-close sends it in any case.
+ */
+export class GreetingLink implements ByteLink {
+  readonly #inner: ByteLink;
+  #greeting: Uint8Array | undefined;
+  #timer: Timer | undefined;
+
+  constructor(inner: ByteLink, greeting: Uint8Array, clock?: Clock) {
+    this.#inner = inner;
+    this.#greeting = greeting;
+    this.#timer = clock?.after(FIRST_PAYLOAD_MS, () => {
+      // A link that has failed tells its readers and writers itself.
+      this.#greet()?.catch(() => undefined);
+    });
+    if (this.#timer) void inner.closed.then(() => this.#takeGreeting());
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#inner.closed;
+  }
+
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    return this.#inner.read(signal);
+  }
+
+  unread(chunk: Uint8Array): void {
+    this.#inner.unread(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#greeting === undefined ? this.#inner.write(chunk) : this.writeAll([chunk]);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    const greeting = this.#takeGreeting();
+    return this.#inner.writeAll(greeting ? [greeting, ...chunks] : chunks);
+  }
+
+  async closeWrite(): Promise<void> {
+    await this.#greet();
+    await this.#inner.closeWrite();
+  }
+
+  destroy(cause?: Error): void {
+    this.#takeGreeting();
+    this.#inner.destroy(cause);
+  }
+
+  #greet(): Promise<void> | undefined {
+    const greeting = this.#takeGreeting();
+    return greeting && this.#inner.write(greeting);
+  }
+
+  #takeGreeting(): Uint8Array | undefined {
+    const greeting = this.#greeting;
+    this.#greeting = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    return greeting;
+  }
+}

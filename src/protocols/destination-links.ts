@@ -1,0 +1,239 @@
+import { messageOf } from '../errors.ts';
+import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import type { Timer } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
+import { DialError } from '../net/errors.ts';
+import type { Packet, PacketLink } from '../net/link.ts';
+import { PacketQueue } from '../net/packet-queue.ts';
+import type { DialOptions, OutboundContext } from './contract.ts';
+
+/** Streams of one association; beyond it the one that was silent longest is given up. */
+export const MAX_LINKS = 256;
+/** Datagrams kept for a destination while its stream is being opened. */
+const KEPT_WHILE_OPENING = 16;
+/** A stream without a datagram in either direction is given up after this long. */
+const IDLE_MS = 300_000;
+/** The same where a resolver is asked, who answers once. */
+const DNS_IDLE_MS = 10_000;
+const DNS_PORT = 53;
+/** A destination whose stream failed loses what comes for this long before it is tried again. */
+const FAILED_MS = 1_000;
+/** How often silent streams are looked for. */
+const SWEEP_MS = 5_000;
+const DIAL_MS = 10_000;
+
+type Open = (destination: Endpoint, options: DialOptions) => Promise<PacketLink>;
+type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
+
+/**
+ * Datagrams to any peer by a protocol whose streams carry those of one destination each: a stream
+ * is opened for every destination that something is sent to. Answers come from destinations alone.
+ */
+export class DestinationLinks implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #open: Open;
+  readonly #deps: Deps;
+  readonly #queue = new PacketQueue();
+  readonly #links = new Map<string, DestinationLink>();
+  readonly #ending = new AbortController();
+  #timer: Timer | undefined;
+  #refused = 0;
+
+  constructor(open: Open, deps: Deps) {
+    this.#open = open;
+    this.#deps = deps;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  get dropped(): number {
+    let dropped = this.#refused + this.#queue.dropped;
+    for (const stream of this.#links.values()) dropped += stream.dropped;
+    return dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  send(packet: Packet): void {
+    if (this.#ending.signal.aborted) {
+      this.#refused++;
+      return;
+    }
+    const key = formatEndpoint(packet.peer);
+    let stream = this.#links.get(key);
+    if (!stream) {
+      if (this.#links.size >= MAX_LINKS) this.#giveUpOldest();
+      stream = this.#add(packet.peer);
+      this.#links.set(key, stream);
+    }
+    stream.send(packet);
+  }
+
+  close(cause?: Error): void {
+    if (this.#ending.signal.aborted) return;
+    this.#ending.abort(new DialError('aborted', 'the association has ended'));
+    this.#timer?.cancel();
+    this.#queue.end(cause);
+    for (const key of this.#links.keys()) this.#giveUp(key);
+    this.#resolveClosed(cause);
+  }
+
+  #add(peer: Endpoint): DestinationLink {
+    this.#timer ??= this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+    return new DestinationLink(
+      peer,
+      (options) => this.#open(peer, options),
+      (packet) => this.#queue.push(packet),
+      this.#ending.signal,
+      this.#deps,
+    );
+  }
+
+  /** One timer for all streams, none a datagram. */
+  #sweep(): void {
+    for (const [key, stream] of this.#links) if (stream.spent) this.#giveUp(key);
+    this.#timer =
+      this.#links.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+  }
+
+  #giveUpOldest(): void {
+    let oldest: [key: string, lastSeen: number] | undefined;
+    for (const [key, { lastSeen }] of this.#links) {
+      if (!oldest || lastSeen < oldest[1]) oldest = [key, lastSeen];
+    }
+    if (oldest) this.#giveUp(oldest[0]);
+  }
+
+  #giveUp(key: string): void {
+    const stream = this.#links.get(key);
+    if (!stream) return;
+    this.#links.delete(key);
+    stream.close();
+    this.#refused += stream.dropped;
+  }
+}
+
+/** The stream of one destination: opened by its first datagram, and again after it has ended. */
+class DestinationLink {
+  readonly #peer: Endpoint;
+  readonly #open: (options: DialOptions) => Promise<PacketLink>;
+  readonly #deliver: (packet: Packet) => void;
+  readonly #parent: AbortSignal;
+  readonly #deps: Deps;
+  #state: 'idle' | 'opening' | 'open' | 'failed' | 'closed' = 'idle';
+  #waiting: Packet[] = [];
+  #packets: PacketLink | undefined;
+  #lastSeen: number;
+  #refused = 0;
+
+  constructor(
+    peer: Endpoint,
+    open: (options: DialOptions) => Promise<PacketLink>,
+    deliver: (packet: Packet) => void,
+    parent: AbortSignal,
+    deps: Deps,
+  ) {
+    this.#peer = peer;
+    this.#open = open;
+    this.#deliver = deliver;
+    this.#parent = parent;
+    this.#deps = deps;
+    this.#lastSeen = deps.clock.now();
+  }
+
+  get dropped(): number {
+    return this.#refused + (this.#packets?.dropped ?? 0);
+  }
+
+  get lastSeen(): number {
+    return this.#lastSeen;
+  }
+
+  /** Whether nothing was heard of it for so long that it can go. */
+  get spent(): boolean {
+    const limit = this.#peer.port === DNS_PORT ? DNS_IDLE_MS : IDLE_MS;
+    return this.#deps.clock.now() - this.#lastSeen >= limit;
+  }
+
+  send(packet: Packet): void {
+    const now = this.#deps.clock.now();
+    if (this.#state === 'failed' && now - this.#lastSeen >= FAILED_MS) this.#state = 'idle';
+    // What is sent to a destination that failed does not put off the next try.
+    if (this.#state !== 'failed') this.#lastSeen = now;
+    switch (this.#state) {
+      case 'idle':
+        this.#state = 'opening';
+        this.#waiting.push(packet);
+        void this.#run();
+        break;
+      case 'opening':
+        if (this.#waiting.length < KEPT_WHILE_OPENING) this.#waiting.push(packet);
+        else this.#refused++;
+        break;
+      case 'open':
+        this.#packets?.send(packet);
+        break;
+      case 'failed':
+      case 'closed':
+        this.#refused++;
+        break;
+      default:
+        this.#state satisfies never;
+    }
+  }
+
+  close(): void {
+    this.#state = 'closed';
+    this.#refused += this.#waiting.length;
+    this.#waiting = [];
+    this.#packets?.close();
+  }
+
+  async #run(): Promise<void> {
+    let answered = false;
+    try {
+      const packets = await this.#connect();
+      if (!packets) return;
+      for (;;) {
+        const packet = await packets.receive();
+        if (!packet) break;
+        answered = true;
+        this.#lastSeen = this.#deps.clock.now();
+        this.#deliver(packet);
+      }
+    } catch (error) {
+      const { log, tag } = this.#deps;
+      log.debug(`udp by ${tag} to ${formatEndpoint(this.#peer)}: ${messageOf(error)}`);
+    }
+    this.#end(answered);
+  }
+
+  async #connect(): Promise<PacketLink | undefined> {
+    using deadline = new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#parent);
+    const packets = await this.#open({ signal: deadline.signal });
+    if (this.#state !== 'opening') {
+      packets.close();
+      return undefined;
+    }
+    this.#packets = packets;
+    this.#state = 'open';
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const packet of waiting) packets.send(packet);
+    return packets;
+  }
+
+  /** A server that ends a stream without an answer would end the next one as well. */
+  #end(answered: boolean): void {
+    if (this.#state === 'closed') return;
+    this.#refused += this.#waiting.length + (this.#packets?.dropped ?? 0);
+    this.#packets = undefined;
+    this.#waiting = [];
+    this.#lastSeen = this.#deps.clock.now();
+    this.#state = answered ? 'idle' : 'failed';
+  }
+}

@@ -1,0 +1,86 @@
+import { AEAD_SHAPES, createOpener, createSealer, TAG_LENGTH } from '../../crypto/aead.ts';
+import type { Opener, Sealer } from '../../crypto/aead.ts';
+import type { Packet } from '../../net/link.ts';
+import { AddressMemo, decodeAddressed, type DatagramCodec } from './datagram-codec.ts';
+import { subkeyOf } from './keys.ts';
+import type { Method } from './methods.ts';
+import type { Randomness } from './randomness.ts';
+
+/**
+ * Datagrams of SIP004 §3: a salt, then address and data sealed under its subkey with nonce zero.
+ * One context serves all datagrams, whoever's key they are under.
+ */
+export class LegacyDatagrams implements Disposable {
+  readonly #method: Method;
+  readonly #random: Randomness;
+  readonly #nonce: Uint8Array;
+  readonly #sealer: Sealer;
+  readonly #opener: Opener;
+
+  constructor(method: Method, random: Randomness) {
+    this.#method = method;
+    this.#random = random;
+    this.#nonce = new Uint8Array(AEAD_SHAPES[method.aead].nonceLength);
+    this.#sealer = createSealer(method.aead, new Uint8Array(method.keyLength));
+    this.#opener = createOpener(method.aead, new Uint8Array(method.keyLength));
+  }
+
+  seal(key: Uint8Array, address: Uint8Array, data: Uint8Array): Buffer {
+    const { keyLength } = this.#method;
+    const plainEnd = keyLength + address.length + data.length;
+    const out = Buffer.allocUnsafe(plainEnd + TAG_LENGTH);
+    const salt = this.#random.bytes(keyLength);
+    out.set(salt);
+    out.set(address, keyLength);
+    out.set(data, keyLength + address.length);
+    this.#sealer.rekey(subkeyOf(this.#method, key, salt));
+    this.#sealer.seal(this.#nonce, out.subarray(keyLength, plainEnd), out.subarray(keyLength));
+    return out;
+  }
+
+  saltOf(datagram: Uint8Array): Uint8Array {
+    return datagram.subarray(0, this.#method.keyLength);
+  }
+
+  /** Address and data; `undefined` when the datagram is not of `key`. */
+  open(key: Uint8Array, datagram: Uint8Array): Uint8Array | undefined {
+    const { keyLength } = this.#method;
+    const sealed = datagram.subarray(keyLength);
+    if (sealed.length < TAG_LENGTH) return undefined;
+    // Not in place: who tries the keys of several users needs what came more than once.
+    const plain = Buffer.allocUnsafe(sealed.length - TAG_LENGTH);
+    this.#opener.rekey(subkeyOf(this.#method, key, this.saltOf(datagram)));
+    return this.#opener.open(this.#nonce, sealed, plain) ? plain : undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#sealer[Symbol.dispose]();
+    this.#opener[Symbol.dispose]();
+  }
+}
+
+/** A client's association: every datagram stands for itself. */
+export class LegacyDatagramCodec implements DatagramCodec {
+  readonly #datagrams: LegacyDatagrams;
+  readonly #key: Uint8Array;
+  readonly #address = new AddressMemo();
+
+  constructor(method: Method, key: Uint8Array, random: Randomness) {
+    this.#datagrams = new LegacyDatagrams(method, random);
+    this.#key = key;
+  }
+
+  encode({ data, peer }: Packet): Buffer | undefined {
+    const address = this.#address.encode(peer);
+    return address && this.#datagrams.seal(this.#key, address, data);
+  }
+
+  decode(datagram: Uint8Array): Packet | undefined {
+    const plain = this.#datagrams.open(this.#key, datagram);
+    return plain && decodeAddressed(plain);
+  }
+
+  [Symbol.dispose](): void {
+    this.#datagrams[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,103 @@
+import { encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
+import { ipVersion, unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { DialError, toDialError } from '../../net/errors.ts';
+import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { ClientCodec2022 } from './client-codec-2022.ts';
+import type { DatagramCodec } from './datagram-codec.ts';
+import { LegacyDatagramCodec } from './legacy-datagrams.ts';
+import { LegacyIncoming, LegacyOutgoing } from './legacy-stream.ts';
+import { METHODS, type Method } from './methods.ts';
+import { systemRandomness, type Randomness } from './randomness.ts';
+import { SaltPool } from './salts.ts';
+import type { ShadowsocksOutboundSettings } from './settings.ts';
+import { ServerDatagrams } from './server-datagrams.ts';
+import { RequestOutgoing, ResponseIncoming } from './stream-2022.ts';
+import { ShadowsocksLink } from './stream-link.ts';
+
+/** A Shadowsocks client of either edition; host names travel as names. */
+export function createShadowsocksOutbound(
+  settings: ShadowsocksOutboundSettings,
+  context: OutboundContext,
+  random: Randomness = systemRandomness,
+): Outbound {
+  return new ShadowsocksOutbound(settings, context, random);
+}
+
+class ShadowsocksOutbound implements Outbound {
+  readonly #context: OutboundContext;
+  readonly #random: Randomness;
+  readonly #method: Method;
+  readonly #keys: readonly Uint8Array[];
+  readonly #salts: SaltPool;
+
+  constructor(
+    { method, keys }: ShadowsocksOutboundSettings,
+    context: OutboundContext,
+    random: Randomness,
+  ) {
+    this.#context = context;
+    this.#random = random;
+    this.#method = METHODS[method];
+    this.#keys = keys.map((key) => Buffer.from(key, 'base64'));
+    this.#salts = new SaltPool(context.clock);
+  }
+
+  async connect(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
+    const address = encodeAddressField(destination, SOCKS_ADDRESS);
+    if (!address) {
+      throw new DialError('failed', 'the host name does not fit into a Shadowsocks request');
+    }
+    const { link } = await this.#context.dial(options);
+    return this.#stream(link, address);
+  }
+
+  async associate({ signal }: DialOptions): Promise<PacketLink> {
+    const { resolver, family, server } = this.#context;
+    if (!server) throw new RangeError('a Shadowsocks outbound has a server');
+    const host =
+      ipVersion(server.host) === 0
+        ? (await resolver.resolve(server.host, family, signal))[0]
+        : unmapIPv4(server.host);
+    if (host === undefined) throw new DialError('not_found', `${server.host}: no address`);
+    const address = { host, port: server.port };
+    const codec = this.#codec();
+    try {
+      return await ServerDatagrams.open(address, codec);
+    } catch (error) {
+      codec[Symbol.dispose]();
+      throw toDialError(error, address);
+    }
+  }
+
+  close(): void {
+    // Flows share nothing that holds on to anything.
+  }
+
+  #codec(): DatagramCodec {
+    const { clock } = this.#context;
+    const deps = { method: this.#method, clock, random: this.#random };
+    return this.#method.edition === 'legacy'
+      ? new LegacyDatagramCodec(this.#method, this.#ownKey, this.#random)
+      : new ClientCodec2022(deps, this.#keys);
+  }
+
+  /** The user's own key: the last of a chain, which settings never leave empty. */
+  get #ownKey(): Uint8Array {
+    return this.#keys.at(-1) ?? new Uint8Array(0);
+  }
+
+  #stream(link: ByteLink, address: Uint8Array): ByteLink {
+    const { clock } = this.#context;
+    const key = this.#ownKey;
+    if (this.#method.edition === 'legacy') {
+      const salt = this.#random.bytes(this.#method.keyLength);
+      const outgoing = new LegacyOutgoing(this.#method, key, salt, address);
+      return new ShadowsocksLink(link, outgoing, new LegacyIncoming(this.#method, key), clock);
+    }
+    const deps = { method: this.#method, clock, random: this.#random };
+    const outgoing = new RequestOutgoing(deps, this.#keys, address);
+    const incoming = new ResponseIncoming(deps, key, outgoing.salt, this.#salts);
+    return new ShadowsocksLink(link, outgoing, incoming, clock);
+  }
+}

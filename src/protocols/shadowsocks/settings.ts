@@ -1,0 +1,87 @@
+import { array, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
+import { DecodeError } from '../../schema/errors.ts';
+import type { Span, TableNode } from '../../schema/node.ts';
+import { alias, fallback, struct } from '../../schema/struct.ts';
+import { located, type Located } from '../../schema/decoder.ts';
+import { keyOfPassword, parsePsk } from './keys.ts';
+import { claims2022, findMethod, METHODS, type Method, type MethodName } from './methods.ts';
+
+/** One of several users on a port. */
+export interface ShadowsocksUser {
+  /** Base64 of as many bytes as the method takes. */
+  readonly key: string;
+  /** The label of the user's flows; empty for none. Never on the wire. */
+  readonly email: string;
+}
+
+export interface ShadowsocksInboundSettings {
+  readonly method: MethodName;
+  /** Base64. With users: the identity key of a 2022 method, and without meaning for a legacy one. */
+  readonly key: string;
+  readonly users: readonly ShadowsocksUser[];
+}
+
+export interface ShadowsocksOutboundSettings {
+  readonly method: MethodName;
+  /** Base64: identity keys first, the user's own key last. A legacy method has one. */
+  readonly keys: readonly string[];
+}
+
+const method: Decoder<MethodName> = converted(str, (text, reject) => {
+  const name = findMethod(text);
+  if (name !== undefined) return name;
+  throw reject(claims2022(text) ? 'unknown shadowsocks-2022 method' : 'unknown shadowsocks method');
+});
+
+const inboundTable = struct({
+  method,
+  password: located(secret),
+  users: alias(
+    fallback(array(located(struct({ password: located(secret), email: fallback(str, '') }))), []),
+    'clients',
+  ),
+});
+
+/** The `settings` of a Shadowsocks inbound. @throws {DecodeError} */
+export function inboundSettings(table: TableNode): ShadowsocksInboundSettings {
+  const { method: name, password, users } = inboundTable(table);
+  const { [name]: method } = METHODS;
+  if (users.length > 0) refuseWithoutIdentities(method, table.span);
+  const key = keyOf(method, password);
+  const seen = new Set<string>();
+  return {
+    method: name,
+    key,
+    users: users.map(({ value: user, span }) => {
+      const key = keyOf(method, user.password);
+      if (seen.has(key)) throw new DecodeError('two users have the same password', span);
+      seen.add(key);
+      return { key, email: user.email };
+    }),
+  };
+}
+
+const outboundTable = struct({ method, password: located(secret) });
+
+/** The `settings` of a Shadowsocks outbound. @throws {DecodeError} */
+export function outboundSettings(table: TableNode): ShadowsocksOutboundSettings {
+  const { method: name, password } = outboundTable(table);
+  const { [name]: method } = METHODS;
+  if (method.edition === 'legacy') return { method: name, keys: [keyOf(method, password)] };
+  const parts = password.value.split(':');
+  if (parts.length > 1) refuseWithoutIdentities(method, password.span);
+  const keys = parts.map((value) => keyOf(method, { value, span: password.span }));
+  return { method: name, keys };
+}
+
+function refuseWithoutIdentities({ edition, identities }: Method, span: Span): void {
+  if (edition === 'legacy' || identities) return;
+  throw new DecodeError('shadowsocks-2022: multi-user requires an aes-gcm method', span);
+}
+
+function keyOf({ edition, keyLength }: Method, { value, span }: Located<string>): string {
+  if (edition === 'legacy') return keyOfPassword(value, keyLength).toString('base64');
+  const key = parsePsk(value, keyLength);
+  if (typeof key === 'string') throw new DecodeError(`shadowsocks-2022: ${key}`, span);
+  return key.toString('base64');
+}

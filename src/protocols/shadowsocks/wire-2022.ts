@@ -1,0 +1,110 @@
+import { decodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
+import type { Endpoint } from '../../net/address.ts';
+import { ProtocolError } from '../../net/errors.ts';
+
+/** The headers of SIP022, opened: pure bytes, no cipher and no clock. */
+
+/** Who speaks (§3.1.3, §3.2.3). */
+export const HeaderType = { client: 0, server: 1 } as const;
+
+export const MAX_PADDING = 900;
+/** How far the clocks of two peers may be apart. */
+export const MAX_SKEW_S = 30;
+
+/** Type, timestamp, length. */
+export const REQUEST_FIXED = 1 + 8 + 2;
+/** The same with the request's salt in between. */
+export const responseFixed = (saltLength: number): number => 1 + 8 + saltLength + 2;
+
+const TIMESTAMP_AT = 1;
+
+/** Writes a type and a timestamp, in Unix seconds, to the start of `out`. */
+export function writeStamp(out: Buffer, type: number, wallMs: number, offset = 0): void {
+  out[offset] = type;
+  out.writeBigUInt64BE(BigInt(Math.floor(wallMs / 1000)), offset + TIMESTAMP_AT);
+}
+
+/** @throws {ProtocolError} for a header of the other direction, or of another time. */
+export function checkStamp(header: Buffer, type: number, wallMs: number, offset = 0): void {
+  if (header[offset] !== type)
+    throw new ProtocolError('shadowsocks-2022: a header of the wrong type');
+  const stamp = Number(header.readBigUInt64BE(offset + TIMESTAMP_AT));
+  if (Math.abs(stamp - Math.floor(wallMs / 1000)) > MAX_SKEW_S) {
+    throw new ProtocolError(
+      'shadowsocks-2022: the clocks are more than 30 s apart, or it is a replay',
+    );
+  }
+}
+
+/** The fixed header of a request whose variable header has `length` bytes. */
+export function encodeRequestFixed(wallMs: number, length: number): Buffer {
+  const header = Buffer.allocUnsafe(REQUEST_FIXED);
+  writeStamp(header, HeaderType.client, wallMs);
+  header.writeUInt16BE(length, REQUEST_FIXED - 2);
+  return header;
+}
+
+/** The length of the variable header. @throws {ProtocolError} */
+export function decodeRequestFixed(header: Buffer, wallMs: number): number {
+  checkStamp(header, HeaderType.client, wallMs);
+  return header.readUInt16BE(REQUEST_FIXED - 2);
+}
+
+/** The fixed header of a response whose first payload has `length` bytes. */
+export function encodeResponseFixed(
+  wallMs: number,
+  requestSalt: Uint8Array,
+  length: number,
+): Buffer {
+  const header = Buffer.allocUnsafe(responseFixed(requestSalt.length));
+  writeStamp(header, HeaderType.server, wallMs);
+  header.set(requestSalt, 9);
+  header.writeUInt16BE(length, 9 + requestSalt.length);
+  return header;
+}
+
+/** The length of the first payload. @throws {ProtocolError} also for another request's response. */
+export function decodeResponseFixed(
+  header: Buffer,
+  wallMs: number,
+  requestSalt: Uint8Array,
+): number {
+  checkStamp(header, HeaderType.server, wallMs);
+  if (!header.subarray(9, 9 + requestSalt.length).equals(requestSalt)) {
+    throw new ProtocolError('shadowsocks-2022: a response to another request');
+  }
+  return header.readUInt16BE(9 + requestSalt.length);
+}
+
+/** The variable header of a request: address, padding, and the payload that there is already. */
+export function encodeRequestVariable(
+  address: Uint8Array,
+  padding: Uint8Array,
+  payload: Uint8Array,
+): Buffer {
+  const length = Buffer.of(padding.length >> 8, padding.length & 0xff);
+  return Buffer.concat([address, length, padding, payload]);
+}
+
+export interface RequestVariable {
+  readonly destination: Endpoint;
+  readonly payload: Uint8Array;
+}
+
+/** @throws {ProtocolError} when it is none, or has neither padding nor payload. */
+export function decodeRequestVariable(header: Buffer): RequestVariable {
+  const field = decodeAddressField(header, 0, SOCKS_ADDRESS);
+  if (!field) throw new ProtocolError('shadowsocks-2022: the request ends in its address');
+  if (!field.endpoint) throw new ProtocolError('the destination has a name that is none');
+  if (header.length < field.end + 2) throw new ProtocolError('shadowsocks-2022: no padding length');
+  const padding = header.readUInt16BE(field.end);
+  const start = field.end + 2 + padding;
+  if (start > header.length) {
+    throw new ProtocolError('shadowsocks-2022: padding beyond the end of the header');
+  }
+  const payload = header.subarray(start);
+  if (padding === 0 && payload.length === 0) {
+    throw new ProtocolError('shadowsocks-2022: neither padding nor payload');
+  }
+  return { destination: field.endpoint, payload };
+}

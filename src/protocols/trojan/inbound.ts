@@ -1,0 +1,60 @@
+import { unmapIPv4 } from '../../net/address.ts';
+import type { BoundedReader } from '../../net/bounded-reader.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import { FramedPackets } from '../../net/framed-packets.ts';
+import type { Carrier } from '../../net/link.ts';
+import type { Session } from '../../tracker/session.ts';
+import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
+import { carryStream } from '../carry-stream.ts';
+import { readHandshake } from '../handshake.ts';
+import { TrojanFraming } from './packet-framing.ts';
+import type { TrojanInboundSettings } from './settings.ts';
+import { UserTable, type FoundUser } from './user-table.ts';
+import { Command, KEY_BYTES, readRequestBody, REQUEST_LIMIT, type RequestBody } from './wire.ts';
+
+/** A Trojan server on accepted carriers. It has nobody to pass strangers on to: they are left. */
+export function createTrojanInbound(
+  settings: TrojanInboundSettings,
+  context: InboundContext,
+): InboundHandler {
+  const users = new UserTable(settings.users);
+  return { serve: (carrier, session) => serve(users, context, carrier, session) };
+}
+
+async function serve(
+  users: UserTable,
+  context: InboundContext,
+  { link, remote }: Carrier,
+  session: Session,
+): Promise<void> {
+  const { tag, clock, dispatcher } = context;
+  const options = { clock, limit: REQUEST_LIMIT, protocol: 'Trojan' };
+  const { user, command, destination } = await readHandshake(link, options, (reader) =>
+    readRequest(reader, users),
+  );
+  const origin: Origin = {
+    inbound: tag,
+    source: remote && unmapIPv4(remote.host),
+    user: user.label,
+    session,
+  };
+  switch (command) {
+    case Command.connect:
+      await carryStream(link, { origin, destination }, context);
+      break;
+    case Command.associate:
+      await dispatcher.packets({ origin, client: new FramedPackets(link, new TrojanFraming()) });
+      break;
+    default:
+      command satisfies never;
+  }
+}
+
+async function readRequest(
+  reader: BoundedReader,
+  users: UserTable,
+): Promise<RequestBody & { readonly user: FoundUser }> {
+  const user = users.find(await reader.bytes(KEY_BYTES));
+  if (!user) throw new ProtocolError('trojan: invalid user');
+  return { user, ...(await readRequestBody(reader)) };
+}

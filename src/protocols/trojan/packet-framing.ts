@@ -1,0 +1,70 @@
+import { decodeAddressField, encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
+import type { Endpoint } from '../../net/address.ts';
+import { ByteQueue } from '../../net/byte-queue.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { PacketFraming } from '../../net/framed-packets.ts';
+import type { Packet } from '../../net/link.ts';
+import { CRLF } from './wire.ts';
+
+/** Length and CRLF. */
+const TAIL = 4;
+/** The longest head: a name of 255 bytes with its type, length and port. */
+const HEAD_LIMIT = 1 + 1 + 255 + 2 + TAIL;
+
+/**
+ * The longest datagram that is sent. v2ray ends a whole association over a longer one; beyond what
+ * any network path carries in one piece, losing it is better.
+ */
+export const MAX_DATA = 8192;
+
+/** What stands before the data of a datagram. */
+interface Head {
+  /** `undefined` when the name is none. */
+  readonly peer: Endpoint | undefined;
+  readonly length: number;
+}
+
+/** Datagrams in a Trojan stream: address, length, CRLF, data; each with its own peer. */
+export class TrojanFraming implements PacketFraming {
+  readonly #queue = new ByteQueue();
+  #head: Head | undefined;
+  #writtenPeer: Endpoint | undefined;
+  #writtenAddress: Uint8Array = new Uint8Array(0);
+
+  *decode(chunk: Uint8Array): Iterable<Packet | undefined> {
+    this.#queue.push(chunk);
+    for (;;) {
+      this.#head ??= this.#takeHead();
+      const data = this.#head && this.#queue.take(this.#head.length);
+      if (!this.#head || !data) return;
+      const { peer } = this.#head;
+      this.#head = undefined;
+      yield peer && { data, peer };
+    }
+  }
+
+  encode({ data, peer }: Packet): readonly Uint8Array[] | undefined {
+    if (data.length > MAX_DATA) return undefined;
+    if (peer !== this.#writtenPeer) {
+      const address = encodeAddressField(peer, SOCKS_ADDRESS);
+      if (!address) return undefined;
+      this.#writtenPeer = peer;
+      this.#writtenAddress = address;
+    }
+    const tail = Uint8Array.of(data.length >> 8, data.length & 0xff, ...CRLF);
+    return [this.#writtenAddress, tail, data];
+  }
+
+  #takeHead(): Head | undefined {
+    const start = this.#queue.peek(Math.min(this.#queue.length, HEAD_LIMIT));
+    const address = start && decodeAddressField(start, 0, SOCKS_ADDRESS);
+    const head = address && this.#queue.peek(address.end + TAIL);
+    if (!head) return undefined;
+    this.#queue.take(head.length);
+    const [high = 0, low = 0, cr, lf] = head.subarray(address.end);
+    if (cr !== CRLF[0] || lf !== CRLF[1]) {
+      throw new ProtocolError('trojan: a datagram without its end of line');
+    }
+    return { peer: address.endpoint, length: (high << 8) | low };
+  }
+}

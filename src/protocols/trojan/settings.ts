@@ -1,0 +1,30 @@
+import { array, secret, str } from '../../schema/decoder.ts';
+import type { TableNode } from '../../schema/node.ts';
+import { fallback, struct } from '../../schema/struct.ts';
+
+export interface TrojanUser {
+  readonly password: string;
+  /** The label of the user's flows; empty for none. Never on the wire. */
+  readonly email: string;
+}
+
+export interface TrojanInboundSettings {
+  /** In file order; of two users with one password the later counts. Nobody comes in when empty. */
+  readonly users: readonly TrojanUser[];
+}
+
+export interface TrojanOutboundSettings {
+  readonly password: string;
+}
+
+const inboundTable = struct({
+  users: fallback(array(struct({ password: secret, email: fallback(str, '') })), []),
+});
+
+/** The `settings` of a Trojan inbound. @throws {DecodeError} */
+export const inboundSettings = (table: TableNode): TrojanInboundSettings => inboundTable(table);
+
+const outboundTable = struct({ password: secret });
+
+/** The `settings` of a Trojan outbound. @throws {DecodeError} */
+export const outboundSettings = (table: TableNode): TrojanOutboundSettings => outboundTable(table);

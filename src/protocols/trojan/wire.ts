@@ -1,0 +1,61 @@
+import { hash } from 'node:crypto';
+import { encodeAddressField, readAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
+import type { Endpoint } from '../../net/address.ts';
+import type { BoundedReader } from '../../net/bounded-reader.ts';
+import { ProtocolError } from '../../net/errors.ts';
+
+/**
+ * The request of the Trojan protocol (trojan-gfw, `docs/protocol.md`):
+ * hex(SHA-224(password)) CRLF command address CRLF, then payload.
+ */
+
+export const Command = { connect: 1, associate: 3 } as const;
+export type Command = (typeof Command)[keyof typeof Command];
+
+/** The length of a key: SHA-224 in hex. */
+export const KEY_BYTES = 56;
+
+export const CRLF: Uint8Array = Uint8Array.of(0x0d, 0x0a);
+
+/** The longest request: a key, a name of 255 bytes, and what holds them together. */
+export const REQUEST_LIMIT = 512;
+
+/** What a client sends in place of its password. */
+export const keyOf = (password: string): Buffer => Buffer.from(hash('sha224', password), 'latin1');
+
+/** A request; `undefined` when the host does not fit into one. */
+export function encodeRequest(
+  key: Uint8Array,
+  command: Command,
+  destination: Endpoint,
+): Buffer | undefined {
+  const address = encodeAddressField(destination, SOCKS_ADDRESS);
+  return address && Buffer.concat([key, CRLF, Uint8Array.of(command), address, CRLF]);
+}
+
+/** What follows the key of a request. */
+export interface RequestBody {
+  readonly command: Command;
+  readonly destination: Endpoint;
+}
+
+/**
+ * Reads a request after its key.
+ * @throws {ProtocolError} when it is none.
+ */
+export async function readRequestBody(reader: BoundedReader): Promise<RequestBody> {
+  await readCrlf(reader);
+  const command = await reader.byte();
+  if (command !== Command.connect && command !== Command.associate) {
+    throw new ProtocolError(`trojan: unknown command ${command}`);
+  }
+  const destination = await readAddressField(reader, SOCKS_ADDRESS);
+  await readCrlf(reader);
+  return { command, destination };
+}
+
+async function readCrlf(reader: BoundedReader): Promise<void> {
+  if (!(await reader.bytes(CRLF.length)).equals(CRLF)) {
+    throw new ProtocolError('trojan: no end of line where one belongs');
+  }
+}

@@ -1,0 +1,27 @@
+import { converted, secret, type Decoder } from '../schema/decoder.ts';
+
+const SIMPLE = /^[0-9a-f]{32}$/i;
+const HYPHENATED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const DECORATED = /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s;
+
+/**
+ * The 32 lower-case hex digits of a UUID in any form that a file may use: hyphenated, without
+ * hyphens, hyphenated in braces, or hyphenated after a lower-case `urn:uuid:`. `undefined` for
+ * anything else.
+ */
+export function parseUuid(text: string): string | undefined {
+  const [, braced, named] = DECORATED.exec(text) ?? [];
+  const bare = braced ?? named ?? text;
+  if (!HYPHENATED.test(bare) && !SIMPLE.test(text)) return undefined;
+  return bare.replaceAll('-', '').toLowerCase();
+}
+
+/** The 16 bytes of what `parseUuid` gave. */
+export const uuidBytes = (digits: string): Buffer => Buffer.from(digits, 'hex');
+
+/** A UUID that is a credential: wrong ones are not quoted. */
+export const uuid: Decoder<string> = converted(secret, (text, reject) => {
+  const digits = parseUuid(text);
+  if (digits === undefined) throw reject('invalid uuid');
+  return digits;
+});

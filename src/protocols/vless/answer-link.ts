@@ -1,0 +1,66 @@
+import { ByteQueue } from '../../net/byte-queue.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { VERSION } from './wire.ts';
+
+/** Version and length of the addons. */
+const HEAD_BYTES = 2;
+
+/**
+ * A client's link without the header of the server's answer. That comes only with the first
+ * payload, so nobody waits for it: reading takes it off when it is there.
+ */
+export class AnswerLink implements ByteLink {
+  readonly #inner: ByteLink;
+  /** What was read of the header; `undefined` once it was taken off. */
+  #header: ByteQueue | undefined = new ByteQueue();
+
+  constructor(inner: ByteLink) {
+    this.#inner = inner;
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#inner.closed;
+  }
+
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    return this.#header ? this.#readAnswer(this.#header, signal) : this.#inner.read(signal);
+  }
+
+  unread(chunk: Uint8Array): void {
+    this.#inner.unread(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#inner.write(chunk);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    return this.#inner.writeAll(chunks);
+  }
+
+  closeWrite(): Promise<void> {
+    return this.#inner.closeWrite();
+  }
+
+  destroy(cause?: Error): void {
+    this.#inner.destroy(cause);
+  }
+
+  async #readAnswer(header: ByteQueue, signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const chunk = await this.#inner.read(signal);
+      if (chunk === undefined) {
+        // The end of every dial that failed and of every user who is not known.
+        throw new ProtocolError('the VLESS server closed without an answer');
+      }
+      header.push(chunk);
+      const head = header.peek(HEAD_BYTES);
+      if (head && head[0] !== VERSION) throw new ProtocolError('the server does not speak VLESS');
+      if (!head || !header.take(HEAD_BYTES + (head[1] ?? 0))) continue;
+      this.#header = undefined;
+      const payload = header.take(header.length);
+      return payload?.length ? payload : this.#inner.read(signal);
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import { unmapIPv4 } from '../../net/address.ts';
+import type { BoundedReader } from '../../net/bounded-reader.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import { FramedPackets } from '../../net/framed-packets.ts';
+import { GreetingLink } from '../../net/greeting-link.ts';
+import type { Carrier } from '../../net/link.ts';
+import type { Session } from '../../tracker/session.ts';
+import { carryStream } from '../carry-stream.ts';
+import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
+import { readHandshake } from '../handshake.ts';
+import { serveMux } from '../serve-mux.ts';
+import { VlessFraming } from './packet-framing.ts';
+import type { VlessInboundSettings } from './settings.ts';
+import { UserTable } from './user-table.ts';
+import {
+  ANSWER,
+  Command,
+  ID_BYTES,
+  readRequestBody,
+  REQUEST_LIMIT,
+  VERSION,
+  type RequestBody,
+} from './wire.ts';
+
+/** A VLESS server without flow on accepted carriers. Strangers are left without an answer. */
+export function createVlessInbound(
+  settings: VlessInboundSettings,
+  context: InboundContext,
+): InboundHandler {
+  const users = new UserTable(settings.users);
+  return { serve: (carrier, session) => serve(users, context, carrier, session) };
+}
+
+async function serve(
+  users: UserTable,
+  context: InboundContext,
+  carrier: Carrier,
+  session: Session,
+): Promise<void> {
+  const options = { clock: context.clock, limit: REQUEST_LIMIT, protocol: 'VLESS' };
+  const request = await readHandshake(carrier.link, options, (reader) =>
+    readRequest(reader, users),
+  );
+  const origin: Origin = {
+    inbound: context.tag,
+    source: carrier.remote && unmapIPv4(carrier.remote.host),
+    user: undefined,
+    session,
+  };
+  const link = new GreetingLink(carrier.link, ANSWER);
+  switch (request.command) {
+    case Command.tcp:
+      await carryStream(link, { origin, destination: request.destination }, context);
+      break;
+    case Command.udp: {
+      const client = new FramedPackets(link, new VlessFraming(request.destination));
+      await context.dispatcher.packets({ origin, client });
+      break;
+    }
+    case Command.mux:
+      await serveMux(link, origin, context);
+      break;
+    default:
+      request satisfies never;
+  }
+}
+
+async function readRequest(reader: BoundedReader, users: UserTable): Promise<RequestBody> {
+  if ((await reader.byte()) !== VERSION) throw new ProtocolError('vless: unknown version');
+  if (!users.has(await reader.bytes(ID_BYTES))) throw new ProtocolError('vless: invalid user');
+  return readRequestBody(reader);
+}

@@ -1,0 +1,20 @@
+import { defineProtocol } from '../protocol.ts';
+import { createVlessInbound } from './inbound.ts';
+import { createVlessOutbound } from './outbound.ts';
+import { inboundSettings, outboundSettings } from './settings.ts';
+
+export const vless = defineProtocol({
+  name: 'vless',
+  inbound: {
+    stream: true,
+    settings: inboundSettings,
+    users: ({ users }) => users,
+    create: createVlessInbound,
+  },
+  outbound: {
+    stream: true,
+    upstream: true,
+    settings: outboundSettings,
+    create: createVlessOutbound,
+  },
+});

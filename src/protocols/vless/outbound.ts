@@ -1,0 +1,39 @@
+import type { Endpoint } from '../../net/address.ts';
+import { DialError } from '../../net/errors.ts';
+import { FramedPackets } from '../../net/framed-packets.ts';
+import { GreetingLink } from '../../net/greeting-link.ts';
+import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { DestinationLinks } from '../destination-links.ts';
+import { uuidBytes } from '../uuid.ts';
+import { AnswerLink } from './answer-link.ts';
+import { VlessFraming } from './packet-framing.ts';
+import type { VlessOutboundSettings } from './settings.ts';
+import { Command, encodeRequest } from './wire.ts';
+
+/** A VLESS client without flow and mux; host names travel as names. */
+export function createVlessOutbound(
+  settings: VlessOutboundSettings,
+  context: OutboundContext,
+): Outbound {
+  const id = uuidBytes(settings.id);
+  const open = async (
+    command: typeof Command.tcp | typeof Command.udp,
+    destination: Endpoint,
+    options: DialOptions,
+  ): Promise<ByteLink> => {
+    const request = encodeRequest(id, command, destination);
+    if (!request) {
+      throw new DialError('failed', 'the host name does not fit into a VLESS request (255 bytes)');
+    }
+    const { link } = await context.dial(options);
+    return new AnswerLink(new GreetingLink(link, request, context.clock));
+  };
+  const openPackets = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
+    new FramedPackets(await open(Command.udp, peer, options), new VlessFraming(peer));
+  return {
+    connect: (destination, options) => open(Command.tcp, destination, options),
+    associate: () => Promise.resolve(new DestinationLinks(openPackets, context)),
+    close: () => undefined,
+  };
+}

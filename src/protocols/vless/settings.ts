@@ -1,0 +1,29 @@
+import { array } from '../../schema/decoder.ts';
+import type { TableNode } from '../../schema/node.ts';
+import { fallback, struct } from '../../schema/struct.ts';
+import { uuid } from '../uuid.ts';
+
+export interface VlessUser {
+  /** The 32 lower-case hex digits of a UUID. */
+  readonly id: string;
+}
+
+export interface VlessInboundSettings {
+  /** In file order. Nobody comes in when empty. */
+  readonly users: readonly VlessUser[];
+}
+
+export interface VlessOutboundSettings {
+  /** The 32 lower-case hex digits of a UUID. */
+  readonly id: string;
+}
+
+const inboundTable = struct({ users: fallback(array(struct({ id: uuid })), []) });
+
+/** The `settings` of a VLESS inbound. @throws {DecodeError} */
+export const inboundSettings = (table: TableNode): VlessInboundSettings => inboundTable(table);
+
+const outboundTable = struct({ id: uuid });
+
+/** The `settings` of a VLESS outbound. @throws {DecodeError} */
+export const outboundSettings = (table: TableNode): VlessOutboundSettings => outboundTable(table);

@@ -1,0 +1,61 @@
+import { encodeAddressField, readAddressField, V2RAY_ADDRESS } from '../../net/address-field.ts';
+import type { Endpoint } from '../../net/address.ts';
+import type { BoundedReader } from '../../net/bounded-reader.ts';
+import { ProtocolError } from '../../net/errors.ts';
+
+/**
+ * The messages of VLESS (Xray-core, `proxy/vless/encoding`). A request is version, UUID, addons,
+ * command and address, then payload; an answer is version and addons, then payload.
+ */
+
+export const VERSION = 0;
+export const ID_BYTES = 16;
+
+export const Command = { tcp: 1, udp: 2, mux: 3 } as const;
+export type Command = (typeof Command)[keyof typeof Command];
+
+/** The longest request: addons and a name of 255 bytes each. */
+export const REQUEST_LIMIT = 1024;
+
+/** What a server says before the first payload: its version, no addons. */
+export const ANSWER: Uint8Array = Uint8Array.of(VERSION, 0);
+
+/** A request without addons; `undefined` when the host does not fit into one. */
+export function encodeRequest(
+  id: Uint8Array,
+  command: typeof Command.tcp | typeof Command.udp,
+  destination: Endpoint,
+): Buffer | undefined {
+  const address = encodeAddressField(destination, V2RAY_ADDRESS);
+  return address && Buffer.concat([Uint8Array.of(VERSION), id, Uint8Array.of(0, command), address]);
+}
+
+/** What follows the id of a request. */
+export type RequestBody =
+  | { readonly command: typeof Command.tcp | typeof Command.udp; readonly destination: Endpoint }
+  | { readonly command: typeof Command.mux };
+
+/**
+ * Reads a request after its id.
+ * @throws {ProtocolError} when it is none, or one that this server does not know.
+ */
+export async function readRequestBody(reader: BoundedReader): Promise<RequestBody> {
+  const addons = await reader.bytes(await reader.byte());
+  if (namesFlow(addons)) throw new ProtocolError('vless: a flow is asked for, and there is none');
+  const command = await reader.byte();
+  switch (command) {
+    case Command.tcp:
+    case Command.udp:
+      return { command, destination: await readAddressField(reader, V2RAY_ADDRESS) };
+    case Command.mux:
+      return { command };
+    default:
+      throw new ProtocolError(`vless: unknown command ${command}`);
+  }
+}
+
+/** Addons are a Protocol Buffers message; its field 1, a string, changes what payload means. */
+const FLOW_TAG = 0x0a;
+
+/** Other fields may be skipped, a flow may not: its payload would be taken for plain bytes. */
+const namesFlow = ([tag, length]: Uint8Array): boolean => tag === FLOW_TAG && length !== 0;

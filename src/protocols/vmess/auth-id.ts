@@ -1,0 +1,43 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { kdf16, Purpose } from './kdf.ts';
+import { AUTH_ID_LENGTH } from './wire.ts';
+
+/**
+ * The 16 bytes that a request begins with (Xray-core proxy/vmess/aead/authid.go): Unix seconds in
+ * 64 bits, 4 random bytes, CRC-32 of these, as one AES block under a key of the user.
+ */
+
+const RANDOM_AT = 8;
+const SUM_AT = 12;
+
+/** Random bytes in an auth id. */
+export const AUTH_ID_RANDOM = SUM_AT - RANDOM_AT;
+
+/** Makes an auth id. `seconds` are Unix time, `random` is 4 bytes. */
+export function createAuthId(key: Uint8Array, seconds: number, random: Uint8Array): Buffer {
+  const plain = Buffer.alloc(AUTH_ID_LENGTH);
+  plain.writeBigInt64BE(BigInt(seconds));
+  plain.set(random.subarray(0, AUTH_ID_RANDOM), RANDOM_AT);
+  plain.writeUInt32BE(crc32(plain.subarray(0, SUM_AT)), SUM_AT);
+  const cipher = createCipheriv('aes-128-ecb', kdf16(key, Purpose.authId), null);
+  return cipher.setAutoPadding(false).update(plain);
+}
+
+/** Reads auth ids as one user would have made them. */
+export class AuthIdReader {
+  readonly #decipher;
+
+  constructor(key: Uint8Array) {
+    // Blocks of ECB do not depend on each other, so one context serves for ever.
+    this.#decipher = createDecipheriv('aes-128-ecb', kdf16(key, Purpose.authId), null);
+    this.#decipher.setAutoPadding(false);
+  }
+
+  /** The Unix seconds inside; `undefined` when it is not this user's. */
+  read(authId: Uint8Array): bigint | undefined {
+    const plain = this.#decipher.update(authId);
+    if (crc32(plain.subarray(0, SUM_AT)) !== plain.readUInt32BE(SUM_AT)) return undefined;
+    return plain.readBigInt64BE();
+  }
+}

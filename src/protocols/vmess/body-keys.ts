@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import type { AeadName } from '../../crypto/aead.ts';
+import { kdf16, Purpose } from './kdf.ts';
+import { KEY_LENGTH, Option, Security } from './wire.ts';
+
+/** What one direction of a body is sealed with. */
+export interface BodyKeys {
+  readonly cipher: AeadName;
+  readonly key: Uint8Array;
+  readonly iv: Uint8Array;
+  readonly masking: boolean;
+  readonly padding: boolean;
+  /** Key and IV of the lengths of chunks, when these are sealed. */
+  readonly lengths: { readonly key: Uint8Array; readonly iv: Uint8Array } | undefined;
+  /** Whether an empty chunk is the end. Without it only the end of the carrier is. */
+  readonly terminated: boolean;
+}
+
+/** What a request says about the bodies of both directions. */
+export interface BodyTerms {
+  readonly iv: Uint8Array;
+  readonly key: Uint8Array;
+  readonly options: number;
+  readonly security: Security;
+}
+
+/** The keys of the client's direction. */
+export function requestKeys({ iv, key, options, security }: BodyTerms): BodyKeys {
+  const has = (option: number): boolean => (options & option) !== 0;
+  // Both directions seal their lengths under the client's key and IV, as Xray does: a length is
+  // all that could be learnt from that.
+  const lengths = has(Option.authenticatedLength)
+    ? { key: cipherKey(security, kdf16(key, Purpose.chunkLength)), iv }
+    : undefined;
+  return {
+    cipher: security === Security.aes128Gcm ? 'aes-128-gcm' : 'chacha20-poly1305',
+    key: cipherKey(security, key),
+    iv,
+    masking: has(Option.masking),
+    padding: has(Option.padding),
+    lengths,
+    terminated: has(Option.chunkStream),
+  };
+}
+
+/** The keys of the server's direction, before they are made the cipher's. */
+export const responseSecrets = ({
+  iv,
+  key,
+}: Pick<BodyTerms, 'iv' | 'key'>): { readonly key: Uint8Array; readonly iv: Uint8Array } => ({
+  key: digest('sha256', key).subarray(0, KEY_LENGTH),
+  iv: digest('sha256', iv).subarray(0, KEY_LENGTH),
+});
+
+/** The keys of the server's direction. */
+export function responseKeys(terms: BodyTerms): BodyKeys {
+  const { key, iv } = responseSecrets(terms);
+  return { ...requestKeys(terms), key: cipherKey(terms.security, key), iv };
+}
+
+/** ChaCha20 wants 32 bytes: MD5 of the key, and MD5 of that. */
+function cipherKey(security: Security, key: Uint8Array): Uint8Array {
+  if (security === Security.aes128Gcm) return key;
+  const first = digest('md5', key);
+  return Buffer.concat([first, digest('md5', first)]);
+}
+
+const digest = (name: 'md5' | 'sha256', bytes: Uint8Array): Buffer =>
+  createHash(name).update(bytes).digest();

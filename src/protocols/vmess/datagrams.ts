@@ -1,0 +1,97 @@
+import type { Endpoint } from '../../net/address.ts';
+import { mayAnswer } from '../../net/answers.ts';
+import type { Packet, PacketLink } from '../../net/link.ts';
+import { PacketQueue } from '../../net/packet-queue.ts';
+import { Body, type BodyParts } from './body.ts';
+import { LONGEST_DATAGRAM } from './chunk-sealer.ts';
+
+/** Bytes that may wait for a carrier that is full before datagrams are dropped. */
+const MAX_UNSENT = 256 * 1024;
+
+/**
+ * Datagrams to and from one peer, a chunk each, over a VMess connection.
+ *
+ * An empty datagram would be the end of the body and is dropped, as are those of other peers, whom
+ * the body could not name, and those that a carrier which does not keep up has no room for.
+ */
+export class Datagrams implements PacketLink {
+  readonly #body: Body;
+  readonly #peer: Endpoint;
+  readonly #queue = new PacketQueue();
+  #unsent = 0;
+  #refused = 0;
+  #ended = false;
+  #cause: Error | undefined;
+
+  /** @param peer where the datagrams of the body come from or go to. */
+  constructor(parts: BodyParts, peer: Endpoint) {
+    this.#body = new Body(parts);
+    this.#peer = peer;
+    void this.#receive();
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#body.closed.then((cause) => (this.#ended ? this.#cause : cause));
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#queue.dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  send({ data, peer }: Packet): void {
+    if (
+      this.#ended ||
+      !this.#body.isWritable ||
+      !this.#fits(data) ||
+      !mayAnswer(this.#peer, peer)
+    ) {
+      this.#refused++;
+      return;
+    }
+    const full = this.#body.sendDatagram(data);
+    if (!full) return;
+    this.#unsent += data.length;
+    full.then(
+      () => (this.#unsent = 0),
+      // The carrier has failed: `closed` tells why.
+      () => undefined,
+    );
+  }
+
+  #fits({ length }: Uint8Array): boolean {
+    return length > 0 && length <= LONGEST_DATAGRAM && this.#unsent < MAX_UNSENT;
+  }
+
+  close(cause?: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cause = cause;
+    this.#queue.end(cause);
+    // The peer is told the end when there is room for it: datagrams are worth no waiting.
+    if (!cause && this.#body.isWritable) this.#body.closeWrite().catch(() => undefined);
+    this.#body.destroy(cause);
+  }
+
+  /** Datagrams wait nowhere else, so the carrier is read whether they are taken or not. */
+  async #receive(): Promise<void> {
+    try {
+      for (;;) {
+        const ends: number[] = [];
+        const run = await this.#body.read(undefined, ends);
+        if (!run) break;
+        let start = 0;
+        for (const end of ends) {
+          this.#queue.push({ data: run.subarray(start, end), peer: this.#peer });
+          start = end;
+        }
+      }
+      this.close();
+    } catch (error) {
+      this.close(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { unmapIPv4 } from '../../net/address.ts';
+import type { ByteLink, Carrier } from '../../net/link.ts';
+import type { Session } from '../../tracker/session.ts';
+import { carryStream } from '../carry-stream.ts';
+import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
+import { serveMux } from '../serve-mux.ts';
+import type { BodyParts } from './body.ts';
+import { BodyLink } from './body-link.ts';
+import { requestKeys, responseKeys } from './body-keys.ts';
+import { ChunkOpener } from './chunk-opener.ts';
+import { ChunkSealer } from './chunk-sealer.ts';
+import { Datagrams } from './datagrams.ts';
+import { receiveRequest } from './handshake.ts';
+import { PooledRandom, type Random } from './random.ts';
+import type { RequestHeader } from './request-header.ts';
+import { sealResponse } from './response.ts';
+import type { VmessInboundSettings } from './settings.ts';
+import { UserTable } from './user-table.ts';
+import { Command } from './wire.ts';
+
+/** A VMess server with AEAD headers on accepted carriers. */
+export function createVmessInbound(
+  settings: VmessInboundSettings,
+  context: InboundContext,
+  random: Random = new PooledRandom(),
+): InboundHandler {
+  return new VmessInbound(settings, context, random);
+}
+
+class VmessInbound implements InboundHandler {
+  readonly #context: InboundContext;
+  readonly #random: Random;
+  readonly #users: UserTable;
+
+  constructor({ users }: VmessInboundSettings, context: InboundContext, random: Random) {
+    this.#context = context;
+    this.#random = random;
+    this.#users = new UserTable(
+      users.map(({ id }) => id),
+      context.clock,
+    );
+  }
+
+  async serve({ link, remote }: Carrier, session: Session): Promise<void> {
+    const { tag: inbound, clock, dispatcher } = this.#context;
+    const header = await receiveRequest(link, clock, (authId) => this.#users.identify(authId));
+    const { request } = header;
+    const origin: Origin = {
+      inbound,
+      source: remote && unmapIPv4(remote.host),
+      user: undefined, // an account has no name
+      session,
+    };
+    const parts = this.#body(link, header);
+    switch (request.command) {
+      case Command.udp:
+        await dispatcher.packets({ origin, client: new Datagrams(parts, request.destination) });
+        break;
+      case Command.tcp:
+        await carryStream(new BodyLink(parts), { ...request, origin }, this.#context);
+        break;
+      case Command.mux:
+        await serveMux(new BodyLink(parts), origin, this.#context);
+        break;
+      default:
+        request satisfies never;
+    }
+  }
+
+  #body(carrier: ByteLink, header: RequestHeader): BodyParts {
+    return {
+      carrier,
+      decoder: new ChunkOpener(requestKeys(header)),
+      sealer: new ChunkSealer(responseKeys(header), this.#random),
+      preface: sealResponse(header),
+    };
+  }
+}

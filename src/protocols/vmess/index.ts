@@ -1,0 +1,20 @@
+import { defineProtocol } from '../protocol.ts';
+import { createVmessInbound } from './inbound.ts';
+import { createVmessOutbound } from './outbound.ts';
+import { inboundSettings, outboundSettings } from './settings.ts';
+
+export const vmess = defineProtocol({
+  name: 'vmess',
+  inbound: {
+    stream: true,
+    settings: inboundSettings,
+    users: ({ users }) => users,
+    create: (settings, context) => createVmessInbound(settings, context),
+  },
+  outbound: {
+    stream: true,
+    upstream: true,
+    settings: outboundSettings,
+    create: (settings, context) => createVmessOutbound(settings, context),
+  },
+});

@@ -1,0 +1,124 @@
+import type { Endpoint } from '../../net/address.ts';
+import { decodeAddressField, encodeAddressField, V2RAY_ADDRESS } from '../../net/address-field.ts';
+import { ProtocolError } from '../../net/errors.ts';
+
+import { Command, KEY_LENGTH, Option, Security, VERSION } from './wire.ts';
+
+/**
+ * The header of a request, as it is inside its seal (v2fly developer/protocols/vmess): version, IV,
+ * key, the byte that the answer must begin with, options, length of padding and security in one
+ * byte, a reserved byte, command, destination, padding, FNV-1a of all that.
+ */
+export interface RequestHeader {
+  readonly iv: Uint8Array;
+  readonly key: Uint8Array;
+  readonly answer: number;
+  /** Bits of `Option`; unknown ones are kept. */
+  readonly options: number;
+  readonly security: Security;
+  readonly request:
+    | { readonly command: typeof Command.tcp | typeof Command.udp; readonly destination: Endpoint }
+    | { readonly command: typeof Command.mux };
+}
+
+const IV_AT = 1;
+const KEY_AT = IV_AT + KEY_LENGTH;
+const ANSWER_AT = KEY_AT + KEY_LENGTH;
+const OPTIONS_AT = ANSWER_AT + 1;
+const SECURITY_AT = OPTIONS_AT + 1;
+const COMMAND_AT = SECURITY_AT + 2;
+const DESTINATION_AT = COMMAND_AT + 1;
+const SUM_LENGTH = 4;
+
+/** Padding has its length in four bits. */
+export const MAX_PADDING = 15;
+
+/** The longest header: a name of 255 bytes and all padding there can be. */
+export const MAX_HEADER = DESTINATION_AT + 4 + 255 + MAX_PADDING + SUM_LENGTH;
+
+/**
+ * Writes a header with `padding`, at most 15 bytes of it.
+ * `undefined` when the destination does not fit.
+ */
+export function encodeRequest(header: RequestHeader, padding: Uint8Array): Buffer | undefined {
+  const { iv, key, answer, options, security, request } = header;
+  const destination =
+    request.command === Command.mux
+      ? Buffer.alloc(0)
+      : encodeAddressField(request.destination, V2RAY_ADDRESS);
+  if (!destination) return undefined;
+  const bytes = Buffer.concat([
+    Buffer.of(VERSION),
+    iv,
+    key,
+    Buffer.of(answer, options, (padding.length << 4) | security, 0, request.command),
+    destination,
+    padding,
+    Buffer.alloc(SUM_LENGTH),
+  ]);
+  const end = bytes.length - SUM_LENGTH;
+  bytes.writeUInt32BE(fnv1a(bytes.subarray(0, end)), end);
+  return bytes;
+}
+
+/** Reads a header. @throws {ProtocolError} for what is none, or asks for what is not spoken here. */
+export function decodeRequest(bytes: Buffer): RequestHeader {
+  const end = bytes.length - SUM_LENGTH;
+  if (end < DESTINATION_AT) throw new ProtocolError('the header of the VMess request is too short');
+  if (bytes[0] !== VERSION) throw new ProtocolError(`VMess version ${bytes[0]} is not spoken here`);
+  if (bytes.readUInt32BE(end) !== fnv1a(bytes.subarray(0, end))) {
+    throw new ProtocolError('the checksum of the VMess request is wrong');
+  }
+  const options = bytes.readUInt8(OPTIONS_AT);
+  if ((options & Option.padding) !== 0 && (options & Option.masking) === 0) {
+    throw new ProtocolError('the VMess request wants padding without masks');
+  }
+  const securityByte = bytes.readUInt8(SECURITY_AT);
+  const security = securityOf(securityByte & 0x0f);
+  // Padding stands before the sum; Xray and v2ray read on after the destination in the same way.
+  const padding = securityByte >> 4;
+  const body = bytes.subarray(0, end);
+  const { request, end: after } = requestOf(body);
+  if (after + padding !== end) {
+    throw new ProtocolError('the header of the VMess request has another length than its parts');
+  }
+  return {
+    iv: bytes.subarray(IV_AT, KEY_AT),
+    key: bytes.subarray(KEY_AT, ANSWER_AT),
+    answer: bytes.readUInt8(ANSWER_AT),
+    options,
+    security,
+    request,
+  };
+}
+
+function securityOf(value: number): Security {
+  if (value === Security.aes128Gcm || value === Security.chacha20Poly1305) return value;
+  throw new ProtocolError(`VMess security ${value} is not spoken here`);
+}
+
+function requestOf(bytes: Buffer): {
+  readonly request: RequestHeader['request'];
+  readonly end: number;
+} {
+  const command = bytes.readUInt8(COMMAND_AT);
+  switch (command) {
+    case Command.mux:
+      return { request: { command }, end: DESTINATION_AT };
+    case Command.tcp:
+    case Command.udp: {
+      const field = decodeAddressField(bytes, DESTINATION_AT, V2RAY_ADDRESS);
+      if (!field?.endpoint) throw new ProtocolError('the destination of the VMess request is none');
+      return { request: { command, destination: field.endpoint }, end: field.end };
+    }
+    default:
+      throw new ProtocolError(`VMess command ${command} is not spoken here`);
+  }
+}
+
+/** 32-bit FNV-1a (RFC 9923). */
+export function fnv1a(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}

@@ -1,0 +1,81 @@
+import { ProtocolError } from '../../net/errors.ts';
+import { TAG_LENGTH } from '../../crypto/aead.ts';
+import { responseKeys, responseSecrets, type BodyTerms } from './body-keys.ts';
+import { ChunkOpener, type BodyDecoder } from './chunk-opener.ts';
+import { openHeader, openLength, responseBox, sealHeader, sealLength } from './header-box.ts';
+import { PieceReader } from './piece-reader.ts';
+import { SEALED_LENGTH } from './wire.ts';
+
+/** Answer byte, options, command and its length; then at most 255 bytes of command. */
+const FIXED = 4;
+const LONGEST = FIXED + 255;
+
+const NOTHING = new Uint8Array(0);
+
+/** What the answer begins with: the byte that the client asked for, no options and no command. */
+export function sealResponse(terms: BodyTerms & { readonly answer: number }): Buffer {
+  const { key, iv } = responseSecrets(terms);
+  const box = responseBox(key, iv);
+  const header = Buffer.of(terms.answer, 0, 0, 0);
+  return Buffer.concat([sealLength(box, header.length), sealHeader(box, header)]);
+}
+
+/** Reads an answer: its header, in whatever pieces it comes, then its body. */
+export class ResponseDecoder implements BodyDecoder {
+  readonly #terms: BodyTerms & { readonly answer: number };
+  readonly #pieces = new PieceReader();
+  readonly #body: ChunkOpener;
+  #wanted: 'length' | 'header' | 'body' = 'length';
+  #length = SEALED_LENGTH;
+
+  constructor(terms: BodyTerms & { readonly answer: number }) {
+    this.#terms = terms;
+    this.#body = new ChunkOpener(responseKeys(terms));
+  }
+
+  get ended(): boolean {
+    return this.#body.ended;
+  }
+
+  get mayEnd(): boolean {
+    return this.#wanted === 'body' && this.#body.mayEnd;
+  }
+
+  push(bytes: Uint8Array, ends?: number[]): Uint8Array {
+    if (this.#wanted === 'body') return this.#body.push(bytes, ends);
+    this.#pieces.feed(bytes);
+    for (;;) {
+      const piece = this.#pieces.take(this.#length);
+      if (!piece) {
+        this.#pieces.keep();
+        return NOTHING;
+      }
+      if (this.#open(piece)) return this.#body.push(this.#pieces.rest(), ends);
+    }
+  }
+
+  /** Opens the length or the header; whether the body comes next. */
+  #open(piece: Uint8Array): boolean {
+    const { key, iv } = responseSecrets(this.#terms);
+    const box = responseBox(key, iv);
+    if (this.#wanted === 'length') {
+      const length = openLength(box, piece);
+      if (length === undefined || length < FIXED || length > LONGEST) {
+        throw new ProtocolError('the VMess server answers under another key');
+      }
+      this.#length = length + TAG_LENGTH;
+      this.#wanted = 'header';
+      return false;
+    }
+    // Options and commands (a server that moves to another port) are for clients that follow them.
+    if (openHeader(box, piece)?.[0] !== this.#terms.answer) {
+      throw new ProtocolError('the header of the VMess answer is not authentic');
+    }
+    this.#wanted = 'body';
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    this.#body[Symbol.dispose]();
+  }
+}

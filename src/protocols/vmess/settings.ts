@@ -1,0 +1,67 @@
+import {
+  array,
+  converted,
+  located,
+  secret,
+  str,
+  type Decoder,
+  type Located,
+} from '../../schema/decoder.ts';
+import { PlainDecodeError } from '../../schema/errors.ts';
+import type { TableNode } from '../../schema/node.ts';
+import { fallback, struct } from '../../schema/struct.ts';
+import { parseUuid } from '../uuid.ts';
+
+export interface VmessUser {
+  /** A UUID as `parseUuid` gives it. */
+  readonly id: string;
+}
+
+export interface VmessInboundSettings {
+  /** In file order. Nobody comes in when empty. */
+  readonly users: readonly VmessUser[];
+}
+
+export type VmessSecurity = 'aes-128-gcm' | 'chacha20-poly1305';
+
+export interface VmessOutboundSettings extends VmessUser {
+  /** What the body is sealed with. */
+  readonly security: VmessSecurity;
+}
+
+const id = located(secret);
+
+/** Ids are looked at once the table has the right shape, and their error says so by itself. */
+function uuidOf({ value, span }: Located<string>): string {
+  const uuid = parseUuid(value);
+  if (uuid !== undefined) return uuid;
+  throw new PlainDecodeError(`invalid uuid ${JSON.stringify(value)}`, span);
+}
+
+const inboundTable = struct({ users: fallback(array(struct({ id })), []) });
+
+/** The `settings` of a VMess inbound. @throws {DecodeError} */
+export function inboundSettings(table: TableNode): VmessInboundSettings {
+  const { users } = inboundTable(table);
+  return { users: users.map((user) => ({ id: uuidOf(user.id) })) };
+}
+
+const security: Decoder<VmessSecurity> = converted(str, (text, reject) => {
+  switch (text.toLowerCase()) {
+    case 'aes-128-gcm':
+    case 'auto':
+      return 'aes-128-gcm';
+    case 'chacha20-poly1305':
+      return 'chacha20-poly1305';
+    default:
+      throw reject('unknown vmess security');
+  }
+});
+
+const outboundTable = struct({ id, security: fallback(security, 'aes-128-gcm') });
+
+/** The `settings` of a VMess outbound. @throws {DecodeError} */
+export function outboundSettings(table: TableNode): VmessOutboundSettings {
+  const settings = outboundTable(table);
+  return { id: uuidOf(settings.id), security: settings.security };
+}

@@ -1,0 +1,39 @@
+import type { Endpoint } from '../net/address.ts';
+import type { Packet, PacketLink } from '../net/link.ts';
+import { UdpLink } from '../net/udp-link.ts';
+import { formatEndpoint } from '../net/address.ts';
+import { BindError } from './tcp-listener.ts';
+
+/** The way back to the clients of a UDP listener. Ends with it. */
+export type AnswerLink = Pick<PacketLink, 'send' | 'closed'>;
+
+/** A bound UDP socket that hands on each datagram as it comes. */
+export interface DatagramListener {
+  close(): void;
+}
+
+/**
+ * Binds a UDP socket; `peer` of a datagram is the client that sent it. Nothing is queued here: who
+ * takes datagrams decides which are worth keeping.
+ *
+ * @throws {BindError}
+ */
+export async function listenUdp(
+  { host, port }: Endpoint,
+  onDatagram: (packet: Packet, answers: AnswerLink) => void,
+): Promise<DatagramListener> {
+  try {
+    const link: UdpLink = await UdpLink.bind({
+      family: host.includes(':') ? 6 : 4,
+      address: host,
+      port,
+      incoming: (data, source, sourcePort) => {
+        onDatagram({ data, peer: { host: source, port: sourcePort } }, link);
+        return undefined;
+      },
+    });
+    return { close: () => link.close() };
+  } catch (error) {
+    throw new BindError(`UDP ${formatEndpoint({ host, port })}`, error);
+  }
+}

@@ -1,0 +1,8 @@
+import { baselineAead } from '../../src/crypto/baseline-aead.ts';
+import { checkedAead } from '../../src/crypto/checked-aead.ts';
+import { openOpensslAead } from '../../src/crypto/openssl-aead.ts';
+import { aeadConformance } from './aead.ts';
+
+aeadConformance('node:crypto', baselineAead);
+aeadConformance('OpenSSL through koffi', openOpensslAead());
+aeadConformance('the watched implementation', checkedAead(openOpensslAead(), baselineAead));

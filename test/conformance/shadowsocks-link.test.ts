@@ -1,0 +1,26 @@
+import { linkPair } from '../../src/net/memory-link.ts';
+import { LegacyIncoming, LegacyOutgoing } from '../../src/protocols/shadowsocks/legacy-stream.ts';
+import { METHODS, type MethodName } from '../../src/protocols/shadowsocks/methods.ts';
+import { ShadowsocksLink } from '../../src/protocols/shadowsocks/stream-link.ts';
+import { byteLinkConformance } from './byte-link.ts';
+
+for (const name of ['aes-128-gcm', 'xchacha20-ietf-poly1305'] satisfies MethodName[]) {
+  const { [name]: method } = METHODS;
+  const key = Buffer.alloc(method.keyLength, 7);
+  const salt = (byte: number): Buffer => Buffer.alloc(method.keyLength, byte);
+
+  byteLinkConformance(`a Shadowsocks stream (${name})`, () => {
+    const [a, b] = linkPair();
+    const left = new ShadowsocksLink(
+      a,
+      new LegacyOutgoing(method, key, salt(1)),
+      new LegacyIncoming(method, key),
+    );
+    const right = new ShadowsocksLink(
+      b,
+      new LegacyOutgoing(method, key, salt(2)),
+      new LegacyIncoming(method, key),
+    );
+    return Promise.resolve({ left, right });
+  });
+}

@@ -1,0 +1,40 @@
+import { linkPair } from '../../src/net/memory-link.ts';
+import { BodyLink } from '../../src/protocols/vmess/body-link.ts';
+import { requestKeys, responseKeys, type BodyTerms } from '../../src/protocols/vmess/body-keys.ts';
+import { ChunkOpener } from '../../src/protocols/vmess/chunk-opener.ts';
+import { ChunkSealer } from '../../src/protocols/vmess/chunk-sealer.ts';
+import { PooledRandom } from '../../src/protocols/vmess/random.ts';
+import { ResponseDecoder, sealResponse } from '../../src/protocols/vmess/response.ts';
+import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
+
+function bodies(options: number, security: 3 | 4): LinkEnds {
+  const random = new PooledRandom();
+  const terms: BodyTerms & { readonly answer: number } = {
+    iv: random.bytes(16),
+    key: random.bytes(16),
+    options,
+    security,
+    answer: 1,
+  };
+  const [near, far] = linkPair();
+  return {
+    left: new BodyLink({
+      carrier: near,
+      decoder: new ResponseDecoder(terms),
+      sealer: new ChunkSealer(requestKeys(terms), random),
+      preface: new Uint8Array(0),
+    }),
+    right: new BodyLink({
+      carrier: far,
+      decoder: new ChunkOpener(requestKeys(terms)),
+      sealer: new ChunkSealer(responseKeys(terms), random),
+      preface: sealResponse(terms),
+    }),
+  };
+}
+
+byteLinkConformance('a VMess body', () => Promise.resolve(bodies(0x0d, 3)));
+byteLinkConformance('a VMess body with sealed lengths', () => Promise.resolve(bodies(0x1d, 4)));
+byteLinkConformance('a VMess body without an end of its own', () =>
+  Promise.resolve(bodies(0x04, 3)),
+);

@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import test from 'node:test';
+import { freedom, proxyOut, socksIn } from '../support/config.ts';
+import { readAll, roundTrip } from '../support/read.ts';
+import { recorder } from '../support/recorder.ts';
+import { echoServer } from '../support/servers.ts';
+import { socksConnect } from '../support/socks-client.ts';
+import { Weir, scratch } from '../support/weir.ts';
+import type { Reply } from '../conformance/api-client.ts';
+import {
+  api,
+  apiOf,
+  configFile,
+  connections,
+  editConfig,
+  errorOf,
+  logged,
+  readConfig,
+  start,
+} from './api-support.ts';
+
+const etagOf = (text: string): string => `"${createHash('sha256').update(text).digest('hex')}"`;
+
+/** The name of the recorder that a new flow ends up at. */
+async function whereTo(weir: Weir, host = 'anything.example'): Promise<string> {
+  const socket = await socksConnect(weir.address('socks'), { host, port: 80 });
+  const { data } = await readAll(socket);
+  socket.destroy();
+  return String(data);
+}
+
+const report = ({ text }: Reply): Record<string, readonly string[]> =>
+  JSON.parse(text) as Record<string, readonly string[]>;
+
+test('a switch of the default route sends new flows elsewhere, leaves open ones, and rebuilds nothing but the route', async () => {
+  await using echo = await echoServer();
+  await using tokyo = await recorder('tokyo');
+  const out = proxyOut('tokyo', 'socks', tokyo);
+  const config = `# kept\n${socksIn()}${freedom('near')}${out}[route]\ndefault   = 'near' # first\n${api()}`;
+  await using running = await start(config);
+  const { weir, client } = running;
+  const open = await socksConnect(weir.address('socks'), echo.target);
+  await roundTrip(open, 'before');
+  const before = await client.get('/v1/routes');
+  assert.equal(before.headers['etag'], etagOf(config));
+  assert.deepEqual(JSON.parse(before.text), {
+    default: { pick: 'near', target: 'near' },
+    groups: [],
+    targets: [
+      { name: 'near', kind: 'outbound' },
+      { name: 'tokyo', kind: 'outbound' },
+      { name: 'direct', kind: 'direct' },
+      { name: 'blackhole', kind: 'blackhole' },
+    ],
+  });
+
+  const reply = await client.pick('default', 'tokyo', { 'if-match': before.headers['etag'] ?? '' });
+  assert.equal(reply.status, 200, reply.text);
+  const { status, built, reused, ...others } = report(reply);
+  assert.deepEqual([status, built], ['applied', ['route']]);
+  assert.deepEqual(reused, ['dns', 'outbound near@v1', 'outbound tokyo@v1', 'inbound socks']);
+  assert.deepEqual(Object.values(others).flat(), []);
+  assert.equal(await readConfig(weir), config.replace("'near' #", '"tokyo" #'));
+  assert.equal(reply.headers['etag'], etagOf(await readConfig(weir)));
+
+  assert.equal(await whereTo(weir), 'tokyo');
+  assert.equal(String(await roundTrip(open, 'after')), 'after');
+  assert.equal((await connections(client)).flows[0]?.outbound, 'near');
+  open.destroy();
+  assert.equal((await client.ask('POST', '/v1/reload')).text, '{"status":"unchanged"}');
+  const again = await client.pick('default', 'tokyo');
+  assert.deepEqual(
+    [again.text, again.headers['etag']],
+    ['{"status":"unchanged"}', reply.headers['etag']],
+  );
+  await logged(weir, /INFO svc_app::instance: config reloaded: built route; .*$/m);
+});
+
+test('a pick that newly names a built-in builds it, one that stops naming it removes it', async () => {
+  await using running = await start(`${socksIn()}${freedom('near')}${api()}`);
+  const { weir, client } = running;
+  const direct = report(await client.pick('default', 'direct'));
+  assert.deepEqual(direct['built'], ['outbound direct@v1', 'route']);
+  assert.doesNotMatch(await readConfig(weir), /tag = "direct"/);
+  const back = report(await client.pick('default', 'near'));
+  assert.deepEqual([back['built'], back['drained']], [['route'], ['direct@v1']]);
+});
+
+const SUBSCRIBE = (port: number): string => `[[proxy_server]]
+name = "Tokyo 1"
+protocol = "socks"
+server = "127.0.0.1"
+port = ${port}
+[[route_group]]
+name = "Video Streaming"
+[[route_group.rule]]
+domain_suffix = ["video.example"]
+[[route_group]]
+name = "Films"
+inherit = { group = "Video Streaming" }
+[[route_group.rule]]
+domain_suffix = ["films.example"]
+`;
+
+/** A Weir with the recorders `home` (its own outbound) and `tokyo` (a node of its subscribe file). */
+async function subscribed() {
+  const stack = new AsyncDisposableStack();
+  const home = stack.use(await recorder('home'));
+  const tokyo = stack.use(await recorder('tokyo'));
+  const config = `${socksIn()}${proxyOut('home', 'socks', home)}[subscribe]\npath = "nodes.toml"\n`;
+  // The API comes up only with the subscribe file, which cannot be there before the folder is.
+  const weir = stack.use(await Weir.start(socksIn() + freedom() + api()));
+  await writeFile(join(weir.folder, 'nodes.toml'), SUBSCRIBE(tokyo.port));
+  await writeFile(configFile(weir), config + api());
+  const client = await apiOf(weir);
+  await client.json('POST', '/v1/reload');
+  return { weir, client, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+/** A new process over files that another one left. */
+async function restart([config = '', nodes = '']: readonly string[]) {
+  const folder = await scratch();
+  await writeFile(join(folder.path, 'nodes.toml'), nodes);
+  const path = JSON.stringify(join(folder.path, 'nodes.toml'));
+  const running = await start(config.replace('"nodes.toml"', path));
+  return {
+    ...running,
+    [Symbol.asyncDispose]: async () => {
+      await running[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('groups are picked by name, follow what they inherit, and survive a restart in the file alone', async () => {
+  await using running = await subscribed();
+  const { weir, client } = running;
+  assert.deepEqual(
+    [await whereTo(weir, 'a.video.example'), await whereTo(weir, 'films.example')],
+    ['home', 'home'],
+  );
+  const reply = await client.pick('Video Streaming', 'Tokyo 1');
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(report(reply)['built'], ['route']);
+  assert.deepEqual(
+    [
+      await whereTo(weir, 'a.video.example'),
+      await whereTo(weir, 'films.example'),
+      await whereTo(weir),
+    ],
+    ['tokyo', 'tokyo', 'home'],
+  );
+  assert.match(await readConfig(weir), /^\[subscribe\.routes\]\n"Video Streaming" = "Tokyo 1"$/m);
+  const view = (await client.json('GET', '/v1/routes')) as { groups: unknown; targets: unknown };
+  assert.deepEqual(view.groups, [
+    { name: 'Video Streaming', pick: 'Tokyo 1', inherit: 'default', target: 'Tokyo 1' },
+    { name: 'Films', pick: null, inherit: { group: 'Video Streaming' }, target: 'Tokyo 1' },
+  ]);
+  assert.deepEqual(view.targets, [
+    { name: 'home', kind: 'outbound' },
+    { name: 'Tokyo 1', kind: 'node' },
+    { name: 'direct', kind: 'direct' },
+    { name: 'blackhole', kind: 'blackhole' },
+  ]);
+  const main = await client.pick('default', 'Tokyo 1');
+  assert.equal(main.status, 200, main.text);
+  assert.equal(await whereTo(weir), 'tokyo');
+  await weir.stop();
+  const files = await Promise.all(
+    ['weir.toml', 'nodes.toml'].map((name) => readFile(join(weir.folder, name), 'utf8')),
+  );
+  await using restarted = await restart(files);
+  assert.deepEqual(
+    [await whereTo(restarted.weir, 'films.example'), await whereTo(restarted.weir)],
+    ['tokyo', 'tokyo'],
+  );
+});
+
+test('what cannot be read or does not hold is told with the status and the path that belong to it', async () => {
+  await using running = await subscribed();
+  const { weir, client } = running;
+  const file = configFile(weir);
+  const good = await readConfig(weir);
+  const nodes = join(weir.folder, 'nodes.toml');
+  const expect = (reply: Reply, status: number, error: string | RegExp): void => {
+    assert.equal(reply.status, status, reply.text);
+    if (typeof error === 'string') assert.equal(errorOf(reply.text), error);
+    else assert.match(errorOf(reply.text), error);
+  };
+  const reload = (): Promise<Reply> => client.ask('POST', '/v1/reload');
+
+  await editConfig(weir, (text) => text.replace('path = "nodes.toml"', 'path = "gone.toml"'));
+  const missing = /: subscribe file .*gone\.toml: .*no such file/i;
+  for (const reply of [await client.get('/v1/routes'), await client.pick('default', 'home')]) {
+    expect(reply, 500, missing);
+    assert.ok(errorOf(reply.text).startsWith(`${file}: subscribe file `));
+  }
+  const unread = await reload();
+  expect(unread, 500, missing);
+  assert.ok(errorOf(unread.text).startsWith(`cannot read ${file}: subscribe file `));
+
+  await editConfig(weir, (text) => text.replace('path = "gone.toml"\n', ''));
+  const needsPath = '[subscribe] needs a path naming the subscribe file';
+  expect(await client.get('/v1/routes'), 422, `${file}: ${needsPath}`);
+  expect(await client.pick('default', 'home'), 422, `${file}: ${needsPath}`);
+  expect(await reload(), 422, `cannot read ${file}: ${needsPath}`);
+  expect(
+    await reload(),
+    422,
+    `cannot read ${file}: ${needsPath} (the files have not changed since this was found)`,
+  );
+
+  await writeFile(file, 'not = = toml');
+  expect(await client.get('/v1/routes'), 422, /^TOML parse error at line 1/);
+  expect(await client.pick('default', 'home'), 422, /^TOML parse error at line 1/);
+  expect(await reload(), 422, /^TOML parse error at line 1/);
+
+  await writeFile(file, good);
+  await writeFile(nodes, '[[route_group]]\nname = 5\n');
+  expect(await client.get('/v1/routes'), 422, /^TOML parse error at line 2/);
+  await writeFile(nodes, SUBSCRIBE(1));
+  assert.equal((await reload()).status, 200);
+});
+
+test('of two clients that know the same file one wins, and the other learns the tag to go on with', async () => {
+  const outbounds = Array.from({ length: 11 }, (_, index) => freedom(`o${index}`));
+  await using running = await start(socksIn() + outbounds.join('') + api());
+  const { weir, client } = running;
+  for (let round = 0; round < 5; round++) {
+    const { headers } = await client.get('/v1/routes');
+    const known = { 'if-match': headers['etag'] ?? '' };
+    const targets = [`o${round * 2 + 1}`, `o${round * 2 + 2}`];
+    const replies = await Promise.all(
+      targets.map((target) => client.pick('default', target, known)),
+    );
+    assert.deepEqual(
+      replies.map(({ status }) => status).sort((x, y) => x - y),
+      [200, 409],
+    );
+    const loser = replies.findIndex(({ status }) => status === 409);
+    const tag = replies[loser]?.headers['etag'] ?? '';
+    assert.equal(tag, etagOf(await readConfig(weir)));
+    const retry = await client.pick('default', targets[loser] ?? '', { 'if-match': tag });
+    assert.equal(retry.status, 200);
+    assert.match(await readConfig(weir), new RegExp(`default = "${targets[loser]}"`));
+  }
+});
+
+test('a file that is edited by hand while picks are written is never half of anything', async () => {
+  await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
+  const { weir, client } = running;
+  await client.pick('default', 'a');
+  for (let round = 0; round < 15; round++) {
+    const edited = `${await readConfig(weir)}# edit ${round}\n`;
+    const pick = client.pick('default', round % 2 === 0 ? 'b' : 'a');
+    await sleep(round % 5);
+    await writeFile(`${configFile(weir)}.new`, edited);
+    await rename(`${configFile(weir)}.new`, configFile(weir));
+    const { status, headers } = await pick;
+    assert.ok(status === 200 || status === 409, String(status));
+    const now = await readConfig(weir);
+    if (status === 409) assert.equal(headers['etag'], etagOf(now));
+    assert.match(now, /^\[\[inbound\]\][^]*default = "[ab]"\n(# edit \d+\n)*$/);
+    assert.equal((await client.get('/v1/routes')).status, 200);
+  }
+});
+
+test('a kill in the middle of a pick leaves the old file or the new one', async () => {
+  for (let round = 0; round < 3; round++) {
+    await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
+    const { weir, client } = running;
+    await client.pick('default', 'a');
+    const before = await readConfig(weir);
+    const pick = client.pick('default', 'b').catch(() => undefined);
+    await sleep(round * 6);
+    weir.child.signal('SIGKILL');
+    await pick;
+    await weir.child.exited;
+    const after = await readConfig(weir);
+    assert.ok(after === before || after === withPick(before), after);
+  }
+});
+
+const withPick = (text: string): string => text.replace('default = "a"', 'default = "b"');
+
+test('a client that goes before its pick is written has changed nothing or all, and the next goes on', async () => {
+  await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
+  const { weir, client } = running;
+  await client.pick('default', 'a');
+  const before = await readConfig(weir);
+  const body = '{"target":"b"}';
+  for (let round = 0; round < 10; round++) {
+    const socket = await client.connect();
+    socket.write(
+      `PUT /v1/routes/default HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await sleep(round);
+    socket.destroy();
+    assert.equal((await client.pick('default', 'a')).status, 200);
+    assert.equal(await readConfig(weir), before);
+  }
+  assert.deepEqual(
+    (await readdir(weir.folder)).filter((name) => name.endsWith('.tmp')),
+    [],
+  );
+  assert.doesNotMatch(weir.child.stderr, /ERROR/);
+});

@@ -1,0 +1,89 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAddress, type Address } from '../support/address.ts';
+import { Weir, type WeirOptions } from '../support/weir.ts';
+import { ApiClient } from '../conformance/api-client.ts';
+
+/** The line in which the API says where it is. */
+const LISTENING = /svc_app: API listening on (\S+)$/gm;
+
+/** An `[api]` on a port that the kernel chooses; `more` goes into the table. */
+export const api = (more = ''): string => `[api]\nlisten = "127.0.0.1:0"\n${more}\n`;
+
+/** Every address that the API has said it listens on, in order. */
+export const apiAddresses = (weir: Weir): Address[] =>
+  Array.from(weir.child.stderr.matchAll(LISTENING), ([, text = '']) => parseAddress(text));
+
+/** A client of the API that has come up as the `count`th, waiting for it when need be. */
+export async function apiOf(weir: Weir, secret?: string, count = 1): Promise<ApiClient> {
+  const address = await weir.child.until('the API to listen', () => apiAddresses(weir)[count - 1]);
+  return new ApiClient(address, secret);
+}
+
+/** A running Weir with its API. */
+export async function start(
+  config: string,
+  options?: WeirOptions,
+): Promise<AsyncDisposable & { readonly weir: Weir; readonly client: ApiClient }> {
+  const weir = await Weir.start(config, options);
+  try {
+    const client = await apiOf(weir, /^secret = "(.*)"$/m.exec(config)?.[1]);
+    return { weir, client, [Symbol.asyncDispose]: () => weir[Symbol.asyncDispose]() };
+  } catch (error) {
+    await weir[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** The configuration file of a running Weir. */
+export const configFile = (weir: Weir): string => join(weir.folder, 'weir.toml');
+
+export const readConfig = (weir: Weir): Promise<string> => readFile(configFile(weir), 'utf8');
+
+/** Changes the configuration file by hand, as an editor that writes it in place does. */
+export async function editConfig(weir: Weir, edit: (text: string) => string): Promise<void> {
+  await writeFile(configFile(weir), edit(await readConfig(weir)));
+}
+
+/** A line of the log, as soon as it is there. */
+export const logged = (weir: Weir, line: RegExp): Promise<string> =>
+  weir.child.until(String(line), ({ stderr }) => line.exec(stderr)?.[0]);
+
+export interface FlowView {
+  readonly id: number;
+  readonly session: number | null;
+  readonly network: string;
+  readonly inbound: string;
+  readonly user: string | null;
+  readonly source: string | null;
+  readonly host: string;
+  readonly port: number;
+  readonly sniffed: string | null;
+  readonly outbound: string;
+  readonly outbound_version: number;
+  readonly rule: number | null;
+  readonly plane_epoch: number;
+  readonly started_at: number;
+  readonly up: number;
+  readonly down: number;
+}
+
+export interface SessionView {
+  readonly id: number;
+  readonly inbound: string;
+  readonly source: string | null;
+  readonly user: string | null;
+  readonly up: number;
+  readonly down: number;
+  readonly started_at: number;
+}
+
+export interface ConnectionsView {
+  readonly sessions: readonly SessionView[];
+  readonly flows: readonly FlowView[];
+}
+
+export const connections = async (client: ApiClient): Promise<ConnectionsView> =>
+  (await client.json('GET', '/v1/connections')) as ConnectionsView;
+
+export const errorOf = (text: string): string => (JSON.parse(text) as { error: string }).error;

@@ -1,0 +1,63 @@
+import type { ByteLink } from '../../../src/net/link.ts';
+import { linkPair } from '../../../src/net/memory-link.ts';
+import type { Outbound, OutboundContext, InboundContext } from '../../../src/protocols/contract.ts';
+import type { InboundHandler } from '../../../src/protocols/contract.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { silentLogger } from '../../../src/log/output.ts';
+import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.ts';
+
+/** A handler in an engine that echoes. */
+export function serverOf(
+  create: (context: InboundContext) => InboundHandler,
+  tag = 'in',
+): InboundFixture {
+  const dispatcher = new EchoDispatcher();
+  const clock = new ManualClock();
+  const context = { tag, sniffing: true, unixSocket: false, dispatcher, clock, log: silentLogger };
+  const session = {
+    id: 1,
+    inbound: tag,
+    source: '127.0.0.1',
+    user: undefined,
+    startedAt: 0,
+    attach: () => undefined,
+  };
+  return { handler: create(context), dispatcher, clock, session, attached: [] };
+}
+
+export interface ClientFixture {
+  readonly outbound: Outbound;
+  readonly clock: ManualClock;
+  /** The server's ends of what was dialled. */
+  readonly dialled: ByteLink[];
+}
+
+/** An outbound whose server's ends are the test's. */
+export function clientOf(
+  create: (context: OutboundContext) => Outbound,
+  dial?: OutboundContext['dial'],
+): ClientFixture {
+  const clock = new ManualClock();
+  const dialled: ByteLink[] = [];
+  const outbound = create({
+    tag: 'out',
+    family: 'auto',
+    resolver: { resolve: () => Promise.reject(new Error('nothing is resolved here')) },
+    clock,
+    log: silentLogger,
+    server: { host: 'proxy.example', port: 443 },
+    dial:
+      dial ??
+      (() => {
+        const [near, far] = linkPair();
+        dialled.push(far);
+        return Promise.resolve(carrierOf(near));
+      }),
+  });
+  return { outbound, clock, dialled };
+}
+
+/** Lets what is under way go on as far as it can without time passing. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
+}

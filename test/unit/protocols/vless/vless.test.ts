@@ -1,0 +1,482 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { WeirError } from '../../../../src/errors.ts';
+import type { Endpoint } from '../../../../src/net/address.ts';
+import { DialError } from '../../../../src/net/errors.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/greeting-link.ts';
+import type { ByteLink } from '../../../../src/net/link.ts';
+import { linkPair } from '../../../../src/net/memory-link.ts';
+import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';
+import { parseUuid } from '../../../../src/protocols/uuid.ts';
+import { AnswerLink } from '../../../../src/protocols/vless/answer-link.ts';
+import { MAX_LINKS } from '../../../../src/protocols/destination-links.ts';
+import { createVlessInbound } from '../../../../src/protocols/vless/inbound.ts';
+import { createVlessOutbound } from '../../../../src/protocols/vless/outbound.ts';
+import { VlessFraming } from '../../../../src/protocols/vless/packet-framing.ts';
+import { until } from '../../../conformance/packet-link.ts';
+import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
+import { addressed, END, frame, KEEP, MuxClient, NEW } from '../../../support/mux-client.ts';
+import {
+  bytes,
+  connectTo,
+  neverAborted,
+  onLoopback,
+  readAll,
+  readExactly,
+} from '../socks/harness.ts';
+import { clientOf, serverOf, settle } from '../tunnel-harness.ts';
+
+/** As v2ray 4.34 sends them. */
+const ID = 'b831381d63244d53ad4f8cda48b30811';
+const TCP = bytes(`00 ${ID} 00 01 0050 02 09 'a.example' 'hello'`);
+const UDP = bytes(`00 ${ID} 00 02 0035 01 c0000207 0005 'query'`);
+const MUX = bytes(`00 ${ID} 00 03`);
+
+const DNS: Endpoint = { host: '192.0.2.7', port: 53 };
+
+const server = (users: readonly { readonly id: string }[] = [{ id: ID }]) =>
+  serverOf((context) => createVlessInbound({ users }, context));
+const client = () => clientOf((context) => createVlessOutbound({ id: ID }, context));
+
+describe('a VLESS server', () => {
+  test('connects who has an id, and answers with the first payload', async () => {
+    const fixture = server();
+    const { client, served } = connectTo(fixture);
+    await client.write(TCP);
+    assert.deepEqual(await readExactly(client, 7), bytes(`00 00 'hello'`));
+    await client.closeWrite();
+    assert.equal(await client.read(), undefined);
+    assert.equal(await served, undefined);
+    const [request] = fixture.dispatcher.streams;
+    assert.deepEqual(request?.destination, { host: 'a.example', port: 80 });
+    assert.deepEqual(request?.origin, {
+      inbound: 'in',
+      source: onLoopback.remote?.host,
+      user: undefined,
+      session: fixture.session,
+    });
+    assert.equal(fixture.clock.timers, 0);
+  });
+
+  test('answers as well when there is no payload', async () => {
+    const { client, served } = connectTo(server());
+    await client.write(TCP.subarray(0, -5));
+    await client.closeWrite();
+    assert.deepEqual(await readAll(client), bytes('00 00'));
+    assert.equal(await served, undefined);
+  });
+
+  test('skips addons, but not those that ask for a flow', async () => {
+    const withAddons = (addons: string): Buffer => {
+      const length = bytes(addons).length.toString(16).padStart(2, '0');
+      return bytes(`00 ${ID} ${length} ${addons} 01 0050 01 c0000207 'hello'`);
+    };
+    for (const addons of ['12 03 aabbcc', '0a00', 'ff'.repeat(255)]) {
+      const { client } = connectTo(server());
+      await client.write(withAddons(addons));
+      assert.deepEqual(await readExactly(client, 7), bytes(`00 00 'hello'`));
+      client.destroy();
+    }
+    const { client, served } = connectTo(server());
+    await client.write(withAddons(`0a 10 'xtls-rprx-vision'`));
+    await client.closeWrite();
+    assert.equal(await client.read(), undefined);
+    assert.match(String(await served), /a flow is asked for/);
+  });
+
+  test('carries datagrams of one destination, and answers of nobody else', async () => {
+    const fixture = server();
+    const { client, served } = connectTo(fixture);
+    await client.write(UDP);
+    assert.deepEqual(await readExactly(client, 9), bytes(`00 00 0005 'query'`));
+    const [association] = fixture.dispatcher.associations;
+    fixture.dispatcher.answerFrom = { host: '198.51.100.1', port: 53 };
+    await client.write(bytes(`0005 'spoof'`));
+    await until(() => association?.client.dropped === 1);
+    fixture.dispatcher.answerFrom = { ...DNS };
+    await client.write(bytes(`0004 'true'`));
+    assert.deepEqual(await readExactly(client, 6), bytes(`0004 'true'`));
+    await client.closeWrite();
+    assert.equal(await served, undefined);
+  });
+
+  test('carries many flows on one connection, each with the session of it', async () => {
+    const fixture = server();
+    const { client: link, served } = connectTo(fixture);
+    await link.write(MUX);
+    const mux = new MuxClient(link);
+    await mux.open(1, { host: 'a.example', port: 80 }, 'one');
+    assert.deepEqual(await readExactly(link, 2), bytes('00 00'));
+    assert.equal(await mux.data(1, 3), 'one');
+    await mux.send(frame(2, NEW, 'two', addressed('udp', DNS)));
+    assert.equal(await mux.data(2, 3), 'two');
+    await mux.send(frame(1, KEEP, 'more'));
+    assert.equal(await mux.data(1, 4), 'more');
+    await mux.send(frame(1, END));
+    assert.equal((await mux.next()).head.status, END);
+    const { streams, associations } = fixture.dispatcher;
+    for (const { origin } of [...streams, ...associations]) {
+      assert.equal(origin.session, fixture.session);
+    }
+    assert.deepEqual(streams[0]?.destination, { host: 'a.example', port: 80 });
+    await link.closeWrite();
+    assert.equal(await served, undefined);
+    assert.equal(fixture.clock.timers, 0);
+  });
+
+  test('leaves strangers without a word, whatever they said', async () => {
+    const strangers: [Buffer, RegExp][] = [
+      [bytes(`00 ${ID.replace('b', 'c')}`), /^vless: invalid user$/],
+      [bytes(`01 ${ID} 00 01 0050 01 c0000207`), /unknown version/],
+      [Buffer.from('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'), /unknown version/],
+      [bytes(`00 ${ID} 00 04 0050 01 c0000207`), /unknown command 4/],
+      [bytes(`00 ${ID} 00 01 0050 04 c0000207`), /unknown address type/],
+      [bytes(`00 ${ID} 00 01 0050 02 01 00`), /a name that is none/],
+    ];
+    for (const [first, reason] of strangers) {
+      const fixture = server();
+      const { client, served } = connectTo(fixture);
+      await client.write(Buffer.concat([first, Buffer.alloc(3000)]));
+      assert.equal(await client.read(), undefined, 'a clean end, and nothing before it');
+      client.destroy();
+      assert.match(String((await served)?.message), reason);
+      assert.equal(fixture.dispatcher.streams.length, 0);
+      assert.equal(fixture.clock.timers, 0);
+    }
+    const { client, served } = connectTo(server([]));
+    await client.write(TCP);
+    assert.equal(await client.read(), undefined);
+    await client.closeWrite();
+    assert.match(String(await served), /vless: invalid user/);
+  });
+
+  test('waits 10 s for a request', async () => {
+    const fixture = server();
+    const { client, served } = connectTo(fixture);
+    await client.write(TCP.subarray(0, 20));
+    await settle();
+    fixture.clock.advance(HANDSHAKE_MS);
+    assert.equal(await client.read(), undefined);
+    client.destroy();
+    assert.match(String(await served), /the VLESS handshake took longer than 10 s/);
+  });
+
+  test('cuts a client whose destination is not reached', async () => {
+    const fixture = server();
+    fixture.dispatcher.failure = new DialError('refused', 'nobody listens');
+    const { client, served } = connectTo(fixture);
+    await client.write(TCP);
+    await assert.rejects(client.read(), /nobody listens/);
+    assert.equal(await served, undefined);
+  });
+
+  test('survives any bytes in any pieces, and serves only who it should', async () => {
+    const open = frame(1, NEW, 'hello', addressed('tcp', { host: 'a.example', port: 80 }));
+    await fc.assert(
+      fc.asyncProperty(nearly(TCP, UDP, Buffer.concat([MUX, open])), cuts, async (all, at) => {
+        const fixture = server();
+        const { client, served } = connectTo(fixture);
+        const heard = readAll(client).catch(() => undefined);
+        for (const chunk of chunksOf(all, at)) {
+          await (client.write(chunk) ?? Promise.resolve()).catch(() => undefined);
+        }
+        await client.closeWrite().catch(() => undefined);
+        const error = await served;
+        assert.ok(error === undefined || error instanceof WeirError, String(error));
+        const known = all.subarray(0, 17).equals(TCP.subarray(0, 17));
+        const { streams, associations } = fixture.dispatcher;
+        assert.ok(known || streams.length + associations.length === 0);
+        if (!known) assert.equal((await heard)?.length, 0);
+        client.destroy();
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('a VLESS client', () => {
+  test('sends its request in one piece with the first payload, and takes the answer off', async () => {
+    const { outbound, clock, dialled } = client();
+    const link = await outbound.connect({ host: 'a.example', port: 80 }, neverAborted());
+    await link.write(Buffer.from('hello'));
+    const [far] = dialled;
+    assert.ok(far);
+    assert.deepEqual(await readExactly(far, TCP.length), TCP);
+    await far.write(bytes(`00 02 aabb 'answer'`));
+    await far.closeWrite();
+    assert.equal(String(await readAll(link)), 'answer');
+    assert.equal(clock.timers, 0);
+  });
+
+  test('sends its request alone when the server is to speak first', async () => {
+    const { outbound, clock, dialled } = client();
+    await outbound.connect({ host: 'a.example', port: 80 }, neverAborted());
+    clock.advance(FIRST_PAYLOAD_MS);
+    const [far] = dialled;
+    assert.ok(far);
+    assert.deepEqual(await readExactly(far, TCP.length - 5), TCP.subarray(0, -5));
+  });
+
+  test('reads an answer in any pieces, or fails by name', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        nearly(bytes(`00 00 'hello'`), bytes(`00 03 aabbcc 'hello'`)),
+        cuts,
+        async (all, at) => {
+          const [near, far] = linkPair();
+          const link = new AnswerLink(near);
+          for (const chunk of chunksOf(all, at)) void far.write(chunk);
+          await far.closeWrite();
+          const skipped = 2 + (all[1] ?? 0);
+          if (all.length < skipped || all[0] !== 0) {
+            await assert.rejects(readAll(link), WeirError);
+          } else {
+            assert.deepEqual(await readAll(link), all.subarray(skipped));
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('loses nothing of an answer when a read is called off in the middle', async () => {
+    const [near, far] = linkPair();
+    const link = new AnswerLink(near);
+    const abort = new AbortController();
+    const reading = assert.rejects(link.read(abort.signal), /enough/);
+    await far.write(bytes('00'));
+    await settle();
+    abort.abort(new Error('enough'));
+    await reading;
+    await far.write(bytes(`00 'x'`));
+    assert.equal(String(await link.read()), 'x');
+  });
+
+  test('does not dial for a name that does not fit', async () => {
+    const { outbound, dialled } = client();
+    await assert.rejects(
+      outbound.connect({ host: 'x'.repeat(256), port: 1 }, neverAborted()),
+      DialError,
+    );
+    assert.equal(dialled.length, 0);
+  });
+
+  test('is understood by the server', async () => {
+    const fixture = server();
+    const { outbound } = clientOf(
+      (context) => createVlessOutbound({ id: ID }, context),
+      () => {
+        const { client: link } = connectTo(fixture);
+        return Promise.resolve({ link, wire: { bytesRead: 0, bytesWritten: 0 }, ...onLoopback });
+      },
+    );
+    const link = await outbound.connect({ host: '192.0.2.7', port: 80 }, neverAborted());
+    await link.write(Buffer.from('there and back'));
+    await link.closeWrite();
+    assert.equal(String(await readAll(link)), 'there and back');
+    const packets = await outbound.associate(neverAborted());
+    for (const peer of [
+      { host: 'b.example', port: 53 },
+      { host: '2001:db8::1', port: 9 },
+    ]) {
+      packets.send({ data: Buffer.from('q'), peer });
+      assert.deepEqual((await packets.receive())?.peer, peer);
+    }
+    packets.close();
+    await until(() => fixture.dispatcher.associations.length === 2);
+  });
+});
+
+describe('datagrams of a VLESS client', () => {
+  const OTHER: Endpoint = { host: '2001:db8::7', port: 54 };
+  const HEAD = UDP.length - 7;
+  const packet = (text: string, peer: Endpoint) => ({ data: Buffer.from(text), peer });
+
+  /** The server's end of the stream that was dialled as number `index`. */
+  async function dialled({ dialled }: { dialled: ByteLink[] }, index: number): Promise<ByteLink> {
+    await until(() => dialled.length > index);
+    const link = dialled[index];
+    assert.ok(link);
+    return link;
+  }
+
+  test('open a stream for each destination', async () => {
+    const fixture = client();
+    const link = await fixture.outbound.associate(neverAborted());
+    link.send(packet('query', DNS));
+    link.send(packet('six', OTHER));
+    link.send(packet('again', { ...DNS }));
+    const [first, second] = [await dialled(fixture, 0), await dialled(fixture, 1)];
+    assert.deepEqual(
+      await readExactly(first, UDP.length + 7),
+      Buffer.concat([UDP, bytes(`0005 'again'`)]),
+    );
+    assert.deepEqual(
+      await readExactly(second, 43),
+      bytes(`00 ${ID} 00 02 0036 03 20010db8000000000000000000000007 0003 'six'`),
+    );
+    await second.write(bytes(`00 00 0001 'b'`));
+    assert.deepEqual((await link.receive())?.peer, OTHER);
+    await first.write(bytes(`00 00 0001 'a'`));
+    assert.deepEqual((await link.receive())?.peer, DNS);
+    assert.equal(fixture.dialled.length, 2);
+    link.close();
+    await Promise.all([first.closed, second.closed]);
+    assert.equal(fixture.clock.timers, 0);
+  });
+
+  test('have a bound on their streams: the one that was silent longest goes', async () => {
+    const fixture = client();
+    const link = await fixture.outbound.associate(neverAborted());
+    for (let port = 0; port < MAX_LINKS; port++) {
+      link.send(packet('x', { host: '192.0.2.1', port: 1000 + port }));
+      fixture.clock.advance(1);
+    }
+    link.send(packet('y', { host: '192.0.2.1', port: 1000 }));
+    link.send(packet('z', { host: '192.0.2.2', port: 1 }));
+    await until(() => fixture.dialled.length === MAX_LINKS + 1);
+    await fixture.dialled[1]?.closed;
+    let open = 0;
+    for (const stream of fixture.dialled) void stream.closed.then(() => open--);
+    open += fixture.dialled.length;
+    await settle();
+    assert.equal(open, MAX_LINKS);
+    link.close();
+  });
+
+  test('give up streams that are silent, those of resolvers first', async () => {
+    const fixture = client();
+    const link = await fixture.outbound.associate(neverAborted());
+    link.send(packet('query', DNS));
+    link.send(packet('six', OTHER));
+    const [dns, other] = [await dialled(fixture, 0), await dialled(fixture, 1)];
+    await readExactly(dns, HEAD);
+    fixture.clock.advance(15_000);
+    await dns.closed;
+    fixture.clock.advance(200_000);
+    await other.write(bytes(`00 00 0001 'b'`));
+    await link.receive();
+    fixture.clock.advance(200_000);
+    let gone = false;
+    void other.closed.then(() => (gone = true));
+    await settle();
+    assert.equal(gone, false);
+    fixture.clock.advance(110_000);
+    await other.closed;
+    link.send(packet('again', DNS));
+    await dialled(fixture, 2);
+    link.close();
+  });
+
+  test('try a destination again, though not at once, when its stream ended', async () => {
+    const fixture = client();
+    const link = await fixture.outbound.associate(neverAborted());
+    link.send(packet('query', DNS));
+    (await dialled(fixture, 0)).destroy();
+    await settle();
+    link.send(packet('lost', DNS));
+    await settle();
+    assert.equal(fixture.dialled.length, 1);
+    assert.equal(link.dropped, 1);
+    fixture.clock.advance(1_000);
+    link.send(packet('again', DNS));
+    const second = await dialled(fixture, 1);
+    // One that was answered may be opened again at once: its server closes idle streams.
+    await second.write(bytes(`00 00 0001 'a'`));
+    await link.receive();
+    second.destroy();
+    await settle();
+    link.send(packet('third', DNS));
+    await dialled(fixture, 2);
+    link.close();
+  });
+
+  test('end a dial with the association', async () => {
+    const aborted = Promise.withResolvers<void>();
+    const { outbound, clock } = clientOf(
+      (context) => createVlessOutbound({ id: ID }, context),
+      ({ signal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            aborted.resolve();
+            reject(new DialError('aborted', 'given up'));
+          });
+        }),
+    );
+    const link = await outbound.associate(neverAborted());
+    link.send(packet('query', DNS));
+    link.close();
+    await aborted.promise;
+    await settle();
+    assert.equal(clock.timers, 0);
+    assert.equal(link.dropped, 1);
+  });
+});
+
+describe('the framing of VLESS datagrams', () => {
+  test('reads the same of any bytes in any pieces', () => {
+    const outcome = (chunks: readonly Uint8Array[]): string[] => {
+      const framing = new VlessFraming(DNS);
+      return chunks.flatMap((chunk) =>
+        Array.from(framing.decode(chunk), ({ data }) => Buffer.from(data).toString('hex')),
+      );
+    };
+    fc.assert(
+      fc.property(
+        nearly(bytes(`0005 'query'`), bytes('0000'), bytes(`0001 'x'`)),
+        cuts,
+        (all, at) => {
+          assert.deepEqual(outcome(chunksOf(all, at)), outcome([all]));
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('writes answers of the destination, or of any address behind its name', () => {
+    const named = new VlessFraming({ host: 'a.example', port: 53 });
+    assert.ok(named.encode({ data: Buffer.alloc(65_535), peer: DNS }));
+    assert.equal(named.encode({ data: Buffer.alloc(65_536), peer: DNS }), undefined);
+    assert.equal(named.encode({ data: Buffer.alloc(1), peer: { ...DNS, port: 54 } }), undefined);
+  });
+});
+
+describe('a UUID', () => {
+  test('may be written in four forms, in any case', () => {
+    const hyphenated = 'b831381d-6324-4D53-ad4f-8cda48b30811';
+    for (const text of [
+      hyphenated,
+      ID,
+      ID.toUpperCase(),
+      `{${hyphenated}}`,
+      `urn:uuid:${hyphenated}`,
+    ]) {
+      assert.equal(parseUuid(text), ID);
+    }
+  });
+
+  test('is nothing else', () => {
+    const hyphenated = 'b831381d-6324-4d53-ad4f-8cda48b30811';
+    for (const text of [
+      '',
+      'test',
+      ` ${ID}`,
+      `${ID}\n`,
+      `${hyphenated}\n`,
+      `{${ID}}`,
+      `{${hyphenated}`,
+      `${hyphenated}}`,
+      `urn:uuid:${ID}`,
+      `URN:UUID:${hyphenated}`,
+      `urn:uuid:{${hyphenated}}`,
+      hyphenated.replace('b', 'g'),
+      hyphenated.slice(1),
+      `${hyphenated}0`,
+      ID.slice(2),
+      'b831381d63-24-4d53-ad4f-8cda48b30811',
+    ]) {
+      assert.equal(parseUuid(text), undefined, text);
+    }
+  });
+});
