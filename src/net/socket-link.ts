@@ -19,6 +19,7 @@ export class SocketLink implements ByteLink, WireCounter {
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #drain: PromiseWithResolvers<void> | undefined;
   #cause: Error | undefined;
+  #destroyed = false;
 
   /** @param raw the kernel socket below, where `socket` is a TLS socket. */
   constructor(socket: Socket, raw: Socket = socket) {
@@ -57,20 +58,21 @@ export class SocketLink implements ByteLink, WireCounter {
 
   write(chunk: Uint8Array): Promise<void> | undefined {
     const socket = this.#socket;
-    if (!socket.writable) return Promise.reject(this.#closedError());
+    if (!this.#writable) return Promise.reject(this.#closedError());
     // A chunk of the high-water mark's size counts as too much even when the kernel has taken it.
     return socket.write(chunk) || socket.writableLength === 0 ? undefined : this.#drained();
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
     const drained = this.write(chunk);
-    if (this.#socket.writableLength === 0) freeChunk(chunk);
+    // TLS may still read it: its writes count as done while OpenSSL has not taken all of them.
+    if (this.#socket === this.#raw && this.#socket.writableLength === 0) freeChunk(chunk);
     return drained;
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     const socket = this.#socket;
-    if (!socket.writable) return Promise.reject(this.#closedError());
+    if (!this.#writable) return Promise.reject(this.#closedError());
     socket.cork();
     let ready = true;
     for (const chunk of chunks) ready = socket.write(chunk);
@@ -81,7 +83,7 @@ export class SocketLink implements ByteLink, WireCounter {
   async closeWrite(): Promise<void> {
     const socket = this.#socket;
     if (socket.writableFinished) return;
-    if (socket.destroyed) throw this.#closedError();
+    if (this.#destroyed || socket.destroyed) throw this.#closedError();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onFinish = (): void => {
       socket.off('close', onClose);
@@ -98,16 +100,27 @@ export class SocketLink implements ByteLink, WireCounter {
   }
 
   destroy(cause?: Error): void {
-    if (this.#socket.destroyed) return;
+    if (this.#destroyed || this.#socket.destroyed) return;
+    this.#destroyed = true;
     this.#cause = cause;
     this.#queue.fail(cause ?? new LinkClosedError());
     // With a cause the stream was cut, not finished: a reset tells the peer so, where a plain close
-    // would look like a complete body to a protocol that ends at end-of-file. TLS says the same by the
-    // close_notify that is missing, and a reset below it would pull the handle from under it (Node
-    // 26.10 crashes).
-    const bare = this.#socket === this.#raw;
-    if (cause && bare && this.#socket.remoteFamily !== undefined) this.#socket.resetAndDestroy();
+    // would look like a complete body to a protocol that ends at end-of-file.
+    // Node's own TLS does not tell a cut from an end (it takes a connection that ends without
+    // close_notify for a finished one), so the reset is for TLS as well. TLS follows the socket
+    // below it by itself, and Node 26.10 crashes when it is made to go right after it.
+    if (cause && this.#mayReset) this.#raw.resetAndDestroy();
     else this.#socket.destroy();
+  }
+
+  get #writable(): boolean {
+    return !this.#destroyed && this.#socket.writable;
+  }
+
+  get #mayReset(): boolean {
+    if (!('resetAndDestroy' in this.#raw) || this.#raw.remoteFamily === undefined) return false;
+    // What TLS has still to write must not meet a socket that is gone.
+    return this.#socket === this.#raw || this.#socket.writableLength === 0;
   }
 
   #drained(): Promise<void> {
