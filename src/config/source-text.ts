@@ -49,7 +49,7 @@ export class SourceText {
     const text = [
       `TOML parse error at line ${line}, column ${column}`,
       `${gutter} |`,
-      `${line} | ${printable(shown)}`,
+      `${line} | ${printable(withoutSecrets(shown))}`,
       `${gutter} | ${indent}${marks}`,
       message,
     ].join('\n');
@@ -67,3 +67,13 @@ const characters = (text: string): number => Array.from(text).length;
 
 /** Control characters would reach a terminal or a log: each is shown as a replacement character. */
 const printable = (text: string): string => text.replaceAll(/(?!\t)\p{Cc}/gu, '\u{FFFD}');
+
+/** A key that holds a secret, and its value as far as it stands on the line, closed or not. */
+const SECRET =
+  /\b((?:secret|pass|password|obfs_password|private_key|preshared_key)["']?\s*=\s*)("""|'''|"|')(.*?)(?=\2|$)/g;
+
+/** The line is shown to people and logged: a secret on it is starred out, in its own length. */
+const withoutSecrets = (line: string): string =>
+  line.replaceAll(SECRET, (_all, key: string, quote: string, value: string) => {
+    return `${key}${quote}${'*'.repeat(value.length)}`;
+  });
