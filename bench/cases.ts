@@ -1,116 +1,23 @@
-import type { LoadName } from './load/messages.ts';
-import type { ContestantName } from './contestants.ts';
+import { CONNECT, DATAGRAMS, IDLE, latency, stream, type Case } from './case.ts';
+import { TUNNEL_CASES } from './tunnel-cases.ts';
 
-/** One thing to measure, and how its main figure is shown. */
-export interface Case {
-  readonly name: string;
-  readonly title: string;
-  readonly load: LoadName;
-  readonly parallel: number;
-  /** The figure that is compared. */
-  readonly figure: string;
-  readonly unit: string;
-  /** What one of the figure's raw units is divided by for `unit`. */
-  readonly divisor: number;
-  readonly digits: number;
-  readonly better: 'higher' | 'lower';
-  readonly goals: readonly Goal[];
-  /** Amount of work that processor time is given for; absent: not given. */
-  readonly work?: { readonly per: string; readonly divisor: number };
-}
-
-/** Either a ratio of Weir's figure to another's, or a limit of its own. */
-export type Goal =
-  | { readonly against: ContestantName; readonly atLeast: number }
-  | { readonly atMost: number };
-
-const GBIT = 1e9 / 8;
-
-const stream = (name: string, title: string, load: LoadName, parallel: number): Case => ({
-  name,
-  title,
-  load,
-  parallel,
-  figure: 'rate',
-  unit: 'Gbit/s',
-  divisor: GBIT,
-  digits: 2,
-  better: 'higher',
-  goals:
-    parallel === 1
-      ? [
-          { against: 'pipe', atLeast: 0.9 },
-          { against: 'v2ray', atLeast: 1 },
-        ]
-      : [],
-  work: { per: 'GB', divisor: 1e9 },
-});
-
-export const CASES: readonly Case[] = [
+/** Of one process that only relays. */
+const RELAY_CASES: readonly Case[] = [
   stream('stream-down', 'one stream down', 'download', 1),
   stream('stream-up', 'one stream up', 'upload', 1),
   stream('streams-down', '64 streams down', 'download', 64),
   stream('streams-up', '64 streams up', 'upload', 64),
-  {
-    name: 'connect',
-    title: 'new connections a second (32 at once)',
-    load: 'connect',
-    parallel: 32,
-    figure: 'rate',
-    unit: '1/s',
-    divisor: 1,
-    digits: 0,
-    better: 'higher',
-    goals: [{ against: 'v2ray', atLeast: 0.8 }],
-    work: { per: '1,000 connections', divisor: 1000 },
-  },
-  {
-    name: 'latency',
-    title: 'small request, one at a time, p50',
-    load: 'request',
-    parallel: 1,
-    figure: 'p50',
-    unit: 'µs',
-    divisor: 0.001,
-    digits: 0,
-    better: 'lower',
-    goals: [],
-  },
-  {
-    name: 'latency-busy',
-    title: 'small request, 64 at once, p50',
-    load: 'request',
-    parallel: 64,
-    figure: 'p50',
-    unit: 'µs',
-    divisor: 0.001,
-    digits: 0,
-    better: 'lower',
-    goals: [],
-  },
-  {
-    name: 'idle',
-    title: 'resident memory of an idle flow',
-    load: 'idle',
-    parallel: 10_000,
-    figure: 'memoryPerFlow',
-    unit: 'KB',
-    divisor: 1024,
-    digits: 1,
-    better: 'lower',
-    goals: [{ atMost: 40 }],
-  },
-  {
-    name: 'udp',
-    title: 'datagrams there and back a second (512 bytes, 64 under way)',
-    load: 'datagrams',
-    parallel: 64,
-    figure: 'rate',
-    unit: '1/s',
-    divisor: 1,
-    digits: 0,
-    better: 'higher',
-    goals: [],
-    work: { per: '1,000 datagrams', divisor: 1000 },
-  },
+  CONNECT,
+  latency('latency', 'small request, one at a time, p50', 1),
+  latency('latency-busy', 'small request, 64 at once, p50', 64),
+  IDLE,
+  DATAGRAMS,
 ];
+
+export const CASES: readonly Case[] = [...RELAY_CASES, ...TUNNEL_CASES];
+
+/** The cases whose names start with one of `words`; of no words those without a tunnel. */
+export const chosen = (words: readonly string[]): readonly Case[] =>
+  words.length === 0
+    ? RELAY_CASES
+    : CASES.filter(({ name }) => words.some((word) => name.startsWith(word)));

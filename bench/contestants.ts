@@ -3,33 +3,43 @@ import type { Via } from './load/flow.ts';
 import { open, portOf, type Address } from '../test/support/address.ts';
 import { Child } from '../test/support/child.ts';
 import { freedom, socksIn } from '../test/support/config.ts';
-import { findPeer, startV2ray, V2RAY_SOCKS_IN } from '../test/support/peers.ts';
+import { startV2ray, V2RAY_SOCKS_IN, without, type PeerName } from '../test/support/peers.ts';
 import { freePort } from '../test/support/ports.ts';
 import { eventually } from '../test/support/wait.ts';
 import { Weir } from '../test/support/weir.ts';
 
-export type ContestantName = 'direct' | 'pipe' | 'weir' | 'v2ray';
+export type ContestantName =
+  | 'direct'
+  | 'pipe'
+  | 'weir'
+  | 'baseline'
+  | 'v2ray'
+  | 'xray'
+  | 'ss-libev'
+  | 'ss-rust';
+
+/** Those of the cases without a tunnel. */
+type RelayName = 'direct' | 'pipe' | 'weir' | 'v2ray';
 
 /** Something that stands between the generator's clients and its origin. */
 export interface Contestant extends AsyncDisposable {
   readonly via: Via;
-  /** Its process; `undefined` when nothing stands between. */
-  readonly child: Child | undefined;
-  /** Whether it answers SIGUSR2 with its event-loop delay. */
+  /** Its processes; none when nothing stands between. */
+  readonly children: readonly Child[];
+  /** Whether they answer SIGUSR2 with their event-loop delay. */
   readonly isNode: boolean;
 }
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 /** Node's arguments that make a contestant tell its event-loop delay. */
-const MEASURED = ['--import', file('./loop-delay.ts')];
+export const MEASURED = ['--import', file('./loop-delay.ts')];
 
-/** Starts a contestant in front of the origin at `port`. */
-export const START: Readonly<Record<ContestantName, (port: number) => Promise<Contestant>>> = {
+const START: Readonly<Record<RelayName, (port: number) => Promise<Contestant>>> = {
   direct: (port) =>
     Promise.resolve({
       via: { host: '127.0.0.1', port },
-      child: undefined,
+      children: [],
       isNode: false,
       [Symbol.asyncDispose]: () => Promise.resolve(),
     }),
@@ -48,7 +58,7 @@ export const START: Readonly<Record<ContestantName, (port: number) => Promise<Co
     });
     return {
       via: { host: '127.0.0.1', port: own },
-      child,
+      children: [child],
       isNode: true,
       [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
     };
@@ -58,7 +68,7 @@ export const START: Readonly<Record<ContestantName, (port: number) => Promise<Co
     const weir = await Weir.start(socksIn() + freedom(), { nodeArgs: MEASURED });
     return {
       via: socksTo(weir.address('socks'), port),
-      child: weir.child,
+      children: [weir.child],
       isNode: true,
       [Symbol.asyncDispose]: () => weir[Symbol.asyncDispose](),
     };
@@ -68,19 +78,41 @@ export const START: Readonly<Record<ContestantName, (port: number) => Promise<Co
     const peer = await startV2ray([V2RAY_SOCKS_IN]);
     return {
       via: socksTo(peer.address, port),
-      child: peer.child,
+      children: [peer.child],
       isNode: false,
       [Symbol.asyncDispose]: () => peer[Symbol.asyncDispose](),
     };
   },
 };
 
-/** Those that this machine can run. */
-export function available(): ContestantName[] {
-  const all: ContestantName[] = ['direct', 'pipe', 'weir', 'v2ray'];
-  return all.filter((name) => name !== 'v2ray' || findPeer('v2ray') !== undefined);
+/** Starts a contestant that relays in front of the origin at `port`. */
+export function startRelay(name: ContestantName, port: number): Promise<Contestant> {
+  if (!isRelay(name)) throw new Error(`${name} is for tunnels only`);
+  return START[name](port);
 }
 
-function socksTo(proxy: Address, port: number): Via {
+const isRelay = (name: ContestantName): name is RelayName => Object.hasOwn(START, name);
+
+/** What has to be installed for each. */
+const NEEDS: Readonly<Record<ContestantName, readonly PeerName[]>> = {
+  direct: [],
+  pipe: [],
+  weir: [],
+  baseline: [],
+  v2ray: ['v2ray'],
+  xray: ['xray'],
+  'ss-libev': ['ss-server', 'ss-local'],
+  'ss-rust': ['ssserver', 'sslocal'],
+};
+
+/** Everybody, in the order of the tables. */
+export const CONTESTANTS = Object.keys(NEEDS) as readonly ContestantName[];
+
+/** Why this machine cannot run it; `false` when it can. */
+export const unable = (name: ContestantName): string | false =>
+  without(...NEEDS[name]) && `${name} is left out: ${without(...NEEDS[name])}`;
+
+/** The way through a SOCKS listener to the origin at `port`. */
+export function socksTo(proxy: Address, port: number): Via {
   return { host: '127.0.0.1', port: portOf(proxy), target: { host: '127.0.0.1', port } };
 }

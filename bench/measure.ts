@@ -3,9 +3,10 @@ import { fileURLToPath } from 'node:url';
 import { Child } from '../test/support/child.ts';
 import { cpuSeconds, residentBytes } from '../test/support/proc.ts';
 import { within } from '../test/support/wait.ts';
-import type { Case } from './cases.ts';
-import { START, type ContestantName } from './contestants.ts';
+import type { Case } from './case.ts';
+import { startRelay, type ContestantName } from './contestants.ts';
 import type { Figures, Job, Report } from './load/messages.ts';
+import { startTunnel } from './tunnel-contestants.ts';
 
 const GENERATOR = fileURLToPath(new URL('./load/main.ts', import.meta.url));
 
@@ -22,25 +23,31 @@ export async function measure(
   await using far = test.load === 'idle' ? new Generator() : undefined;
   const port = await (far ?? generator).ready();
   await generator.ready();
-  await using subject = await START[contestant](port);
+  await using subject = await (test.tunnel === undefined
+    ? startRelay(contestant, port)
+    : startTunnel(contestant, test.tunnel, port));
   const parallel = test.load === 'idle' ? Math.min(test.parallel, flowLimit()) : test.parallel;
-  const { child } = subject;
+  const { children, isNode } = subject;
   let before: Snapshot | undefined;
   const job: Job = { load: test.load, via: subject.via, parallel, seconds };
   const figures = await generator.run(job, () => {
-    before = child && snapshot(child.pid);
+    before = snapshot(children);
     // The answer to this first signal covers the start and the warm-up; only the next one counts.
-    if (subject.isNode) child?.signal('SIGUSR2');
+    if (isNode) for (const child of children) child.signal('SIGUSR2');
   });
-  if (!child || !before) return figures;
-  const after = snapshot(child.pid);
-  const delay = subject.isNode ? await loopDelay(child) : {};
+  // A proxy that drops everything would otherwise look like a slow one.
+  if (figures['rate'] === 0) throw new Error('nothing came through');
+  if (children.length === 0 || !before) return figures;
+  const after = snapshot(children);
+  const delay = isNode ? await worstDelay(children) : {};
   const memory = after.memory - before.memory;
+  const cores = (after.cpu - before.cpu) / (after.time - before.time);
   return {
     ...figures,
     ...delay,
     cpu: after.cpu - before.cpu,
-    cores: (after.cpu - before.cpu) / (after.time - before.time),
+    cores,
+    ...(figures['rate'] ? { cpuPerUnit: cores / figures['rate'] } : {}),
     memory: after.memory,
     ...(test.load === 'idle' ? { memoryPerFlow: memory / (figures['flows'] ?? 1) } : {}),
   };
@@ -87,13 +94,23 @@ interface Snapshot {
   readonly time: number;
 }
 
-const snapshot = (pid: number): Snapshot => ({
-  cpu: cpuSeconds(pid),
-  memory: residentBytes(pid),
+/** Of all the processes together. */
+const snapshot = (children: readonly Child[]): Snapshot => ({
+  cpu: sum(children.map(({ pid }) => cpuSeconds(pid))),
+  memory: sum(children.map(({ pid }) => residentBytes(pid))),
   time: performance.now() / 1000,
 });
 
+const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
+
 const LOOP_DELAY = /^loop-delay p50=(\S+) p99=(\S+) max=(\S+)$/gm;
+
+/** Of several processes that which was later. */
+async function worstDelay(children: readonly Child[]): Promise<Figures> {
+  const delays = await Promise.all(children.map(loopDelay));
+  const worst = (name: string): number => Math.max(...delays.map((delay) => delay[name] ?? NaN));
+  return { loopP50: worst('loopP50'), loopP99: worst('loopP99'), loopMax: worst('loopMax') };
+}
 
 /** Asks for the second report of the event-loop delay, in milliseconds. */
 async function loopDelay(child: Child): Promise<Figures> {

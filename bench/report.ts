@@ -1,16 +1,27 @@
 import { cpus, totalmem } from 'node:os';
-import type { Case } from './cases.ts';
+import type { Case } from './case.ts';
 import type { ContestantName } from './contestants.ts';
 import type { Figures } from './load/messages.ts';
 import { judge, medians, ratio, type Rounds } from './results.ts';
 
-/** The whole result as Markdown. */
+/** The whole result as Markdown; `notes` say what could not be measured. */
 export function markdown(
   cases: readonly Case[],
   names: readonly ContestantName[],
   rounds: Rounds,
+  notes: readonly string[],
 ): string {
-  return [machine(), mainTable(cases, names, rounds), details(cases, names, rounds)].join('\n\n');
+  // Relays and tunnels have other contestants, hence a table each.
+  const groups = [
+    cases.filter(({ tunnel }) => tunnel === undefined),
+    cases.filter(({ tunnel }) => tunnel !== undefined),
+  ].filter((group) => group.length > 0);
+  const tables = groups.flatMap((group) => {
+    const able = names.filter((name) => group.some((test) => test.contestants.includes(name)));
+    return [mainTable(group, able, rounds), details(group, able, rounds)];
+  });
+  const left = notes.length > 0 ? [notes.map((note) => `- ${note}`).join('\n')] : [];
+  return [machine(), ...left, ...tables].join('\n\n');
 }
 
 /** The whole result as data, every round included. */
@@ -43,19 +54,20 @@ function mainTable(
   names: readonly ContestantName[],
   rounds: Rounds,
 ): string {
-  const head = ['case', 'unit', ...names, 'Weir / pipe', 'Weir / v2ray', 'goal'];
+  const others = names.filter((name) => name !== 'weir' && name !== 'direct');
+  const ratios = others.map((name) => `Weir / ${name}`);
+  const head = ['case', 'unit', ...names, ...ratios, 'processor, Weir / v2ray', 'goal'];
   const rows = cases.map((test) => {
     const byName = rounds.get(test.name) ?? new Map<ContestantName, Figures[]>();
     const values = names.map((name) => {
       const value = medians(byName.get(name) ?? [])[test.figure];
       return value === undefined ? '–' : (value / test.divisor).toFixed(test.digits);
     });
-    const against = (['pipe', 'v2ray'] as const).map((name) => {
-      const value = ratio(test.figure, byName.get('weir'), byName.get(name));
-      return value === undefined ? '–' : value.toFixed(2);
-    });
+    const weir = byName.get('weir');
+    const against = others.map((name) => fixed(ratio(test.figure, weir, byName.get(name)), 2));
+    const processor = test.work && ratio('cpuPerUnit', weir, byName.get('v2ray'));
     const goals = judge(test, byName).map(({ text, met }) => `${text}: ${met ? 'met' : 'missed'}`);
-    return [test.title, test.unit, ...values, ...against, goals.join('; ')];
+    return [test.title, test.unit, ...values, ...against, fixed(processor, 2), goals.join('; ')];
   });
   return table(head, rows);
 }
@@ -95,10 +107,11 @@ function details(cases: readonly Case[], names: readonly ContestantName[], round
   return table(head, rows);
 }
 
+/** Of all the contestant's processes together. */
 function cpuPerWork(test: Case, figures: Figures): string {
-  const { cores, rate } = figures;
-  if (!test.work || cores === undefined || rate === undefined || rate === 0) return '–';
-  return `${((cores / rate) * test.work.divisor * 1000).toFixed(0)} ms per ${test.work.per}`;
+  const { cpuPerUnit } = figures;
+  if (!test.work || cpuPerUnit === undefined) return '–';
+  return `${(cpuPerUnit * test.work.divisor * 1000).toFixed(0)} ms per ${test.work.per}`;
 }
 
 const fixed = (value: number | undefined, digits: number): string =>

@@ -1,4 +1,4 @@
-import type { Case, Goal } from './cases.ts';
+import type { Case, Goal } from './case.ts';
 import type { ContestantName } from './contestants.ts';
 import type { Figures } from './load/messages.ts';
 import { median } from './statistics.ts';

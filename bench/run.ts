@@ -1,23 +1,25 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../src/errors.ts';
-import { CASES } from './cases.ts';
-import { available, type ContestantName } from './contestants.ts';
+import type { Case } from './case.ts';
+import { CASES, chosen } from './cases.ts';
+import { CONTESTANTS, unable, type ContestantName } from './contestants.ts';
 import { measure } from './measure.ts';
 import { json, markdown } from './report.ts';
 import { judge, type Rounds } from './results.ts';
 
 const USAGE = `Usage: npm run bench -- [case ...] [options]
 
-Weir beside v2ray, a bare relay in Node and the direct way, interleaved, in one run.
+Weir beside v2ray, a bare relay in Node and the direct way, interleaved, in one run; and Weir's
+tunnels, two processes each, beside those of other programs.
 
-Cases (all, or those whose name starts with a word given):
-${CASES.map(({ name, title }) => `  ${name.padEnd(14)}${title}`).join('\n')}
+Cases (those whose name starts with a word given; without a word all but the tunnels):
+${CASES.map(({ name, title }) => `  ${name.padEnd(35)}${title}`).join('\n')}
 
 Options:
   --rounds N     how often everything is measured (default 3)
   --seconds N    how long each measurement lasts after its warm-up (default 3)
-  --with LIST    contestants, separated by commas (default direct,pipe,weir,v2ray)
+  --with LIST    contestants, separated by commas (default: all that are installed)
   --json FILE    write all figures there as JSON
   --markdown FILE  write the tables there as well
 `;
@@ -38,23 +40,27 @@ if (values.help) {
   process.exit(0);
 }
 
-const cases = CASES.filter(
-  ({ name }) => positionals.length === 0 || positionals.some((word) => name.startsWith(word)),
-);
+const cases = chosen(positionals);
 const wanted = values.with?.split(',');
-const names = available().filter((name) => wanted === undefined || wanted.includes(name));
+const asked = CONTESTANTS.filter(
+  (name) =>
+    (wanted === undefined || wanted.includes(name)) &&
+    cases.some(({ contestants }) => contestants.includes(name)),
+);
+const notes = asked.map(unable).filter((note) => note !== false);
+const names = asked.filter((name) => unable(name) === false);
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
 if (cases.length === 0 || names.length === 0 || !(rounds >= 1) || !(seconds > 0)) {
   process.stderr.write(USAGE);
   process.exit(2);
 }
 
+for (const note of notes) process.stderr.write(`${note}\n`);
 const results: Rounds = new Map();
 let failures = 0;
 for (let round = 1; round <= rounds; round++) {
   for (const test of cases) {
-    // Nothing stands in the direct way whose memory could be measured.
-    const subjects = names.filter((name) => test.load !== 'idle' || name !== 'direct');
+    const subjects = names.filter((name) => test.contestants.includes(name));
     // Each round begins with another, so that none always has the machine's same mood.
     for (const [i] of subjects.entries()) {
       const name = subjects[(i + round - 1) % subjects.length];
@@ -63,7 +69,7 @@ for (let round = 1; round <= rounds; round++) {
   }
 }
 
-const text = markdown(cases, names, results);
+const text = markdown(cases, names, results, notes);
 process.stdout.write(`\n${text}\n`);
 if (values.markdown !== undefined) writeFileSync(values.markdown, `${text}\n`);
 if (values.json !== undefined) {
@@ -77,11 +83,7 @@ for (const test of cases) {
 }
 process.exit(failures > 0 ? 1 : 0);
 
-async function once(
-  test: (typeof CASES)[number],
-  name: ContestantName,
-  round: number,
-): Promise<void> {
+async function once(test: Case, name: ContestantName, round: number): Promise<void> {
   const label = `round ${round}: ${test.title}: ${name}`;
   try {
     const figures = await measure(test, name, seconds);

@@ -1,0 +1,121 @@
+import type { LoadName } from './load/messages.ts';
+import type { ContestantName } from './contestants.ts';
+import type { Tunnel } from './tunnels.ts';
+
+/** One thing to measure, and how its main figure is shown. */
+export interface Case {
+  readonly name: string;
+  readonly title: string;
+  readonly load: LoadName;
+  readonly parallel: number;
+  /** Who can do it. */
+  readonly contestants: readonly ContestantName[];
+  /** What lies between two processes; absent: one process, SOCKS in and freedom out. */
+  readonly tunnel?: Tunnel;
+  /** The figure that is compared. */
+  readonly figure: string;
+  readonly unit: string;
+  /** What one of the figure's raw units is divided by for `unit`. */
+  readonly divisor: number;
+  readonly digits: number;
+  readonly better: 'higher' | 'lower';
+  readonly goals: readonly Goal[];
+  /** Amount of work that processor time is given for; absent: not given. */
+  readonly work?: { readonly per: string; readonly divisor: number };
+}
+
+/** Either a ratio of Weir's figure to another's, or a limit of its own. */
+export type Goal =
+  | { readonly against: ContestantName; readonly atLeast: number }
+  | { readonly atMost: number };
+
+/** Contestants of the cases without a tunnel. */
+const ALL: readonly ContestantName[] = ['direct', 'pipe', 'weir', 'v2ray'];
+
+const GBIT = 1e9 / 8;
+
+export const stream = (
+  name: string,
+  title: string,
+  load: LoadName,
+  parallel: number,
+  contestants: readonly ContestantName[] = ALL,
+): Case => ({
+  name,
+  title,
+  load,
+  parallel,
+  contestants,
+  figure: 'rate',
+  unit: 'Gbit/s',
+  divisor: GBIT,
+  digits: 2,
+  better: 'higher',
+  goals:
+    parallel === 1
+      ? [
+          { against: 'pipe', atLeast: 0.9 },
+          { against: 'v2ray', atLeast: 1 },
+        ]
+      : [],
+  work: { per: 'GB', divisor: 1e9 },
+});
+
+export const CONNECT: Case = {
+  name: 'connect',
+  title: 'new connections a second (32 at once)',
+  load: 'connect',
+  parallel: 32,
+  contestants: ALL,
+  figure: 'rate',
+  unit: '1/s',
+  divisor: 1,
+  digits: 0,
+  better: 'higher',
+  goals: [{ against: 'v2ray', atLeast: 0.8 }],
+  work: { per: '1,000 connections', divisor: 1000 },
+};
+
+export const IDLE: Case = {
+  name: 'idle',
+  title: 'resident memory of an idle flow',
+  load: 'idle',
+  parallel: 10_000,
+  // Nothing stands in the direct way whose memory could be measured.
+  contestants: ['pipe', 'weir', 'v2ray'],
+  figure: 'memoryPerFlow',
+  unit: 'KB',
+  divisor: 1024,
+  digits: 1,
+  better: 'lower',
+  goals: [{ atMost: 40 }],
+};
+
+export const DATAGRAMS: Case = {
+  name: 'udp',
+  title: 'datagrams there and back a second (512 bytes, 64 under way)',
+  load: 'datagrams',
+  parallel: 64,
+  contestants: ALL,
+  figure: 'rate',
+  unit: '1/s',
+  divisor: 1,
+  digits: 0,
+  better: 'higher',
+  goals: [],
+  work: { per: '1,000 datagrams', divisor: 1000 },
+};
+
+export const latency = (name: string, title: string, parallel: number): Case => ({
+  name,
+  title,
+  load: 'request',
+  parallel,
+  contestants: ALL,
+  figure: 'p50',
+  unit: 'µs',
+  divisor: 0.001,
+  digits: 0,
+  better: 'lower',
+  goals: [],
+});

@@ -1,0 +1,62 @@
+import { CONNECT, DATAGRAMS, IDLE, stream, type Case, type Goal } from './case.ts';
+import type { ContestantName } from './contestants.ts';
+import { isModern, TUNNELS, type Tunnel } from './tunnels.ts';
+
+/** Who can make the tunnel. Debian's v2ray, 4.34, has neither gRPC nor Shadowsocks of 2022. */
+function contestantsOf(tunnel: Tunnel): ContestantName[] {
+  const { protocol, carrier } = tunnel;
+  const shadowsocks = protocol === 'shadowsocks';
+  const able: Readonly<Record<Exclude<ContestantName, 'direct' | 'pipe'>, boolean>> = {
+    weir: true,
+    // TLS is Node's own either way.
+    baseline: carrier === undefined,
+    v2ray: carrier !== 'grpc' && !isModern(tunnel),
+    xray: true,
+    'ss-libev': shadowsocks && !isModern(tunnel),
+    'ss-rust': shadowsocks,
+  };
+  return (Object.keys(able) as (keyof typeof able)[]).filter((name) => able[name]);
+}
+
+/** To reach on one stream; for 64 no more is asked than for the carriers. */
+function goalsOf({ protocol, cipher = '', carrier }: Tunnel, parallel: number): Goal[] {
+  if (carrier !== undefined) return [{ against: 'v2ray', atLeast: 1 }];
+  if (parallel > 1 || !cipher.includes('-gcm')) return [];
+  const v2ray: Goal = { against: 'v2ray', atLeast: 1 };
+  return protocol === 'shadowsocks' ? [v2ray, { against: 'ss-rust', atLeast: 0.7 }] : [v2ray];
+}
+
+function casesOf(tunnel: Tunnel): Case[] {
+  const contestants = contestantsOf(tunnel);
+  const name = (what: string): string => `tunnel-${tunnel.name}-${what}`;
+  const title = (what: string): string => `${tunnel.title}: ${what}`;
+  const pour = (
+    what: string,
+    text: string,
+    load: 'download' | 'upload',
+    parallel: number,
+  ): Case => ({
+    ...stream(name(what), title(text), load, parallel, contestants),
+    goals: goalsOf(tunnel, parallel),
+    tunnel,
+  });
+  const other = (what: string, test: Case): Case => ({
+    ...test,
+    name: name(what),
+    title: title(test.title),
+    contestants,
+    goals: [],
+    tunnel,
+  });
+  return [
+    pour('down', 'one stream down', 'download', 1),
+    pour('up', 'one stream up', 'upload', 1),
+    pour('streams-down', '64 streams down', 'download', 64),
+    other('connect', CONNECT),
+    ...(tunnel.protocol === 'shadowsocks' ? [other('udp', DATAGRAMS)] : []),
+    // Both processes together; enough flows to tell, few enough for a handshake each.
+    ...(tunnel.carrier === undefined ? [] : [other('idle', { ...IDLE, parallel: 1000 })]),
+  ];
+}
+
+export const TUNNEL_CASES: readonly Case[] = TUNNELS.flatMap(casesOf);
