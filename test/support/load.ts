@@ -50,7 +50,7 @@ export interface Moved {
 export type Enter = (host: string, port: number) => Promise<Socket>;
 
 /** One flow that asks for more again and again. */
-export class Download {
+export class Download implements Disposable {
   readonly moved: Moved;
   readonly #socket: Socket;
   readonly #stream = keystream();
@@ -80,10 +80,14 @@ export class Download {
     if (await readUpTo(this.#socket, 1)) throw new Error('bytes that nobody asked for');
     this.#socket.destroy();
   }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy();
+  }
 }
 
 /** A UDP association that sends to one address of its own and waits for each answer. */
-export class Chatter {
+export class Chatter implements Disposable {
   readonly moved: Moved;
   readonly #association: UdpAssociation;
   readonly #port: number;
@@ -109,6 +113,10 @@ export class Chatter {
   }
 
   end(): void {
+    this.#association.control.destroy();
+  }
+
+  [Symbol.dispose](): void {
     this.#association[Symbol.dispose]();
   }
 }
