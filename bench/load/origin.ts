@@ -1,6 +1,6 @@
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 /**
  * The far end of every load. The first byte of a connection says what it is for, so that one port
@@ -62,17 +62,8 @@ export async function startOrigin(): Promise<Origin> {
       socket.on('end', () => socket.end());
     });
   });
-  server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 });
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const datagrams = createSocket({
-    type: 'udp4',
-    recvBufferSize: 4 << 20,
-    sendBufferSize: 4 << 20,
-  });
+  const { port, datagrams } = await listenBoth(server);
   datagrams.on('message', (message, from) => datagrams.send(message, from.port, from.address));
-  datagrams.bind(port, '127.0.0.1');
-  await once(datagrams, 'listening');
   return {
     port,
     swallowed: () => swallowed,
@@ -81,6 +72,33 @@ export async function startOrigin(): Promise<Origin> {
       datagrams.close();
     },
   };
+}
+
+/** The kernel chooses the port for TCP alone: to somebody's datagrams it may belong already. */
+async function listenBoth(
+  server: Server,
+): Promise<{ readonly port: number; readonly datagrams: DatagramSocket }> {
+  const ATTEMPTS = 10;
+  for (let attempt = 1; ; attempt++) {
+    server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 });
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const datagrams = createSocket({
+      type: 'udp4',
+      recvBufferSize: 4 << 20,
+      sendBufferSize: 4 << 20,
+    });
+    try {
+      datagrams.bind(port, '127.0.0.1');
+      await once(datagrams, 'listening');
+      return { port, datagrams };
+    } catch (error) {
+      datagrams.close();
+      if (attempt === ATTEMPTS) throw error;
+      server.close();
+      await once(server, 'close');
+    }
+  }
 }
 
 /** Writes as fast as the connection takes it. */
