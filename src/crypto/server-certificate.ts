@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { codeOf, messageOf, WeirError } from '../errors.ts';
+import { messageOf, WeirError } from '../errors.ts';
 
 /** A certificate or key file that a server cannot use. */
 export class ServerCertificateError extends WeirError {
@@ -54,8 +54,7 @@ function parseKey(pem: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (error) {
-    const encrypted = codeOf(error) === 'ERR_MISSING_PASSPHRASE';
-    const reason = encrypted ? 'it is encrypted' : messageOf(error);
+    const reason = pem.includes('ENCRYPTED') ? 'it is encrypted' : messageOf(error);
     throw new ServerCertificateError('key', `invalid private key: ${reason}`, { cause: error });
   }
 }

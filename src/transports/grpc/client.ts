@@ -143,6 +143,8 @@ class Connection {
     this.ended = ended.promise;
     // Nobody may be waiting.
     ready.promise.catch(() => undefined);
+    // HTTP/2 has no use for half a connection, but its sockets may be half open.
+    socket.on('end', () => session.destroy());
     session.on('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
     session.once('remoteSettings', () => ready.resolve());
     session.on('goaway', () => this.#retire());

@@ -103,19 +103,15 @@ export class HunkDecoder {
       this.#takePrefix(byte);
       return;
     }
-    if (this.#message === 0) throw broken('a field is longer than its message');
     this.#message--;
-    if (this.#state === 'skip-varint') {
-      if (++this.#digits > VARINT_BYTES) throw broken('a number is too long');
-      if (byte < 0x80) this.#nextField();
-      return;
-    }
     if (++this.#digits > VARINT_BYTES) throw broken('a number is too long');
+    const last = byte < 0x80;
+    if (!last && this.#message === 0) throw broken('a field is longer than its message');
     this.#value += (byte & 0x7f) * 2 ** (7 * (this.#digits - 1));
-    if (byte >= 0x80) return;
-    const value = this.#value;
-    if (this.#state === 'tag') this.#takeTag(value);
-    else this.#beginField(value, this.#skipped ? 'skip' : 'data');
+    if (!last) return;
+    if (this.#state === 'skip-varint') this.#nextField();
+    else if (this.#state === 'tag') this.#takeTag(this.#value);
+    else this.#beginField(this.#value, this.#skipped ? 'skip' : 'data');
   }
 
   /** One byte for compression, four for the length. */

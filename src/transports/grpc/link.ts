@@ -74,9 +74,13 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     this.#queue.fail(cause ?? new LinkClosedError());
     const stream = this.#stream;
     if (stream.destroyed) return;
-    // A reset without an error lets what was written arrive, but waits until it has.
-    const quiet = cause === undefined && stream.writableLength === 0;
-    stream.close(quiet ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
+    // Not `close` with an error code: Node puts the end of the stream before that reset, as if
+    // everything had been said.
+    if (cause === undefined && stream.writableLength === 0) {
+      stream.close(constants.NGHTTP2_NO_ERROR);
+    } else {
+      stream.destroy(cause ?? new LinkClosedError());
+    }
   }
 
   /** Fails the tunnel for what its headers or trailers say. */
@@ -156,6 +160,8 @@ export class GrpcLink implements ByteLink, TunnelBytes {
   };
 
   readonly #onEnd = (): void => {
+    // With its connection a stream ends as if it had been told to; it hears of its close next.
+    if (this.#stream.destroyed) return;
     // Trailers are told after the end of what they stand behind.
     process.nextTick(() => {
       const { rstCode } = this.#stream;
@@ -193,7 +199,10 @@ export class GrpcLink implements ByteLink, TunnelBytes {
       this.#cause ??= new ProtocolError(`gRPC: the peer reset the tunnel (code ${rstCode})`);
     }
     process.nextTick(() => {
-      if (!this.#queue.finished) this.#queue.fail(this.#closedError());
+      if (!this.#queue.finished) {
+        this.#cause ??= new ProtocolError('gRPC: the connection of the tunnel was lost');
+        this.#queue.fail(this.#cause);
+      }
       if (this.#drain) {
         this.#drain.promise.catch(() => undefined);
         this.#drain.reject(this.#closedError());

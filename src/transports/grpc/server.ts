@@ -83,6 +83,8 @@ export class GrpcServer {
       onTunnel({ link, wire });
     });
     session.setLocalWindowSize(CONNECTION_WINDOW);
+    // HTTP/2 has no use for half a connection, but its sockets may be half open.
+    socket.on('end', () => session.destroy());
     // Listeners hand their sockets over paused; the session has its handle now.
     socket.resume();
     if (this.#closed) session.close();

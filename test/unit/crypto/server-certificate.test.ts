@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { test } from 'node:test';
+import {
+  parseCertificateChain,
+  parseServerKey,
+  ServerCertificateError,
+} from '../../../src/crypto/server-certificate.ts';
+import { TestAuthority } from '../../support/test-certificates.ts';
+
+const authority = new TestAuthority();
+const { cert, key } = authority.issue({ dns: ['server.test'] });
+const chain = parseCertificateChain(Buffer.from(cert));
+
+const refused = (work: () => unknown, part: string, message: string | RegExp): void =>
+  assert.throws(work, (error) => {
+    assert.ok(error instanceof ServerCertificateError);
+    assert.equal(error.part, part);
+    if (typeof message === 'string') assert.equal(error.message, message);
+    else assert.match(error.message, message);
+    return true;
+  });
+
+test('a chain keeps its order, and what stands between its certificates is skipped', () => {
+  const text = `# leaf\n${cert}notes\n${authority.cert}`;
+  const parsed = parseCertificateChain(Buffer.from(text));
+  assert.equal(parsed, `${cert.trim()}\n${authority.cert.trim()}\n`);
+});
+
+test('keys are taken as PKCS#8 and SEC1, and from the file of the certificate', () => {
+  const sec1 = createPrivateKey(key).export({ type: 'sec1', format: 'pem' });
+  for (const text of [key, sec1, cert + key, `\ufeff${key}`]) {
+    assert.match(parseServerKey(Buffer.from(text), chain), /^-----BEGIN (EC )?PRIVATE KEY-----/);
+  }
+});
+
+test('a key in PKCS#1 is a key', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const pkcs1 = privateKey.export({ type: 'pkcs1', format: 'pem' });
+  refused(() => parseServerKey(Buffer.from(pkcs1), chain), 'key', 'no private key assigned');
+});
+
+test('the key of another certificate is refused', () => {
+  const other = authority.issue({ dns: ['server.test'] });
+  refused(() => parseServerKey(Buffer.from(other.key), chain), 'key', 'no private key assigned');
+});
+
+test('files without what is looked for are refused', () => {
+  for (const text of ['', 'text', key]) {
+    const what = 'no certificate in the file';
+    refused(() => parseCertificateChain(Buffer.from(text)), 'certificate', what);
+  }
+  for (const text of ['', cert]) {
+    refused(() => parseServerKey(Buffer.from(text), chain), 'key', 'no private key in the file');
+  }
+});
+
+test('what cannot be read is refused', () => {
+  const broken = cert.replace('MII', 'AII').replace('MIIB', 'AAAA');
+  refused(
+    () => parseCertificateChain(Buffer.from(broken)),
+    'certificate',
+    /^invalid certificate: /,
+  );
+  const bad = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n';
+  refused(() => parseServerKey(Buffer.from(bad), chain), 'key', /^invalid private key: /);
+  const locked = createPrivateKey(key).export({
+    type: 'pkcs8',
+    format: 'pem',
+    cipher: 'aes-128-cbc',
+    passphrase: 'x',
+  });
+  const what = 'invalid private key: it is encrypted';
+  refused(() => parseServerKey(Buffer.from(locked), chain), 'key', what);
+});

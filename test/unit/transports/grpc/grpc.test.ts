@@ -1,0 +1,426 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import * as http2 from 'node:http2';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { systemClock, type Clock } from '../../../../src/net/clock.ts';
+import type { Carrier } from '../../../../src/net/link.ts';
+import { createDialer, type Dialer } from '../../../../src/transports/dialer.ts';
+import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
+import { readAll } from '../../../conformance/byte-link.ts';
+import { CarrierPair, grpcPair, loopback } from '../../../support/carriers.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const GRPC = 'application/grpc';
+const never = new AbortController().signal;
+
+/** An HTTP/2 client of Node's own. */
+async function withClient(
+  carriers: CarrierPair,
+  use: (session: http2.ClientHttp2Session) => Promise<void>,
+): Promise<void> {
+  const session = http2.connect(`http://127.0.0.1:${carriers.port}`);
+  session.on('error', () => undefined);
+  try {
+    await use(session);
+  } finally {
+    session.destroy();
+  }
+}
+
+const post = (path: string, contentType = GRPC): http2.OutgoingHttpHeaders => ({
+  ':method': 'POST',
+  ':path': path,
+  'content-type': contentType,
+  te: 'trailers',
+});
+
+const ANSWERS: readonly [
+  what: string,
+  headers: http2.OutgoingHttpHeaders,
+  status: number,
+  grpc?: string,
+][] = [
+  ['another service', post('/Other/Tun'), 200, '12'],
+  ['another method', post('/GunService/Run'), 200, '12'],
+  ['the path in another case', post('/gunservice/Tun'), 200, '12'],
+  ['something that is not gRPC', post('/GunService/Tun', 'application/json'), 415],
+  ['something that only begins like gRPC', post('/GunService/Tun', 'application/grpcx'), 415],
+  ['a page', { ':method': 'GET', ':path': '/' }, 405],
+];
+for (const [what, headers, status, grpc] of ANSWERS) {
+  test(`a request for ${what} is answered ${status} ${grpc ?? ''}`, async () => {
+    await using carriers = await CarrierPair.open(grpcPair(false));
+    await withClient(carriers, async (session) => {
+      const stream = session.request(headers, { endStream: false });
+      const [answer] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders];
+      assert.equal(answer[':status'], status);
+      assert.equal(answer['grpc-status'], grpc);
+      stream.close();
+    });
+  });
+}
+
+for (const method of ['Tun', 'TunMulti']) {
+  test(`${method} carries bytes both ways, and ends with status 0`, async () => {
+    await using carriers = await CarrierPair.open(grpcPair(false));
+    await withClient(carriers, async (session) => {
+      const stream = session.request(post(`/GunService/${method}`, 'application/grpc+proto'));
+      const { link } = await carriers.accept();
+      const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders];
+      assert.equal(headers['content-type'], GRPC);
+      // Two pieces in one message, as TunMulti has them.
+      stream.write(Buffer.from('000000000a0a0268690a0421212121', 'hex'));
+      const [first, second] = [await link.read(), await link.read()];
+      assert.deepEqual([String(first), String(second)], ['hi', '!!!!']);
+      const received: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => received.push(chunk));
+      const trailers = once(stream, 'trailers') as Promise<[http2.IncomingHttpHeaders]>;
+      await link.write(Buffer.from('answer'));
+      await link.closeWrite();
+      assert.equal((await trailers)[0]['grpc-status'], '0');
+      assert.deepEqual(Buffer.concat(received), Buffer.concat(encodeHunks(Buffer.from('answer'))));
+      // The other direction goes on.
+      stream.end(Buffer.concat(encodeHunks(Buffer.from('later'))));
+      assert.equal(String(await readAll(link)), 'later');
+      assert.equal(await link.closed, undefined);
+    });
+  });
+}
+
+test('a tunnel that breaks the protocol is reset, and its neighbours go on', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(false));
+  await withClient(carriers, async (session) => {
+    const bad = session.request(post('/GunService/Tun'));
+    const closed = new Promise<void>((resolve) => bad.on('close', resolve));
+    bad.on('error', () => undefined);
+    const badLink = (await carriers.accept()).link;
+    const good = session.request(post('/GunService/Tun'));
+    const goodLink = (await carriers.accept()).link;
+    bad.write(Buffer.from('0100000000', 'hex'));
+    await assert.rejects(badLink.read(), /compressed/);
+    await closed;
+    good.end(Buffer.concat(encodeHunks(Buffer.from('still here'))));
+    assert.equal(String(await readAll(goodLink)), 'still here');
+  });
+});
+
+test('a tunnel that is reset, or ends inside a message, has failed', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(false));
+  await withClient(carriers, async (session) => {
+    const reset = session.request(post('/GunService/Tun'));
+    const resetLink = (await carriers.accept()).link;
+    reset.on('error', () => undefined);
+    reset.destroy(new Error('cut'));
+    await assert.rejects(resetLink.read(), /reset the tunnel|NGHTTP2_INTERNAL_ERROR/);
+    assert.ok(await resetLink.closed);
+    const short = session.request(post('/GunService/Tun'));
+    const shortLink = (await carriers.accept()).link;
+    short.end(Buffer.from('0000', 'hex'));
+    await assert.rejects(shortLink.read(), /middle of a message/);
+  });
+});
+
+test('a connection without a tunnel is given up when the limit has passed', async () => {
+  const clock = new ManualClock();
+  await using carriers = await CarrierPair.open(grpcPair(false), clock);
+  await withClient(carriers, async (session) => {
+    await once(session, 'remoteSettings');
+    const closed = once(session, 'close');
+    clock.advance(10_000);
+    await closed;
+  });
+});
+
+test('a thousand tunnels share one connection, and share its bytes', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(true));
+  const COUNT = 1000;
+  const clients = await Promise.all(Array.from({ length: COUNT }, () => carriers.dial()));
+  const servers: Carrier[] = [];
+  for (let i = 0; i < COUNT; i++) servers.push(await carriers.accept());
+  assert.equal(new Set(servers.map(({ remote }) => remote?.port)).size, 1);
+  await Promise.all(
+    clients.map(async ({ link }, i) => {
+      await link.write(Buffer.from(`tunnel ${i}`));
+      await link.closeWrite();
+    }),
+  );
+  const heard = await Promise.all(servers.map(async ({ link }) => String(await readAll(link))));
+  assert.equal(new Set(heard).size, COUNT);
+  const total = servers.reduce((sum, { wire }) => sum + wire.bytesRead, 0);
+  const payload = heard.reduce((sum, { length }) => sum + length, 0);
+  assert.ok(total > payload + COUNT * 16, `${total} of ${payload}`);
+  const sent = clients.reduce((sum, { wire }) => sum + wire.bytesWritten, 0);
+  assert.ok(Math.abs(total - sent) < total / 20, `${total} received, ${sent} sent`);
+  for (const { link } of [...clients, ...servers]) link.destroy();
+});
+
+test('a tunnel that nobody reads holds its writer back, and no other tunnel', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(false));
+  const stalled = await carriers.connect();
+  const other = await carriers.connect();
+  let full: Promise<void> | undefined;
+  let sent = 0;
+  const chunk = Buffer.alloc(64 << 10);
+  for (;;) {
+    full = stalled.client.link.write(chunk);
+    sent += chunk.length;
+    if (!full) continue;
+    const drained = await Promise.race([
+      full.then(() => true),
+      other.client.link.write(Buffer.alloc(1))?.then(() => false) ?? Promise.resolve(false),
+      other.server.link.read().then(() => false),
+    ]);
+    if (!drained && sent > 16 << 20) break;
+    assert.ok(sent < 64 << 20, 'it was never held back');
+    if (!drained) {
+      const settled = await Promise.race([full.then(() => true), pause().then(() => false)]);
+      if (!settled) break;
+    }
+  }
+  assert.ok(sent <= 16 << 20, `${sent} bytes were taken`);
+  full.catch(() => undefined);
+  for (const { link } of [stalled.client, stalled.server, other.client, other.server]) {
+    link.destroy();
+  }
+});
+
+/** Long enough for loopback to have moved whatever it is going to move. */
+const pause = async (): Promise<void> => {
+  for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+};
+
+/** A server of Node's own that accepts tunnels and remembers their connections. */
+class Http2Server implements AsyncDisposable {
+  readonly server: http2.Http2Server;
+  readonly sockets: Socket[] = [];
+  readonly sessions: http2.ServerHttp2Session[] = [];
+  readonly streams: http2.ServerHttp2Stream[] = [];
+  readonly headers: http2.IncomingHttpHeaders[] = [];
+
+  private constructor(server: http2.Http2Server) {
+    this.server = server;
+    server.on('session', (session) => {
+      session.on('error', () => undefined);
+      this.sessions.push(session);
+    });
+    server.on('connection', (socket: Socket) => this.sockets.push(socket));
+    server.on('stream', (stream: http2.ServerHttp2Stream, headers) => {
+      stream.on('error', () => undefined);
+      this.streams.push(stream);
+      this.headers.push(headers);
+      stream.resume();
+    });
+  }
+
+  static async open(settings: http2.Settings = {}): Promise<Http2Server> {
+    const server = http2.createServer({ settings });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new Http2Server(server);
+  }
+
+  dialer(clock: Clock = systemClock, via?: number): Dialer {
+    const port = via ?? (this.server.address() as AddressInfo).port;
+    const carrier = { kind: 'grpc', serviceName: 'Gun', authority: 'cdn.test' } as const;
+    return createDialer(
+      { host: '127.0.0.1', port },
+      { tls: undefined, carrier },
+      { resolver: loopback, family: 'auto', clock },
+    );
+  }
+
+  async stream(index: number): Promise<http2.ServerHttp2Stream> {
+    for (;;) {
+      const stream = this.streams[index];
+      if (stream) return stream;
+      await once(this.server, 'stream');
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const session of this.sessions) session.destroy();
+    const closed = once(this.server, 'close');
+    this.server.close();
+    await closed;
+  }
+}
+
+test('requests name path, authority and type, and ask for trailers', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const { link } = await dialer.dial({ signal: never });
+  await server.stream(0);
+  const {
+    ':path': path,
+    ':authority': authority,
+    ':method': method,
+    te,
+    ...rest
+  } = server.headers[0] ?? {};
+  assert.deepEqual([path, authority, method, te], ['/Gun/Tun', 'cdn.test', 'POST', 'trailers']);
+  assert.equal(rest['content-type'], GRPC);
+  link.destroy();
+  dialer.close();
+});
+
+const REFUSALS: readonly [what: string, headers: http2.OutgoingHttpHeaders, message: RegExp][] = [
+  ['a status of HTTP', { ':status': 404 }, /the server answered 404/],
+  ['a status of gRPC', { ':status': 200, 'content-type': GRPC, 'grpc-status': '12' }, /status 12/],
+];
+for (const [what, headers, message] of REFUSALS) {
+  test(`a tunnel that is answered with ${what} fails`, async () => {
+    await using server = await Http2Server.open();
+    const dialer = server.dialer();
+    const { link } = await dialer.dial({ signal: never });
+    (await server.stream(0)).respond(headers, { endStream: true });
+    await assert.rejects(link.read(), message);
+    dialer.close();
+  });
+}
+
+test('a status in trailers fails the tunnel behind its last byte', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const { link } = await dialer.dial({ signal: never });
+  const stream = await server.stream(0);
+  stream.respond({ ':status': 200, 'content-type': GRPC }, { waitForTrailers: true });
+  stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '14' }));
+  stream.end(Buffer.concat(encodeHunks(Buffer.from('x'))));
+  await assert.rejects(readAll(link), /status 14/);
+  dialer.close();
+});
+
+test('a server that sends GOAWAY keeps its tunnels, and new ones go over a new connection', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const first = await dialer.dial({ signal: never });
+  const stream = await server.stream(0);
+  stream.respond({ ':status': 200, 'content-type': GRPC });
+  const [session] = server.sessions;
+  session?.goaway(0);
+  // It is known once a byte behind it has come.
+  stream.write(Buffer.concat(encodeHunks(Buffer.from('a'))));
+  assert.equal(String(await first.link.read()), 'a');
+  await dialer.dial({ signal: never });
+  await server.stream(1);
+  assert.equal(server.sessions.length, 2);
+  stream.write(Buffer.concat(encodeHunks(Buffer.from('b'))));
+  assert.equal(String(await first.link.read()), 'b');
+  dialer.close();
+});
+
+test('a connection that dies fails its tunnels and is replaced', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const { link } = await dialer.dial({ signal: never });
+  await server.stream(0);
+  server.sockets[0]?.destroy();
+  await assert.rejects(link.read());
+  await dialer.dial({ signal: never });
+  await server.stream(1);
+  assert.equal(server.sessions.length, 2);
+  dialer.close();
+});
+
+test('beyond what a server takes at once, tunnels go over further connections', async () => {
+  await using server = await Http2Server.open({ maxConcurrentStreams: 2 });
+  const dialer = server.dialer();
+  for (let i = 0; i < 5; i++) {
+    await dialer.dial({ signal: never });
+    await server.stream(i);
+  }
+  assert.equal(server.sessions.length, 3);
+  dialer.close();
+});
+
+test('a silent connection is asked whether it lives before it gets a tunnel', async () => {
+  await using server = await Http2Server.open();
+  const clock = new ManualClock();
+  const dialer = server.dialer(clock);
+  await dialer.dial({ signal: never });
+  await server.stream(0);
+  await dialer.dial({ signal: never });
+  await server.stream(1);
+  // It answers: the same connection.
+  clock.advance(15_000);
+  await dialer.dial({ signal: never });
+  await server.stream(2);
+  assert.equal(server.sessions.length, 1);
+  await dialer.dial({ signal: never });
+  await server.stream(3);
+  dialer.close();
+});
+
+test('a connection that does not answer is left to its tunnels', async () => {
+  await using server = await Http2Server.open();
+  const { port } = server.server.address() as AddressInfo;
+  // What comes after the first tunnel does not reach the server any more.
+  const taps: Socket[] = [];
+  const tap = createServer((client) => {
+    const upstream = connect({ host: '127.0.0.1', port });
+    taps.push(client, upstream);
+    for (const socket of [client, upstream]) socket.on('error', () => undefined);
+    client.pipe(upstream).pipe(client);
+  }).listen(0, '127.0.0.1');
+  await once(tap, 'listening');
+  const clock = new ManualClock();
+  const dialer = server.dialer(clock, (tap.address() as AddressInfo).port);
+  await dialer.dial({ signal: never });
+  await server.stream(0);
+  await dialer.dial({ signal: never });
+  await server.stream(1);
+  await pause();
+  taps[0]?.unpipe();
+  taps[0]?.pause();
+  // What had come since the last look speaks for it, so it may take two tunnels to find out.
+  for (let i = 0; i < 2 && server.sessions.length < 2; i++) {
+    clock.advance(15_000);
+    let dialled = false;
+    const dialling = dialer.dial({ signal: never }).finally(() => (dialled = true));
+    while (!dialled) {
+      await new Promise(setImmediate);
+      clock.advance(100);
+    }
+    await dialling;
+  }
+  await server.stream(2);
+  assert.equal(server.sessions.length, 2);
+  dialer.close();
+  for (const socket of taps) socket.destroy();
+  tap.close();
+});
+
+test('a server that speaks no HTTP/2 is given up when the limit has passed', async () => {
+  const clock = new ManualClock();
+  await using carriers = await CarrierPair.open({ ...grpcPair(false), inbound: undefined }, clock);
+  const dialling = assert.rejects(carriers.dial(), { code: 'timed_out' });
+  const { link } = await carriers.accept();
+  await link.read();
+  clock.advance(10_000);
+  await dialling;
+  link.destroy();
+});
+
+test('who gives up waiting for a connection leaves it to the others', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const abort = new AbortController();
+  const first = assert.rejects(dialer.dial({ signal: abort.signal }), { code: 'aborted' });
+  const second = dialer.dial({ signal: never });
+  abort.abort(new Error('enough'));
+  await first;
+  await second;
+  await server.stream(0);
+  assert.equal(server.sessions.length, 1);
+  dialer.close();
+});
+
+test('closing the dialer ends its connections', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(false));
+  const { client, server } = await carriers.connect();
+  carriers.dialer.close();
+  await assert.rejects(client.link.read());
+  await server.link.read().catch(() => undefined);
+  assert.ok(await server.link.closed.then(() => true));
+});

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import * as tls from 'node:tls';
+import { DialError } from '../../../../src/net/errors.ts';
+import type { InboundStreamSpec, TlsClientSpec } from '../../../../src/spec.ts';
+import {
+  CarrierPair,
+  grpcPair,
+  TLS_CLIENT,
+  TLS_PAIR,
+  TLS_SERVER,
+  wsPair,
+  type StreamPair,
+} from '../../../support/carriers.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { TestAuthority } from '../../../support/test-certificates.ts';
+
+const withClient = (client: Partial<TlsClientSpec>, server = TLS_SERVER): StreamPair => ({
+  inbound: { carrier: { kind: 'raw' }, tls: server },
+  outbound: { carrier: { kind: 'raw' }, tls: { ...TLS_CLIENT, ...client } },
+});
+
+/** Whether a carrier comes about, and works. */
+async function works(pair: StreamPair): Promise<void> {
+  await using carriers = await CarrierPair.open(pair);
+  const { client, server } = await carriers.connect();
+  await client.link.write(Buffer.from('hello'));
+  assert.equal(String(await server.link.read()), 'hello');
+  client.link.destroy();
+  server.link.destroy();
+}
+
+async function refused(pair: StreamPair, message: RegExp): Promise<void> {
+  await using carriers = await CarrierPair.open(pair);
+  await assert.rejects(carriers.dial(), (error) => {
+    assert.ok(error instanceof DialError, String(error));
+    assert.equal(error.code, 'upstream');
+    assert.match(error.message, message);
+    return true;
+  });
+}
+
+test('a name of the certificate is verified', () => works(TLS_PAIR));
+
+test('a name that the certificate does not have is refused, whoever signed it', () =>
+  refused(withClient({ serverName: 'other.test' }), /^127\.0\.0\.1:\d+: TLS: .*altnames/));
+
+test('an IP address is looked for in the certificate, and sent as no SNI', async () => {
+  await works(withClient({ serverName: '127.0.0.1' }));
+  await refused(withClient({ serverName: '127.0.0.2' }), /IP: 127\.0\.0\.2 is not in/);
+});
+
+test('an authority that nobody trusts is refused', () =>
+  refused(withClient({ ca: undefined }), /TLS: .*certificate/));
+
+test('an authority of a file goes for one that another signed no further', () => {
+  const other = new TestAuthority('other');
+  const ca = { file: 'x', certificates: [other.cert] };
+  return refused(withClient({ ca }), /TLS: .*certificate/);
+});
+
+test('an expired certificate is refused', () => {
+  const authority = new TestAuthority();
+  const { cert, key } = authority.issue({ dns: ['server.test'], expired: true });
+  const ca = { file: 'x', certificates: [authority.cert] };
+  return refused(withClient({ ca }, { certificates: cert, key }), /expired/);
+});
+
+test('insecure takes any certificate under any name', () =>
+  works(withClient({ allowInsecure: true, ca: undefined, serverName: 'whatever' })));
+
+test('the second connection resumes the session of the first', async () => {
+  await using carriers = await CarrierPair.open(TLS_PAIR);
+  const bytes: number[] = [];
+  for (let i = 0; i < 2; i++) {
+    const { client, server } = await carriers.connect();
+    await server.link.write(Buffer.from('x'));
+    await client.link.read(); // the tickets have come before it
+    bytes.push(client.wire.bytesRead);
+    client.link.destroy();
+    server.link.destroy();
+  }
+  const [first = 0, second = 0] = bytes;
+  assert.ok(second < first - 300, `no certificate is sent again: ${first}, ${second}`);
+});
+
+/** A client of Node's own, with what it is told about the connection. */
+async function handshake(
+  inbound: InboundStreamSpec,
+  options: tls.ConnectionOptions,
+): Promise<{ protocol: string | null; alpn: string | false | null } | Error> {
+  await using carriers = await CarrierPair.open({ inbound, outbound: undefined });
+  const socket = tls.connect({
+    host: '127.0.0.1',
+    port: carriers.port,
+    servername: 'server.test',
+    rejectUnauthorized: false,
+    ...options,
+  });
+  try {
+    await once(socket, 'secureConnect');
+    return { protocol: socket.getProtocol(), alpn: socket.alpnProtocol };
+  } catch (error) {
+    return error as Error;
+  } finally {
+    socket.destroy();
+  }
+}
+
+const RAW: InboundStreamSpec = { carrier: { kind: 'raw' }, tls: TLS_SERVER };
+const stream = ({ inbound }: StreamPair): InboundStreamSpec => inbound ?? RAW;
+
+test('TLS 1.2 and 1.3 are served, nothing older', async () => {
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const result = await handshake(RAW, { minVersion: version, maxVersion: version });
+    if (result instanceof Error) throw result;
+    assert.equal(result.protocol, version);
+  }
+  const old = {
+    minVersion: 'TLSv1',
+    maxVersion: 'TLSv1.1',
+    ciphers: 'DEFAULT@SECLEVEL=0',
+  } as const;
+  assert.ok((await handshake(RAW, old)) instanceof Error);
+});
+
+const ALPN: readonly [carrier: InboundStreamSpec, offered: string[], chosen: string | false][] = [
+  [RAW, [], false],
+  [RAW, ['h2', 'http/1.1'], 'http/1.1'],
+  [RAW, ['h2'], 'h2'],
+  [RAW, ['x'], 'x'],
+  [stream(wsPair(true)), ['h2', 'http/1.1'], 'http/1.1'],
+  [stream(grpcPair(true)), ['h2', 'http/1.1'], 'h2'],
+  [stream(grpcPair(true)), ['http/1.1', 'h2'], 'h2'],
+  [stream(grpcPair(true)), [], false],
+];
+for (const [inbound, offered, chosen] of ALPN) {
+  test(`of [${offered.join()}] a server of ${inbound.carrier.kind} chooses ${chosen}`, async () => {
+    const result = await handshake(inbound, offered.length > 0 ? { ALPNProtocols: offered } : {});
+    if (result instanceof Error) throw result;
+    assert.equal(result.alpn, chosen);
+  });
+}
+
+test('a server of grpc refuses who does not speak HTTP/2', async () => {
+  const result = await handshake(stream(grpcPair(true)), { ALPNProtocols: ['http/1.1'] });
+  assert.ok(result instanceof Error);
+});
+
+test('who says nothing is cut when the limit of the handshake has passed', async () => {
+  const clock = new ManualClock();
+  await using carriers = await CarrierPair.open(TLS_PAIR, clock);
+  const socket = connect({ host: '127.0.0.1', port: carriers.port });
+  await once(socket, 'connect');
+  // The listener takes the connection in its own time.
+  while (clock.timers === 0) await new Promise(setImmediate);
+  clock.advance(9_999);
+  assert.equal(clock.timers, 1);
+  clock.advance(1);
+  await once(socket, 'close');
+});
+
+test('who sends garbage gets an alert and is cut', async () => {
+  await using carriers = await CarrierPair.open(TLS_PAIR);
+  const socket = connect({ host: '127.0.0.1', port: carriers.port });
+  socket.on('error', () => undefined);
+  const closed = once(socket, 'close');
+  socket.resume().write('GET / HTTP/1.1\r\n\r\n');
+  await closed;
+  const { client, server } = await carriers.connect();
+  client.link.destroy();
+  server.link.destroy();
+});
+
+test('a server that never answers is given up when the limit has passed', async () => {
+  const clock = new ManualClock();
+  const silent: StreamPair = { ...TLS_PAIR, inbound: undefined };
+  await using carriers = await CarrierPair.open(silent, clock);
+  const dialled = assert.rejects(carriers.dial(), { code: 'timed_out' });
+  const server = await carriers.accept();
+  await server.link.read();
+  clock.advance(10_000);
+  await dialled;
+  server.link.destroy();
+});
+
+test('an aborted dial leaves nothing behind', async () => {
+  const silent: StreamPair = { ...TLS_PAIR, inbound: undefined };
+  await using carriers = await CarrierPair.open(silent);
+  const abort = new AbortController();
+  const dialled = assert.rejects(carriers.dial(abort.signal), { code: 'aborted' });
+  const server = await carriers.accept();
+  await server.link.read();
+  abort.abort(new Error('no longer wanted'));
+  await dialled;
+  assert.equal(await server.link.read().catch(() => undefined), undefined);
+  server.link.destroy();
+});
+
+test('a cut below TLS is no end', async () => {
+  await using carriers = await CarrierPair.open(TLS_PAIR);
+  const { client, server } = await carriers.connect();
+  await server.link.write(Buffer.from('half'));
+  assert.equal(String(await client.link.read()), 'half');
+  server.link.destroy(new Error('cut'));
+  await assert.rejects(client.link.read());
+});
+
+test('the wire counts more than the payload, and both ends count the same', async () => {
+  await using carriers = await CarrierPair.open(TLS_PAIR);
+  const { client, server } = await carriers.connect();
+  await client.link.write(Buffer.alloc(100_000));
+  await client.link.closeWrite();
+  while (await server.link.read());
+  assert.ok(server.wire.bytesRead > 100_000 + 6 * 22);
+  assert.equal(server.wire.bytesRead, client.wire.bytesWritten);
+  assert.equal(server.remote?.host, '127.0.0.1');
+  client.link.destroy();
+  server.link.destroy();
+});

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { ProtocolError } from '../../../../src/net/errors.ts';
+import {
+  closePayload,
+  FrameDecoder,
+  frameHeader,
+  Opcode,
+  wholeFrame,
+  type FrameEvent,
+} from '../../../../src/transports/ws/frames.ts';
+import { applyMask, MaskKeys } from '../../../../src/transports/ws/mask.ts';
+
+const KEY = Uint8Array.of(0x37, 0xfa, 0x21, 0x3d);
+const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
+
+/** What comes out, with neighbouring data joined, or the message of the error. */
+function outcome(masked: boolean, chunks: readonly Uint8Array[]): unknown {
+  const decoder = new FrameDecoder(masked);
+  const out: string[] = [];
+  let data = '';
+  const flush = (): void => {
+    if (data !== '') out.push(`data ${data}`);
+    data = '';
+  };
+  const show = (event: FrameEvent): void => {
+    if (event.kind === 'data') {
+      data += Buffer.from(event.data).toString('hex');
+      return;
+    }
+    flush();
+    out.push(event.kind === 'ping' ? `ping ${Buffer.from(event.data).toString('hex')}` : 'close');
+  };
+  try {
+    for (const chunk of chunks) decoder.push(Buffer.from(chunk)).forEach(show);
+  } catch (error) {
+    assert.ok(error instanceof ProtocolError, String(error));
+    // What one push had before the error is not told, which depends on the split.
+    return error.message;
+  }
+  flush();
+  return out;
+}
+
+test('the examples of RFC 6455 §5.7 are read', () => {
+  const hello = Buffer.from('Hello').toString('hex');
+  assert.deepEqual(outcome(false, [hex('81 05 48 65 6c 6c 6f')]), [`data ${hello}`]);
+  assert.deepEqual(outcome(true, [hex('81 85 37 fa 21 3d 7f 9f 4d 51 58')]), [`data ${hello}`]);
+  assert.deepEqual(outcome(false, [hex('01 03 48 65 6c 80 02 6c 6f')]), [`data ${hello}`]);
+  assert.deepEqual(outcome(false, [hex('89 05 48 65 6c 6c 6f')]), [`ping ${hello}`]);
+  assert.deepEqual(outcome(true, [hex('8a 85 37 fa 21 3d 7f 9f 4d 51 58')]), []);
+});
+
+test('the examples of RFC 6455 §5.7 are written', () => {
+  assert.deepEqual(
+    wholeFrame(Opcode.text, [Buffer.from('Hel'), Buffer.from('lo')], KEY),
+    hex('81 85 37 fa 21 3d 7f 9f 4d 51 58'),
+  );
+  assert.deepEqual(frameHeader(Opcode.binary, 256), hex('82 7e 01 00'));
+  assert.deepEqual(frameHeader(Opcode.binary, 65_536), hex('82 7f 00 00 00 00 00 01 00 00'));
+});
+
+test('lengths around the three encodings survive', () => {
+  for (const length of [0, 1, 125, 126, 127, 65_535, 65_536, 70_001]) {
+    const payload = Buffer.alloc(length, 0x5a);
+    const frame = wholeFrame(Opcode.binary, [payload], KEY);
+    const expected = length === 0 ? [] : [`data ${payload.toString('hex')}`];
+    assert.deepEqual(outcome(true, [frame]), expected, String(length));
+  }
+});
+
+const BROKEN: readonly [what: string, masked: boolean, bytes: string, message: RegExp][] = [
+  ['reserved bits', false, 'c2 01 00', /reserved bits/],
+  ['an unknown data opcode', false, '83 01 00', /opcode 3/],
+  ['an unknown control opcode', false, '8b 00', /opcode 11/],
+  ['a fragmented ping', false, '09 00', /fragmented/],
+  ['a ping of 126 bytes', false, '89 7e 00 7e', /too long/],
+  ['a continuation of nothing', false, '80 01 00', /fragments/],
+  ['a message inside a message', false, '02 01 00 82 01 00', /fragments/],
+  ['a client without a mask', true, '82 01 00', /without a mask/],
+  ['a server with a mask', false, '82 81 00 00 00 00 00', /server masked/],
+  ['a length that no memory holds', false, '82 7f 80 00 00 00 00 00 00 00', /too long/],
+  ['half a close code', false, '88 01 03', /half a code/],
+];
+for (const [what, masked, bytes, message] of BROKEN) {
+  test(`${what} is refused`, () => assert.match(String(outcome(masked, [hex(bytes)])), message));
+}
+
+test('nothing is read after a Close frame', () => {
+  assert.deepEqual(outcome(false, [hex('88 02 03 e8 ff ff ff'), hex('82 01 00')]), ['close']);
+});
+
+test('a frame of any length is handed on as it comes', () => {
+  const decoder = new FrameDecoder(false);
+  decoder.push(hex('82 7f 00 0f ff ff ff ff ff ff'));
+  for (let i = 0; i < 10; i++) {
+    const [event, ...more] = decoder.push(Buffer.alloc(1000, i));
+    assert.ok(event?.kind === 'data' && more.length === 0);
+    assert.equal(event.data.length, 1000);
+  }
+});
+
+test('masking by words is masking by bytes, at every alignment', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.uint8Array({ minLength: 4, maxLength: 4 }),
+      fc.nat(7),
+      fc.nat(3),
+      (data, key, offset, phase) => {
+        const room = new Uint8Array(offset + data.length);
+        room.set(data, offset);
+        const masked = room.subarray(offset);
+        applyMask(masked, key, phase);
+        const expected = data.map((byte, i) => byte ^ (key[(i + phase) & 3] ?? 0));
+        assert.deepEqual(masked, expected);
+      },
+    ),
+  );
+});
+
+test('keys do not repeat when their pool is refilled', () => {
+  const keys = new MaskKeys();
+  const seen = new Set(
+    Array.from({ length: 3000 }, () => Buffer.from(keys.next()).toString('hex')),
+  );
+  assert.ok(seen.size > 2900, String(seen.size));
+});
+
+const frames = fc.array(
+  fc.record({
+    opcode: fc.constantFrom(Opcode.binary, Opcode.text, Opcode.ping, Opcode.pong),
+    payload: fc.uint8Array({ maxLength: 125 }),
+  }),
+  { maxLength: 8 },
+);
+
+/** Cuts bytes at the places given. */
+function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
+  const at = places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b);
+  return [0, ...at].map((from, i) => bytes.subarray(from, at[i] ?? bytes.length));
+}
+
+test('any split of frames gives the same', () => {
+  fc.assert(
+    fc.property(frames, fc.boolean(), fc.array(fc.nat(), { maxLength: 12 }), (list, masked, at) => {
+      const key = masked ? KEY : undefined;
+      const bytes = Buffer.concat([
+        ...list.map(({ opcode, payload }) => wholeFrame(opcode, [payload], key)),
+        wholeFrame(Opcode.close, [closePayload(1000)], key),
+      ]);
+      assert.deepEqual(outcome(masked, cut(bytes, at)), outcome(masked, [bytes]));
+    }),
+  );
+});
+
+test('any bytes in any split give a result or a named error, and the same one', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.boolean(),
+      fc.array(fc.nat(), { maxLength: 12 }),
+      (bytes, masked, at) => {
+        assert.deepEqual(outcome(masked, cut(bytes, at)), outcome(masked, [bytes]));
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
