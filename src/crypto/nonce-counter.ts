@@ -11,6 +11,16 @@ export class NonceCounter {
     this.bytes = new Uint8Array(length);
   }
 
+  /** The nonce that is reached by counting up `count` times, for one call of a cipher as well. */
+  at(count: number): Uint8Array {
+    let rest = count;
+    for (let i = 0; i < this.bytes.length; i++) {
+      this.bytes[i] = rest % 256;
+      rest = Math.floor(rest / 256);
+    }
+    return this.bytes;
+  }
+
   /** Counts up. */
   next(): void {
     const { bytes } = this;

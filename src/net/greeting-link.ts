@@ -1,5 +1,6 @@
 import type { Clock, Timer } from './clock.ts';
 import type { ByteLink } from './link.ts';
+import { giveTo } from './spent-chunk.ts';
 
 /** How long a client's header may wait for the payload that it travels with. */
 export const FIRST_PAYLOAD_MS = 100;
@@ -46,6 +47,10 @@ export class GreetingLink implements ByteLink {
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     const greeting = this.#takeGreeting();
     return this.#inner.writeAll(greeting ? [greeting, ...chunks] : chunks);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#greeting === undefined ? giveTo(this.#inner, chunk) : this.write(chunk);
   }
 
   async closeWrite(): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from './clock.ts';
 import { DeadlineError } from './errors.ts';
 import type { ByteLink } from './link.ts';
+import { giveTo } from './spent-chunk.ts';
 
 /** Where a relay books the payload it moves. */
 export interface PayloadCounter {
@@ -61,7 +62,7 @@ async function move(from: ByteLink, to: ByteLink, moved: (bytes: number) => void
     const chunk = await from.read();
     if (chunk === undefined) break;
     const { length } = chunk;
-    const full = to.give ? to.give(chunk) : to.write(chunk);
+    const full = giveTo(to, chunk);
     if (full) await full;
     moved(length);
   }

@@ -4,18 +4,26 @@ import type { ByteLink, WireCounter } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 import { freeChunk } from './spent-chunk.ts';
 
+/** Payload of a full TLS record (RFC 8446 §5.1). */
+const FULL_RECORD = 16_384;
+
 /**
  * A kernel socket (TCP or unix), or TLS over one, as a ByteLink; the edge where Node's streams end.
  *
  * The socket must have been made with `allowHalfOpen: true`. Reading is driven by `data` events:
  * while a reader waits the socket flows, and a chunk that nobody waits for pauses it, so at most
  * one chunk is queued here and one high-water mark in the stream.
+ *
+ * TLS gives its records one by one, those of one read behind each other in one buffer: where more
+ * must be expected, they are handed on together (a third of the time of a stream over TLS).
  */
 export class SocketLink implements ByteLink, WireCounter {
   readonly closed: Promise<Error | undefined>;
   readonly #socket: Socket;
   readonly #raw: Socket;
   readonly #queue = new ReadQueue<Uint8Array>();
+  /** Records that wait for those that came with them. */
+  #records: Uint8Array | undefined;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #drain: PromiseWithResolvers<void> | undefined;
   #cause: Error | undefined;
@@ -29,7 +37,7 @@ export class SocketLink implements ByteLink, WireCounter {
     this.closed = promise;
     this.#resolveClosed = resolve;
     socket.pause();
-    socket.on('data', this.#onData);
+    socket.on('data', socket === raw ? this.#onData : this.#onRecord);
     socket.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
     socket.on('error', this.#onError);
@@ -64,9 +72,12 @@ export class SocketLink implements ByteLink, WireCounter {
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
+    const socket = this.#socket;
+    // What is written while nothing waits goes to TLS at once, which encrypts or copies all of it
+    // before it returns; what a kernel socket still has to send is the chunk itself.
+    const taken = socket !== this.#raw && this.#writable && socket.writableLength === 0;
     const drained = this.write(chunk);
-    // TLS may still read it: its writes count as done while OpenSSL has not taken all of them.
-    if (this.#socket === this.#raw && this.#socket.writableLength === 0) freeChunk(chunk);
+    if (taken || (socket === this.#raw && socket.writableLength === 0)) freeChunk(chunk);
     return drained;
   }
 
@@ -138,7 +149,25 @@ export class SocketLink implements ByteLink, WireCounter {
     if (!wanted) this.#socket.pause();
   };
 
+  #onRecord = (record: Uint8Array): void => {
+    const before = this.#records;
+    const records = before ? joined(before, record) : record;
+    if (before && !records) this.#flush();
+    this.#records = records ?? record;
+    // A short record is the last of what its sender had to say.
+    const expectMore = record.length === FULL_RECORD && this.#records.length < FULL_RECORD * 4;
+    if (!expectMore) this.#flush();
+    else if (!before) setImmediate(this.#flush);
+  };
+
+  #flush = (): void => {
+    const records = this.#records;
+    this.#records = undefined;
+    if (records) this.#onData(records);
+  };
+
   #onEnd = (): void => {
+    this.#flush();
     this.#queue.end();
   };
 
@@ -148,11 +177,13 @@ export class SocketLink implements ByteLink, WireCounter {
   };
 
   #onError = (error: Error): void => {
+    this.#flush();
     this.#cause ??= error;
     this.#queue.fail(error);
   };
 
   #onClose = (): void => {
+    this.#flush();
     // After a clean end the queue may still hold bytes for the reader: `fail` would drop them.
     if (!this.#queue.finished) this.#queue.fail(this.#closedError());
     if (this.#drain) {
@@ -163,4 +194,12 @@ export class SocketLink implements ByteLink, WireCounter {
     }
     this.#resolveClosed(this.#cause);
   };
+}
+
+/** One view of two chunks that lie behind each other; `undefined` where they do not. */
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
+  const adjacent =
+    first.buffer === second.buffer && first.byteOffset + first.length === second.byteOffset;
+  if (!adjacent) return undefined;
+  return new Uint8Array(first.buffer, first.byteOffset, first.length + second.length);
 }

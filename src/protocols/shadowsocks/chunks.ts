@@ -8,6 +8,8 @@ import {
 import { AEAD_SHAPES } from '../../crypto/aead.ts';
 import { NonceCounter } from '../../crypto/nonce-counter.ts';
 import { ProtocolError } from '../../net/errors.ts';
+import { PieceReader } from '../../net/piece-reader.ts';
+import { ownChunk } from '../../net/spent-chunk.ts';
 import type { Method } from './methods.ts';
 
 /** A sealed length: two bytes and their tag. */
@@ -55,11 +57,13 @@ export class ChunkSealer implements Disposable {
   }
 }
 
-/** What a stream waits for next. */
-type Expected = { readonly kind: 'length' } | { readonly kind: 'payload'; readonly length: number };
+/** A piece of payload that came whole, and the nonce that it was sealed with. */
+interface SealedPayload {
+  readonly sealed: Uint8Array;
+  readonly nonce: number;
+}
 
-const LENGTH: Expected = { kind: 'length' };
-const NOTHING = Buffer.alloc(0);
+const NOTHING = new Uint8Array(0);
 
 /**
  * Opens the chunks of one stream, whatever pieces they arrive in. At most one chunk is kept.
@@ -69,12 +73,12 @@ export class ChunkOpener implements Disposable {
   readonly #nonce: NonceCounter;
   readonly #maxChunk: number;
   readonly #length = Buffer.alloc(2);
-  #expected: Expected = LENGTH;
-  /** The start of a piece that has not come whole, and how much of it is there. */
-  #partial: Buffer = NOTHING;
-  #have = 0;
+  readonly #pieces = new PieceReader();
+  /** Sealed pieces so far, lengths and payload alike. */
+  #count = 0;
+  /** Of the payload that comes next; `undefined` where a length does. */
+  #expected: number | undefined;
 
-  /** Takes over `opener`, keyed; `used` pieces were opened with it already. */
   constructor({ aead, maxChunk }: Method, subkey: Uint8Array) {
     this.#opener = createOpener(aead, subkey);
     this.#nonce = new NonceCounter(AEAD_SHAPES[aead].nonceLength);
@@ -83,7 +87,7 @@ export class ChunkOpener implements Disposable {
 
   /** Whether the stream may end here: between two chunks. */
   get atBoundary(): boolean {
-    return this.#expected.kind === 'length' && this.#have === 0;
+    return this.#expected === undefined && this.#pieces.held === 0;
   }
 
   /**
@@ -92,13 +96,13 @@ export class ChunkOpener implements Disposable {
    */
   piece(sealed: Uint8Array): Buffer {
     const plain = Buffer.allocUnsafe(Math.max(0, sealed.length - TAG_LENGTH));
-    this.#open(sealed, plain);
+    this.#open(sealed, this.#count++, plain);
     return plain;
   }
 
   /** Says that the next piece is payload of that length: it was told in a header. */
   expectPayload(length: number): void {
-    this.#expected = { kind: 'payload', length };
+    this.#expected = length;
   }
 
   /**
@@ -106,70 +110,53 @@ export class ChunkOpener implements Disposable {
    * @throws {ProtocolError} when a chunk is not authentic, or longer than the method allows.
    */
   push(input: Uint8Array): Uint8Array {
-    // Payload is never longer than what it came in.
-    const out = Buffer.allocUnsafe(this.#have + input.length);
-    let filled = 0;
-    let at = 0;
+    this.#pieces.feed(input);
+    const payloads: SealedPayload[] = [];
+    let total = 0;
     for (;;) {
-      const needed = this.#needed();
-      let sealed: Uint8Array;
-      if (this.#have > 0) {
-        const missing = Math.min(needed - this.#have, input.length - at);
-        this.#partial.set(input.subarray(at, at + missing), this.#have);
-        this.#have += missing;
-        at += missing;
-        if (this.#have < needed) break;
-        sealed = this.#partial.subarray(0, needed);
-        this.#have = 0;
-      } else {
-        if (input.length - at < needed) {
-          this.#keep(input.subarray(at), needed);
-          break;
-        }
-        sealed = input.subarray(at, at + needed);
-        at += needed;
-      }
-      filled += this.#take(sealed, out.subarray(filled));
+      this.#expected ??= this.#takeLength();
+      if (this.#expected === undefined) break;
+      const sealed = this.#pieces.take(this.#expected + TAG_LENGTH);
+      if (!sealed) break;
+      payloads.push({ sealed, nonce: this.#count++ });
+      total += this.#expected;
+      this.#expected = undefined;
     }
-    return filled === out.length ? out : out.subarray(0, filled);
+    const payload = this.#openAll(payloads, total);
+    this.#pieces.keep();
+    return payload;
   }
 
   [Symbol.dispose](): void {
     this.#opener[Symbol.dispose]();
   }
 
-  #needed(): number {
-    return this.#expected.kind === 'length' ? LENGTH_CHUNK : this.#expected.length + TAG_LENGTH;
+  /** Opens payload into one buffer, of exactly its size: what follows moves and frees it as one. */
+  #openAll(payloads: readonly SealedPayload[], total: number): Uint8Array {
+    const out = total === 0 ? NOTHING : ownChunk(total);
+    let filled = 0;
+    for (const { sealed, nonce } of payloads) {
+      const end = filled + sealed.length - TAG_LENGTH;
+      this.#open(sealed, nonce, out.subarray(filled, end));
+      filled = end;
+    }
+    return out;
   }
 
-  /** Opens one whole piece; how many bytes of payload it gave. */
-  #take(sealed: Uint8Array, out: Buffer): number {
-    if (this.#expected.kind === 'payload') {
-      const { length } = this.#expected;
-      this.#open(sealed, out);
-      this.#expected = LENGTH;
-      return length;
-    }
-    this.#open(sealed, this.#length);
+  #takeLength(): number | undefined {
+    const sealed = this.#pieces.take(LENGTH_CHUNK);
+    if (!sealed) return undefined;
+    this.#open(sealed, this.#count++, this.#length);
     const length = this.#length.readUInt16BE();
     if (length > this.#maxChunk) {
       throw new ProtocolError(`shadowsocks: a chunk of ${length} bytes is too long`);
     }
-    this.#expected = { kind: 'payload', length };
-    return 0;
+    return length;
   }
 
-  #keep(rest: Uint8Array, needed: number): void {
-    if (rest.length === 0) return;
-    if (this.#partial.length < needed) this.#partial = Buffer.allocUnsafeSlow(needed);
-    this.#partial.set(rest);
-    this.#have = rest.length;
-  }
-
-  #open(sealed: Uint8Array, out: Uint8Array): void {
-    if (!this.#opener.open(this.#nonce.bytes, sealed, out)) {
+  #open(sealed: Uint8Array, nonce: number, out: Uint8Array): void {
+    if (!this.#opener.open(this.#nonce.at(nonce), sealed, out)) {
       throw new ProtocolError('shadowsocks: a chunk is not authentic');
     }
-    this.#nonce.next();
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { freeChunk, giveTo } from '../../net/spent-chunk.ts';
 
 /** The sending half of a stream: payload in, bytes for the wire out. */
 export interface Outgoing extends Disposable {
@@ -81,6 +82,12 @@ export class ShadowsocksLink implements ByteLink {
     return chunks.some(({ length }) => length > 0) ? this.#send(chunks) : undefined;
   }
 
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    const full = this.writeAll([chunk]);
+    freeChunk(chunk); // its sealed copy is what is sent
+    return full;
+  }
+
   async closeWrite(): Promise<void> {
     if (this.#greeting && !this.#writeEnded) await this.#send([]);
     this.#endWriting();
@@ -99,7 +106,7 @@ export class ShadowsocksLink implements ByteLink {
     this.#greeting = false;
     this.#timer?.cancel();
     const bytes = this.#outgoing.wrap(pieces);
-    return this.#inner.give ? this.#inner.give(bytes) : this.#inner.write(bytes);
+    return giveTo(this.#inner, bytes);
   }
 
   /** The payload of what came; `undefined` at the end. @throws {ProtocolError} */
@@ -107,7 +114,11 @@ export class ShadowsocksLink implements ByteLink {
     // Destroyed while the read was on its way.
     if (this.#readEnded) throw this.#failure ?? new LinkClosedError();
     try {
-      if (bytes) return this.#incoming.push(bytes);
+      if (bytes) {
+        const payload = this.#incoming.push(bytes);
+        freeChunk(bytes);
+        return payload;
+      }
       if (!this.#incoming.atBoundary) {
         throw new ProtocolError('shadowsocks: the stream ends in the middle of a chunk');
       }

@@ -1,6 +1,7 @@
 import { ByteQueue } from '../../net/byte-queue.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { giveTo } from '../../net/spent-chunk.ts';
 import { VERSION } from './wire.ts';
 
 /** Version and length of the addons. */
@@ -37,6 +38,10 @@ export class AnswerLink implements ByteLink {
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     return this.#inner.writeAll(chunks);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    return giveTo(this.#inner, chunk);
   }
 
   closeWrite(): Promise<void> {

@@ -1,6 +1,6 @@
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { freeChunk } from '../../net/spent-chunk.ts';
+import { freeChunk, giveTo } from '../../net/spent-chunk.ts';
 import type { BodyDecoder } from './chunk-opener.ts';
 import type { ChunkSealer } from './chunk-sealer.ts';
 
@@ -138,8 +138,7 @@ export class Body {
 
   /** What was sealed belongs to nobody else. */
   #send(sealed: Uint8Array): Promise<void> | undefined {
-    const carrier = this.#carrier;
-    return carrier.give ? carrier.give(sealed) : carrier.write(sealed);
+    return giveTo(this.#carrier, sealed);
   }
 
   #takePreface(): Uint8Array | undefined {

@@ -4,7 +4,7 @@ import { createOpener, TAG_LENGTH, type Opener } from '../../crypto/aead.ts';
 import type { BodyKeys } from './body-keys.ts';
 import { LengthReader, type ChunkLength } from './chunk-lengths.ts';
 import { ChunkNonce } from './chunk-nonce.ts';
-import { PieceReader } from './piece-reader.ts';
+import { PieceReader } from '../../net/piece-reader.ts';
 
 /** The receiving half of a body. */
 export interface BodyDecoder extends Disposable {

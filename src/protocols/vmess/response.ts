@@ -3,7 +3,7 @@ import { TAG_LENGTH } from '../../crypto/aead.ts';
 import { responseKeys, responseSecrets, type BodyTerms } from './body-keys.ts';
 import { ChunkOpener, type BodyDecoder } from './chunk-opener.ts';
 import { openHeader, openLength, responseBox, sealHeader, sealLength } from './header-box.ts';
-import { PieceReader } from './piece-reader.ts';
+import { PieceReader } from '../../net/piece-reader.ts';
 import { SEALED_LENGTH } from './wire.ts';
 
 /** Answer byte, options, command and its length; then at most 255 bytes of command. */

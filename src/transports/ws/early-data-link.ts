@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { abortReason } from '../../net/read-queue.ts';
+import { giveTo } from '../../net/spent-chunk.ts';
 
 /** Opens the link that is wanted, with the first bytes in the opening request or without any. */
 type Open = (early: Uint8Array | undefined, signal: AbortSignal) => Promise<ByteLink>;
@@ -74,6 +75,10 @@ export class EarlyDataLink implements ByteLink {
     }
     this.#start(Buffer.concat(chunks));
     return this.#later(() => undefined);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#inner && this.#caughtUp ? giveTo(this.#inner, chunk) : this.write(chunk);
   }
 
   closeWrite(): Promise<void> {

@@ -1,5 +1,6 @@
 import { ProtocolError } from '../../net/errors.ts';
-import { applyMask } from './mask.ts';
+import { ownChunk } from '../../net/spent-chunk.ts';
+import { applyMask, copyMasked } from './mask.ts';
 
 /** Frames of RFC 6455 §5, as a stream of bytes: where a message or a frame ends means nothing. */
 
@@ -47,7 +48,7 @@ export function frameHeader(opcode: number, length: number, key?: Uint8Array): B
   return header;
 }
 
-/** A whole frame in one buffer, for payloads that are copied anyway. */
+/** A whole frame in a buffer of its own, for payloads that are copied anyway. */
 export function wholeFrame(
   opcode: number,
   payload: readonly Uint8Array[],
@@ -55,14 +56,14 @@ export function wholeFrame(
 ): Buffer {
   const length = payload.reduce((sum, piece) => sum + piece.length, 0);
   const header = frameHeader(opcode, length, key);
-  const frame = Buffer.allocUnsafe(header.length + length);
+  const frame = ownChunk(header.length + length);
   frame.set(header);
   let at = header.length;
   for (const piece of payload) {
-    frame.set(piece, at);
+    if (key) copyMasked(piece, key, frame.subarray(at), (at - header.length) & 3);
+    else frame.set(piece, at);
     at += piece.length;
   }
-  if (key) applyMask(frame.subarray(header.length), key);
   return frame;
 }
 

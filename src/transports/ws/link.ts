@@ -1,6 +1,7 @@
 import type { Clock } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { freeChunk, giveTo, strip } from '../../net/spent-chunk.ts';
 import { LINGER_MS } from '../limits.ts';
 import {
   CloseCode,
@@ -74,9 +75,17 @@ export class WsLink implements ByteLink {
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
-    if (this.#keys) return this.#lower.write(wholeFrame(Opcode.binary, chunks, this.#keys.next()));
+    if (this.#keys) return this.#sendCopy(chunks);
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     return this.#lower.writeAll([frameHeader(Opcode.binary, length), ...chunks]);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    if (!this.#writable) return Promise.reject(this.#closedError());
+    // A copy, so that the chunk can go at once; TLS would make one to join header and payload.
+    const full = this.#sendCopy([chunk]);
+    freeChunk(chunk);
+    return full;
   }
 
   closeWrite(): Promise<void> {
@@ -99,6 +108,11 @@ export class WsLink implements ByteLink {
     return !this.#closing && !this.#error;
   }
 
+  /** Sends a frame of what is copied into it. */
+  #sendCopy(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    return giveTo(this.#lower, wholeFrame(Opcode.binary, chunks, this.#keys?.next()));
+  }
+
   /** Reads one chunk from below. */
   async #fill(signal: AbortSignal | undefined): Promise<void> {
     const chunk = await this.#lower.read(signal);
@@ -108,11 +122,13 @@ export class WsLink implements ByteLink {
       return;
     }
     try {
+      const data: Uint8Array[] = [];
       for (const event of this.#decoder.push(chunk)) {
-        if (event.kind === 'data') this.#items.push(event.data);
+        if (event.kind === 'data') data.push(event.data);
         else if (event.kind === 'ping') this.#answerPing(event.data);
         else this.#ended = true;
       }
+      this.#items.push(...strip(chunk, data));
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#writeClose(CloseCode.protocolError)?.catch(() => undefined);

@@ -31,6 +31,12 @@ test('a nonce counts up as one little-endian number', () => {
   assert.deepEqual(Buffer.from(counter.bytes), Buffer.alloc(12));
   for (let i = 0; i < 0x1_0203; i++) counter.next();
   assert.equal(Buffer.from(counter.bytes).toString('hex'), '030201000000000000000000');
+  const reached = Buffer.from(counter.bytes);
+  assert.deepEqual(Buffer.from(new NonceCounter(12).at(0x1_0203)), reached);
+  assert.equal(
+    Buffer.from(new NonceCounter(24).at(Number.MAX_SAFE_INTEGER)).toString('hex'),
+    'ffffffffffff1f'.padEnd(48, '0'),
+  );
   counter.bytes.fill(0xff);
   counter.next();
   assert.deepEqual(Buffer.from(counter.bytes), Buffer.alloc(12));

@@ -220,3 +220,52 @@ test('the wire counts more than the payload, and both ends count the same', asyn
   client.link.destroy();
   server.link.destroy();
 });
+
+test('records of one read are handed on together, each byte once and in order', async () => {
+  await using carriers = await CarrierPair.open(TLS_PAIR);
+  const { client, server } = await carriers.connect();
+  // Frames a little larger than four records, as WebSockets make them of full reads.
+  const SIZE = 65_550;
+  const sent = Buffer.concat(Array.from({ length: 64 }, (_, i) => Buffer.alloc(SIZE, i + 1)));
+  const sending = (async () => {
+    for (let at = 0; at < sent.length; at += SIZE) {
+      await client.link.write(sent.subarray(at, at + SIZE));
+    }
+    await client.link.closeWrite();
+  })();
+  const chunks: Uint8Array[] = [];
+  for (;;) {
+    const chunk = await server.link.read();
+    if (!chunk) break;
+    chunks.push(Buffer.from(chunk));
+  }
+  await sending;
+  assert.ok(Buffer.concat(chunks).equals(sent));
+  const records = Math.ceil(sent.length / 16_384);
+  assert.ok(chunks.length < records, `${chunks.length} chunks of ${records} records`);
+  client.link.destroy();
+  server.link.destroy();
+});
+
+test('what is given to TLS can be freed at once', async () => {
+  await using carriers = await CarrierPair.open(TLS_PAIR);
+  const { client, server } = await carriers.connect();
+  const SIZE = 64 << 10;
+  const given: Uint8Array[] = [];
+  const waits: (Promise<void> | undefined)[] = [];
+  // Without waiting: the first goes to TLS at once, the others wait in the stream.
+  for (let i = 0; i < 32; i++) {
+    const chunk = new Uint8Array(SIZE).fill(i);
+    given.push(chunk);
+    waits.push(client.link.give?.(chunk));
+  }
+  assert.equal(given[0]?.buffer.byteLength, 0);
+  let received = 0;
+  while (received < 32 * SIZE) {
+    const chunk = (await server.link.read()) ?? assert.fail('the end');
+    for (const byte of chunk) assert.equal(byte, (received++ / SIZE) | 0);
+  }
+  for (const wait of waits) await wait;
+  client.link.destroy();
+  server.link.destroy();
+});

@@ -10,7 +10,7 @@ import {
   wholeFrame,
   type FrameEvent,
 } from '../../../../src/transports/ws/frames.ts';
-import { applyMask, MaskKeys } from '../../../../src/transports/ws/mask.ts';
+import { applyMask, copyMasked, MaskKeys } from '../../../../src/transports/ws/mask.ts';
 
 const KEY = Uint8Array.of(0x37, 0xfa, 0x21, 0x3d);
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
@@ -101,10 +101,10 @@ test('a frame of any length is handed on as it comes', () => {
   }
 });
 
-test('masking by words is masking by bytes, at every alignment', () => {
+test('masking many bytes is masking each, at every alignment, in place and into a copy', () => {
   fc.assert(
     fc.property(
-      fc.uint8Array({ maxLength: 200 }),
+      fc.uint8Array({ maxLength: 400 }),
       fc.uint8Array({ minLength: 4, maxLength: 4 }),
       fc.nat(7),
       fc.nat(3),
@@ -115,6 +115,10 @@ test('masking by words is masking by bytes, at every alignment', () => {
         applyMask(masked, key, phase);
         const expected = data.map((byte, i) => byte ^ (key[(i + phase) & 3] ?? 0));
         assert.deepEqual(masked, expected);
+        const copy = new Uint8Array(offset + data.length + 2).fill(7);
+        copyMasked(data, key, copy.subarray(offset), phase);
+        assert.deepEqual(copy.subarray(offset, offset + data.length), expected);
+        assert.deepEqual(copy.subarray(offset + data.length), Uint8Array.of(7, 7));
       },
     ),
   );
