@@ -2,6 +2,7 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Carrier, Packet } from '../net/link.ts';
 import type { Answers, InboundHandler } from '../protocols/contract.ts';
+import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 import { DatagramSide } from './datagram-side.ts';
 
@@ -12,6 +13,8 @@ import { DatagramSide } from './datagram-side.ts';
  */
 export class InboundRuntime {
   readonly tag: string;
+  /** What its handlers share, this one and those to come. */
+  readonly memory: InboundMemory;
   readonly #tracker: Tracker;
   readonly #log: Logger;
   readonly #live = new Map<LiveSession, Carrier>();
@@ -19,8 +22,15 @@ export class InboundRuntime {
   #handler: InboundHandler;
   #idle: PromiseWithResolvers<void> | undefined;
 
-  constructor(tag: string, handler: InboundHandler, tracker: Tracker, log: Logger) {
+  constructor(
+    tag: string,
+    memory: InboundMemory,
+    handler: InboundHandler,
+    tracker: Tracker,
+    log: Logger,
+  ) {
     this.tag = tag;
+    this.memory = memory;
     this.#tracker = tracker;
     this.#log = log;
     this.#handler = handler;

@@ -4,6 +4,7 @@ import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../net/
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Session } from '../tracker/session.ts';
+import type { InboundMemory } from './inbound-memory.ts';
 
 /** Who asks: the parts of a request that every flow it causes carries along. */
 export interface Origin {
@@ -58,6 +59,8 @@ export interface InboundContext {
   /** Whether the listener is a unix socket. */
   readonly unixSocket: boolean;
   readonly dispatcher: Dispatcher;
+  /** Shared with the handlers before and after it. */
+  readonly memory: InboundMemory;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -12,6 +12,7 @@ import type { Clock } from '../net/clock.ts';
 import type { Carrier } from '../net/link.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
+import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
 import { createAcceptor, type Acceptor } from '../transports/acceptor.ts';
@@ -67,7 +68,12 @@ export function buildOutbound(
 /** Builds the handler of an inbound. @throws {ApplyError} `build_failed`. */
 export function buildHandler(
   spec: InboundSpec,
-  { clock, log, dispatcher }: BuildDeps & { readonly dispatcher: Dispatcher },
+  {
+    clock,
+    log,
+    dispatcher,
+    memory,
+  }: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
 ): InboundHandler {
   return orFailedBuild(`inbound ${spec.tag}`, () =>
     inboundProtocol(spec.protocol).create(spec.settings, {
@@ -75,6 +81,7 @@ export function buildHandler(
       sniffing: spec.sniffing,
       unixSocket: spec.listen.kind === 'unix',
       dispatcher,
+      memory,
       clock,
       log,
     }),

@@ -12,6 +12,7 @@ import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
+import { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { DnsSpec, InboundStreamSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { ApplyError } from './apply-error.ts';
@@ -209,10 +210,11 @@ export class Supervisor {
     for (const { action, spec: inbound } of plan.inbounds) {
       if (action === 'reuse') continue;
       const { tag, stream } = inbound;
-      const handler = buildHandler(inbound, { clock, log, dispatcher: this.#dispatcher });
-      handlers.set(tag, handler);
       const old = action === 'build' ? undefined : this.#inbounds.get(tag);
-      const runtime = old?.runtime ?? new InboundRuntime(tag, handler, this.tracker, log);
+      const memory = old?.runtime.memory ?? new InboundMemory();
+      const handler = buildHandler(inbound, { clock, log, dispatcher: this.#dispatcher, memory });
+      handlers.set(tag, handler);
+      const runtime = old?.runtime ?? new InboundRuntime(tag, memory, handler, this.tracker, log);
       if (!old) runtimes.set(tag, runtime);
       if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
       const acceptor = buildAcceptor(inbound, runtime.accept, { clock, log });

@@ -16,7 +16,7 @@ import {
   sessionOpener,
 } from './packet-2022.ts';
 import type { Randomness } from './randomness.ts';
-import { SaltFilter } from './salts.ts';
+import { saltsOf, type SaltFilter } from './salts.ts';
 import { DatagramSealer, xor } from './seal-2022.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import type { User, Users } from './users.ts';
@@ -31,14 +31,16 @@ export interface DatagramDeps {
 export class LegacyDatagramServer implements DatagramServer {
   readonly #users: Users;
   readonly #datagrams: LegacyDatagrams;
-  readonly #salts = new SaltFilter();
+  readonly #salts: SaltFilter;
   /** Of our own answers: sent back to us they would pass for a client's words. */
-  readonly #ownSalts = new SaltFilter();
+  readonly #ownSalts: SaltFilter;
   readonly #associations: Associations<undefined>;
 
   constructor({ users, context, random }: DatagramDeps, sessions: DatagramSessions) {
     this.#users = users;
     this.#datagrams = new LegacyDatagrams(users.method, random);
+    this.#salts = saltsOf(context.memory, 'datagrams');
+    this.#ownSalts = saltsOf(context.memory, 'answers');
     this.#associations = new Associations(context, sessions);
   }
 

@@ -13,7 +13,7 @@ import { DatagramServer2022, LegacyDatagramServer } from './inbound-datagrams.ts
 import { LegacyOutgoing } from './legacy-stream.ts';
 import { systemRandomness, type Randomness } from './randomness.ts';
 import { readLegacyRequest, readRequest2022, type Request } from './request.ts';
-import { SaltFilter, SaltPool } from './salts.ts';
+import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 import { hangUp, ignore } from './silence.ts';
 import { ShadowsocksLink, type Outgoing } from './stream-link.ts';
@@ -37,14 +37,19 @@ class ShadowsocksInbound implements InboundHandler {
   readonly #context: InboundContext;
   readonly #random: Randomness;
   readonly #users: Users;
-  readonly #salts = new SaltFilter();
+  readonly #salts: SaltFilter;
   readonly #pool: SaltPool;
 
   constructor(settings: ShadowsocksInboundSettings, context: InboundContext, random: Randomness) {
     this.#context = context;
     this.#random = random;
     this.#users = new Users(settings);
-    this.#pool = new SaltPool(context.clock);
+    this.#salts = saltsOf(context.memory, 'streams');
+    this.#pool = context.memory.recall(
+      'Shadowsocks 2022 salts',
+      SaltPool,
+      () => new SaltPool(context.clock),
+    );
   }
 
   async serve({ link, remote }: Carrier, session: Session): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../net/clock.ts';
+import type { InboundMemory } from '../inbound-memory.ts';
 
 /** How long SIP022 §3.1.4 wants salts kept: twice what a timestamp may be off. */
 const KEPT_MS = 60_000;
@@ -75,3 +76,7 @@ export class SaltFilter {
     return true;
   }
 }
+
+/** The salts that a legacy inbound has seen of `what`, across its handlers. */
+export const saltsOf = (memory: InboundMemory, what: string): SaltFilter =>
+  memory.recall(`Shadowsocks salts of ${what}`, SaltFilter, () => new SaltFilter());

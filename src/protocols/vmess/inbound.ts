@@ -13,9 +13,10 @@ import { Datagrams } from './datagrams.ts';
 import { receiveRequest } from './handshake.ts';
 import { PooledRandom, type Random } from './random.ts';
 import type { RequestHeader } from './request-header.ts';
+import { ReplayFilter } from './replay-filter.ts';
 import { sealResponse } from './response.ts';
 import type { VmessInboundSettings } from './settings.ts';
-import { UserTable } from './user-table.ts';
+import { authIdFilter, UserTable } from './user-table.ts';
 import { Command } from './wire.ts';
 
 /** A VMess server with AEAD headers on accepted carriers. */
@@ -38,6 +39,7 @@ class VmessInbound implements InboundHandler {
     this.#users = new UserTable(
       users.map(({ id }) => id),
       context.clock,
+      context.memory.recall('VMess auth ids', ReplayFilter, () => authIdFilter(context.clock)),
     );
   }
 

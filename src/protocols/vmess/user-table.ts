@@ -7,8 +7,9 @@ import { userKey } from './user-key.ts';
 /** How far a client's clock may be off, in seconds. */
 export const CLOCK_SKEW = 120;
 
-/** An auth id of the future counts for as long as the window is wide. */
-const REMEMBERED_MS = 2 * CLOCK_SKEW * 1000;
+/** Remembers auth ids: one of the future counts for as long as the window is wide. */
+export const authIdFilter = (clock: Clock): ReplayFilter =>
+  new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
 
 interface User {
   readonly key: Uint8Array;
@@ -21,14 +22,17 @@ export class UserTable {
   readonly #clock: Clock;
   readonly #seen: ReplayFilter;
 
-  /** @param ids UUIDs as `parseUuid` gives them. */
-  constructor(ids: Iterable<string>, clock: Clock) {
+  /**
+   * @param ids UUIDs as `parseUuid` gives them.
+   * @param seen auth ids that were used, by whomever.
+   */
+  constructor(ids: Iterable<string>, clock: Clock, seen = authIdFilter(clock)) {
     this.#users = Array.from(new Set(ids), userKey).map((key) => ({
       key,
       reader: new AuthIdReader(key),
     }));
     this.#clock = clock;
-    this.#seen = new ReplayFilter(clock, REMEMBERED_MS);
+    this.#seen = seen;
   }
 
   /**

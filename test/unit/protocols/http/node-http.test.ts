@@ -23,6 +23,7 @@ import { SocketLink } from '../../../../src/net/socket-link.ts';
 import type { Dispatcher, StreamRequest } from '../../../../src/protocols/contract.ts';
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
+import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 import { freePort } from '../../../support/ports.ts';
 import { carrierOf, Peer, quietLog, session } from './support.ts';
 
@@ -109,6 +110,7 @@ describe('the HTTP inbound between node:http clients and origins', { timeout: 20
       sniffing: false,
       unixSocket: false,
       dispatcher,
+      memory: new InboundMemory(),
       clock: systemClock,
       log: quietLog,
     },

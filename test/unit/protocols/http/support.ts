@@ -12,6 +12,7 @@ import type {
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import type { HttpInboundSettings } from '../../../../src/protocols/http/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
+import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 /** Lets everything that is already under way happen. */
@@ -185,6 +186,7 @@ export function startProxy(
       sniffing: true,
       unixSocket: false,
       dispatcher,
+      memory: new InboundMemory(),
       clock: dispatcher.clock,
       log: quietLog,
       ...context,

@@ -10,6 +10,7 @@ import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 import {
   clientAt,
   EchoDispatcher,
@@ -299,6 +300,7 @@ test('beyond their bound the association that was silent longest makes room', as
     sniffing: false,
     unixSocket: false,
     dispatcher: new EchoDispatcher(),
+    memory: new InboundMemory(),
     clock: new ManualClock(),
     log: silentLogger,
   };

@@ -20,6 +20,7 @@ import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shado
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 
 export const METHOD_NAMES = Object.keys(METHODS) as MethodName[];
 export const LEGACY = METHOD_NAMES.filter((name) => METHODS[name].edition === 'legacy');
@@ -117,6 +118,7 @@ export function server(
       sniffing: true,
       unixSocket: false,
       dispatcher,
+      memory: new InboundMemory(),
       clock,
       log: silentLogger,
     },

@@ -20,6 +20,7 @@ import type {
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 
 /** Echoes streams and packets, and writes down what was asked. */
 export class EchoDispatcher implements Dispatcher {
@@ -93,6 +94,7 @@ export function inbound(
     sniffing: true,
     unixSocket: false,
     dispatcher,
+    memory: new InboundMemory(),
     clock,
     log: silentLogger,
     ...context,

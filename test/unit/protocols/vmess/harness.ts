@@ -17,6 +17,7 @@ import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts'
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 
 /** An account of no worth beyond these tests. */
 export const ID = 'b8314fca25d94e0c9a1b1d3a5c7e9f10';
@@ -102,6 +103,7 @@ export function inbound(
     sniffing: true,
     unixSocket: false,
     dispatcher,
+    memory: new InboundMemory(),
     clock,
     log: silentLogger,
   };
