@@ -14,6 +14,8 @@ export type ConfigErrorKind = 'invalid' | 'io';
 export interface ConfigErrorOptions extends ErrorOptions {
   readonly location?: ConfigLocation | undefined;
   readonly subject?: string | undefined;
+  /** Whether the place is told to people; it is when left out. */
+  readonly tellsPlace?: boolean | undefined;
 }
 
 /**
@@ -25,12 +27,15 @@ export class ConfigError extends WeirError {
   readonly location: ConfigLocation | undefined;
   /** What the place belongs to: `inbound socks`, `route`. */
   readonly subject: string | undefined;
+  /** False for errors in `settings`, which by their specification carry no line number. */
+  readonly tellsPlace: boolean;
 
   constructor(kind: ConfigErrorKind, message: string, options: ConfigErrorOptions = {}) {
     super(`config_${kind}`, message, options);
     this.kind = kind;
     this.location = options.location;
     this.subject = options.subject;
+    this.tellsPlace = options.tellsPlace ?? true;
   }
 }
 
@@ -40,9 +45,9 @@ export class ConfigError extends WeirError {
  */
 export class DocumentReadError extends ConfigError {}
 
-/** The message, and where there is one the place on a line of its own. */
+/** The message, and where one is told the place on a line of its own. */
 export function renderConfigError(error: ConfigError): string {
-  if (!error.location) return error.message;
+  if (!error.location || !error.tellsPlace) return error.message;
   const { file, line, column } = error.location;
   const place = file === undefined ? `line ${line}, column ${column}` : `${file}:${line}:${column}`;
   const subject = error.subject === undefined ? '' : ` (${error.subject})`;

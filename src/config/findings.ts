@@ -22,6 +22,9 @@ export class Finding extends WeirError {
   }
 }
 
+/** Something wrong within `settings`: its place orders it among others and is not told. */
+export class SettingsFinding extends Finding {}
+
 /** Something that is right, but that this version cannot do: it goes before every other finding. */
 export class NotYet extends Finding {}
 
@@ -41,7 +44,8 @@ export class Findings {
     if (!this.#first) return undefined;
     const { finding, subject } = this.#first;
     const { kind, message, span } = finding;
-    return places.error(kind, message, span, { cause: finding, subject });
+    const tellsPlace = !(finding instanceof SettingsFinding);
+    return places.error(kind, message, span, { cause: finding, subject, tellsPlace });
   }
 }
 

@@ -1,5 +1,5 @@
 import { DecodeError, PlainDecodeError } from '../../schema/errors.ts';
-import { Finding } from '../findings.ts';
+import { SettingsFinding } from '../findings.ts';
 
 /** Runs a protocol's decoder; what it refuses is told without a line, as `settings` errors are. */
 export function lowerSettings<T>(subject: string, decode: () => T): T {
@@ -9,6 +9,6 @@ export function lowerSettings<T>(subject: string, decode: () => T): T {
     if (!(error instanceof DecodeError)) throw error;
     const what = error instanceof PlainDecodeError ? '' : 'invalid settings: ';
     const message = `${subject}: ${what}${error.message}`;
-    throw new Finding(message, error.span, { cause: error });
+    throw new SettingsFinding(message, error.span, { cause: error });
   }
 }

@@ -154,7 +154,7 @@ function chooseStream(
   }
   if (!tls) return undefined;
   const message =
-    'stream security tls needs network ws or grpc; write network = "tls" for TLS itself';
+    'stream security tls needs network ws or grpc; for TLS itself write network = tls instead';
   throw new Finding(message, security?.span);
 }
 
@@ -162,7 +162,7 @@ function hasTlsLayer(security: Located<string> | undefined): boolean {
   const layer = security?.value.trim() ?? '';
   if (!security || layer === '' || layer === 'none') return false;
   if (layer === 'tls') return true;
-  const message = `unknown stream security ${security.value} (expected tls or none)`;
+  const message = `unknown stream security ${layer} (expected tls or none)`;
   throw new Finding(message, security.span);
 }
 

@@ -191,7 +191,7 @@ class Connection {
   tunnel(): OpenedTunnel {
     this.#idle?.cancel();
     const stream = this.#request();
-    const link = new GrpcLink(stream);
+    const link = new GrpcLink(stream, this.#clock);
     stream.on('response', (headers) => {
       const { ':status': status } = headers;
       if (status !== 200) link.refuse(`the server answered ${status}`);

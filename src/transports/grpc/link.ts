@@ -1,7 +1,9 @@
 import { constants, type Http2Stream, type IncomingHttpHeaders } from 'node:http2';
+import type { Clock } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { ReadQueue } from '../../net/read-queue.ts';
+import { LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder } from './hunks.ts';
 import type { TunnelBytes } from './wire-share.ts';
 
@@ -12,6 +14,7 @@ import type { TunnelBytes } from './wire-share.ts';
 export class GrpcLink implements ByteLink, TunnelBytes {
   readonly closed: Promise<Error | undefined>;
   readonly #stream: Http2Stream;
+  readonly #clock: Clock;
   readonly #queue = new ReadQueue<Uint8Array>();
   readonly #decoder = new HunkDecoder();
   readonly #resolveClosed: (cause: Error | undefined) => void;
@@ -22,8 +25,9 @@ export class GrpcLink implements ByteLink, TunnelBytes {
   #cause: Error | undefined;
   #destroyed = false;
 
-  constructor(stream: Http2Stream) {
+  constructor(stream: Http2Stream, clock: Clock) {
     this.#stream = stream;
+    this.#clock = clock;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -74,6 +78,10 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     this.#queue.fail(cause ?? new LinkClosedError());
     const stream = this.#stream;
     if (stream.destroyed) return;
+    if (cause === undefined && this.#saidAll) {
+      this.#linger();
+      return;
+    }
     // Not `close` with an error code: Node puts the end of the stream before that reset, as if
     // everything had been said.
     if (cause === undefined && stream.writableLength === 0) {
@@ -81,6 +89,18 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     } else {
       stream.destroy(cause ?? new LinkClosedError());
     }
+  }
+
+  /** Both directions have ended, but for what the server says last: its trailers. */
+  get #saidAll(): boolean {
+    return this.#stream.writableFinished && this.#stream.readableEnded;
+  }
+
+  /** Lets the stream close by itself: a reset would overtake the trailers. */
+  #linger(): void {
+    const stream = this.#stream;
+    const timer = this.#clock.after(LINGER_MS, () => stream.close(constants.NGHTTP2_NO_ERROR));
+    stream.once('close', () => timer.cancel());
   }
 
   /** Fails the tunnel for what its headers or trailers say. */

@@ -73,7 +73,7 @@ export class GrpcServer {
       if (!this.#accept(stream, headers)) return;
       timer?.cancel();
       tunnels++;
-      const link = new GrpcLink(stream);
+      const link = new GrpcLink(stream, this.#clock);
       const wire = share.join(link);
       void link.closed.then(() => {
         wire.leave();

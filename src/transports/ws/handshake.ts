@@ -63,20 +63,12 @@ export const toRequestTarget = (path: string): string =>
   path.toWellFormed().replace(/[^\x21-\x7e]+|#/g, encodeURIComponent);
 
 /**
- * Whether a request is for the path of an inbound: exactly, percent-encoding aside. A query of the
- * request counts only where the configured path has one as well.
+ * Whether a request is for the path of an inbound: exactly, but for what HTTP does not allow in a
+ * request unless it is encoded. A query counts only where the configured path has one as well.
  */
 export function pathMatches(target: string, path: string): boolean {
   const asked = path.includes('?') ? splitWsPath(target).path : (target.split('?', 1)[0] ?? '');
-  return asked === path || asked === toRequestTarget(path) || decoded(asked) === path;
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined; // a stray percent sign stands for itself, and was compared as such
-  }
+  return asked === path || asked === toRequestTarget(path);
 }
 
 /** A `Host` without its port and brackets, in lower case. */

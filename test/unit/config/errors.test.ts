@@ -17,6 +17,13 @@ describe('a configuration error', () => {
     assert.match(renderConfigError(errorOf('foo = 1')), /`api`\n {2}at line 1, column 1$/);
   });
 
+  test('in settings is only its message: such errors carry no line number', () => {
+    const text = `${DIRECT}[[inbound]]\ntag = "in"\nprotocol = "vless"\nport = 1\nsettings.users = [{ id = "mia" }]`;
+    const error = errorOf(text, '/etc/weir.toml');
+    assert.equal(renderConfigError(error), 'inbound in: invalid settings: invalid uuid');
+    assert.deepEqual([error.location?.line, error.subject], [8, 'inbound in']);
+  });
+
   test('is only its message where there is no place', () => {
     assert.equal(renderConfigError(errorOf('')), 'config defines no outbounds');
     const unreadable = new ConfigError('io', 'weir.toml: permission denied');

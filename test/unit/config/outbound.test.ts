@@ -194,7 +194,7 @@ const STREAM: readonly Row[] = [
   [
     'TLS below plain TCP',
     socksOut('stream = { network = "tcp", security = " tls " }'),
-    'stream security tls needs network ws or grpc; write network = "tls" for TLS itself',
+    'stream security tls needs network ws or grpc; for TLS itself write network = tls instead',
     '6:40 (outbound out)',
   ],
 ];

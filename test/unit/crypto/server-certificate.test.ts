@@ -40,6 +40,14 @@ test('a key in PKCS#1 is a key', () => {
   refused(() => parseServerKey(Buffer.from(pkcs1), chain), 'key', 'no private key assigned');
 });
 
+test('an encrypted key is told for what it is', () => {
+  const options = { format: 'pem', cipher: 'aes-128-cbc', passphrase: 'secret' } as const;
+  for (const type of ['pkcs8', 'sec1'] as const) {
+    const text = createPrivateKey(key).export({ ...options, type });
+    refused(() => parseServerKey(Buffer.from(text), chain), 'key', /encrypted/);
+  }
+});
+
 test('the key of another certificate is refused', () => {
   const other = authority.issue({ dns: ['server.test'] });
   refused(() => parseServerKey(Buffer.from(other.key), chain), 'key', 'no private key assigned');

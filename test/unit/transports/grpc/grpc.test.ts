@@ -88,6 +88,25 @@ for (const method of ['Tun', 'TunMulti']) {
   });
 }
 
+test('a client that ends first hears the status, and no reset, when the server lets go', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(false));
+  await withClient(carriers, async (session) => {
+    const stream = session.request(post('/GunService/Tun'));
+    const { link } = await carriers.accept();
+    const trailers = once(stream, 'trailers') as Promise<[http2.IncomingHttpHeaders]>;
+    const closed = once(stream, 'close');
+    stream.resume().end(Buffer.concat(encodeHunks(Buffer.from('all'))));
+    assert.equal(String(await readAll(link)), 'all');
+    await link.write(Buffer.from('answer'));
+    await link.closeWrite();
+    link.destroy();
+    assert.equal((await trailers)[0]['grpc-status'], '0');
+    await closed;
+    assert.equal(stream.rstCode, http2.constants.NGHTTP2_NO_ERROR);
+    assert.equal(await link.closed, undefined);
+  });
+});
+
 test('a tunnel that breaks the protocol is reset, and its neighbours go on', async () => {
   await using carriers = await CarrierPair.open(grpcPair(false));
   await withClient(carriers, async (session) => {
