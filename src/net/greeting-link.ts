@@ -21,11 +21,17 @@ export class GreetingLink implements ByteLink {
   constructor(inner: ByteLink, greeting: Uint8Array, clock?: Clock) {
     this.#inner = inner;
     this.#greeting = greeting;
-    this.#timer = clock?.after(FIRST_PAYLOAD_MS, () => {
+    if (clock) this.greetSoon(clock);
+  }
+
+  /** From now on the greeting waits no longer than FIRST_PAYLOAD_MS. */
+  greetSoon(clock: Clock): void {
+    if (this.#greeting === undefined || this.#timer) return;
+    this.#timer = clock.after(FIRST_PAYLOAD_MS, () => {
       // A link that has failed tells its readers and writers itself.
       this.#greet()?.catch(() => undefined);
     });
-    if (this.#timer) void inner.closed.then(() => this.#takeGreeting());
+    void this.#inner.closed.then(() => this.#takeGreeting());
   }
 
   get closed(): Promise<Error | undefined> {

@@ -5,14 +5,19 @@ import type { InboundContext, Origin } from './contract.ts';
 
 /**
  * Carries one stream for protocols in which the client is told nothing: it may send at once, and
- * learns of a destination that was not reached by a cut connection.
+ * learns of a destination that was not reached by a cut connection. `onAccept` is called when it is
+ * reached, or before that when the route depends on the first bytes.
  */
 export async function carryStream(
   link: ByteLink,
   { origin, destination }: { readonly origin: Origin; readonly destination: Endpoint },
   { dispatcher, sniffing: sniff }: Pick<InboundContext, 'dispatcher' | 'sniffing'>,
+  onAccept?: () => void,
 ): Promise<void> {
-  const accept = (): Promise<ByteLink> => Promise.resolve(link);
+  const accept = (): Promise<ByteLink> => {
+    onAccept?.();
+    return Promise.resolve(link);
+  };
   try {
     await dispatcher.stream({ origin, destination, sniff, accept });
   } catch (error) {

@@ -17,6 +17,8 @@ export interface HandshakeOptions {
   readonly limit: number;
   /** Of which protocol it is, for the text of a deadline that passed. */
   readonly protocol: string;
+  /** Told at once why a client is turned away. */
+  readonly onRefusal: (error: unknown) => void;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface HandshakeOptions {
  */
 export async function readHandshake<T>(
   link: ByteLink,
-  { clock, limit, protocol }: HandshakeOptions,
+  { clock, limit, protocol, onRefusal }: HandshakeOptions,
   read: (reader: BoundedReader) => Promise<T>,
 ): Promise<T> {
   try {
@@ -37,6 +39,7 @@ export async function readHandshake<T>(
     reader.release();
     return result;
   } catch (error) {
+    onRefusal(error);
     await turnAway(link, clock);
     throw error;
   }

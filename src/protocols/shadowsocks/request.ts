@@ -5,6 +5,7 @@ import type { Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { StrangerError } from '../stranger.ts';
 import { ChunkOpener, LENGTH_CHUNK } from './chunks.ts';
 import { subkeyOf } from './keys.ts';
 import type { SaltFilter, SaltPool } from './salts.ts';
@@ -64,7 +65,7 @@ export async function readLegacyRequest(
   const head = await atLeast(reader, Buffer.alloc(0), first);
   const salt = Buffer.from(head.subarray(0, method.keyLength));
   const user = findUser(users, source, salt, head.subarray(method.keyLength, first));
-  if (!user) throw new ProtocolError('shadowsocks: the key of no user fits');
+  if (!user) throw new StrangerError('shadowsocks: the key of no user fits');
   if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
@@ -124,10 +125,10 @@ export async function readRequest2022(
   const user = users.identityKey
     ? users.identifiedBy(head.subarray(saltEnd, identityEnd), salt)
     : users.all[0];
-  if (!user) throw new ProtocolError('shadowsocks-2022: an identity that no user has');
+  if (!user) throw new StrangerError('shadowsocks-2022: an identity that no user has');
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
-    const fixed = opener.piece(head.subarray(identityEnd, fixedEnd));
+    const fixed = openFirst(opener, head.subarray(identityEnd, fixedEnd));
     const length = decodeRequestFixed(fixed, clock.wall());
     if (!salts.add(salt)) throw new ProtocolError('shadowsocks-2022: a repeated salt');
     const variableEnd = fixedEnd + length + TAG_LENGTH;
@@ -139,6 +140,16 @@ export async function readRequest2022(
   } catch (error) {
     opener[Symbol.dispose]();
     throw error;
+  }
+}
+
+/** Opens what only the holder of the key can have sealed. */
+function openFirst(opener: ChunkOpener, sealed: Uint8Array): Buffer {
+  try {
+    return opener.piece(sealed);
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    throw new StrangerError('shadowsocks-2022: the key of no user fits', { cause: error });
   }
 }
 

@@ -1,12 +1,12 @@
 import { unmapIPv4 } from '../../net/address.ts';
 import type { BoundedReader } from '../../net/bounded-reader.ts';
-import { ProtocolError } from '../../net/errors.ts';
 import { FramedPackets } from '../../net/framed-packets.ts';
 import type { Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { carryStream } from '../carry-stream.ts';
 import { readHandshake } from '../handshake.ts';
+import { StrangerError, tellOfStranger } from '../stranger.ts';
 import { TrojanFraming } from './packet-framing.ts';
 import type { TrojanInboundSettings } from './settings.ts';
 import { UserTable, type FoundUser } from './user-table.ts';
@@ -28,13 +28,19 @@ async function serve(
   session: Session,
 ): Promise<void> {
   const { tag, clock, dispatcher } = context;
-  const options = { clock, limit: REQUEST_LIMIT, protocol: 'Trojan' };
+  const source = remote && unmapIPv4(remote.host);
+  const options = {
+    clock,
+    limit: REQUEST_LIMIT,
+    protocol: 'Trojan',
+    onRefusal: (error: unknown) => tellOfStranger(error, context, source),
+  };
   const { user, command, destination } = await readHandshake(link, options, (reader) =>
     readRequest(reader, users),
   );
   const origin: Origin = {
     inbound: tag,
-    source: remote && unmapIPv4(remote.host),
+    source,
     user: user.label,
     session,
   };
@@ -55,6 +61,6 @@ async function readRequest(
   users: UserTable,
 ): Promise<RequestBody & { readonly user: FoundUser }> {
   const user = users.find(await reader.bytes(KEY_BYTES));
-  if (!user) throw new ProtocolError('trojan: invalid user');
+  if (!user) throw new StrangerError('trojan: invalid user');
   return { user, ...(await readRequestBody(reader)) };
 }

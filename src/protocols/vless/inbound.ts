@@ -9,6 +9,7 @@ import { carryStream } from '../carry-stream.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { readHandshake } from '../handshake.ts';
 import { serveMux } from '../serve-mux.ts';
+import { StrangerError, tellOfStranger } from '../stranger.ts';
 import { VlessFraming } from './packet-framing.ts';
 import type { VlessInboundSettings } from './settings.ts';
 import { UserTable } from './user-table.ts';
@@ -37,20 +38,31 @@ async function serve(
   carrier: Carrier,
   session: Session,
 ): Promise<void> {
-  const options = { clock: context.clock, limit: REQUEST_LIMIT, protocol: 'VLESS' };
+  const { clock } = context;
+  const source = carrier.remote && unmapIPv4(carrier.remote.host);
+  const options = {
+    clock,
+    limit: REQUEST_LIMIT,
+    protocol: 'VLESS',
+    onRefusal: (error: unknown) => tellOfStranger(error, context, source),
+  };
   const request = await readHandshake(carrier.link, options, (reader) =>
     readRequest(reader, users),
   );
   const origin: Origin = {
     inbound: context.tag,
-    source: carrier.remote && unmapIPv4(carrier.remote.host),
+    source,
     user: undefined,
     session,
   };
   const link = new GreetingLink(carrier.link, ANSWER);
   switch (request.command) {
     case Command.tcp:
-      await carryStream(link, { origin, destination: request.destination }, context);
+      // The answer's header says that the destination was reached, so it does not wait for long
+      // for one that says nothing.
+      await carryStream(link, { origin, destination: request.destination }, context, () =>
+        link.greetSoon(clock),
+      );
       break;
     case Command.udp: {
       const client = new FramedPackets(link, new VlessFraming(request.destination));
@@ -67,6 +79,6 @@ async function serve(
 
 async function readRequest(reader: BoundedReader, users: UserTable): Promise<RequestBody> {
   if ((await reader.byte()) !== VERSION) throw new ProtocolError('vless: unknown version');
-  if (!users.has(await reader.bytes(ID_BYTES))) throw new ProtocolError('vless: invalid user');
+  if (!users.has(await reader.bytes(ID_BYTES))) throw new StrangerError('vless: invalid user');
   return readRequestBody(reader);
 }

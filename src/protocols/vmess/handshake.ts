@@ -13,7 +13,7 @@ export const HANDSHAKE_MS = 10_000;
  *
  * Whoever is turned away cannot tell at which byte or for what reason: what comes is read and thrown
  * away until the time for the request has passed, just as when the request were not complete, or
- * until the client closes. Then this rejects with what was wrong.
+ * until the client closes. Then this rejects with what was wrong, of which `onRefusal` hears at once.
  *
  * @throws {ProtocolError} for what is no request.
  * @throws {DeadlineError} for one that is not complete in time.
@@ -22,6 +22,7 @@ export async function receiveRequest(
   link: ByteLink,
   clock: Clock,
   identify: (authId: Uint8Array) => Uint8Array,
+  onRefusal: (error: unknown) => void,
 ): Promise<RequestHeader> {
   using deadline = new Deadline(clock, HANDSHAKE_MS, 'the VMess request');
   const { signal } = deadline;
@@ -31,6 +32,7 @@ export async function receiveRequest(
     reader.release();
     return request;
   } catch (error) {
+    onRefusal(error);
     await drain(link, signal);
     throw error;
   }

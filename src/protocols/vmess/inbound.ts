@@ -4,6 +4,7 @@ import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../carry-stream.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { serveMux } from '../serve-mux.ts';
+import { tellOfStranger } from '../stranger.ts';
 import type { BodyParts } from './body.ts';
 import { BodyLink } from './body-link.ts';
 import { requestKeys, responseKeys } from './body-keys.ts';
@@ -45,11 +46,17 @@ class VmessInbound implements InboundHandler {
 
   async serve({ link, remote }: Carrier, session: Session): Promise<void> {
     const { tag: inbound, clock, dispatcher } = this.#context;
-    const header = await receiveRequest(link, clock, (authId) => this.#users.identify(authId));
+    const source = remote && unmapIPv4(remote.host);
+    const header = await receiveRequest(
+      link,
+      clock,
+      (authId) => this.#users.identify(authId),
+      (error) => tellOfStranger(error, this.#context, source),
+    );
     const { request } = header;
     const origin: Origin = {
       inbound,
-      source: remote && unmapIPv4(remote.host),
+      source,
       user: undefined, // an account has no name
       session,
     };

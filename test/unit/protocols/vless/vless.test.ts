@@ -67,6 +67,18 @@ describe('a VLESS server', () => {
     assert.equal(await served, undefined);
   });
 
+  test('answers alone when its destination was reached and is silent', async () => {
+    const fixture = server();
+    const { client } = connectTo(fixture);
+    await client.write(TCP.subarray(0, -5));
+    await settle();
+    fixture.clock.advance(FIRST_PAYLOAD_MS);
+    assert.deepEqual(await readExactly(client, 2), bytes('00 00'));
+    await client.write(Buffer.from('hello'));
+    assert.deepEqual(await readExactly(client, 5), bytes(`'hello'`));
+    client.destroy();
+  });
+
   test('skips addons, but not those that ask for a flow', async () => {
     const withAddons = (addons: string): Buffer => {
       const length = bytes(addons).length.toString(16).padStart(2, '0');

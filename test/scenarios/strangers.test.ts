@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { open } from '../support/address.ts';
+import { freedom } from '../support/config.ts';
+import { Weir } from '../support/weir.ts';
+
+const KEY = Buffer.alloc(16, 'weir').toString('base64');
+const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
+const SECRETS = [KEY, ID, 'correct horse'];
+
+/** An inbound by its tag, its protocol and settings, and how it tells of strangers. */
+const INBOUNDS: readonly [tag: string, protocol: string, settings: string, reason: string][] = [
+  ['trojan', 'trojan', 'users = [{ password = "correct horse" }]', 'trojan: invalid user'],
+  ['nobody', 'trojan', '', 'trojan: invalid user'],
+  ['vless', 'vless', `users = [{ id = "${ID}" }]`, 'vless: invalid user'],
+  ['vmess', 'vmess', `users = [{ id = "${ID}" }]`, 'no user here made this VMess request'],
+  [
+    'legacy',
+    'shadowsocks',
+    'method = "aes-256-gcm"\npassword = "correct horse"',
+    'shadowsocks: the key of no user fits',
+  ],
+  [
+    'modern',
+    'shadowsocks',
+    `method = "2022-blake3-aes-128-gcm"\npassword = "${KEY}"`,
+    'shadowsocks-2022: the key of no user fits',
+  ],
+  [
+    'identities',
+    'shadowsocks',
+    `method = "2022-blake3-aes-128-gcm"\npassword = "${KEY}"\nusers = [{ password = "${KEY}" }]`,
+    'shadowsocks-2022: an identity that no user has',
+  ],
+];
+
+test('strangers are told of at once, at the level of the house, and without a secret', async () => {
+  const inbounds = INBOUNDS.map(
+    ([tag, protocol, settings]) =>
+      `[[inbound]]\ntag = "${tag}"\nprotocol = "${protocol}"\nport = 0\n[inbound.settings]\n${settings}\n`,
+  );
+  await using weir = await Weir.start(freedom() + inbounds.join(''));
+  for (const [tag, , , reason] of INBOUNDS) {
+    const stranger = await open(weir.address(tag));
+    stranger.on('error', () => undefined).resume();
+    // The version of VLESS, and then nobody's name.
+    stranger.write(Buffer.alloc(200));
+    const line = ` INFO svc_app: inbound ${tag}: 127.0.0.1 was turned away: ${reason}\n`;
+    await weir.child.until(line, ({ stderr }) => stderr.includes(line) || undefined);
+    stranger.destroy();
+  }
+  for (const secret of SECRETS) assert.ok(!weir.child.stderr.includes(secret));
+});
