@@ -3,7 +3,7 @@ import { Deadline } from '../../net/deadline.ts';
 import type { Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../carry-stream.ts';
-import { tellOfStranger } from '../stranger.ts';
+import { tellOfRefusal } from '../refused-client.ts';
 import type {
   DatagramServer,
   DatagramSessions,
@@ -85,7 +85,7 @@ class ShadowsocksInbound implements InboundHandler {
         ? await readLegacyRequest(reader, this.#salts)
         : await readRequest2022(reader, this.#pool, clock);
     } catch (error) {
-      tellOfStranger(error, this.#context, source);
+      tellOfRefusal(error, this.#context, source);
       // A legacy stranger sees what one sees who sends nothing: a reset when the time is over.
       if (legacy) await ignore(link, clock, Math.max(0, began + HANDSHAKE_MS - clock.now()));
       else await hangUp(link, clock, STRANGER_MS);

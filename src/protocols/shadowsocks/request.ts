@@ -5,7 +5,7 @@ import type { Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { StrangerError } from '../stranger.ts';
+import { RefusedClientError } from '../refused-client.ts';
 import { ChunkOpener, LENGTH_CHUNK } from './chunks.ts';
 import { subkeyOf } from './keys.ts';
 import type { SaltFilter, SaltPool } from './salts.ts';
@@ -65,7 +65,7 @@ export async function readLegacyRequest(
   const head = await atLeast(reader, Buffer.alloc(0), first);
   const salt = Buffer.from(head.subarray(0, method.keyLength));
   const user = findUser(users, source, salt, head.subarray(method.keyLength, first));
-  if (!user) throw new StrangerError('shadowsocks: the key of no user fits');
+  if (!user) throw new RefusedClientError('shadowsocks: the key of no user fits');
   if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
@@ -125,7 +125,7 @@ export async function readRequest2022(
   const user = users.identityKey
     ? users.identifiedBy(head.subarray(saltEnd, identityEnd), salt)
     : users.all[0];
-  if (!user) throw new StrangerError('shadowsocks-2022: an identity that no user has');
+  if (!user) throw new RefusedClientError('shadowsocks-2022: an identity that no user has');
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
     const fixed = openFirst(opener, head.subarray(identityEnd, fixedEnd));
@@ -149,7 +149,7 @@ function openFirst(opener: ChunkOpener, sealed: Uint8Array): Buffer {
     return opener.piece(sealed);
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    throw new StrangerError('shadowsocks-2022: the key of no user fits', { cause: error });
+    throw new RefusedClientError('shadowsocks-2022: the key of no user fits', { cause: error });
   }
 }
 

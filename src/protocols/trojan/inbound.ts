@@ -6,7 +6,7 @@ import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { carryStream } from '../carry-stream.ts';
 import { readHandshake } from '../handshake.ts';
-import { StrangerError, tellOfStranger } from '../stranger.ts';
+import { RefusedClientError, tellOfRefusal } from '../refused-client.ts';
 import { TrojanFraming } from './packet-framing.ts';
 import type { TrojanInboundSettings } from './settings.ts';
 import { UserTable, type FoundUser } from './user-table.ts';
@@ -33,7 +33,7 @@ async function serve(
     clock,
     limit: REQUEST_LIMIT,
     protocol: 'Trojan',
-    onRefusal: (error: unknown) => tellOfStranger(error, context, source),
+    onRefusal: (error: unknown) => tellOfRefusal(error, context, source),
   };
   const { user, command, destination } = await readHandshake(link, options, (reader) =>
     readRequest(reader, users),
@@ -61,6 +61,6 @@ async function readRequest(
   users: UserTable,
 ): Promise<RequestBody & { readonly user: FoundUser }> {
   const user = users.find(await reader.bytes(KEY_BYTES));
-  if (!user) throw new StrangerError('trojan: invalid user');
+  if (!user) throw new RefusedClientError('trojan: invalid user');
   return { user, ...(await readRequestBody(reader)) };
 }

@@ -9,7 +9,7 @@ import { carryStream } from '../carry-stream.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { readHandshake } from '../handshake.ts';
 import { serveMux } from '../serve-mux.ts';
-import { StrangerError, tellOfStranger } from '../stranger.ts';
+import { RefusedClientError, tellOfRefusal } from '../refused-client.ts';
 import { VlessFraming } from './packet-framing.ts';
 import type { VlessInboundSettings } from './settings.ts';
 import { UserTable } from './user-table.ts';
@@ -44,7 +44,7 @@ async function serve(
     clock,
     limit: REQUEST_LIMIT,
     protocol: 'VLESS',
-    onRefusal: (error: unknown) => tellOfStranger(error, context, source),
+    onRefusal: (error: unknown) => tellOfRefusal(error, context, source),
   };
   const request = await readHandshake(carrier.link, options, (reader) =>
     readRequest(reader, users),
@@ -79,6 +79,6 @@ async function serve(
 
 async function readRequest(reader: BoundedReader, users: UserTable): Promise<RequestBody> {
   if ((await reader.byte()) !== VERSION) throw new ProtocolError('vless: unknown version');
-  if (!users.has(await reader.bytes(ID_BYTES))) throw new StrangerError('vless: invalid user');
+  if (!users.has(await reader.bytes(ID_BYTES))) throw new RefusedClientError('vless: invalid user');
   return readRequestBody(reader);
 }

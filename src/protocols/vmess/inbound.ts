@@ -4,7 +4,7 @@ import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../carry-stream.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { serveMux } from '../serve-mux.ts';
-import { tellOfStranger } from '../stranger.ts';
+import { tellOfRefusal } from '../refused-client.ts';
 import type { BodyParts } from './body.ts';
 import { BodyLink } from './body-link.ts';
 import { requestKeys, responseKeys } from './body-keys.ts';
@@ -51,7 +51,7 @@ class VmessInbound implements InboundHandler {
       link,
       clock,
       (authId) => this.#users.identify(authId),
-      (error) => tellOfStranger(error, this.#context, source),
+      (error) => tellOfRefusal(error, this.#context, source),
     );
     const { request } = header;
     const origin: Origin = {

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../net/address.ts';
 import { decodeAddressField, encodeAddressField, V2RAY_ADDRESS } from '../../net/address-field.ts';
 import { ProtocolError } from '../../net/errors.ts';
-
+import { RefusedClientError } from '../refused-client.ts';
 import { Command, KEY_LENGTH, Option, Security, VERSION } from './wire.ts';
 
 /**
@@ -29,6 +29,9 @@ const SECURITY_AT = OPTIONS_AT + 1;
 const COMMAND_AT = SECURITY_AT + 2;
 const DESTINATION_AT = COMMAND_AT + 1;
 const SUM_LENGTH = 4;
+
+/** The security of a body that is not sealed. */
+const NONE = 5;
 
 /** Padding has its length in four bits. */
 export const MAX_PADDING = 15;
@@ -94,7 +97,11 @@ export function decodeRequest(bytes: Buffer): RequestHeader {
 
 function securityOf(value: number): Security {
   if (value === Security.aes128Gcm || value === Security.chacha20Poly1305) return value;
-  throw new ProtocolError(`VMess security ${value} is not spoken here`);
+  // Clients of sing-box choose it by themselves over TLS; Xray has given it up as well.
+  const name = value === NONE ? 'none (or zero)' : String(value);
+  throw new RefusedClientError(
+    `VMess security ${name} is not spoken here; set aes-128-gcm or chacha20-poly1305 in the client`,
+  );
 }
 
 function requestOf(bytes: Buffer): {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { StrangerError } from '../stranger.ts';
+import { RefusedClientError } from '../refused-client.ts';
 import { AuthIdReader } from './auth-id.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { userKey } from './user-key.ts';
@@ -47,7 +47,7 @@ export class UserTable {
       const seconds = reader.read(authId);
       if (seconds !== undefined) found ??= { key, seconds };
     }
-    if (!found) throw new StrangerError('no user here made this VMess request');
+    if (!found) throw new RefusedClientError('no user here made this VMess request');
     const skew = found.seconds - BigInt(Math.floor(this.#clock.wall() / 1000));
     if (skew > CLOCK_SKEW || skew < -CLOCK_SKEW) {
       throw new ProtocolError(`the clock of the VMess client is off by ${skew} s`);
