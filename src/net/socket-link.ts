@@ -130,6 +130,9 @@ export class SocketLink implements ByteLink, WireCounter {
 
   get #mayReset(): boolean {
     if (!('resetAndDestroy' in this.#raw) || this.#raw.remoteFamily === undefined) return false;
+    // The kernel's socket is not reset while its half-close is under way (EINVAL of libuv), and Node
+    // would lose it open.
+    if (this.#socket.writableEnded && !this.#socket.writableFinished) return false;
     // What TLS has still to write must not meet a socket that is gone.
     return this.#socket === this.#raw || this.#socket.writableLength === 0;
   }

@@ -184,6 +184,23 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       left.destroy(new Error('again'));
     });
 
+    check('destroying while a half-close is on its way leaves nothing behind', async (ends) => {
+      const { left, right } = ends;
+      left.closeWrite().catch(() => undefined);
+      left.destroy(new Error('cut off'));
+      assert.match(String((await left.closed)?.message), /cut off/);
+      await readAll(right).catch(() => undefined);
+      // Whoever is left writing learns of it as well, sooner or later.
+      for (;;) {
+        try {
+          await right.write(bytes('x'));
+          await nextTurn();
+        } catch {
+          break;
+        }
+      }
+    });
+
     check('destroying releases a writer that waits for room', async ({ left }) => {
       const chunk = Buffer.alloc(256 * 1024);
       let full: Promise<void> | undefined;
