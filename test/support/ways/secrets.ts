@@ -1,0 +1,34 @@
+import { isModern, type Way } from './way.ts';
+
+/** The user of VLESS and VMess. */
+export const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
+
+/** Of Trojan, and of Shadowsocks with a password; blanks and colons have no meaning in it. */
+export const PASSWORD = 'correct horse: battery';
+
+/** Of SOCKS and HTTP. */
+export const LOGIN = { user: 'mia', pass: 's3cret' } as const;
+
+/** What the two sides of a Shadowsocks way know. */
+export interface ShadowsocksSecrets {
+  /** The server's password or key; with users of 2022 the identity key. */
+  readonly server: string;
+  /** The users of the port, or none. */
+  readonly users: readonly string[];
+  /** What the client's configuration says; in 2022 the identity key and the user's own. */
+  readonly client: string;
+}
+
+export function shadowsocksSecrets(way: Way): ShadowsocksSecrets {
+  if (!isModern(way)) {
+    return way.users === true
+      ? { server: 'ignored', users: ['first', PASSWORD], client: PASSWORD }
+      : { server: PASSWORD, users: [], client: PASSWORD };
+  }
+  const size = way.cipher?.includes('aes-128') === true ? 16 : 32;
+  const key = (fill: string): string => Buffer.alloc(size, fill).toString('base64');
+  const server = key('weir');
+  if (way.users !== true) return { server, users: [], client: server };
+  const users = [key('one'), key('two')] as const;
+  return { server, users, client: `${server}:${users[1]}` };
+}
