@@ -72,9 +72,9 @@ const TITLES: Readonly<Record<ProgramName, string>> = {
 
 /** Who was there, by what each says of itself. */
 export function versions(): string {
-  const found = Object.values(PROGRAMS).flatMap(({ name, version }) => {
-    const number = version();
-    return number === undefined ? [] : [`${TITLES[name]} ${number}`];
+  const found = Object.values(PROGRAMS).flatMap((program) => {
+    const number = program.version();
+    return number === undefined ? [] : [`${TITLES[program.name]} ${number}`];
   });
   return `Run with ${found.join(', ')}.`;
 }

@@ -1,7 +1,7 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
-import { carrierOf, isPlain, type Way } from './way.ts';
+import { carrierOf, isModern, isPlain, type Protocol, type Way } from './way.ts';
 
 /** How v2ray and Xray, whose configurations are alike, write a way. */
 
@@ -32,46 +32,45 @@ export const RAY_SOCKS_IN = {
 } as const;
 
 function inboundSettings(way: Way): object {
-  switch (way.protocol) {
-    case 'socks':
-      return way.login === true
-        ? { auth: 'password', accounts: [LOGIN], udp: true, ip: '127.0.0.1' }
-        : RAY_SOCKS_IN.settings;
-    case 'http':
-      return way.login === true ? { accounts: [LOGIN] } : {};
-    case 'trojan':
-      return { clients: [{ password: PASSWORD }] };
-    case 'vless':
-      return { clients: [{ id: ID }], decryption: 'none' };
-    case 'vmess':
-      return { clients: [{ id: ID, alterId: 0 }] };
-    case 'shadowsocks': {
-      const { cipher: method } = way;
-      const { server: password, users } = shadowsocksSecrets(way);
-      // The younger edition takes the method from the server, the older one from each user.
-      const clients = users.map((user, i) => ({ method, password: user, email: `user${i}@x` }));
-      return { method, password, network: 'tcp,udp', ...(users.length > 0 ? { clients } : {}) };
-    }
-  }
+  const login = { auth: 'password', accounts: [LOGIN], udp: true, ip: '127.0.0.1' };
+  const settings: Readonly<Record<Protocol, object>> = {
+    socks: way.login === true ? login : RAY_SOCKS_IN.settings,
+    http: way.login === true ? { accounts: [LOGIN] } : {},
+    trojan: { clients: [{ password: PASSWORD }] },
+    vless: { clients: [{ id: ID }], decryption: 'none' },
+    vmess: { clients: [{ id: ID, alterId: 0 }] },
+    shadowsocks: shadowsocksIn(way),
+  };
+  return settings[way.protocol];
+}
+
+function shadowsocksIn(way: Way): object {
+  const { cipher: method } = way;
+  const { server: password, users } = shadowsocksSecrets(way);
+  const one = { method, password, network: 'tcp,udp' };
+  if (users.length === 0) return one;
+  // The younger edition takes the method from the server, the older one from each user.
+  const each = isModern(way) ? {} : { method };
+  return {
+    ...one,
+    clients: users.map((user, i) => ({ ...each, password: user, email: `user${i}@x` })),
+  };
 }
 
 function outboundSettings(way: Way, port: number): object {
   const server = { address: '127.0.0.1', port };
-  switch (way.protocol) {
-    case 'socks':
-    case 'http':
-      return { servers: [{ ...server, users: way.login === true ? [LOGIN] : [] }] };
-    case 'trojan':
-      return { servers: [{ ...server, password: PASSWORD }] };
-    case 'vless':
-      return { vnext: [{ ...server, users: [{ id: ID, encryption: 'none' }] }] };
-    case 'vmess':
-      return { vnext: [{ ...server, users: [{ id: ID, alterId: 0, security: way.cipher }] }] };
-    case 'shadowsocks':
-      return {
-        servers: [{ ...server, method: way.cipher, password: shadowsocksSecrets(way).client }],
-      };
-  }
+  const proxy = { servers: [{ ...server, users: way.login === true ? [LOGIN] : [] }] };
+  const { cipher } = way;
+  const password = shadowsocksSecrets(way).client;
+  const settings: Readonly<Record<Protocol, object>> = {
+    socks: proxy,
+    http: proxy,
+    trojan: { servers: [{ ...server, password: PASSWORD }] },
+    vless: { vnext: [{ ...server, users: [{ id: ID, encryption: 'none' }] }] },
+    vmess: { vnext: [{ ...server, users: [{ id: ID, alterId: 0, security: cipher }] }] },
+    shadowsocks: { servers: [{ ...server, method: cipher, password }] },
+  };
+  return settings[way.protocol];
 }
 
 function stream(way: Way, tlsSettings: () => object): object {

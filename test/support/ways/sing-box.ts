@@ -7,7 +7,7 @@ import { halfCloseLack, type Lack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';
 import { ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
 import { versionOf } from './version.ts';
-import { carrierOf, isPlain, type Way } from './way.ts';
+import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export const singBox: Program = {
   name: 'sing-box',
@@ -64,50 +64,49 @@ function start({ inbound, outbound }: Sides, { port }: ServerOptions): Promise<P
 }
 
 function inbound(way: Way): object {
-  const common = { type: way.protocol, ...tls(way, 'server'), ...transport(way) };
-  const login = [{ username: LOGIN.user, password: LOGIN.pass }];
-  switch (way.protocol) {
-    case 'socks':
-    case 'http':
-      return { ...common, users: way.login === true ? login : [] };
-    case 'trojan':
-      return { ...common, users: [{ name: 'mia', password: PASSWORD }] };
-    case 'vless':
-      return { ...common, users: [{ name: 'mia', uuid: ID }] };
-    case 'vmess':
-      return { ...common, users: [{ name: 'mia', uuid: ID, alterId: 0 }] };
-    case 'shadowsocks': {
-      const { server, users } = shadowsocksSecrets(way);
-      const named = users.map((password, i) => ({ name: `user${i}`, password }));
-      const more = named.length > 0 ? { users: named } : {};
-      return { ...common, method: way.cipher, password: server, ...more };
-    }
-  }
+  const { server, users } = shadowsocksSecrets(way);
+  const named = users.map((password, i) => ({ name: `user${i}`, password }));
+  const login = way.login === true ? [{ username: LOGIN.user, password: LOGIN.pass }] : [];
+  const settings: Readonly<Record<Protocol, object>> = {
+    socks: { users: login },
+    http: { users: login },
+    trojan: { users: [{ name: 'mia', password: PASSWORD }] },
+    vless: { users: [{ name: 'mia', uuid: ID }] },
+    vmess: { users: [{ name: 'mia', uuid: ID, alterId: 0 }] },
+    shadowsocks: {
+      method: way.cipher,
+      password: server,
+      ...(named.length > 0 ? { users: named } : {}),
+    },
+  };
+  return {
+    type: way.protocol,
+    ...settings[way.protocol],
+    ...tls(way, 'server'),
+    ...transport(way),
+  };
 }
 
 function outbound(way: Way, to: Address): object {
-  const common = {
+  const { cipher } = way;
+  const login = way.login === true ? { username: LOGIN.user, password: LOGIN.pass } : {};
+  const packets = { packet_encoding: way.xudp === true ? 'xudp' : '' };
+  const settings: Readonly<Record<Protocol, object>> = {
+    socks: login,
+    http: login,
+    trojan: { password: PASSWORD },
+    vless: { uuid: ID, ...packets },
+    vmess: { uuid: ID, security: cipher, alter_id: 0, ...packets },
+    shadowsocks: { method: cipher, password: shadowsocksSecrets(way).client },
+  };
+  return {
     type: way.protocol,
     server: '127.0.0.1',
     server_port: portOf(to),
+    ...settings[way.protocol],
     ...tls(way, 'client'),
     ...transport(way),
   };
-  const login = way.login === true ? { username: LOGIN.user, password: LOGIN.pass } : {};
-  const packets = { packet_encoding: way.xudp === true ? 'xudp' : '' };
-  switch (way.protocol) {
-    case 'socks':
-    case 'http':
-      return { ...common, ...login };
-    case 'trojan':
-      return { ...common, password: PASSWORD };
-    case 'vless':
-      return { ...common, uuid: ID, ...packets };
-    case 'vmess':
-      return { ...common, uuid: ID, security: way.cipher, alter_id: 0, ...packets };
-    case 'shadowsocks':
-      return { ...common, method: way.cipher, password: shadowsocksSecrets(way).client };
-  }
 }
 
 function tls(way: Way, role: Role): object {

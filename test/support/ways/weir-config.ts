@@ -1,7 +1,7 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
-import { carrierOf, isPlain, type Way } from './way.ts';
+import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export interface WeirInOptions {
   readonly tag?: string;
@@ -49,39 +49,36 @@ export function weirOut(way: Way, server: Address, options: WeirOutOptions = {})
 
 function inboundSettings(way: Way): string {
   const accounts = `accounts = [{ user = "${LOGIN.user}", pass = "${LOGIN.pass}" }]`;
-  switch (way.protocol) {
-    case 'socks':
-      return way.login === true ? `auth = "password"\n${accounts}` : '';
-    case 'http':
-      return way.login === true ? accounts : '';
-    case 'trojan':
-      return `users = [{ password = "${PASSWORD}", email = "mia@example.com" }]`;
-    case 'vless':
-    case 'vmess':
-      return `users = [{ id = "${ID}" }]`;
-    case 'shadowsocks': {
-      const { server, users } = shadowsocksSecrets(way);
-      const list = users.map((user) => `{ password = "${user}", email = "someone" }`).join(', ');
-      const more = users.length > 0 ? `\nusers = [${list}]` : '';
-      return `method = "${way.cipher}"\npassword = "${server}"${more}`;
-    }
-  }
+  const user = `users = [{ id = "${ID}" }]`;
+  const settings: Readonly<Record<Protocol, string>> = {
+    socks: way.login === true ? `auth = "password"\n${accounts}` : '',
+    http: way.login === true ? accounts : '',
+    trojan: `users = [{ password = "${PASSWORD}", email = "mia@example.com" }]`,
+    vless: user,
+    vmess: user,
+    shadowsocks: shadowsocksIn(way),
+  };
+  return settings[way.protocol];
+}
+
+function shadowsocksIn(way: Way): string {
+  const { server, users } = shadowsocksSecrets(way);
+  const list = users.map((user) => `{ password = "${user}", email = "someone" }`).join(', ');
+  const one = `method = "${way.cipher}"\npassword = "${server}"`;
+  return users.length > 0 ? `${one}\nusers = [${list}]` : one;
 }
 
 function outboundSettings(way: Way): string {
-  switch (way.protocol) {
-    case 'socks':
-    case 'http':
-      return way.login === true ? `user = "${LOGIN.user}"\npass = "${LOGIN.pass}"` : '';
-    case 'trojan':
-      return `password = "${PASSWORD}"`;
-    case 'vless':
-      return `id = "${ID}"`;
-    case 'vmess':
-      return `id = "${ID}"\nsecurity = "${way.cipher ?? 'auto'}"`;
-    case 'shadowsocks':
-      return `method = "${way.cipher}"\npassword = "${shadowsocksSecrets(way).client}"`;
-  }
+  const login = way.login === true ? `user = "${LOGIN.user}"\npass = "${LOGIN.pass}"` : '';
+  const settings: Readonly<Record<Protocol, string>> = {
+    socks: login,
+    http: login,
+    trojan: `password = "${PASSWORD}"`,
+    vless: `id = "${ID}"`,
+    vmess: `id = "${ID}"\nsecurity = "${way.cipher ?? 'auto'}"`,
+    shadowsocks: `method = "${way.cipher}"\npassword = "${shadowsocksSecrets(way).client}"`,
+  };
+  return settings[way.protocol];
 }
 
 function stream(side: 'inbound' | 'outbound', way: Way): string[] {
