@@ -118,19 +118,6 @@ function startRay(
   return startPeer(name, inbounds.length, command, options);
 }
 
-/** An outbound of v2ray through another proxy. */
-export function v2rayOut(protocol: 'socks' | 'http', to: Address, account?: Account): object {
-  const users = account === undefined ? [] : [account];
-  const server = { address: '127.0.0.1', port: portOf(to), users };
-  return { protocol, settings: { servers: [server] } };
-}
-
-/** A SOCKS inbound of v2ray, UDP included. */
-export const V2RAY_SOCKS_IN = {
-  protocol: 'socks',
-  settings: { auth: 'noauth', udp: true, ip: '127.0.0.1' },
-} as const;
-
 /** microsocks knows SOCKS5 connects only. */
 export function startMicrosocks(account?: Account): Promise<Peer> {
   const login = account === undefined ? [] : ['-u', account.user, '-P', account.pass];

@@ -5,7 +5,7 @@ import { bothWays, clientEndsFirst, datagrams, serverEndsFirst, type Tunnel } fr
 import { readExactly } from '../read.ts';
 import { bannerServer, udpEcho, webServer } from '../servers.ts';
 import { socksConnect } from '../socks-client.ts';
-import { manyStreams } from '../tunnel-exchange.ts';
+import { manyStreams } from '../many-streams.ts';
 import type { Feature } from '../ways/lack.ts';
 import type { End } from '../ways/program.ts';
 import { carriesDatagrams, tellsItsEnd } from '../ways/way.ts';

@@ -14,8 +14,10 @@ export function bodySize(way: Way): number {
 const leastBody = (way: Way): number =>
   way.protocol === 'vmess' && way.cipher === 'aes-128-gcm' && isPlain(way) ? 144 * MB : 0;
 
-/** Streams at once: `WEIR_INTEROP_STREAMS`, or a hundred, but a thousand where nothing is between. */
+/** Streams at once: `WEIR_INTEROP_STREAMS`, or a hundred, and a thousand with one header each. */
 export function streamCount(way: Way): number {
   const wanted = process.env['WEIR_INTEROP_STREAMS'];
-  return wanted === undefined ? (isPlain(way) ? 1000 : 100) : Number(wanted);
+  if (wanted !== undefined) return Number(wanted);
+  const isLight = isPlain(way) && (way.protocol === 'trojan' || way.protocol === 'vless');
+  return isLight ? 1000 : 100;
 }

@@ -1,6 +1,6 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
-import { ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
+import { ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
 import { carrierOf, isModern, isPlain, type Protocol, type Way } from './way.ts';
 
 /** How v2ray and Xray, whose configurations are alike, write a way. */
@@ -37,8 +37,8 @@ function inboundSettings(way: Way): object {
     socks: way.login === true ? login : RAY_SOCKS_IN.settings,
     http: way.login === true ? { accounts: [LOGIN] } : {},
     trojan: { clients: [{ password: PASSWORD }] },
-    vless: { clients: [{ id: ID }], decryption: 'none' },
-    vmess: { clients: [{ id: ID, alterId: 0 }] },
+    vless: { clients: [{ id: STRANGER }, { id: ID }], decryption: 'none' },
+    vmess: { clients: [STRANGER, ID].map((id) => ({ id, alterId: 0 })) },
     shadowsocks: shadowsocksIn(way),
   };
   return settings[way.protocol];

@@ -3,6 +3,9 @@ import { isModern, type Way } from './way.ts';
 /** The user of VLESS and VMess. */
 export const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 
+/** Somebody else on the same port. */
+export const STRANGER = '2f1c3a5e-7d46-4c02-9b0e-6a8d54e0f7c1';
+
 /** Of Trojan, and of Shadowsocks with a password; blanks and colons have no meaning in it. */
 export const PASSWORD = 'correct horse: battery';
 

@@ -1,6 +1,6 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
-import { ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
+import { ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
 import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export interface WeirInOptions {
@@ -49,7 +49,7 @@ export function weirOut(way: Way, server: Address, options: WeirOutOptions = {})
 
 function inboundSettings(way: Way): string {
   const accounts = `accounts = [{ user = "${LOGIN.user}", pass = "${LOGIN.pass}" }]`;
-  const user = `users = [{ id = "${ID}" }]`;
+  const user = `users = [{ id = "${STRANGER}" }, { id = "${ID}" }]`;
   const settings: Readonly<Record<Protocol, string>> = {
     socks: way.login === true ? `auth = "password"\n${accounts}` : '',
     http: way.login === true ? accounts : '',
