@@ -2,6 +2,7 @@ import test from 'node:test';
 import { wayTitle, type Way } from '../ways/way.ts';
 import { cellAt, COLUMNS, impossible, lacksOf, missing } from './cell.ts';
 import { fill } from './fill.ts';
+import { bodySize } from './limits.ts';
 import { keep } from './result.ts';
 
 /** Tests every way from Weir to Weir and in both directions with every program that has it. */
@@ -10,7 +11,8 @@ export function matrix(ways: readonly Way[]): void {
     for (const column of COLUMNS) {
       const cell = cellAt(way, column);
       const why = impossible(cell);
-      const result = { ...column, protocol: way.protocol, row: wayTitle(way) };
+      const megabytes = bodySize(way) >> 20;
+      const result = { ...column, protocol: way.protocol, row: wayTitle(way), megabytes };
       if (why !== undefined) {
         keep({ ...result, outcome: 'impossible', notes: [why] });
         continue;

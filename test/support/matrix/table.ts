@@ -15,6 +15,7 @@ export function tables(results: readonly Result[]): string {
       table(
         protocol,
         results.filter((result) => result.protocol === protocol),
+        usualSize(results),
       ),
     )
     .join('\n');
@@ -28,7 +29,7 @@ const CELLS: Readonly<Record<Result['outcome'], string>> = {
   impossible: '–',
 };
 
-function table(protocol: Protocol, results: readonly Result[]): string {
+function table(protocol: Protocol, results: readonly Result[], usual: number): string {
   // A column for those who do not speak the protocol at all would hold nothing but that.
   const columns = COLUMNS.filter((column) =>
     results.some((result) => isIn(column, result) && result.outcome !== 'impossible'),
@@ -39,10 +40,13 @@ function table(protocol: Protocol, results: readonly Result[]): string {
     return notes.indexOf(note) + 1;
   };
   const cell = (row: string, column: Column): string => {
-    const result = results.find((one) => one.row === row && isIn(column, one));
+    const result = results.findLast((one) => one.row === row && isIn(column, one));
     if (result === undefined) return '';
-    const marks = result.notes.map(numberOf).join(', ');
-    return marks === '' ? CELLS[result.outcome] : `${CELLS[result.outcome]} (${marks})`;
+    const { outcome, megabytes } = result;
+    const isOther = isFilled(result) && megabytes !== usual;
+    const all = isOther ? [...result.notes, `with bodies of ${megabytes} MB`] : result.notes;
+    const marks = all.map(numberOf).join(', ');
+    return marks === '' ? CELLS[outcome] : `${CELLS[outcome]} (${marks})`;
   };
   const rows = ROWS[protocol]
     .map(wayTitle)
@@ -70,11 +74,20 @@ const TITLES: Readonly<Record<ProgramName, string>> = {
   'ss-rust': 'shadowsocks-rust',
 };
 
-/** Who was there, by what each says of itself. */
-export function versions(): string {
+/** Who was there, by what each says of itself, and what each cell was put through. */
+export function circumstances(results: readonly Result[]): string {
   const found = Object.values(PROGRAMS).flatMap((program) => {
     const number = program.version();
     return number === undefined ? [] : [`${TITLES[program.name]} ${number}`];
   });
-  return `Run with ${found.join(', ')}.`;
+  return `Run with ${found.join(', ')}; bodies of ${usualSize(results)} MB each way.`;
+}
+
+const isFilled = ({ outcome }: Result): boolean => outcome === 'TCP' || outcome === 'TCP UDP';
+
+/** The size of most bodies, in megabytes; the few others are marked. */
+function usualSize(results: readonly Result[]): number {
+  const sizes = results.filter(isFilled).map(({ megabytes }) => megabytes);
+  const count = (size: number): number => sizes.filter((one) => one === size).length;
+  return sizes.sort((a, b) => count(b) - count(a))[0] ?? 0;
 }

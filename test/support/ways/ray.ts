@@ -1,6 +1,6 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
-import { ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
+import { clientSecrets, ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
 import { carrierOf, isModern, isPlain, type Protocol, type Way } from './way.ts';
 
 /** How v2ray and Xray, whose configurations are alike, write a way. */
@@ -58,17 +58,18 @@ function shadowsocksIn(way: Way): object {
 }
 
 function outboundSettings(way: Way, port: number): object {
+  const { id, password, login } = clientSecrets(way);
   const server = { address: '127.0.0.1', port };
-  const proxy = { servers: [{ ...server, users: way.login === true ? [LOGIN] : [] }] };
+  const proxy = { servers: [{ ...server, users: way.login === true ? [login] : [] }] };
   const { cipher } = way;
-  const password = shadowsocksSecrets(way).client;
+  const key = shadowsocksSecrets(way).client;
   const settings: Readonly<Record<Protocol, object>> = {
     socks: proxy,
     http: proxy,
-    trojan: { servers: [{ ...server, password: PASSWORD }] },
-    vless: { vnext: [{ ...server, users: [{ id: ID, encryption: 'none' }] }] },
-    vmess: { vnext: [{ ...server, users: [{ id: ID, alterId: 0, security: cipher }] }] },
-    shadowsocks: { servers: [{ ...server, method: cipher, password }] },
+    trojan: { servers: [{ ...server, password }] },
+    vless: { vnext: [{ ...server, users: [{ id, encryption: 'none' }] }] },
+    vmess: { vnext: [{ ...server, users: [{ id, alterId: 0, security: cipher }] }] },
+    shadowsocks: { servers: [{ ...server, method: cipher, password: key }] },
   };
   return settings[way.protocol];
 }

@@ -13,10 +13,10 @@ export const shadowsocksLibev: Program = {
   unable,
   lacks: () => halfCloseLack('shadowsocks-libev'),
   server: (way, { port } = {}) =>
-    startPeer('ss-server', 1, ([own]) => words(`-s 127.0.0.1 -p ${own}`, way), { port }),
+    startPeer('ss-server', 1, ([own]) => words(`-s 127.0.0.1 -p ${own}`, way, 'server'), { port }),
   client: (way, server) =>
     startPeer('ss-local', 1, ([own]) =>
-      words(`-s 127.0.0.1 -p ${portOf(server)} -b 127.0.0.1 -l ${own}`, way),
+      words(`-s 127.0.0.1 -p ${portOf(server)} -b 127.0.0.1 -l ${own}`, way, 'client'),
     ),
 };
 
@@ -30,7 +30,7 @@ function unable(way: Way, role: Role): string | undefined {
 }
 
 /** UDP included; the password may have blanks in it. */
-function words(line: string, way: Way): Promise<string[]> {
-  const { client: password } = shadowsocksSecrets(way);
+function words(line: string, way: Way, role: Role): Promise<string[]> {
+  const password = shadowsocksSecrets(way)[role];
   return Promise.resolve([...`${line} -u -t 60 -m ${way.cipher} -k`.split(' '), password]);
 }

@@ -5,7 +5,7 @@ import { startPeer, type Peer } from '../peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { halfCloseLack, type Lack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';
-import { ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
+import { clientSecrets, ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
 import { versionOf } from './version.ts';
 import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
@@ -89,14 +89,15 @@ function inbound(way: Way): object {
 
 function outbound(way: Way, to: Address): object {
   const { cipher } = way;
-  const login = way.login === true ? { username: LOGIN.user, password: LOGIN.pass } : {};
+  const { id: uuid, password, login: account } = clientSecrets(way);
+  const login = way.login === true ? { username: account.user, password: account.pass } : {};
   const packets = { packet_encoding: way.xudp === true ? 'xudp' : '' };
   const settings: Readonly<Record<Protocol, object>> = {
     socks: login,
     http: login,
-    trojan: { password: PASSWORD },
-    vless: { uuid: ID, ...packets },
-    vmess: { uuid: ID, security: cipher, alter_id: 0, ...packets },
+    trojan: { password },
+    vless: { uuid, ...packets },
+    vmess: { uuid, security: cipher, alter_id: 0, ...packets },
     shadowsocks: { method: cipher, password: shadowsocksSecrets(way).client },
   };
   return {

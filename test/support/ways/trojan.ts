@@ -5,7 +5,7 @@ import { startPeer, type Peer } from '../peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { halfCloseLack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';
-import { PASSWORD } from './secrets.ts';
+import { clientSecrets, PASSWORD } from './secrets.ts';
 import { versionOf } from './version.ts';
 import { carrierOf, type Way } from './way.ts';
 
@@ -16,8 +16,8 @@ export const trojan: Program = {
   version: () => versionOf('trojan', ['-v'], /trojan (\S+)/),
   unable,
   lacks: () => halfCloseLack('trojan'),
-  server: (_way, options = {}) => start('server', undefined, options),
-  client: (_way, server) => start('client', server, {}),
+  server: (_way, options = {}) => start('server', PASSWORD, undefined, options),
+  client: (way, server) => start('client', clientSecrets(way).password, server, {}),
 };
 
 function unable(way: Way): string | undefined {
@@ -26,7 +26,12 @@ function unable(way: Way): string | undefined {
   return network === 'tcp' && tls === true ? undefined : 'trojan has Trojan over TLS only';
 }
 
-function start(role: Role, upstream: Address | undefined, options: ServerOptions): Promise<Peer> {
+function start(
+  role: Role,
+  password: string,
+  upstream: Address | undefined,
+  options: ServerOptions,
+): Promise<Peer> {
   const { certFile, keyFile, caFile } = certificate();
   const shown = { cert: certFile, key: keyFile, key_password: '' };
   const wanted = { cert: caFile, verify: true, verify_hostname: true, sni: SERVER_NAME };
@@ -38,7 +43,7 @@ function start(role: Role, upstream: Address | undefined, options: ServerOptions
       local_port: port,
       remote_addr: '127.0.0.1',
       remote_port: upstream === undefined ? 9 : portOf(upstream),
-      password: [PASSWORD],
+      password: [password],
       log_level: 2,
       udp_timeout: 60,
       ssl: {

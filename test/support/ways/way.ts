@@ -12,6 +12,11 @@ export interface Way {
   readonly login?: boolean;
   /** Shadowsocks with two users on the port, of whom the client is the second. */
   readonly users?: boolean;
+  /**
+   * For what must not work: the client has another key or password than the server, or it has the
+   * server's key of Shadowsocks 2022 and is none of its users.
+   */
+  readonly stranger?: 'by key' | 'by user';
   /** Mux.Cool, with up to so many flows on a connection. */
   readonly mux?: number;
   /** Datagrams over XUDP, and not as the protocol itself carries them. */

@@ -1,6 +1,6 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
-import { ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
+import { clientSecrets, ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
 import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export interface WeirInOptions {
@@ -69,13 +69,14 @@ function shadowsocksIn(way: Way): string {
 }
 
 function outboundSettings(way: Way): string {
-  const login = way.login === true ? `user = "${LOGIN.user}"\npass = "${LOGIN.pass}"` : '';
+  const { id, password, login: account } = clientSecrets(way);
+  const login = way.login === true ? `user = "${account.user}"\npass = "${account.pass}"` : '';
   const settings: Readonly<Record<Protocol, string>> = {
     socks: login,
     http: login,
-    trojan: `password = "${PASSWORD}"`,
-    vless: `id = "${ID}"`,
-    vmess: `id = "${ID}"\nsecurity = "${way.cipher ?? 'auto'}"`,
+    trojan: `password = "${password}"`,
+    vless: `id = "${id}"`,
+    vmess: `id = "${id}"\nsecurity = "${way.cipher ?? 'auto'}"`,
     shadowsocks: `method = "${way.cipher}"\npassword = "${shadowsocksSecrets(way).client}"`,
   };
   return settings[way.protocol];
