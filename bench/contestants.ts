@@ -3,9 +3,10 @@ import type { Via } from './load/flow.ts';
 import { open, portOf, type Address } from '../test/support/address.ts';
 import { Child } from '../test/support/child.ts';
 import { freedom, socksIn } from '../test/support/config.ts';
-import { startV2ray, V2RAY_SOCKS_IN, without, type PeerName } from '../test/support/peers.ts';
+import { startV2ray, without, type PeerName } from '../test/support/peers.ts';
 import { freePort } from '../test/support/ports.ts';
 import { eventually } from '../test/support/wait.ts';
+import { RAY_SOCKS_IN } from '../test/support/ways/ray.ts';
 import { Weir } from '../test/support/weir.ts';
 
 export type ContestantName =
@@ -75,7 +76,7 @@ const START: Readonly<Record<RelayName, (port: number) => Promise<Contestant>>> 
   },
 
   v2ray: async (port) => {
-    const peer = await startV2ray([V2RAY_SOCKS_IN]);
+    const peer = await startV2ray([RAY_SOCKS_IN]);
     return {
       via: socksTo(peer.address, port),
       children: [peer.child],

@@ -1,25 +1,22 @@
 import { CONNECT, DATAGRAMS, IDLE, stream, type Case, type Goal } from './case.ts';
 import type { ContestantName } from './contestants.ts';
-import { isModern, TUNNELS, type Tunnel } from './tunnels.ts';
+import { isPlain, type Way } from '../test/support/ways/way.ts';
+import { TUNNEL_PROGRAMS, type TunnelContestant } from './tunnel-contestants.ts';
+import { TUNNELS, type Tunnel } from './tunnels.ts';
 
-/** Who can make the tunnel. Debian's v2ray, 4.34, has neither gRPC nor Shadowsocks of 2022. */
-function contestantsOf(tunnel: Tunnel): ContestantName[] {
-  const { protocol, carrier } = tunnel;
-  const shadowsocks = protocol === 'shadowsocks';
-  const able: Readonly<Record<Exclude<ContestantName, 'direct' | 'pipe'>, boolean>> = {
-    weir: true,
-    // TLS is Node's own either way.
-    baseline: carrier === undefined,
-    v2ray: carrier !== 'grpc' && !isModern(tunnel),
-    xray: true,
-    'ss-libev': shadowsocks && !isModern(tunnel),
-    'ss-rust': shadowsocks,
-  };
-  return (Object.keys(able) as (keyof typeof able)[]).filter((name) => able[name]);
+/** Who can make the tunnel. */
+function contestantsOf({ way }: Tunnel): ContestantName[] {
+  const names = Object.keys(TUNNEL_PROGRAMS) as TunnelContestant[];
+  // TLS is Node's own either way.
+  const able = (name: TunnelContestant): boolean =>
+    (name !== 'baseline' || isPlain(way)) &&
+    TUNNEL_PROGRAMS[name].unable(way, 'server') === undefined &&
+    TUNNEL_PROGRAMS[name].unable(way, 'client') === undefined;
+  return names.filter(able);
 }
 
 /** To reach on one stream; for 64 no more is asked than for the carriers. */
-function goalsOf({ protocol, cipher = '', carrier }: Tunnel, parallel: number): Goal[] {
+function goalsOf({ protocol, cipher = '', carrier }: Way, parallel: number): Goal[] {
   if (carrier !== undefined) return [{ against: 'v2ray', atLeast: 1 }];
   if (parallel > 1 || !cipher.includes('-gcm')) return [];
   const v2ray: Goal = { against: 'v2ray', atLeast: 1 };
@@ -37,7 +34,7 @@ function casesOf(tunnel: Tunnel): Case[] {
     parallel: number,
   ): Case => ({
     ...stream(name(what), title(text), load, parallel, contestants),
-    goals: goalsOf(tunnel, parallel),
+    goals: goalsOf(tunnel.way, parallel),
     tunnel,
   });
   const other = (what: string, test: Case): Case => ({
@@ -53,9 +50,9 @@ function casesOf(tunnel: Tunnel): Case[] {
     pour('up', 'one stream up', 'upload', 1),
     pour('streams-down', '64 streams down', 'download', 64),
     other('connect', CONNECT),
-    ...(tunnel.protocol === 'shadowsocks' ? [other('udp', DATAGRAMS)] : []),
+    ...(tunnel.way.protocol === 'shadowsocks' ? [other('udp', DATAGRAMS)] : []),
     // Both processes together; enough flows to tell, few enough for a handshake each.
-    ...(tunnel.carrier === undefined ? [] : [other('idle', { ...IDLE, parallel: 1000 })]),
+    ...(tunnel.way.carrier === undefined ? [] : [other('idle', { ...IDLE, parallel: 1000 })]),
   ];
 }
 

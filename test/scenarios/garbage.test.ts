@@ -8,7 +8,8 @@ import { openDescriptors, residentBytes } from '../support/proc.ts';
 import { roundTrip } from '../support/read.ts';
 import { echoServer } from '../support/servers.ts';
 import { socksConnect } from '../support/socks-client.ts';
-import { ID, PASSWORD, tunnelIn } from '../support/tunnels.ts';
+import { ID, PASSWORD } from '../support/ways/secrets.ts';
+import { weirIn } from '../support/ways/weir-config.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
@@ -20,8 +21,8 @@ const MB = 1 << 20;
 const CONFIG = [
   socksIn(),
   httpIn(),
-  tunnelIn('trojan'),
-  tunnelIn('vless'),
+  weirIn({ protocol: 'trojan' }),
+  weirIn({ protocol: 'vless' }),
   blackhole(),
   freedom(),
   rule('direct', 'cidr = ["127.0.0.0/8"]'),

@@ -7,15 +7,16 @@ import { addressed, frame, NEW } from '../support/mux-client.ts';
 import { readAll, readExactly, roundTrip } from '../support/read.ts';
 import { echoServer, tcpServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect } from '../support/socks-client.ts';
-import { manyStreams } from '../support/tunnel-exchange.ts';
-import { ID, tunnelIn, tunnelOut, type Tunnel } from '../support/tunnels.ts';
+import { manyStreams } from '../support/many-streams.ts';
+import { ID } from '../support/ways/secrets.ts';
+import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
 const BODY = 8 << 20;
 const STREAMS = 300;
-const TUNNELS: readonly Tunnel[] = ['trojan', 'vless'];
-const EXIT = [...TUNNELS.map((protocol) => tunnelIn(protocol)), freedom(), '[api]'].join('\n');
+const TUNNELS = ['trojan', 'vless'] as const;
+const EXIT = [...TUNNELS.map((protocol) => weirIn({ protocol })), freedom(), '[api]'].join('\n');
 const LOG = { env: { RUST_LOG: 'debug' } };
 
 /** An exit with its control API, on a port that the kernel chose. */
@@ -46,7 +47,7 @@ test('two Weirs in a row carry everything by one header', async (t) => {
   const { weir: exit, api } = await startExit();
   await using _exit = exit;
   for (const protocol of TUNNELS) {
-    await using entry = await Weir.start(socksIn() + tunnelOut(protocol, exit.address(protocol)));
+    await using entry = await Weir.start(socksIn() + weirOut({ protocol }, exit.address(protocol)));
     const socks = entry.address('socks');
 
     await t.test(`${protocol}: a body each way`, async () => {
@@ -116,7 +117,8 @@ test('two Weirs in a row carry everything by one header', async (t) => {
     await t.test(`${protocol}: a stranger is cut, and the log says why`, async () => {
       const stranger =
         protocol === 'trojan' ? 'password = "wrong"' : `id = "${ID.replace('b', 'c')}"`;
-      const config = socksIn() + tunnelOut(protocol, exit.address(protocol), 'out', stranger);
+      const config =
+        socksIn() + weirOut({ protocol }, exit.address(protocol), { settings: stranger });
       await using wrong = await Weir.start(config);
       await using echo = await echoServer();
       const client = await socksConnect(wrong.address('socks'), echo.target);

@@ -7,6 +7,7 @@ import type { Address } from './address.ts';
 import type { Socket } from 'node:net';
 import { socksConnect, type SocksOptions } from './socks-client.ts';
 import { UdpAssociation } from './socks-udp.ts';
+import { within } from './wait.ts';
 
 /** What a chain of proxies is put through, whoever its members are. */
 
@@ -25,22 +26,35 @@ export async function bothWays(
   assert.deepEqual(JSON.parse(up.text), bodyOf(bytes));
 }
 
-/** The client ends first and is still answered; then the server ends first and still gets all. */
-export async function halfCloses(tunnel: (to: Origin) => Promise<Socket>): Promise<void> {
-  const SIZE = 4 << 20;
-  {
-    await using server = await digestServer();
-    const client = await tunnel(server);
-    const sent = await sendBody(client, SIZE);
-    client.end();
-    assert.deepEqual(JSON.parse(String((await readAll(client)).data)), sent);
-  }
-  await using server = await sendFirstServer(SIZE);
+/** How a client gets a connection to a server through what is tested. */
+export type Tunnel = (to: Origin) => Promise<Socket>;
+
+const HALF_CLOSED = 4 << 20;
+
+/** The client ends first and is still answered. */
+export async function clientEndsFirst(tunnel: Tunnel): Promise<void> {
+  await using server = await digestServer();
   const client = await tunnel(server);
-  assert.deepEqual(await receiveBody(client), bodyOf(SIZE));
-  await sendBody(client, SIZE / 2, 2);
+  const sent = await sendBody(client, HALF_CLOSED);
   client.end();
-  assert.deepEqual(await server.received, bodyOf(SIZE / 2, 2));
+  assert.deepEqual(JSON.parse(String((await readAll(client)).data)), sent);
+}
+
+/** The server ends first and still gets all. */
+export async function serverEndsFirst(tunnel: Tunnel): Promise<void> {
+  await using server = await sendFirstServer(HALF_CLOSED);
+  const client = await tunnel(server);
+  const first = await within(receiveBody(client), 'the end of what the server sends');
+  assert.deepEqual(first, bodyOf(HALF_CLOSED));
+  await sendBody(client, HALF_CLOSED / 2, 2);
+  client.end();
+  const received = await within(server.received, 'the rest of what the client sends');
+  assert.deepEqual(received, bodyOf(HALF_CLOSED / 2, 2));
+}
+
+export async function halfCloses(tunnel: Tunnel): Promise<void> {
+  await clientEndsFirst(tunnel);
+  await serverEndsFirst(tunnel);
 }
 
 /** The same over SOCKS5. */

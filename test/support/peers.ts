@@ -12,6 +12,7 @@ export type PeerName =
   | 'v2ray'
   | 'trojan'
   | 'xray'
+  | 'sing-box'
   | 'danted'
   | 'microsocks'
   | 'tinyproxy'
@@ -29,6 +30,7 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   v2ray: 'v2ray',
   trojan: 'trojan',
   xray: 'none; from its source',
+  'sing-box': 'none; from its source',
   danted: 'dante-server',
   microsocks: 'microsocks',
   tinyproxy: 'tinyproxy',
@@ -67,6 +69,12 @@ export interface Peer extends AsyncDisposable {
 /** What a peer needs to start: its files go into `folder`. */
 type Command = (ports: readonly number[], folder: string) => Promise<readonly string[]>;
 
+export interface PeerOptions {
+  /** For a peer with one port: to come back where it was. Absent: a free one. */
+  readonly port?: number | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export interface Account {
   readonly user: string;
   readonly pass: string;
@@ -76,16 +84,18 @@ export interface Account {
 export function startXray(
   inbounds: readonly object[],
   outbounds: readonly object[] = [{ protocol: 'freedom' }],
+  options: PeerOptions = {},
 ): Promise<Peer> {
-  return startRay('xray', ['run', '-config'], inbounds, outbounds);
+  return startRay('xray', ['run', '-config'], inbounds, outbounds, options);
 }
 
 /** v2ray with one inbound for each object of `inbounds` and the outbounds given, as its JSON. */
 export function startV2ray(
   inbounds: readonly object[],
   outbounds: readonly object[] = [{ protocol: 'freedom' }],
+  options: PeerOptions = {},
 ): Promise<Peer> {
-  return startRay('v2ray', ['-config'], inbounds, outbounds);
+  return startRay('v2ray', ['-config'], inbounds, outbounds, options);
 }
 
 function startRay(
@@ -93,8 +103,9 @@ function startRay(
   args: readonly string[],
   inbounds: readonly object[],
   outbounds: readonly object[],
+  options: PeerOptions,
 ): Promise<Peer> {
-  return startPeer(name, inbounds.length, async (ports, folder) => {
+  const command: Command = async (ports, folder) => {
     const file = join(folder, 'config.json');
     const config = {
       log: { loglevel: 'warning' },
@@ -103,67 +114,9 @@ function startRay(
     };
     await writeFile(file, JSON.stringify(config));
     return [...args, file];
-  });
+  };
+  return startPeer(name, inbounds.length, command, options);
 }
-
-/**
- * Debian's trojan: a server, which shows `certificate` and passes strangers on to nobody, or a
- * client with a SOCKS inbound, which trusts `certificate` at `upstream` under the name localhost.
- */
-export function startTrojan(
-  role: 'server' | 'client',
-  certificate: { readonly cert: string; readonly key: string },
-  password: string,
-  upstream?: Address,
-): Promise<Peer> {
-  return startPeer('trojan', 1, async ([port], folder) => {
-    const [cert, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
-    await writeFile(cert, certificate.cert);
-    await writeFile(key, certificate.key);
-    const file = join(folder, 'trojan.json');
-    const shown = { key, key_password: '' };
-    const wanted = { verify: true, verify_hostname: true, sni: 'localhost' };
-    const config = {
-      run_type: role,
-      local_addr: '127.0.0.1',
-      local_port: port,
-      remote_addr: '127.0.0.1',
-      remote_port: upstream === undefined ? 9 : portOf(upstream),
-      password: [password],
-      log_level: 2,
-      udp_timeout: 60,
-      ssl: {
-        ...(role === 'server' ? shown : wanted),
-        cert,
-        alpn: ['http/1.1'],
-        cipher: '',
-        cipher_tls13: '',
-        curves: '',
-        dhparam: '',
-        plain_http_response: '',
-        reuse_session: true,
-        session_ticket: false,
-        session_timeout: 600,
-      },
-      tcp: { no_delay: true, keep_alive: true, reuse_port: false, fast_open: false },
-    };
-    await writeFile(file, JSON.stringify(config));
-    return ['-c', file];
-  });
-}
-
-/** An outbound of v2ray through another proxy. */
-export function v2rayOut(protocol: 'socks' | 'http', to: Address, account?: Account): object {
-  const users = account === undefined ? [] : [account];
-  const server = { address: '127.0.0.1', port: portOf(to), users };
-  return { protocol, settings: { servers: [server] } };
-}
-
-/** A SOCKS inbound of v2ray, UDP included. */
-export const V2RAY_SOCKS_IN = {
-  protocol: 'socks',
-  settings: { auth: 'noauth', udp: true, ip: '127.0.0.1' },
-} as const;
 
 /** microsocks knows SOCKS5 connects only. */
 export function startMicrosocks(account?: Account): Promise<Peer> {
@@ -223,15 +176,20 @@ export function startTinyproxy(upstream?: string, account?: Account): Promise<Pe
 }
 
 /** Starts a peer on free ports and waits until all of them answer. */
-export async function startPeer(name: PeerName, count: number, command: Command): Promise<Peer> {
+export async function startPeer(
+  name: PeerName,
+  count: number,
+  command: Command,
+  { port, env = {} }: PeerOptions = {},
+): Promise<Peer> {
   const path = findPeer(name);
   if (path === undefined) throw new Error(`${name} is not installed`);
   // Between finding a port free and the peer's bind somebody else may take it: once more, then.
   const ATTEMPTS = 3;
   for (let attempt = 1; ; attempt++) {
     const folder = await scratch();
-    const ports = await freePorts(count);
-    const child = new Child(path, await command(ports, folder.path), { cwd: folder.path });
+    const ports = port === undefined ? await freePorts(count) : [port];
+    const child = new Child(path, await command(ports, folder.path), { cwd: folder.path, env });
     const dispose = async (): Promise<void> => {
       await child.terminate();
       await folder[Symbol.asyncDispose]();

@@ -1,0 +1,48 @@
+import { without } from '../peers.ts';
+import type { Lack } from '../ways/lack.ts';
+import type { Program, ProgramName } from '../ways/program.ts';
+import { PROGRAMS } from '../ways/programs.ts';
+import type { Way } from '../ways/way.ts';
+
+/** One cell of the matrix: a way, and who stands at its ends. */
+export interface Cell {
+  readonly way: Way;
+  readonly client: Program;
+  readonly server: Program;
+}
+
+/** A column: Weir at one end and anybody at the other. */
+export interface Column {
+  readonly client: ProgramName;
+  readonly server: ProgramName;
+}
+
+export const COLUMNS: readonly Column[] = (Object.keys(PROGRAMS) as ProgramName[]).flatMap(
+  (name): Column[] =>
+    name === 'weir'
+      ? [{ client: 'weir', server: 'weir' }]
+      : [
+          { client: 'weir', server: name },
+          { client: name, server: 'weir' },
+        ],
+);
+
+export const cellAt = (way: Way, { client, server }: Column): Cell => ({
+  way,
+  client: PROGRAMS[client],
+  server: PROGRAMS[server],
+});
+
+/** Why nobody could fill this cell; `undefined` when it can be filled. */
+export const impossible = ({ way, client, server }: Cell): string | undefined =>
+  client.unable(way, 'client') ?? server.unable(way, 'server');
+
+/** Why it cannot be filled on this machine, as a test's `skip` takes it. */
+export const missing = ({ client, server }: Cell): string | false =>
+  without(...client.needs.client, ...server.needs.server);
+
+/** What this cell cannot be asked for because one of its ends does not do it. */
+export const lacksOf = ({ way, client, server }: Cell): readonly Lack[] => [
+  ...client.lacks(way, 'client'),
+  ...server.lacks(way, 'server'),
+];

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { hostPort, portOf } from '../address.ts';
+import { bothWays, clientEndsFirst, datagrams, serverEndsFirst, type Tunnel } from '../exchange.ts';
+import { readExactly } from '../read.ts';
+import { bannerServer, udpEcho, webServer } from '../servers.ts';
+import { socksConnect } from '../socks-client.ts';
+import { manyStreams } from '../many-streams.ts';
+import type { Feature } from '../ways/lack.ts';
+import type { End } from '../ways/program.ts';
+import { carriesDatagrams, tellsItsEnd } from '../ways/way.ts';
+import { lacksOf, type Cell } from './cell.ts';
+import { killedInTheMiddle, worksAgain } from './kill.ts';
+import { bodySize, streamCount } from './limits.ts';
+import type { Outcome } from './result.ts';
+
+/** Puts one cell through everything that its ends do, each as a test of its own. */
+export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
+  const { way } = cell;
+  await using stack = new AsyncDisposableStack();
+  let server: End = await cell.server.server(way);
+  stack.defer(() => server[Symbol.asyncDispose]());
+  const client = stack.use(await cell.client.client(way, server.address));
+  const port = portOf(server.address);
+  const socks = client.address;
+  const tunnel: Tunnel = (to) => socksConnect(socks, to.target);
+  const lacks = lacksOf(cell);
+  const lackOf = (feature: Feature): string | undefined =>
+    lacks.find(({ features }) => features.includes(feature))?.note;
+
+  let failed = false;
+  const check = async (name: string, body: () => Promise<void>): Promise<void> => {
+    let passed = false;
+    await t.test(name, async () => {
+      await body();
+      passed = true;
+    });
+    failed ||= !passed;
+  };
+  const checkFeature = async (feature: Feature, body: () => Promise<void>): Promise<void> => {
+    const lack = lackOf(feature);
+    if (lack === undefined) await check(feature, body);
+    else await t.test(feature, { skip: lack }, () => undefined);
+  };
+
+  await check('a body both ways', async () => {
+    await using web = await webServer();
+    await bothWays(['-x', `socks5h://${hostPort(socks)}`], web, bodySize(way));
+  });
+  await checkFeature('a server that speaks first', () => speaksFirst(tunnel));
+  await checkFeature('the client ends first', () => clientEndsFirst(tunnel));
+  await checkFeature('the server ends first', () => serverEndsFirst(tunnel));
+  const streams = streamCount(way);
+  await check(`${streams} streams at once`, () => manyStreams(socks, streams));
+  if (carriesDatagrams(way)) {
+    const alone = lackOf('two destinations of one association') !== undefined;
+    await check(
+      `datagrams to two servers${alone ? ', each over an association of its own' : ''}`,
+      async () => {
+        await using first = await udpEcho();
+        await using second = await udpEcho();
+        if (alone) await datagrams(socks, [first]);
+        await datagrams(socks, alone ? [second] : [first, second]);
+      },
+    );
+  }
+  const told = cell.client.name === 'weir' && tellsItsEnd(way);
+  const noticed = lackOf('a dead server is noticed') === undefined;
+  const outcry = noticed ? (told ? 'cut' : 'any end') : 'not asked';
+  await check('the server killed in the middle of a body', () =>
+    killedInTheMiddle(
+      socks,
+      async () => {
+        server.child.signal('SIGKILL');
+        await server.child.exited;
+      },
+      outcry,
+    ),
+  );
+  await check('the server back at its port', async () => {
+    await server[Symbol.asyncDispose]();
+    server = await cell.server.server(way, { port });
+    await worksAgain(socks);
+  });
+  if (failed) return 'failed';
+  return carriesDatagrams(way) ? 'TCP UDP' : 'TCP';
+}
+
+/** What the server says before its client has said anything comes through. */
+async function speaksFirst(tunnel: Tunnel): Promise<void> {
+  const TEXT = '220 welcome\r\n';
+  await using banner = await bannerServer(TEXT);
+  const client = await tunnel(banner);
+  assert.equal(String(await readExactly(client, TEXT.length)), TEXT);
+  client.destroy();
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { receiveBody } from '../pattern.ts';
+import { readExactly, readHead, roundTrip } from '../read.ts';
+import { echoServer, webServer } from '../servers.ts';
+import { socksConnect } from '../socks-client.ts';
+import { eventually, within } from '../wait.ts';
+import type { Address } from '../address.ts';
+
+/** More than moves before the server is gone. */
+const ENDLESS = 2 ** 40;
+const MOVED = 1 << 20;
+
+/** What the client of a dead server sees: it is cut, or cut or ended, or this is not asked. */
+export type Outcry = 'cut' | 'any end' | 'not asked';
+
+/**
+ * A download whose server end dies: what comes is never the whole body. `cut`, which kills the server
+ * end, is called in the middle.
+ */
+export async function killedInTheMiddle(
+  socks: Address,
+  cut: () => Promise<void>,
+  outcry: Outcry,
+): Promise<void> {
+  await using web = await webServer();
+  const client = await socksConnect(socks, web.target);
+  client.write(`GET /bytes/${ENDLESS} HTTP/1.1\r\nHost: origin\r\n\r\n`);
+  assert.match(await readHead(client), new RegExp(`content-length: ${ENDLESS}\r\n`, 'i'));
+  await readExactly(client, MOVED);
+  await cut();
+  try {
+    if (outcry === 'not asked') return;
+    const seen = receiveBody(client).then(
+      () => 'an end',
+      (error: unknown) => String(error),
+    );
+    const end = await within(seen, 'the end of the connection through a dead server');
+    if (outcry === 'cut') assert.match(end, /^Error: cut after/);
+  } finally {
+    client.destroy();
+  }
+}
+
+/** Asks until a new connection works: some peers wait a little before they dial again. */
+export async function worksAgain(socks: Address): Promise<void> {
+  await using echo = await echoServer();
+  const PATIENCE_MS = 30_000;
+  await eventually(
+    'a new connection to work',
+    async () => {
+      const socket = await socksConnect(socks, echo.target);
+      try {
+        return String(await roundTrip(socket, 'hello again')) === 'hello again';
+      } catch {
+        return false;
+      } finally {
+        socket.destroy();
+      }
+    },
+    PATIENCE_MS,
+  );
+}

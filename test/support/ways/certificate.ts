@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TestAuthority } from '../test-certificates.ts';
+
+/** The name that servers of ways with TLS are asked for. */
+export const SERVER_NAME = 'server.test';
+
+/** What servers show and clients trust, in files, and the authority's as PEM text too. */
+export interface Certificate {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly caFile: string;
+  readonly ca: string;
+}
+
+let made: Certificate | undefined;
+
+/** One certificate for the whole process, in a folder that goes with it. */
+export function certificate(): Certificate {
+  made ??= make();
+  return made;
+}
+
+function make(): Certificate {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-certificate-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const authority = new TestAuthority();
+  const { cert, key } = authority.issue({ dns: [SERVER_NAME] });
+  const put = (name: string, pem: string): string => {
+    const file = join(folder, name);
+    writeFileSync(file, pem);
+    return file;
+  };
+  return {
+    certFile: put('cert.pem', cert),
+    keyFile: put('key.pem', key),
+    caFile: put('ca.pem', authority.cert),
+    ca: authority.cert,
+  };
+}

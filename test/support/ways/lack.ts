@@ -1,0 +1,45 @@
+import type { Role } from './program.ts';
+import type { Way } from './way.ts';
+
+/** What a way can be asked for and some programs do not do. */
+export type Feature =
+  | 'the client ends first'
+  | 'the server ends first'
+  | 'a server that speaks first'
+  | 'two destinations of one association'
+  | 'a dead server is noticed';
+
+/** Something that a program does not do where it stands, and the note that says so. */
+export interface Lack {
+  readonly features: readonly Feature[];
+  readonly note: string;
+}
+
+/** The one or the other end of a connection is not passed on, as far as it is not in `passed`. */
+export function halfCloseLack(name: string, passed: readonly Feature[] = []): Lack[] {
+  const ends: readonly Feature[] = ['the client ends first', 'the server ends first'];
+  const features = ends.filter((end) => !passed.includes(end));
+  if (features.length === 0) return [];
+  const which = features.length === 2 ? '' : `, when ${features[0]}`;
+  return [{ features, note: `${name} does not pass on a half-close${which}` }];
+}
+
+/** What v2ray and Xray have in common. */
+export function rayLacks(name: 'v2ray' | 'xray', way: Way, role: Role): Lack[] {
+  const halfClose = halfCloseOfRay(name, way, role);
+  if (role === 'server' || (way.protocol !== 'http' && way.protocol !== 'trojan')) return halfClose;
+  if (way.protocol === 'trojan' && name === 'xray') return halfClose;
+  const what = way.protocol === 'http' ? 'opens an HTTP tunnel' : 'sends a Trojan request';
+  const mute: Lack = {
+    features: ['a server that speaks first'],
+    note: `${name} ${what} only when its client has sent something`,
+  };
+  return [...halfClose, mute];
+}
+
+function halfCloseOfRay(name: string, way: Way, role: Role): Lack[] {
+  if (way.protocol !== 'vmess' || way.mux !== undefined) return halfCloseLack(name);
+  // Its VMess has an empty chunk for the end, which it sends as a client, before it gives up.
+  if (role === 'client') return halfCloseLack(name, ['the client ends first']);
+  return halfCloseLack(name, name === 'v2ray' ? ['the server ends first'] : []);
+}

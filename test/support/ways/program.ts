@@ -1,0 +1,44 @@
+import type { Address } from '../address.ts';
+import type { Child } from '../child.ts';
+import type { PeerName } from '../peers.ts';
+import type { Lack } from './lack.ts';
+import type { Way } from './way.ts';
+
+export type ProgramName =
+  | 'weir'
+  | 'v2ray'
+  | 'xray'
+  | 'sing-box'
+  | 'trojan'
+  | 'ss-libev'
+  | 'ss-rust';
+
+/** A server takes the way's protocol in; a client has a SOCKS listener, UDP included. */
+export type Role = 'server' | 'client';
+
+/** One of the two processes of a way; disposing of it kills it. */
+export interface End extends AsyncDisposable {
+  readonly child: Child;
+  /** Where the client, or whoever uses the client, finds it. */
+  readonly address: Address;
+}
+
+export interface ServerOptions {
+  /** To come back where another one was; absent: a free one. */
+  readonly port?: number;
+}
+
+/** A program that can stand at either end of some ways. */
+export interface Program {
+  readonly name: ProgramName;
+  /** What has to be installed for each role. */
+  readonly needs: Readonly<Record<Role, readonly PeerName[]>>;
+  /** Asks the program itself; `undefined` when it does not tell. */
+  version(): string | undefined;
+  /** Why it cannot stand there, as a note below a table; `undefined` when it can. */
+  unable(way: Way, role: Role): string | undefined;
+  /** What it does not do there, although it can stand there. */
+  lacks(way: Way, role: Role): readonly Lack[];
+  server(way: Way, options?: ServerOptions): Promise<End>;
+  client(way: Way, server: Address): Promise<End>;
+}

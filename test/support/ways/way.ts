@@ -1,0 +1,98 @@
+/**
+ * A way between a client and a server of whatever make: a protocol with its cipher on a carrier. The
+ * files beside this one say how each program writes it.
+ */
+export interface Way {
+  readonly protocol: Protocol;
+  /** The cipher of VMess or the method of Shadowsocks, by the name that all programs know. */
+  readonly cipher?: string;
+  /** Absent: plain TCP. */
+  readonly carrier?: Carrier;
+  /** SOCKS and HTTP with a name and a password. */
+  readonly login?: boolean;
+  /** Shadowsocks with two users on the port, of whom the client is the second. */
+  readonly users?: boolean;
+  /**
+   * For what must not work: the client has another key or password than the server, or it has the
+   * server's key of Shadowsocks 2022 and is none of its users.
+   */
+  readonly stranger?: 'by key' | 'by user';
+  /** Mux.Cool, with up to so many flows on a connection. */
+  readonly mux?: number;
+  /** Datagrams over XUDP, and not as the protocol itself carries them. */
+  readonly xudp?: boolean;
+}
+
+export type Protocol = 'socks' | 'http' | 'trojan' | 'vless' | 'vmess' | 'shadowsocks';
+
+export interface Carrier {
+  readonly network: 'tcp' | 'ws' | 'grpc';
+  readonly tls?: boolean;
+  /** WebSocket: the first bytes go with the upgrade request. */
+  readonly earlyData?: boolean;
+  /** gRPC: messages with several chunks each. */
+  readonly multi?: boolean;
+}
+
+export const TCP: Carrier = { network: 'tcp' };
+export const TLS: Carrier = { network: 'tcp', tls: true };
+export const WS_TLS: Carrier = { network: 'ws', tls: true };
+export const GRPC_TLS: Carrier = { network: 'grpc', tls: true };
+
+/** Every carrier that Weir has, the plain one first. */
+export const CARRIERS: readonly Carrier[] = [
+  TCP,
+  TLS,
+  { network: 'ws' },
+  WS_TLS,
+  { network: 'ws', earlyData: true },
+  { ...WS_TLS, earlyData: true },
+  { network: 'grpc' },
+  GRPC_TLS,
+  { network: 'grpc', multi: true },
+  { ...GRPC_TLS, multi: true },
+];
+
+export const carrierOf = ({ carrier = TCP }: Way): Carrier => carrier;
+
+/** Whether nothing but the protocol itself is on the TCP connection. */
+export const isPlain = (way: Way): boolean => {
+  const { network, tls = false } = carrierOf(way);
+  return network === 'tcp' && !tls;
+};
+
+/** Shadowsocks of 2022, which only the younger programs have. */
+export const isModern = ({ cipher = '' }: Way): boolean => cipher.startsWith('2022-');
+
+/** Whether datagrams can go this way at all; SOCKS sends them beside its TCP connection. */
+export const carriesDatagrams = (way: Way): boolean =>
+  way.protocol === 'socks' ? isPlain(way) : way.protocol !== 'http';
+
+/**
+ * Whether a receiver can tell that all has come from that the sender has died: WebSocket, gRPC and
+ * VMess say so, the others leave it to TCP, which ends as well when a process is killed. TLS could
+ * say so too, but Node's does not tell whether it did.
+ */
+export const tellsItsEnd = (way: Way): boolean =>
+  carrierOf(way).network !== 'tcp' || way.protocol === 'vmess';
+
+/** `grpc multi over tls`. */
+export function carrierTitle({ network, tls, earlyData, multi }: Carrier): string {
+  if (network === 'tcp') return tls === true ? 'tls' : 'tcp';
+  const what = `${network}${earlyData === true ? ' with early data' : ''}${multi === true ? ' multi' : ''}`;
+  return tls === true ? `${what} over tls` : what;
+}
+
+/** What the way is without its carrier: `vmess aes-128-gcm, mux of 8`. */
+export function protocolTitle({ protocol, cipher, login, users, mux, xudp }: Way): string {
+  const more = [
+    ...(login === true ? ['with a password'] : []),
+    ...(users === true ? ['the second of two users'] : []),
+    ...(mux === undefined ? [] : [`mux of ${mux}`]),
+    ...(xudp === true ? ['XUDP'] : []),
+  ];
+  return [cipher === undefined ? protocol : `${protocol} ${cipher}`, ...more].join(', ');
+}
+
+export const wayTitle = (way: Way): string =>
+  `${protocolTitle(way)} over ${carrierTitle(carrierOf(way))}`;

@@ -1,0 +1,102 @@
+import { portOf, type Address } from '../address.ts';
+import { certificate, SERVER_NAME } from './certificate.ts';
+import { clientSecrets, ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
+import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
+
+export interface WeirInOptions {
+  readonly tag?: string;
+  /** Absent: the kernel chooses. */
+  readonly port?: number;
+  /** More lines of the inbound's own table. */
+  readonly more?: string;
+}
+
+/** Weir's inbound for a way, with the user or the users that the other side is one of. */
+export function weirIn(way: Way, options: WeirInOptions = {}): string {
+  const { tag = way.protocol, port = 0, more = '' } = options;
+  return table([
+    '[[inbound]]',
+    `tag = "${tag}"`,
+    `protocol = "${way.protocol}"`,
+    `port = ${port}`,
+    more,
+    '[inbound.settings]',
+    inboundSettings(way),
+    ...stream('inbound', way),
+  ]);
+}
+
+export interface WeirOutOptions {
+  readonly tag?: string;
+  /** In place of the settings that the server takes. */
+  readonly settings?: string;
+}
+
+/** Weir's outbound for a way, to a server that knows its user. */
+export function weirOut(way: Way, server: Address, options: WeirOutOptions = {}): string {
+  const { tag = 'out', settings = outboundSettings(way) } = options;
+  return table([
+    '[[outbound]]',
+    `tag = "${tag}"`,
+    `protocol = "${way.protocol}"`,
+    'server = "127.0.0.1"',
+    `port = ${portOf(server)}`,
+    '[outbound.settings]',
+    settings,
+    ...stream('outbound', way),
+  ]);
+}
+
+function inboundSettings(way: Way): string {
+  const accounts = `accounts = [{ user = "${LOGIN.user}", pass = "${LOGIN.pass}" }]`;
+  const user = `users = [{ id = "${STRANGER}" }, { id = "${ID}" }]`;
+  const settings: Readonly<Record<Protocol, string>> = {
+    socks: way.login === true ? `auth = "password"\n${accounts}` : '',
+    http: way.login === true ? accounts : '',
+    trojan: `users = [{ password = "${PASSWORD}", email = "mia@example.com" }]`,
+    vless: user,
+    vmess: user,
+    shadowsocks: shadowsocksIn(way),
+  };
+  return settings[way.protocol];
+}
+
+function shadowsocksIn(way: Way): string {
+  const { server, users } = shadowsocksSecrets(way);
+  const list = users.map((user) => `{ password = "${user}", email = "someone" }`).join(', ');
+  const one = `method = "${way.cipher}"\npassword = "${server}"`;
+  return users.length > 0 ? `${one}\nusers = [${list}]` : one;
+}
+
+function outboundSettings(way: Way): string {
+  const { id, password, login: account } = clientSecrets(way);
+  const login = way.login === true ? `user = "${account.user}"\npass = "${account.pass}"` : '';
+  const settings: Readonly<Record<Protocol, string>> = {
+    socks: login,
+    http: login,
+    trojan: `password = "${password}"`,
+    vless: `id = "${id}"`,
+    vmess: `id = "${id}"\nsecurity = "${way.cipher ?? 'auto'}"`,
+    shadowsocks: `method = "${way.cipher}"\npassword = "${shadowsocksSecrets(way).client}"`,
+  };
+  return settings[way.protocol];
+}
+
+function stream(side: 'inbound' | 'outbound', way: Way): string[] {
+  if (isPlain(way)) return [];
+  const { network, tls = false, earlyData = false } = carrierOf(way);
+  const lines = [`[${side}.stream]`, `network = "${network === 'tcp' ? 'tls' : network}"`];
+  if (tls && network !== 'tcp') lines.push('security = "tls"');
+  if (network === 'ws') lines.push(`ws.path = "/tunnel${earlyData ? '?ed=2048' : ''}"`);
+  if (network === 'grpc') lines.push('grpc.service_name = "Tunnel"');
+  if (!tls) return lines;
+  const { certFile, keyFile, caFile } = certificate();
+  const keys =
+    side === 'inbound'
+      ? `cert_file = "${certFile}", key_file = "${keyFile}"`
+      : `server_name = "${SERVER_NAME}", ca_file = "${caFile}"`;
+  return [...lines, `tls = { ${keys} }`];
+}
+
+const table = (lines: readonly string[]): string =>
+  `${lines.filter((line) => line !== '').join('\n')}\n\n`;

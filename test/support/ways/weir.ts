@@ -1,0 +1,38 @@
+import { VERSION } from '../../../src/version.ts';
+import { freedom, socksIn } from '../config.ts';
+import { Weir, type WeirOptions } from '../weir.ts';
+import type { End, Program, Role } from './program.ts';
+import { isPlain, type Way } from './way.ts';
+import { weirIn, weirOut } from './weir-config.ts';
+
+/** Weir at either end; `options` are for those who measure it or change its environment. */
+export const weirProgram = (options: WeirOptions = {}): Program => ({
+  name: 'weir',
+  needs: { server: [], client: [] },
+  version: () => VERSION,
+  unable,
+  lacks: () => [],
+  server: (way, { port = 0 } = {}) =>
+    start(weirIn(way, { tag: 'way', port }) + freedom(), 'way', options),
+  client: (way, server) => start(socksIn() + weirOut(way, server), 'socks', options),
+});
+
+function unable(way: Way, role: Role): string | undefined {
+  const { protocol, mux, xudp } = way;
+  if (role === 'server') {
+    return (protocol === 'socks' || protocol === 'shadowsocks') && !isPlain(way)
+      ? `Weir takes ${protocol} in over plain TCP only`
+      : undefined;
+  }
+  if (mux !== undefined || xudp === true) return 'Weir takes Mux.Cool in and never sends it';
+  return undefined;
+}
+
+async function start(config: string, tag: string, options: WeirOptions): Promise<End> {
+  const weir = await Weir.start(config, options);
+  return {
+    child: weir.child,
+    address: weir.address(tag),
+    [Symbol.asyncDispose]: () => weir[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,49 @@
+import { startXray } from '../peers.ts';
+import { rayLacks, type Lack } from './lack.ts';
+import type { Program, Role } from './program.ts';
+import { RAY_SOCKS_IN, rayIn, rayOut } from './ray.ts';
+import { versionOf } from './version.ts';
+import { isModern, type Way } from './way.ts';
+
+/** Younger versions refuse strangers who ask for loopback, unless told otherwise. */
+const FREEDOM = { protocol: 'freedom', settings: { finalRules: [{ action: 'allow' }] } };
+
+export const xray: Program = {
+  name: 'xray',
+  needs: { server: ['xray'], client: ['xray'] },
+  version: () => versionOf('xray', ['version'], /^Xray (\S+)/),
+  unable,
+  lacks,
+  server: (way, { port } = {}) => startXray([rayIn(way)], [FREEDOM], { port }),
+  client: (way, server) =>
+    startXray([RAY_SOCKS_IN], [rayOut(way, server)], { env: environment(way) }),
+};
+
+/** It sends the datagrams of VLESS and VMess over XUDP unless full cone is switched off. */
+const isNarrow = ({ protocol, xudp = false }: Way): boolean =>
+  (protocol === 'vless' || protocol === 'vmess') && !xudp;
+
+const environment = (way: Way): Record<string, string> =>
+  isNarrow(way) ? { XRAY_CONE_DISABLED: 'true' } : {};
+
+function lacks(way: Way, role: Role): Lack[] {
+  const one: Lack = {
+    features: ['two destinations of one association'],
+    note: 'without XUDP, Xray has one destination for all datagrams of an association',
+  };
+  const deaf: Lack = {
+    features: ['a dead server is noticed'],
+    note: 'with the methods of 2022, Xray keeps its client waiting when the server is gone',
+  };
+  return [
+    ...rayLacks('xray', way, role),
+    ...(role === 'client' && isNarrow(way) ? [one] : []),
+    ...(role === 'client' && isModern(way) ? [deaf] : []),
+  ];
+}
+
+function unable(way: Way, _role: Role): string | undefined {
+  return way.users === true && isModern(way) && way.cipher?.includes('aes') !== true
+    ? 'several users need an AES method'
+    : undefined;
+}
