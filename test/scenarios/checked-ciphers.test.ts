@@ -8,7 +8,7 @@ import { bothWays, datagrams, socksHalfCloses } from '../support/exchange.ts';
 import { readAll, readExactly } from '../support/read.ts';
 import { echoServer, tcpServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect } from '../support/socks-client.ts';
-import { manyStreams } from '../support/tunnel-exchange.ts';
+import { manyStreams } from '../support/many-streams.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
