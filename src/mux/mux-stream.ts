@@ -116,7 +116,8 @@ export class MuxStream implements ByteLink {
   }
 
   destroy(cause?: Error): void {
-    this.#end(cause, true);
+    // Who was told the end is told a failure only: a second End would drop what it has not read.
+    this.#end(cause, cause !== undefined || this.#writeClosed === undefined);
   }
 
   /** Both directions have ended: the id is free, though the reader may not be through. */

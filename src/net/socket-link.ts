@@ -1,8 +1,12 @@
 import type { Socket } from 'node:net';
+import { systemClock } from './clock.ts';
 import { LinkClosedError } from './errors.ts';
 import type { ByteLink, WireCounter } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 import { freeChunk } from './spent-chunk.ts';
+
+/** How long a peer may take to end its side once everything has been said to it. */
+const LINGER_MS = 5_000;
 
 /** Payload of a full TLS record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
@@ -121,11 +125,34 @@ export class SocketLink implements ByteLink, WireCounter {
     // close_notify for a finished one), so the reset is for TLS as well. TLS follows the socket
     // below it by itself, and Node 26.10 crashes when it is made to go right after it.
     if (cause && this.#mayReset) this.#raw.resetAndDestroy();
+    else if (!cause && this.#saidAll) this.#linger();
     else this.#socket.destroy();
   }
 
   get #writable(): boolean {
     return !this.#destroyed && this.#socket.writable;
+  }
+
+  /** This side has ended, and the other has not. */
+  get #saidAll(): boolean {
+    const { writableFinished, readableEnded } = this.#socket;
+    return writableFinished && !readableEnded && !this.#raw.destroyed;
+  }
+
+  /**
+   * Reads on for nobody until the peer has ended too (RFC 9112 §9.6): the kernel resets a connection
+   * that is closed with bytes unread, and what the peer has not yet taken of ours would be lost.
+   */
+  #linger(): void {
+    const socket = this.#socket;
+    const over = (): void => {
+      timer.cancel();
+      socket.destroy();
+    };
+    const timer = systemClock.after(LINGER_MS, over);
+    socket.once('end', over);
+    socket.once('close', () => timer.cancel());
+    socket.resume();
   }
 
   get #mayReset(): boolean {
@@ -149,7 +176,7 @@ export class SocketLink implements ByteLink, WireCounter {
   #onData = (chunk: Uint8Array): void => {
     const wanted = this.#queue.wanted;
     this.#queue.push(chunk);
-    if (!wanted) this.#socket.pause();
+    if (!wanted && !this.#destroyed) this.#socket.pause();
   };
 
   #onRecord = (record: Uint8Array): void => {

@@ -172,6 +172,20 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       assert.equal((await readAll(ends.right)).toString(), 'last words');
     });
 
+    check('and although it has not read what came for it', async ({ left, right }) => {
+      await right.write(bytes('to nobody'));
+      await nextTurn();
+      const words = Buffer.alloc(48 << 10, 'last words');
+      await left.write(Buffer.from(words));
+      await left.closeWrite();
+      left.destroy();
+      // A link without a kernel in between may know already that nobody is there.
+      right.write(bytes('nor this'))?.catch(() => undefined);
+      await nextTurn();
+      assert.ok((await readAll(right)).equals(words));
+      right.destroy();
+    });
+
     check('destroying ends reads, writes and the peer', async ({ left, right }) => {
       const reading = assert.rejects(left.read(), /cut off/);
       left.destroy(new Error('cut off'));
