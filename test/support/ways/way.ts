@@ -73,8 +73,7 @@ export const carriesDatagrams = (way: Way): boolean =>
  * VMess say so, the others leave it to TCP, which ends as well when a process is killed. TLS could
  * say so too, but Node's does not tell whether it did.
  */
-export const tellsItsEnd = (way: Way): boolean =>
-  carrierOf(way).network !== 'tcp' || way.protocol === 'vmess';
+export const tellsItsEnd = (way: Way): boolean => carrierOf(way).network !== 'tcp';
 
 /** `grpc multi over tls`. */
 export function carrierTitle({ network, tls, earlyData, multi }: Carrier): string {
