@@ -56,6 +56,21 @@ export async function socksConnect(
   }
 }
 
+/** A connection whose first bytes go with the handshake, before the proxy has answered anything. */
+export async function socksConnectSaying(
+  first: string,
+  proxy: Address,
+  target: Target,
+): Promise<Socket> {
+  const socket = await open(proxy);
+  const request = Buffer.concat([Buffer.from([5, COMMAND.connect, 0]), encodeAddress(target)]);
+  socket.write(Buffer.concat([Buffer.from([5, 1, 0]), request, Buffer.from(first)]));
+  const [, method] = await readExactly(socket, 2);
+  if (method !== 0) throw new SocksRefused(method ?? 0xff);
+  await readReply(socket);
+  return socket;
+}
+
 /** The result code of a connect: 0 (5) or 90 (4, 4a) for success. */
 export async function socksReply(
   proxy: Address,
@@ -89,6 +104,10 @@ export async function greet5(socket: Socket, options: SocksOptions = {}): Promis
 /** Sends a SOCKS5 request and gives the bound address of its reply. */
 export async function request5(socket: Socket, command: number, target: Target): Promise<Target> {
   socket.write(Buffer.concat([Buffer.from([5, command, 0]), encodeAddress(target)]));
+  return readReply(socket);
+}
+
+async function readReply(socket: Socket): Promise<Target> {
   const head = await readExactly(socket, 4);
   const [version, reply, , kind] = head;
   if (version !== 5) throw new Error(`a SOCKS version ${version} answer`);

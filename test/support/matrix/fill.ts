@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { hostPort, portOf } from '../address.ts';
 import { bothWays, clientEndsFirst, datagrams, serverEndsFirst, type Tunnel } from '../exchange.ts';
 import { readExactly } from '../read.ts';
-import { bannerServer, udpEcho, webServer } from '../servers.ts';
+import { tcpServer, udpEcho, webServer } from '../servers.ts';
 import { socksConnect } from '../socks-client.ts';
 import { manyStreams } from '../many-streams.ts';
 import type { Feature } from '../ways/lack.ts';
@@ -51,7 +51,8 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
   await checkFeature('the client ends first', () => clientEndsFirst(tunnel));
   await checkFeature('the server ends first', () => serverEndsFirst(tunnel));
   const streams = streamCount(way);
-  await check(`${streams} streams at once`, () => manyStreams(socks, streams));
+  const inOneGo = lackOf('a client that is silent at first') !== undefined;
+  await check(`${streams} streams at once`, () => manyStreams(socks, streams, inOneGo));
   if (carriesDatagrams(way)) {
     const alone = lackOf('two destinations of one association') !== undefined;
     await check(
@@ -89,7 +90,10 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
 /** What the server says before its client has said anything comes through. */
 async function speaksFirst(tunnel: Tunnel): Promise<void> {
   const TEXT = '220 welcome\r\n';
-  await using banner = await bannerServer(TEXT);
+  await using banner = await tcpServer((socket) => {
+    socket.resume().on('end', () => socket.end());
+    socket.write(TEXT);
+  });
   const client = await tunnel(banner);
   assert.equal(String(await readExactly(client, TEXT.length)), TEXT);
   client.destroy();

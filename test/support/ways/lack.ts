@@ -7,7 +7,8 @@ export type Feature =
   | 'the server ends first'
   | 'a server that speaks first'
   | 'two destinations of one association'
-  | 'a dead server is noticed';
+  | 'a dead server is noticed'
+  | 'a client that is silent at first';
 
 /** Something that a program does not do where it stands, and the note that says so. */
 export interface Lack {
@@ -38,8 +39,7 @@ export function rayLacks(name: 'v2ray' | 'xray', way: Way, role: Role): Lack[] {
 }
 
 function halfCloseOfRay(name: string, way: Way, role: Role): Lack[] {
-  if (way.protocol !== 'vmess' || way.mux !== undefined) return halfCloseLack(name);
-  // Its VMess has an empty chunk for the end, which it sends as a client, before it gives up.
-  if (role === 'client') return halfCloseLack(name, ['the client ends first']);
-  return halfCloseLack(name, name === 'v2ray' ? ['the server ends first'] : []);
+  // Its VMess has an empty chunk for the end, which a client sends before it gives up.
+  const tells = way.protocol === 'vmess' && way.mux === undefined && role === 'client';
+  return halfCloseLack(name, tells ? ['the client ends first'] : []);
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { portOf, type Address } from '../address.ts';
 import { startPeer, type Peer } from '../peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
-import { halfCloseLack, type Lack } from './lack.ts';
+import { halfCloseLack, type Feature, type Lack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';
 import { clientSecrets, ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
 import { versionOf } from './version.ts';
@@ -27,7 +27,9 @@ function lacks(way: Way, role: Role): Lack[] {
     note: 'without XUDP, sing-box has one destination for all datagrams of an association',
   };
   const isNarrow = role === 'client' && (protocol === 'vless' || protocol === 'vmess') && !xudp;
-  return [...halfCloseLack('sing-box'), ...(isNarrow ? [one] : [])];
+  const isTrojan = protocol === 'trojan' && carrierOf(way).network === 'tcp';
+  const passed: readonly Feature[] = isTrojan && role === 'server' ? ['the server ends first'] : [];
+  return [...halfCloseLack('sing-box', passed), ...(isNarrow ? [one] : [])];
 }
 
 function unable(way: Way, role: Role): string | undefined {

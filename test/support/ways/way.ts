@@ -69,9 +69,9 @@ export const carriesDatagrams = (way: Way): boolean =>
   way.protocol === 'socks' ? isPlain(way) : way.protocol !== 'http';
 
 /**
- * Whether a receiver can tell that all has come from that the sender has died: WebSocket, gRPC and
- * VMess say so, the others leave it to TCP, which ends as well when a process is killed. TLS could
- * say so too, but Node's does not tell whether it did.
+ * Whether a receiver can tell that all has come from that the sender has died: WebSocket and gRPC say
+ * so, the others leave it to TCP, which ends as well when a process is killed. TLS could say so too,
+ * but Node's does not tell whether it did; VMess has an empty last chunk, but not everybody sends it.
  */
 export const tellsItsEnd = (way: Way): boolean => carrierOf(way).network !== 'tcp';
 

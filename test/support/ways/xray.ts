@@ -35,7 +35,14 @@ function lacks(way: Way, role: Role): Lack[] {
     features: ['a dead server is noticed'],
     note: 'with the methods of 2022, Xray keeps its client waiting when the server is gone',
   };
+  // On a timeout its reader gives nothing and no error, and to write nothing is the end of a body.
+  const hasty: Lack = {
+    features: ['a client that is silent at first'],
+    note: 'Xray ends a VMess request whose client says nothing in the first 100 ms',
+  };
+  const isHasty = role === 'client' && way.protocol === 'vmess' && way.mux === undefined;
   return [
+    ...(isHasty ? [hasty] : []),
     ...rayLacks('xray', way, role),
     ...(role === 'client' && isNarrow(way) ? [one] : []),
     ...(role === 'client' && isModern(way) ? [deaf] : []),
