@@ -1,12 +1,14 @@
 import type { Socket } from 'node:net';
+import { resetOnClose } from '../platform/reset-on-close.ts';
 import { systemClock } from './clock.ts';
 import { LinkClosedError } from './errors.ts';
 import type { ByteLink, WireCounter } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 import { freeChunk } from './spent-chunk.ts';
 
-/** How long a peer may take to end its side once everything has been said to it. */
+/** How long a peer may take to end its side once everything has been said to it, and what it may say. */
 const LINGER_MS = 5_000;
+const LINGER_BYTES = 1 << 20;
 
 /** Payload of a full TLS record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
@@ -115,17 +117,19 @@ export class SocketLink implements ByteLink, WireCounter {
   }
 
   destroy(cause?: Error): void {
-    if (this.#destroyed || this.#socket.destroyed) return;
+    if (this.#socket.destroyed) return;
+    if (this.#destroyed) {
+      if (cause) this.#cut();
+      return;
+    }
     this.#destroyed = true;
     this.#cause = cause;
     this.#queue.fail(cause ?? new LinkClosedError());
     // With a cause the stream was cut, not finished: a reset tells the peer so, where a plain close
-    // would look like a complete body to a protocol that ends at end-of-file.
-    // Node's own TLS does not tell a cut from an end (it takes a connection that ends without
-    // close_notify for a finished one), so the reset is for TLS as well. TLS follows the socket
-    // below it by itself, and Node 26.10 crashes when it is made to go right after it.
-    if (cause && this.#mayReset) this.#raw.resetAndDestroy();
-    else if (!cause && this.#saidAll) this.#linger();
+    // would look like a complete body to a protocol that ends at end-of-file. So it is over TLS as
+    // well, for Node takes a connection that ends without close_notify for a finished one.
+    if (cause) this.#cut();
+    else if (this.#saidAll) this.#linger();
     else this.#socket.destroy();
   }
 
@@ -149,16 +153,28 @@ export class SocketLink implements ByteLink, WireCounter {
       timer.cancel();
       socket.destroy();
     };
+    // The system's clock: what a closed link leaves to the kernel is nobody's time limit.
     const timer = systemClock.after(LINGER_MS, over);
+    let left = LINGER_BYTES;
+    socket.on('data', ({ length }: Uint8Array) => {
+      left -= length;
+      if (left < 0) over();
+    });
     socket.once('end', over);
     socket.once('close', () => timer.cancel());
-    socket.resume();
+    socket.unref().resume();
   }
 
+  #cut(): void {
+    const [socket, raw] = [this.#socket, this.#raw];
+    const isTcp = raw.remoteFamily !== undefined;
+    if (isTcp && !resetOnClose(raw) && this.#mayReset) raw.resetAndDestroy();
+    else socket.destroy();
+  }
+
+  /** Whether Node's own reset does no harm. */
   get #mayReset(): boolean {
-    if (!('resetAndDestroy' in this.#raw) || this.#raw.remoteFamily === undefined) return false;
-    // The kernel's socket is not reset while its half-close is under way (EINVAL of libuv), and Node
-    // would lose it open.
+    // libuv refuses while a half-close is under way (EINVAL), and Node would lose the socket open.
     if (this.#socket.writableEnded && !this.#socket.writableFinished) return false;
     // What TLS has still to write must not meet a socket that is gone.
     return this.#socket === this.#raw || this.#socket.writableLength === 0;

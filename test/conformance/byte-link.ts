@@ -200,6 +200,11 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
 
     check('destroying while a half-close is on its way leaves nothing behind', async (ends) => {
       const { left, right } = ends;
+      // Carriers that have more to say once they are open have said it.
+      await left.write(bytes('a'));
+      await right.read();
+      await right.write(bytes('b'));
+      await left.read();
       left.closeWrite().catch(() => undefined);
       left.destroy(new Error('cut off'));
       assert.match(String((await left.closed)?.message), /cut off/);

@@ -269,3 +269,17 @@ test('what is given to TLS can be freed at once', async () => {
   client.link.destroy();
   server.link.destroy();
 });
+
+test('a link that is cut with bytes waiting is not read as one that has ended', async () => {
+  await using carriers = await CarrierPair.open(TLS_PAIR);
+  for (let round = 0; round < 5; round++) {
+    const { client, server } = await carriers.connect();
+    for (let i = 0; i < 128; i++) server.link.write(Buffer.alloc(64 << 10))?.catch(() => undefined);
+    const reading = (async () => {
+      while ((await client.link.read()) !== undefined);
+    })();
+    if (round % 2 === 1) server.link.closeWrite().catch(() => undefined);
+    server.link.destroy(new Error('cut off'));
+    await assert.rejects(reading, /ECONNRESET/);
+  }
+});
