@@ -1,5 +1,5 @@
 import { encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
-import { ipVersion, unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { ipVersion, type Endpoint } from '../../net/address.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
@@ -66,7 +66,7 @@ class ShadowsocksOutbound implements Outbound {
             family,
             this.#reached,
           )
-        : unmapIPv4(server.host);
+        : server.host;
     if (host === undefined) throw new DialError('not_found', `${server.host}: no address`);
     const address = { host, port: server.port };
     const codec = this.#codec();

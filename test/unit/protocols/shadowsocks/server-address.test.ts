@@ -63,6 +63,22 @@ describe('datagrams to a server by a name with two families', () => {
   });
 });
 
+for (const host of ['::ffff:7f00:1', '0:0:0:0:0:ffff:7f00:1', '::ffff:127.0.0.1']) {
+  test(`datagrams to a server written as ${host} are answered`, async () => {
+    await using socket = await onLoopback();
+    const { outbound } = client(METHOD, undefined, undefined, 'client', {
+      server: { host, port: socket.port },
+    });
+    const packets = await outbound.associate(dialOptions());
+    packets.send({ data: Buffer.from('query'), peer: SITE });
+    const datagram = await socket.receive();
+    assert.ok(datagram);
+    socket.send(datagram);
+    assert.equal(String((await packets.receive())?.data), 'query');
+    packets.close();
+  });
+}
+
 async function onLoopback() {
   const link = await UdpLink.bind({ family: 4, address: '127.0.0.1' });
   return {
