@@ -42,8 +42,12 @@ function codec(
     : new ClientCodec2022({ method, clock, random }, chain);
 }
 
-function listening(name: MethodName, settings: Partial<ShadowsocksInboundSettings> = {}) {
-  const { handler, dispatcher, clock } = server(name, settings);
+function listening(
+  name: MethodName,
+  settings: Partial<ShadowsocksInboundSettings> = {},
+  clock = new ManualClock(),
+) {
+  const { handler, dispatcher } = server(name, settings, 'server', clock);
   const sessions = new FakeSessions();
   const answers = new FakeAnswers();
   const datagrams = handler.serveDatagrams?.(sessions);
@@ -195,6 +199,59 @@ for (const method of LEGACY) {
     assert.equal(sessions.live.size, 1);
   });
 }
+
+describe('a legacy server of many users that strangers write to', () => {
+  const method = 'aes-128-gcm';
+  const users = [10, 11, 12].map((byte) => ({ key: keyFor(method, byte), email: `${byte}` }));
+  const from = (byte: number, seed: string): DatagramCodec =>
+    codec(method, [keyFor(method, byte)], { seed });
+  const at = (last: number): Endpoint => ({ host: `203.0.113.${last}`, port: 9 });
+  const hello = (of: DatagramCodec) => of.encode({ data: text('x'), peer: SITE });
+  const known = from(11, 'known');
+
+  /** Looking at the clock takes 15 ms: so does a search. */
+  class SlowClock extends ManualClock {
+    override now(): number {
+      this.advance(15);
+      return super.now();
+    }
+  }
+  const busy = () => {
+    const to = listening(method, { users }, new SlowClock());
+    assert.ok(to.receive(hello(known)));
+    to.clock.advance(10_000);
+    return to;
+  };
+  const flood = ({ receive }: ReturnType<typeof busy>): void => {
+    for (let i = 0; i < 100; i++) receive(Buffer.alloc(100, i), at(i));
+  };
+
+  test('looks for a sender a bounded part of its time, and goes on to serve those it knows', () => {
+    const to = busy();
+    assert.ok(to.receive(hello(from(12, 'before')), at(200)));
+    flood(to);
+    assert.ok(!to.receive(hello(from(12, 'after')), at(201)));
+    assert.ok(to.receive(hello(known)));
+    assert.ok(to.receive(hello(from(11, 'other port')), { host: clientAt.host, port: 1 }));
+    to.clock.advance(1_000);
+    assert.ok(to.receive(hello(from(12, 'later')), at(202)));
+  });
+
+  test('does not look for the sender of what it has heard before', () => {
+    const to = busy();
+    const heard = hello(from(12, 'once'));
+    assert.ok(to.receive(heard, at(200)));
+    to.clock.advance(1_000);
+    for (let i = 0; i < 100; i++) assert.ok(!to.receive(heard, at(i)));
+    assert.ok(to.receive(hello(from(10, 'new')), at(201)));
+  });
+
+  test('has time for everybody when it has one user', () => {
+    const to = listening(method, {}, new SlowClock());
+    flood(to);
+    assert.ok(to.receive(hello(codec(method)), at(201)));
+  });
+});
 
 for (const method of WITH_IDENTITIES) {
   test(`${method}: users are known by their identity headers`, async () => {

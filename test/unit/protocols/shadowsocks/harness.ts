@@ -109,9 +109,9 @@ export function server(
   method: MethodName,
   settings: Partial<ShadowsocksInboundSettings> = {},
   seed = 'server',
+  clock = new ManualClock(),
 ): Server {
   const dispatcher = new EchoDispatcher();
-  const clock = new ManualClock();
   const handler = createShadowsocksInbound(
     { method, key: keyFor(method, 1), users: [], ...settings },
     {
