@@ -43,7 +43,7 @@ export class LegacyDatagramServer implements DatagramServer {
     this.#datagrams = new LegacyDatagrams(users.method, random);
     this.#salts = saltsOf(context.memory, 'datagrams');
     this.#ownSalts = saltsOf(context.memory, 'answers');
-    this.#associations = new Associations(context, sessions);
+    this.#associations = new Associations(context, sessions, users.all.length);
     this.#budget = new SearchBudget(context.clock);
   }
 
@@ -123,7 +123,7 @@ export class DatagramServer2022 implements DatagramServer {
 
   constructor(deps: DatagramDeps, sessions: DatagramSessions) {
     this.#deps = deps;
-    this.#associations = new Associations(deps.context, sessions);
+    this.#associations = new Associations(deps.context, sessions, deps.users.all.length);
     const { method, all, identityCipher } = deps.users;
     const [single] = all;
     if (!single) return; // an inbound has one user at least

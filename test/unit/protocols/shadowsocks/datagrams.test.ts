@@ -8,6 +8,7 @@ import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/datagr
 import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy-datagrams.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
+import type { User } from '../../../../src/protocols/shadowsocks/users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
@@ -271,6 +272,42 @@ for (const method of WITH_IDENTITIES) {
   });
 }
 
+test('a user who opens more and more associations ends his own, not those of others', async () => {
+  const method = '2022-blake3-aes-128-gcm';
+  // Of so many that an equal part would be less than 256.
+  const users = Array.from({ length: 40 }, (_, i) => ({
+    key: keyFor(method, i + 10),
+    email: `${i}`,
+  }));
+  const { receive, sessions, dispatcher, clock } = listening(method, { users });
+  const session = (i: number, seed: string): DatagramCodec => {
+    const { key } = users[i]!; // tests ask for those there are
+    return codec(method, [keyFor(method, 1), key], { seed, clock });
+  };
+  const hello = (of: DatagramCodec) => of.encode({ data: text('x'), peer: SITE });
+  const quiet = session(0, 'quiet');
+  assert.ok(receive(hello(quiet)));
+  const first = session(1, 'greedy 0');
+  const second = session(1, 'greedy 1');
+  for (const each of [first, second]) {
+    clock.advance(1);
+    assert.ok(receive(hello(each)));
+  }
+  clock.advance(1);
+  assert.ok(receive(hello(first)));
+  for (let i = 2; i < 600; i++) {
+    clock.advance(1);
+    assert.ok(receive(hello(session(1, `greedy ${i}`))));
+    // Whoever is heard of goes last.
+    if (i % 100 === 0) assert.ok(receive(hello(first), clientAt, true));
+  }
+  await settle();
+  assert.equal(sessions.live.size, 1 + 256);
+  assert.ok(receive(hello(quiet), clientAt, true));
+  assert.ok(!receive(hello(second), clientAt, true));
+  assert.equal(dispatcher.associations.length, 1 + 600);
+});
+
 for (const method of MODERN) {
   test(`${method}: a session survives a change of the client's address`, async () => {
     const { receive, answers, dispatcher } = listening(method);
@@ -350,7 +387,7 @@ for (const method of MODERN) {
   });
 }
 
-test('beyond their bound the association that was silent longest makes room', async () => {
+function tableOf(users: number, limit: number) {
   const sessions = new FakeSessions();
   const context = {
     tag: 'ss',
@@ -361,8 +398,24 @@ test('beyond their bound the association that was silent longest makes room', as
     clock: new ManualClock(),
     log: silentLogger,
   };
-  const associations = new Associations<undefined>(context, sessions, 2);
-  const user = { index: 0, key: Buffer.alloc(16), label: undefined };
+  return { sessions, associations: new Associations<undefined>(context, sessions, users, limit) };
+}
+const userOf = (index: number): User => ({ index, key: Buffer.alloc(16), label: undefined });
+
+test('few users have an equal part of the associations each', async () => {
+  const { associations, sessions } = tableOf(2, 1024);
+  const sealer = { seal: () => undefined, [Symbol.dispose]: () => undefined };
+  associations.begin('quiet', userOf(0), clientAt, sealer, undefined);
+  const greedy = userOf(1);
+  for (let i = 0; i < 1100; i++) associations.begin(`${i}`, greedy, clientAt, sealer, undefined);
+  await settle();
+  assert.equal(sessions.live.size, 1 + 512);
+  assert.ok(associations.find('quiet'));
+});
+
+test('beyond their bound the association that was silent longest makes room', async () => {
+  const { associations, sessions } = tableOf(1, 2);
+  const user = userOf(0);
   let disposed = 0;
   const sealer = { seal: () => undefined, [Symbol.dispose]: () => void disposed++ };
   const [a, b, c] = ['a', 'b', 'c'] as const;
