@@ -90,6 +90,15 @@ export function formatIP(bytes: Uint8Array): string {
   return `${hex(groups.slice(0, start))}::${hex(groups.slice(start + length))}`;
 }
 
+/**
+ * The one text of an IP address, as the kernel tells it of a peer: IPv6 in the form of RFC 5952, an
+ * IPv4-mapped address as the IPv4 one. A name stays as it is, and so does an address with a zone.
+ */
+export function canonicalHost(host: string): string {
+  const bytes = parseIP(host);
+  return bytes ? unmapIPv4(formatIP(bytes)) : host;
+}
+
 /** RFC 5952 §4.2: the longest run of zero groups is shortened, the first of equals. */
 function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
   let best = { start: 0, length: 0 };

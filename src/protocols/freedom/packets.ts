@@ -2,6 +2,7 @@ import { codeOf } from '../../errors.ts';
 import { ipVersion, type Endpoint } from '../../net/address.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
+import { preferredAddress } from '../../net/preferred-address.ts';
 import type { FamilyPolicy, Resolver } from '../../net/resolver.ts';
 import { UdpLink } from '../../net/udp-link.ts';
 
@@ -127,7 +128,7 @@ class FreedomPackets implements PacketLink {
     try {
       const addresses = await resolver.resolve(name, family, this.#closing.signal);
       const known = this.#names.get(name);
-      const address = preferred(addresses, family);
+      const address = preferredAddress(addresses, family);
       if (known === undefined || !('waiting' in known) || address === undefined) return;
       this.#names.set(name, { address });
       for (const packet of known.waiting) this.send(packet);
@@ -139,13 +140,4 @@ class FreedomPackets implements PacketLink {
       if (failure.code !== 'aborted') this.#options.onUnresolved(failure);
     }
   }
-}
-
-/**
- * Datagrams cannot race as connections do. Without a stated preference IPv4 is taken when there is
- * a choice: it is what every network carries.
- */
-function preferred(addresses: readonly string[], family: FamilyPolicy): string | undefined {
-  if (family !== 'auto') return addresses[0];
-  return addresses.find((address) => ipVersion(address) === 4) ?? addresses[0];
 }

@@ -43,6 +43,11 @@ export class Association implements PacketLink {
     return this.#counts;
   }
 
+  /** When the last datagram went in either direction, on the clock. */
+  get lastSeen(): number {
+    return this.#lastSeen;
+  }
+
   get dropped(): number {
     return this.#refused + this.#queue.dropped;
   }

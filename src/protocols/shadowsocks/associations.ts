@@ -6,6 +6,11 @@ import type { User } from './users.ts';
 
 /** Associations of one inbound; beyond it the one that was silent longest ends. */
 const MOST_ASSOCIATIONS = 4096;
+/**
+ * What one of many users may have of them; where there are few users each has an equal part. Beyond
+ * it his own oldest one ends, so that nobody ends those of others by opening more.
+ */
+const MOST_OF_USER = 256;
 
 /** One association with what its protocol knows of it. */
 export interface Entry<State> {
@@ -19,10 +24,19 @@ export class Associations<State> {
   readonly #context: InboundContext;
   readonly #sessions: DatagramSessions;
   readonly #entries: LRUCache<string, Entry<State>>;
+  readonly #byUser = new Map<User, Set<Association>>();
+  readonly #limitOfUser: number;
 
-  constructor(context: InboundContext, sessions: DatagramSessions, limit = MOST_ASSOCIATIONS) {
+  /** @param users how many share the associations. */
+  constructor(
+    context: InboundContext,
+    sessions: DatagramSessions,
+    users: number,
+    limit = MOST_ASSOCIATIONS,
+  ) {
     this.#context = context;
     this.#sessions = sessions;
+    this.#limitOfUser = Math.max(MOST_OF_USER, Math.floor(limit / users));
     this.#entries = new LRUCache({
       max: limit,
       dispose: ({ association }) => association.close(),
@@ -44,6 +58,8 @@ export class Associations<State> {
   ): Entry<State> {
     const { tag, clock, dispatcher } = this.#context;
     const forget = (): void => {
+      own.delete(association);
+      if (own.size === 0) this.#byUser.delete(user);
       if (this.#entries.peek(key) === entry) this.#entries.delete(key);
     };
     // What an association is sealed and opened with goes with it: it must not be found after that.
@@ -55,6 +71,8 @@ export class Associations<State> {
       },
     };
     const association = new Association(client, owned, clock);
+    const own = this.#makeRoom(user);
+    own.add(association);
     const source = unmapIPv4(client.host);
     const opened = this.#sessions.open(source, association.wire, (cause) =>
       association.close(cause),
@@ -68,4 +86,21 @@ export class Associations<State> {
     });
     return entry;
   }
+
+  /** The live associations of that user, with room for another. */
+  #makeRoom(user: User): Set<Association> {
+    const before = this.#byUser.get(user);
+    if (before && before.size >= this.#limitOfUser) longestSilent(before)?.close();
+    const own = this.#byUser.get(user) ?? new Set();
+    this.#byUser.set(user, own);
+    return own;
+  }
+}
+
+function longestSilent(associations: Iterable<Association>): Association | undefined {
+  let oldest: Association | undefined;
+  for (const association of associations) {
+    if (!oldest || association.lastSeen < oldest.lastSeen) oldest = association;
+  }
+  return oldest;
 }

@@ -18,6 +18,7 @@ import {
 import type { Randomness } from './randomness.ts';
 import { saltsOf, type SaltFilter } from './salts.ts';
 import { DatagramSealer, xor } from './seal-2022.ts';
+import { SearchBudget } from './search-budget.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import type { User, Users } from './users.ts';
 
@@ -35,19 +36,25 @@ export class LegacyDatagramServer implements DatagramServer {
   /** Of our own answers: sent back to us they would pass for a client's words. */
   readonly #ownSalts: SaltFilter;
   readonly #associations: Associations<undefined>;
+  readonly #budget: SearchBudget;
 
   constructor({ users, context, random }: DatagramDeps, sessions: DatagramSessions) {
     this.#users = users;
     this.#datagrams = new LegacyDatagrams(users.method, random);
     this.#salts = saltsOf(context.memory, 'datagrams');
     this.#ownSalts = saltsOf(context.memory, 'answers');
-    this.#associations = new Associations(context, sessions);
+    this.#associations = new Associations(context, sessions, users.all.length);
+    this.#budget = new SearchBudget(context.clock);
   }
 
   receive({ data, peer }: Packet, answers: Answers, known: boolean): boolean {
     const key = `${peer.host} ${peer.port}`;
     let entry = this.#associations.find(key);
     if (known && !entry) return false;
+    const salt = this.#datagrams.saltOf(data);
+    // Before anybody's key is tried: what has been heard must neither cost a search, nor make the
+    // source that it is said to come from one of the user's.
+    if (this.#ownSalts.has(salt) || this.#salts.has(salt)) return entry !== undefined;
     let plain: Uint8Array | undefined;
     const fits = (user: User): boolean => {
       plain = this.#datagrams.open(user.key, data);
@@ -55,17 +62,25 @@ export class LegacyDatagramServer implements DatagramServer {
     };
     let user = entry && fits(entry.user) ? entry.user : undefined;
     if (!user && known) return false;
-    user ??= this.#users.tried(peer.host, fits);
+    user ??= this.#find(peer.host, fits);
     if (!user || !plain) return false;
     const packet = decodeAddressed(plain);
-    const salt = this.#datagrams.saltOf(data);
-    if (!packet || this.#ownSalts.has(salt) || !this.#salts.add(salt)) return entry !== undefined;
+    if (!packet || !this.#salts.add(salt)) return entry !== undefined;
     if (!entry || entry.user !== user) {
       entry?.association.close();
       entry = this.#associations.begin(key, user, peer, this.#answerSealer(user), undefined);
     }
     entry.association.deliver(packet, data.length, peer, answers);
     return true;
+  }
+
+  /** Who is not known by the source competes with strangers for the time of a search. */
+  #find(source: string, fits: (user: User) => boolean): User | undefined {
+    const search = (): User | undefined => this.#users.searched(source, fits);
+    return (
+      this.#users.remembered(source, fits) ??
+      (this.#users.all.length > 1 ? this.#budget.spend(search) : search())
+    );
   }
 
   #answerSealer({ key }: User) {
@@ -108,7 +123,7 @@ export class DatagramServer2022 implements DatagramServer {
 
   constructor(deps: DatagramDeps, sessions: DatagramSessions) {
     this.#deps = deps;
-    this.#associations = new Associations(deps.context, sessions);
+    this.#associations = new Associations(deps.context, sessions, deps.users.all.length);
     const { method, all, identityCipher } = deps.users;
     const [single] = all;
     if (!single) return; // an inbound has one user at least

@@ -1,5 +1,5 @@
 import { encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
-import { ipVersion, unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { ipVersion, type Endpoint } from '../../net/address.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
@@ -10,6 +10,7 @@ import { LegacyIncoming, LegacyOutgoing } from './legacy-stream.ts';
 import { METHODS, type Method } from './methods.ts';
 import { systemRandomness, type Randomness } from './randomness.ts';
 import { SaltPool } from './salts.ts';
+import { datagramAddress } from './server-address.ts';
 import type { ShadowsocksOutboundSettings } from './settings.ts';
 import { ServerDatagrams } from './server-datagrams.ts';
 import { RequestOutgoing, ResponseIncoming } from './stream-2022.ts';
@@ -30,6 +31,8 @@ class ShadowsocksOutbound implements Outbound {
   readonly #method: Method;
   readonly #keys: readonly Uint8Array[];
   readonly #salts: SaltPool;
+  /** The server's address that the last connection reached. */
+  #reached: string | undefined;
 
   constructor(
     { method, keys }: ShadowsocksOutboundSettings,
@@ -48,7 +51,8 @@ class ShadowsocksOutbound implements Outbound {
     if (!address) {
       throw new DialError('failed', 'the host name does not fit into a Shadowsocks request');
     }
-    const { link } = await this.#context.dial(options);
+    const { link, remote } = await this.#context.dial(options);
+    if (remote) this.#reached = remote.host;
     return this.#stream(link, address);
   }
 
@@ -57,8 +61,12 @@ class ShadowsocksOutbound implements Outbound {
     if (!server) throw new RangeError('a Shadowsocks outbound has a server');
     const host =
       ipVersion(server.host) === 0
-        ? (await resolver.resolve(server.host, family, signal))[0]
-        : unmapIPv4(server.host);
+        ? datagramAddress(
+            await resolver.resolve(server.host, family, signal),
+            family,
+            this.#reached,
+          )
+        : server.host;
     if (host === undefined) throw new DialError('not_found', `${server.host}: no address`);
     const address = { host, port: server.port };
     const codec = this.#codec();

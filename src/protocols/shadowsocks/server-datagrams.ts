@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../net/address.ts';
+import { canonicalHost, type Endpoint } from '../../net/address.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { UdpLink } from '../../net/udp-link.ts';
 import type { DatagramCodec } from './datagram-codec.ts';
@@ -16,12 +16,14 @@ export class ServerDatagrams implements PacketLink {
    * @throws the system's error when no socket can be bound.
    */
   static async open(server: Endpoint, codec: DatagramCodec): Promise<ServerDatagrams> {
+    // Texts are compared below, and an operator may write an address in many ways.
+    const canonical = { host: canonicalHost(server.host), port: server.port };
     const udp = await UdpLink.bind({
-      family: server.host.includes(':') ? 6 : 4,
+      family: canonical.host.includes(':') ? 6 : 4,
       incoming: (data, host, port) =>
-        port === server.port && host === server.host ? codec.decode(data) : undefined,
+        port === canonical.port && host === canonical.host ? codec.decode(data) : undefined,
     });
-    return new ServerDatagrams(udp, codec, server);
+    return new ServerDatagrams(udp, codec, canonical);
   }
 
   private constructor(udp: UdpLink, codec: DatagramCodec, server: Endpoint) {

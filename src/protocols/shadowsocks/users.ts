@@ -61,12 +61,20 @@ export class Users {
    * Without identity headers there is no other way, and each trial costs a few microseconds.
    */
   tried(source: string | undefined, fits: (user: User) => boolean): User | undefined {
+    return this.remembered(source, fits) ?? this.searched(source, fits);
+  }
+
+  /** The user who last came from `source`, if it fits: one trial, or none. */
+  remembered(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     const last = source === undefined ? undefined : this.#bySource.get(source);
-    if (last && fits(last)) return last;
+    return last && fits(last) ? last : undefined;
+  }
+
+  /** Tries everybody but the one whom `remembered` has tried. */
+  searched(source: string | undefined, fits: (user: User) => boolean): User | undefined {
+    const last = source === undefined ? undefined : this.#bySource.get(source);
     const found = this.all.find((user) => user !== last && fits(user));
-    if (found && found !== last && source !== undefined && this.all.length > 1) {
-      this.#bySource.set(source, found);
-    }
+    if (found && source !== undefined && this.all.length > 1) this.#bySource.set(source, found);
     return found;
   }
 }

@@ -1,4 +1,4 @@
-import { formatIP, ipVersion, parseIP, unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { canonicalHost, ipVersion, type Endpoint } from '../../net/address.ts';
 
 export interface RelayQuestion {
   /** The `udp_bind` setting. */
@@ -37,22 +37,16 @@ export function planRelay({
   local,
   stated,
 }: RelayQuestion): RelayPlan | undefined {
-  const clientHost = canonical(remote ? remote.host : stated.host);
+  const clientHost = canonicalHost(remote ? remote.host : stated.host);
   const version = ipVersion(clientHost);
   if (version === 0 || isUnspecified(clientHost)) return undefined;
   if (!remote && stated.port === 0) return undefined;
   const bind = udpBind ?? (remote ? local?.host : undefined);
   if (bind === undefined) return undefined;
-  const address = canonical(bind);
+  const address = canonicalHost(bind);
   const family = ipVersion(address);
   if (family === 0 || !(family === version || address === '::')) return undefined;
   return { bind: address, family, clientHost, clientPort: remote ? undefined : stated.port };
-}
-
-/** One text for each address; IPv4-mapped addresses are the IPv4 ones. */
-function canonical(host: string): string {
-  const bytes = parseIP(host);
-  return bytes ? unmapIPv4(formatIP(bytes)) : host;
 }
 
 const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === '::';

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../net/address.ts';
+import { canonicalHost, type Endpoint } from '../../net/address.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Packet, PacketLink } from '../../net/link.ts';
 import { UdpLink } from '../../net/udp-link.ts';
@@ -23,12 +23,14 @@ export class ServerDatagrams implements PacketLink {
    */
   static async open(relay: Endpoint, control: ByteLink): Promise<ServerDatagrams> {
     const framing = new UdpFraming();
+    // Texts are compared below; a server's own address stands as the operator has written it.
+    const canonical = { host: canonicalHost(relay.host), port: relay.port };
     const udp = await UdpLink.bind({
-      family: relay.host.includes(':') ? 6 : 4,
+      family: canonical.host.includes(':') ? 6 : 4,
       incoming: (data, host, port) =>
-        port === relay.port && host === relay.host ? framing.decode(data) : undefined,
+        port === canonical.port && host === canonical.host ? framing.decode(data) : undefined,
     });
-    return new ServerDatagrams(udp, framing, relay, control);
+    return new ServerDatagrams(udp, framing, canonical, control);
   }
 
   private constructor(udp: UdpLink, framing: UdpFraming, relay: Endpoint, control: ByteLink) {

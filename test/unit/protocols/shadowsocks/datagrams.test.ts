@@ -8,6 +8,7 @@ import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/datagr
 import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy-datagrams.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
+import type { User } from '../../../../src/protocols/shadowsocks/users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
@@ -42,8 +43,12 @@ function codec(
     : new ClientCodec2022({ method, clock, random }, chain);
 }
 
-function listening(name: MethodName, settings: Partial<ShadowsocksInboundSettings> = {}) {
-  const { handler, dispatcher, clock } = server(name, settings);
+function listening(
+  name: MethodName,
+  settings: Partial<ShadowsocksInboundSettings> = {},
+  clock = new ManualClock(),
+) {
+  const { handler, dispatcher } = server(name, settings, 'server', clock);
   const sessions = new FakeSessions();
   const answers = new FakeAnswers();
   const datagrams = handler.serveDatagrams?.(sessions);
@@ -196,6 +201,59 @@ for (const method of LEGACY) {
   });
 }
 
+describe('a legacy server of many users that strangers write to', () => {
+  const method = 'aes-128-gcm';
+  const users = [10, 11, 12].map((byte) => ({ key: keyFor(method, byte), email: `${byte}` }));
+  const from = (byte: number, seed: string): DatagramCodec =>
+    codec(method, [keyFor(method, byte)], { seed });
+  const at = (last: number): Endpoint => ({ host: `203.0.113.${last}`, port: 9 });
+  const hello = (of: DatagramCodec) => of.encode({ data: text('x'), peer: SITE });
+  const known = from(11, 'known');
+
+  /** Looking at the clock takes 15 ms: so does a search. */
+  class SlowClock extends ManualClock {
+    override now(): number {
+      this.advance(15);
+      return super.now();
+    }
+  }
+  const busy = () => {
+    const to = listening(method, { users }, new SlowClock());
+    assert.ok(to.receive(hello(known)));
+    to.clock.advance(10_000);
+    return to;
+  };
+  const flood = ({ receive }: ReturnType<typeof busy>): void => {
+    for (let i = 0; i < 100; i++) receive(Buffer.alloc(100, i), at(i));
+  };
+
+  test('looks for a sender a bounded part of its time, and goes on to serve those it knows', () => {
+    const to = busy();
+    assert.ok(to.receive(hello(from(12, 'before')), at(200)));
+    flood(to);
+    assert.ok(!to.receive(hello(from(12, 'after')), at(201)));
+    assert.ok(to.receive(hello(known)));
+    assert.ok(to.receive(hello(from(11, 'other port')), { host: clientAt.host, port: 1 }));
+    to.clock.advance(1_000);
+    assert.ok(to.receive(hello(from(12, 'later')), at(202)));
+  });
+
+  test('does not look for the sender of what it has heard before', () => {
+    const to = busy();
+    const heard = hello(from(12, 'once'));
+    assert.ok(to.receive(heard, at(200)));
+    to.clock.advance(1_000);
+    for (let i = 0; i < 100; i++) assert.ok(!to.receive(heard, at(i)));
+    assert.ok(to.receive(hello(from(10, 'new')), at(201)));
+  });
+
+  test('has time for everybody when it has one user', () => {
+    const to = listening(method, {}, new SlowClock());
+    flood(to);
+    assert.ok(to.receive(hello(codec(method)), at(201)));
+  });
+});
+
 for (const method of WITH_IDENTITIES) {
   test(`${method}: users are known by their identity headers`, async () => {
     const users = [10, 11].map((byte) => ({ key: keyFor(method, byte), email: `${byte}` }));
@@ -213,6 +271,42 @@ for (const method of WITH_IDENTITIES) {
     }
   });
 }
+
+test('a user who opens more and more associations ends his own, not those of others', async () => {
+  const method = '2022-blake3-aes-128-gcm';
+  // Of so many that an equal part would be less than 256.
+  const users = Array.from({ length: 40 }, (_, i) => ({
+    key: keyFor(method, i + 10),
+    email: `${i}`,
+  }));
+  const { receive, sessions, dispatcher, clock } = listening(method, { users });
+  const session = (i: number, seed: string): DatagramCodec => {
+    const { key } = users[i]!; // tests ask for those there are
+    return codec(method, [keyFor(method, 1), key], { seed, clock });
+  };
+  const hello = (of: DatagramCodec) => of.encode({ data: text('x'), peer: SITE });
+  const quiet = session(0, 'quiet');
+  assert.ok(receive(hello(quiet)));
+  const first = session(1, 'greedy 0');
+  const second = session(1, 'greedy 1');
+  for (const each of [first, second]) {
+    clock.advance(1);
+    assert.ok(receive(hello(each)));
+  }
+  clock.advance(1);
+  assert.ok(receive(hello(first)));
+  for (let i = 2; i < 600; i++) {
+    clock.advance(1);
+    assert.ok(receive(hello(session(1, `greedy ${i}`))));
+    // Whoever is heard of goes last.
+    if (i % 100 === 0) assert.ok(receive(hello(first), clientAt, true));
+  }
+  await settle();
+  assert.equal(sessions.live.size, 1 + 256);
+  assert.ok(receive(hello(quiet), clientAt, true));
+  assert.ok(!receive(hello(second), clientAt, true));
+  assert.equal(dispatcher.associations.length, 1 + 600);
+});
 
 for (const method of MODERN) {
   test(`${method}: a session survives a change of the client's address`, async () => {
@@ -293,7 +387,7 @@ for (const method of MODERN) {
   });
 }
 
-test('beyond their bound the association that was silent longest makes room', async () => {
+function tableOf(users: number, limit: number) {
   const sessions = new FakeSessions();
   const context = {
     tag: 'ss',
@@ -304,8 +398,24 @@ test('beyond their bound the association that was silent longest makes room', as
     clock: new ManualClock(),
     log: silentLogger,
   };
-  const associations = new Associations<undefined>(context, sessions, 2);
-  const user = { index: 0, key: Buffer.alloc(16), label: undefined };
+  return { sessions, associations: new Associations<undefined>(context, sessions, users, limit) };
+}
+const userOf = (index: number): User => ({ index, key: Buffer.alloc(16), label: undefined });
+
+test('few users have an equal part of the associations each', async () => {
+  const { associations, sessions } = tableOf(2, 1024);
+  const sealer = { seal: () => undefined, [Symbol.dispose]: () => undefined };
+  associations.begin('quiet', userOf(0), clientAt, sealer, undefined);
+  const greedy = userOf(1);
+  for (let i = 0; i < 1100; i++) associations.begin(`${i}`, greedy, clientAt, sealer, undefined);
+  await settle();
+  assert.equal(sessions.live.size, 1 + 512);
+  assert.ok(associations.find('quiet'));
+});
+
+test('beyond their bound the association that was silent longest makes room', async () => {
+  const { associations, sessions } = tableOf(1, 2);
+  const user = userOf(0);
   let disposed = 0;
   const sealer = { seal: () => undefined, [Symbol.dispose]: () => void disposed++ };
   const [a, b, c] = ['a', 'b', 'c'] as const;

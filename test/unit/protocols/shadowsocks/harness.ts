@@ -9,6 +9,7 @@ import type {
   Dispatcher,
   InboundHandler,
   Outbound,
+  OutboundContext,
   PacketRequest,
   StreamRequest,
 } from '../../../../src/protocols/contract.ts';
@@ -108,9 +109,9 @@ export function server(
   method: MethodName,
   settings: Partial<ShadowsocksInboundSettings> = {},
   seed = 'server',
+  clock = new ManualClock(),
 ): Server {
   const dispatcher = new EchoDispatcher();
-  const clock = new ManualClock();
   const handler = createShadowsocksInbound(
     { method, key: keyFor(method, 1), users: [], ...settings },
     {
@@ -155,6 +156,7 @@ export function client(
   keys: readonly string[] = [keyFor(method, 1)],
   to?: Server,
   seed = 'client',
+  { remote, ...context }: Partial<OutboundContext> & Pick<Partial<Carrier>, 'remote'> = {},
 ): Client {
   const clock = new ManualClock();
   const dialled: ByteLink[] = [];
@@ -175,8 +177,9 @@ export function client(
           dialled.push(far);
           link = near;
         }
-        return Promise.resolve({ link, wire: noWire, remote: undefined, local: undefined });
+        return Promise.resolve({ link, wire: noWire, remote, local: undefined });
       },
+      ...context,
     },
     new KnownRandomness(seed),
   );

@@ -315,6 +315,18 @@ describe('datagrams through the SOCKS outbound', () => {
     });
   }
 
+  test('are answered by a server whose address was written in another way', async () => {
+    const { link, relay } = await associated(
+      ({ local: { port } }) => ({ host: '::', port }),
+      {},
+      { host: '0:0:0:0:0:ffff:7f00:1', port: 1080 },
+    );
+    relay.send({ data: framed, peer: await reaches(link, relay) });
+    assert.equal(Buffer.from((await link.receive())?.data ?? []).toString(), 'query');
+    link.close();
+    relay.close();
+  });
+
   test('go to the address of the relay when the server names it by name', async () => {
     const { link, relay } = await associated(
       ({ local: { port } }) => ({ host: 'relay.example', port }),

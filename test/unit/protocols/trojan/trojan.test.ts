@@ -203,6 +203,34 @@ describe('a Trojan client', () => {
     assert.deepEqual(await readExactly(far, request.length), request);
   });
 
+  test('names the peer of the first datagram that it sends in the request of an association', async () => {
+    const { outbound, clock, dialled } = client();
+    const link = await outbound.associate(neverAborted());
+    const [far] = dialled;
+    assert.ok(far);
+    // Until then nobody knows what to say, and what cannot be sent is not named.
+    clock.advance(HANDSHAKE_MS);
+    link.send({ data: Buffer.alloc(MAX_DATA + 1), peer: { host: '198.51.100.1', port: 1 } });
+    link.send({ data: Buffer.alloc(1), peer: { host: 'x'.repeat(256), port: 1 } });
+    link.send({ data: Buffer.from('q'), peer: { host: 'a.example', port: 53 } });
+    const peer = `03 09 'a.example' 0035`;
+    const expected = bytes(`'${KEY}' 0d0a 03 ${peer} 0d0a ${peer} 0001 0d0a 'q'`);
+    assert.deepEqual(await readExactly(far, expected.length), expected);
+    assert.equal(link.dropped, 2);
+  });
+
+  test('says nothing on a connection on which no datagram is sent', async () => {
+    const { outbound, clock, dialled } = client();
+    const link = await outbound.associate(neverAborted());
+    const [far] = dialled;
+    assert.ok(far);
+    const heard = readAll(far).catch(() => Buffer.alloc(0));
+    await settle();
+    link.close();
+    assert.equal((await heard).length, 0);
+    assert.equal(clock.timers, 0);
+  });
+
   test('sends datagrams to any peer on one connection', async () => {
     const { outbound, dialled } = client();
     const link = await outbound.associate(neverAborted());
@@ -210,7 +238,7 @@ describe('a Trojan client', () => {
     link.send({ data: Buffer.from('six'), peer: { host: '2001:db8::7', port: 54 } });
     const [far] = dialled;
     assert.ok(far);
-    const expected = Buffer.concat([bytes(`'${KEY}' 0d0a 03 01 00000000 0000 0d0a`), QUERY, SIX]);
+    const expected = Buffer.concat([ASSOCIATE, QUERY, SIX]);
     assert.deepEqual(await readExactly(far, expected.length), expected);
     await far.write(bytes(`03 09 'a.example' 0035 0002 0d0a 'ok'`));
     const answer = await link.receive();

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { UdpLink } from '../../../../src/net/udp-link.ts';
+import { datagramAddress } from '../../../../src/protocols/shadowsocks/server-address.ts';
+import { client, dialOptions } from './harness.ts';
+
+const METHOD = 'aes-128-gcm';
+const SITE = { host: 'example.com', port: 5000 };
+
+describe('the address of a server for its datagrams', () => {
+  const [v6, v4] = ['2001:db8::1', '192.0.2.1'];
+
+  test('is of IPv4 when there is a choice and nothing else is known', () => {
+    assert.equal(datagramAddress([v6, v4], 'auto', undefined), v4);
+    assert.equal(datagramAddress([v6], 'auto', undefined), v6);
+    assert.equal(datagramAddress([], 'auto', undefined), undefined);
+  });
+
+  test('is the first one when the operator prefers a family', () => {
+    assert.equal(datagramAddress([v6, v4], 'prefer_ipv6', undefined), v6);
+    assert.equal(datagramAddress([v4, v6], 'prefer_ipv4', undefined), v4);
+  });
+
+  test('is the one that a connection has reached, whatever is preferred', () => {
+    assert.equal(datagramAddress([v4, v6], 'auto', v6), v6);
+    assert.equal(datagramAddress([v6, '192.0.2.9', v4], 'prefer_ipv6', v4), v4);
+  });
+
+  test('keeps to the family that was reached when the name has other addresses by now', () => {
+    assert.equal(datagramAddress([v4, v6], 'auto', '2001:db8::9'), v6);
+    assert.equal(datagramAddress([v4], 'auto', '2001:db8::9'), v4);
+  });
+});
+
+describe('datagrams to a server by a name with two families', () => {
+  const ask = async (reached: string | undefined, family: 'auto' | 'prefer_ipv6') => {
+    await using socket = await onLoopback();
+    const { outbound } = client(METHOD, undefined, undefined, 'client', {
+      family,
+      server: { host: 'proxy.example', port: socket.port },
+      resolver: { resolve: () => Promise.resolve(['::1', '127.0.0.1']) },
+      remote: reached === undefined ? undefined : { host: reached, port: socket.port },
+    });
+    if (reached !== undefined) (await outbound.connect(SITE, dialOptions())).destroy();
+    const packets = await outbound.associate(dialOptions());
+    packets.send({ data: Buffer.from('query'), peer: SITE });
+    const datagram = await socket.receive();
+    // Both directions of the legacy edition look the same: an echo is an answer.
+    assert.ok(datagram);
+    socket.send(datagram);
+    const answer = await packets.receive();
+    packets.close();
+    return answer;
+  };
+
+  test('reach it by IPv4, and are answered', async () => {
+    const answer = await ask(undefined, 'auto');
+    assert.deepEqual([String(answer?.data), answer?.peer], ['query', SITE]);
+  });
+
+  test('go where the last connection went', async () => {
+    assert.equal(String((await ask('127.0.0.1', 'prefer_ipv6'))?.data), 'query');
+  });
+});
+
+for (const host of ['::ffff:7f00:1', '0:0:0:0:0:ffff:7f00:1', '::ffff:127.0.0.1']) {
+  test(`datagrams to a server written as ${host} are answered`, async () => {
+    await using socket = await onLoopback();
+    const { outbound } = client(METHOD, undefined, undefined, 'client', {
+      server: { host, port: socket.port },
+    });
+    const packets = await outbound.associate(dialOptions());
+    packets.send({ data: Buffer.from('query'), peer: SITE });
+    const datagram = await socket.receive();
+    assert.ok(datagram);
+    socket.send(datagram);
+    assert.equal(String((await packets.receive())?.data), 'query');
+    packets.close();
+  });
+}
+
+async function onLoopback() {
+  const link = await UdpLink.bind({ family: 4, address: '127.0.0.1' });
+  return {
+    port: link.local.port,
+    receive: () => link.receive(),
+    send: link.send.bind(link),
+    async [Symbol.asyncDispose]() {
+      link.close();
+      await link.closed;
+    },
+  };
+}
