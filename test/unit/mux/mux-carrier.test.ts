@@ -271,9 +271,26 @@ describe('a Mux.Cool carrier', () => {
     });
     assert.equal(streams.length, MAX_FLOWS);
     streams[5]?.link.destroy();
+    streams[5]?.done.resolve();
     await client.next();
     await client.open(MAX_FLOWS, SITE);
     await opened(MAX_FLOWS + 1);
+    await finish();
+  });
+
+  test('bounds the flows that are being served: ending them at once makes no room', async () => {
+    const { client, streams, finish } = start();
+    for (let id = 0; id <= MAX_FLOWS; id++) {
+      await client.open(id, SITE);
+      await client.send(frame(id, END, undefined, undefined, FAILED));
+    }
+    assert.deepEqual((await client.next()).head, {
+      id: MAX_FLOWS,
+      hasData: false,
+      status: END,
+      failed: true,
+    });
+    assert.equal(streams.length, MAX_FLOWS);
     await finish();
   });
 
