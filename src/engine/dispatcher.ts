@@ -13,7 +13,8 @@ import type {
 } from '../protocols/contract.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
-import { asDialError, describe, flowInfo, logDialFailure } from './flow-record.ts';
+import { ClientWatch } from './client-watch.ts';
+import { asDialError, clientLeft, describe, flowInfo, logDialFailure } from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/router.ts';
 import { sniff } from './sniff/sniff.ts';
@@ -64,7 +65,7 @@ export class Dispatcher implements DispatcherContract {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
       try {
-        const [resolved, remote, release] = await this.#dial({ ...query, sniffed });
+        const [resolved, remote, release] = await this.#dial({ ...query, sniffed }, client);
         await this.#carry(request, sniffed, resolved, client, remote, release);
       } catch (error) {
         client.destroy(error instanceof Error ? error : undefined);
@@ -72,7 +73,7 @@ export class Dispatcher implements DispatcherContract {
       return;
     }
 
-    const [resolved, remote, release] = await this.#dial(query);
+    const [resolved, remote, release] = await this.#dial(query, request.client);
     let client: ByteLink;
     try {
       client = await request.accept();
@@ -94,13 +95,14 @@ export class Dispatcher implements DispatcherContract {
     }).run();
   }
 
-  /** Routes and connects; the version is held until the returned function releases it. */
-  async #dial(query: RouteQuery): Promise<[Resolved, ByteLink, () => void]> {
+  /** Routes and connects, as long as the client is there; the version is held until the returned function releases it. */
+  async #dial(query: RouteQuery, client: ByteLink): Promise<[Resolved, ByteLink, () => void]> {
     const { clock, log } = this.#deps;
     const resolved = resolveRoute(this.#deps.plane(), query);
     const { version } = resolved;
     const release = version.hold();
     using deadline = new Deadline(clock, DIAL_TIMEOUT_MS, 'the dial', this.#stopping.signal);
+    const watch = new ClientWatch(client, () => deadline.abort(clientLeft()));
     try {
       const remote = await version.outbound.connect(
         { host: query.host, port: query.port },
@@ -112,6 +114,8 @@ export class Dispatcher implements DispatcherContract {
       const failure = asDialError(error, deadline.signal, query);
       logDialFailure(log, query, version.tag, failure);
       throw failure;
+    } finally {
+      await watch.stop();
     }
   }
 

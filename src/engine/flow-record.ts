@@ -1,6 +1,6 @@
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
-import { abortedDial, toDialError, type DialError } from '../net/errors.ts';
+import { abortedDial, DialError, toDialError } from '../net/errors.ts';
 import type { PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
 import type { Resolved } from './plane.ts';
@@ -30,6 +30,9 @@ export function flowInfo(
 /** One line for the log: who goes where by which way. */
 export const describe = ({ info }: Flow): string =>
   `${info.inbound} -> ${info.destination.network} ${formatEndpoint(info.destination)} by ${info.outbound}`;
+
+/** Why a dial ends whose client is no longer there. */
+export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
 
 /** An outbound may surface an abort as anything; the signal knows what it was. */
 export const asDialError = (error: unknown, signal: AbortSignal, target: Endpoint): DialError =>

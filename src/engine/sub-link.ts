@@ -5,7 +5,7 @@ import { Deadline } from '../net/deadline.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { Flow } from '../tracker/flow.ts';
-import { asDialError, describe, flowInfo, logDialFailure } from './flow-record.ts';
+import { asDialError, clientLeft, describe, flowInfo, logDialFailure } from './flow-record.ts';
 import type { Plane, Resolved } from './plane.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Tracker } from '../tracker/tracker.ts';
@@ -44,6 +44,7 @@ export class SubLink {
   readonly #deps: SubLinkDeps;
   #state: 'opening' | 'open' | 'failed' | 'closed' = 'opening';
   #waiting: Packet[] = [];
+  #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
   #flow: Flow | undefined;
   #timer: Timer | undefined;
@@ -83,6 +84,7 @@ export class SubLink {
     this.#state = 'closed';
     this.#timer?.cancel();
     this.#waiting = [];
+    this.#dial?.abort(clientLeft());
     this.#remote?.close();
     this.#flow?.close();
     this.#deps.onClose();
@@ -105,6 +107,7 @@ export class SubLink {
     const { clock, log, signal, dialTimeoutMs } = this.#deps;
     const { version } = this.#resolved;
     using deadline = new Deadline(clock, dialTimeoutMs, 'the dial', signal);
+    this.#dial = deadline;
     try {
       return await version.outbound.associate({ signal: deadline.signal });
     } catch (error) {
@@ -116,6 +119,8 @@ export class SubLink {
       this.#waiting = [];
       this.#timer = clock.after(FAILED_MS, () => this.close());
       return undefined;
+    } finally {
+      this.#dial = undefined;
     }
   }
 

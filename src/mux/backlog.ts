@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../net/clock.ts';
 import { DeadlineError } from '../net/errors.ts';
 import type { MuxStream } from './mux-stream.ts';
 
-/** Bytes of one flow that may wait for its reader before the carrier is no longer read. */
+/** Memory of what waits for one flow's reader, in bytes, before the carrier is no longer read. */
 export const STREAM_BYTES = 512 * 1024;
 /** The same for all flows of a carrier together. */
 export const CARRIER_BYTES = 4 * 1024 * 1024;
@@ -39,7 +39,7 @@ export class Backlog {
     this.#streams = streams;
   }
 
-  /** Books bytes that wait, or with a minus sign, that do so no longer. */
+  /** Books bytes of memory that wait, or with a minus sign, that do so no longer. */
   change(bytes: number): void {
     this.#bytes += bytes;
     if (!this.#hold) return;

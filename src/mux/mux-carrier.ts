@@ -151,7 +151,9 @@ export class MuxCarrier {
   ): Receiver {
     previous?.abandon(new LinkClosedError('the client opened another flow by that id'));
     const { id, network, destination, addressed } = head;
-    if (!destination || this.#flows.size >= MAX_FLOWS) {
+    // Counted until they are done, not until they are closed: a client must not make room by ending
+    // flows that are still being dialled.
+    if (!destination || this.#serving.size >= MAX_FLOWS) {
       this.#outlet.urge(encodeEnd(id, true));
       return NOBODY;
     }

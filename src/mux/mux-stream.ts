@@ -3,6 +3,7 @@ import type { ByteLink } from '../net/link.ts';
 import { ReadQueue } from '../net/read-queue.ts';
 import { encodeEnd, encodeStreamHead } from './frame.ts';
 import type { Outlet } from './outlet.ts';
+import { SHORT_BYTES, ShortPieces } from './short-pieces.ts';
 
 /**
  * Data of one frame. Frames of several flows alternate on the carrier, and v2ray reads any length
@@ -10,9 +11,13 @@ import type { Outlet } from './outlet.ts';
  */
 const FRAME_BYTES = 16 * 1024;
 
+/** What a piece that waits takes beside its bytes. */
+const PIECE_COST = 256;
+const costOf = (piece: Uint8Array): number => piece.length + PIECE_COST;
+
 /** What a stream tells its carrier. */
 export interface MuxStreamEvents {
-  /** Bytes wait for its reader, or with a minus sign, do so no longer. */
+  /** So much waits for its reader, in bytes of memory, or with a minus sign, does so no longer. */
   readonly onQueued: (bytes: number) => void;
   /** It is over; its id is free. */
   readonly onClosed: () => void;
@@ -32,6 +37,8 @@ export class MuxStream implements ByteLink {
   readonly #outlet: Outlet;
   readonly #events: MuxStreamEvents;
   readonly #queue = new ReadQueue<Uint8Array>();
+  /** Came after what is in the queue. */
+  readonly #short = new ShortPieces();
   #queuedBytes = 0;
   #peerEnded = false;
   #writeClosed: Promise<void> | undefined;
@@ -49,7 +56,7 @@ export class MuxStream implements ByteLink {
     this.#resolveClosed = resolve;
   }
 
-  /** Bytes that came and were not read yet. */
+  /** What came and was not read yet, in bytes of memory. */
   get queuedBytes(): number {
     return this.#queuedBytes;
   }
@@ -57,8 +64,15 @@ export class MuxStream implements ByteLink {
   /** Takes bytes of the client; what comes after its End is dropped. */
   deliver(bytes: Uint8Array): void {
     if (this.#destroyed || this.#peerEnded) return;
-    this.#queued(bytes.length);
-    this.#queue.push(bytes);
+    const short = bytes.length < SHORT_BYTES;
+    if (short && !this.#queue.wanted) {
+      this.#keepShort(bytes);
+      return;
+    }
+    this.#flush();
+    this.#queued(costOf(bytes));
+    // A short one is copied even so: its reader may have to keep it.
+    this.#queue.push(short ? new Uint8Array(bytes) : bytes);
   }
 
   /** The client's End: the first closes its direction, a second or a failed one everything. */
@@ -68,6 +82,7 @@ export class MuxStream implements ByteLink {
       return;
     }
     this.#peerEnded = true;
+    this.#flush();
     this.#queue.end();
     this.#settle();
   }
@@ -78,15 +93,16 @@ export class MuxStream implements ByteLink {
   }
 
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    this.#flush();
     const chunk = await this.#queue.take(signal);
     // A stream that was destroyed in between has nothing queued any more.
-    if (chunk && !this.#destroyed) this.#queued(-chunk.length);
+    if (chunk && !this.#destroyed) this.#queued(-costOf(chunk));
     return chunk;
   }
 
   unread(chunk: Uint8Array): void {
     if (chunk.length === 0 || this.#destroyed) return;
-    this.#queued(chunk.length);
+    this.#queued(costOf(chunk));
     this.#queue.unshift(chunk);
   }
 
@@ -140,9 +156,21 @@ export class MuxStream implements ByteLink {
     this.#cause = cause;
     const error = this.#closedError();
     this.#queue.fail(error);
+    this.#short.take();
     this.#outlet.forget(this, error);
     this.#queued(-this.#queuedBytes);
     if (this.#leave(cause) && tell) this.#outlet.urge(encodeEnd(this.#id, true));
+  }
+
+  #keepShort(piece: Uint8Array): void {
+    if (!this.#short.hasRoom(piece.length)) this.#flush();
+    this.#queued(this.#short.empty ? costOf(piece) : piece.length);
+    this.#short.add(piece);
+  }
+
+  /** Puts the short pieces into the queue, before anything that comes now. */
+  #flush(): void {
+    if (!this.#short.empty) this.#queue.push(this.#short.take());
   }
 
   #queued(bytes: number): void {

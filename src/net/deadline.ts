@@ -27,6 +27,11 @@ export class Deadline implements Disposable {
     return this.#controller.signal;
   }
 
+  /** Ends the exchange for another reason than its time, which `signal` then has. */
+  abort(reason: Error): void {
+    this.#controller.abort(reason);
+  }
+
   [Symbol.dispose](): void {
     this.#timer.cancel();
     this.#parent?.removeEventListener('abort', this.#onParent);

@@ -57,6 +57,17 @@ const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
   timed_out: 'the connection timed out',
 };
 
+/** The same for what happens on this host, or says nothing about the destination. */
+const SYSTEM_REASONS: Readonly<Record<string, string>> = {
+  EMFILE: 'this process has too many open files',
+  ENFILE: 'this host has too many open files',
+  ENOBUFS: 'the kernel has no memory for another connection',
+  ENOMEM: 'the kernel has no memory for another connection',
+  EACCES: 'this host does not permit it',
+  EPERM: 'this host does not permit it',
+  ECONNRESET: 'the connection was reset',
+};
+
 /** Names what went wrong while reaching `target`; a DialError passes through unchanged. */
 export function toDialError(error: unknown, target: Endpoint): DialError {
   if (error instanceof DialError) return error;
@@ -67,7 +78,7 @@ export function toDialError(error: unknown, target: Endpoint): DialError {
   }
   const system = codeOf(error);
   const code = (system !== undefined && SYSTEM_CODES[system]) || 'failed';
-  const reason = REASONS[code] ?? messageOf(error);
+  const reason = REASONS[code] ?? SYSTEM_REASONS[system ?? ''] ?? messageOf(error);
   return new DialError(code, `${formatEndpoint(target)}: ${reason}`, { cause: error });
 }
 

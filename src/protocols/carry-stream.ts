@@ -19,7 +19,7 @@ export async function carryStream(
     return Promise.resolve(link);
   };
   try {
-    await dispatcher.stream({ origin, destination, sniff, accept });
+    await dispatcher.stream({ origin, destination, sniff, client: link, accept });
   } catch (error) {
     link.destroy(error instanceof Error ? error : undefined);
     // That a destination cannot be reached is the dispatcher's news.

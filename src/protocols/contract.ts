@@ -25,6 +25,11 @@ export interface StreamRequest {
   /** Whether the inbound wants the first bytes of flows to a plain IP inspected. */
   readonly sniff: boolean;
   /**
+   * The link by which the client would leave. Until `accept` is called or the request has failed it
+   * is the dispatcher's to read, which gives back what came; a failure of it ends the dial.
+   */
+  readonly client: ByteLink;
+  /**
    * Tells the client that it is connected and hands over the link of its payload. Called at most
    * once: when the destination is connected, or before that when the route depends on the first
    * bytes. May reject, when the client is gone.

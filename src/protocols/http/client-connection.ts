@@ -17,7 +17,7 @@ import { requestFraming } from './framing.ts';
 import { parseRequestHead, type RequestHead } from './head.ts';
 import { HANDSHAKE_MS, KEEP_ALIVE_MS } from './limits.ts';
 import { OriginFlow } from './origin-flow.ts';
-import { QuietWatch } from './quiet-watch.ts';
+import { QuietWatch, type Seen } from './quiet-watch.ts';
 import { readHead, startsRequest, type HeadBytes } from './read-head.ts';
 import { parseHost, parseTarget, type Place } from './target.ts';
 
@@ -157,14 +157,12 @@ export class ClientConnection {
     // A CONNECT has no content (RFC 9110 §9.3.6): what follows its head is the tunnel's.
     if (request.framing.kind !== 'none') throw new MessageError(400, 'a CONNECT with a body');
     const { dispatcher, sniffing } = this.#context;
-    const watch = new QuietWatch(this.#link);
     let accepted = false;
     try {
       await dispatcher.stream({
         ...this.#streamRequest(request, destination),
         sniff: sniffing,
         accept: async () => {
-          await stillThere(watch);
           accepted = true;
           const full = this.#link.write(CONNECTED);
           if (full) await full;
@@ -173,7 +171,7 @@ export class ClientConnection {
       });
     } catch (error) {
       if (accepted || !(error instanceof DialError)) throw error;
-      const seen = await stillThere(watch);
+      const seen = await this.#look();
       // Bytes that were meant for the tunnel must not be read as the next request.
       const followed = request.followed || seen.kind === 'bytes';
       return this.#refuse({ ...request, followed }, STATUS_OF[error.code], error.message);
@@ -233,16 +231,14 @@ export class ClientConnection {
 
   /** Opens a flow, or tells the client why there is none. */
   async #open(request: Request, destination: Endpoint): Promise<OriginFlow | Next> {
-    const watch = new QuietWatch(this.#link);
     try {
-      return await OriginFlow.open(
-        this.#context.dispatcher,
-        // The name is in the request already, so there is nothing to learn from its first bytes.
-        { ...this.#streamRequest(request, destination), sniff: false },
-        async () => void (await stillThere(watch)),
-      );
+      // The name is in the request already, so there is nothing to learn from its first bytes.
+      return await OriginFlow.open(this.#context.dispatcher, {
+        ...this.#streamRequest(request, destination),
+        sniff: false,
+      });
     } catch (error) {
-      await stillThere(watch);
+      await this.#look();
       if (!(error instanceof DialError)) throw error;
       return this.#refuse(request, STATUS_OF[error.code], error.message);
     }
@@ -252,7 +248,7 @@ export class ClientConnection {
     { user }: Request,
     destination: Endpoint,
   ): Omit<StreamRequest, 'accept' | 'sniff'> {
-    return { origin: { ...this.#origin, user }, destination };
+    return { origin: { ...this.#origin, user }, destination, client: this.#link };
   }
 
   /** Answers a request that goes nowhere, and reads over its body when that keeps the connection. */
@@ -277,6 +273,13 @@ export class ClientConnection {
     const full = this.#link.write(answerBytes({ status, reason, fields, keep, headOnly }));
     if (full) await full;
     return keep ? 'request' : 'close';
+  }
+
+  /** What the client has done meanwhile; throws what cut it off, if it is gone. */
+  async #look(): Promise<Seen> {
+    const seen = await new QuietWatch(this.#link).stop();
+    if (seen.kind === 'failure') throw seen.error;
+    return seen;
   }
 
   #park(key: string, flow: OriginFlow): void {
@@ -316,11 +319,4 @@ function isSame(one: Endpoint, other: Endpoint): boolean {
 function addressOf(host: string): string {
   const bytes = parseIP(host);
   return bytes ? formatIP(bytes) : host.toLowerCase();
-}
-
-/** Ends a watch over the client; throws what cut it off, if it is gone. */
-async function stillThere(watch: QuietWatch): Promise<Awaited<QuietWatch['seen']>> {
-  const seen = await watch.stop();
-  if (seen.kind === 'failure') throw seen.error;
-  return seen;
 }

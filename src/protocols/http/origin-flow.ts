@@ -22,24 +22,20 @@ export class OriginFlow {
   }
 
   /**
-   * Asks the dispatcher for a flow. `beforeAccept` is awaited once the destination is connected; its
-   * rejection gives the flow up.
-   *
+   * Asks the dispatcher for a flow.
    * @throws {DialError} when the destination was not reached.
    */
   static async open(
     dispatcher: Dispatcher,
     request: Omit<StreamRequest, 'accept'>,
-    beforeAccept: () => Promise<void>,
   ): Promise<OriginFlow> {
     const [near, far] = linkPair();
     const { promise: accepted, resolve } = Promise.withResolvers<void>();
     const flow = dispatcher.stream({
       ...request,
-      accept: async () => {
-        await beforeAccept();
+      accept: () => {
         resolve();
-        return far;
+        return Promise.resolve(far);
       },
     });
     const ended = flow.catch((error: unknown) => {

@@ -92,7 +92,7 @@ class SocksInbound implements InboundHandler {
       return link;
     };
     try {
-      await dispatcher.stream({ origin, destination, sniff, accept });
+      await dispatcher.stream({ origin, destination, sniff, client: link, accept });
     } catch (error) {
       if (!accepted) await farewell(link, encodeReply(version, replyOf(error)), clock);
       // That a destination cannot be reached is the dispatcher's news, and the client has it now.

@@ -14,6 +14,7 @@ import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
 import type { TlsClientSpec } from '../../spec.ts';
 import { TLS_HANDSHAKE_MS } from '../limits.ts';
+import { tlsReason } from './tls-reason.ts';
 
 /**
  * The client side of TLS towards one server: verifies it, and resumes the last session.
@@ -59,7 +60,7 @@ export class TlsClient {
     const onError = (error: Error): void => {
       // The server may have forgotten the session, or dislike it.
       this.#session = undefined;
-      refuse(error.message, error);
+      refuse(tlsReason(error), error);
     };
     const onClose = (): void => refuse('the server closed during the handshake');
     const onAbort = (): void => reject(abortedDial(signal, server));

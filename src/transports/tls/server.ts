@@ -6,6 +6,7 @@ import { ProtocolError } from '../../net/errors.ts';
 import { abortReason } from '../../net/read-queue.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { TLS_HANDSHAKE_MS } from '../limits.ts';
+import { tlsReason } from './tls-reason.ts';
 
 /** Picks one of the protocols that a client offers (RFC 7301); `undefined` refuses it. */
 export type AlpnChoice = (offered: readonly string[]) => string | undefined;
@@ -43,7 +44,7 @@ export class TlsServer {
       else socket.destroy();
     });
     this.#server.on('tlsClientError', (error, socket) => {
-      const failure = new ProtocolError(`TLS: ${error.message}`, { cause: error });
+      const failure = new ProtocolError(`TLS: ${tlsReason(error)}`, { cause: error });
       this.#waiting.get(connectionOf(socket))?.reject(failure);
       socket.destroy();
     });

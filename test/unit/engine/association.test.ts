@@ -6,7 +6,7 @@ import type { Plane } from '../../../src/engine/plane.ts';
 import { DNS_IDLE_MS, IDLE_MS } from '../../../src/engine/sub-link.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { PacketLink } from '../../../src/net/link.ts';
-import type { Outbound } from '../../../src/protocols/contract.ts';
+import type { DialOptions, Outbound } from '../../../src/protocols/contract.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { packetPair } from '../../support/packet-pair.ts';
@@ -23,7 +23,7 @@ class FakeOutbound implements Outbound {
     return Promise.reject(new DialError('unsupported', 'no streams here'));
   }
 
-  associate(): Promise<PacketLink> {
+  associate(_options: DialOptions): Promise<PacketLink> {
     this.attempts++;
     if (this.failure) return Promise.reject(this.failure);
     const [near, far] = packetPair();
@@ -175,6 +175,25 @@ describe('a UDP association', () => {
     await settle();
     assert.equal(plain.attempts, 2);
     await end();
+  });
+
+  test('an outbound that is still being opened is given up when the client leaves', async () => {
+    const { clock, plain, versions, send, end } = start();
+    let signal: AbortSignal | undefined;
+    plain.associate = (options) => {
+      signal = options.signal;
+      return new Promise((_resolve, reject) => {
+        options.signal.addEventListener('abort', () => reject(new Error('given up')));
+      });
+    };
+    send('hello', 5000);
+    await settle();
+    assert.equal(signal?.aborted, false);
+    await end();
+    assert.equal(signal.aborted, true);
+    await settle();
+    assert.equal(clock.timers, 0);
+    assert.equal(versions.get('plain')?.users, 0);
   });
 
   test('after a reload new packets follow the new plane, and the old outbound is let go', async () => {

@@ -8,6 +8,7 @@ import type { ByteLink } from '../../../src/net/link.ts';
 import { linkPair } from '../../../src/net/memory-link.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
+import { readAll } from '../../conformance/byte-link.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 
@@ -67,6 +68,7 @@ function start({ byName = false } = {}) {
     origin: { inbound: 'in', source: '10.0.0.9', user: 'ann', session: undefined },
     destination: { host: '192.0.2.1', port: 80 },
     sniff: false,
+    client: near,
     accept: () => {
       accepted++;
       return Promise.resolve(near);
@@ -138,6 +140,106 @@ describe('the dispatcher', () => {
     clock.advance(DIAL_TIMEOUT_MS);
     await failed;
     assert.equal(clock.timers, 0);
+  });
+
+  describe('while it dials', () => {
+    /** A dial that goes on until it is told to stop. */
+    const dialling = () => {
+      const all = start();
+      const dialled = Promise.withResolvers<ByteLink>();
+      all.outbound.answer = ({ signal }) => {
+        signal.addEventListener('abort', () => dialled.reject(new Error('given up')));
+        return dialled.promise;
+      };
+      return { ...all, dialled };
+    };
+
+    test('gives up with a client that is cut', async () => {
+      const { clock, versions, dispatcher, client, request, accepted } = dialling();
+      const failed = assert.rejects(dispatcher.stream(request), {
+        code: 'aborted',
+        message: 'the client has left',
+      });
+      client.destroy(new Error('reset'));
+      await failed;
+      assert.equal(accepted(), 0);
+      assert.equal(clock.timers, 0);
+      assert.equal(versions.plain.users, 0);
+    });
+
+    test('gives up with a client that is cut after it has spoken, or has ended as well', async () => {
+      for (const ends of [false, true]) {
+        const { dispatcher, client, request } = dialling();
+        const failed = assert.rejects(dispatcher.stream(request), { code: 'aborted' });
+        await client.write(Buffer.from('hello'));
+        if (ends) await client.closeWrite();
+        await settle();
+        request.client.destroy(new Error('reset'));
+        await failed;
+      }
+    });
+
+    test('gives up with a client that was told that it is connected', async () => {
+      const { dispatcher, outbound, client, clock, request } = start({ byName: true });
+      let signal: AbortSignal | undefined;
+      outbound.answer = (options) => {
+        signal = options.signal;
+        return new Promise((_resolve, reject) => {
+          options.signal.addEventListener('abort', () => reject(new Error('given up')));
+        });
+      };
+      const done = dispatcher.stream({ ...request, sniff: true });
+      await settle();
+      clock.advance(300);
+      await settle();
+      assert.equal(signal?.aborted, false);
+      client.destroy(new Error('reset'));
+      await done;
+      assert.equal(signal?.aborted, true);
+    });
+
+    test('goes on for a client that has half-closed, and passes that on with what it said', async () => {
+      const { dispatcher, dialled, client, request } = dialling();
+      const done = dispatcher.stream(request);
+      await client.write(Buffer.from('one '));
+      await client.write(Buffer.from('two'));
+      await client.closeWrite();
+      await settle();
+      const [near, server] = linkPair();
+      dialled.resolve(near);
+      assert.equal((await readAll(server)).toString(), 'one two');
+      await server.write(Buffer.from('answer'));
+      await server.closeWrite();
+      assert.equal((await readAll(client)).toString(), 'answer');
+      await done;
+    });
+
+    for (const [length, most] of [
+      [8 * 1024, 2],
+      [1, 16],
+    ] as const) {
+      test(`reads at most ${most} pieces of ${length} bytes ahead, and gives them back in order`, async () => {
+        const { dispatcher, dialled, client, request } = dialling();
+        let reads = 0;
+        const read = request.client.read.bind(request.client);
+        request.client.read = (signal) => {
+          reads++;
+          return read(signal);
+        };
+        const done = dispatcher.stream(request);
+        for (let i = 0; i < 50; i++) void client.write(new Uint8Array(length).fill(i));
+        await settle();
+        assert.equal(reads, most);
+        const [near, server] = linkPair();
+        dialled.resolve(near);
+        await client.closeWrite();
+        const all = await readAll(server);
+        assert.equal(all.length, 50 * length);
+        for (let i = 0; i < 50; i++) assert.equal(all[i * length], i);
+        await server.closeWrite();
+        await done;
+      });
+    }
   });
 
   test('a client that left meanwhile leaves nothing behind', async () => {

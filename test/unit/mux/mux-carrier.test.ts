@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/backlog.ts';
 import { IDLE_MS, MAX_FLOWS, MuxCarrier } from '../../../src/mux/mux-carrier.ts';
+import { SHORT_BYTES } from '../../../src/mux/short-pieces.ts';
+import { MuxStream } from '../../../src/mux/mux-stream.ts';
 import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import type { Endpoint } from '../../../src/net/address.ts';
 import { DialError, ProtocolError } from '../../../src/net/errors.ts';
@@ -271,9 +273,26 @@ describe('a Mux.Cool carrier', () => {
     });
     assert.equal(streams.length, MAX_FLOWS);
     streams[5]?.link.destroy();
+    streams[5]?.done.resolve();
     await client.next();
     await client.open(MAX_FLOWS, SITE);
     await opened(MAX_FLOWS + 1);
+    await finish();
+  });
+
+  test('bounds the flows that are being served: ending them at once makes no room', async () => {
+    const { client, streams, finish } = start();
+    for (let id = 0; id <= MAX_FLOWS; id++) {
+      await client.open(id, SITE);
+      await client.send(frame(id, END, undefined, undefined, FAILED));
+    }
+    assert.deepEqual((await client.next()).head, {
+      id: MAX_FLOWS,
+      hasData: false,
+      status: END,
+      failed: true,
+    });
+    assert.equal(streams.length, MAX_FLOWS);
     await finish();
   });
 
@@ -370,6 +389,63 @@ describe('a Mux.Cool carrier', () => {
     await writing;
     assert.equal(received, parts * part.length);
     assert.equal(clock.timers, 1);
+    await finish();
+  });
+
+  test('short pieces that wait are put together, apart from the chunk that they came in', async () => {
+    const { client, opened, finish } = start();
+    await client.open(1, SITE);
+    const [link] = await opened(1);
+    assert.ok(link instanceof MuxStream);
+    const letters = Buffer.alloc(3 * SHORT_BYTES).map((_, i) => 97 + (i % 26));
+    for (let at = 0; at < letters.length; at += 1024) {
+      const part = [...letters.subarray(at, at + 1024)];
+      await client.send(...part.map((byte) => frame(1, KEEP, Buffer.of(byte))));
+    }
+    await client.send(frame(1, KEEP, Buffer.alloc(SHORT_BYTES, 'B')), frame(1, KEEP, 's'));
+    await client.send(frame(1, END));
+    await until(() => link.queuedBytes > 4 * SHORT_BYTES);
+    const chunks: Uint8Array[] = [];
+    for (let chunk = await link.read(); chunk; chunk = await link.read()) chunks.push(chunk);
+    assert.deepEqual(
+      Buffer.concat(chunks),
+      Buffer.concat([letters, Buffer.alloc(SHORT_BYTES, 'B'), Buffer.from('s')]),
+    );
+    assert.equal(chunks.length, 5);
+    const [first, second, third, , last] = chunks;
+    for (const chunk of [first, second, third, last]) {
+      assert.equal(chunk?.buffer.byteLength, SHORT_BYTES);
+    }
+    assert.equal(link.queuedBytes, 0);
+    await finish();
+  });
+
+  test('a short piece whose reader waits lies apart from its chunk as well', async () => {
+    const { client, opened, finish } = start();
+    await client.open(1, SITE);
+    const [link] = await opened(1);
+    const waited = link?.read();
+    await client.send(frame(1, KEEP, 'short'), frame(0, KEEP_ALIVE, Buffer.alloc(50_000)));
+    assert.equal((await waited)?.buffer.byteLength, 5);
+    await finish();
+  });
+
+  test('what a piece costs beside its bytes counts as well, until it is read', async () => {
+    const { client, opened, finish } = start();
+    await client.open(1, SITE);
+    const [link] = await opened(1);
+    assert.ok(link instanceof MuxStream);
+    const piece = Buffer.alloc(SHORT_BYTES, 'B');
+    await client.send(...Array.from({ length: 10 }, () => frame(1, KEEP, piece)));
+    await client.send(frame(1, KEEP, 's'), frame(1, KEEP, 't'));
+    const cost = 10 * (SHORT_BYTES + 256) + 256 + 2;
+    await until(() => link.queuedBytes === cost);
+    const first = await link.read();
+    assert.equal(link.queuedBytes, cost - SHORT_BYTES - 256);
+    link.unread(first ?? Buffer.alloc(0));
+    assert.equal(link.queuedBytes, cost);
+    link.destroy();
+    assert.equal(link.queuedBytes, 0);
     await finish();
   });
 
