@@ -16,6 +16,7 @@ import {
   SETTINGS,
   tunnelPath,
 } from './settings.ts';
+import { Watch } from './watch.ts';
 import { WireShare } from './wire-share.ts';
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
@@ -115,13 +116,11 @@ class Connection {
   readonly #secure: boolean;
   readonly #session: ClientHttp2Session;
   readonly #share: WireShare;
+  readonly #watch: Watch;
   #tunnels = 0;
   #retired = false;
   #failure: Error | undefined;
   #idle: Timer | undefined;
-  /** When bytes were last seen to have come, and how many had. */
-  #heardAt: number;
-  #heard = 0;
 
   constructor(spec: GrpcSpec, socket: Socket, raw: Socket, server: Endpoint, clock: Clock) {
     this.#spec = spec;
@@ -130,13 +129,13 @@ class Connection {
     this.#raw = raw;
     this.#secure = socket !== raw;
     this.#share = new WireShare(raw);
-    this.#heardAt = clock.now();
     const session = connect(`http://${formatEndpoint(server)}`, {
       ...SESSION_OPTIONS,
       createConnection: () => socket,
       settings: SETTINGS,
     });
     this.#session = session;
+    this.#watch = new Watch(session, raw, clock);
     const ready = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     this.ready = ready.promise;
@@ -170,20 +169,8 @@ class Connection {
 
   /** Whether it is alive: known when bytes came lately, asked otherwise. */
   async answers(): Promise<boolean> {
-    const { bytesRead } = this.#raw;
-    const now = this.#clock.now();
-    if (bytesRead !== this.#heard) {
-      this.#heard = bytesRead;
-      this.#heardAt = now;
-      return true;
-    }
-    if (now - this.#heardAt < SILENCE_MS) return true;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const timer = this.#clock.after(PING_MS, () => resolve(false));
-    const sent = this.#session.ping((error) => resolve(error === null));
-    if (!sent) resolve(false);
-    const alive = await promise;
-    timer.cancel();
+    if (this.#watch.silence < SILENCE_MS) return true;
+    const alive = await this.#watch.answers(PING_MS);
     if (!alive) this.#retire();
     return alive;
   }
@@ -198,9 +185,10 @@ class Connection {
       else link.checkStatus(headers);
     });
     stream.on('trailers', (trailers) => link.checkStatus(trailers));
+    stream.on('data', this.#watch.look);
     const wire = this.#share.join(link);
     this.#tunnels++;
-    void link.closed.then(() => {
+    void link.released.then(() => {
       wire.leave();
       this.#tunnels--;
       if (this.#tunnels === 0) this.#rest();

@@ -13,11 +13,14 @@ import type { TunnelBytes } from './wire-share.ts';
  */
 export class GrpcLink implements ByteLink, TunnelBytes {
   readonly closed: Promise<Error | undefined>;
+  /** Resolves when its owner has destroyed it, or when it has closed by itself. */
+  readonly released: Promise<void>;
   readonly #stream: Http2Stream;
   readonly #clock: Clock;
   readonly #queue = new ReadQueue<Uint8Array>();
   readonly #decoder = new HunkDecoder();
   readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #release: () => void;
   #received = 0;
   #sent = 0;
   #drain: PromiseWithResolvers<void> | undefined;
@@ -31,6 +34,9 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
+    const released = Promise.withResolvers<void>();
+    this.released = released.promise;
+    this.#release = released.resolve;
     stream.pause();
     stream.on('data', this.#onData);
     stream.on('end', this.#onEnd);
@@ -74,6 +80,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
   destroy(cause?: Error): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
+    this.#release();
     this.#cause ??= cause;
     this.#queue.fail(cause ?? new LinkClosedError());
     const stream = this.#stream;
@@ -86,6 +93,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     // everything had been said.
     if (cause === undefined && stream.writableLength === 0) {
       stream.close(constants.NGHTTP2_NO_ERROR);
+      this.#linger();
     } else {
       stream.destroy(cause ?? new LinkClosedError());
     }
@@ -96,10 +104,13 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     return this.#stream.writableFinished && this.#stream.readableEnded;
   }
 
-  /** Lets the stream close by itself: a reset would overtake the trailers. */
+  /**
+   * Lets the stream close by itself: a reset would overtake the trailers. On a connection that Node
+   * has given up it never would, and no `close` would help.
+   */
   #linger(): void {
     const stream = this.#stream;
-    const timer = this.#clock.after(LINGER_MS, () => stream.close(constants.NGHTTP2_NO_ERROR));
+    const timer = this.#clock.after(LINGER_MS, () => stream.destroy());
     stream.once('close', () => timer.cancel());
   }
 
@@ -229,6 +240,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
         this.#drain = undefined;
       }
       this.#resolveClosed(this.#cause);
+      this.#release();
     });
   };
 }

@@ -18,6 +18,7 @@ import {
   TUNNEL_LIMIT,
   tunnelPath,
 } from './settings.ts';
+import { Watch } from './watch.ts';
 import { WireShare } from './wire-share.ts';
 
 type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
@@ -54,6 +55,7 @@ export class GrpcServer {
     });
     this.#sessions.add(session);
     const share = new WireShare(raw);
+    const watch = new Watch(session, raw, this.#clock);
     let tunnels = 0;
     let timer: Timer | undefined;
     const waitFor = (milliseconds: number): void => {
@@ -74,8 +76,10 @@ export class GrpcServer {
       timer?.cancel();
       tunnels++;
       const link = new GrpcLink(stream, this.#clock);
+      stream.on('data', watch.look);
       const wire = share.join(link);
-      void link.closed.then(() => {
+      // Not when its stream has closed, which may never be.
+      void link.released.then(() => {
         wire.leave();
         tunnels--;
         if (tunnels === 0 && !session.destroyed) waitFor(IDLE_CONNECTION_MS);

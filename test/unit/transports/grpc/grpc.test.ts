@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { systemClock, type Clock } from '../../../../src/net/clock.ts';
 import type { Carrier } from '../../../../src/net/link.ts';
-import { createDialer, type Dialer } from '../../../../src/transports/dialer.ts';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
-import { CarrierPair, grpcPair, loopback } from '../../../support/carriers.ts';
+import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
+import { Http2Server } from '../../../support/http2-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const GRPC = 'application/grpc';
@@ -209,62 +207,6 @@ const pause = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
 };
 
-/** A server of Node's own that accepts tunnels and remembers their connections. */
-class Http2Server implements AsyncDisposable {
-  readonly server: http2.Http2Server;
-  readonly sockets: Socket[] = [];
-  readonly sessions: http2.ServerHttp2Session[] = [];
-  readonly streams: http2.ServerHttp2Stream[] = [];
-  readonly headers: http2.IncomingHttpHeaders[] = [];
-
-  private constructor(server: http2.Http2Server) {
-    this.server = server;
-    server.on('session', (session) => {
-      session.on('error', () => undefined);
-      this.sessions.push(session);
-    });
-    server.on('connection', (socket: Socket) => this.sockets.push(socket));
-    server.on('stream', (stream: http2.ServerHttp2Stream, headers) => {
-      stream.on('error', () => undefined);
-      this.streams.push(stream);
-      this.headers.push(headers);
-      stream.resume();
-    });
-  }
-
-  static async open(settings: http2.Settings = {}): Promise<Http2Server> {
-    const server = http2.createServer({ settings });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new Http2Server(server);
-  }
-
-  dialer(clock: Clock = systemClock, via?: number): Dialer {
-    const port = via ?? (this.server.address() as AddressInfo).port;
-    const carrier = { kind: 'grpc', serviceName: 'Gun', authority: 'cdn.test' } as const;
-    return createDialer(
-      { host: '127.0.0.1', port },
-      { tls: undefined, carrier },
-      { resolver: loopback, family: 'auto', clock },
-    );
-  }
-
-  async stream(index: number): Promise<http2.ServerHttp2Stream> {
-    for (;;) {
-      const stream = this.streams[index];
-      if (stream) return stream;
-      await once(this.server, 'stream');
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const session of this.sessions) session.destroy();
-    const closed = once(this.server, 'close');
-    this.server.close();
-    await closed;
-  }
-}
-
 test('requests name path, authority and type, and ask for trailers', async () => {
   await using server = await Http2Server.open();
   const dialer = server.dialer();
@@ -369,45 +311,6 @@ test('a silent connection is asked whether it lives before it gets a tunnel', as
   await dialer.dial({ signal: never });
   await server.stream(3);
   dialer.close();
-});
-
-test('a connection that does not answer is left to its tunnels', async () => {
-  await using server = await Http2Server.open();
-  const { port } = server.server.address() as AddressInfo;
-  // What comes after the first tunnel does not reach the server any more.
-  const taps: Socket[] = [];
-  const tap = createServer((client) => {
-    const upstream = connect({ host: '127.0.0.1', port });
-    taps.push(client, upstream);
-    for (const socket of [client, upstream]) socket.on('error', () => undefined);
-    client.pipe(upstream).pipe(client);
-  }).listen(0, '127.0.0.1');
-  await once(tap, 'listening');
-  const clock = new ManualClock();
-  const dialer = server.dialer(clock, (tap.address() as AddressInfo).port);
-  await dialer.dial({ signal: never });
-  await server.stream(0);
-  await dialer.dial({ signal: never });
-  await server.stream(1);
-  await pause();
-  taps[0]?.unpipe();
-  taps[0]?.pause();
-  // What had come since the last look speaks for it, so it may take two tunnels to find out.
-  for (let i = 0; i < 2 && server.sessions.length < 2; i++) {
-    clock.advance(15_000);
-    let dialled = false;
-    const dialling = dialer.dial({ signal: never }).finally(() => (dialled = true));
-    while (!dialled) {
-      await new Promise(setImmediate);
-      clock.advance(100);
-    }
-    await dialling;
-  }
-  await server.stream(2);
-  assert.equal(server.sessions.length, 2);
-  dialer.close();
-  for (const socket of taps) socket.destroy();
-  tap.close();
 });
 
 test('a server that speaks no HTTP/2 is given up when the limit has passed', async () => {
