@@ -15,3 +15,5 @@ export const WATCH_MS = 30_000;
 export const ANSWER_MS = 10_000;
 /** A last frame may take this long to leave once nobody waits for it any more. */
 export const LINGER_MS = 5_000;
+/** Shared connections to one server: room for more flows than there are, and an end to a mistake. */
+export const CONNECTION_LIMIT = 256;

@@ -6,7 +6,13 @@ import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
 import { messageOf } from '../../errors.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
-import { IDLE_CONNECTION_MS, PING_MS, SILENCE_MS, UPGRADE_MS } from '../limits.ts';
+import {
+  CONNECTION_LIMIT,
+  IDLE_CONNECTION_MS,
+  PING_MS,
+  SILENCE_MS,
+  UPGRADE_MS,
+} from '../limits.ts';
 import { GrpcLink } from './link.ts';
 import type { Tunnel } from './server.ts';
 import {
@@ -18,6 +24,9 @@ import {
 } from './settings.ts';
 import { Watch } from './watch.ts';
 import { WireShare } from './wire-share.ts';
+
+/** New connections for one dial: a server may have been about to leave the first. */
+const ATTEMPTS = 2;
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
 
@@ -59,17 +68,26 @@ export class GrpcClient {
     this.#open = open;
   }
 
-  /** Opens a tunnel. @throws {DialError} when the server is not reached. */
+  /**
+   * Opens a tunnel.
+   * @throws {DialError} when the server is not reached, or takes no tunnels on new connections.
+   */
   async tunnel(signal: AbortSignal): Promise<OpenedTunnel> {
+    let barren = 0;
     for (;;) {
-      const usable = [...this.#connections].find((connection) => connection.usable);
-      const connection = usable ?? (await this.#connection(signal));
+      const shared = [...this.#connections].find((connection) => connection.usable);
+      if (shared) {
+        const alive = await unless(signal, this.#server, shared.answers());
+        if (alive && shared.usable) return shared.tunnel();
+        continue;
+      }
+      const fresh = await this.#connection(signal);
       if (signal.aborted) throw abortedDial(signal, this.#server);
-      // Meanwhile others may have filled it, or it has died.
-      if (!connection.usable) continue;
-      if (!(await unless(signal, this.#server, connection.answers()))) continue;
-      if (!connection.usable) continue;
-      return connection.tunnel();
+      if (fresh.usable) return fresh.tunnel();
+      // Others were quicker, and each round one of them got a tunnel.
+      if (fresh.carried) continue;
+      fresh.destroy();
+      if (++barren === ATTEMPTS) throw this.#refused('the server takes no tunnels');
     }
   }
 
@@ -81,10 +99,17 @@ export class GrpcClient {
 
   /** The connection that is being made, for everybody who waits for one. */
   #connection(signal: AbortSignal): Promise<Connection> {
+    if (!this.#connecting && this.#connections.size >= CONNECTION_LIMIT) {
+      throw this.#refused(`there are ${CONNECTION_LIMIT} connections, and none takes a tunnel`);
+    }
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
     });
     return unless(signal, this.#server, this.#connecting);
+  }
+
+  #refused(why: string): DialError {
+    return new DialError('upstream', `${formatEndpoint(this.#server)}: HTTP/2: ${why}`);
   }
 
   async #connect(): Promise<Connection> {
@@ -118,9 +143,10 @@ class Connection {
   readonly #share: WireShare;
   readonly #watch: Watch;
   #tunnels = 0;
+  #carried = false;
   #retired = false;
   #failure: Error | undefined;
-  #idle: Timer | undefined;
+  #idle: Timer;
 
   constructor(spec: GrpcSpec, socket: Socket, raw: Socket, server: Endpoint, clock: Clock) {
     this.#spec = spec;
@@ -136,6 +162,8 @@ class Connection {
     });
     this.#session = session;
     this.#watch = new Watch(session, raw, clock);
+    // Whoever it was made for may have given up.
+    this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
     const ready = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     this.ready = ready.promise;
@@ -152,13 +180,18 @@ class Connection {
     });
     session.on('close', () => {
       this.#retired = true;
-      this.#idle?.cancel();
+      this.#idle.cancel();
       const reason = this.#failure ? messageOf(this.#failure) : 'the server closed the connection';
       const message = `${formatEndpoint(server)}: HTTP/2: ${reason}`;
       ready.reject(new DialError('upstream', message, { cause: this.#failure }));
       raw.destroy();
       ended.resolve();
     });
+  }
+
+  /** Whether it has ever had a tunnel. */
+  get carried(): boolean {
+    return this.#carried;
   }
 
   get usable(): boolean {
@@ -176,7 +209,7 @@ class Connection {
   }
 
   tunnel(): OpenedTunnel {
-    this.#idle?.cancel();
+    this.#idle.cancel();
     const stream = this.#request();
     const link = new GrpcLink(stream, this.#clock);
     stream.on('response', (headers) => {
@@ -187,6 +220,7 @@ class Connection {
     stream.on('trailers', (trailers) => link.checkStatus(trailers));
     stream.on('data', this.#watch.look);
     const wire = this.#share.join(link);
+    this.#carried = true;
     this.#tunnels++;
     void link.released.then(() => {
       wire.leave();

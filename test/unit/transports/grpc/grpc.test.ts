@@ -295,6 +295,58 @@ test('beyond what a server takes at once, tunnels go over further connections', 
   dialer.close();
 });
 
+test('many dials at once find room on as many connections as that takes', async () => {
+  await using server = await Http2Server.open({ maxConcurrentStreams: 2 });
+  const dialer = server.dialer();
+  await Promise.all(Array.from({ length: 9 }, () => dialer.dial({ signal: never })));
+  await server.stream(8);
+  assert.equal(server.sessions.length, 5);
+  dialer.close();
+});
+
+test('a server that takes no tunnels fails the dial, and keeps no connections', async () => {
+  await using server = await Http2Server.open({ maxConcurrentStreams: 0 });
+  const dialer = server.dialer();
+  await assert.rejects(dialer.dial({ signal: never }), {
+    code: 'upstream',
+    message: /takes no tunnels/,
+  });
+  assert.equal(server.sessions.length, 2);
+  for (const socket of server.sockets) if (!socket.destroyed) await once(socket, 'close');
+  dialer.close();
+});
+
+test('connections to one server have a limit', async () => {
+  await using server = await Http2Server.open({ maxConcurrentStreams: 1 });
+  const dialer = server.dialer();
+  for (let i = 0; i < 256; i++) await dialer.dial({ signal: never });
+  await assert.rejects(dialer.dial({ signal: never }), { code: 'upstream', message: /256/ });
+  assert.equal(server.sessions.length, 256);
+  dialer.close();
+});
+
+test('a connection whose dial was given up is closed when nobody wants it', async () => {
+  await using server = await Http2Server.open();
+  const clock = new ManualClock();
+  const dialer = server.dialer(clock);
+  const abort = new AbortController();
+  const dialling = assert.rejects(dialer.dial({ signal: abort.signal }), { code: 'aborted' });
+  const [session] = (await once(server.server, 'session')) as [http2.ServerHttp2Session];
+  abort.abort(new Error('enough'));
+  await dialling;
+  await once(session, 'localSettings');
+  // By and by: in one step it would look as if the server had not answered.
+  const closed = once(session, 'close');
+  let gone = false;
+  void closed.then(() => (gone = true));
+  for (let at = 0; at <= 300_000 && !gone; at += 5_000) {
+    clock.advance(5_000);
+    await pause();
+  }
+  await closed;
+  dialer.close();
+});
+
 test('a silent connection is asked whether it lives before it gets a tunnel', async () => {
   await using server = await Http2Server.open();
   const clock = new ManualClock();
