@@ -211,7 +211,8 @@ class Connection {
   tunnel(): OpenedTunnel {
     this.#idle.cancel();
     const stream = this.#request();
-    const link = new GrpcLink(stream, this.#clock);
+    const wire = this.#share.join();
+    const link = new GrpcLink(stream, this.#clock, wire);
     stream.on('response', (headers) => {
       const { ':status': status } = headers;
       if (status !== 200) link.refuse(`the server answered ${status}`);
@@ -219,7 +220,6 @@ class Connection {
     });
     stream.on('trailers', (trailers) => link.checkStatus(trailers));
     stream.on('data', this.#watch.look);
-    const wire = this.#share.join(link);
     this.#carried = true;
     this.#tunnels++;
     void link.released.then(() => {

@@ -75,9 +75,9 @@ export class GrpcServer {
       if (!this.#accept(stream, headers)) return;
       timer?.cancel();
       tunnels++;
-      const link = new GrpcLink(stream, this.#clock);
+      const wire = share.join();
+      const link = new GrpcLink(stream, this.#clock, wire);
       stream.on('data', watch.look);
-      const wire = share.join(link);
       // Not when its stream has closed, which may never be.
       void link.released.then(() => {
         wire.leave();
