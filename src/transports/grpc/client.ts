@@ -22,6 +22,7 @@ import {
   SETTINGS,
   tunnelPath,
 } from './settings.ts';
+import { StreamWindow } from './stream-window.ts';
 import { Watch } from './watch.ts';
 import { WireShare } from './wire-share.ts';
 
@@ -142,6 +143,7 @@ class Connection {
   readonly #session: ClientHttp2Session;
   readonly #share: WireShare;
   readonly #watch: Watch;
+  readonly #window: StreamWindow;
   #tunnels = 0;
   #carried = false;
   #retired = false;
@@ -162,6 +164,7 @@ class Connection {
     });
     this.#session = session;
     this.#watch = new Watch(session, raw, clock);
+    this.#window = new StreamWindow(session, false);
     // Whoever it was made for may have given up.
     this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
     const ready = Promise.withResolvers<void>();
@@ -221,10 +224,10 @@ class Connection {
     stream.on('trailers', (trailers) => link.checkStatus(trailers));
     stream.on('data', this.#watch.look);
     this.#carried = true;
-    this.#tunnels++;
+    this.#window.fit(++this.#tunnels);
     void link.released.then(() => {
       wire.leave();
-      this.#tunnels--;
+      this.#window.fit(--this.#tunnels);
       if (this.#tunnels === 0) this.#rest();
     });
     return { link, wire, raw: this.#raw };
