@@ -6,7 +6,13 @@ import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
 import { messageOf } from '../../errors.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
-import { IDLE_CONNECTION_MS, PING_MS, SILENCE_MS, UPGRADE_MS } from '../limits.ts';
+import {
+  CONNECTION_LIMIT,
+  IDLE_CONNECTION_MS,
+  PING_MS,
+  SILENCE_MS,
+  UPGRADE_MS,
+} from '../limits.ts';
 import { GrpcLink } from './link.ts';
 import type { Tunnel } from './server.ts';
 import {
@@ -16,7 +22,12 @@ import {
   SETTINGS,
   tunnelPath,
 } from './settings.ts';
+import { StreamWindow } from './stream-window.ts';
+import { Watch } from './watch.ts';
 import { WireShare } from './wire-share.ts';
+
+/** New connections for one dial: a server may have been about to leave the first. */
+const ATTEMPTS = 2;
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
 
@@ -58,17 +69,26 @@ export class GrpcClient {
     this.#open = open;
   }
 
-  /** Opens a tunnel. @throws {DialError} when the server is not reached. */
+  /**
+   * Opens a tunnel.
+   * @throws {DialError} when the server is not reached, or takes no tunnels on new connections.
+   */
   async tunnel(signal: AbortSignal): Promise<OpenedTunnel> {
+    let barren = 0;
     for (;;) {
-      const usable = [...this.#connections].find((connection) => connection.usable);
-      const connection = usable ?? (await this.#connection(signal));
+      const shared = [...this.#connections].find((connection) => connection.usable);
+      if (shared) {
+        const alive = await unless(signal, this.#server, shared.answers());
+        if (alive && shared.usable) return shared.tunnel();
+        continue;
+      }
+      const fresh = await this.#connection(signal);
       if (signal.aborted) throw abortedDial(signal, this.#server);
-      // Meanwhile others may have filled it, or it has died.
-      if (!connection.usable) continue;
-      if (!(await unless(signal, this.#server, connection.answers()))) continue;
-      if (!connection.usable) continue;
-      return connection.tunnel();
+      if (fresh.usable) return fresh.tunnel();
+      // Others were quicker, and each round one of them got a tunnel.
+      if (fresh.carried) continue;
+      fresh.destroy();
+      if (++barren === ATTEMPTS) throw this.#refused('the server takes no tunnels');
     }
   }
 
@@ -80,10 +100,17 @@ export class GrpcClient {
 
   /** The connection that is being made, for everybody who waits for one. */
   #connection(signal: AbortSignal): Promise<Connection> {
+    if (!this.#connecting && this.#connections.size >= CONNECTION_LIMIT) {
+      throw this.#refused(`there are ${CONNECTION_LIMIT} connections, and none takes a tunnel`);
+    }
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
     });
     return unless(signal, this.#server, this.#connecting);
+  }
+
+  #refused(why: string): DialError {
+    return new DialError('upstream', `${formatEndpoint(this.#server)}: HTTP/2: ${why}`);
   }
 
   async #connect(): Promise<Connection> {
@@ -115,13 +142,13 @@ class Connection {
   readonly #secure: boolean;
   readonly #session: ClientHttp2Session;
   readonly #share: WireShare;
+  readonly #watch: Watch;
+  readonly #window: StreamWindow;
   #tunnels = 0;
+  #carried = false;
   #retired = false;
   #failure: Error | undefined;
-  #idle: Timer | undefined;
-  /** When bytes were last seen to have come, and how many had. */
-  #heardAt: number;
-  #heard = 0;
+  #idle: Timer;
 
   constructor(spec: GrpcSpec, socket: Socket, raw: Socket, server: Endpoint, clock: Clock) {
     this.#spec = spec;
@@ -130,13 +157,16 @@ class Connection {
     this.#raw = raw;
     this.#secure = socket !== raw;
     this.#share = new WireShare(raw);
-    this.#heardAt = clock.now();
     const session = connect(`http://${formatEndpoint(server)}`, {
       ...SESSION_OPTIONS,
       createConnection: () => socket,
       settings: SETTINGS,
     });
     this.#session = session;
+    this.#watch = new Watch(session, raw, clock);
+    this.#window = new StreamWindow(session, false);
+    // Whoever it was made for may have given up.
+    this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
     const ready = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     this.ready = ready.promise;
@@ -153,13 +183,18 @@ class Connection {
     });
     session.on('close', () => {
       this.#retired = true;
-      this.#idle?.cancel();
+      this.#idle.cancel();
       const reason = this.#failure ? messageOf(this.#failure) : 'the server closed the connection';
       const message = `${formatEndpoint(server)}: HTTP/2: ${reason}`;
       ready.reject(new DialError('upstream', message, { cause: this.#failure }));
       raw.destroy();
       ended.resolve();
     });
+  }
+
+  /** Whether it has ever had a tunnel. */
+  get carried(): boolean {
+    return this.#carried;
   }
 
   get usable(): boolean {
@@ -170,39 +205,29 @@ class Connection {
 
   /** Whether it is alive: known when bytes came lately, asked otherwise. */
   async answers(): Promise<boolean> {
-    const { bytesRead } = this.#raw;
-    const now = this.#clock.now();
-    if (bytesRead !== this.#heard) {
-      this.#heard = bytesRead;
-      this.#heardAt = now;
-      return true;
-    }
-    if (now - this.#heardAt < SILENCE_MS) return true;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const timer = this.#clock.after(PING_MS, () => resolve(false));
-    const sent = this.#session.ping((error) => resolve(error === null));
-    if (!sent) resolve(false);
-    const alive = await promise;
-    timer.cancel();
+    if (this.#watch.silence < SILENCE_MS) return true;
+    const alive = await this.#watch.answers(PING_MS);
     if (!alive) this.#retire();
     return alive;
   }
 
   tunnel(): OpenedTunnel {
-    this.#idle?.cancel();
+    this.#idle.cancel();
     const stream = this.#request();
-    const link = new GrpcLink(stream, this.#clock);
+    const wire = this.#share.join();
+    const link = new GrpcLink(stream, this.#clock, wire);
     stream.on('response', (headers) => {
       const { ':status': status } = headers;
       if (status !== 200) link.refuse(`the server answered ${status}`);
       else link.checkStatus(headers);
     });
     stream.on('trailers', (trailers) => link.checkStatus(trailers));
-    const wire = this.#share.join(link);
-    this.#tunnels++;
-    void link.closed.then(() => {
+    stream.on('data', this.#watch.look);
+    this.#carried = true;
+    this.#window.fit(++this.#tunnels);
+    void link.released.then(() => {
       wire.leave();
-      this.#tunnels--;
+      this.#window.fit(--this.#tunnels);
       if (this.#tunnels === 0) this.#rest();
     });
     return { link, wire, raw: this.#raw };

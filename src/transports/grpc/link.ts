@@ -5,32 +5,38 @@ import type { ByteLink } from '../../net/link.ts';
 import { ReadQueue } from '../../net/read-queue.ts';
 import { LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder } from './hunks.ts';
-import type { TunnelBytes } from './wire-share.ts';
+import type { TunnelMeter } from './wire-share.ts';
 
 /**
  * One tunnel, a stream of an HTTP/2 connection, as a ByteLink. The end of the stream is the
  * half-close; a reset, or another status than OK from a server, is a failure.
  */
-export class GrpcLink implements ByteLink, TunnelBytes {
+export class GrpcLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
+  /** Resolves when its owner has destroyed it, or when it has closed by itself. */
+  readonly released: Promise<void>;
   readonly #stream: Http2Stream;
   readonly #clock: Clock;
+  readonly #meter: TunnelMeter;
   readonly #queue = new ReadQueue<Uint8Array>();
   readonly #decoder = new HunkDecoder();
   readonly #resolveClosed: (cause: Error | undefined) => void;
-  #received = 0;
-  #sent = 0;
+  readonly #release: () => void;
   #drain: PromiseWithResolvers<void> | undefined;
   #closing: Promise<void> | undefined;
   #cause: Error | undefined;
   #destroyed = false;
 
-  constructor(stream: Http2Stream, clock: Clock) {
+  constructor(stream: Http2Stream, clock: Clock, meter: TunnelMeter) {
     this.#stream = stream;
     this.#clock = clock;
+    this.#meter = meter;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
+    const released = Promise.withResolvers<void>();
+    this.released = released.promise;
+    this.#release = released.resolve;
     stream.pause();
     stream.on('data', this.#onData);
     stream.on('end', this.#onEnd);
@@ -38,14 +44,6 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     stream.on('error', this.#onError);
     stream.on('close', this.#onClose);
     if (stream.destroyed) this.#onClose();
-  }
-
-  get received(): number {
-    return this.#received;
-  }
-
-  get sent(): number {
-    return this.#sent;
   }
 
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
@@ -74,6 +72,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
   destroy(cause?: Error): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
+    this.#release();
     this.#cause ??= cause;
     this.#queue.fail(cause ?? new LinkClosedError());
     const stream = this.#stream;
@@ -86,6 +85,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     // everything had been said.
     if (cause === undefined && stream.writableLength === 0) {
       stream.close(constants.NGHTTP2_NO_ERROR);
+      this.#linger();
     } else {
       stream.destroy(cause ?? new LinkClosedError());
     }
@@ -96,10 +96,13 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     return this.#stream.writableFinished && this.#stream.readableEnded;
   }
 
-  /** Lets the stream close by itself: a reset would overtake the trailers. */
+  /**
+   * Lets the stream close by itself: a reset would overtake the trailers. On a connection that Node
+   * has given up it never would, and no `close` would help.
+   */
   #linger(): void {
     const stream = this.#stream;
-    const timer = this.#clock.after(LINGER_MS, () => stream.close(constants.NGHTTP2_NO_ERROR));
+    const timer = this.#clock.after(LINGER_MS, () => stream.destroy());
     stream.once('close', () => timer.cancel());
   }
 
@@ -148,7 +151,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
     let ready = true;
     stream.cork();
     for (const piece of pieces) {
-      this.#sent += piece.length;
+      this.#meter.addSent(piece.length);
       ready = stream.write(piece);
     }
     stream.uncork();
@@ -167,7 +170,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
 
   readonly #onData = (chunk: Buffer): void => {
     const wanted = this.#queue.wanted;
-    this.#received += chunk.length;
+    this.#meter.addReceived(chunk.length);
     try {
       for (const piece of this.#decoder.push(chunk)) this.#queue.push(piece);
     } catch (error) {
@@ -229,6 +232,7 @@ export class GrpcLink implements ByteLink, TunnelBytes {
         this.#drain = undefined;
       }
       this.#resolveClosed(this.#cause);
+      this.#release();
     });
   };
 }

@@ -15,9 +15,11 @@ import {
   CONTENT_TYPE,
   SESSION_OPTIONS,
   SETTINGS,
-  TUNNEL_LIMIT,
+  STREAM_WINDOW,
   tunnelPath,
 } from './settings.ts';
+import { StreamWindow, tunnelLimit } from './stream-window.ts';
+import { Watch } from './watch.ts';
 import { WireShare } from './wire-share.ts';
 
 type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
@@ -47,13 +49,15 @@ export class GrpcServer {
   serve(socket: Socket, raw: Socket, onTunnel: (tunnel: Tunnel) => void): void {
     const session = performServerHandshake(socket, {
       ...SESSION_OPTIONS,
-      settings: { ...SETTINGS, maxConcurrentStreams: TUNNEL_LIMIT },
+      settings: { ...SETTINGS, maxConcurrentStreams: tunnelLimit(STREAM_WINDOW) },
       // Clients end tunnels by resets, and may have many.
       streamResetBurst: 10_000,
       streamResetRate: 1000,
     });
     this.#sessions.add(session);
     const share = new WireShare(raw);
+    const window = new StreamWindow(session, true);
+    const watch = new Watch(session, raw, this.#clock);
     let tunnels = 0;
     let timer: Timer | undefined;
     const waitFor = (milliseconds: number): void => {
@@ -72,12 +76,14 @@ export class GrpcServer {
       stream.on('error', () => undefined);
       if (!this.#accept(stream, headers)) return;
       timer?.cancel();
-      tunnels++;
-      const link = new GrpcLink(stream, this.#clock);
-      const wire = share.join(link);
-      void link.closed.then(() => {
+      window.fit(++tunnels);
+      const wire = share.join();
+      const link = new GrpcLink(stream, this.#clock, wire);
+      stream.on('data', watch.look);
+      // Not when its stream has closed, which may never be.
+      void link.released.then(() => {
         wire.leave();
-        tunnels--;
+        window.fit(--tunnels);
         if (tunnels === 0 && !session.destroyed) waitFor(IDLE_CONNECTION_MS);
       });
       onTunnel({ link, wire });

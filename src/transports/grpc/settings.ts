@@ -1,11 +1,16 @@
 import type { Settings } from 'node:http2';
 import { toRequestTarget } from '../ws/handshake.ts';
 
+/**
+ * What a peer may send before a reader takes it: 64 KB would hold a tunnel to 640 KB/s at 100 ms.
+ * With many tunnels it becomes less.
+ */
+export const STREAM_WINDOW = 2 << 20;
+
 /** What both sides of a connection allow the other. */
 export const SETTINGS: Settings = {
   enablePush: false,
-  // What a peer may send before a reader takes it: 64 KB would hold a tunnel to 640 KB/s at 100 ms.
-  initialWindowSize: 2 << 20,
+  initialWindowSize: STREAM_WINDOW,
   maxHeaderListSize: 16 << 10,
 };
 

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import * as http2 from 'node:http2';
+import { test } from 'node:test';
+import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
+
+const REQUEST = {
+  ':method': 'POST',
+  ':path': '/GunService/Tun',
+  'content-type': 'application/grpc',
+} as const;
+
+/** What one connection may make a server hold, in bytes. */
+const BOUND = 512 << 20;
+
+test('the more tunnels a connection has the smaller are their windows, and back', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(false));
+  const session = http2.connect(`http://127.0.0.1:${carriers.port}`);
+  await once(session, 'remoteSettings');
+  const seen: [window: number, tunnels: number][] = [];
+  const note = (): void => {
+    const { initialWindowSize = 0, maxConcurrentStreams = Infinity } = session.remoteSettings;
+    seen.push([initialWindowSize, maxConcurrentStreams]);
+  };
+  note();
+  const streams: http2.ClientHttp2Stream[] = [];
+  const changed = once(session, 'remoteSettings');
+  for (let i = 0; i < 64; i++) {
+    const stream = session.request(REQUEST, { endStream: false });
+    stream.on('error', () => undefined);
+    streams.push(stream);
+    await carriers.accept();
+  }
+  await changed;
+  note();
+  const back = once(session, 'remoteSettings');
+  for (const stream of streams) stream.destroy();
+  await back;
+  note();
+  assert.deepEqual(
+    seen.map(([window]) => window),
+    [2 << 20, 1 << 20, 2 << 20],
+  );
+  for (const [window, tunnels] of seen) assert.ok(window * tunnels <= BOUND);
+  session.destroy();
+});

@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import * as http2 from 'node:http2';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
+import { readAll } from '../../../conformance/byte-link.ts';
+import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
+import { Http2Server } from '../../../support/http2-server.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+const never = new AbortController().signal;
+/** From silence to the question, and from there to the cut. */
+const WATCH_MS = 30_000;
+const ANSWER_MS = 10_000;
+
+const FrameType = { data: 0, headers: 1, settings: 4, goaway: 7 } as const;
+const ACK = 1;
+const END_STREAM = 1;
+const END_HEADERS = 4;
+
+/** RFC 9113 §4.1. */
+function frame(type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
+  const header = Buffer.alloc(9);
+  header.writeUIntBE(payload.length, 0, 3);
+  header[3] = type;
+  header[4] = flags;
+  header.writeUInt32BE(stream, 5);
+  return Buffer.concat([header, payload]);
+}
+
+/** A field without indexing or Huffman coding (RFC 7541 §6.2.2). */
+const field = (name: string, value: string): Buffer =>
+  Buffer.concat([
+    Buffer.from([0, name.length]),
+    Buffer.from(name),
+    Buffer.from([value.length]),
+    Buffer.from(value),
+  ]);
+
+const REQUEST = Buffer.concat([
+  field(':method', 'POST'),
+  field(':scheme', 'http'),
+  field(':path', '/GunService/Tun'),
+  field(':authority', 'server.test'),
+  field('content-type', 'application/grpc'),
+]);
+
+/**
+ * DATA behind the end of its stream is an error of the connection. Behind a GOAWAY, Node reads no
+ * more then, closes nothing and says nothing.
+ */
+const GIVEN_UP = Buffer.concat([
+  Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  frame(FrameType.settings, 0, 0),
+  frame(FrameType.settings, ACK, 0),
+  frame(FrameType.headers, END_HEADERS | END_STREAM, 11, REQUEST),
+  frame(FrameType.goaway, 0, 0, Buffer.alloc(8)),
+  frame(FrameType.data, 0, 11, Buffer.alloc(73)),
+]);
+
+test('a connection that Node has given up on goes with its tunnel', async () => {
+  const clock = new ManualClock();
+  await using carriers = await CarrierPair.open(grpcPair(false), clock);
+  const client = connect({ host: '127.0.0.1', port: carriers.port });
+  client.on('error', () => undefined).resume();
+  const gone = once(client, 'close');
+  client.write(GIVEN_UP);
+  const { link } = await carriers.accept();
+  assert.equal(String(await readAll(link)), '');
+  const closing = link.closeWrite();
+  clock.advance(WATCH_MS + ANSWER_MS);
+  await link.closed;
+  await closing;
+  await gone;
+});
+
+test('a tunnel on a connection that Node has given up on closes once it is let go', async () => {
+  const clock = new ManualClock();
+  await using carriers = await CarrierPair.open(grpcPair(false), clock);
+  const client = connect({ host: '127.0.0.1', port: carriers.port });
+  client.on('error', () => undefined).resume();
+  client.write(GIVEN_UP);
+  const { link } = await carriers.accept();
+  assert.equal(String(await readAll(link)), '');
+  await link.closeWrite();
+  link.destroy();
+  clock.advance(5_000);
+  await link.closed;
+  client.destroy();
+});
+
+for (const closing of [false, true]) {
+  const what = closing ? 'that its client is closing' : 'with a silent tunnel';
+  test(`a connection ${what} stays as long as the client answers`, async () => {
+    const clock = new ManualClock();
+    await using carriers = await CarrierPair.open(grpcPair(false), clock);
+    const session = http2.connect(`http://127.0.0.1:${carriers.port}`);
+    await once(session, 'remoteSettings');
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/GunService/Tun',
+      'content-type': 'application/grpc',
+    });
+    const { link } = await carriers.accept();
+    if (closing) session.close();
+    for (let i = 0; i < 3; i++) {
+      const asked = once(session, 'remoteSettings');
+      clock.advance(WATCH_MS);
+      await asked;
+      // It comes behind the answer.
+      stream.write(Buffer.concat(encodeHunks(Buffer.from('x'))));
+      assert.equal(String(await link.read()), 'x');
+    }
+    stream.end();
+    assert.equal(await link.read(), undefined);
+    session.destroy();
+  });
+}
+
+/** Between a client and a server, until the way from the one to the other is lost without a word. */
+class Tap implements Disposable {
+  readonly #server = createServer();
+  readonly #sockets: Socket[] = [];
+
+  static async open(port: number): Promise<Tap> {
+    const tap = new Tap();
+    tap.#server.on('connection', (client) => {
+      const upstream = connect({ host: '127.0.0.1', port });
+      tap.#sockets.push(client, upstream);
+      for (const socket of [client, upstream]) socket.on('error', () => undefined);
+      client.pipe(upstream).pipe(client);
+    });
+    tap.#server.listen(0, '127.0.0.1');
+    await once(tap.#server, 'listening');
+    return tap;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Loses the connections that there are; later ones live. */
+  lose(): void {
+    for (const socket of this.#sockets) socket.unpipe().pause();
+  }
+
+  [Symbol.dispose](): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+}
+
+test('a server that has vanished costs its tunnels no more than the limit', async () => {
+  await using server = await Http2Server.open();
+  using tap = await Tap.open(server.port);
+  const clock = new ManualClock();
+  const dialer = server.dialer(clock, tap.port);
+  const { link } = await dialer.dial({ signal: never });
+  const stream = await server.stream(0);
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
+  stream.write(Buffer.concat(encodeHunks(Buffer.from('a'))));
+  assert.equal(String(await link.read()), 'a');
+  tap.lose();
+  const lost = assert.rejects(link.read(), /answers no more/);
+  // The byte may have come after the last look, so it may be a little later.
+  clock.advance(WATCH_MS + ANSWER_MS);
+  await lost;
+  dialer.close();
+});
+
+test('the first tunnel after a connection was lost goes over a new one', async () => {
+  await using server = await Http2Server.open();
+  using tap = await Tap.open(server.port);
+  const clock = new ManualClock();
+  const dialer = server.dialer(clock, tap.port);
+  const { link } = await dialer.dial({ signal: never });
+  const stream = await server.stream(0);
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
+  stream.write(Buffer.concat(encodeHunks(Buffer.from('a'))));
+  assert.equal(String(await link.read()), 'a');
+  tap.lose();
+  clock.advance(20_000);
+  // That bytes have come since the last dial says nothing about now.
+  const dialling = dialer.dial({ signal: never });
+  clock.advance(5_000);
+  await dialling;
+  await server.stream(1);
+  assert.equal(server.sessions.length, 2);
+  dialer.close();
+});
