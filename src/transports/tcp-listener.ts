@@ -98,7 +98,8 @@ async function bind(
     throw new BindError('path' in where ? where.path : formatEndpoint(where), error);
   }
   server.off('error', reject);
-  // An accept that fails (EMFILE, ECONNABORTED) is one connection lost, not the listener.
+  // An accept that fails is one connection lost, not the listener. That descriptors have run out is
+  // not heard of here: libuv then accepts and closes what waits, and says nothing (Node 26.10).
   server.on('error', () => undefined);
   const address = server.address();
   const close = (): Promise<void> => closeServer(server);
