@@ -25,6 +25,8 @@ export function halfCloseLack(name: string, passed: readonly Feature[] = []): La
   return [{ features, note: `${name} does not pass on a half-close${which}` }];
 }
 
+const TITLES = { v2ray: 'v2ray', xray: 'Xray' } as const;
+
 /** What v2ray and Xray have in common. */
 export function rayLacks(name: 'v2ray' | 'xray', way: Way, role: Role): Lack[] {
   const halfClose = halfCloseOfRay(name, way, role);
@@ -33,13 +35,13 @@ export function rayLacks(name: 'v2ray' | 'xray', way: Way, role: Role): Lack[] {
   const what = way.protocol === 'http' ? 'opens an HTTP tunnel' : 'sends a Trojan request';
   const mute: Lack = {
     features: ['a server that speaks first'],
-    note: `${name} ${what} only when its client has sent something`,
+    note: `${TITLES[name]} ${what} only when its client has sent something`,
   };
   return [...halfClose, mute];
 }
 
-function halfCloseOfRay(name: string, way: Way, role: Role): Lack[] {
+function halfCloseOfRay(name: keyof typeof TITLES, way: Way, role: Role): Lack[] {
   // Its VMess has an empty chunk for the end, which a client sends before it gives up.
   const tells = way.protocol === 'vmess' && way.mux === undefined && role === 'client';
-  return halfCloseLack(name, tells ? ['the client ends first'] : []);
+  return halfCloseLack(TITLES[name], tells ? ['the client ends first'] : []);
 }
