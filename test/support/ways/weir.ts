@@ -18,13 +18,14 @@ export const weirProgram = (options: WeirOptions = {}): Program => ({
 });
 
 function unable(way: Way, role: Role): string | undefined {
-  const { protocol, mux, xudp } = way;
+  const { protocol, mux, xudp, carrier } = way;
   if (role === 'server') {
     return (protocol === 'socks' || protocol === 'shadowsocks') && !isPlain(way)
       ? `Weir takes ${protocol} in over plain TCP only`
       : undefined;
   }
   if (mux !== undefined || xudp === true) return 'Weir takes Mux.Cool in and never sends it';
+  if (carrier?.multi === true) return 'Weir takes TunMulti in and never sends it';
   return undefined;
 }
 
