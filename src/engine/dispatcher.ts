@@ -22,6 +22,12 @@ import { sniff } from './sniff/sniff.ts';
 /** How long a dial may take, the handshake with an upstream proxy included. */
 export const DIAL_TIMEOUT_MS = 10_000;
 
+/**
+ * A dial that takes longer ends with its client. To listen for that costs as much as a tenth of a new
+ * connection, and most dials are over before.
+ */
+export const WATCH_AFTER_MS = 100;
+
 export interface DispatcherDeps {
   readonly tracker: Tracker;
   readonly clock: Clock;
@@ -102,7 +108,10 @@ export class Dispatcher implements DispatcherContract {
     const { version } = resolved;
     const release = version.hold();
     using deadline = new Deadline(clock, DIAL_TIMEOUT_MS, 'the dial', this.#stopping.signal);
-    const watch = new ClientWatch(client, () => deadline.abort(clientLeft()));
+    let watch: ClientWatch | undefined;
+    const timer = clock.after(WATCH_AFTER_MS, () => {
+      watch = new ClientWatch(client, () => deadline.abort(clientLeft()));
+    });
     try {
       const remote = await version.outbound.connect(
         { host: query.host, port: query.port },
@@ -115,7 +124,8 @@ export class Dispatcher implements DispatcherContract {
       logDialFailure(log, query, version.tag, failure);
       throw failure;
     } finally {
-      await watch.stop();
+      timer.cancel();
+      await watch?.stop();
     }
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Dispatcher, DIAL_TIMEOUT_MS } from '../../../src/engine/dispatcher.ts';
+import { Dispatcher, DIAL_TIMEOUT_MS, WATCH_AFTER_MS } from '../../../src/engine/dispatcher.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
 import { DialError } from '../../../src/net/errors.ts';
@@ -160,6 +160,7 @@ describe('the dispatcher', () => {
         code: 'aborted',
         message: 'the client has left',
       });
+      clock.advance(WATCH_AFTER_MS);
       client.destroy(new Error('reset'));
       await failed;
       assert.equal(accepted(), 0);
@@ -169,8 +170,9 @@ describe('the dispatcher', () => {
 
     test('gives up with a client that is cut after it has spoken, or has ended as well', async () => {
       for (const ends of [false, true]) {
-        const { dispatcher, client, request } = dialling();
+        const { clock, dispatcher, client, request } = dialling();
         const failed = assert.rejects(dispatcher.stream(request), { code: 'aborted' });
+        clock.advance(WATCH_AFTER_MS);
         await client.write(Buffer.from('hello'));
         if (ends) await client.closeWrite();
         await settle();
@@ -193,14 +195,16 @@ describe('the dispatcher', () => {
       clock.advance(300);
       await settle();
       assert.equal(signal?.aborted, false);
+      clock.advance(WATCH_AFTER_MS);
       client.destroy(new Error('reset'));
       await done;
       assert.equal(signal?.aborted, true);
     });
 
     test('goes on for a client that has half-closed, and passes that on with what it said', async () => {
-      const { dispatcher, dialled, client, request } = dialling();
+      const { clock, dispatcher, dialled, client, request } = dialling();
       const done = dispatcher.stream(request);
+      clock.advance(WATCH_AFTER_MS);
       await client.write(Buffer.from('one '));
       await client.write(Buffer.from('two'));
       await client.closeWrite();
@@ -219,7 +223,7 @@ describe('the dispatcher', () => {
       [1, 16],
     ] as const) {
       test(`reads at most ${most} pieces of ${length} bytes ahead, and gives them back in order`, async () => {
-        const { dispatcher, dialled, client, request } = dialling();
+        const { clock, dispatcher, dialled, client, request } = dialling();
         let reads = 0;
         const read = request.client.read.bind(request.client);
         request.client.read = (signal) => {
@@ -227,6 +231,7 @@ describe('the dispatcher', () => {
           return read(signal);
         };
         const done = dispatcher.stream(request);
+        clock.advance(WATCH_AFTER_MS);
         for (let i = 0; i < 50; i++) void client.write(new Uint8Array(length).fill(i));
         await settle();
         assert.equal(reads, most);
