@@ -13,7 +13,6 @@ import {
   SILENCE_MS,
   UPGRADE_MS,
 } from '../limits.ts';
-import { GrpcLink } from './link.ts';
 import type { Tunnel } from './server.ts';
 import {
   CONNECTION_WINDOW,
@@ -22,9 +21,7 @@ import {
   SETTINGS,
   tunnelPath,
 } from './settings.ts';
-import { StreamWindow } from './stream-window.ts';
-import { Watch } from './watch.ts';
-import { WireShare } from './wire-share.ts';
+import { Tunnels } from './tunnels.ts';
 
 /** New connections for one dial: a server may have been about to leave the first. */
 const ATTEMPTS = 2;
@@ -141,10 +138,7 @@ class Connection {
   readonly #raw: Socket;
   readonly #secure: boolean;
   readonly #session: ClientHttp2Session;
-  readonly #share: WireShare;
-  readonly #watch: Watch;
-  readonly #window: StreamWindow;
-  #tunnels = 0;
+  readonly #tunnels: Tunnels;
   #carried = false;
   #retired = false;
   #failure: Error | undefined;
@@ -156,15 +150,17 @@ class Connection {
     this.#clock = clock;
     this.#raw = raw;
     this.#secure = socket !== raw;
-    this.#share = new WireShare(raw);
     const session = connect(`http://${formatEndpoint(server)}`, {
       ...SESSION_OPTIONS,
       createConnection: () => socket,
       settings: SETTINGS,
     });
     this.#session = session;
-    this.#watch = new Watch(session, raw, clock);
-    this.#window = new StreamWindow(session, false);
+    this.#tunnels = new Tunnels(session, raw, {
+      clock,
+      limitsTunnels: false,
+      onEmpty: () => this.#rest(),
+    });
     // Whoever it was made for may have given up.
     this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
     const ready = Promise.withResolvers<void>();
@@ -200,13 +196,14 @@ class Connection {
   get usable(): boolean {
     const { closed, destroyed, remoteSettings } = this.#session;
     const limit = remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
-    return !this.#retired && !closed && !destroyed && this.#tunnels < limit;
+    return !this.#retired && !closed && !destroyed && this.#tunnels.count < limit;
   }
 
   /** Whether it is alive: known when bytes came lately, asked otherwise. */
   async answers(): Promise<boolean> {
-    if (this.#watch.silence < SILENCE_MS) return true;
-    const alive = await this.#watch.answers(PING_MS);
+    const { watch } = this.#tunnels;
+    if (watch.silence < SILENCE_MS) return true;
+    const alive = await watch.answers(PING_MS);
     if (!alive) this.#retire();
     return alive;
   }
@@ -214,22 +211,14 @@ class Connection {
   tunnel(): OpenedTunnel {
     this.#idle.cancel();
     const stream = this.#request();
-    const wire = this.#share.join();
-    const link = new GrpcLink(stream, this.#clock, wire);
+    const { link, wire } = this.#tunnels.add(stream);
+    this.#carried = true;
     stream.on('response', (headers) => {
       const { ':status': status } = headers;
       if (status !== 200) link.refuse(`the server answered ${status}`);
       else link.checkStatus(headers);
     });
     stream.on('trailers', (trailers) => link.checkStatus(trailers));
-    stream.on('data', this.#watch.look);
-    this.#carried = true;
-    this.#window.fit(++this.#tunnels);
-    void link.released.then(() => {
-      wire.leave();
-      this.#window.fit(--this.#tunnels);
-      if (this.#tunnels === 0) this.#rest();
-    });
     return { link, wire, raw: this.#raw };
   }
 
@@ -260,7 +249,7 @@ class Connection {
   /** Gives no more tunnels, and ends with the last that it has. */
   #retire(): void {
     this.#retired = true;
-    if (this.#tunnels === 0) this.#session.close();
+    if (this.#tunnels.count === 0) this.#session.close();
   }
 
   #rest(): void {

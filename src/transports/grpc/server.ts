@@ -9,7 +9,6 @@ import type { Clock, Timer } from '../../net/clock.ts';
 import type { ByteLink, WireCounter } from '../../net/link.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS } from '../limits.ts';
-import { GrpcLink } from './link.ts';
 import {
   CONNECTION_WINDOW,
   CONTENT_TYPE,
@@ -18,9 +17,8 @@ import {
   STREAM_WINDOW,
   tunnelPath,
 } from './settings.ts';
-import { StreamWindow, tunnelLimit } from './stream-window.ts';
-import { Watch } from './watch.ts';
-import { WireShare } from './wire-share.ts';
+import { tunnelLimit } from './stream-window.ts';
+import { Tunnels } from './tunnels.ts';
 
 type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
 
@@ -55,15 +53,18 @@ export class GrpcServer {
       streamResetRate: 1000,
     });
     this.#sessions.add(session);
-    const share = new WireShare(raw);
-    const window = new StreamWindow(session, true);
-    const watch = new Watch(session, raw, this.#clock);
-    let tunnels = 0;
     let timer: Timer | undefined;
     const waitFor = (milliseconds: number): void => {
       timer?.cancel();
       timer = this.#clock.after(milliseconds, () => session.destroy());
     };
+    const tunnels = new Tunnels(session, raw, {
+      clock: this.#clock,
+      limitsTunnels: true,
+      onEmpty: () => {
+        if (!session.destroyed) waitFor(IDLE_CONNECTION_MS);
+      },
+    });
     waitFor(FIRST_TUNNEL_MS);
     session.on('error', () => undefined);
     session.on('close', () => {
@@ -76,17 +77,7 @@ export class GrpcServer {
       stream.on('error', () => undefined);
       if (!this.#accept(stream, headers)) return;
       timer?.cancel();
-      window.fit(++tunnels);
-      const wire = share.join();
-      const link = new GrpcLink(stream, this.#clock, wire);
-      stream.on('data', watch.look);
-      // Not when its stream has closed, which may never be.
-      void link.released.then(() => {
-        wire.leave();
-        window.fit(--tunnels);
-        if (tunnels === 0 && !session.destroyed) waitFor(IDLE_CONNECTION_MS);
-      });
-      onTunnel({ link, wire });
+      onTunnel(tunnels.add(stream));
     });
     session.setLocalWindowSize(CONNECTION_WINDOW);
     // HTTP/2 has no use for half a connection, but its sockets may be half open.
