@@ -1,6 +1,7 @@
-import { canonicalHost, type Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/address.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
-import { UdpLink } from '../../net/udp-link.ts';
+import { bindToServer } from '../../net/server-socket.ts';
+import type { UdpLink } from '../../net/udp-link.ts';
 import type { DatagramCodec } from './datagram-codec.ts';
 
 /** Datagrams through a Shadowsocks server: one socket and one codec for each association. */
@@ -16,14 +17,8 @@ export class ServerDatagrams implements PacketLink {
    * @throws the system's error when no socket can be bound.
    */
   static async open(server: Endpoint, codec: DatagramCodec): Promise<ServerDatagrams> {
-    // Texts are compared below, and an operator may write an address in many ways.
-    const canonical = { host: canonicalHost(server.host), port: server.port };
-    const udp = await UdpLink.bind({
-      family: canonical.host.includes(':') ? 6 : 4,
-      incoming: (data, host, port) =>
-        port === canonical.port && host === canonical.host ? codec.decode(data) : undefined,
-    });
-    return new ServerDatagrams(udp, codec, canonical);
+    const bound = await bindToServer(server, (data) => codec.decode(data));
+    return new ServerDatagrams(bound.udp, codec, bound.server);
   }
 
   private constructor(udp: UdpLink, codec: DatagramCodec, server: Endpoint) {

@@ -1,7 +1,8 @@
-import { canonicalHost, type Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/address.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Packet, PacketLink } from '../../net/link.ts';
-import { UdpLink } from '../../net/udp-link.ts';
+import { bindToServer } from '../../net/server-socket.ts';
+import type { UdpLink } from '../../net/udp-link.ts';
 import { endOf } from './control.ts';
 import { UdpFraming } from './udp-framing.ts';
 
@@ -23,14 +24,8 @@ export class ServerDatagrams implements PacketLink {
    */
   static async open(relay: Endpoint, control: ByteLink): Promise<ServerDatagrams> {
     const framing = new UdpFraming();
-    // Texts are compared below; a server's own address stands as the operator has written it.
-    const canonical = { host: canonicalHost(relay.host), port: relay.port };
-    const udp = await UdpLink.bind({
-      family: canonical.host.includes(':') ? 6 : 4,
-      incoming: (data, host, port) =>
-        port === canonical.port && host === canonical.host ? framing.decode(data) : undefined,
-    });
-    return new ServerDatagrams(udp, framing, canonical, control);
+    const { udp, server } = await bindToServer(relay, (data) => framing.decode(data));
+    return new ServerDatagrams(udp, framing, server, control);
   }
 
   private constructor(udp: UdpLink, framing: UdpFraming, relay: Endpoint, control: ByteLink) {

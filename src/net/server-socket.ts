@@ -1,0 +1,31 @@
+import { canonicalHost, type Endpoint } from './address.ts';
+import type { Packet } from './link.ts';
+import { UdpLink } from './udp-link.ts';
+
+/** A UDP socket that hears one server alone. */
+export interface ServerSocket {
+  readonly udp: UdpLink;
+  /** The server as the kernel names it: what is sent goes there. */
+  readonly server: Endpoint;
+}
+
+/**
+ * Binds a UDP socket for the datagrams of one server; those of strangers are dropped and counted.
+ *
+ * @param stated an IP address, written in any way, and a port.
+ * @param decode what a datagram of the server holds; `undefined` drops it. It must not throw.
+ * @throws the system's error when no socket can be bound.
+ */
+export async function bindToServer(
+  stated: Endpoint,
+  decode: (data: Uint8Array) => Packet | undefined,
+): Promise<ServerSocket> {
+  // Texts are compared below, and an operator or a server may write an address in many ways.
+  const server = { host: canonicalHost(stated.host), port: stated.port };
+  const udp = await UdpLink.bind({
+    family: server.host.includes(':') ? 6 : 4,
+    incoming: (data, host, port) =>
+      port === server.port && host === server.host ? decode(data) : undefined,
+  });
+  return { udp, server };
+}
