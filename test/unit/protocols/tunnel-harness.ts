@@ -4,7 +4,7 @@ import type { Outbound, OutboundContext, InboundContext } from '../../../src/pro
 import type { InboundHandler } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
-import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
+import { inboundContext } from './inbound-context.ts';
 import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.ts';
 
 /** A handler in an engine that echoes. */
@@ -14,15 +14,7 @@ export function serverOf(
 ): InboundFixture {
   const dispatcher = new EchoDispatcher();
   const clock = new ManualClock();
-  const context = {
-    tag,
-    sniffing: true,
-    unixSocket: false,
-    dispatcher,
-    memory: new InboundMemory(),
-    clock,
-    log: silentLogger,
-  };
+  const context = inboundContext(tag, { dispatcher, clock });
   const session = {
     id: 1,
     inbound: tag,

@@ -23,7 +23,7 @@ import { SocketLink } from '../../../../src/net/socket-link.ts';
 import type { Dispatcher, StreamRequest } from '../../../../src/protocols/contract.ts';
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
-import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { inboundContext } from '../inbound-context.ts';
 import { freePort } from '../../../support/ports.ts';
 import { carrierOf, Peer, quietLog, session } from './support.ts';
 
@@ -105,15 +105,7 @@ describe('the HTTP inbound between node:http clients and origins', { timeout: 20
   const dispatcher = new DirectDispatcher();
   const inbound = createHttpInbound(
     { accounts: [], allowTransparent: false },
-    {
-      tag: 'http-in',
-      sniffing: false,
-      unixSocket: false,
-      dispatcher,
-      memory: new InboundMemory(),
-      clock: systemClock,
-      log: quietLog,
-    },
+    inboundContext('http-in', { dispatcher, clock: systemClock }, { sniffing: false }),
   );
   let sessions = 0;
   const proxy = createTcpServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {

@@ -12,7 +12,7 @@ import type {
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import type { HttpInboundSettings } from '../../../../src/protocols/http/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
-import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { inboundContext } from '../inbound-context.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 /** Lets everything that is already under way happen. */
@@ -181,16 +181,7 @@ export function startProxy(
   const dispatcher = new ScriptedDispatcher();
   const inbound = createHttpInbound(
     { accounts: [], allowTransparent: false, ...settings },
-    {
-      tag: 'http-in',
-      sniffing: true,
-      unixSocket: false,
-      dispatcher,
-      memory: new InboundMemory(),
-      clock: dispatcher.clock,
-      log: quietLog,
-      ...context,
-    },
+    inboundContext('http-in', { dispatcher, clock: dispatcher.clock }, context),
   );
   const [client, server] = linkPair();
   const served = inbound.serve(carrierOf(server), session).then(

@@ -10,8 +10,7 @@ import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import type { User } from '../../../../src/protocols/shadowsocks/users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { silentLogger } from '../../../../src/log/output.ts';
-import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { inboundContext } from '../inbound-context.ts';
 import {
   clientAt,
   EchoDispatcher,
@@ -389,15 +388,10 @@ for (const method of MODERN) {
 
 function tableOf(users: number, limit: number) {
   const sessions = new FakeSessions();
-  const context = {
-    tag: 'ss',
-    sniffing: false,
-    unixSocket: false,
+  const context = inboundContext('ss', {
     dispatcher: new EchoDispatcher(),
-    memory: new InboundMemory(),
     clock: new ManualClock(),
-    log: silentLogger,
-  };
+  });
   return { sessions, associations: new Associations<undefined>(context, sessions, users, limit) };
 }
 const userOf = (index: number): User => ({ index, key: Buffer.alloc(16), label: undefined });

@@ -21,7 +21,7 @@ import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shado
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
-import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { inboundContext } from '../inbound-context.ts';
 
 export const METHOD_NAMES = Object.keys(METHODS) as MethodName[];
 export const LEGACY = METHOD_NAMES.filter((name) => METHODS[name].edition === 'legacy');
@@ -114,15 +114,7 @@ export function server(
   const dispatcher = new EchoDispatcher();
   const handler = createShadowsocksInbound(
     { method, key: keyFor(method, 1), users: [], ...settings },
-    {
-      tag: 'ss',
-      sniffing: true,
-      unixSocket: false,
-      dispatcher,
-      memory: new InboundMemory(),
-      clock,
-      log: silentLogger,
-    },
+    inboundContext('ss', { dispatcher, clock }),
     new KnownRandomness(seed),
   );
   return { handler, dispatcher, clock };

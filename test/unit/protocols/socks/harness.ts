@@ -20,7 +20,7 @@ import type {
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
-import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { inboundContext } from '../inbound-context.ts';
 
 /** Echoes streams and packets, and writes down what was asked. */
 export class EchoDispatcher implements Dispatcher {
@@ -89,16 +89,10 @@ export function inbound(
   const dispatcher = new EchoDispatcher();
   const clock = new ManualClock();
   const attached: WireCounter[] = [];
-  const handler = createSocksInbound(settings, {
-    tag: 'socks-in',
-    sniffing: true,
-    unixSocket: false,
-    dispatcher,
-    memory: new InboundMemory(),
-    clock,
-    log: silentLogger,
-    ...context,
-  });
+  const handler = createSocksInbound(
+    settings,
+    inboundContext('socks-in', { dispatcher, clock }, context),
+  );
   const session: Session = {
     id: 1,
     inbound: 'socks-in',

@@ -17,7 +17,7 @@ import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts'
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
-import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { inboundContext } from '../inbound-context.ts';
 
 /** An account of no worth beyond these tests. */
 export const ID = 'b8314fca25d94e0c9a1b1d3a5c7e9f10';
@@ -98,15 +98,7 @@ export function inbound(
 ): InboundFixture {
   const dispatcher = new EchoDispatcher();
   const users = ids.map((id) => ({ id }));
-  const context = {
-    tag: 'vmess-in',
-    sniffing: true,
-    unixSocket: false,
-    dispatcher,
-    memory: new InboundMemory(),
-    clock,
-    log: silentLogger,
-  };
+  const context = inboundContext('vmess-in', { dispatcher, clock });
   return {
     handler: createVmessInbound({ users }, context, new KnownRandom(seed)),
     dispatcher,

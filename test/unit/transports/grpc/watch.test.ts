@@ -4,6 +4,7 @@ import * as http2 from 'node:http2';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
+import type { ByteLink } from '../../../../src/net/link.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
 import { Http2Server } from '../../../support/http2-server.ts';
@@ -151,16 +152,25 @@ class Tap implements Disposable {
   }
 }
 
-test('a server that has vanished costs its tunnels no more than the limit', async () => {
-  await using server = await Http2Server.open();
-  using tap = await Tap.open(server.port);
-  const clock = new ManualClock();
-  const dialer = server.dialer(clock, tap.port);
+/** A tunnel on the first connection, over which the server has said something. */
+async function talkingTunnel(
+  server: Http2Server,
+  dialer: ReturnType<Http2Server['dialer']>,
+): Promise<ByteLink> {
   const { link } = await dialer.dial({ signal: never });
   const stream = await server.stream(0);
   stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
   stream.write(Buffer.concat(encodeHunks(Buffer.from('a'))));
   assert.equal(String(await link.read()), 'a');
+  return link;
+}
+
+test('a server that has vanished costs its tunnels no more than the limit', async () => {
+  await using server = await Http2Server.open();
+  using tap = await Tap.open(server.port);
+  const clock = new ManualClock();
+  const dialer = server.dialer(clock, tap.port);
+  const link = await talkingTunnel(server, dialer);
   tap.lose();
   const lost = assert.rejects(link.read(), /answers no more/);
   // The byte may have come after the last look, so it may be a little later.
@@ -174,11 +184,7 @@ test('the first tunnel after a connection was lost goes over a new one', async (
   using tap = await Tap.open(server.port);
   const clock = new ManualClock();
   const dialer = server.dialer(clock, tap.port);
-  const { link } = await dialer.dial({ signal: never });
-  const stream = await server.stream(0);
-  stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
-  stream.write(Buffer.concat(encodeHunks(Buffer.from('a'))));
-  assert.equal(String(await link.read()), 'a');
+  await talkingTunnel(server, dialer);
   tap.lose();
   clock.advance(20_000);
   // That bytes have come since the last dial says nothing about now.
