@@ -8,6 +8,7 @@ import { percentDecode } from '../../src/api/path-parameter.ts';
 import { parseHead } from '../../src/api/raw-http.ts';
 import { parseSelector } from '../../src/api/selector.ts';
 import { parsePickBody } from '../../src/api/pick-body.ts';
+import { EventReader } from '../../src/cli/event-reader.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
 import { parseServerKey } from '../../src/crypto/server-certificate.ts';
 import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff-domain.ts';
@@ -109,15 +110,6 @@ const PATTERNS: readonly Row[] = [
       run('a:', '1'),
       runs('', 'a', '1', ':a'),
       run('', '[]'),
-    ],
-  },
-  {
-    file: 'cli/ctl-client.ts',
-    pattern: /^event: (.*)\ndata: (.*)$/,
-    worst: [
-      run('event: ', 'a'),
-      run('event: ', 'a', '\ndata: \n'),
-      run('event: \ndata: ', 'a', '\n'),
     ],
   },
   {
@@ -474,6 +466,14 @@ const ofStreams: readonly [
       for (const piece of pieces) scanner.push(piece);
     },
     [run('', 'a'), run('', '\r\n'), run('a', '\na'), run('a', '\r')],
+  ],
+  [
+    'EventReader',
+    (pieces) => {
+      const reader = new EventReader();
+      for (const piece of pieces) reader.push(piece.toString('latin1'));
+    },
+    [run('data: ', 'a'), run('', '\n'), run('event: a\n', 'data: a\n')],
   ],
   [
     'ChunkedDecoder',
