@@ -1,6 +1,7 @@
 import type { ApiOptions } from '../config/api.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { ControlledApp } from './contract.ts';
 import { ApiServer } from './server.ts';
 
@@ -21,6 +22,7 @@ export type ApiState = 'off' | 'on' | 'stopping' | 'failed';
 export class ApiLifecycle {
   readonly #app: ControlledApp;
   readonly #log: Logger;
+  readonly #ownListeners: OwnListeners;
   #state: ApiState = 'off';
   /** What `[api]` says, whether or not it could be bound. */
   #options: ApiOptions | undefined;
@@ -31,8 +33,12 @@ export class ApiLifecycle {
   /** Listeners that are closed and still have answers under way. */
   readonly #finishing = new Set<Promise<void>>();
 
-  /** @param log the app's own target, `svc_app`. */
-  constructor(app: ControlledApp, log: Logger) {
+  /**
+   * @param log the app's own target, `svc_app`
+   * @param ownListeners learns where an API without a secret listens
+   */
+  constructor(app: ControlledApp, log: Logger, ownListeners: OwnListeners) {
+    this.#ownListeners = ownListeners;
     this.#app = app;
     this.#log = log;
   }
@@ -92,6 +98,7 @@ export class ApiLifecycle {
   async #bind(options: ApiOptions): Promise<void> {
     this.#server = await ApiServer.start(options, this.#app, this.#log);
     this.#state = 'on';
+    if (options.secret === undefined) this.#ownListeners.setOpenApi(this.#server.endpoint);
     this.#log.info(`API listening on ${this.#server.address}`);
   }
 
@@ -116,6 +123,7 @@ export class ApiLifecycle {
     const server = this.#server;
     if (!server) return undefined;
     this.#server = undefined;
+    this.#ownListeners.setOpenApi(undefined);
     this.#state = 'stopping';
     const finished = server.stop().finally(() => this.#finishing.delete(finished));
     this.#finishing.add(finished);

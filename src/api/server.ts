@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import type { ApiListen, ApiOptions } from '../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import { formatEndpoint } from '../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import { bindReason } from '../transports/tcp-listener.ts';
 import { bindUnixSocket } from '../transports/unix-socket.ts';
 import { answerTo, internalError, type Answer } from './answer.ts';
@@ -41,6 +41,8 @@ export class ApiBindError extends WeirError {
 export class ApiServer {
   /** The bound address, with the port that the kernel chose; the path of a unix socket. */
   readonly address: string;
+  /** The bound address as data; `undefined` for a unix socket. */
+  readonly endpoint: Endpoint | undefined;
   readonly #server: Server;
   readonly #front: Front;
   readonly #services: Services;
@@ -77,14 +79,12 @@ export class ApiServer {
     const { clock, tracker } = app;
     const times = new StartTimes(clock);
     const bound = server.address();
-    const port = typeof bound === 'object' && bound ? bound.port : undefined;
-    this.address =
-      typeof bound === 'object' && bound
-        ? formatEndpoint({ host: bound.address, port: bound.port })
-        : options.listen.text;
+    this.endpoint =
+      typeof bound === 'object' && bound ? { host: bound.address, port: bound.port } : undefined;
+    this.address = this.endpoint ? formatEndpoint(this.endpoint) : options.listen.text;
     this.#server = server;
     this.#log = log;
-    this.#front = new Front(options, port);
+    this.#front = new Front(options, this.endpoint?.port);
     this.#services = {
       app,
       clock,

@@ -5,6 +5,7 @@ import type { LoadedConfig } from '../config/load-config.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock } from '../net/clock.ts';
+import { OwnListeners } from '../net/own-listeners.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
@@ -44,14 +45,15 @@ export class Instance implements ControlledApp {
   constructor(options: InstanceOptions) {
     const { configPath, log, regexes } = options;
     this.#options = options;
+    const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
-    this.#supervisor = new Supervisor({ clock: this.clock, log, regexes });
+    this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners });
     this.#reloader = this.#createReloader(new FileLog());
     this.#picker = new Picker(configPath, {
       check: async (bytes) => this.#supervisor.check(await this.#load(new FileLog(), bytes)),
       reload: () => this.reload(),
     });
-    this.#api = new ApiLifecycle(this, log);
+    this.#api = new ApiLifecycle(this, log, ownListeners);
   }
 
   get tracker(): Tracker {

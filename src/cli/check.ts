@@ -1,5 +1,6 @@
 import { silentLogger } from '../log/output.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
+import { OwnListeners } from '../net/own-listeners.ts';
 import { systemClock } from '../net/clock.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import { loadOrReport } from './load.ts';
@@ -8,7 +9,12 @@ import { loadOrReport } from './load.ts';
 export async function check(configPath: string | undefined): Promise<number> {
   const regexes = new RegexCache();
   const valid = await loadOrReport(configPath, { regexes }, (loaded) => {
-    new Supervisor({ clock: systemClock, log: silentLogger, regexes }).check(loaded);
+    new Supervisor({
+      clock: systemClock,
+      log: silentLogger,
+      regexes,
+      ownListeners: new OwnListeners(),
+    }).check(loaded);
     return true;
   });
   if (!valid) return 1;

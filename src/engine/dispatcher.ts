@@ -1,6 +1,6 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import { ipVersion, type Destination } from '../net/address.ts';
+import { formatEndpoint, ipVersion, type Destination } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
 import { DialError, LinkClosedError } from '../net/errors.ts';
@@ -8,9 +8,11 @@ import type { ByteLink } from '../net/link.ts';
 import { relay } from '../net/relay.ts';
 import type {
   Dispatcher as DispatcherContract,
+  Origin,
   PacketRequest,
   StreamRequest,
 } from '../protocols/contract.ts';
+import { RefusalTable } from '../protocols/refusal-table.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
 import { ClientWatch } from './client-watch.ts';
@@ -43,9 +45,11 @@ export interface DispatcherDeps {
 export class Dispatcher implements DispatcherContract {
   readonly #deps: DispatcherDeps;
   readonly #stopping = new AbortController();
+  readonly #refused: RefusalTable;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#refused = new RefusalTable(deps.clock);
   }
 
   /** Aborts every dial under way and refuses new ones: the process is at the end of its grace. */
@@ -71,7 +75,7 @@ export class Dispatcher implements DispatcherContract {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
       try {
-        const [resolved, remote, release] = await this.#dial({ ...query, sniffed }, client);
+        const [resolved, remote, release] = await this.#dial({ ...query, sniffed }, origin, client);
         await this.#carry(request, sniffed, resolved, client, remote, release);
       } catch (error) {
         client.destroy(error instanceof Error ? error : undefined);
@@ -79,7 +83,7 @@ export class Dispatcher implements DispatcherContract {
       return;
     }
 
-    const [resolved, remote, release] = await this.#dial(query, request.client);
+    const [resolved, remote, release] = await this.#dial(query, origin, request.client);
     let client: ByteLink;
     try {
       client = await request.accept();
@@ -102,8 +106,12 @@ export class Dispatcher implements DispatcherContract {
   }
 
   /** Routes and connects, as long as the client is there; the version is held until the returned function releases it. */
-  async #dial(query: RouteQuery, client: ByteLink): Promise<[Resolved, ByteLink, () => void]> {
-    const { clock, log } = this.#deps;
+  async #dial(
+    query: RouteQuery,
+    origin: Origin,
+    client: ByteLink,
+  ): Promise<[Resolved, ByteLink, () => void]> {
+    const { clock } = this.#deps;
     const resolved = resolveRoute(this.#deps.plane(), query);
     const { version } = resolved;
     const release = version.hold();
@@ -115,18 +123,34 @@ export class Dispatcher implements DispatcherContract {
     try {
       const remote = await version.outbound.connect(
         { host: query.host, port: query.port },
-        { signal: deadline.signal },
+        { signal: deadline.signal, origin },
       );
       return [resolved, remote, release];
     } catch (error) {
       release();
       const failure = asDialError(error, deadline.signal, query);
-      logDialFailure(log, query, version.tag, failure);
+      this.#logFailure(query, version.tag, failure);
       throw failure;
     } finally {
       timer.cancel();
       await watch?.stop();
     }
+  }
+
+  /** A client may ask for the proxy itself as often as it likes: a line a minute for each target. */
+  #logFailure(query: RouteQuery, outbound: string, failure: DialError): void {
+    const { log } = this.#deps;
+    if (failure.code !== 'loop' && failure.code !== 'forbidden') {
+      logDialFailure(log, query, outbound, failure);
+      return;
+    }
+    const { inbound, source, network } = query;
+    const note = this.#refused.note(`${inbound} ${failure.code} ${formatEndpoint(query)}`);
+    if (!note) return;
+    const more = note.untold > 0 ? ` (${note.untold} more since the last such line)` : '';
+    log.warn(
+      `${inbound} -> ${network} ${formatEndpoint(query)} for ${source ?? 'a local client'} refused: ${failure.message}${more}`,
+    );
   }
 
   /**

@@ -1,6 +1,7 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Carrier, Packet } from '../net/link.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { Answers, InboundHandler } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
@@ -16,6 +17,7 @@ export class InboundRuntime {
   /** What its handlers share, this one and those to come. */
   readonly memory: InboundMemory;
   readonly #tracker: Tracker;
+  readonly #ownListeners: OwnListeners;
   readonly #log: Logger;
   readonly #live = new Map<LiveSession, Carrier>();
   readonly #datagrams: DatagramSide;
@@ -27,11 +29,13 @@ export class InboundRuntime {
     memory: InboundMemory,
     handler: InboundHandler,
     tracker: Tracker,
+    ownListeners: OwnListeners,
     log: Logger,
   ) {
     this.tag = tag;
     this.memory = memory;
     this.#tracker = tracker;
+    this.#ownListeners = ownListeners;
     this.#log = log;
     this.#handler = handler;
     this.#datagrams = new DatagramSide(tag, tracker, () => this.#settle());
@@ -50,7 +54,12 @@ export class InboundRuntime {
 
   /** Takes one accepted carrier; its failure ends nothing but itself. */
   readonly accept = (carrier: Carrier): void => {
-    const session = this.#tracker.openSession(this.tag, carrier.remote?.host, carrier.wire);
+    const session = this.#tracker.openSession(
+      this.tag,
+      carrier.remote?.host,
+      carrier.wire,
+      this.#ownListeners.lineageOf(carrier.remote, carrier.local),
+    );
     this.#live.set(session, carrier);
     void this.#serve(carrier, session);
   };

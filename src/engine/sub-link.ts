@@ -109,7 +109,10 @@ export class SubLink {
     using deadline = new Deadline(clock, dialTimeoutMs, 'the dial', signal);
     this.#dial = deadline;
     try {
-      return await version.outbound.associate({ signal: deadline.signal });
+      return await version.outbound.associate({
+        signal: deadline.signal,
+        origin: this.#request.origin,
+      });
     } catch (error) {
       const failure = asDialError(error, deadline.signal, this.#opener);
       const { inbound } = this.#request.origin;

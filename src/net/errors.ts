@@ -10,6 +10,8 @@ import { formatEndpoint, type Endpoint } from './address.ts';
  * - `not_found`: the name does not resolve
  * - `timed_out`: no answer within the dial limit
  * - `blocked`: a rule sends it to a blackhole
+ * - `loop`: it is an inbound of this proxy, and the request would circle
+ * - `forbidden`: it is the API of this proxy, which the client may not reach
  * - `unsupported`: the outbound cannot carry this network (UDP over an HTTP proxy)
  * - `upstream`: the proxy that should have carried it refused, or broke its protocol
  * - `aborted`: the client went away, the flow was killed or the process is stopping
@@ -22,6 +24,8 @@ export type DialErrorCode =
   | 'not_found'
   | 'timed_out'
   | 'blocked'
+  | 'loop'
+  | 'forbidden'
   | 'unsupported'
   | 'upstream'
   | 'aborted'

@@ -149,12 +149,15 @@ class Race<T> {
 
 /**
  * On a host without IPv6 every IPv6 attempt fails as `unreachable_network`; that the IPv4 server
- * refused is what the client has to learn.
+ * refused is what the client has to learn. That an address is the proxy's own says more than either.
  */
 function mostTelling(errors: readonly unknown[]): DialError {
   const codeOf = (error: unknown): DialErrorCode =>
     error instanceof DialError ? error.code : 'failed';
-  const error = errors.find((each) => codeOf(each) !== 'unreachable_network') ?? errors[0];
+  const error =
+    errors.find((each) => codeOf(each) === 'loop' || codeOf(each) === 'forbidden') ??
+    errors.find((each) => codeOf(each) !== 'unreachable_network') ??
+    errors[0];
   return new DialError(codeOf(error), messageOf(error), {
     cause: new AggregateError(errors, 'no address could be reached'),
   });

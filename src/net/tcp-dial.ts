@@ -2,10 +2,17 @@ import { connect, type Socket } from 'node:net';
 import { unmapIPv4, type Endpoint } from './address.ts';
 import { abortedDial, toDialError } from './errors.ts';
 import type { Carrier } from './link.ts';
+import type { SocketObserver } from './own-listeners.ts';
 import { SocketLink } from './socket-link.ts';
 
 /** Silence after which the kernel asks whether the peer is still there. */
 const KEEP_ALIVE_MS = 60_000;
+
+export interface ConnectOptions {
+  readonly signal: AbortSignal;
+  /** Called with the socket before its connection is made. */
+  readonly onSocket?: SocketObserver | undefined;
+}
 
 /**
  * Opens a TCP connection to one IP address in text (no name is resolved here), as a link.
@@ -15,7 +22,7 @@ const KEEP_ALIVE_MS = 60_000;
 export const connectTcp = async (
   address: string,
   port: number,
-  options: { readonly signal: AbortSignal },
+  options: ConnectOptions,
 ): Promise<Carrier> =>
   dialled(await connectSocket(address, port, options), { host: address, port });
 
@@ -31,7 +38,7 @@ export const connectTcp = async (
 export function connectSocket(
   address: string,
   port: number,
-  { signal }: { readonly signal: AbortSignal },
+  { signal, onSocket }: ConnectOptions,
 ): Promise<Socket> {
   const target: Endpoint = { host: address, port };
   if (signal.aborted) return Promise.reject(abortedDial(signal, target));
@@ -45,6 +52,7 @@ export function connectSocket(
       keepAliveInitialDelay: KEEP_ALIVE_MS,
       autoSelectFamily: false,
     });
+    onSocket?.(socket);
     const settle = (): void => {
       signal.removeEventListener('abort', onAbort);
       socket.off('connect', onConnect);

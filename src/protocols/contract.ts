@@ -1,6 +1,7 @@
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../net/link.ts';
+import type { DialOrigin, OwnListeners } from '../net/own-listeners.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Session } from '../tracker/session.ts';
@@ -121,6 +122,8 @@ export interface DatagramServer {
 export interface DialOptions {
   /** Aborts the dial; what was opened so far is released. */
   readonly signal: AbortSignal;
+  /** For whom it is made; handed on to every dial below. `undefined` when for no client. */
+  readonly origin?: DialOrigin | undefined;
 }
 
 /** What an outbound is built with. */
@@ -131,6 +134,8 @@ export interface OutboundContext {
   readonly resolver: Resolver;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Consulted before a destination is dialled directly. */
+  readonly ownListeners: OwnListeners;
   /** The outbound's own `server` and `port`; `undefined` where the protocol needs none. */
   readonly server: Endpoint | undefined;
   /**

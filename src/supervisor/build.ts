@@ -10,6 +10,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import type { Carrier } from '../net/link.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
@@ -26,6 +27,11 @@ export interface BuiltOutbound {
   readonly version: OutboundVersion;
 }
 
+interface OutboundDeps extends BuildDeps {
+  readonly resolver: Resolver;
+  readonly ownListeners: OwnListeners;
+}
+
 interface BuildDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -35,7 +41,7 @@ interface BuildDeps {
 export function buildOutbound(
   spec: OutboundSpec,
   version: number,
-  { clock, log, resolver }: BuildDeps & { readonly resolver: Resolver },
+  { clock, log, resolver, ownListeners }: OutboundDeps,
 ): BuiltOutbound {
   const { tag, addressFamily: family } = spec;
   const upstream = upstreamOf(spec);
@@ -47,10 +53,14 @@ export function buildOutbound(
       resolver,
       clock,
       log,
+      ownListeners,
       server: upstream,
-      dial: async (options) => {
+      dial: async ({ signal, origin }) => {
         if (!dialer) throw new RangeError(`outbound ${tag} has no server to dial`);
-        return dialer.dial(options);
+        return dialer.dial({
+          signal,
+          approach: origin && ((address) => ownListeners.approach(address, origin, false)),
+        });
       },
     });
     const owned: Outbound = {

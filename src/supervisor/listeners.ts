@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Endpoint } from '../net/address.ts';
 import type { Packet } from '../net/link.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Acceptor } from '../transports/acceptor.ts';
@@ -41,6 +42,11 @@ export class SwitchedListener {
   /** The bound address with the port that the kernel chose, or the socket's path. */
   get address(): string {
     return this.#listener?.address ?? '';
+  }
+
+  /** The bound address as data; `undefined` for a unix socket. */
+  get endpoint(): Endpoint | undefined {
+    return this.#listener?.endpoint;
   }
 
   /** Whether closing this one could make room for `spec`: another address with the same port. */

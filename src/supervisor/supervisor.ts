@@ -10,6 +10,7 @@ import { createResolver } from '../dns/create-resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbound-memory.ts';
@@ -40,6 +41,8 @@ import { ResolverHandle } from './resolver-handle.ts';
 export interface SupervisorDeps {
   readonly clock: Clock;
   readonly log: Logger;
+  /** Kept up to date with the listeners of the inbounds. */
+  readonly ownListeners: OwnListeners;
   /** Kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
 }
@@ -157,6 +160,7 @@ export class Supervisor {
     this.#stopped = true;
     const inbounds = [...this.#inbounds.values()];
     await Promise.all(inbounds.map(({ listener }) => listener.retire()));
+    this.#deps.ownListeners.setInbounds([]);
     const runtimes = [...inbounds.map(({ runtime }) => runtime), ...this.#leaving];
     const idle = Promise.all(runtimes.map((runtime) => runtime.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();
@@ -183,8 +187,8 @@ export class Supervisor {
 
   /** Builds all that the plan calls for; touches nothing that runs and opens no socket. */
   #stage({ spec, geo, tables }: Wanted, plan: Plan): Staged {
-    const { clock, log } = this.#deps;
-    const deps = { clock, log, resolver: this.#resolver };
+    const { clock, log, ownListeners } = this.#deps;
+    const deps = { clock, log, ownListeners, resolver: this.#resolver };
     const outbounds = new Map<string, BuiltOutbound>();
     for (const { action, spec: outbound, version } of plan.outbounds) {
       const running = action === 'reuse' ? this.#outbounds.get(outbound.tag) : undefined;
@@ -214,7 +218,8 @@ export class Supervisor {
       const memory = old?.runtime.memory ?? new InboundMemory();
       const handler = buildHandler(inbound, { clock, log, dispatcher: this.#dispatcher, memory });
       handlers.set(tag, handler);
-      const runtime = old?.runtime ?? new InboundRuntime(tag, memory, handler, this.tracker, log);
+      const runtime =
+        old?.runtime ?? new InboundRuntime(tag, memory, handler, this.tracker, ownListeners, log);
       if (!old) runtimes.set(tag, runtime);
       if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
       const acceptor = buildAcceptor(inbound, runtime.accept, { clock, log });
@@ -281,6 +286,16 @@ export class Supervisor {
       }
     }
     this.#inbounds = inbounds;
+    this.#deps.ownListeners.setInbounds(
+      [...inbounds].flatMap(
+        ([
+          inbound,
+          {
+            listener: { endpoint },
+          },
+        ]) => (endpoint ? [{ inbound, endpoint }] : []),
+      ),
+    );
     for (const tag of plan.removed) this.#letGo(before.get(tag)?.runtime);
     for (const group of startedGroups) group.start();
     for (const group of stoppedGroups) group.stop();

@@ -1,4 +1,5 @@
 import type { WireCounter } from '../net/link.ts';
+import type { Lineage } from '../net/own-listeners.ts';
 
 /** One accepted carrier, as long as it lives. */
 export interface Session {
@@ -10,6 +11,8 @@ export interface Session {
   readonly user: string | undefined;
   /** When it was accepted, on the monotonic clock. */
   readonly startedAt: number;
+  /** Set when this process itself has made the carrier's connection. */
+  readonly lineage?: Lineage | undefined;
   /** Adds a socket whose wire bytes belong to the session (the carrier, a UDP relay socket). */
   attach(wire: WireCounter): void;
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../net/clock.ts';
 import type { WireCounter } from '../net/link.ts';
+import type { Lineage } from '../net/own-listeners.ts';
 import { CounterSlab } from './counter-slab.ts';
 import { FlowEvents } from './flow-events.ts';
 import { Flow, type FlowInfo } from './flow.ts';
@@ -47,9 +48,14 @@ export class Tracker {
     );
   }
 
-  openSession(inbound: string, source: string | undefined, wire: WireCounter): LiveSession {
+  openSession(
+    inbound: string,
+    source: string | undefined,
+    wire: WireCounter,
+    lineage?: Lineage,
+  ): LiveSession {
     const id = ++this.#lastSession;
-    const session = new SessionRecord(id, inbound, source, this.#clock.now(), wire, () =>
+    const session = new SessionRecord(id, inbound, source, this.#clock.now(), wire, lineage, () =>
       this.#sessions.delete(id),
     );
     this.#sessions.set(id, session);
@@ -117,6 +123,7 @@ class SessionRecord implements LiveSession {
   readonly inbound: string;
   readonly source: string | undefined;
   readonly startedAt: number;
+  readonly lineage: Lineage | undefined;
   user: string | undefined;
   readonly #wires: WireCounter[];
   readonly #onClose: () => void;
@@ -127,12 +134,14 @@ class SessionRecord implements LiveSession {
     source: string | undefined,
     startedAt: number,
     wire: WireCounter,
+    lineage: Lineage | undefined,
     onClose: () => void,
   ) {
     this.id = id;
     this.inbound = inbound;
     this.source = source;
     this.startedAt = startedAt;
+    this.lineage = lineage;
     this.#wires = [wire];
     this.#onClose = onClose;
   }

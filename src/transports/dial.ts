@@ -3,6 +3,7 @@ import type { Clock } from '../net/clock.ts';
 import { connectAny } from '../net/happy-eyeballs.ts';
 import type { Carrier } from '../net/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
+import type { SocketObserver } from '../net/own-listeners.ts';
 import { connectTcp } from '../net/tcp-dial.ts';
 
 export interface TcpDialOptions {
@@ -10,7 +11,12 @@ export interface TcpDialOptions {
   readonly family: FamilyPolicy;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Judges each address before it is tried. @throws {DialError} */
+  readonly approach?: Approach | undefined;
 }
+
+/** What is asked before a connection to an IP address is made. */
+export type Approach = (address: Endpoint) => SocketObserver | undefined;
 
 /**
  * Opens a TCP connection to a host by name or address: resolves it under the family policy and
@@ -19,11 +25,14 @@ export interface TcpDialOptions {
  * @throws {DialError} with the code that tells why it could not.
  */
 export async function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
-  const { resolver, family, clock, signal } = options;
+  const { resolver, family, clock, signal, approach } = options;
   const addresses = await resolver.resolve(target.host, family, signal);
   return connectAny(
     addresses,
-    (address, attempt) => connectTcp(address, target.port, { signal: attempt }),
+    (address, attempt) => {
+      const onSocket = approach?.({ host: address, port: target.port });
+      return connectTcp(address, target.port, { signal: attempt, onSocket });
+    },
     { clock, signal, discard: (carrier) => carrier.link.destroy() },
   );
 }

@@ -6,7 +6,7 @@ import type { Carrier } from '../net/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import { connectSocket } from '../net/tcp-dial.ts';
 import type { OutboundCarrierSpec, OutboundStreamSpec } from '../spec.ts';
-import { dialTcp } from './dial.ts';
+import { dialTcp, type Approach } from './dial.ts';
 import { GrpcClient } from './grpc/client.ts';
 import { carrierOf, endsOf, socketCarrier } from './socket-carrier.ts';
 import { TlsClient } from './tls/client.ts';
@@ -18,10 +18,16 @@ export interface DialerDeps {
   readonly clock: Clock;
 }
 
+export interface DialerOptions {
+  readonly signal: AbortSignal;
+  /** As for `dialTcp`; of a shared connection that of the first tunnel counts. */
+  readonly approach?: Approach | undefined;
+}
+
 /** Opens carriers to one server, by the stream settings of one outbound. */
 export interface Dialer {
   /** @throws {DialError} when the server is not reached, or not who or what it should be. */
-  dial(options: { readonly signal: AbortSignal }): Promise<Carrier>;
+  dial(options: DialerOptions): Promise<Carrier>;
   /** Ends what carriers share, and with it those that still do. */
   close(): void;
 }
@@ -39,13 +45,16 @@ export function createDialer(
   deps: DialerDeps,
 ): Dialer {
   if (!stream) {
-    return { dial: ({ signal }) => dialTcp(server, { ...deps, signal }), close: () => undefined };
+    return {
+      dial: ({ signal, approach }) => dialTcp(server, { ...deps, signal, approach }),
+      close: () => undefined,
+    };
   }
   const { carrier, tls } = stream;
   const { clock } = deps;
   const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
-  const connect = async (signal: AbortSignal): Promise<Connected> => {
-    const raw = await dialSocket(server, { ...deps, signal });
+  const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
+    const raw = await dialSocket(server, { ...deps, signal, approach });
     // An error before anybody has taken the socket over must not end the process.
     raw.on('error', () => undefined);
     return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
@@ -53,8 +62,8 @@ export function createDialer(
   switch (carrier.kind) {
     case 'raw':
       return {
-        async dial({ signal }) {
-          const { socket, raw } = await connect(signal);
+        async dial({ signal, approach }) {
+          const { socket, raw } = await connect(signal, approach);
           return socketCarrier(socket, raw, endsOf(raw));
         },
         close: () => undefined,
@@ -62,8 +71,8 @@ export function createDialer(
     case 'ws': {
       const client = new WsClient(carrier, server, clock);
       return {
-        async dial({ signal }) {
-          const { socket, raw } = await connect(signal);
+        async dial({ signal, approach }) {
+          const { socket, raw } = await connect(signal, approach);
           const ends = endsOf(raw);
           return carrierOf(await client.open(socket, raw, signal), raw, ends);
         },
@@ -73,8 +82,8 @@ export function createDialer(
     case 'grpc': {
       const client = new GrpcClient(carrier, server, clock, connect);
       return {
-        async dial({ signal }) {
-          const { link, wire, raw } = await client.tunnel(signal);
+        async dial({ signal, approach }) {
+          const { link, wire, raw } = await client.tunnel(signal, approach);
           return carrierOf(link, wire, endsOf(raw));
         },
         close: () => client.close(),
@@ -105,12 +114,15 @@ function alpnOf({ kind }: OutboundCarrierSpec): readonly string[] {
 /** As `dialTcp`, for layers that need Node's own socket. */
 async function dialSocket(
   target: Endpoint,
-  { resolver, family, clock, signal }: DialerDeps & { readonly signal: AbortSignal },
+  { resolver, family, clock, signal, approach }: DialerDeps & DialerOptions,
 ): Promise<Socket> {
   const addresses = await resolver.resolve(target.host, family, signal);
   return connectAny(
     addresses,
-    (address, attempt) => connectSocket(address, target.port, { signal: attempt }),
+    (address, attempt) => {
+      const onSocket = approach?.({ host: address, port: target.port });
+      return connectSocket(address, target.port, { signal: attempt, onSocket });
+    },
     { clock, signal, discard: (socket) => socket.destroy() },
   );
 }

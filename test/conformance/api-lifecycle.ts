@@ -11,6 +11,7 @@ import { parseAddress } from '../support/address.ts';
 import { eventually } from '../support/wait.ts';
 import { ApiClient } from './api-client.ts';
 import { FakeApp } from './api-fake.ts';
+import { OwnListeners } from '../../src/net/own-listeners.ts';
 import { apiOptions, freeListen, logLines, type Carrier } from './api-harness.ts';
 
 /** An API that is started and stopped as a process would. */
@@ -18,7 +19,7 @@ async function lifecycle(carrier: Carrier) {
   const [place, other] = await Promise.all([freeListen(carrier), freeListen(carrier)]);
   const app = new FakeApp();
   const log = logLines();
-  const api = new ApiLifecycle(app, log);
+  const api = new ApiLifecycle(app, log, new OwnListeners());
   return {
     app,
     log,

@@ -6,10 +6,16 @@ import { openFreedomPackets } from './packets.ts';
 
 /** Connects straight to the destination. */
 export function createFreedomOutbound(context: OutboundContext): Outbound {
-  const { tag, resolver, family, clock, log } = context;
+  const { tag, resolver, family, clock, log, ownListeners } = context;
   return {
-    async connect(destination: Endpoint, { signal }: DialOptions): Promise<ByteLink> {
-      const { link } = await dialTcp(destination, { resolver, family, clock, signal });
+    async connect(destination: Endpoint, { signal, origin }: DialOptions): Promise<ByteLink> {
+      const { link } = await dialTcp(destination, {
+        resolver,
+        family,
+        clock,
+        signal,
+        approach: origin && ((address) => ownListeners.approach(address, origin, true)),
+      });
       return link;
     },
     associate(): Promise<PacketLink> {

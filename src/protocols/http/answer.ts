@@ -19,6 +19,8 @@ export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
   failed: 502,
   timed_out: 504,
   blocked: 403,
+  forbidden: 403,
+  loop: 508,
   unsupported: 501,
   aborted: 503,
 };

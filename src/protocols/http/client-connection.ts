@@ -1,5 +1,5 @@
 import { messageOf } from '../../errors.ts';
-import { formatIP, parseIP, type Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/address.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
@@ -12,7 +12,13 @@ import { closeGently, drainBody, isDrainable } from './discard.ts';
 import { MessageError } from './errors.ts';
 import { Exchange } from './exchange.ts';
 import { valuesOf, type Fields } from './fields.ts';
-import { expectsContinue, persists, upgradeOf, type OriginRequest } from './forwarding.ts';
+import {
+  expectsContinue,
+  hasPassed,
+  persists,
+  upgradeOf,
+  type OriginRequest,
+} from './forwarding.ts';
 import { requestFraming } from './framing.ts';
 import { parseRequestHead, type RequestHead } from './head.ts';
 import { HANDSHAKE_MS, KEEP_ALIVE_MS } from './limits.ts';
@@ -28,6 +34,8 @@ export interface HttpInboundShared {
   /** `undefined` for an open proxy. */
   readonly credentials: Credentials | undefined;
   readonly allowTransparent: boolean;
+  /** Names this inbound in `Via`. */
+  readonly pseudonym: string;
 }
 
 /** What follows a request on its connection. */
@@ -63,7 +71,6 @@ export class ClientConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
-  readonly #local: Endpoint | undefined;
   readonly #origin: Omit<Origin, 'user'>;
   /** The origin of the last request, kept for one more to the same authority. */
   #idle: { readonly key: string; readonly flow: OriginFlow } | undefined;
@@ -73,7 +80,6 @@ export class ClientConnection {
     this.#shared = shared;
     this.#context = shared.context;
     this.#link = carrier.link;
-    this.#local = carrier.local;
     this.#origin = { inbound: shared.context.tag, source: carrier.remote?.host, session };
   }
 
@@ -147,10 +153,6 @@ export class ClientConnection {
     if (!allowTransparent)
       throw new MessageError(400, 'this is a proxy: the request names no host');
     const place = parseHost(hosts[0] ?? '');
-    // Each round through itself would look like a new request and take two more descriptors.
-    if (this.#local && isSame(this.#local, place.destination)) {
-      throw new MessageError(400, 'the request names this proxy itself');
-    }
     return this.#forward(request, place, target.path);
   }
 
@@ -182,6 +184,11 @@ export class ClientConnection {
 
   async #forward(request: Request, { destination, authority }: Place, path: string): Promise<Next> {
     const { framing, user } = request;
+    const { pseudonym } = this.#shared;
+    // What was forwarded here and arrives again would do so for ever (RFC 9110 §7.6.3).
+    if (hasPassed(request.head.fields, pseudonym)) {
+      return this.#refuse(request, 508, 'the request has passed this proxy before');
+    }
     const hops = hopsLeft(request.head);
     if (hops === 0) return this.#answerInPlaceOfOrigin(request);
     const head = hops === undefined ? request.head : withOneHopLess(request.head, hops);
@@ -193,6 +200,7 @@ export class ClientConnection {
       framing,
       upgrade: upgradeOf(head),
       keep,
+      pseudonym,
     };
     const key = JSON.stringify([user, destination.host.toLowerCase(), destination.port]);
     const repeatable = framing.kind === 'none' && IDEMPOTENT.has(head.method);
@@ -330,14 +338,4 @@ function canKeep({ head, framing, followed }: Request): boolean {
   const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
   // A client that waits for leave to send its body will not send it now, or will: who can tell.
   return persists(head) && readable && !expectsContinue(head);
-}
-
-/** Whether two endpoints are one, as far as their text tells. */
-function isSame(one: Endpoint, other: Endpoint): boolean {
-  return one.port === other.port && addressOf(one.host) === addressOf(other.host);
-}
-
-function addressOf(host: string): string {
-  const bytes = parseIP(host);
-  return bytes ? formatIP(bytes) : host.toLowerCase();
 }

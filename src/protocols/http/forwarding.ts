@@ -4,8 +4,7 @@ import type { RequestHead, ResponseHead } from './head.ts';
 
 /**
  * What belongs to one connection and is not passed on (RFC 9110 §7.6.1), and the framing, which
- * each side gets anew. What `Connection` names is removed as well. No `Via` is added: requests are
- * to look as if the client had sent them itself.
+ * each side gets anew. What `Connection` names is removed as well.
  */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
@@ -73,11 +72,17 @@ export interface OriginRequest {
   readonly upgrade: string | undefined;
   /** Whether the origin may keep the connection for another request. */
   readonly keep: boolean;
+  /** What this proxy calls itself in `Via`. */
+  readonly pseudonym: string;
 }
+
+/** Whether a proxy of that name has forwarded the request before (RFC 9110 §7.6.3). */
+export const hasPassed = (fields: Fields, pseudonym: string): boolean =>
+  valuesOf(fields, 'via').some((value) => value.includes(pseudonym));
 
 /** The head that an origin is sent for a client's request. */
 export function originHead(request: OriginRequest): Buffer {
-  const { head, authority, path, framing, upgrade, keep } = request;
+  const { head, authority, path, framing, upgrade, keep, pseudonym } = request;
   const isNamed = namedBy(head.fields);
   const fields = [field('Host', authority)];
   for (const entry of head.fields) {
@@ -89,6 +94,7 @@ export function originHead(request: OriginRequest): Buffer {
   if (framing.kind === 'none' && valuesOf(head.fields, 'content-length').length > 0) {
     fields.push(field('Content-Length', '0'));
   }
+  fields.push(field('Via', `${head.version} ${pseudonym}`));
   fields.push(...framingFields(framing));
   const options: string[] = [];
   if (head.version === '1.1' && listOf(head.fields, 'te').includes('trailers')) {

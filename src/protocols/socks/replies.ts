@@ -12,6 +12,8 @@ const REPLY_OF: Readonly<Record<DialErrorCode, Reply>> = {
   not_found: Reply.hostUnreachable,
   timed_out: Reply.ttlExpired,
   blocked: Reply.notAllowed,
+  forbidden: Reply.notAllowed,
+  loop: Reply.notAllowed,
   unsupported: Reply.commandUnsupported,
   upstream: Reply.failure,
   aborted: Reply.failure,

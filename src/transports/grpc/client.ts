@@ -1,3 +1,4 @@
+import type { Approach } from '../dial.ts';
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
@@ -48,7 +49,7 @@ export class GrpcClient {
   readonly #spec: GrpcSpec;
   readonly #server: Endpoint;
   readonly #clock: Clock;
-  readonly #open: (signal: AbortSignal) => Promise<GrpcSocket>;
+  readonly #open: (signal: AbortSignal, approach?: Approach) => Promise<GrpcSocket>;
   readonly #connections = new Set<Connection>();
   #connecting: Promise<Connection> | undefined;
   readonly #closing = new AbortController();
@@ -58,7 +59,7 @@ export class GrpcClient {
     spec: GrpcSpec,
     server: Endpoint,
     clock: Clock,
-    open: (signal: AbortSignal) => Promise<GrpcSocket>,
+    open: (signal: AbortSignal, approach?: Approach) => Promise<GrpcSocket>,
   ) {
     this.#spec = spec;
     this.#server = server;
@@ -70,7 +71,7 @@ export class GrpcClient {
    * Opens a tunnel.
    * @throws {DialError} when the server is not reached, or takes no tunnels on new connections.
    */
-  async tunnel(signal: AbortSignal): Promise<OpenedTunnel> {
+  async tunnel(signal: AbortSignal, approach?: Approach): Promise<OpenedTunnel> {
     let barren = 0;
     for (;;) {
       const shared = [...this.#connections].find((connection) => connection.usable);
@@ -79,7 +80,7 @@ export class GrpcClient {
         if (alive && shared.usable) return shared.tunnel();
         continue;
       }
-      const fresh = await this.#connection(signal);
+      const fresh = await this.#connection(signal, approach);
       if (signal.aborted) throw abortedDial(signal, this.#server);
       if (fresh.usable) return fresh.tunnel();
       // Others were quicker, and each round one of them got a tunnel.
@@ -96,11 +97,11 @@ export class GrpcClient {
   }
 
   /** The connection that is being made, for everybody who waits for one. */
-  #connection(signal: AbortSignal): Promise<Connection> {
+  #connection(signal: AbortSignal, approach?: Approach): Promise<Connection> {
     if (!this.#connecting && this.#connections.size >= CONNECTION_LIMIT) {
       throw this.#refused(`there are ${CONNECTION_LIMIT} connections, and none takes a tunnel`);
     }
-    this.#connecting ??= this.#connect().finally(() => {
+    this.#connecting ??= this.#connect(approach).finally(() => {
       this.#connecting = undefined;
     });
     return unless(signal, this.#server, this.#connecting);
@@ -110,9 +111,9 @@ export class GrpcClient {
     return new DialError('upstream', `${formatEndpoint(this.#server)}: HTTP/2: ${why}`);
   }
 
-  async #connect(): Promise<Connection> {
+  async #connect(approach?: Approach): Promise<Connection> {
     using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the connection', this.#closing.signal);
-    const { socket, raw } = await this.#open(deadline.signal);
+    const { socket, raw } = await this.#open(deadline.signal, approach);
     const connection = new Connection(this.#spec, socket, raw, this.#server, this.#clock);
     this.#connections.add(connection);
     void connection.ended.then(() => this.#connections.delete(connection));

@@ -5,6 +5,7 @@ import type { InboundHandler } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { inboundContext } from './inbound-context.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.ts';
 
 /** A handler in an engine that echoes. */
@@ -46,6 +47,7 @@ export function clientOf(
     resolver: { resolve: () => Promise.reject(new Error('nothing is resolved here')) },
     clock,
     log: silentLogger,
+    ownListeners: new OwnListeners(),
     server: { host: 'proxy.example', port: 443 },
     dial:
       dial ??

@@ -8,6 +8,7 @@ import type { Logger } from '../../../src/log/logger.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
 import { silentLogger } from '../../../src/log/output.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import { inboundSpec, outboundSpec, routeSpec, ruleSpec, spec } from '../../support/specs.ts';
 
 const NO_GEO = { geosite: new Map(), geoip: new Map() };
@@ -25,7 +26,12 @@ function create() {
     },
     target: () => log,
   };
-  const supervisor = new Supervisor({ clock: systemClock, log, regexes: new RegexCache() });
+  const supervisor = new Supervisor({
+    clock: systemClock,
+    log,
+    regexes: new RegexCache(),
+    ownListeners: new OwnListeners(),
+  });
   const apply = (wanted: Spec) => supervisor.apply({ spec: wanted, geo: NO_GEO });
   const portOf = (tag: string): number => {
     const port = addresses.get(tag);

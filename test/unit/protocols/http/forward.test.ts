@@ -672,13 +672,6 @@ describe('a request in origin form', LIMIT, () => {
     }
   });
 
-  test('that names the proxy itself is refused before it goes round for ever', async () => {
-    const { client, dispatcher } = startProxy({ allowTransparent: true });
-    await client.send('GET / HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n');
-    assert.equal((await client.answer()).status, 400);
-    assert.equal(dispatcher.requests.length, 0);
-  });
-
   test('without a Host that can be read is refused', async () => {
     for (const host of ['', 'Host:\r\n', 'Host: a b\r\n', 'Host: a:0\r\n', 'Host: u@a\r\n']) {
       const { client, dispatcher } = startProxy({ allowTransparent: true });

@@ -25,6 +25,7 @@ import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { freePort } from '../../../support/ports.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { carrierOf, Peer, quietLog, session } from './support.ts';
 
 /** Dials what it is asked for; the flows that are open can be counted. */
@@ -200,13 +201,18 @@ describe('the HTTP inbound between node:http clients and origins', { timeout: 20
     assert.equal(await text(response), 'hinted');
   });
 
-  test('adds nothing of its own to a request', async () => {
+  test('adds nothing but Via to a request', async () => {
     const response = await ask('/headers', { headers: { 'X-Name': 'v' }, agent: false });
-    assert.deepEqual(JSON.parse(await text(response)), [
+    const headers: unknown = JSON.parse(
+      (await text(response)).replace(/1\.1 [0-9a-f]{16}/, '1.1 (name)'),
+    );
+    assert.deepEqual(headers, [
       'Host',
       `127.0.0.1:${originPort}`,
       'X-Name',
       'v',
+      'Via',
+      '1.1 (name)',
       'Connection',
       'close',
     ]);
@@ -260,6 +266,7 @@ describe('the HTTP inbound between node:http clients and origins', { timeout: 20
         resolver: { resolve: () => Promise.reject(new Error('nothing is resolved here')) },
         clock: systemClock,
         log: quietLog,
+        ownListeners: new OwnListeners(),
         server: { host: '127.0.0.1', port: proxyPort },
         dial: async () => {
           const socket = connectTcp({ port: proxyPort, host: '127.0.0.1', allowHalfOpen: true });

@@ -9,6 +9,7 @@ import { linkPair } from '../../../../src/net/memory-link.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { chunksOf } from './fuzz.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { carrierOf, Peer, quietLog, settle } from './support.ts';
 
 const LIMIT = { timeout: 10_000 };
@@ -24,6 +25,7 @@ function start(account?: Account) {
       resolver: { resolve: () => Promise.reject(new Error('nothing is resolved here')) },
       clock: new ManualClock(),
       log: quietLog,
+      ownListeners: new OwnListeners(),
       server: { host: 'proxy.example', port: 3128 },
       dial: () => Promise.resolve(carrierOf(ours)),
     },

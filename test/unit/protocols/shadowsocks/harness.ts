@@ -21,6 +21,7 @@ import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shado
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
 export const METHOD_NAMES = Object.keys(METHODS) as MethodName[];
@@ -160,6 +161,7 @@ export function client(
       resolver: { resolve: (host) => Promise.reject(new DialError('not_found', host)) },
       clock,
       log: silentLogger,
+      ownListeners: new OwnListeners(),
       server: { host: '192.0.2.1', port: 8388 },
       dial: () => {
         let link: ByteLink;

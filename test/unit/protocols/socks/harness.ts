@@ -20,6 +20,7 @@ import type {
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
 /** Echoes streams and packets, and writes down what was asked. */
@@ -146,6 +147,7 @@ export function outbound(
     },
     clock,
     log: silentLogger,
+    ownListeners: new OwnListeners(),
     server: { host: 'proxy.example', port: 1080 },
     dial: () => Promise.resolve(dial()),
     ...context,

@@ -17,6 +17,7 @@ import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts'
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
 /** An account of no worth beyond these tests. */
@@ -165,6 +166,7 @@ export function outbound(
     resolver: { resolve: () => Promise.reject(new Error('nothing is resolved here')) },
     clock,
     log: silentLogger,
+    ownListeners: new OwnListeners(),
     server: { host: 'vmess.example', port: 443 },
     dial: async () => carrierOf(await dial()),
   };

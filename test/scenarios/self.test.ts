@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
+import test from 'node:test';
+import { open, portOf } from '../support/address.ts';
+import { freedom, httpIn, proxyOut, socksIn } from '../support/config.ts';
+import { ask, httpConnect } from '../support/http-client.ts';
+import { freePort } from '../support/ports.ts';
+import { Weir } from '../support/weir.ts';
+import { api, apiAddresses, apiOf } from './api-support.ts';
+
+/*
+ * Requests for the proxy itself: its inbounds, and its API.
+ */
+
+const TRANSPARENT = '[inbound.settings]\nallow_transparent = true';
+
+/** An address of this host that is not loopback. */
+const elsewhere = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+
+test('a transparent request for the inbound that it came in by is answered 508', async (t) => {
+  await using weir = await Weir.start(
+    `${api()}${httpIn('http', `listen = "::"\n${TRANSPARENT}`)}${freedom()}`,
+  );
+  const port = portOf(weir.address('http'));
+  const client = await apiOf(weir);
+  const hosts = [
+    `localhost`,
+    '0.0.0.0',
+    '127.0.0.1',
+    '127.3.2.1',
+    '[::]',
+    '[::1]',
+    '[::ffff:127.0.0.1]',
+  ];
+  if (elsewhere !== undefined) hosts.push(elsewhere);
+  for (const host of hosts) {
+    await t.test(host, async () => {
+      const socket = await open({ host: '127.0.0.1', port });
+      const { status } = await ask(socket, `GET / HTTP/1.1\r\nHost: ${host}:${port}\r\n\r\n`);
+      socket.destroy();
+      assert.equal(status, 508);
+    });
+  }
+  const { text } = await client.get('/v1/connections');
+  assert.match(text, /"flows":\[\]/);
+  await weir.child.until(
+    'the line',
+    ({ stderr }) => / WARN .*http -> tcp localhost/.exec(stderr)?.[0],
+  );
+});
+
+test('a chain over two inbounds of one process goes through', async () => {
+  await using weir = await Weir.start(socksIn() + httpIn() + freedom());
+  const inner = weir.address('http');
+  const { status, socket } = await httpConnect(inner, `127.0.0.1:${portOf(weir.address('socks'))}`);
+  socket.destroy();
+  assert.equal(status, 200);
+});
+
+test('an outbound whose server is its own inbound ends after a bounded number of rounds', async () => {
+  const port = await freePort();
+  await using weir = await Weir.start(
+    httpIn('http').replace(/port = 0/, `port = ${port}`) +
+      proxyOut('self', 'http', { host: '127.0.0.1', port }),
+  );
+  const { status, socket } = await httpConnect(weir.address('http'), 'target.invalid:80');
+  socket.destroy();
+  assert.ok(status >= 400);
+  await weir.child.until('the line', ({ stderr }) => /has passed \d+ inbounds/.exec(stderr)?.[0]);
+});
+
+test(
+  'the API without a secret is for clients of this host alone',
+  { skip: elsewhere === undefined },
+  async () => {
+    await using weir = await Weir.start(
+      api() + httpIn('http', 'listen = "0.0.0.0"') + httpIn('inner') + freedom(),
+    );
+    await apiOf(weir);
+    const [address] = apiAddresses(weir);
+    assert.ok(address);
+    const port = portOf(weir.address('http'));
+    const from = async (host: string, target: string): Promise<number> => {
+      const { status, socket } = await httpConnect({ host, port }, target);
+      socket.destroy();
+      return status;
+    };
+    assert.equal(await from('127.0.0.1', `127.0.0.1:${portOf(address)}`), 200);
+    assert.equal(await from(elsewhere ?? '', `127.0.0.1:${portOf(address)}`), 403);
+    assert.equal(await from(elsewhere ?? '', `localhost:${portOf(address)}`), 403);
+    const through = await httpConnect(
+      { host: elsewhere ?? '', port },
+      `127.0.0.1:${portOf(weir.address('inner'))}`,
+    );
+    assert.equal(through.status, 200);
+    const nested = `CONNECT 127.0.0.1:${portOf(address)} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    assert.equal((await ask(through.socket, nested)).status, 403);
+    through.socket.destroy();
+  },
+);
+
+test('a request that comes back by another way is known by its Via', async () => {
+  await using weir = await Weir.start(httpIn('http', TRANSPARENT) + freedom());
+  const { once } = await import('node:events');
+  const { createServer } = await import('node:http');
+  const origin = createServer((request, response) => response.end(request.headers.via));
+  origin.listen(0, '127.0.0.1');
+  await once(origin, 'listening');
+  const bound = origin.address();
+  assert.ok(typeof bound === 'object' && bound);
+  const socket = await open(weir.address('http'));
+  socket.write(
+    `GET http://127.0.0.1:${bound.port}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+  );
+  const text = String(Buffer.concat(await socket.toArray()));
+  const via = /1\.1 [0-9a-f]{16}/.exec(text)?.[0];
+  assert.ok(via);
+  const again = await open(weir.address('http'));
+  const { status } = await ask(
+    again,
+    `GET http://127.0.0.1:${bound.port}/ HTTP/1.1\r\nHost: x\r\nVia: 1.0 a, ${via}\r\n\r\n`,
+  );
+  again.destroy();
+  origin.close();
+  assert.equal(status, 508);
+});
