@@ -1,7 +1,7 @@
 import { FileLog } from '../app/file-log.ts';
 import { FileWatcher } from '../app/file-watcher.ts';
 import { Instance } from '../app/instance.ts';
-import { processLogger } from '../app/process-log.ts';
+import { processLog } from '../app/process-log.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf } from '../errors.ts';
 import { surviveDefects } from './defects.ts';
@@ -29,7 +29,7 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   const files = new FileLog();
   const loaded = await loadOrReport(configPath, { files, regexes }, (config) => config);
   if (!loaded) return 1;
-  const log = processLogger(loaded.spec.log.level);
+  const { log, flush } = processLog(loaded.spec.log.level);
   surviveDefects(log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
   const stop = stopSignals();
@@ -38,6 +38,7 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
     await instance.start(loaded, files);
   } catch (error) {
     log.error(`failed to start: ${messageOf(error)}`);
+    await flush();
     return 1;
   }
   running.resolve(instance);
@@ -47,6 +48,7 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   log.info('shutting down');
   watcher?.close();
   await Promise.race([instance.stop(STOP_GRACE_MS), stop.second]);
+  await flush();
   return 0;
 }
 
