@@ -64,7 +64,14 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
 
 function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {
   const watcher = new FileWatcher(() => instance.files.paths, reload, log);
-  instance.onReload(() => watcher.refresh());
+  const check = async (): Promise<void> => {
+    if (!(await instance.files.unchanged())) reload();
+  };
+  // What was read before it was watched may have changed in between.
+  void check();
+  instance.onReload(() => {
+    if (watcher.refresh()) void check();
+  });
   return watcher;
 }
 
