@@ -7,7 +7,7 @@ import type { LineDevice } from '../log/bounded-sink.ts';
 const STDERR = 2;
 
 /** How long a terminal that takes nothing (Ctrl-S) is left alone: nothing says when it does again. */
-const RETRY_MS = 50;
+const RETRY_MS = 10;
 
 /**
  * Standard error, in the way that blocks nothing for each kind of file:
