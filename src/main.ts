@@ -1,4 +1,5 @@
 #!/usr/bin/env node
 import { main } from './cli/main.ts';
+import { endProcess } from './platform/end-process.ts';
 
-process.exit(await main(process.argv.slice(2)));
+endProcess(await main(process.argv.slice(2)));

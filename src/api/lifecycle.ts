@@ -3,6 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import type { ControlledApp } from './contract.ts';
+import type { LeavingListener } from '../supervisor/listeners.ts';
 import { ApiServer } from './server.ts';
 
 /**
@@ -26,6 +27,10 @@ export class ApiLifecycle {
   #state: ApiState = 'off';
   /** What `[api]` says, whether or not it could be bound. */
   #options: ApiOptions | undefined;
+  /** What it said when it was read last; later than `#options` while changes wait. */
+  #wanted: ApiOptions | undefined;
+  /** The last attempt to bind, settled or not; never rejects. */
+  #bindingDone: Promise<void> = Promise.resolve();
   #server: ApiServer | undefined;
   #ended = false;
   /** Changes and the stop, in the order in which they were asked for. */
@@ -57,20 +62,43 @@ export class ApiLifecycle {
    * @throws {ApiBindError} when `[api]` cannot be bound: the process is to end, with
    *   `failed to start: ` before the message.
    */
-  async start(options: ApiOptions | undefined): Promise<void> {
-    this.#options = options;
-    if (!options) return;
-    try {
-      await this.#bind(options);
-    } catch (error) {
-      this.#state = 'failed';
-      throw error;
-    }
+  start(options: ApiOptions | undefined): Promise<void> {
+    this.#wanted = options;
+    return this.#queue(async () => {
+      this.#options = options;
+      if (!options || this.#ended) return;
+      try {
+        await this.#bind(options);
+      } catch (error) {
+        this.#state = 'failed';
+        throw error;
+      }
+    });
   }
 
-  /** What a reload found in `[api]`. Resolves when it is in force, or has been logged as failed. */
-  change(options: ApiOptions | undefined): Promise<void> {
+  /**
+   * The listener, when `[api]` moves it to another address or is removed: a reload may give the old
+   * address to an inbound before `change` is called. Waits for a listener that is being bound.
+   */
+  async leaving(next: ApiOptions | undefined): Promise<LeavingListener | undefined> {
+    await this.#bindingDone;
+    const server = this.#server;
+    if (!server || next?.listen.text === this.#options?.listen.text) return undefined;
+    return {
+      standsInTheWayOf: (spec) => server.standsInTheWayOf(spec),
+      close: () => Promise.resolve(server.release()),
+      reopen: () => this.#reopen(server),
+    };
+  }
+
+  /**
+   * What a reload found in `[api]`. Resolves when it is in force, or has been logged as failed. Of
+   * changes that wait for their turn only the last is carried out.
+   */
+  change(wanted: ApiOptions | undefined): Promise<void> {
+    this.#wanted = wanted;
     return this.#queue(async () => {
+      const options = this.#wanted;
       if (this.#ended || isSame(options, this.#options)) return;
       this.#options = options;
       const finished = this.#close();
@@ -96,10 +124,33 @@ export class ApiLifecycle {
   }
 
   async #bind(options: ApiOptions): Promise<void> {
-    this.#server = await ApiServer.start(options, this.#app, this.#log);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#bindingDone = promise;
+    try {
+      this.#server = await ApiServer.start(options, this.#app, this.#log);
+    } finally {
+      resolve();
+    }
     this.#state = 'on';
     if (options.secret === undefined) this.#ownListeners.setOpenApi(this.#server.endpoint);
     this.#log.info(`API listening on ${this.#server.address}`);
+  }
+
+  /** A reload that was to take the address has failed. */
+  async #reopen(server: ApiServer): Promise<void> {
+    try {
+      await server.reopen();
+    } catch (error) {
+      if (this.#server === server) void this.#close();
+      this.#turnOff(error);
+      return;
+    }
+    if (this.#server !== server) server.release(); // stopped meanwhile
+  }
+
+  #turnOff(error: unknown): void {
+    this.#state = 'off';
+    this.#log.error(`${messageOf(error)}; it stays off until [api] changes`);
   }
 
   /** The old listener has let go of its address, so the new one need not wait for its answers. */
@@ -107,8 +158,7 @@ export class ApiLifecycle {
     try {
       await this.#bind(options);
     } catch (error) {
-      this.#state = 'off';
-      this.#log.error(`${messageOf(error)}; it stays off until [api] changes`);
+      this.#turnOff(error);
     }
   }
 

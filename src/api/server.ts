@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { dirname } from 'node:path';
+import { dirname, resolve as resolvePath } from 'node:path';
 import type { ApiListen, ApiOptions } from '../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import type { ListenSpec } from '../spec.ts';
 import { bindReason } from '../transports/tcp-listener.ts';
 import { bindUnixSocket } from '../transports/unix-socket.ts';
 import { answerTo, internalError, type Answer } from './answer.ts';
@@ -44,6 +45,8 @@ export class ApiServer {
   /** The bound address as data; `undefined` for a unix socket. */
   readonly endpoint: Endpoint | undefined;
   readonly #server: Server;
+  /** Where it is bound, with the port that the kernel chose. */
+  readonly #bound: ApiListen;
   readonly #front: Front;
   readonly #services: Services;
   readonly #log: Logger;
@@ -82,6 +85,9 @@ export class ApiServer {
     this.endpoint =
       typeof bound === 'object' && bound ? { host: bound.address, port: bound.port } : undefined;
     this.address = this.endpoint ? formatEndpoint(this.endpoint) : options.listen.text;
+    const { listen } = options;
+    this.#bound =
+      listen.kind === 'tcp' && this.endpoint ? { ...listen, port: this.endpoint.port } : listen;
     this.#server = server;
     this.#log = log;
     this.#front = new Front(options, this.endpoint?.port);
@@ -93,6 +99,31 @@ export class ApiServer {
       traffic: new TrafficFeed(tracker.traffic, clock),
     };
     this.#listenForRequests();
+  }
+
+  /** Whether an inbound could be bound to `spec` if this one left its address. */
+  standsInTheWayOf(spec: ListenSpec): boolean {
+    if (this.#bound.kind === 'unix') {
+      return spec.kind === 'unix' && resolvePath(this.#bound.path) === resolvePath(spec.path);
+    }
+    return spec.kind !== 'unix' && this.#bound.port === spec.port;
+  }
+
+  /** Frees the address at once; requests under way go on, and it may be opened again. */
+  release(): void {
+    this.#server.close();
+  }
+
+  /**
+   * Binds the address again that was released.
+   * @throws {ApiBindError}
+   */
+  async reopen(): Promise<void> {
+    try {
+      await bind(this.#server, this.#bound);
+    } catch (error) {
+      throw new ApiBindError(this.#bound, error);
+    }
   }
 
   /**

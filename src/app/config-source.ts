@@ -11,6 +11,8 @@ export interface LoadOptions {
   readonly bytes?: Uint8Array | undefined;
   /** Whether `[api]` will be served; as in the command when left out. */
   readonly serveApi?: boolean | undefined;
+  /** Gets `[log].level` as soon as it is known, also when the configuration is invalid. */
+  readonly onLogLevel?: ((level: string) => void) | undefined;
 }
 
 /**
@@ -20,5 +22,9 @@ export interface LoadOptions {
  */
 export const loadConfigFile = (
   path: string | undefined,
-  { files = new FileLog(), regexes = new RegexCache(), bytes, serveApi = true }: LoadOptions = {},
-): Promise<LoadedConfig> => loadConfig({ path, bytes }, files, { regexes, serveApi });
+  options: LoadOptions = {},
+): Promise<LoadedConfig> => {
+  const { files = new FileLog(), regexes = new RegexCache(), bytes } = options;
+  const { serveApi = true, onLogLevel } = options;
+  return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel });
+};

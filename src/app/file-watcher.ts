@@ -1,113 +1,222 @@
-import { readlinkSync, watch, type FSWatcher } from 'node:fs';
-import { basename, dirname, join, parse, resolve, sep } from 'node:path';
-import { messageOf } from '../errors.ts';
+import { readlinkSync, statSync, watch } from 'node:fs';
+import { dirname, isAbsolute, join, parse, sep } from 'node:path';
+import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
+import { systemClock, type Clock, type Timer } from '../net/clock.ts';
 
 /** An editor writes in several steps; the last of them is what counts. */
 const SETTLE_MS = 200;
 
+/** Between two looks at the files, where the system does not report changes. */
+const POLL_MS = 5_000;
+
 /**
- * Tells when one of some files changes, be it written in place, replaced by renaming another over it,
- * removed or made anew: their folders are watched, which also sees what a watch on the old file
- * would miss.
+ * Reports each change in a folder until it is closed, with the name in it where the system says so.
+ * @throws the system's error
+ */
+export type WatchFolder = (
+  folder: string,
+  onEvent: (name: string | null) => void,
+  onError: (error: Error) => void,
+) => { close(): void };
+
+export interface FileWatcherOptions {
+  readonly clock?: Clock;
+  readonly watchFolder?: WatchFolder;
+}
+
+interface WatchedFolder {
+  /** `undefined` for a folder that is not there, or that cannot be watched. */
+  watch: { close(): void } | undefined;
+  /** Those in it that a path leads through. */
+  readonly names: Set<string>;
+}
+
+/**
+ * Reports when one of some files changes: written in place, replaced by renaming another over it,
+ * removed or made anew, or reached by another way, because a folder or a symbolic link anywhere on
+ * its path was replaced.
+ *
+ * Every folder on the way to each file is watched for the one name in it that the way leads through.
+ * A watch is on the folder that had the path when it began, so all are begun anew after a change,
+ * before it is reported: what happens before is in the files when they are read, and what happens
+ * later is another change. Where a folder cannot be watched (the system's limits, no permission to
+ * read it), the files are compared every 5 seconds as well, by what
+ * `stat` says of them.
  */
 export class FileWatcher {
   readonly #paths: () => readonly string[];
   readonly #onChange: () => void;
   readonly #log: Logger;
-  /** By folder: its watch, and the names in it that matter. */
-  readonly #folders = new Map<
-    string,
-    { readonly watcher: FSWatcher; names: ReadonlySet<string> }
-  >();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  readonly #watchFolder: WatchFolder;
+  #watched: readonly string[] = [];
+  #folders = new Map<string, WatchedFolder>();
+  /** Folders that cannot be watched, each logged once for as long as that lasts. */
+  #failed = new Set<string>();
+  /** What the files were when they were compared last. */
+  #states = '';
+  #settling: Timer | undefined;
+  #polling: Timer | undefined;
 
   /** @param paths asked again by `refresh`. */
-  constructor(paths: () => readonly string[], onChange: () => void, log: Logger) {
+  constructor(
+    paths: () => readonly string[],
+    onChange: () => void,
+    log: Logger,
+    { clock = systemClock, watchFolder = watchBySystem }: FileWatcherOptions = {},
+  ) {
     this.#paths = paths;
     this.#onChange = onChange;
     this.#log = log;
+    this.#clock = clock;
+    this.#watchFolder = watchFolder;
     this.refresh();
   }
 
-  /** Watches what is to be watched now. */
-  refresh(): void {
-    const wanted = namesByFolder(this.#paths());
-    for (const [folder, { watcher }] of this.#folders) {
-      if (wanted.has(folder)) continue;
-      watcher.close();
-      this.#folders.delete(folder);
-    }
-    for (const [folder, names] of wanted) {
-      const watched = this.#folders.get(folder);
-      if (watched) watched.names = names;
-      else this.#watch(folder, names);
-    }
+  /**
+   * Watches what is to be watched now.
+   * @returns whether that is more than before: what is new may have changed since it was read.
+   */
+  refresh(): boolean {
+    const before = new Set(this.#watched);
+    this.#watched = this.#paths();
+    const more = this.#watched.some((path) => !before.has(path));
+    if (more || this.#watched.length < before.size) this.#arm();
+    return more;
   }
 
   close(): void {
-    clearTimeout(this.#timer);
-    for (const { watcher } of this.#folders.values()) watcher.close();
-    this.#folders.clear();
+    this.#settling?.cancel();
+    this.#polling?.cancel();
+    closeAll(this.#folders);
   }
 
-  #watch(folder: string, names: ReadonlySet<string>): void {
+  /** Begins all watches anew, and compares the files where there are not enough of them. */
+  #arm(): void {
+    const old = this.#folders;
+    const failedBefore = this.#failed;
+    this.#folders = new Map();
+    this.#failed = new Set();
+    // A folder is watched before the name in it is looked at: no change falls in between.
+    for (const path of this.#watched) {
+      walk(path, (folder, name) => this.#watch(folder, name, failedBefore));
+    }
+    closeAll(old);
+    this.#states = this.#watched.map(stateOf).join();
+    this.#polling?.cancel();
+    if (this.#failed.size > 0) this.#pollLater();
+  }
+
+  #watch(folder: string, name: string, failedBefore: ReadonlySet<string>): void {
+    const watched = this.#folders.get(folder);
+    if (watched) {
+      watched.names.add(name);
+      return;
+    }
+    const added: WatchedFolder = { watch: undefined, names: new Set([name]) };
+    this.#folders.set(folder, added);
     try {
-      const watcher = watch(folder, { persistent: false }, (_event, name) => {
-        // Systems that do not say which file it was leave only the chance to look.
-        if (name === null || this.#folders.get(folder)?.names.has(name)) this.#settle();
-      });
-      watcher.on('error', (error) => {
-        this.#log.warn(`cannot watch ${folder} any more: ${messageOf(error)}`);
-        watcher.close();
-        this.#folders.delete(folder);
-      });
-      this.#folders.set(folder, { watcher, names });
+      added.watch = this.#watchFolder(
+        folder,
+        (changed) => {
+          if (changed === null || added.names.has(changed)) this.#settle();
+        },
+        (error) => {
+          added.watch?.close();
+          this.#fail(folder, error, this.#failed);
+          this.#pollLater();
+        },
+      );
     } catch (error) {
-      this.#log.warn(`cannot watch ${folder}: ${messageOf(error)}`);
+      // One that is not there is seen to come by the watch of the folder that it would be in.
+      if (!isMissing(error)) this.#fail(folder, error, failedBefore);
     }
   }
 
+  #fail(folder: string, error: unknown, known: ReadonlySet<string>): void {
+    if (!known.has(folder)) {
+      const instead = `looking every ${POLL_MS / 1000} s instead`;
+      this.#log.warn(`cannot watch ${folder}: ${messageOf(error)}; ${instead}`);
+    }
+    this.#failed.add(folder);
+  }
+
   #settle(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#onChange, SETTLE_MS);
+    this.#settling?.cancel();
+    this.#settling = this.#clock.after(SETTLE_MS, () => this.#report());
+  }
+
+  #report(): void {
+    this.#arm();
+    this.#onChange();
+  }
+
+  #pollLater(): void {
+    this.#polling?.cancel();
+    this.#polling = this.#clock.after(POLL_MS, () => this.#poll());
+  }
+
+  /** Compares, and tries again to watch: what kept it from that may be over. */
+  #poll(): void {
+    const before = this.#states;
+    this.#arm();
+    if (this.#states !== before) this.#onChange();
   }
 }
 
-/** By folder, the names in it whose change may put another file in the place of one that matters. */
-function namesByFolder(paths: readonly string[]): Map<string, Set<string>> {
-  const folders = new Map<string, Set<string>>();
-  for (const path of paths.flatMap(waypoints)) {
-    const folder = dirname(path);
-    const names = folders.get(folder) ?? new Set();
-    folders.set(folder, names.add(basename(path)));
+const watchBySystem: WatchFolder = (folder, onEvent, onError) =>
+  watch(folder, { persistent: false }, (_event, name) => onEvent(name)).on('error', onError);
+
+function closeAll(folders: Map<string, WatchedFolder>): void {
+  for (const { watch } of folders.values()) watch?.close();
+  folders.clear();
+}
+
+const isMissing = (error: unknown): boolean =>
+  codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR';
+
+/** Which file a path names, and what tells whether it was written. */
+function stateOf(path: string): string {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+  } catch (error) {
+    return codeOf(error) ?? messageOf(error);
   }
-  return folders;
 }
 
 /** As many links as Linux follows. */
 const MOST_LINKS = 40;
 
-/** Every symbolic link on the way to a file, and where the way ends. */
-function waypoints(path: string): string[] {
-  const links: string[] = [];
-  let [here, ahead] = fromRoot(resolve(path));
-  while (ahead.length > 0) {
-    const [name = '', ...rest] = ahead;
-    here = join(here, name);
-    ahead = rest;
-    const target = linkTarget(here);
-    if (target === undefined) continue;
-    links.push(here);
-    if (links.length > MOST_LINKS) break;
-    [here, ahead] = fromRoot(resolve(dirname(here), target, ...rest));
+/**
+ * Goes the way that the system goes to a file (path_resolution(7)), through every symbolic link.
+ * @param step called for each name on the way, with the folder it is looked up in, before it is
+ */
+function walk(path: string, step: (folder: string, name: string) => void): void {
+  const absolute = isAbsolute(path) ? path : process.cwd() + sep + path;
+  const { root } = parse(absolute);
+  let here = root;
+  let links = 0;
+  const ahead = absolute.slice(root.length).split(sep);
+  for (let name = ahead.shift(); name !== undefined; name = ahead.shift()) {
+    if (name === '' || name === '.') continue;
+    if (name === '..') {
+      here = dirname(here);
+      continue;
+    }
+    step(here, name);
+    const next = join(here, name);
+    const target = linkTarget(next);
+    if (target === undefined) {
+      here = next;
+      continue;
+    }
+    links++;
+    if (links > MOST_LINKS) return;
+    if (isAbsolute(target)) here = root;
+    ahead.unshift(...target.split(sep));
   }
-  return [...links, here];
-}
-
-function fromRoot(path: string): [root: string, names: string[]] {
-  const { root } = parse(path);
-  return [root, path.slice(root.length).split(sep)];
 }
 
 /** `undefined` for what is no link, or is not there at the moment: its folder tells when it comes. */

@@ -60,22 +60,27 @@ export class Instance implements ControlledApp {
     return this.#supervisor.tracker;
   }
 
+  /** Whether it stops, or has stopped. */
+  get stopping(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
   /** The files that the configuration of the last try came from. */
   get files(): FileLog {
     return this.#reloader.files;
   }
 
   /**
-   * Builds, binds and serves.
+   * Builds, binds everything, and then serves. A stop while it does so ends it.
    * @param files that `loaded` was read from
    * @throws {WeirError} when something cannot be built or bound; nothing runs then
    */
   async start(loaded: LoadedConfig, files: FileLog): Promise<void> {
     this.#reloader = this.#createReloader(files);
     try {
-      await this.#supervisor.apply(loaded);
-      await this.#api.start(loaded.api);
+      await this.#supervisor.apply(loaded, { bound: () => this.#api.start(loaded.api) });
     } catch (error) {
+      await this.#api.stop();
       await this.#supervisor.stop(0);
       throw error;
     }
@@ -114,9 +119,13 @@ export class Instance implements ControlledApp {
     return () => this.#watchers.delete(callback);
   }
 
-  /** Stops the API, then stops listening, lets live connections go on for `graceMs`, then ends them. */
+  /**
+   * Closes the listeners of the inbounds at once, stops the API, then lets live connections go on for
+   * `graceMs` and ends them.
+   */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
+    await this.#supervisor.closeListeners();
     await this.#api.stop();
     await this.#supervisor.stop(graceMs);
   }
@@ -126,7 +135,8 @@ export class Instance implements ControlledApp {
       {
         load: (log) => this.#load(log),
         apply: async (loaded) => {
-          const report = await this.#supervisor.apply(loaded);
+          const api = await this.#api.leaving(loaded.api);
+          const report = await this.#supervisor.apply(loaded, { leaving: api ? [api] : [] });
           this.#tellOfIgnoredApi(loaded);
           // Not awaited: this reload may be one of the requests that the old listener finishes.
           void this.#api.change(loaded.api);

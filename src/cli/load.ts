@@ -1,26 +1,33 @@
 import { loadConfigFile, type LoadOptions } from '../app/config-source.ts';
-import { processLogger } from '../app/process-log.ts';
+import { processLog } from '../app/process-log.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 
-/** Does `work` with the configuration of a command; an invalid one is reported, and gives nothing. */
+/**
+ * Does `work` with the configuration of a command. What is wrong with it goes to the log, whose
+ * level is what that very configuration says as far as it can be read; it gives nothing then.
+ */
 export async function loadOrReport<T>(
   configPath: string | undefined,
   options: LoadOptions,
   work: (loaded: LoadedConfig) => T,
 ): Promise<T | undefined> {
+  let level: string | undefined;
+  const onLogLevel = (found: string): void => void (level = found);
   try {
-    return work(await loadConfigFile(configPath, options));
+    return work(await loadConfigFile(configPath, { ...options, onLogLevel }));
   } catch (error) {
-    if (error instanceof ConfigError) report(renderConfigError(error));
-    else if (error instanceof ApplyError) report(error.message);
-    else throw error;
+    const { log, flush } = processLog(level);
+    log.error(`configuration invalid: ${describe(error)}`);
+    await flush();
     return undefined;
   }
 }
 
-/** The level of a configuration that cannot be used is not known, so the default one holds. */
-function report(text: string): void {
-  processLogger(undefined).error(`configuration invalid: ${text}`);
+/** @throws what is no fault of the configuration. */
+function describe(error: unknown): string {
+  if (error instanceof ConfigError) return renderConfigError(error);
+  if (error instanceof ApplyError) return error.message;
+  throw error;
 }

@@ -1,9 +1,10 @@
 import { FileLog } from '../app/file-log.ts';
 import { FileWatcher } from '../app/file-watcher.ts';
 import { Instance } from '../app/instance.ts';
-import { processLogger } from '../app/process-log.ts';
+import { processLog } from '../app/process-log.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf } from '../errors.ts';
+import type { Logger } from '../log/logger.ts';
 import { surviveDefects } from './defects.ts';
 import { loadOrReport } from './load.ts';
 
@@ -18,10 +19,10 @@ export interface RunOptions {
 
 /** `run`: serves until a signal stops it. */
 export async function run({ config: configPath, watch }: RunOptions): Promise<number> {
-  // Taken from the first moment on, for by default the signal ends a process; it means what is on
-  // disk once this one runs.
+  // Handled from the first moment on, for by default the signal ends a process; it means what is on
+  // disk once this one runs. Stop signals end it in the default way until there is something to stop.
   const running = Promise.withResolvers<Instance>();
-  // The outcome of a reload is logged by the instance; here nobody waits for it.
+  // The outcome of a reload is logged by the instance.
   const reload = (): void =>
     void running.promise.then((instance) => instance.reload()).catch(() => undefined);
   process.on('SIGHUP', reload);
@@ -29,25 +30,49 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   const files = new FileLog();
   const loaded = await loadOrReport(configPath, { files, regexes }, (config) => config);
   if (!loaded) return 1;
-  const log = processLogger(loaded.spec.log.level);
+  const stop = stopSignals();
+  const { log, flush } = processLog(loaded.spec.log.level);
   surviveDefects(log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
-  const stop = stopSignals();
   const instance = new Instance({ configPath, log, regexes, serveApi: true });
-  try {
-    await instance.start(loaded, files);
-  } catch (error) {
-    log.error(`failed to start: ${messageOf(error)}`);
+  const started = instance.start(loaded, files).then(
+    () => 'running' as const,
+    (error: unknown) => {
+      // That it was stopped is no failure.
+      if (!instance.stopping) log.error(`failed to start: ${messageOf(error)}`);
+      return 'failed' as const;
+    },
+  );
+  // Binding waits for the addresses of names in `listen`, which may take its time.
+  const state = await Promise.race([started, stop.first.then(() => 'stopped' as const)]);
+  if (state === 'failed') {
+    await flush();
     return 1;
   }
-  running.resolve(instance);
-  const watcher = watch ? new FileWatcher(() => instance.files.paths, reload, log) : undefined;
-  if (watcher) instance.onReload(() => watcher.refresh());
-  await stop.first;
+  let watcher: FileWatcher | undefined;
+  if (state === 'running') {
+    running.resolve(instance);
+    if (watch) watcher = watchFiles(instance, reload, log);
+    await stop.first;
+  }
   log.info('shutting down');
   watcher?.close();
   await Promise.race([instance.stop(STOP_GRACE_MS), stop.second]);
+  await flush();
   return 0;
+}
+
+function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {
+  const watcher = new FileWatcher(() => instance.files.paths, reload, log);
+  const check = async (): Promise<void> => {
+    if (!(await instance.files.unchanged())) reload();
+  };
+  // What was read before it was watched may have changed in between.
+  void check();
+  instance.onReload(() => {
+    if (watcher.refresh()) void check();
+  });
+  return watcher;
 }
 
 /** The first and the second SIGINT or SIGTERM; waiting for them keeps the process alive. */

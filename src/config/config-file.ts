@@ -5,7 +5,7 @@ import type { SourceText } from './source-text.ts';
 import { balancerTable } from './tables/balancer.ts';
 import { dnsTable } from './tables/dns.ts';
 import { inboundTable } from './tables/inbound.ts';
-import { logTable } from './tables/log.ts';
+import { logTable, readLogLevel } from './tables/log.ts';
 import { outboundTable } from './tables/outbound.ts';
 import { routeTable } from './tables/route.ts';
 import { subscribeTable } from './tables/subscribe.ts';
@@ -29,11 +29,20 @@ export type ConfigFile = Output<typeof configFile>;
 
 /**
  * Reads the shape of a configuration file.
+ *
+ * @param onLogLevel gets `[log].level`, also when something else in the file is wrong: it decides
+ *   whether that is shown. Not called when `[log]` itself cannot be read.
  * @throws {ConfigError} for the first place that is not TOML, or not of the right shape.
  */
-export function readConfigFile(source: SourceText): ConfigFile {
+export function readConfigFile(
+  source: SourceText,
+  onLogLevel?: (level: string) => void,
+): ConfigFile {
   try {
-    return configFile(parseToml(source.text));
+    const document = parseToml(source.text);
+    const level = readLogLevel(document);
+    if (level !== undefined) onLogLevel?.(level);
+    return configFile(document);
   } catch (error) {
     if (!(error instanceof TomlError || error instanceof DecodeError)) throw error;
     throw source.tomlError(error.message, error.span, { cause: error });

@@ -31,16 +31,18 @@ export interface Documents {
 /**
  * Reads the configuration and the subscribe file that it names.
  *
+ * @param onLogLevel as in `readConfigFile`
  * @throws {DocumentReadError} when a file cannot be read or is not named
  * @throws {ConfigError} of kind `invalid` for a file that has not the right shape
  */
 export async function readDocuments(
   { path, bytes: given }: ConfigSource,
   files: FileReader,
+  onLogLevel?: (level: string) => void,
 ): Promise<Documents> {
   const bytes = given ?? (await readConfig(path, files));
   const source = decodeSource(bytes, path);
-  const file = readConfigFile(source);
+  const file = readConfigFile(source, onLogLevel);
   const subscribe = await readSubscribe(file, source, files);
   return {
     bytes,

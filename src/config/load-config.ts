@@ -28,6 +28,8 @@ export interface LoadOptions {
   readonly regexes: RegexCache;
   /** Whether `[api]` will be served; where not, it is not even validated. */
   readonly serveApi: boolean;
+  /** Gets `[log].level` as soon as it is known, also when the configuration is invalid. */
+  readonly onLogLevel?: ((level: string) => void) | undefined;
 }
 
 /**
@@ -38,9 +40,9 @@ export interface LoadOptions {
 export async function loadConfig(
   config: ConfigSource,
   files: FileReader,
-  { regexes, serveApi }: LoadOptions,
+  { regexes, serveApi, onLogLevel }: LoadOptions,
 ): Promise<LoadedConfig> {
-  const { source, file, subscribe, places } = await documentsOf(config, files);
+  const { source, file, subscribe, places } = await documentsOf(config, files, onLogLevel);
   const api = serveApi && file.api ? readApiTable(file.api, source) : undefined;
   const input = new InputFiles();
   const lower = (): Lowered => lowerConfig({ file, subscribe, api, places, files: input, regexes });
@@ -53,9 +55,13 @@ export async function loadConfig(
   return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined };
 }
 
-async function documentsOf(config: ConfigSource, files: FileReader): Promise<Documents> {
+async function documentsOf(
+  config: ConfigSource,
+  files: FileReader,
+  onLogLevel: LoadOptions['onLogLevel'],
+): Promise<Documents> {
   try {
-    return await readDocuments(config, files);
+    return await readDocuments(config, files, onLogLevel);
   } catch (error) {
     if (!(error instanceof DocumentReadError)) throw error;
     const { kind, message, location, subject } = error;

@@ -39,18 +39,13 @@ export const silentLogger: Logger = createLogger(
   '',
 );
 
-/** Standard error as a sink. A reader that went away must not take the proxy with it. */
-export function standardError(): LogSink {
-  process.stderr.on('error', () => undefined);
-  return {
-    colour: process.stderr.isTTY,
-    write: (line) => {
-      process.stderr.write(line);
-    },
-  };
-}
-
-function formatLine(level: LogLevel, target: string, message: string, colour: boolean): string {
+/** A finished line of the log, its line feed included. */
+export function formatLine(
+  level: LogLevel,
+  target: string,
+  message: string,
+  colour: boolean,
+): string {
   const name = level.toUpperCase().padStart(5);
   const time = timestamp();
   return colour

@@ -154,7 +154,7 @@ const isLocalClient = (source: string | undefined): boolean =>
 const isLoopback = (host: string): boolean => host === '::1' || host.startsWith('127.');
 
 /** The one text of an address, without a zone. */
-const bareHost = (host: string): string => canonicalHost(host.replace(/%.*$/, ''));
+const bareHost = (host: string): string => canonicalHost(host.split('%', 1)[0] ?? host);
 
 /** Where a connection to an address arrives: that to an unspecified address on loopback. */
 function reachedHost(host: string): string {

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Socket } from 'node:net';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Packet } from '../net/link.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Acceptor } from '../transports/acceptor.ts';
-import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
+import { BACKLOG, listenTcp, type Listener } from '../transports/tcp-listener.ts';
 import { listenUdp, type AnswerLink, type DatagramListener } from '../transports/udp-listener.ts';
 import { ApplyError } from './apply-error.ts';
 
@@ -17,14 +18,37 @@ export interface ListenerTarget extends Acceptor {
 /** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
 const PORTS_TRIED = 10;
 
-/** A bound listener whose connections can be given to another inbound without closing it. */
-export class SwitchedListener {
+/** Datagrams that are kept for an inbound which is not served yet. */
+const MAX_HELD_DATAGRAMS = 64;
+
+/** A listener that gives up its address, so that another may be bound there. */
+export interface LeavingListener {
+  /** Whether closing this one could make room for `spec`: another address with the same port. */
+  standsInTheWayOf(spec: ListenSpec): boolean;
+  /** Frees the address; it may be opened again. */
+  close(): Promise<void>;
+  /** Binds the very address again that was bound before, the kernel's choice of a port included. */
+  reopen(): Promise<void>;
+}
+
+/**
+ * A bound listener whose connections can be given to another inbound without closing it.
+ *
+ * It serves nothing before `serve`: connections are kept as they were accepted, with nothing read
+ * from them, and some datagrams.
+ */
+export class SwitchedListener implements LeavingListener {
   readonly spec: ListenSpec;
   /** Whether it takes datagrams on the same port as connections. */
   readonly datagrams: boolean;
   #target: ListenerTarget;
   #listener: Listener | undefined;
   #datagramListener: DatagramListener | undefined;
+  /** `undefined` once it is served. */
+  #held: { sockets: Socket[]; datagrams: (() => void)[] } | undefined = {
+    sockets: [],
+    datagrams: [],
+  };
 
   private constructor({ spec, datagrams, target }: Omit<WantedListener, 'tag'>) {
     this.spec = spec;
@@ -32,10 +56,16 @@ export class SwitchedListener {
     this.#target = target;
   }
 
-  /** @throws {BindError} */
-  static async bind(wanted: Omit<WantedListener, 'tag'>): Promise<SwitchedListener> {
+  /**
+   * @throws {BindError}
+   * @throws the reason of `signal`
+   */
+  static async bind(
+    wanted: Omit<WantedListener, 'tag'>,
+    signal?: AbortSignal,
+  ): Promise<SwitchedListener> {
     const bound = new SwitchedListener(wanted);
-    await bound.#open(wanted.spec);
+    await bound.#open(wanted.spec, signal);
     return bound;
   }
 
@@ -51,10 +81,10 @@ export class SwitchedListener {
 
   /** Whether closing this one could make room for `spec`: another address with the same port. */
   standsInTheWayOf(spec: ListenSpec): boolean {
-    return spec.kind !== 'unix' && this.#boundPort() === spec.port;
+    if (spec.kind === 'unix') return this.spec.kind === 'unix' && this.spec.path === spec.path;
+    return this.#boundPort() === spec.port;
   }
 
-  /** Binds the very address again that was bound before, the kernel's choice of a port included. */
   async reopen(): Promise<void> {
     const port = this.#boundPort();
     const spec =
@@ -62,9 +92,9 @@ export class SwitchedListener {
     await this.#open(spec);
   }
 
-  async #open(spec: ListenSpec): Promise<void> {
+  async #open(spec: ListenSpec, signal?: AbortSignal): Promise<void> {
     for (let attempt = 1; ; attempt++) {
-      const listener = await listenTcp(spec, (socket) => this.#target.accept(socket));
+      const listener = await listenTcp(spec, (socket) => this.#accept(socket), signal);
       try {
         this.#datagramListener = await this.#openDatagrams(listener);
         this.#listener = listener;
@@ -79,12 +109,33 @@ export class SwitchedListener {
 
   async #openDatagrams({ endpoint }: Listener): Promise<DatagramListener | undefined> {
     if (!this.datagrams || !endpoint) return undefined;
-    return listenUdp(endpoint, (packet, answers) => this.#target.receive(packet, answers));
+    return listenUdp(endpoint, (packet, answers) => this.#receive(packet, answers));
   }
 
   #boundPort(): number | undefined {
     if (this.spec.kind === 'unix') return undefined;
     return Number(this.address.slice(this.address.lastIndexOf(':') + 1));
+  }
+
+  #accept(socket: Socket): void {
+    if (!this.#held) this.#target.accept(socket);
+    else if (this.#held.sockets.length < BACKLOG) this.#held.sockets.push(hold(socket));
+    else socket.destroy();
+  }
+
+  #receive(packet: Packet, answers: AnswerLink): void {
+    if (!this.#held) this.#target.receive(packet, answers);
+    else if (this.#held.datagrams.length < MAX_HELD_DATAGRAMS) {
+      this.#held.datagrams.push(() => this.#target.receive(packet, answers));
+    }
+  }
+
+  /** Gives its target what has come since it was bound, and from now on everything at once. */
+  serve(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    for (const socket of held?.sockets ?? []) this.#target.accept(socket);
+    for (const receive of held?.datagrams ?? []) receive();
   }
 
   /** Gives what comes from now on to another inbound, or to other stream settings of this one. */
@@ -94,8 +145,8 @@ export class SwitchedListener {
     old.close();
   }
 
-  /** Frees the address; it may be opened again. */
   async close(): Promise<void> {
+    for (const socket of this.#held?.sockets.splice(0) ?? []) socket.destroy();
     this.#datagramListener?.close();
     await this.#listener?.close();
   }
@@ -128,56 +179,74 @@ export interface FreedListener {
  * An address that moves from one inbound to another keeps its socket, so that no connection meets a
  * closed port. Where a new address overlaps an old one that is given up (`0.0.0.0` after
  * `127.0.0.1`, same port), the old one is closed first, and bound again should the new one fail.
+ * So is a listener that is no inbound's and is about to leave its address.
  */
 export class ListenerExchange {
   readonly #log: Logger;
   readonly #freed: Map<string, SwitchedListener>;
   readonly #bound = new Map<string, SwitchedListener>();
   readonly #takenOver = new Map<string, { listener: SwitchedListener; target: ListenerTarget }>();
+  /** Listeners that are no inbound's, and that may be closed to make room. */
+  readonly #leaving: Set<LeavingListener>;
   /** Closed to make room; by the tag that held them. */
   readonly #closedEarly = new Map<string, SwitchedListener>();
+  readonly #leftEarly: LeavingListener[] = [];
 
-  constructor(freed: readonly FreedListener[], log: Logger) {
+  constructor(freed: readonly FreedListener[], leaving: readonly LeavingListener[], log: Logger) {
     this.#freed = new Map(freed.map(({ tag, listener }) => [tag, listener]));
+    this.#leaving = new Set(leaving);
     this.#log = log;
   }
 
-  /** @throws {ApplyError} `bind`; the caller then rolls back. */
-  async bind(wanted: readonly WantedListener[]): Promise<void> {
+  /**
+   * The caller rolls back when this rejects.
+   * @throws {ApplyError} `bind`
+   * @throws the reason of `signal`
+   */
+  async bind(wanted: readonly WantedListener[], signal: AbortSignal): Promise<void> {
     const crowded: WantedListener[] = [];
     for (const want of wanted) {
       if (this.#takeOver(want)) continue;
       try {
-        this.#bound.set(want.tag, await SwitchedListener.bind(want));
+        this.#bound.set(want.tag, await SwitchedListener.bind(want, signal));
       } catch (error) {
-        if (!isInUse(error) || this.#inTheWayOf(want.spec).length === 0) {
+        signal.throwIfAborted();
+        if (!isInUse(error) || !this.#canMakeRoomFor(want.spec)) {
           throw asApplyError(want.tag, error);
         }
         crowded.push(want);
       }
     }
-    for (const want of crowded) await this.#bindInPlaceOfOld(want);
+    for (const want of crowded) await this.#bindInPlaceOfOld(want, signal);
   }
 
-  /** The reload goes ahead: what was taken over changes hands, what is left over is closed. */
-  async commit(): Promise<ReadonlyMap<string, SwitchedListener>> {
+  /**
+   * The reload goes ahead, in one turn: what was bound is served, what was taken over changes hands,
+   * and what is left over is closed.
+   */
+  commit(): ReadonlyMap<string, SwitchedListener> {
     const result = new Map(this.#bound);
+    for (const listener of this.#bound.values()) listener.serve();
     for (const [tag, { listener, target }] of this.#takenOver) {
       listener.switchTo(target);
       result.set(tag, listener);
     }
     const left = [...this.#freed.values(), ...this.#closedEarly.values()];
-    await Promise.all(left.map((listener) => listener.retire()));
+    for (const listener of left) void listener.retire();
     return result;
   }
 
   /**
    * The reload does not go ahead: closes what was bound, and binds again what had to make room. An
    * address that cannot be had back is logged.
+   *
+   * @param restore false when the process stops: then nothing is bound again
    */
-  async rollBack(): Promise<void> {
+  async rollBack(restore: boolean): Promise<void> {
     await Promise.all([...this.#bound.values()].map((listener) => listener.close()));
     this.#bound.clear();
+    if (!restore) return;
+    for (const listener of this.#leftEarly) await listener.reopen();
     for (const [tag, listener] of this.#closedEarly) {
       try {
         await listener.reopen();
@@ -204,18 +273,37 @@ export class ListenerExchange {
     return [...this.#freed].filter(([, listener]) => listener.standsInTheWayOf(spec));
   }
 
-  async #bindInPlaceOfOld(want: WantedListener): Promise<void> {
+  #canMakeRoomFor(spec: ListenSpec): boolean {
+    return (
+      this.#inTheWayOf(spec).length > 0 ||
+      [...this.#leaving].some((listener) => listener.standsInTheWayOf(spec))
+    );
+  }
+
+  async #bindInPlaceOfOld(want: WantedListener, signal: AbortSignal): Promise<void> {
     for (const [tag, listener] of this.#inTheWayOf(want.spec)) {
       this.#freed.delete(tag);
       this.#closedEarly.set(tag, listener);
       await listener.close();
     }
+    for (const listener of this.#leaving) {
+      if (!listener.standsInTheWayOf(want.spec)) continue;
+      this.#leaving.delete(listener);
+      this.#leftEarly.push(listener);
+      await listener.close();
+    }
     try {
-      this.#bound.set(want.tag, await SwitchedListener.bind(want));
+      this.#bound.set(want.tag, await SwitchedListener.bind(want, signal));
     } catch (error) {
+      signal.throwIfAborted();
       throw asApplyError(want.tag, error);
     }
   }
+}
+
+/** An error of a connection that is not served yet must not end the process. */
+function hold(socket: Socket): Socket {
+  return socket.on('error', () => undefined);
 }
 
 const isInUse = (error: unknown): boolean =>

@@ -30,6 +30,7 @@ import {
 } from './build.ts';
 import {
   ListenerExchange,
+  type LeavingListener,
   type ListenerTarget,
   type SwitchedListener,
   type WantedListener,
@@ -60,6 +61,13 @@ export interface Wanted {
   readonly geo: GeoData;
   /** The routes of `spec` as tables, where they have been built already. */
   readonly tables?: RouterTables | undefined;
+}
+
+export interface ApplyOptions {
+  /** Listeners that are no inbound's and leave their addresses, of which inbounds may make use. */
+  readonly leaving?: readonly LeavingListener[];
+  /** Called when all listeners are bound and none is served yet; what it rejects with is the end. */
+  readonly bound?: () => Promise<void>;
 }
 
 /** Everything a reload has built and not yet put in force. */
@@ -96,7 +104,8 @@ export class Supervisor {
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
   #inbounds: ReadonlyMap<string, RunningInbound> = new Map();
   #plane: Plane | undefined;
-  #stopped = false;
+  readonly #stopping = new AbortController();
+  #listenersClosed: Promise<unknown> | undefined;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
@@ -116,7 +125,7 @@ export class Supervisor {
    *
    * @throws {ApplyError} telling why it could not; what ran before then runs as it did.
    */
-  async apply(wanted: Wanted): Promise<AppliedReport> {
+  async apply(wanted: Wanted, { leaving = [], bound }: ApplyOptions = {}): Promise<AppliedReport> {
     this.#refuseStopped();
     const { spec } = wanted;
     const plan = planReload(
@@ -126,16 +135,18 @@ export class Supervisor {
       datagramsOf,
     );
     const staged = this.#stage(wanted, plan);
-    const exchange = new ListenerExchange(this.#freedBy(plan), this.#deps.log);
+    const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
+    const { signal } = this.#stopping;
     try {
-      await exchange.bind(this.#wantedBy(plan, staged));
+      await exchange.bind(this.#wantedBy(plan, staged), signal);
+      await bound?.();
       this.#refuseStopped();
     } catch (error) {
-      await exchange.rollBack();
+      await exchange.rollBack(!signal.aborted);
       this.#dispose(plan, staged);
       throw error;
     }
-    await this.#commit(spec, plan, staged, exchange);
+    this.#commit(spec, plan, staged, exchange);
     return reportOf(plan);
   }
 
@@ -155,12 +166,20 @@ export class Supervisor {
     this.#dispose(plan, this.#stage(wanted, plan));
   }
 
+  /** Closes the listeners and gives up a reload that is binding some; live sessions go on. */
+  async closeListeners(): Promise<void> {
+    this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
+    this.#listenersClosed ??= Promise.all(
+      [...this.#inbounds.values()].map(({ listener }) => listener.retire()),
+    );
+    await this.#listenersClosed;
+    this.#deps.ownListeners.setInbounds([]);
+  }
+
   /** Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. */
   async stop(graceMs: number): Promise<void> {
-    this.#stopped = true;
+    await this.closeListeners();
     const inbounds = [...this.#inbounds.values()];
-    await Promise.all(inbounds.map(({ listener }) => listener.retire()));
-    this.#deps.ownListeners.setInbounds([]);
     const runtimes = [...inbounds.map(({ runtime }) => runtime), ...this.#leaving];
     const idle = Promise.all(runtimes.map((runtime) => runtime.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();
@@ -182,7 +201,7 @@ export class Supervisor {
   }
 
   #refuseStopped(): void {
-    if (this.#stopped) throw new ApplyError('stopped', 'the proxy is stopping');
+    this.#stopping.signal.throwIfAborted();
   }
 
   /** Builds all that the plan calls for; touches nothing that runs and opens no socket. */
@@ -251,12 +270,12 @@ export class Supervisor {
   }
 
   /** Pointer swaps, in one turn of the event loop; then the old is closed and drained. */
-  async #commit(
+  #commit(
     spec: Spec,
     plan: Plan,
     { resolver, outbounds, balancers, plane, handlers, runtimes, targets }: Staged,
     exchange: ListenerExchange,
-  ): Promise<void> {
+  ): void {
     const retired = notIn(this.#outbounds, outbounds);
     const stoppedGroups = notIn(this.#balancers, balancers);
     const startedGroups = notIn(balancers, this.#balancers);
@@ -270,7 +289,7 @@ export class Supervisor {
     }
     for (const [tag, handler] of handlers) this.#inbounds.get(tag)?.runtime.swap(handler);
     const before = this.#inbounds;
-    const listeners = await exchange.commit();
+    const listeners = exchange.commit();
     const inbounds = new Map<string, RunningInbound>();
     for (const { action, spec: inbound } of plan.inbounds) {
       const { tag } = inbound;

@@ -3,11 +3,12 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { codeOf, messageOf } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import { WeirError } from '../errors.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 import type { ListenSpec } from '../spec.ts';
 import { bindUnixSocket } from './unix-socket.ts';
 
 /** Connections that the kernel may hold for us: a burst of clients must not be refused. */
-const BACKLOG = 4096;
+export const BACKLOG = 4096;
 const KEEP_ALIVE_DELAY_MS = 60_000;
 
 /** A listener that could not be bound. */
@@ -33,11 +34,14 @@ export interface Listener {
  * A host name is resolved now and its addresses are tried in order. A unix socket file that a dead
  * process left behind is replaced, one that somebody listens on is not.
  *
- * @throws {BindError} when nothing could be bound.
+ * @param signal ends the wait for the addresses of a host name
+ * @throws {BindError} when nothing could be bound
+ * @throws the reason of `signal`
  */
 export async function listenTcp(
   spec: ListenSpec,
   onSocket: (socket: Socket) => void,
+  signal?: AbortSignal,
 ): Promise<Listener> {
   switch (spec.kind) {
     case 'unix':
@@ -45,7 +49,7 @@ export async function listenTcp(
     case 'ip':
       return bind({ host: spec.host, port: spec.port }, onSocket);
     case 'name':
-      return listenName(spec, onSocket);
+      return listenName(spec, onSocket, signal);
     default:
       return spec satisfies never;
   }
@@ -54,10 +58,12 @@ export async function listenTcp(
 async function listenName(
   { host, port }: Endpoint,
   onSocket: (socket: Socket) => void,
+  signal: AbortSignal | undefined,
 ): Promise<Listener> {
   let failure: unknown;
   try {
-    for (const { address } of await lookup(host, { all: true, order: 'verbatim' })) {
+    const found = lookup(host, { all: true, order: 'verbatim' });
+    for (const { address } of await unlessAborted(found, signal)) {
       try {
         return await bind({ host: address, port }, onSocket);
       } catch (error) {
@@ -65,6 +71,7 @@ async function listenName(
       }
     }
   } catch (error) {
+    signal?.throwIfAborted();
     failure = error;
   }
   throw failure instanceof BindError

@@ -23,6 +23,9 @@ const CASES: readonly (readonly [level: string | undefined, env: string | undefi
   ['', undefined, 'errors'],
   ['=,,', undefined, 'errors'],
   ['error,svc_app=info', undefined, 'both'],
+  ['error,svc_app=off', undefined, 'nothing'],
+  ['OFF', undefined, 'nothing'],
+  ['svc_app', undefined, 'both'],
   ['info,svc_app=off', undefined, 'nothing'],
   ['other=trace', undefined, 'nothing'],
   ['info', '', 'nothing'],
@@ -37,14 +40,17 @@ test('the log shows what its filter lets through', async (t) => {
     const name = `level ${JSON.stringify(level)}, RUST_LOG ${JSON.stringify(env)}: ${seen}`;
     await t.test(name, async () => {
       const log = level === undefined ? '' : `[log]\nlevel = "${level}"\n`;
-      const [good, bad] = await Promise.all([
+      const [good, bad, invalid] = await Promise.all([
         startAndStop(log, env),
         failToBind(log, env, holder.port),
+        beInvalid(log + INVALID[0], env, ['--test']),
       ]);
       if (seen === 'both') assert.match(good, / INFO svc_app: inbound socks listening on /);
       else assert.equal(good, '');
       if (seen === 'nothing') assert.equal(bad, '');
       else assert.match(bad, / ERROR svc_app: .*127\.0\.0\.1/);
+      if (seen === 'nothing') assert.equal(invalid, '');
+      else assert.match(invalid, / ERROR svc_app: configuration invalid: /);
     });
   }
 });
@@ -72,6 +78,60 @@ async function failToBind(log: string, env: string | undefined, port: number): P
   assert.equal(code, 1);
   return weir.child.stderr;
 }
+
+/** Invalid in its shape, in its meaning, in a protocol, and in `[api]`. */
+const INVALID = [
+  `${freedom()}colour = "red"\n`,
+  socksIn(),
+  `${freedom()}[[outbound]]\ntag = "x"\nprotocol = "y"\n`,
+  `${freedom()}[api]\nsecret = ""\n`,
+] as const;
+
+/** Standard error of a check, or of a start, that finds the configuration invalid. */
+async function beInvalid(
+  config: string,
+  env: string | undefined,
+  args: readonly string[],
+): Promise<string> {
+  await using weir = await Weir.launch(config, { env: { RUST_LOG: env }, args });
+  const { code } = await within(weir.child.exited, 'the end of an invalid start');
+  assert.equal(code, 1);
+  assert.equal(weir.child.stdout, '');
+  return weir.child.stderr;
+}
+
+test('[log].level counts for configuration errors, whatever is wrong', async () => {
+  for (const args of [['--test'], []]) {
+    for (const rest of INVALID) {
+      const [silent, shown] = await Promise.all([
+        beInvalid(`[log]\nlevel = "off"\n${rest}`, undefined, args),
+        beInvalid(`[log]\nlevel = "error"\n${rest}`, undefined, args),
+      ]);
+      assert.equal(silent, '');
+      assert.match(shown, / ERROR svc_app: configuration invalid: /);
+    }
+  }
+});
+
+test('where [log] cannot be read, the level of configuration errors is info', async (t) => {
+  const cases = [
+    ['a file that is not TOML', '[log]\nlevel = "off"\n[['],
+    ['a level that is no string', `[log]\nlevel = 0\n${freedom()}`],
+    ['a table with an unknown key', `[log]\nlevel = "off"\ncolour = 1\n${freedom()}`],
+  ] as const;
+  for (const [name, config] of cases) {
+    await t.test(name, async () => {
+      for (const [env, shown] of [
+        [undefined, true],
+        ['off', false],
+      ] as const) {
+        await using weir = await Weir.launch(config, { args: ['--test'], env: { RUST_LOG: env } });
+        assert.equal((await within(weir.child.exited, 'the end of the check')).code, 1);
+        assert.equal(/ ERROR svc_app: configuration invalid: /.test(weir.child.stderr), shown);
+      }
+    });
+  }
+});
 
 const onPort = (log: string, port: number): string =>
   log + socksIn().replace('port = 0', `port = ${port}`) + freedom();

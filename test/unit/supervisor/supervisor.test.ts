@@ -269,6 +269,70 @@ describe('a reload', () => {
   });
 });
 
+describe('a start', () => {
+  /** A client that has sent all of its handshake, and that the process has had time to accept. */
+  async function earlyClient(port: number): Promise<Socket> {
+    const socket = connect({ host: '127.0.0.1', port });
+    await once(socket, 'connect');
+    socket.on('error', () => undefined);
+    socket.write(Buffer.from([5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, echoPort >> 8, echoPort & 255]));
+    // Once this has come back, the event loop has taken what was there before it.
+    const fence = connect({ host: '127.0.0.1', port: echoPort });
+    fence.write('fence');
+    await readExactly(fence, 5);
+    fence.destroy();
+    return socket;
+  }
+
+  test('serves a client that came before everything was bound', async () => {
+    const { supervisor } = create();
+    const port = await freePort();
+    const inbounds = [inboundSpec('in', { ...quiet, listen: at(port) })];
+    let early: Socket | undefined;
+    const bound = async (): Promise<void> => {
+      early = await earlyClient(port);
+      assert.equal(early.readableLength, 0);
+    };
+    await supervisor.apply({ spec: spec({ inbounds }), geo: NO_GEO }, { bound });
+    assert.ok(early);
+    assert.deepEqual([...(await readExactly(early, 2))], [5, 0]);
+    assert.equal((await readExactly(early, 10))[1], 0);
+    await echoes(early);
+    early.destroy();
+    await supervisor.stop(0);
+  });
+
+  test('closes such a client, and frees the address, when something cannot be bound', async () => {
+    const { supervisor } = create();
+    const port = await freePort();
+    const inbounds = [inboundSpec('in', { ...quiet, listen: at(port) })];
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    const bound = async (): Promise<void> => {
+      (await earlyClient(port)).once('close', () => resolve());
+      throw new Error('the API cannot be bound');
+    };
+    const start = supervisor.apply({ spec: spec({ inbounds }), geo: NO_GEO }, { bound });
+    await assert.rejects(start, /the API cannot be bound/);
+    await closed;
+    const probe = createServer().listen(port, '127.0.0.1');
+    await once(probe, 'listening');
+    probe.close();
+    await supervisor.stop(0);
+  });
+
+  test('ends with a stop that comes while it binds', async () => {
+    const { supervisor } = create();
+    const port = await freePort();
+    const inbounds = [inboundSpec('in', { ...quiet, listen: at(port) })];
+    const bound = (): Promise<void> => supervisor.stop(0);
+    const start = supervisor.apply({ spec: spec({ inbounds }), geo: NO_GEO }, { bound });
+    await assert.rejects(start, /the proxy is stopping/);
+    const probe = createServer().listen(port, '127.0.0.1');
+    await once(probe, 'listening');
+    probe.close();
+  });
+});
+
 describe('a stop', () => {
   test('waits for live sessions, and ends those that outlive the grace', async () => {
     const { supervisor, apply, portOf } = create();

@@ -1,0 +1,69 @@
+import { closeSync, constants, fstatSync, openSync, write } from 'node:fs';
+import { isatty } from 'node:tty';
+import { codeOf } from '../errors.ts';
+import type { Clock } from '../net/clock.ts';
+import type { LineDevice } from '../log/bounded-sink.ts';
+
+const STDERR = 2;
+
+/** How long a terminal that takes nothing (Ctrl-S) is left alone: nothing says when it does again. */
+const RETRY_MS = 10;
+
+/**
+ * Standard error, in the way that blocks nothing for each kind of file:
+ *
+ * - Pipes and sockets are nonblocking streams in Node.
+ * - For a terminal Node's stream blocks. It is opened again instead, because the flag that makes
+ *   it nonblocking would otherwise be shared with every process that uses it.
+ * - Files and devices are written by the thread pool. Node's stream for them blocks, and ends with
+ *   the first error, such as a full disk.
+ */
+export function standardError(clock: Clock): LineDevice {
+  const colour = isatty(STDERR);
+  if (colour) {
+    const terminal = openTerminal();
+    if (terminal !== undefined) return descriptorDevice(terminal, colour, clock);
+  }
+  const kind = fstatSync(STDERR);
+  return kind.isFIFO() || kind.isSocket() || colour
+    ? streamDevice(process.stderr, colour)
+    : descriptorDevice(STDERR, colour, clock);
+}
+
+/** @returns `undefined` where it cannot be opened by name, such as without /proc. */
+function openTerminal(): number | undefined {
+  let fd: number;
+  try {
+    fd = openSync(
+      `/proc/self/fd/${STDERR}`,
+      constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
+    );
+  } catch {
+    return undefined;
+  }
+  if (isatty(fd)) return fd;
+  closeSync(fd);
+  return undefined;
+}
+
+/** A reader that went away must not end the process: errors go to the callbacks alone. */
+function streamDevice(stream: NodeJS.WriteStream, colour: boolean): LineDevice {
+  stream.on('error', () => undefined);
+  return { colour, write: (text, done) => void stream.write(text, done) };
+}
+
+function descriptorDevice(fd: number, colour: boolean, clock: Clock): LineDevice {
+  return {
+    colour,
+    write(text, done) {
+      const bytes = Buffer.from(text);
+      const writeFrom = (start: number): void =>
+        write(fd, bytes, start, bytes.length - start, null, (error, written) => {
+          if (error && codeOf(error) === 'EAGAIN') clock.after(RETRY_MS, () => writeFrom(start));
+          else if (error || start + written >= bytes.length) done(error);
+          else writeFrom(start + written);
+        });
+      writeFrom(0);
+    },
+  };
+}

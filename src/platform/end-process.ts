@@ -1,0 +1,24 @@
+import { openSelf } from './native.ts';
+
+/** How Node names a name look-up by the system that is under way. */
+const LOOK_UP = 'GetAddrInfoReqWrap';
+
+/**
+ * Ends the process at once. `process.exit` joins the thread pool and so waits for every look-up by
+ * the system resolver, which takes as long as its servers are silent, and cannot be cancelled.
+ */
+export function endProcess(status: number): never {
+  if (process.getActiveResourcesInfo().includes(LOOK_UP)) exitAtOnce(status);
+  process.exit(status);
+}
+
+/** Returns where native functions cannot be called. */
+function exitAtOnce(status: number): void {
+  let exit: (status: number) => void;
+  try {
+    exit = openSelf().func('void _exit(int status)');
+  } catch {
+    return; // No native functions here: the ordinary way takes longer.
+  }
+  exit(status);
+}
