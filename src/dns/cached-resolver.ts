@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { messageOf } from '../errors.ts';
-import { ipVersion, unmapIPv4 } from '../net/address.ts';
+import { ipVersion } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
+import { normalizeHost } from '../net/host-name.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import { unlessAborted } from './unless-aborted.ts';
-import { canonicalName, isLocalhost } from './names.ts';
+import { isLocalhost } from './names.ts';
 import {
   addressWord,
   allowsAddress,
@@ -92,13 +93,13 @@ export class CachedResolver implements OwnedResolver {
     // Only canonical names are kept, so text that is found needs no check.
     const cached = this.#cached(host, types);
     if (cached) return finish(host, policy, cached.A?.addresses, cached.AAAA?.addresses);
-    if (ipVersion(host) !== 0) return literal(host, policy);
-    const name = canonicalName(host);
+    const name = normalizeHost(host);
     if (name === undefined) {
       return Promise.reject(
         new DialError('not_found', `${JSON.stringify(host.slice(0, 256))} is not a host name`),
       );
     }
+    if (ipVersion(name) !== 0) return literal(name, policy);
     if (isLocalhost(name)) return this.#local(policy);
     if (signal?.aborted) return Promise.reject(abortedDial(signal));
     return this.#ask(name, policy, types, signal);
@@ -214,8 +215,7 @@ export class CachedResolver implements OwnedResolver {
 }
 
 function literal(host: string, policy: FamilyPolicy): Promise<readonly string[]> {
-  const address = unmapIPv4(host);
-  if (allowsAddress(policy, address)) return Promise.resolve([address]);
+  if (allowsAddress(policy, host)) return Promise.resolve([host]);
   return Promise.reject(new DialError('not_found', `${host} is not an ${addressWord(policy)}`));
 }
 
