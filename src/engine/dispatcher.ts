@@ -132,7 +132,7 @@ export class Dispatcher implements DispatcherContract {
     try {
       const remote = await version.outbound.connect(
         { host: query.host, port: query.port },
-        { signal: deadline.signal },
+        { signal: deadline.signal, client: query.source },
       );
       return [resolved, remote, release];
     } catch (error) {

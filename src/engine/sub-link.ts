@@ -109,7 +109,8 @@ export class SubLink {
     using deadline = new Deadline(clock, dialTimeoutMs, 'the dial', signal);
     this.#dial = deadline;
     try {
-      return await version.outbound.associate({ signal: deadline.signal });
+      const client = this.#request.origin.source;
+      return await version.outbound.associate({ signal: deadline.signal, client });
     } catch (error) {
       const failure = asDialError(error, deadline.signal, this.#opener);
       const { inbound } = this.#request.origin;

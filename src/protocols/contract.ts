@@ -121,6 +121,8 @@ export interface DatagramServer {
 export interface DialOptions {
   /** Aborts the dial; what was opened so far is released. */
   readonly signal: AbortSignal;
+  /** The address of the client that it is for; none for a probe or a client of a unix socket. */
+  readonly client?: string | undefined;
 }
 
 /** What an outbound is built with. */

@@ -10,6 +10,8 @@ export interface TcpDialOptions {
   readonly family: FamilyPolicy;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Whose destination it is; none for a server of the configuration. */
+  readonly client?: string | undefined;
 }
 
 /**
@@ -19,8 +21,8 @@ export interface TcpDialOptions {
  * @throws {DialError} with the code that tells why it could not.
  */
 export async function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
-  const { resolver, family, clock, signal } = options;
-  const addresses = await resolver.resolve(target.host, family, signal);
+  const { resolver, family, clock, signal, client } = options;
+  const addresses = await resolver.resolve(target.host, family, signal, client);
   return connectAny(
     addresses,
     (address, attempt) => connectTcp(address, target.port, { signal: attempt }),

@@ -8,14 +8,15 @@ import { openFreedomPackets } from './packets.ts';
 export function createFreedomOutbound(context: OutboundContext): Outbound {
   const { tag, resolver, family, clock, log } = context;
   return {
-    async connect(destination: Endpoint, { signal }: DialOptions): Promise<ByteLink> {
-      const { link } = await dialTcp(destination, { resolver, family, clock, signal });
+    async connect(destination: Endpoint, { signal, client }: DialOptions): Promise<ByteLink> {
+      const { link } = await dialTcp(destination, { resolver, family, clock, signal, client });
       return link;
     },
-    associate(): Promise<PacketLink> {
+    associate({ client }: DialOptions): Promise<PacketLink> {
       return openFreedomPackets({
         resolver,
         family,
+        client,
         onUnresolved: (error) => log.info(`udp by ${tag}: ${error.message}`),
       });
     },
