@@ -6,6 +6,8 @@ export interface DnsAnswer {
   readonly addresses: readonly string[];
   /** Seconds for which this may be kept; 0 when it must not be. */
   readonly ttl: number;
+  /** The name does not exist, so that it has no address of any family. */
+  readonly absent?: boolean;
 }
 
 /** A source of names below the cache: asks, keeps nothing. */

@@ -1,13 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { messageOf } from '../errors.ts';
-import { ipVersion, unmapIPv4 } from '../net/address.ts';
+import { ipVersion } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
-import { Deadline } from '../net/deadline.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
+import { normalizeHost } from '../net/host-name.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
-import { unlessAborted } from './unless-aborted.ts';
-import { canonicalName, isLocalhost } from './names.ts';
+import { isLocalhost } from './names.ts';
 import {
   addressWord,
   allowsAddress,
@@ -15,18 +13,19 @@ import {
   wantedTypes,
   type AddressType,
 } from './policy.ts';
+import { Questions, type Outcome, type PendingQuestion } from './questions.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 /** Names kept; the one that was used longest ago makes room. */
 const MAX_NAMES = 4096;
-/** Questions under way at once; further ones are refused. */
-const MAX_QUESTIONS = 1024;
+/** Failures kept, and for how long: a storm of flows must not ask at once anew (RFC 9520 §3.2). */
+const MAX_FAILURES = 1024;
+const FAILURE_MS = 5000;
 /** Addresses of one family that are kept of an answer. */
 const MAX_ADDRESSES = 16;
 /** Longest times that an answer is kept, in seconds, whatever its server says. */
 const MAX_POSITIVE_TTL = 24 * 60 * 60;
 const MAX_NEGATIVE_TTL = 5 * 60;
-/** All tries of one question together. */
-const QUESTION_MS = 10_000;
 /** How long addresses of one family wait for those of the other (RFC 8305 §3). */
 const RESOLUTION_DELAY_MS = 50;
 /** The same when the policy prefers the family that is late. */
@@ -44,10 +43,12 @@ interface CachedName {
   AAAA: CachedAnswer | undefined;
 }
 
-/** How one family of a question ended. */
-type Outcome =
-  | { readonly addresses: readonly string[]; readonly error?: undefined }
-  | { readonly addresses?: undefined; readonly error: DialError };
+/** Why a question has failed, for the time in which it is not asked again. */
+interface KeptFailure {
+  readonly error: DialError;
+  /** Like that of an answer. */
+  readonly expires: number;
+}
 
 const LOCALHOST: Readonly<Record<AddressType, readonly string[]>> = {
   A: ['127.0.0.1'],
@@ -68,8 +69,9 @@ export interface OwnedResolver extends Resolver {
 /**
  * Answers from memory for as long as the answers' TTL allows, else asks a backend.
  *
- * Absent names are remembered as well (RFC 2308), failures are not. Identical questions under way
- * are asked once; who stops waiting takes nothing from the others. Both families are asked in
+ * Absent names are remembered as well (RFC 2308), failures for 5 s (RFC 9520). Identical questions
+ * under way are asked once; who stops waiting takes nothing from the others, and what no one waits
+ * for any longer is dropped. Both families are asked in
  * parallel, and addresses of the one wait at most 50 ms for those of the other, 2 s when the policy
  * prefers those.
  */
@@ -78,30 +80,42 @@ export class CachedResolver implements OwnedResolver {
   readonly #clock: Clock;
   // Expiry is checked here: the cache's own `ttl: 0` means for ever, and a name has two of them.
   readonly #names = new LRUCache<string, CachedName>({ max: MAX_NAMES });
-  readonly #questions = new Map<string, Promise<Outcome>>();
-  readonly #closing = new AbortController();
+  readonly #failures = new LRUCache<string, KeptFailure>({ max: MAX_FAILURES });
+  readonly #questions: Questions;
   #closed = false;
 
   constructor(backend: DnsBackend, clock: Clock) {
     this.#backend = backend;
     this.#clock = clock;
+    this.#questions = new Questions(backend, clock, {
+      answered: (name, type, answer) => this.#keep(name, type, answer),
+      failed: (name, type, error) => this.#keepFailure(name, type, error),
+      idle: () => {
+        if (this.#closed) backend.close();
+      },
+    });
   }
 
-  resolve(host: string, policy: FamilyPolicy, signal?: AbortSignal): Promise<readonly string[]> {
+  resolve(
+    host: string,
+    policy: FamilyPolicy,
+    signal?: AbortSignal,
+    client?: string,
+  ): Promise<readonly string[]> {
     const types = wantedTypes(policy);
     // Only canonical names are kept, so text that is found needs no check.
     const cached = this.#cached(host, types);
     if (cached) return finish(host, policy, cached.A?.addresses, cached.AAAA?.addresses);
-    if (ipVersion(host) !== 0) return literal(host, policy);
-    const name = canonicalName(host);
+    const name = normalizeHost(host);
     if (name === undefined) {
       return Promise.reject(
         new DialError('not_found', `${JSON.stringify(host.slice(0, 256))} is not a host name`),
       );
     }
+    if (ipVersion(name) !== 0) return literal(name, policy);
     if (isLocalhost(name)) return this.#local(policy);
     if (signal?.aborted) return Promise.reject(abortedDial(signal));
-    return this.#ask(name, policy, types, signal);
+    return this.#ask(name, policy, types, signal, client);
   }
 
   close(): void {
@@ -110,8 +124,9 @@ export class CachedResolver implements OwnedResolver {
   }
 
   destroy(): void {
-    this.#closing.abort(new DialError('aborted', 'the resolver was closed'));
+    this.#questions.abort(new DialError('aborted', 'the resolver was closed'));
     this.#names.clear();
+    this.#failures.clear();
     this.#backend.close();
   }
 
@@ -136,14 +151,20 @@ export class CachedResolver implements OwnedResolver {
     policy: FamilyPolicy,
     types: readonly AddressType[],
     signal: AbortSignal | undefined,
+    client: string | undefined,
   ): Promise<readonly string[]> {
-    const [preferred, other] = types.map((type) => this.#outcome(name, type));
+    const asked = types.map((type) => this.#outcome(name, type, client));
+    const [preferred, other] = asked.map(({ outcome }) => outcome);
     if (!preferred) throw new DialError('not_found', `no address of ${name} is allowed`);
-    if (!other) {
-      return this.#conclude(name, policy, types, [await unlessAborted(preferred, signal)]);
+    const outcomes = other
+      ? gather(preferred, other, policy, this.#clock)
+      : preferred.then((outcome) => [outcome]);
+    try {
+      return await this.#conclude(name, policy, types, await unlessAborted(outcomes, signal));
+    } catch (error) {
+      if (signal?.aborted) for (const each of asked) each.leave();
+      throw error;
     }
-    const both = gather(preferred, other, policy, this.#clock);
-    return this.#conclude(name, policy, types, await unlessAborted(both, signal));
   }
 
   #conclude(
@@ -164,36 +185,14 @@ export class CachedResolver implements OwnedResolver {
     return finish(name, policy, ipv4, ipv6);
   }
 
-  /** From the cache, else with those who already ask, else asked now. Never rejects. */
-  #outcome(name: string, type: AddressType): Promise<Outcome> {
+  /** From the cache, else with those who already ask, else asked now. */
+  #outcome(name: string, type: AddressType, client: string | undefined): PendingQuestion {
+    const now = this.#clock.now();
     const known = this.#names.get(name)?.[type];
-    if (known && known.expires > this.#clock.now()) return Promise.resolve(known);
-    const key = `${type} ${name}`;
-    const asked = this.#questions.get(key);
-    if (asked) return asked;
-    if (this.#questions.size >= MAX_QUESTIONS) {
-      return Promise.resolve({
-        error: new DialError('failed', `${name}: too many names are being resolved`),
-      });
-    }
-    const outcome = this.#question(name, type).finally(() => {
-      this.#questions.delete(key);
-      if (this.#closed && this.#questions.size === 0) this.#backend.close();
-    });
-    this.#questions.set(key, outcome);
-    return outcome;
-  }
-
-  async #question(name: string, type: AddressType): Promise<Outcome> {
-    const closing = this.#closing.signal;
-    using deadline = new Deadline(this.#clock, QUESTION_MS, 'resolving the name', closing);
-    try {
-      const asked = this.#backend.query(name, type, deadline.signal);
-      return { addresses: this.#keep(name, type, await unlessAborted(asked, deadline.signal)) };
-    } catch (error) {
-      const code = error instanceof DialError ? error.code : 'failed';
-      return { error: new DialError(code, `${name}: ${messageOf(error)}`, { cause: error }) };
-    }
+    if (known && known.expires > now) return settled(known);
+    const failure = this.#failures.get(`${type} ${name}`);
+    if (failure && failure.expires > now) return settled(failure);
+    return this.#questions.ask(name, type, client);
   }
 
   #keep(name: string, type: AddressType, answer: DnsAnswer): readonly string[] {
@@ -211,11 +210,20 @@ export class CachedResolver implements OwnedResolver {
     }
     return addresses;
   }
+
+  #keepFailure(name: string, type: AddressType, error: DialError): void {
+    this.#failures.set(`${type} ${name}`, { error, expires: this.#clock.now() + FAILURE_MS });
+  }
 }
 
+/** What needs no question. */
+const settled = (outcome: Outcome): PendingQuestion => ({
+  outcome: Promise.resolve(outcome),
+  leave: () => undefined,
+});
+
 function literal(host: string, policy: FamilyPolicy): Promise<readonly string[]> {
-  const address = unmapIPv4(host);
-  if (allowsAddress(policy, address)) return Promise.resolve([address]);
+  if (allowsAddress(policy, host)) return Promise.resolve([host]);
   return Promise.reject(new DialError('not_found', `${host} is not an ${addressWord(policy)}`));
 }
 

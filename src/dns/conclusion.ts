@@ -4,10 +4,16 @@ import { RCODE_NXDOMAIN, type AnswerRecord, type Question, type Reply } from './
 /** What a reply says about its question. TTLs are seconds, the shortest of all records used. */
 export type Conclusion =
   | { readonly kind: 'addresses'; readonly addresses: readonly string[]; readonly ttl: number }
-  /** The name does not exist, or has no such address. */
-  | { readonly kind: 'none'; readonly ttl: number }
+  /** The name has no such address; `absent`: it does not exist at all. */
+  | { readonly kind: 'none'; readonly absent: boolean; readonly ttl: number }
   /** The name is an alias for another one, about which nothing is said. */
   | { readonly kind: 'alias'; readonly name: string; readonly ttl: number };
+
+/**
+ * How long an absence holds of which the server does not tell, in seconds. RFC 2308 §5 would not keep
+ * it at all; but then a name without IPv6 addresses would cost a question for each connection.
+ */
+const UNSTATED_TTL = 5;
 
 /** Aliases that are followed within one reply. */
 const MAX_ALIASES = 16;
@@ -46,8 +52,8 @@ export function concludeReply(reply: Reply, question: Question): Conclusion {
   // The code and the authority are about the end of the chain (RFC 2308 §2.1, RFC 6604 §3).
   const spoken = authority && isWithin(name, authority.zone) ? authority : undefined;
   if (rcode === RCODE_NXDOMAIN || spoken || passed.size === 0) {
-    // Without an authority there is nothing to say how long that holds (RFC 2308 §5).
-    return { kind: 'none', ttl: spoken ? Math.min(ttl, spoken.ttl) : 0 };
+    const holds = spoken ? spoken.ttl : UNSTATED_TTL;
+    return { kind: 'none', absent: rcode === RCODE_NXDOMAIN, ttl: Math.min(ttl, holds) };
   }
   return { kind: 'alias', name, ttl };
 }

@@ -4,9 +4,9 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import type { DnsBackend } from './backend.ts';
 import { CachedResolver, type OwnedResolver } from './cached-resolver.ts';
+import { HostBackend } from './host-backend.ts';
 import { HttpsExchange } from './https-exchange.ts';
 import type { CaSpec, DnsSpec } from '../spec.ts';
-import { SystemBackend } from './system-backend.ts';
 import { TlsExchange } from './tls-exchange.ts';
 import { UdpExchange } from './udp-exchange.ts';
 import { WireBackend } from './wire-backend.ts';
@@ -28,9 +28,9 @@ export function createResolver(spec: DnsSpec, { clock, log }: ResolverDeps): Own
 function createBackend(spec: DnsSpec, { clock, log }: ResolverDeps): DnsBackend {
   switch (spec.backend) {
     case 'system':
-      return new SystemBackend();
+      return new HostBackend({ clock });
     case 'udp':
-      return new WireBackend(new UdpExchange(spec.server, clock), log);
+      return new WireBackend(new UdpExchange([spec.server], clock), log);
     case 'tls': {
       const { server, serverName } = spec;
       const trust = trustOf(spec.ca);

@@ -38,8 +38,10 @@ export interface Reply {
 
 export const RCODE_NOERROR = 0;
 export const RCODE_FORMERR = 1;
+export const RCODE_SERVFAIL = 2;
 export const RCODE_NXDOMAIN = 3;
 export const RCODE_NOTIMP = 4;
+export const RCODE_REFUSED = 5;
 
 /** The largest datagram that is asked for: it passes every common link whole (DNS flag day 2020). */
 const UDP_PAYLOAD_SIZE = 1232;

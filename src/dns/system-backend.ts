@@ -3,6 +3,7 @@ import { codeOf, messageOf } from '../errors.ts';
 import { DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 /** The host's resolver does not tell how long its answers hold. */
 const POSITIVE_TTL = 60;
@@ -15,32 +16,47 @@ export type HostLookup = (
   callback: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void;
 
-/** One call of the host's resolver, and who waits for which family of its answer. */
-interface Pending {
+/** One call of the host's resolver. */
+interface Call {
+  /** Narrower until it starts: both families that are asked in one turn share the call. */
   family: 0 | 4 | 6;
-  readonly answer: Promise<readonly LookupAddress[]>;
+  /** Questions that wait for it. */
+  waiting: number;
+  readonly answer: PromiseWithResolvers<readonly LookupAddress[]>;
+}
+
+/** libuv gives getaddrinfo(3) half of its threads, rounded up (uv_getaddrinfo, "slow work"). */
+function libuvThreads(): number {
+  const size = Number(process.env['UV_THREADPOOL_SIZE'] ?? 4);
+  return Math.ceil(Math.min(Math.max(Number.isInteger(size) ? size : 1, 1), 1024) / 2);
 }
 
 /**
- * The host's own resolver: `/etc/hosts`, `nsswitch.conf` and whatever else getaddrinfo(3) reads.
+ * The C library's resolver: whatever getaddrinfo(3) reads.
  *
- * Node runs it on two threads, so A and AAAA that are asked in the same turn share one call. A call
- * cannot be aborted: the question ends when its signal says so, the thread when it is done.
+ * A call cannot be aborted and holds its thread until it is done. Calls beyond the threads wait here
+ * and not in libuv, so that one for which no question waits any longer is never made.
  */
 export class SystemBackend implements DnsBackend {
   readonly #lookup: HostLookup;
-  readonly #pending = new Map<string, Pending>();
+  readonly #threads: number;
+  /** By name, in the order in which they came. */
+  readonly #queued = new Map<string, Call>();
+  readonly #running = new Map<string, Call>();
+  #busy = 0;
 
-  constructor(hostLookup: HostLookup = lookup) {
+  constructor(hostLookup: HostLookup = lookup, threads: number = libuvThreads()) {
     this.#lookup = hostLookup;
+    this.#threads = threads;
   }
 
-  async query(name: string, type: AddressType): Promise<DnsAnswer> {
+  async query(name: string, type: AddressType, signal?: AbortSignal): Promise<DnsAnswer> {
     const family = type === 'A' ? 4 : 6;
     let found: readonly LookupAddress[];
     try {
-      found = await this.#ask(name, family);
+      found = await this.#ask(name, family, signal);
     } catch (error) {
+      if (error instanceof DialError) throw error;
       // Node reports "no such name" and "no address of this family" alike.
       if (codeOf(error) !== 'ENOTFOUND') {
         throw new DialError('upstream', `the host's resolver: ${messageOf(error)}`, {
@@ -54,26 +70,59 @@ export class SystemBackend implements DnsBackend {
   }
 
   close(): void {
-    this.#pending.clear();
+    // Nothing is kept open between questions, and a call that runs cannot be ended.
   }
 
-  #ask(name: string, family: 4 | 6): Promise<readonly LookupAddress[]> {
-    const pending = this.#pending.get(name);
-    if (pending) {
-      if (pending.family !== family) pending.family = 0;
-      return pending.answer;
+  async #ask(
+    name: string,
+    family: 4 | 6,
+    signal: AbortSignal | undefined,
+  ): Promise<readonly LookupAddress[]> {
+    const running = this.#running.get(name);
+    const call =
+      running && (running.family === 0 || running.family === family)
+        ? running
+        : this.#enqueue(name, family);
+    call.waiting++;
+    try {
+      return await unlessAborted(call.answer.promise, signal);
+    } finally {
+      call.waiting--;
+      if (call.waiting === 0 && this.#queued.get(name) === call) this.#queued.delete(name);
     }
-    const { promise, resolve, reject } = Promise.withResolvers<readonly LookupAddress[]>();
-    const started: Pending = { family, answer: promise };
-    this.#pending.set(name, started);
-    queueMicrotask(() => {
-      this.#pending.delete(name);
-      const options = { all: true, verbatim: true, family: started.family } as const;
-      this.#lookup(name, options, (error, addresses) => {
-        if (error) reject(error);
-        else resolve(addresses);
-      });
+  }
+
+  #enqueue(name: string, family: 4 | 6): Call {
+    const queued = this.#queued.get(name);
+    if (queued) {
+      if (queued.family !== family) queued.family = 0;
+      return queued;
+    }
+    const call: Call = { family, waiting: 0, answer: Promise.withResolvers() };
+    this.#queued.set(name, call);
+    // Not before the other family could be asked for.
+    queueMicrotask(() => this.#startNext());
+    return call;
+  }
+
+  #startNext(): void {
+    for (const [name, call] of this.#queued) {
+      if (this.#busy >= this.#threads) return;
+      this.#queued.delete(name);
+      this.#start(name, call);
+    }
+  }
+
+  #start(name: string, call: Call): void {
+    const { family, answer } = call;
+    this.#busy++;
+    this.#running.set(name, call);
+    this.#lookup(name, { all: true, verbatim: true, family }, (error, addresses) => {
+      this.#busy--;
+      if (this.#running.get(name) === call) this.#running.delete(name);
+      if (error) answer.reject(error);
+      else answer.resolve(addresses);
+      this.#startNext();
     });
-    return promise;
   }
 }

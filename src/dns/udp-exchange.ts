@@ -2,12 +2,14 @@ import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { formatEndpoint, ipVersion, type Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
-import { abortedDial, DeadlineError } from '../net/errors.ts';
+import { abortedDial, DeadlineError, DialError } from '../net/errors.ts';
 import { serverError, type Exchange } from './exchange.ts';
 import {
   encodeQuery,
   RCODE_FORMERR,
   RCODE_NOTIMP,
+  RCODE_REFUSED,
+  RCODE_SERVFAIL,
   readReply,
   type Question,
   type Reply,
@@ -17,59 +19,103 @@ import { askOverTcp } from './tcp-question.ts';
 /** How long each try waits; the next one asks anew. Together less than a question may take. */
 const TRY_MS: readonly number[] = [1000, 2000, 4000];
 
+/** Codes by which a server speaks for itself, not about the name: another one may know it. */
+const ASK_ANOTHER: ReadonlySet<number> = new Set([RCODE_SERVFAIL, RCODE_NOTIMP, RCODE_REFUSED]);
+
+export interface UdpExchangeOptions {
+  /** How long every round waits for each server, in milliseconds. */
+  readonly rounds?: readonly number[];
+  /** Whether questions take turns at starting with each server. */
+  readonly rotate?: boolean;
+}
+
 /**
  * Plain DNS over UDP (RFC 1035 §4.2.1).
  *
  * Every try has its own socket and id, so that a forger has to guess the source port and the id of
  * one short moment (RFC 5452 §4.5); the socket is connected, so the kernel drops what other hosts
- * send. A cut answer is asked again over TCP (RFC 7766 §5).
+ * send. A truncated answer is asked again over TCP (RFC 7766 §5). Of several servers the next one is
+ * asked when one does not answer in time or cannot.
  */
 export class UdpExchange implements Exchange {
   readonly server: string;
-  readonly #server: Endpoint;
+  readonly #servers: readonly Endpoint[];
   readonly #clock: Clock;
+  readonly #rounds: readonly number[];
+  readonly #rotate: boolean;
+  #turn = 0;
 
-  constructor(server: Endpoint, clock: Clock) {
-    this.server = formatEndpoint(server);
-    this.#server = server;
+  /** @param servers at least one. */
+  constructor(
+    servers: readonly Endpoint[],
+    clock: Clock,
+    { rounds = TRY_MS, rotate = false }: UdpExchangeOptions = {},
+  ) {
+    this.server = servers.map(formatEndpoint).join(', ');
+    this.#servers = servers;
     this.#clock = clock;
+    this.#rounds = rounds;
+    this.#rotate = rotate;
   }
 
   async ask(question: Question, signal: AbortSignal): Promise<Reply> {
-    let failure: unknown;
-    let edns = true;
-    for (const limit of TRY_MS) {
-      if (signal.aborted) throw abortedDial(signal);
-      try {
-        const reply = await this.#try(question, edns, limit, signal);
-        if (reply.truncated) return await this.#overTcp(question, signal);
-        // A server from before EDNS does not understand the message (RFC 6891 §7).
-        if (!edns || (reply.rcode !== RCODE_FORMERR && reply.rcode !== RCODE_NOTIMP)) return reply;
-        edns = false;
-      } catch (error) {
-        failure = error;
+    const servers = this.#inOrder();
+    const withoutEdns = new Set<Endpoint>();
+    let failure = new DialError('upstream', 'no DNS server');
+    for (const limit of this.#rounds) {
+      let refusal: Reply | undefined;
+      for (const server of servers) {
+        if (signal.aborted) throw abortedDial(signal);
+        try {
+          const reply = await this.#askOne(server, question, withoutEdns, limit, signal);
+          if (!ASK_ANOTHER.has(reply.rcode)) return reply;
+          refusal = reply;
+        } catch (error) {
+          failure = serverError(server, error);
+        }
       }
+      if (refusal) return refusal;
     }
     if (signal.aborted) throw abortedDial(signal);
-    throw serverError(this.#server, failure);
+    throw failure;
   }
 
   close(): void {
     // Nothing is kept open between questions.
   }
 
-  #overTcp(question: Question, signal: AbortSignal): Promise<Reply> {
-    return askOverTcp(this.#server, question, this.#clock, signal);
+  #inOrder(): readonly Endpoint[] {
+    if (!this.#rotate) return this.#servers;
+    const first = this.#turn++ % this.#servers.length;
+    return [...this.#servers.slice(first), ...this.#servers.slice(0, first)];
+  }
+
+  /** A server from before EDNS does not understand the message (RFC 6891 §7): then without it. */
+  async #askOne(
+    server: Endpoint,
+    question: Question,
+    withoutEdns: Set<Endpoint>,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    let reply = await this.#try(server, question, !withoutEdns.has(server), limit, signal);
+    const baffled = reply.rcode === RCODE_FORMERR || reply.rcode === RCODE_NOTIMP;
+    if (baffled && !withoutEdns.has(server)) {
+      withoutEdns.add(server);
+      reply = await this.#try(server, question, false, limit, signal);
+    }
+    return reply.truncated ? askOverTcp(server, question, this.#clock, signal) : reply;
   }
 
   async #try(
+    server: Endpoint,
     question: Question,
     edns: boolean,
     limit: number,
     signal: AbortSignal,
   ): Promise<Reply> {
     const query = encodeQuery(question, { id: randomInt(0x1_0000), edns });
-    const socket = createSocket(ipVersion(this.#server.host) === 6 ? 'udp6' : 'udp4');
+    const socket = createSocket(ipVersion(server.host) === 6 ? 'udp6' : 'udp4');
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     const onAbort = (): void => reject(abortedDial(signal));
     const onConnect = (): void => socket.send(query);
@@ -90,7 +136,7 @@ export class UdpExchange implements Exchange {
       });
       socket.once('connect', onConnect);
       // With a callback of its own, a failure to connect would not come as an event.
-      socket.connect(this.#server.port, this.#server.host);
+      socket.connect(server.port, server.host);
       return await promise;
     } finally {
       timer.cancel();

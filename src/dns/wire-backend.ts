@@ -43,8 +43,9 @@ export class WireBackend implements DnsBackend {
       const conclusion = await this.#ask({ name: next, type }, signal);
       ttl = Math.min(ttl, conclusion.ttl);
       if (conclusion.kind === 'addresses') return { addresses: conclusion.addresses, ttl };
+      if (conclusion.kind === 'none') return { addresses: [], ttl, absent: conclusion.absent };
       // An alias of what is not a host name leads nowhere.
-      next = conclusion.kind === 'alias' ? canonicalName(conclusion.name) : undefined;
+      next = canonicalName(conclusion.name);
     }
     return { addresses: [], ttl };
   }

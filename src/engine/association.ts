@@ -1,12 +1,20 @@
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
+import { normalizeHost } from '../net/host-name.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
+import { notAHost } from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import { SubLink, type PacketDeps } from './sub-link.ts';
 
 /** Decisions kept for peers already seen; beyond it they are made again. */
 const KEPT_DECISIONS = 1024;
+
+/** Where the packets to one peer go: the peer in its one spelling, and the way to it. */
+interface Decision {
+  readonly peer: Endpoint;
+  readonly resolved: Resolved;
+}
 
 /**
  * All UDP of one client: each packet is routed, and the packets that go to one outbound share one
@@ -16,7 +24,7 @@ export class Association {
   readonly #request: PacketRequest;
   readonly #deps: PacketDeps;
   readonly #links = new Map<OutboundVersion, SubLink>();
-  readonly #decisions = new Map<string, Resolved>();
+  readonly #decisions = new Map<string, Decision | undefined>();
   #decidedOn: Plane | undefined;
 
   constructor(request: PacketRequest, deps: PacketDeps) {
@@ -44,36 +52,48 @@ export class Association {
   }
 
   #forward(packet: Packet): void {
-    const resolved = this.#decide(packet.peer);
+    const decision = this.#decide(packet.peer);
+    if (!decision) return;
+    const { peer, resolved } = decision;
     let link = this.#links.get(resolved.version);
     if (!link) {
       link = this.#open(resolved, packet.peer);
       this.#links.set(resolved.version, link);
     }
-    link.send(packet);
+    link.send(peer.host === packet.peer.host ? packet : { data: packet.data, peer });
   }
 
-  #decide(peer: Endpoint): Resolved {
+  /** `undefined` for a peer that has no host to send to: the packet is lost. */
+  #decide(written: Endpoint): Decision | undefined {
     const plane = this.#deps.plane();
     if (plane !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
       this.#decisions.clear();
       this.#decidedOn = plane;
     }
-    const key = formatEndpoint(peer);
+    const key = formatEndpoint(written);
     const known = this.#decisions.get(key);
     // A balancer may have moved on, but packets of one peer stay together while their sub-link lives.
-    if (known && this.#links.has(known.version)) return known;
+    if (known && this.#links.has(known.resolved.version)) return known;
+    if (!known && this.#decisions.has(key)) return undefined;
+    const peer = known?.peer ?? this.#peerOf(written);
+    const decision = peer && { peer, resolved: this.#resolve(plane, peer) };
+    this.#decisions.set(key, decision);
+    return decision;
+  }
+
+  #peerOf(written: Endpoint): Endpoint | undefined {
+    const host = normalizeHost(written.host);
+    if (host === undefined) {
+      const { inbound } = this.#request.origin;
+      this.#deps.log.info(`${inbound} -> udp: ${notAHost(written.host).message}`);
+      return undefined;
+    }
+    return { host, port: written.port };
+  }
+
+  #resolve(plane: Plane, { host, port }: Endpoint): Resolved {
     const { inbound, source } = this.#request.origin;
-    const resolved = resolveRoute(plane, {
-      inbound,
-      source,
-      network: 'udp',
-      host: peer.host,
-      port: peer.port,
-      sniffed: undefined,
-    });
-    this.#decisions.set(key, resolved);
-    return resolved;
+    return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });
   }
 
   #open(resolved: Resolved, peer: Endpoint): SubLink {

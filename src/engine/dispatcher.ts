@@ -4,6 +4,7 @@ import { formatEndpoint, ipVersion, type Destination } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
 import { DialError, LinkClosedError } from '../net/errors.ts';
+import { normalizeHost } from '../net/host-name.ts';
 import type { ByteLink } from '../net/link.ts';
 import { relay } from '../net/relay.ts';
 import type {
@@ -16,7 +17,14 @@ import { RefusalTable } from '../protocols/refusal-table.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
 import { ClientWatch } from './client-watch.ts';
-import { asDialError, clientLeft, describe, flowInfo, logDialFailure } from './flow-record.ts';
+import {
+  asDialError,
+  clientLeft,
+  describe,
+  flowInfo,
+  logDialFailure,
+  notAHost,
+} from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/router.ts';
 import { sniff } from './sniff/sniff.ts';
@@ -63,11 +71,11 @@ export class Dispatcher implements DispatcherContract {
       inbound: origin.inbound,
       source: origin.source,
       network: 'tcp',
-      host: destination.host,
+      host: this.#hostOf(request),
       port: destination.port,
       sniffed: undefined,
     };
-    const sniffable = request.sniff && ipVersion(destination.host) !== 0;
+    const sniffable = request.sniff && ipVersion(query.host) !== 0;
 
     // A name could change the route, so it must be known before the dial, and the client sends its
     // first bytes only once it was told that it is connected.
@@ -103,6 +111,15 @@ export class Dispatcher implements DispatcherContract {
       signal: this.#stopping.signal,
       dialTimeoutMs: DIAL_TIMEOUT_MS,
     }).run();
+  }
+
+  /** @throws {DialError} `not_found` when the destination has no host that could be dialled. */
+  #hostOf({ origin, destination }: StreamRequest): string {
+    const host = normalizeHost(destination.host);
+    if (host !== undefined) return host;
+    const failure = notAHost(destination.host);
+    this.#deps.log.info(`${origin.inbound} -> tcp: ${failure.message}`);
+    throw failure;
   }
 
   /** Routes and connects, as long as the client is there; the version is held until the returned function releases it. */

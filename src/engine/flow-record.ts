@@ -34,6 +34,13 @@ export const describe = ({ info }: Flow): string =>
 /** Why a dial ends whose client is no longer there. */
 export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
 
+/** What is written in an error of a host that is not one. */
+const SHOWN = 256;
+
+/** Why a destination cannot be dialled by any outbound: no rule could judge it. */
+export const notAHost = (host: string): DialError =>
+  new DialError('not_found', `${JSON.stringify(host.slice(0, SHOWN))} is not a host name`);
+
 /** An outbound may surface an abort as anything; the signal knows what it was. */
 export const asDialError = (error: unknown, signal: AbortSignal, target: Endpoint): DialError =>
   signal.aborted ? abortedDial(signal, target) : toDialError(error, target);

@@ -1,5 +1,56 @@
 import { isUtf8 } from 'node:buffer';
+import { domainToASCII } from 'node:url';
 import { formatIP, ipVersion, parseIP, unmapIPv4 } from './address.ts';
+
+/** Letters, digits, hyphens and underscores: what is asked of servers as it stands. */
+const PLAIN = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
+/** What may be given to domainToASCII, which would end at `/` and decode `%41` as in a URL. */
+const CONVERTIBLE = /^[a-z0-9._\u0080-\u{10ffff}-]+$/u;
+/** A last label that C libraries read as part of an IPv4 address (`127.1`, `0x7f000001`). */
+const NUMERIC_END = /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/;
+
+/** The longest name in text without its final dot (RFC 1035 §2.3.4). */
+const MAX_NAME_LENGTH = 253;
+
+/**
+ * The one spelling of a host: what rules are matched against, what is resolved and dialled, and what
+ * is sent to other proxies.
+ *
+ * A name becomes lower case, ASCII (UTS 46) and loses its final dot; text that resolvers read as an
+ * address (`127.1`, `0x7f.1`, fullwidth digits) becomes that address; an address gets its canonical
+ * form, and a zone only where one has a meaning. `undefined` for what is neither.
+ */
+export function normalizeHost(host: string): string | undefined {
+  if (host.length <= MAX_NAME_LENGTH && PLAIN.test(host) && !NUMERIC_END.test(host)) return host;
+  if (host.length > 4 * MAX_NAME_LENGTH) return undefined;
+  const version = ipVersion(host);
+  if (version !== 0) return version === 4 ? host : normalizeAddress(host);
+  const lower = host.toLowerCase();
+  const bare = withoutFinalDot(lower);
+  if (isName(bare)) return bare;
+  if (!CONVERTIBLE.test(lower)) return undefined;
+  const name = withoutFinalDot(domainToASCII(lower));
+  return ipVersion(name) === 4 || isName(name) ? name : undefined;
+}
+
+const isName = (name: string): boolean =>
+  name.length <= MAX_NAME_LENGTH && PLAIN.test(name) && !NUMERIC_END.test(name);
+
+const withoutFinalDot = (name: string): string => (name.endsWith('.') ? name.slice(0, -1) : name);
+
+/**
+ * `::ffff:192.0.2.1%1` reaches 192.0.2.1, so a zone stays only on addresses that need one: of a link
+ * or of a group (RFC 4007 §6).
+ */
+function normalizeAddress(host: string): string | undefined {
+  const zone = host.indexOf('%');
+  const bytes = parseIP(zone < 0 ? host : host.slice(0, zone));
+  if (!bytes) return undefined;
+  const text = unmapIPv4(formatIP(bytes));
+  const [first = 0, second = 0] = bytes;
+  const scoped = bytes.length === 16 && ((first === 0xfe && second >> 6 === 2) || first === 0xff);
+  return zone >= 0 && scoped ? text + host.slice(zone) : text;
+}
 
 // Nothing that a resolver, a log line or the request line of an HTTP proxy could trip over.
 const NOT_IN_NAMES = /[\p{Cc}\p{Z}]/u;

@@ -7,8 +7,15 @@ export interface Resolver {
    * The addresses of a host in the order in which they should be tried, at least one. An IP address
    * in text is its own answer when the policy allows its family.
    *
+   * @param client whose question it is, so that one client leaves room for others; none for names
+   *   of the configuration.
    * @throws {DialError} `not_found` when there is none of an allowed family, `timed_out` when the
    *   answer did not come in time, `aborted` when `signal` did.
    */
-  resolve(host: string, policy: FamilyPolicy, signal?: AbortSignal): Promise<readonly string[]>;
+  resolve(
+    host: string,
+    policy: FamilyPolicy,
+    signal?: AbortSignal,
+    client?: string,
+  ): Promise<readonly string[]>;
 }

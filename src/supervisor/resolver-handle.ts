@@ -12,8 +12,13 @@ export class ResolverHandle implements Resolver {
     this.#current = current;
   }
 
-  resolve(host: string, policy: FamilyPolicy, signal?: AbortSignal): Promise<readonly string[]> {
-    return this.#current.resolve(host, policy, signal);
+  resolve(
+    host: string,
+    policy: FamilyPolicy,
+    signal?: AbortSignal,
+    client?: string,
+  ): Promise<readonly string[]> {
+    return this.#current.resolve(host, policy, signal, client);
   }
 
   /** New questions go to `next`; those under way are still answered by the one before. */

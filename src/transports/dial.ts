@@ -13,6 +13,8 @@ export interface TcpDialOptions {
   readonly signal: AbortSignal;
   /** Judges each address before it is tried. @throws {DialError} */
   readonly approach?: Approach | undefined;
+  /** The address of the client whose destination it is; none for a server of the configuration. */
+  readonly client?: string | undefined;
 }
 
 /** What is asked before a connection to an IP address is made. */
@@ -25,8 +27,8 @@ export type Approach = (address: Endpoint) => SocketObserver | undefined;
  * @throws {DialError} with the code that tells why it could not.
  */
 export async function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
-  const { resolver, family, clock, signal, approach } = options;
-  const addresses = await resolver.resolve(target.host, family, signal);
+  const { resolver, family, clock, signal, approach, client } = options;
+  const addresses = await resolver.resolve(target.host, family, signal, client);
   return connectAny(
     addresses,
     (address, attempt) => {

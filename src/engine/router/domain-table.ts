@@ -1,3 +1,4 @@
+import { domainToUnicode } from 'node:url';
 import type { DomainList } from './domain-list.ts';
 import type { Hits } from './hits.ts';
 import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
@@ -21,6 +22,12 @@ export interface DomainTableData {
   readonly patternLists: readonly (readonly number[])[];
 }
 
+/** The start of a label that stands for letters beyond ASCII (RFC 5890 §2.3.2.5). */
+const ACE_PREFIX = 'xn--';
+
+/** A keyword in the form of the letters of a name: UTS 46 maps them by case and compatibility. */
+const keywordForm = (text: string): string => text.normalize('NFKC').toLowerCase();
+
 /** Builds the tables of these lists, which stand by their number. */
 export function collectDomains(lists: readonly DomainList[]): DomainTableData {
   const names: NameSource[] = [];
@@ -28,7 +35,7 @@ export function collectDomains(lists: readonly DomainList[]): DomainTableData {
   const patterns = new Map<string, number[]>();
   lists.forEach(({ suffix, full, keyword, regex }, list) => {
     names.push({ list, names: suffix, suffix: true }, { list, names: full, suffix: false });
-    for (const text of keyword) append(keywords, text.toLowerCase(), list);
+    for (const text of keyword) append(keywords, keywordForm(text), list);
     for (const pattern of regex) append(patterns, pattern, list);
   });
   const always = keywords.get('') ?? [];
@@ -83,14 +90,29 @@ export class DomainTable {
       this.#matchBytes(bytes, bytes.length, hits);
     }
     for (const list of this.#always) hits.add(list);
-    for (const pattern of this.#regexes?.matches(name) ?? []) {
-      for (const list of this.#regexLists[pattern] ?? []) hits.add(list);
-    }
+    this.#matchPatterns(name, hits);
+    if (name.includes(ACE_PREFIX)) this.#matchUnicode(name, hits);
   }
 
   #matchBytes(bytes: Uint8Array, length: number, hits: Hits): void {
     this.#names.match(bytes, length, hits);
     this.#keywords?.match(bytes, length, hits);
+  }
+
+  #matchPatterns(name: string, hits: Hits): void {
+    for (const pattern of this.#regexes?.matches(name) ?? []) {
+      for (const list of this.#regexLists[pattern] ?? []) hits.add(list);
+    }
+  }
+
+  /** A part of a name has no ASCII form of its own, so keywords and patterns see the letters too. */
+  #matchUnicode(name: string, hits: Hits): void {
+    if (!this.#keywords && !this.#regexes) return;
+    const letters = domainToUnicode(name);
+    if (letters === '' || letters === name) return;
+    const bytes = Buffer.from(letters);
+    this.#keywords?.match(bytes, bytes.length, hits);
+    this.#matchPatterns(letters, hits);
   }
 }
 

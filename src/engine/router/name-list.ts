@@ -1,3 +1,5 @@
+import { normalizeHost } from '../../net/host-name.ts';
+
 /**
  * Names in one buffer: the bytes of each in UTF-8 one after the other, and where each one ends.
  *
@@ -9,10 +11,17 @@ export interface NameList {
   readonly ends: Uint32Array;
 }
 
-/** A domain as matchers compare it: lower case, without the dot of the root. */
+/** Letters of other scripts: a name with some needs a conversion. */
+const INTERNATIONAL = /[\u0080-\uffff]/;
+
+/**
+ * A domain as matchers compare it: lower case, ASCII (UTS 46), without the dot of the root. What
+ * cannot be converted is the name of no host and stays as it is, in lower case.
+ */
 export function normalizeName(name: string): string {
   const lower = name.toLowerCase();
-  return lower.endsWith('.') ? lower.slice(0, -1) : lower;
+  const bare = lower.endsWith('.') ? lower.slice(0, -1) : lower;
+  return INTERNATIONAL.test(bare) ? (normalizeHost(bare) ?? bare) : bare;
 }
 
 /**
@@ -64,7 +73,7 @@ export class NameListBuilder {
     this.#end(length);
   }
 
-  /** What is beyond ASCII becomes a string on the way to lower case, which may change its length. */
+  /** What is beyond ASCII becomes a string on the way, which may change its length. */
   #addText(name: Uint8Array): void {
     const bytes = Buffer.from(normalizeName(Buffer.from(name).toString()));
     this.#reserve(bytes.length);

@@ -14,14 +14,16 @@ export function createFreedomOutbound(context: OutboundContext): Outbound {
         family,
         clock,
         signal,
+        client: origin?.source,
         approach: origin && ((address) => ownListeners.approach(address, origin, true)),
       });
       return link;
     },
-    associate(): Promise<PacketLink> {
+    associate({ origin }: DialOptions): Promise<PacketLink> {
       return openFreedomPackets({
         resolver,
         family,
+        client: origin?.source,
         onUnresolved: (error) => log.info(`udp by ${tag}: ${error.message}`),
       });
     },

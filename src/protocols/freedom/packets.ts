@@ -14,6 +14,8 @@ const MAX_WAITING = 16;
 export interface FreedomPacketsOptions {
   readonly resolver: Resolver;
   readonly family: FamilyPolicy;
+  /** The address of the client whose association it is. */
+  readonly client?: string | undefined;
   /** Told of a name that did not resolve: its datagrams are lost, as to an unreachable peer. */
   readonly onUnresolved: (error: DialError) => void;
 }
@@ -124,9 +126,9 @@ class FreedomPackets implements PacketLink {
 
   /** One address for the life of the association: answers must keep coming from the same peer. */
   async #resolve(name: string, peer: Endpoint): Promise<void> {
-    const { resolver, family } = this.#options;
+    const { resolver, family, client } = this.#options;
     try {
-      const addresses = await resolver.resolve(name, family, this.#closing.signal);
+      const addresses = await resolver.resolve(name, family, this.#closing.signal, client);
       const known = this.#names.get(name);
       const address = preferredAddress(addresses, family);
       if (known === undefined || !('waiting' in known) || address === undefined) return;

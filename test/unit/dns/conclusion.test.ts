@@ -50,7 +50,7 @@ test('records about other names and of the other family are not used', () => {
       address('other.example', '192.0.2.66'),
       { owner: 'www.example', type: 'AAAA', data: '2001:db8::1', ttl: 60 },
     ]),
-    { kind: 'none', ttl: 0 },
+    { kind: 'none', absent: false, ttl: 5 },
   );
 });
 
@@ -65,6 +65,7 @@ test('an authority over the end of a chain says that there is no address', () =>
   const records = [alias('www.example', 'b.test', 30)];
   assert.deepEqual(conclude(records, { authority: { zone: 'test', ttl: 20 } }), {
     kind: 'none',
+    absent: false,
     ttl: 20,
   });
   assert.deepEqual(conclude(records, { authority: { zone: 'example', ttl: 20 } }), {
@@ -77,20 +78,29 @@ test('an authority over the end of a chain says that there is no address', () =>
 test('a name that does not exist is none, for the time that its authority gives', () => {
   assert.deepEqual(conclude([], { rcode: 3, authority: { zone: 'example', ttl: 20 } }), {
     kind: 'none',
+    absent: true,
     ttl: 20,
   });
   assert.deepEqual(conclude([], { rcode: 3, authority: { zone: '', ttl: 20 } }), {
     kind: 'none',
+    absent: true,
     ttl: 20,
   });
-  assert.deepEqual(conclude([], { rcode: 3 }), { kind: 'none', ttl: 0 });
 });
 
 test('the end of a chain that does not exist is not asked for', () => {
   assert.deepEqual(conclude([alias('www.example', 'gone.test', 30)], { rcode: 3 }), {
     kind: 'none',
-    ttl: 0,
+    absent: true,
+    ttl: 5,
   });
+});
+
+test('an absence without an authority holds for 5 s, or as long as the alias that led to it', () => {
+  assert.deepEqual(conclude([]), { kind: 'none', absent: false, ttl: 5 });
+  assert.deepEqual(conclude([], { rcode: 3 }), { kind: 'none', absent: true, ttl: 5 });
+  const records = [alias('www.example', 'gone.test', 2)];
+  assert.deepEqual(conclude(records, { rcode: 3 }), { kind: 'none', absent: true, ttl: 2 });
 });
 
 test('aliases in a circle are a named error', () => {

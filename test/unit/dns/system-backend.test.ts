@@ -67,3 +67,53 @@ test('the real resolver of the host answers for an address in text', async () =>
   const answer = await new SystemBackend().query('127.0.0.1', 'A');
   assert.deepEqual(answer.addresses, ['127.0.0.1']);
 });
+
+/** A getaddrinfo(3) with two threads whose calls are answered by hand. */
+function twoThreads() {
+  const calls: { readonly name: string; readonly answer: () => void }[] = [];
+  const lookup: HostLookup = (name, { family }, callback) => {
+    const version = family === 6 ? 6 : 4;
+    const address = version === 6 ? '2001:db8::1' : '192.0.2.1';
+    calls.push({ name, answer: () => callback(null, [{ address, family: version }]) });
+  };
+  const names = (): string[] => calls.map(({ name }) => name);
+  return { calls, names, backend: new SystemBackend(lookup, 2) };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('what all questions have left before its turn is never looked up', async () => {
+  const { calls, names, backend } = twoThreads();
+  const never = new AbortController().signal;
+  const dead = ['dead1', 'dead2'].map((name) => backend.query(name, 'A', never));
+  const left = [new AbortController(), new AbortController()];
+  const gone = left.map(({ signal }) =>
+    assert.rejects(backend.query('left.example', 'A', signal), { code: 'aborted' }),
+  );
+  const shared = new AbortController();
+  const one = assert.rejects(backend.query('shared.example', 'A', shared.signal));
+  const other = backend.query('shared.example', 'A', never);
+  for (const each of left) each.abort();
+  shared.abort();
+  await Promise.all([...gone, one]);
+  assert.deepEqual(names(), ['dead1', 'dead2']);
+  for (const call of calls.slice()) call.answer();
+  await Promise.all(dead);
+  assert.deepEqual(names(), ['dead1', 'dead2', 'shared.example']);
+  calls[2]?.answer();
+  assert.deepEqual((await other).addresses, ['192.0.2.1']);
+});
+
+test('one name takes one thread however often it is asked', async () => {
+  const { calls, names, backend } = twoThreads();
+  const first = backend.query('dead', 'A');
+  await settled();
+  const again = Array.from({ length: 5 }, () => backend.query('dead', 'A'));
+  const healthy = backend.query('healthy', 'A');
+  await settled();
+  assert.deepEqual(names(), ['dead', 'healthy']);
+  calls[1]?.answer();
+  assert.deepEqual((await healthy).addresses, ['192.0.2.1']);
+  calls[0]?.answer();
+  await Promise.all([first, ...again]);
+});

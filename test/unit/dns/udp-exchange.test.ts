@@ -23,7 +23,7 @@ async function harness(t: TestContext, script: Script) {
     return script(asked);
   });
   const clock = new ManualClock();
-  const exchange = new UdpExchange(server, clock);
+  const exchange = new UdpExchange([server], clock);
   return { server, clock, exchange, arrived: (index: number) => arrival(index).promise };
 }
 
@@ -141,7 +141,7 @@ test('an answer that cannot be read fails its try, not the process', async (t) =
 test('a dead server is told at once, without waiting for a time-out', async (t) => {
   // The server listens on one address of the loopback network only.
   const { server, clock } = await harness(t, () => undefined);
-  const dead = new UdpExchange({ host: '127.0.0.2', port: server.port }, clock);
+  const dead = new UdpExchange([{ host: '127.0.0.2', port: server.port }], clock);
   await assert.rejects(dead.ask(QUESTION, never), {
     code: 'upstream',
     message: `DNS server 127.0.0.2:${server.port}: connection refused`,
@@ -149,7 +149,7 @@ test('a dead server is told at once, without waiting for a time-out', async (t) 
 });
 
 test('an address that cannot be dialled is a named error', async () => {
-  const exchange = new UdpExchange({ host: '127.0.0.1', port: 0 }, new ManualClock());
+  const exchange = new UdpExchange([{ host: '127.0.0.1', port: 0 }], new ManualClock());
   await assert.rejects(exchange.ask(QUESTION, never), { code: 'upstream' });
 });
 
@@ -161,4 +161,51 @@ test('an abort ends the question at once', async (t) => {
   controller.abort(new Error('gone'));
   await assert.rejects(found, { code: 'aborted' });
   assert.equal(clock.timers, 0);
+});
+
+/** Two servers and an exchange with both. */
+async function pair(t: TestContext, scripts: readonly [Script, Script], rotate = false) {
+  const one = await startPlainDns(t, scripts[0]);
+  const two = await startPlainDns(t, scripts[1]);
+  const clock = new ManualClock();
+  return { one, two, clock, exchange: new UdpExchange([one, two], clock, { rotate }) };
+}
+
+const known: Script = (asked) => reply(asked, { answers: [a(asked.name, '192.0.2.1')] });
+
+test('the next server is asked when one does not answer in time', async (t) => {
+  const heard = Promise.withResolvers<void>();
+  const silent: Script = () => {
+    heard.resolve();
+    return undefined;
+  };
+  const { exchange, clock, two } = await pair(t, [silent, known]);
+  const found = exchange.ask(QUESTION, never);
+  await heard.promise;
+  assert.equal(two.asked.length, 0);
+  clock.advance(1000);
+  assert.equal((await found).records.length, 1);
+});
+
+test('the next server is asked at once when one cannot answer', async (t) => {
+  const { exchange } = await pair(t, [(asked) => reply(asked, { rcode: 2 }), known]);
+  assert.equal((await exchange.ask(QUESTION, never)).records.length, 1);
+  const both = await pair(t, [
+    (asked) => reply(asked, { rcode: 5 }),
+    (asked) => reply(asked, { rcode: 2 }),
+  ]);
+  assert.equal((await both.exchange.ask(QUESTION, never)).rcode, 2);
+  assert.equal(both.one.asked.length + both.two.asked.length, 2);
+});
+
+test('that a name does not exist is asked of one server only', async (t) => {
+  const { exchange, two } = await pair(t, [(asked) => reply(asked, { rcode: 3 }), known]);
+  assert.equal((await exchange.ask(QUESTION, never)).rcode, 3);
+  assert.equal(two.asked.length, 0);
+});
+
+test('questions take turns at the servers when they should', async (t) => {
+  const { exchange, one, two } = await pair(t, [known, known], true);
+  for (let i = 0; i < 4; i++) await exchange.ask(QUESTION, never);
+  assert.deepEqual([one.asked.length, two.asked.length], [2, 2]);
 });

@@ -49,10 +49,10 @@ function start() {
   const planeOf = (epoch: number): Plane => ({
     epoch,
     routes: {
-      route: ({ port }) => ({
-        outbound: port === 53 ? 'dns' : 'plain',
-        rule: port === 53 ? 0 : undefined,
-      }),
+      route: ({ host, port }) =>
+        port === 53 || host === 'dns.example'
+          ? { outbound: 'dns', rule: 0 }
+          : { outbound: 'plain', rule: undefined },
       needsDomain: () => false,
     },
     exits: new Map([...versions.keys()].map((tag) => [tag, { pick: () => pickOf(tag) }])),
@@ -84,6 +84,31 @@ function start() {
 }
 
 describe('a UDP association', () => {
+  test('packets to every spelling of a name go the same way, to the name in one spelling', async () => {
+    const { tracker, dns, plain, send, end } = start();
+    const spellings = ['ｄns.Example.', 'DNS.example', 'dns。example'];
+    for (const host of spellings) send('to', 1000, host);
+    await settle();
+    const [remote] = dns.remotes;
+    for (const _ of spellings) {
+      assert.deepEqual((await remote?.receive())?.peer, { host: 'dns.example', port: 1000 });
+    }
+    assert.equal(plain.attempts, 0);
+    assert.deepEqual(
+      tracker.flows().map(({ info }) => info.destination.host),
+      ['ｄns.Example.'],
+    );
+    await end();
+  });
+
+  test('packets to what is not a host are lost and open nothing', async () => {
+    const { dns, plain, send, end } = start();
+    for (let i = 0; i < 3; i++) send('to', 1000, 'a..b');
+    await settle();
+    assert.equal(dns.attempts + plain.attempts, 0);
+    await end();
+  });
+
   test('packets to one outbound share a flow, whatever their peer', async () => {
     const { tracker, plain, dns, client, send, end } = start();
     send('one', 1000);

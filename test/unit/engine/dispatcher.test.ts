@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { Dispatcher, DIAL_TIMEOUT_MS, WATCH_AFTER_MS } from '../../../src/engine/dispatcher.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
+import type { Endpoint } from '../../../src/net/address.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { linkPair } from '../../../src/net/memory-link.ts';
@@ -17,6 +18,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 /** An outbound that gives memory links, and keeps the other ends. */
 class FakeOutbound implements Outbound {
   readonly servers: ByteLink[] = [];
+  readonly dialled: Endpoint[] = [];
   closed = false;
   answer: (options: DialOptions) => Promise<ByteLink> = () => {
     const [near, far] = linkPair();
@@ -24,7 +26,8 @@ class FakeOutbound implements Outbound {
     return Promise.resolve(near);
   };
 
-  connect(_destination: unknown, options: DialOptions): Promise<ByteLink> {
+  connect(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
+    this.dialled.push(destination);
     return this.answer(options);
   }
 
@@ -50,8 +53,8 @@ function start({ byName = false } = {}) {
   const plane: Plane = {
     epoch: 7,
     routes: {
-      route: ({ sniffed }) =>
-        byName && sniffed === 'example.com'
+      route: ({ host, sniffed }) =>
+        (byName && sniffed === 'example.com') || host === 'named.example'
           ? { outbound: 'named', rule: 2 }
           : { outbound: 'plain', rule: undefined },
       needsDomain: () => byName,
@@ -90,6 +93,39 @@ function start({ byName = false } = {}) {
 const HTTP_HEAD = Buffer.from('GET / HTTP/1.1\r\nHost: example.com\r\n\r\n');
 
 describe('the dispatcher', () => {
+  for (const host of ['Named.EXAMPLE.', 'ｎamed。example', 'na\u00admed.example']) {
+    test(`${JSON.stringify(host)} is judged and dialled as the name that it is`, async () => {
+      const { tracker, dispatcher, named, client, request } = start();
+      const done = dispatcher.stream({ ...request, destination: { host, port: 80 } });
+      await settle();
+      assert.deepEqual(named.dialled, [{ host: 'named.example', port: 80 }]);
+      assert.equal(tracker.flows()[0]?.info.destination.host, host);
+      client.destroy();
+      await done;
+    });
+  }
+
+  test('a name that means an address is sniffed and dialled as that address', async () => {
+    const { dispatcher, named, client, request } = start({ byName: true });
+    const destination = { host: '0x7f.1', port: 80 };
+    const done = dispatcher.stream({ ...request, destination, sniff: true });
+    await client.write(HTTP_HEAD);
+    await settle();
+    assert.deepEqual(named.dialled, [{ host: '127.0.0.1', port: 80 }]);
+    client.destroy();
+    await done;
+  });
+
+  test('what is not a host name is dialled by no outbound', async () => {
+    const { dispatcher, outbound, request } = start();
+    const destination = { host: 'ex%61mple.com', port: 80 };
+    await assert.rejects(dispatcher.stream({ ...request, destination }), {
+      code: 'not_found',
+      message: '"ex%61mple.com" is not a host name',
+    });
+    assert.deepEqual(outbound.dialled, []);
+  });
+
   test('dials, tells the client, registers the flow and unregisters it with final counts', async () => {
     const { tracker, dispatcher, outbound, client, request, accepted } = start();
     const events = tracker.events.subscribe();

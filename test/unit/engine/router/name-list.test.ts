@@ -14,13 +14,25 @@ function namesOf({ bytes, ends }: NameList): string[] {
 }
 
 test('entries are lower-cased, lose one dot at the end, and are left out when they match nothing', () => {
-  const names = ['Example.COM', 'a.b.', '', '.', '.a', 'BÜCHER.example', 'İ', 'a..'];
+  const names = ['Example.COM', 'a.b.', '', '.', '.a', 'a..'];
+  assert.deepEqual(namesOf(packNames(names)), ['example.com', 'a.b', 'a.']);
+});
+
+test('entries in other scripts become ASCII as names do', () => {
+  const names = [
+    'BÜCHER.example',
+    'ｂlocked。example',
+    'рф',
+    '.bücher.example',
+    '。a.example',
+    'ü b',
+  ];
   assert.deepEqual(namesOf(packNames(names)), [
-    'example.com',
-    'a.b',
-    'bücher.example',
-    'i\u0307',
-    'a.',
+    'xn--bcher-kva.example',
+    'blocked.example',
+    'xn--p1ai',
+    '。a.example',
+    'ü b',
   ]);
 });
 

@@ -1,3 +1,4 @@
+import { domainToASCII, domainToUnicode } from 'node:url';
 import { isIP } from 'node:net';
 import { parseIP, unmapIPv4 } from '../../../../src/net/address.ts';
 import type { RouteDecision, RouteQuery } from '../../../../src/engine/router/router.ts';
@@ -62,7 +63,8 @@ function canMatchAName(rule: RuleSpec, geo: PlainGeo): boolean {
 
 function matches(rule: RuleSpec, query: RouteQuery, geo: PlainGeo): boolean {
   const ip = isIP(query.host) === 0 ? undefined : query.host;
-  const name = (ip === undefined ? query.host : query.sniffed)?.toLowerCase().replace(/\.$/, '');
+  const written = (ip === undefined ? query.host : query.sniffed)?.toLowerCase();
+  const name = written && plainName(written);
   const every = <T>(entries: readonly T[] | undefined, test: (entry: T) => boolean): boolean =>
     entries === undefined || entries.length === 0 || entries.some(test);
   const domain = <T>(
@@ -96,12 +98,27 @@ function matches(rule: RuleSpec, query: RouteQuery, geo: PlainGeo): boolean {
   );
 }
 
-const isFull = (entry: string, name: string): boolean => name !== '' && entry === name;
-const isSuffix = (entry: string, name: string): boolean =>
-  entry !== '' && !entry.startsWith('.') && (name === entry || name.endsWith(`.${entry}`));
-const isKeyword = (entry: string, name: string): boolean => name.includes(entry);
+/** The name as it is looked up: without its final dot, and in ASCII when that is possible. */
+function plainName(written: string): string {
+  const bare = written.replace(/\.$/, '');
+  const ascii = domainToASCII(bare);
+  return /[^\0-\x7f]/.test(bare) && /^[a-z0-9-]+(\.[a-z0-9-]+)*$/.test(ascii) ? ascii : bare;
+}
+
+/** A name, and how it looks with its letters of other scripts. */
+const looks = (name: string): readonly string[] =>
+  name.includes('xn--') ? [name, domainToUnicode(name)] : [name];
+
+const isFull = (entry: string, name: string): boolean => name !== '' && plainName(entry) === name;
+const isSuffix = (written: string, name: string): boolean => {
+  const entry = plainName(written);
+  return entry !== '' && !entry.startsWith('.') && (name === entry || name.endsWith(`.${entry}`));
+};
+const isKeyword = (entry: string, name: string): boolean =>
+  looks(name).some((look) => look.includes(entry));
 // The tests use patterns that mean the same in both dialects.
-const isRegex = (entry: string, name: string): boolean => new RegExp(entry, 'u').test(name);
+const isRegex = (entry: string, name: string): boolean =>
+  looks(name).some((look) => new RegExp(entry, 'u').test(look));
 
 function isInside(ip: string, { address, prefix }: CidrSpec): boolean {
   const value = bitsOf(unmapIPv4(ip));

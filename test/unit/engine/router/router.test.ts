@@ -147,6 +147,24 @@ const CASES: [string, Partial<RuleSpec>, Partial<RouteQuery>[], Partial<RouteQue
     ],
   ],
   [
+    'with domain_suffix in another script',
+    { domainSuffix: ['bücher.example', '.рф'] },
+    [{ host: 'xn--bcher-kva.example' }, { host: 'a.xn--bcher-kva.example' }],
+    [{ host: 'bcher-kva.example' }, { host: 'a.xn--p1ai' }],
+  ],
+  [
+    'with domain_keyword in another script',
+    { domainKeyword: ['Büch', 'ＡＤＳ'] },
+    [{ host: 'a.xn--bcher-kva.example' }, { host: 'ads.example' }],
+    [{ host: 'buch.example' }, { host: 'xn--p1ai' }],
+  ],
+  [
+    'with domain_regex in another script',
+    { domainRegex: ['^bücher\\.', '^xn--p1'] },
+    [{ host: 'xn--bcher-kva.example' }, { host: 'xn--p1ai' }],
+    [{ host: 'a.xn--bcher-kva.example' }],
+  ],
+  [
     'with two domain matchers',
     { domainSuffix: ['example.com'], domainKeyword: ['ads'] },
     [{ host: 'ads.example.com' }],

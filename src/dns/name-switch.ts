@@ -1,0 +1,46 @@
+/** A source, or what to do after it, in brackets (nsswitch.conf(5)). */
+const WORD = /\[[^\]]*\]|[^\s[\]]+/g;
+
+/** Sources that answer for names of their own kind only, beside `files` and `dns`. */
+const NARROW: ReadonlySet<string> = new Set([
+  'myhostname',
+  'mymachines',
+  'resolve',
+  'mdns',
+  'mdns4',
+  'mdns6',
+  'mdns_minimal',
+  'mdns4_minimal',
+  'mdns6_minimal',
+]);
+
+/** Actions that change nothing for the names that `files` and `dns` answer. */
+const USUAL_ACTION = /^\[(?:NOTFOUND|!UNAVAIL)=return\]$/i;
+const BEFORE_ACTION = /^(?:resolve|mdns[46]?_minimal)$/;
+
+/** What the C library asks when the file or the line is missing. */
+const DEFAULT: ReadonlySet<string> = new Set(['files', 'dns']);
+
+/**
+ * The sources of host names in nsswitch.conf(5) when they mean what is usual: the hosts file first,
+ * then DNS, and around them sources of their own kinds of names. `undefined` when only the C library
+ * knows what the line means.
+ */
+export function hostSources(text: string | undefined): ReadonlySet<string> | undefined {
+  const line = text?.split('\n').find((each) => /^[ \t]*hosts:/.test(each));
+  if (line === undefined) return DEFAULT;
+  const words = line.slice(line.indexOf(':') + 1).replace(/#.*/s, '');
+  const sources = new Set<string>();
+  let last = '';
+  for (const word of words.match(WORD) ?? []) {
+    if (word.startsWith('[')) {
+      if (!USUAL_ACTION.test(word) || !BEFORE_ACTION.test(last)) return undefined;
+      continue;
+    }
+    if (word !== 'files' && word !== 'dns' && !NARROW.has(word)) return undefined;
+    if (word === 'dns' && !sources.has('files')) return undefined;
+    sources.add(word);
+    last = word;
+  }
+  return sources.has('dns') ? sources : undefined;
+}

@@ -1,0 +1,99 @@
+import { ipVersion } from '../net/address.ts';
+import { canonicalName } from './names.ts';
+
+/** What resolv.conf(5) says about asking. */
+export interface ResolvConf {
+  /** IP addresses in text. */
+  readonly nameservers: readonly string[];
+  /** Domains in which short names are looked for, in canonical form. */
+  readonly search: readonly string[];
+  /** Names with fewer dots than this are looked for in `search` first. */
+  readonly ndots: number;
+  /** How long each round waits for one server, in milliseconds. */
+  readonly rounds: readonly number[];
+  /** Whether questions take turns at starting with each server. */
+  readonly rotate: boolean;
+  /** Whether AAAA is never asked. */
+  readonly noAaaa: boolean;
+}
+
+/** What surrounds the file: variables of the environment and the name of the host. */
+export interface ResolvSurroundings {
+  readonly localDomain: string | undefined;
+  readonly resOptions: string | undefined;
+  readonly hostname: string;
+}
+
+/** Limits of glibc, which takes larger values for these. */
+const MAX_NAMESERVERS = 3;
+const MAX_NDOTS = 15;
+const MAX_TIMEOUT = 30;
+const MAX_ATTEMPTS = 5;
+/** Kubernetes writes up to 32. */
+const MAX_SEARCH = 32;
+
+/** What glibc takes when only one of the two is written. */
+const DEFAULT_TIMEOUT = 5;
+const DEFAULT_ATTEMPTS = 2;
+/** When neither is written: a lost datagram or a dead server should not cost 5 s. */
+const DEFAULT_ROUNDS: readonly number[] = [1000, 2000, 4000];
+
+const COMMENT = /^[#;]/;
+const BLANKS = /[ \t\r]+/;
+
+/**
+ * Reads resolv.conf(5). `undefined` when it has no name server, or asks for what is left to the
+ * host's own resolver: `sortlist`, and TCP alone (`use-vc`).
+ */
+export function parseResolvConf(
+  text: string,
+  { localDomain, resOptions, hostname }: ResolvSurroundings,
+): ResolvConf | undefined {
+  const nameservers: string[] = [];
+  const dot = hostname.indexOf('.');
+  let search: readonly string[] = dot < 0 ? [] : [hostname.slice(dot + 1)];
+  const options: string[] = [];
+  for (const line of text.split('\n')) {
+    if (COMMENT.test(line)) continue;
+    const [keyword, ...values] = line.split(BLANKS);
+    const [first = ''] = values;
+    if (keyword === 'nameserver' && ipVersion(first) !== 0) nameservers.push(first);
+    else if (keyword === 'domain') search = [first];
+    else if (keyword === 'search') search = values;
+    else if (keyword === 'options') options.push(...values);
+    else if (keyword === 'sortlist') return undefined;
+  }
+  if (localDomain !== undefined) search = localDomain.split(BLANKS);
+  options.push(...(resOptions?.split(BLANKS) ?? []));
+  if (nameservers.length === 0 || options.includes('use-vc')) return undefined;
+  return {
+    nameservers: nameservers.slice(0, MAX_NAMESERVERS),
+    search: search.slice(0, MAX_SEARCH).flatMap((each) => canonicalName(each) ?? []),
+    ndots: Math.min(numberOf(options, 'ndots:') ?? 1, MAX_NDOTS),
+    rounds: roundsOf(options),
+    rotate: options.includes('rotate'),
+    noAaaa: options.includes('no-aaaa'),
+  };
+}
+
+function roundsOf(options: readonly string[]): readonly number[] {
+  const timeout = numberOf(options, 'timeout:');
+  const attempts = numberOf(options, 'attempts:');
+  if (timeout === undefined && attempts === undefined) return DEFAULT_ROUNDS;
+  const seconds = Math.min(Math.max(timeout ?? DEFAULT_TIMEOUT, 1), MAX_TIMEOUT);
+  const rounds = Math.min(Math.max(attempts ?? DEFAULT_ATTEMPTS, 1), MAX_ATTEMPTS);
+  return Array.from({ length: rounds }, () => seconds * 1000);
+}
+
+/** The value of the last such option, `undefined` without one. */
+function numberOf(options: readonly string[], name: string): number | undefined {
+  const value = options.findLast((each) => each.startsWith(name))?.slice(name.length);
+  return value !== undefined && /^[0-9]{1,9}$/.test(value) ? Number(value) : undefined;
+}
+
+/** The names to ask for `name`, in order, as res_search(3) does. */
+export function searchNames(name: string, { search, ndots }: ResolvConf): readonly string[] {
+  const below = search.flatMap((domain) => canonicalName(`${name}.${domain}`) ?? []);
+  const dots = name.split('.').length - 1;
+  return dots >= ndots ? [name, ...below] : [...below, name];
+}
