@@ -10,11 +10,13 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
+import { attachConfig, detachConfig } from './detached-config.ts';
 import { FileLog } from './file-log.ts';
 import { loadAside } from './load-aside.ts';
 import { Picker } from './picker.ts';
 import { failureLine, summaryOf } from './reload-lines.ts';
 import { Reloader } from './reloader.ts';
+import { ConfigThread } from './thread.ts';
 
 export interface InstanceOptions {
   /** `undefined` for the built-in configuration. */
@@ -40,6 +42,7 @@ export class Instance implements ControlledApp {
   #apiIgnored = false;
   readonly #watchers = new Set<() => void>();
   readonly #stopping = new AbortController();
+  readonly #thread = new ConfigThread();
 
   constructor(options: InstanceOptions) {
     const { configPath, log, regexes } = options;
@@ -50,6 +53,7 @@ export class Instance implements ControlledApp {
     this.#picker = new Picker(configPath, {
       check: async (bytes) => this.#supervisor.check(await this.#load(new FileLog(), bytes)),
       reload: () => this.reload(),
+      thread: this.#thread,
     });
     this.#api = new ApiLifecycle(this, log);
   }
@@ -71,7 +75,7 @@ export class Instance implements ControlledApp {
   async start(loaded: LoadedConfig, files: FileLog): Promise<void> {
     this.#reloader = this.#createReloader(files);
     try {
-      await this.#supervisor.apply(loaded);
+      await this.#supervisor.apply(lean(loaded));
       await this.#api.start(loaded.api);
     } catch (error) {
       await this.#supervisor.stop(0);
@@ -114,8 +118,10 @@ export class Instance implements ControlledApp {
 
   /** Stops the API, then stops listening, lets live connections go on for `graceMs`, then ends them. */
   async stop(graceMs: number): Promise<void> {
-    this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
+    const reason = new ApplyError('stopped', 'the proxy is stopping');
+    this.#stopping.abort(reason);
     await this.#api.stop();
+    await this.#thread.stop(reason);
     await this.#supervisor.stop(graceMs);
   }
 
@@ -146,6 +152,12 @@ export class Instance implements ControlledApp {
   #load(files: FileLog, bytes?: Uint8Array): Promise<LoadedConfig> {
     const { configPath, regexes, serveApi } = this.#options;
     const { signal } = this.#stopping;
-    return loadAside(configPath, { files, regexes, bytes, serveApi, signal });
+    return loadAside(configPath, { files, regexes, bytes, serveApi, thread: this.#thread, signal });
   }
 }
+
+/** More rules than these are given up for their tables: comparing them would hold up a reload. */
+const MANY_RULES = 256;
+
+const lean = (loaded: LoadedConfig): LoadedConfig =>
+  loaded.spec.route.rules.length > MANY_RULES ? attachConfig(detachConfig(loaded)) : loaded;

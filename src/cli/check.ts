@@ -7,8 +7,8 @@ import { loadOrReport } from './load.ts';
 /** `--test`: builds what the configuration means, binds nothing, and says whether it is valid. */
 export async function check(configPath: string | undefined): Promise<number> {
   const regexes = new RegexCache();
-  const valid = await loadOrReport(configPath, { regexes }, (loaded) => {
-    new Supervisor({ clock: systemClock, log: silentLogger, regexes }).check(loaded);
+  const valid = await loadOrReport(configPath, { regexes }, async (loaded) => {
+    await new Supervisor({ clock: systemClock, log: silentLogger, regexes }).check(loaded);
     return true;
   });
   if (!valid) return 1;

@@ -8,10 +8,10 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 export async function loadOrReport<T>(
   configPath: string | undefined,
   options: LoadOptions,
-  work: (loaded: LoadedConfig) => T,
+  work: (loaded: LoadedConfig) => T | Promise<T>,
 ): Promise<T | undefined> {
   try {
-    return work(await loadConfigFile(configPath, options));
+    return await work(await loadConfigFile(configPath, options));
   } catch (error) {
     if (error instanceof ConfigError) report(renderConfigError(error));
     else if (error instanceof ApplyError) report(error.message);
