@@ -43,6 +43,8 @@ export class Instance implements ControlledApp {
   readonly #watchers = new Set<() => void>();
   readonly #stopping = new AbortController();
   readonly #thread = new ConfigThread();
+  /** What the pick that is being made was checked as, and the files that this came from. */
+  #checked: { readonly loaded: LoadedConfig; readonly files: FileLog } | undefined;
 
   constructor(options: InstanceOptions) {
     const { configPath, log, regexes } = options;
@@ -51,7 +53,7 @@ export class Instance implements ControlledApp {
     this.#supervisor = new Supervisor({ clock: this.clock, log, regexes });
     this.#reloader = this.#createReloader(new FileLog());
     this.#picker = new Picker(configPath, {
-      check: async (bytes) => this.#supervisor.check(await this.#load(new FileLog(), bytes)),
+      check: (bytes) => this.#check(bytes),
       reload: () => this.reload(),
       thread: this.#thread,
     });
@@ -91,8 +93,17 @@ export class Instance implements ControlledApp {
     return this.#picker.routes();
   }
 
-  pick(group: string, target: string, ifMatch: IfMatch, signal: AbortSignal): Promise<PickResult> {
-    return this.#picker.pick(group, target, ifMatch, signal);
+  async pick(
+    group: string,
+    target: string,
+    ifMatch: IfMatch,
+    signal: AbortSignal,
+  ): Promise<PickResult> {
+    try {
+      return await this.#picker.pick(group, target, ifMatch, signal);
+    } finally {
+      this.#checked = undefined;
+    }
   }
 
   /** Reads the files again and applies what has changed; logs what came of it. */
@@ -128,7 +139,7 @@ export class Instance implements ControlledApp {
   #createReloader(files: FileLog): Reloader {
     return new Reloader(
       {
-        load: (log) => this.#load(log),
+        load: (log) => this.#loadOnce(log),
         apply: async (loaded) => {
           const report = await this.#supervisor.apply(loaded);
           this.#tellOfIgnoredApi(loaded);
@@ -147,6 +158,25 @@ export class Instance implements ControlledApp {
       this.#log.info('[api] is not served here: calls are made directly');
     }
     this.#apiIgnored = apiIgnored;
+  }
+
+  async #check(bytes: Uint8Array): Promise<void> {
+    const { configPath } = this.#options;
+    const files = new FileLog();
+    const loaded = await this.#load(files, bytes);
+    await this.#supervisor.check(loaded);
+    if (configPath === undefined) return;
+    files.expect(configPath, bytes);
+    this.#checked = { loaded, files };
+  }
+
+  /** What a pick has just been checked as is not parsed again while all its files are what they were. */
+  async #loadOnce(files: FileLog): Promise<LoadedConfig> {
+    const checked = this.#checked;
+    this.#checked = undefined;
+    if (!checked || !(await checked.files.unchanged())) return this.#load(files);
+    files.adopt(checked.files.seen);
+    return checked.loaded;
   }
 
   #load(files: FileLog, bytes?: Uint8Array): Promise<LoadedConfig> {
