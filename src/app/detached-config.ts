@@ -47,17 +47,3 @@ export function attachConfig(detached: LoadOutcome['result']): LoadedConfig {
     apiIgnored,
   };
 }
-
-/**
- * The buffers of a value of plain data, each once. A buffer that is only looked at in part, such as
- * the pool that small `Buffer`s come from, is not one of them: others may look at the rest.
- */
-export function buffersOf(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
-  if (ArrayBuffer.isView(value)) {
-    const { buffer, byteLength } = value;
-    if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) found.add(buffer);
-  } else if (typeof value === 'object' && value !== null) {
-    for (const part of Object.values(value)) buffersOf(part, found);
-  }
-  return found;
-}

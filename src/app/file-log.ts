@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { FileReadError, type FileReader } from '../config/files.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
@@ -47,6 +47,11 @@ export class FileLog implements FileReader {
   adopt({ states, torn }: FilesSeen): void {
     this.#seen = new Map(states);
     this.#torn = torn;
+  }
+
+  /** Counts a file as read that is to hold these bytes. */
+  expect(path: string, bytes: Uint8Array): void {
+    this.#record(path, hash('sha256', bytes));
   }
 
   /** The files that a change of would matter, whether or not they could be read. */

@@ -11,11 +11,13 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
+import { attachConfig, detachConfig } from './detached-config.ts';
 import { FileLog } from './file-log.ts';
 import { loadAside } from './load-aside.ts';
 import { Picker } from './picker.ts';
 import { failureLine, summaryOf } from './reload-lines.ts';
 import { Reloader } from './reloader.ts';
+import { ConfigThread } from './thread.ts';
 
 export interface InstanceOptions {
   /** `undefined` for the built-in configuration. */
@@ -41,6 +43,9 @@ export class Instance implements ControlledApp {
   #apiIgnored = false;
   readonly #watchers = new Set<() => void>();
   readonly #stopping = new AbortController();
+  readonly #thread = new ConfigThread();
+  /** What the pick that is being made was checked as, and the files that this came from. */
+  #checked: { readonly loaded: LoadedConfig; readonly files: FileLog } | undefined;
 
   constructor(options: InstanceOptions) {
     const { configPath, log, regexes } = options;
@@ -50,8 +55,9 @@ export class Instance implements ControlledApp {
     this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners });
     this.#reloader = this.#createReloader(new FileLog());
     this.#picker = new Picker(configPath, {
-      check: async (bytes) => this.#supervisor.check(await this.#load(new FileLog(), bytes)),
+      check: (bytes) => this.#check(bytes),
       reload: () => this.reload(),
+      thread: this.#thread,
     });
     this.#api = new ApiLifecycle(this, log, ownListeners);
   }
@@ -78,7 +84,7 @@ export class Instance implements ControlledApp {
   async start(loaded: LoadedConfig, files: FileLog): Promise<void> {
     this.#reloader = this.#createReloader(files);
     try {
-      await this.#supervisor.apply(loaded, { bound: () => this.#api.start(loaded.api) });
+      await this.#supervisor.apply(lean(loaded), { bound: () => this.#api.start(loaded.api) });
     } catch (error) {
       await this.#api.stop();
       await this.#supervisor.stop(0);
@@ -94,8 +100,17 @@ export class Instance implements ControlledApp {
     return this.#picker.routes();
   }
 
-  pick(group: string, target: string, ifMatch: IfMatch, signal: AbortSignal): Promise<PickResult> {
-    return this.#picker.pick(group, target, ifMatch, signal);
+  async pick(
+    group: string,
+    target: string,
+    ifMatch: IfMatch,
+    signal: AbortSignal,
+  ): Promise<PickResult> {
+    try {
+      return await this.#picker.pick(group, target, ifMatch, signal);
+    } finally {
+      this.#checked = undefined;
+    }
   }
 
   /** Reads the files again and applies what has changed; logs what came of it. */
@@ -124,16 +139,18 @@ export class Instance implements ControlledApp {
    * `graceMs` and ends them.
    */
   async stop(graceMs: number): Promise<void> {
-    this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
+    const reason = new ApplyError('stopped', 'the proxy is stopping');
+    this.#stopping.abort(reason);
     await this.#supervisor.closeListeners();
     await this.#api.stop();
+    await this.#thread.stop(reason);
     await this.#supervisor.stop(graceMs);
   }
 
   #createReloader(files: FileLog): Reloader {
     return new Reloader(
       {
-        load: (log) => this.#load(log),
+        load: (log) => this.#loadOnce(log),
         apply: async (loaded) => {
           const api = await this.#api.leaving(loaded.api);
           const report = await this.#supervisor.apply(loaded, { leaving: api ? [api] : [] });
@@ -155,9 +172,34 @@ export class Instance implements ControlledApp {
     this.#apiIgnored = apiIgnored;
   }
 
+  async #check(bytes: Uint8Array): Promise<void> {
+    const { configPath } = this.#options;
+    const files = new FileLog();
+    const loaded = await this.#load(files, bytes);
+    await this.#supervisor.check(loaded);
+    if (configPath === undefined) return;
+    files.expect(configPath, bytes);
+    this.#checked = { loaded, files };
+  }
+
+  /** What a pick has just been checked as is not parsed again while all its files are what they were. */
+  async #loadOnce(files: FileLog): Promise<LoadedConfig> {
+    const checked = this.#checked;
+    this.#checked = undefined;
+    if (!checked || !(await checked.files.unchanged())) return this.#load(files);
+    files.adopt(checked.files.seen);
+    return checked.loaded;
+  }
+
   #load(files: FileLog, bytes?: Uint8Array): Promise<LoadedConfig> {
     const { configPath, regexes, serveApi } = this.#options;
     const { signal } = this.#stopping;
-    return loadAside(configPath, { files, regexes, bytes, serveApi, signal });
+    return loadAside(configPath, { files, regexes, bytes, serveApi, thread: this.#thread, signal });
   }
 }
+
+/** More rules than these are given up for their tables: comparing them would hold up a reload. */
+const MANY_RULES = 256;
+
+const lean = (loaded: LoadedConfig): LoadedConfig =>
+  loaded.spec.route.rules.length > MANY_RULES ? attachConfig(detachConfig(loaded)) : loaded;

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import {
   ControlError,
   stale,
@@ -16,6 +15,8 @@ import { toControlError, toReadError } from './control-errors.ts';
 import { FileLog } from './file-log.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
+import type { ConfigThread } from './thread.ts';
+import { etagOf } from './etag.ts';
 import { editPickAside, readRoutesAside, type RoutesRead } from './routes-aside.ts';
 
 /** What editing the configuration file needs of the rest. */
@@ -23,10 +24,9 @@ export interface PickerSteps {
   /** Does with edited bytes what a check-only run does; rejects when they would not do. */
   readonly check: (bytes: Uint8Array) => Promise<void>;
   readonly reload: () => Promise<ReloadReport>;
+  /** Reads and edits large files. */
+  readonly thread: ConfigThread;
 }
-
-/** The strong entity tag of a configuration file (RFC 9110 §8.8.3): its SHA-256 in quotes. */
-export const etagOf = (bytes: Uint8Array): string => `"${hash('sha256', bytes)}"`;
 
 /** Shows the routes of the files as they are written, and writes picks into the configuration. */
 export class Picker {
@@ -44,8 +44,8 @@ export class Picker {
 
   /** @throws {ControlError} */
   async routes(): Promise<RoutesResult> {
-    const { view, bytes } = await this.#read();
-    return { view, etag: etagOf(bytes) };
+    const { view, etag } = await this.#read();
+    return { view, etag };
   }
 
   /**
@@ -85,8 +85,7 @@ export class Picker {
     signal: AbortSignal,
   ): Promise<string> {
     const read = await unlessAborted(this.#read(signal), signal);
-    const { bytes: before, view } = read;
-    const etag = etagOf(before);
+    const { bytes: before, view, etag } = read;
     if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
     const { groups, targets } = view;
     if (group !== DEFAULT_GROUP && !groups.some(({ name }) => name === group)) {
@@ -94,7 +93,7 @@ export class Picker {
     }
     if (!targets.some(({ name }) => name === target)) throw unknownTarget(target);
 
-    const editing = editPickAside(read, group, target, this.#path, signal);
+    const editing = editPickAside(read, group, target, this.#path, this.#steps.thread, signal);
     const edited = await unlessAborted(inControl(editing), signal);
     if (Buffer.compare(edited, before) === 0) return etag;
     await unlessAborted(this.#check(edited), signal);
@@ -126,7 +125,7 @@ export class Picker {
 
   async #read(signal?: AbortSignal): Promise<RoutesRead> {
     try {
-      return await readRoutesAside(this.#path, signal);
+      return await readRoutesAside(this.#path, this.#steps.thread, signal);
     } catch (error) {
       throw toReadError(error, this.#path);
     }

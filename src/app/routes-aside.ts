@@ -2,13 +2,16 @@ import { readDocuments } from '../config/documents.ts';
 import { editPick } from '../config/edit/pick-editor.ts';
 import type { FileReader } from '../config/files.ts';
 import { routeView, type RouteView } from '../config/route-view.ts';
+import { etagOf } from './etag.ts';
 import { FileLog, TooMuchToReadError } from './file-log.ts';
-import { SMALL, inThread } from './thread.ts';
+import { SMALL, type ConfigThread } from './thread.ts';
 
 /** The files as they are written: plain data. */
 export interface RoutesRead {
   /** The configuration file's own. */
   readonly bytes: Uint8Array;
+  /** Of these bytes; taken where they are read, for it takes milliseconds for megabytes. */
+  readonly etag: string;
   readonly view: RouteView;
   /** Whether it has a `[subscribe]` table. */
   readonly subscribe: boolean;
@@ -17,12 +20,14 @@ export interface RoutesRead {
 /** @throws {ConfigError} as `readDocuments` does. */
 export async function readRoutes(path: string | undefined, files: FileReader): Promise<RoutesRead> {
   const { bytes, file, subscribe } = await readDocuments({ path }, files);
-  return { bytes, view: routeView(file, subscribe), subscribe: file.subscribe !== undefined };
+  const view = routeView(file, subscribe);
+  return { bytes, etag: etagOf(bytes), view, subscribe: file.subscribe !== undefined };
 }
 
-/** Reads small files at once, large ones in another thread. @throws {ConfigError} */
+/** Reads small files at once, large ones in the thread. @throws {ConfigError} */
 export async function readRoutesAside(
   path: string | undefined,
+  thread: ConfigThread,
   signal?: AbortSignal,
 ): Promise<RoutesRead> {
   try {
@@ -30,18 +35,19 @@ export async function readRoutesAside(
   } catch (error) {
     if (!(error instanceof TooMuchToReadError)) throw error;
   }
-  return (await inThread({ kind: 'routes', path }, signal)) as RoutesRead; // as the task answers
+  return (await thread.run({ kind: 'routes', path }, signal)) as RoutesRead; // as the task answers
 }
 
-/** Edits as `editPick` does, a large file in another thread. @throws {ConfigError} */
+/** Edits as `editPick` does, a large file in the thread. @throws {ConfigError} */
 export async function editPickAside(
   { bytes, subscribe }: RoutesRead,
   group: string,
   target: string,
   path: string | undefined,
+  thread: ConfigThread,
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
   if (bytes.length <= SMALL) return editPick(bytes, { subscribe }, group, target, path);
   const task = { kind: 'edit', path, bytes, subscribe, group, target } as const;
-  return (await inThread(task, signal)) as Uint8Array; // as the task answers
+  return (await thread.run(task, signal)) as Uint8Array; // as the task answers
 }

@@ -1,17 +1,20 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { getHeapStatistics } from 'node:v8';
+import { parentPort } from 'node:worker_threads';
 import { editPick } from '../config/edit/pick-editor.ts';
 import { loadConfigFile } from './config-source.ts';
-import { buffersOf, detachConfig, type LoadOutcome } from './detached-config.ts';
+import { detachConfig, type LoadOutcome } from './detached-config.ts';
 import { detachError } from './detached-error.ts';
 import { FileLog } from './file-log.ts';
+import { Pieces } from './pieces.ts';
 import { readRoutes } from './routes-aside.ts';
-import type { ThreadAnswer, ThreadTask } from './thread.ts';
+import type { ThreadMessage, ThreadRequest, ThreadTask } from './thread.ts';
 
 // What runs in a thread of its own: see thread.ts.
 
-const task = workerData as ThreadTask;
+/** What is left of the outcome of the last task. */
+let pieces: Pieces | undefined;
 
-async function carryOut(): Promise<unknown> {
+async function carryOut(task: ThreadTask): Promise<unknown> {
   switch (task.kind) {
     case 'load':
       return load(task);
@@ -34,8 +37,22 @@ async function load(options: ThreadTask & { kind: 'load' }): Promise<LoadOutcome
   return { files: files.seen, result };
 }
 
-const answer: ThreadAnswer = await carryOut().then(
-  (value) => ({ value }),
-  (error: unknown) => ({ failure: detachError(error) }),
-);
-parentPort?.postMessage(answer, [...buffersOf(answer)]);
+const send = (message: ThreadMessage, moved: ArrayBuffer[] = []): void =>
+  parentPort?.postMessage(message, moved);
+
+async function onRequest(request: ThreadRequest): Promise<void> {
+  if (request.kind === 'more') {
+    send({ kind: 'piece', piece: pieces?.next() });
+    return;
+  }
+  try {
+    pieces = new Pieces(await carryOut(request));
+    const { total_heap_size: heap } = getHeapStatistics();
+    send({ kind: 'value', first: pieces.first, heap }, pieces.movable());
+  } catch (error) {
+    send({ kind: 'failure', failure: detachError(error) });
+  }
+}
+
+// A defect in there ends the thread, as an unhandled rejection does, and is reported by the task.
+parentPort?.on('message', (request: ThreadRequest) => void onRequest(request));

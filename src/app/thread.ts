@@ -1,9 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import { WeirError } from '../errors.ts';
+import { systemClock, type Clock, type Timer } from '../net/clock.ts';
 import { abortReason } from '../net/read-queue.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
+import type { FirstPiece, NextPiece } from './pieces.ts';
 
-/** What a thread can be asked to do; the answers are in `thread-main.ts`. */
+/** What the thread can be asked to do; the answers are in `thread-main.ts`. */
 export type ThreadTask =
   | {
       readonly kind: 'load';
@@ -21,14 +23,34 @@ export type ThreadTask =
       readonly target: string;
     };
 
-/** The one message that a thread sends. */
-export type ThreadAnswer = { readonly value: unknown } | { readonly failure: DetachedError };
+/** What the thread is sent: a task, or the wish for more of the outcome of the last. */
+export type ThreadRequest = ThreadTask | { readonly kind: 'more' };
+
+/**
+ * What it sends: the beginning of an outcome and the bytes of its heap, then a piece for every wish;
+ * `undefined` after the last.
+ */
+export type ThreadMessage =
+  | { readonly kind: 'value'; readonly first: FirstPiece; readonly heap: number }
+  | { readonly kind: 'failure'; readonly failure: DetachedError }
+  | { readonly kind: 'piece'; readonly piece: NextPiece | undefined };
 
 /**
  * More than this, all files together, is read in a thread of its own: parsing it would hold up
- * traffic. What is less takes some milliseconds, and starting a thread a hundred.
+ * traffic. The first file of this length that a process parses takes 25 ms, before the parser has
+ * been compiled; a warm thread takes less, but one has to be started first, which takes 300.
  */
-export const SMALL = 256 * 1024;
+export const SMALL = 10 * 1024;
+
+/** How long a thread waits for another task: it costs some 40 MB. */
+const IDLE_MS = 10_000;
+
+/** A larger heap is mostly garbage, which is not collected while the thread waits: it ends at once. */
+const MAX_IDLE_HEAP = 128 * 1024 * 1024;
+
+/** Tasks that may wait, and callers that may wait for tasks. */
+const MAX_TASKS = 16;
+const MAX_CALLERS = 1024;
 
 /** Beside this file, whichever of the two it has been compiled to. */
 const THREAD = new URL(
@@ -36,27 +58,202 @@ const THREAD = new URL(
   import.meta.url,
 );
 
+/** The part of a worker that is used here. */
+export interface ThreadWorker {
+  on(event: 'message', listener: (message: ThreadMessage) => void): unknown;
+  on(event: 'error', listener: (error: unknown) => void): unknown;
+  on(event: 'exit', listener: () => void): unknown;
+  postMessage(request: ThreadRequest): void;
+  ref(): void;
+  unref(): void;
+  terminate(): Promise<number>;
+}
+
+const startWorker = (): ThreadWorker => new Worker(THREAD, { execArgv: [] });
+
+/** One task with everyone who waits for it. */
+class Job {
+  readonly task: ThreadTask;
+  readonly outcome = Promise.withResolvers<unknown>();
+  callers = 0;
+  #value: unknown;
+  #lists: readonly unknown[][] = [];
+
+  constructor(task: ThreadTask) {
+    this.task = task;
+    // Those who wait may all have left.
+    this.outcome.promise.catch(() => undefined);
+  }
+
+  /** Takes the outcome, or one piece of it; true when there is more to come. */
+  take(message: ThreadMessage): boolean {
+    switch (message.kind) {
+      case 'failure':
+        this.outcome.reject(attachError(message.failure));
+        return false;
+      case 'value':
+        this.#value = message.first.value;
+        this.#lists = message.first.lists;
+        if (this.#lists.length > 0) return true;
+        break;
+      case 'piece':
+        if (message.piece) {
+          this.#lists[message.piece.list]?.push(...message.piece.items);
+          return true;
+        }
+        break;
+    }
+    this.outcome.resolve(this.#value);
+    return false;
+  }
+}
+
 /**
- * Has a thread do one task, and ends it.
- *
- * @param signal ends it early
- * @throws {WeirError} what the task failed with, without its cause
+ * A thread that does what would hold up traffic, one task after the other. It is started for the
+ * first task, ends when it has had none for a while, and is replaced when it fails. Only while it
+ * has a task does it keep the process alive.
  */
-export async function inThread(task: ThreadTask, signal?: AbortSignal): Promise<unknown> {
-  signal?.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<ThreadAnswer>();
-  const worker = new Worker(THREAD, { workerData: task, execArgv: [] });
-  const onAbort = (): void => reject(abortReason(signal as AbortSignal)); // only where there is one
-  signal?.addEventListener('abort', onAbort, { once: true });
-  worker.on('message', resolve);
-  worker.on('error', reject);
-  worker.on('exit', () => reject(new WeirError('internal', 'a thread ended before its task')));
-  try {
-    const answer = await promise;
-    if ('failure' in answer) throw attachError(answer.failure);
-    return answer.value;
-  } finally {
-    signal?.removeEventListener('abort', onAbort);
-    await worker.terminate();
+export class ConfigThread {
+  readonly #clock: Clock;
+  readonly #start: () => ThreadWorker;
+  readonly #queue: Job[] = [];
+  #callers = 0;
+  #job: Job | undefined;
+  #worker: ThreadWorker | undefined;
+  /** Bytes, after the last task. */
+  #heap = 0;
+  #idle: Timer | undefined;
+  #stopped: Error | undefined;
+
+  constructor(clock = systemClock, start = startWorker) {
+    this.#clock = clock;
+    this.#start = start;
+  }
+
+  /**
+   * Has the thread do a task. Reading routes that waits for its turn is shared by all who want the same:
+   * what it will read is not older than what any of them asked for.
+   *
+   * @param signal gives up waiting; a task that has not begun is dropped once nobody waits for it
+   * @throws {WeirError} what the task failed with, without its cause; `busy` when too much waits
+   * @throws the signal's reason
+   */
+  async run(task: ThreadTask, signal?: AbortSignal): Promise<unknown> {
+    signal?.throwIfAborted();
+    if (this.#stopped) throw this.#stopped;
+    const job = this.#jobFor(task);
+    const { promise: aborted, reject } = Promise.withResolvers<never>();
+    const onAbort = (): void => reject(abortReason(signal as AbortSignal)); // only where there is one
+    signal?.addEventListener('abort', onAbort, { once: true });
+    job.callers++;
+    this.#callers++;
+    this.#next();
+    try {
+      return await Promise.race([job.outcome.promise, aborted]);
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      job.callers--;
+      this.#callers--;
+      if (job.callers === 0) this.#drop(job);
+    }
+  }
+
+  /** Ends the thread; every task rejects with the reason, those to come as well. */
+  async stop(reason: Error): Promise<void> {
+    this.#stopped = reason;
+    for (const job of this.#queue.splice(0)) job.outcome.reject(reason);
+    this.#job?.outcome.reject(reason);
+    this.#job = undefined;
+    await this.#end();
+  }
+
+  #jobFor(task: ThreadTask): Job {
+    const shared = this.#queue.find(
+      ({ task: other }) =>
+        task.kind === 'routes' && other.kind === 'routes' && task.path === other.path,
+    );
+    if (this.#callers >= MAX_CALLERS || (!shared && this.#queue.length >= MAX_TASKS)) {
+      throw new WeirError('busy', 'too many requests wait for the configuration to be read');
+    }
+    if (shared) return shared;
+    const job = new Job(task);
+    this.#queue.push(job);
+    return job;
+  }
+
+  #drop(job: Job): void {
+    const at = this.#queue.indexOf(job);
+    if (at >= 0) this.#queue.splice(at, 1);
+  }
+
+  /** Begins the first task that waits, when none is being done. */
+  #next(): void {
+    if (this.#job) return;
+    const job = this.#queue.shift();
+    this.#job = job;
+    if (!job) {
+      this.#rest();
+      return;
+    }
+    this.#idle?.cancel();
+    try {
+      this.#worker ??= this.#started();
+      this.#worker.ref();
+      this.#worker.postMessage(job.task satisfies ThreadRequest);
+    } catch (error) {
+      this.#job = undefined;
+      job.outcome.reject(error);
+      this.#next();
+    }
+  }
+
+  #rest(): void {
+    this.#worker?.unref();
+    this.#idle?.cancel();
+    if (this.#heap > MAX_IDLE_HEAP) {
+      void this.#end();
+      return;
+    }
+    this.#idle = this.#worker && this.#clock.after(IDLE_MS, () => void this.#end());
+  }
+
+  #started(): ThreadWorker {
+    const worker = this.#start();
+    worker.on('message', (message: ThreadMessage) => this.#take(worker, message));
+    worker.on('error', (error) => this.#fail(worker, error));
+    worker.on('exit', () => {
+      this.#fail(worker, new WeirError('internal', 'a thread ended before its task'));
+    });
+    return worker;
+  }
+
+  #take(worker: ThreadWorker, message: ThreadMessage): void {
+    if (worker !== this.#worker || !this.#job) return;
+    if (message.kind === 'value') this.#heap = message.heap;
+    if (this.#job.take(message)) {
+      worker.postMessage({ kind: 'more' } satisfies ThreadRequest);
+      return;
+    }
+    this.#job = undefined;
+    this.#next();
+  }
+
+  /** The next task gets another thread. */
+  #fail(worker: ThreadWorker, error: unknown): void {
+    if (worker !== this.#worker) return;
+    this.#worker = undefined;
+    this.#heap = 0;
+    void worker.terminate();
+    this.#job?.outcome.reject(error);
+    this.#job = undefined;
+    this.#next();
+  }
+
+  async #end(): Promise<void> {
+    this.#idle?.cancel();
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#heap = 0;
+    await worker?.terminate();
   }
 }

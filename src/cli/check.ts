@@ -8,13 +8,14 @@ import { loadOrReport } from './load.ts';
 /** `--test`: builds what the configuration means, binds nothing, and says whether it is valid. */
 export async function check(configPath: string | undefined): Promise<number> {
   const regexes = new RegexCache();
-  const valid = await loadOrReport(configPath, { regexes }, (loaded) => {
-    new Supervisor({
+  const valid = await loadOrReport(configPath, { regexes }, async (loaded) => {
+    const supervisor = new Supervisor({
       clock: systemClock,
       log: silentLogger,
       regexes,
       ownListeners: new OwnListeners(),
-    }).check(loaded);
+    });
+    await supervisor.check(loaded);
     return true;
   });
   if (!valid) return 1;

@@ -11,12 +11,12 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 export async function loadOrReport<T>(
   configPath: string | undefined,
   options: LoadOptions,
-  work: (loaded: LoadedConfig) => T,
+  work: (loaded: LoadedConfig) => T | Promise<T>,
 ): Promise<T | undefined> {
   let level: string | undefined;
   const onLogLevel = (found: string): void => void (level = found);
   try {
-    return work(await loadConfigFile(configPath, { ...options, onLogLevel }));
+    return await work(await loadConfigFile(configPath, { ...options, onLogLevel }));
   } catch (error) {
     const { log, flush } = processLog(level);
     log.error(`configuration invalid: ${describe(error)}`);

@@ -5,6 +5,7 @@ import {
   type ConfigErrorOptions,
   type ConfigLocation,
 } from './errors.ts';
+import { shownLine } from './shown-line.ts';
 
 /** The text of a configuration file, which knows where its offsets are. */
 export class SourceText {
@@ -34,13 +35,13 @@ export class SourceText {
     return new ConfigError(kind, message, { location, ...options });
   }
 
-  /** An error of the document itself: the line is shown and marked as Rust's toml crate does it. */
+  /** An error of the document itself: the line is shown, its values starred out, and marked as Rust's toml crate does it. */
   tomlError(message: string, span: Span, options?: ErrorOptions): ConfigError {
     const location = this.locate(span.start);
     const { line, column } = location;
     const lineStart = this.text.lastIndexOf('\n', span.start - 1) + 1;
     const lineEnd = this.#lineEnd(span.start);
-    const shown = this.text.slice(lineStart, lineEnd);
+    const shown = shownLine(this.text, lineStart, lineEnd);
     const marked = this.text.slice(span.start, Math.min(span.end, lineEnd));
     const gutter = ' '.repeat(String(line).length);
     // A tab stays a tab, so that the marks stand below what they mark.
@@ -49,7 +50,7 @@ export class SourceText {
     const text = [
       `TOML parse error at line ${line}, column ${column}`,
       `${gutter} |`,
-      `${line} | ${printable(withoutSecrets(shown))}`,
+      `${line} | ${printable(shown)}`,
       `${gutter} | ${indent}${marks}`,
       message,
     ].join('\n');
@@ -67,13 +68,3 @@ const characters = (text: string): number => Array.from(text).length;
 
 /** Control characters would reach a terminal or a log: each is shown as a replacement character. */
 const printable = (text: string): string => text.replaceAll(/(?!\t)\p{Cc}/gu, '\u{FFFD}');
-
-/** A key that holds a secret, and its value as far as it stands on the line, closed or not. */
-const SECRET =
-  /\b((?:secret|pass|password|obfs_password|private_key|preshared_key)["']?\s*=\s*)("""|'''|"|')(.*?)(?=\2|$)/g;
-
-/** The line is shown to people and logged: a secret on it is starred out, in its own length. */
-const withoutSecrets = (line: string): string =>
-  line.replaceAll(SECRET, (_all, key: string, quote: string, value: string) => {
-    return `${key}${quote}${'*'.repeat(value.length)}`;
-  });

@@ -16,6 +16,10 @@ export interface Located<T> {
   readonly span: Span;
 }
 
+/** For what may be a secret, and in the place of a list or a table that may hold one. */
+const withoutValue = (node: Node, wanted: string): DecodeError =>
+  new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span);
+
 const wrongType = (node: Node, wanted: string): DecodeError =>
   new DecodeError(`invalid type: ${describe(node)}, expected ${wanted}`, node.span);
 
@@ -27,8 +31,7 @@ export const str: Decoder<string> = (node) => {
 /** A string whose wrong types are named without their value: `pass = 1234` must not reach a log. */
 export const secret: Decoder<string> = (node) => {
   if (node.kind === 'string') return node.value;
-  const message = `invalid type: ${describeKind(node)}, expected a string`;
-  throw new DecodeError(message, node.span);
+  throw withoutValue(node, 'a string');
 };
 
 export const bool: Decoder<boolean> = (node) => {
@@ -70,7 +73,7 @@ export function variant<const Names extends readonly string[]>(
 export const array =
   <T>(item: Decoder<T>): Decoder<readonly T[]> =>
   (node) => {
-    if (node.kind !== 'array') throw wrongType(node, 'a sequence');
+    if (node.kind !== 'array') throw withoutValue(node, 'a sequence');
     const values: T[] = [];
     const errors = new FirstError();
     for (const part of node.items) errors.attempt(() => values.push(item(part)));
@@ -93,7 +96,7 @@ export const record =
 
 /** Any table, not yet decoded: what it may hold is decided elsewhere. */
 export const table: Decoder<TableNode> = (node) => {
-  if (node.kind !== 'table') throw wrongType(node, 'a table');
+  if (node.kind !== 'table') throw withoutValue(node, 'a table');
   return node;
 };
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BalancerSpec, InboundSpec, OutboundSpec, Spec } from '../spec.ts';
+import type { Same } from './compare.ts';
 import type { AppliedReport } from './reload-report.ts';
 import { exitsNamedBy, isSameRoute } from './route-digest.ts';
 
@@ -55,15 +56,20 @@ export interface Plan {
   readonly removed: readonly string[];
 }
 
-/** Compares what runs with what is wanted, resource by resource. Pure. */
+/**
+ * Compares what runs with what is wanted, resource by resource. Pure.
+ *
+ * @param same compares; given where long lists have been compared already
+ */
 export function planReload(
   running: Running,
   wanted: Spec,
   usersOf: UsersOf,
   datagramsOf: DatagramsOf = () => false,
+  same: Same = isDeepStrictEqual,
 ): Plan {
   const old = running.spec;
-  const outbounds = planOutbounds(running, wanted);
+  const outbounds = planOutbounds(running, wanted, same);
   const keptOutbounds = tagsReused(outbounds);
   const balancers = planBalancers(old, wanted, keptOutbounds);
   const kept = keptOutbounds.union(tagsReused(balancers));
@@ -78,7 +84,7 @@ export function planReload(
       : 'build';
   const oldInbounds = byTag(old?.inbounds ?? []);
   const inbounds = wanted.inbounds.map((spec) =>
-    planInbound(oldInbounds.get(spec.tag), spec, datagramsOf),
+    planInbound(oldInbounds.get(spec.tag), spec, datagramsOf, same),
   );
   const wantedTags = new Set(wanted.inbounds.map(({ tag }) => tag));
   return {
@@ -87,7 +93,7 @@ export function planReload(
     drained,
     balancers,
     route,
-    userSets: planUserSets(oldInbounds, wanted.inbounds, usersOf),
+    userSets: planUserSets(oldInbounds, wanted.inbounds, usersOf, same),
     inbounds,
     removed: [...oldInbounds.keys()].filter((tag) => !wantedTags.has(tag)),
   };
@@ -128,11 +134,11 @@ const tagsReused = (steps: readonly (OutboundStep | BalancerStep)[]): Set<string
 const byTag = <T extends { readonly tag: string }>(items: readonly T[]): Map<string, T> =>
   new Map(items.map((item) => [item.tag, item]));
 
-function planOutbounds({ spec, versions }: Running, wanted: Spec): OutboundStep[] {
+function planOutbounds({ spec, versions }: Running, wanted: Spec, same: Same): OutboundStep[] {
   const old = byTag(spec?.outbounds ?? []);
   return wanted.outbounds.map((outbound) => {
     const version = versions.get(outbound.tag) ?? 0;
-    return isDeepStrictEqual(old.get(outbound.tag), outbound)
+    return same(old.get(outbound.tag), outbound)
       ? { action: 'reuse', spec: outbound, version }
       : { action: 'build', spec: outbound, version: version + 1 };
   });
@@ -156,17 +162,16 @@ function planUserSets(
   old: ReadonlyMap<string, InboundSpec>,
   wanted: readonly InboundSpec[],
   usersOf: UsersOf,
+  same: Same,
 ): UserSetStep[] {
   const steps: UserSetStep[] = [];
   for (const spec of wanted) {
     const users = usersOf(spec);
     if (users === undefined) continue;
     const before = old.get(spec.tag);
-    const same =
-      before !== undefined &&
-      before.protocol === spec.protocol &&
-      isDeepStrictEqual(usersOf(before), users);
-    steps.push({ action: same ? 'reuse' : 'build', tag: spec.tag });
+    const kept =
+      before !== undefined && before.protocol === spec.protocol && same(usersOf(before), users);
+    steps.push({ action: kept ? 'reuse' : 'build', tag: spec.tag });
   }
   return steps;
 }
@@ -175,10 +180,11 @@ function planInbound(
   old: InboundSpec | undefined,
   spec: InboundSpec,
   datagramsOf: DatagramsOf,
+  same: Same,
 ): InboundStep {
   if (!old) return { action: 'build', spec };
   const samePlace =
     isDeepStrictEqual(old.listen, spec.listen) && datagramsOf(old) === datagramsOf(spec);
   if (!samePlace) return { action: 'rebind', spec };
-  return { action: isDeepStrictEqual(old, spec) ? 'reuse' : 'swap', spec };
+  return { action: same(old, spec) ? 'reuse' : 'swap', spec };
 }

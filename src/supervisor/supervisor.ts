@@ -11,12 +11,14 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
+import { Turns } from '../net/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { DnsSpec, InboundStreamSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { ApplyError } from './apply-error.ts';
+import { compareSpecs } from './compare.ts';
 import {
   buildAcceptor,
   buildBalancer,
@@ -128,13 +130,11 @@ export class Supervisor {
   async apply(wanted: Wanted, { leaving = [], bound }: ApplyOptions = {}): Promise<AppliedReport> {
     this.#refuseStopped();
     const { spec } = wanted;
-    const plan = planReload(
-      { spec: this.#spec, versions: this.#versions },
-      spec,
-      usersOf,
-      datagramsOf,
-    );
-    const staged = this.#stage(wanted, plan);
+    const turns = new Turns(this.#deps.clock);
+    const same = await compareSpecs(this.#spec, spec, usersOf, turns);
+    const running = { spec: this.#spec, versions: this.#versions };
+    const plan = planReload(running, spec, usersOf, datagramsOf, same);
+    const staged = await this.#stage(wanted, plan, turns);
     const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
     const { signal } = this.#stopping;
     try {
@@ -156,14 +156,14 @@ export class Supervisor {
    *
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
    */
-  check(wanted: Wanted): void {
+  async check(wanted: Wanted): Promise<void> {
     const plan = planReload(
       { spec: undefined, versions: new Map() },
       wanted.spec,
       usersOf,
       datagramsOf,
     );
-    this.#dispose(plan, this.#stage(wanted, plan));
+    this.#dispose(plan, await this.#stage(wanted, plan, new Turns(this.#deps.clock)));
   }
 
   /** Closes the listeners and gives up a reload that is binding some; live sessions go on. */
@@ -204,20 +204,25 @@ export class Supervisor {
     this.#stopping.signal.throwIfAborted();
   }
 
-  /** Builds all that the plan calls for; touches nothing that runs and opens no socket. */
-  #stage({ spec, geo, tables }: Wanted, plan: Plan): Staged {
+  /**
+   * Builds all that the plan calls for, giving way to traffic; touches nothing that runs and opens no
+   * socket.
+   */
+  async #stage({ spec, geo, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
     const { clock, log, ownListeners } = this.#deps;
     const deps = { clock, log, ownListeners, resolver: this.#resolver };
     const outbounds = new Map<string, BuiltOutbound>();
     for (const { action, spec: outbound, version } of plan.outbounds) {
       const running = action === 'reuse' ? this.#outbounds.get(outbound.tag) : undefined;
       outbounds.set(outbound.tag, running ?? buildOutbound(outbound, version, deps));
+      if (turns.due) await turns.next();
     }
     const balancers = new Map<string, BalancerGroup>();
     for (const { action, spec: balancer } of plan.balancers) {
       const running = this.#balancers.get(balancer.tag);
       const reused = action === 'reuse' ? running : undefined;
       balancers.set(balancer.tag, reused ?? buildBalancer(balancer, outbounds, running, deps));
+      if (turns.due) await turns.next();
     }
     const plane =
       plan.route === 'reuse'
@@ -232,6 +237,7 @@ export class Supervisor {
     const targets = new Map<string, ListenerTarget>();
     for (const { action, spec: inbound } of plan.inbounds) {
       if (action === 'reuse') continue;
+      if (turns.due) await turns.next();
       const { tag, stream } = inbound;
       const old = action === 'build' ? undefined : this.#inbounds.get(tag);
       const memory = old?.runtime.memory ?? new InboundMemory();

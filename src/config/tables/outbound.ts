@@ -69,8 +69,9 @@ function checkUpstream({ value: { server, port }, span }: OutboundTable, subject
   if (!server) throw new Finding('missing server', span);
   const problem = hostProblem(server.value);
   if (problem !== undefined) {
-    const shown = JSON.stringify(server.value);
-    throw new Finding(`${subject}: server ${shown} ${problem}`, server.span);
+    // A share link in its place holds the credentials before the `@`.
+    const shown = server.value.includes('@') ? '' : ` ${JSON.stringify(server.value)}`;
+    throw new Finding(`${subject}: server${shown} ${problem}`, server.span);
   }
   if (port === undefined) throw new Finding('missing port', span);
 }

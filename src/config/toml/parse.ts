@@ -118,6 +118,9 @@ function contentEnd(text: string): number {
   return end;
 }
 
+/** The digits of an escape are part of a value, which may be a secret. */
+const CODE_POINT = /^(Invalid code point) \S+/;
+
 const DUPLICATE_KEY = /^Defining a key multiple times/;
 
 /** A bare or quoted key, for the marks below it. */
@@ -139,8 +142,9 @@ function fromParseError(error: ParseError, text: string): TomlError {
   if (DUPLICATE_KEY.test(error.message)) {
     KEY.lastIndex = start;
     const length = KEY.exec(text)?.[0].length ?? 1;
-    return new TomlError('duplicate key', { start, end: start + length }, { cause: error });
+    return new TomlError('duplicate key', { start, end: start + length });
   }
-  const message = error.message.charAt(0).toLowerCase() + error.message.slice(1);
-  return new TomlError(message, { start, end: start + 1 }, { cause: error });
+  const told = error.message.replace(CODE_POINT, '$1');
+  const message = told.charAt(0).toLowerCase() + told.slice(1);
+  return new TomlError(message, { start, end: start + 1 });
 }

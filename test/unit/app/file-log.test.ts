@@ -30,6 +30,17 @@ describe('a file', () => {
     }
   });
 
+  test('that is expected to hold some bytes is unchanged once it does', async (context) => {
+    const { file } = await scratch(context);
+    await writeFile(file, 'before');
+    const log = new FileLog();
+    log.expect(file, Buffer.from('after'));
+    assert.ok(!(await log.unchanged()));
+    await writeFile(file, 'after');
+    assert.ok(await log.unchanged());
+    assert.deepEqual(log.paths, [file]);
+  });
+
   test('that cannot be read has a reason in words', async (context) => {
     const { folder, file } = await scratch(context);
     const log = new FileLog();

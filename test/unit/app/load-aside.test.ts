@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { after, test, type TestContext } from 'node:test';
 import { loadConfigFile } from '../../../src/app/config-source.ts';
 import { FileLog } from '../../../src/app/file-log.ts';
 import { loadAside } from '../../../src/app/load-aside.ts';
+import { ConfigThread } from '../../../src/app/thread.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import type { LoadedConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
@@ -27,6 +28,9 @@ const config = (geosite: string): string =>
   '[[route.rule]]\noutbound = "other"\ndomain_regex = ["^r[0-9]+$"]\ncidr = ["192.0.2.0/24", "2001:db8::/32"]\n' +
   '[[route.rule]]\noutbound = "other"\ndomain_keyword = ["key", "word"]\nnetwork = "tcp"\ninbound_tag = ["in"]\n';
 
+const thread = new ConfigThread();
+after(() => thread.stop(new Error('the tests are over')));
+
 async function scratch(context: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'weir-aside-'));
   context.after(() => rm(folder, { recursive: true }));
@@ -37,7 +41,7 @@ const never = new AbortController().signal;
 
 async function aside(path: string, bytes?: Uint8Array) {
   const files = new FileLog();
-  const options = { files, bytes, regexes: new RegexCache(), signal: never };
+  const options = { files, bytes, regexes: new RegexCache(), thread, signal: never };
   const loaded = await loadAside(path, options);
   return { loaded, files };
 }
@@ -147,13 +151,13 @@ test('a small configuration is loaded at once, and what was read is remembered',
   assert.ok(!(await files.unchanged()));
 });
 
-test('a load in a thread ends when the signal aborts', async (context) => {
+test('a load in a thread is given up when the signal aborts', async (context) => {
   const folder = await scratch(context);
   const path = join(folder, 'weir.toml');
   await writeFile(path, LONG);
   const stop = new AbortController();
   const reason = new Error('enough');
-  const load = loadAside(path, { files: new FileLog(), signal: stop.signal });
+  const load = loadAside(path, { files: new FileLog(), thread, signal: stop.signal });
   stop.abort(reason);
   await assert.rejects(load, reason);
 });

@@ -5,8 +5,10 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ControlError, type PickResult } from '../../../src/api/contract.ts';
 import type { IfMatch } from '../../../src/api/if-match.ts';
-import { etagOf, Picker, type PickerSteps } from '../../../src/app/picker.ts';
+import { etagOf } from '../../../src/app/etag.ts';
+import { Picker, type PickerSteps } from '../../../src/app/picker.ts';
 import { systemFiles, type ReplaceFileSystem } from '../../../src/app/replace-file.ts';
+import { ConfigThread } from '../../../src/app/thread.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { ApplyError } from '../../../src/supervisor/apply-error.ts';
 import type { ReloadReport } from '../../../src/supervisor/reload-report.ts';
@@ -25,6 +27,9 @@ port = 1
 name = "Video Streaming"
 `;
 const UNCHANGED: ReloadReport = { status: 'unchanged' };
+
+/** The files here are small, so that none is started. */
+const thread = new ConfigThread();
 
 interface Options {
   readonly config?: string;
@@ -50,6 +55,7 @@ async function subject({ config = PLAIN, fs = systemFiles, check, reload }: Opti
       log.push('reload');
       return reload ? reload() : UNCHANGED;
     },
+    thread,
   };
   const picker = new Picker(path, steps, fs);
   const text = (): Promise<string> => readFile(path, 'utf8');
@@ -178,6 +184,7 @@ describe('a pick', () => {
     const picker = new Picker(link, {
       check: async () => undefined,
       reload: async () => UNCHANGED,
+      thread,
     });
     await picker.pick('default', 'b', { kind: 'any' }, new AbortController().signal);
     assert.match(await it.text(), /default = "b" # mine/);
@@ -189,6 +196,7 @@ describe('a pick', () => {
     const picker = new Picker(undefined, {
       check: async () => undefined,
       reload: async () => UNCHANGED,
+      thread,
     });
     const { view } = await picker.routes();
     await fails(

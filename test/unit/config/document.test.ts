@@ -36,7 +36,7 @@ const SHAPE: readonly Row[] = [
   [
     'a value where a table must be',
     'log = "debug"',
-    'invalid type: string "debug", expected a table',
+    'invalid type: string, expected a table',
     '1:7',
   ],
   ['an unknown key of log', '[log]\nfile = "x"', 'unknown field `file`, expected `level`', '2:1'],
@@ -78,7 +78,7 @@ const SHAPE: readonly Row[] = [
   [
     'a single port of a rule',
     rule('port = "443"'),
-    'invalid type: string "443", expected a sequence',
+    'invalid type: string, expected a sequence',
     '6:8',
   ],
   [
@@ -167,7 +167,7 @@ const SHAPE: readonly Row[] = [
   [
     'one member of a balancer',
     '[[balancer]]\noutbounds = "a"',
-    'invalid type: string "a", expected a sequence',
+    'invalid type: string, expected a sequence',
     '2:13',
   ],
   [
@@ -191,7 +191,7 @@ const SHAPE: readonly Row[] = [
   [
     'one code of a rule',
     rule('geosite = "shop"'),
-    'invalid type: string "shop", expected a sequence',
+    'invalid type: string, expected a sequence',
     '6:11',
   ],
 ];

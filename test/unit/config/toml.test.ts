@@ -163,7 +163,7 @@ describe('the text of a TOML error', () => {
       [
         'TOML parse error at line 1, column 1',
         '  |',
-        '1 | foo = 1',
+        '1 | foo = *',
         '  | ^^^',
         'unknown field `foo`, expected one of `log`, `dns`, `inbound`, `outbound`, `balancer`, ' +
           '`route`, `subscribe`, `api`',
@@ -190,7 +190,7 @@ describe('the text of a TOML error', () => {
       [
         'TOML parse error at line 2, column 2',
         '  |',
-        '2 | \t"💡é" = 5',
+        '2 | \t********',
         '  | \t^^^^',
         'unknown field `💡é`, expected `level`',
       ].join('\n'),
@@ -207,7 +207,8 @@ describe('the text of a TOML error', () => {
   });
 
   test('shows no control characters', () => {
-    assert.match(errorOf('a = 1 # \u001b[31m\n').message, /\n1 \| a = 1 # \u{FFFD}\[31m\n/u);
+    const { message } = errorOf('[log]\nlevel = "\u001b[31m"\n');
+    assert.match(message, /\n2 \| level = "\u{FFFD}\[31m"\n/u);
   });
 });
 

@@ -45,7 +45,7 @@ const WRONG_TYPES: readonly [decode.Decoder<unknown>, Plain, string][] = [
   [decode.u16, -1n, 'invalid value: integer `-1`, expected u16'],
   [decode.u8, 256n, 'invalid value: integer `256`, expected u8'],
   [decode.u64, 2n ** 64n, 'invalid value: integer `18446744073709551616`, expected u64'],
-  [decode.array(decode.str), 'a', 'invalid type: string "a", expected a sequence'],
+  [decode.array(decode.str), 'a', 'invalid type: string, expected a sequence'],
   [decode.table, [], 'invalid type: sequence, expected a table'],
 ];
 

@@ -352,7 +352,7 @@ describe('a check', () => {
     const { supervisor, apply, portOf } = create();
     await apply(serving(inboundSpec('in', quiet)));
     const { port } = echo.address() as AddressInfo;
-    supervisor.check({
+    await supervisor.check({
       spec: serving(inboundSpec('elsewhere', { ...quiet, listen: at(port) })),
       geo: NO_GEO,
     });

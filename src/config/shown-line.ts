@@ -1,0 +1,166 @@
+/**
+ * Every key that a file may hold. Inside brackets only these are shown: what merely looks like a key
+ * there may be part of a value that has lost its quotes.
+ */
+const KEYS: ReadonlySet<string> = new Set(
+  `accounts address_family allow_insecure allow_transparent api auth authority backend balancer
+  ca_file cert_file cidr clients default direct dns domain_full domain_keyword domain_regex
+  domain_suffix early_data email geoip geosite group grpc host id inbound inbound_tag inherit
+  key_file level listen log method name network obfs obfs_password outbound outbounds pass password
+  path peer_public_key port preshared_key private_key probe_interval probe_timeout protocol
+  proxy_server route route_group routes rule secret security server server_name service_name settings
+  sniffing source_cidr strategy stream subscribe tag tls udp udp_bind url user users uuid ws`.split(
+    /\s+/,
+  ),
+);
+
+/** Keys whose values are no secret and are known to be none; of all others nothing is shown. */
+const HARMLESS: ReadonlySet<string> = new Set(
+  `address_family allow_insecure allow_transparent auth backend default inherit level listen method
+  name network outbound port probe_interval probe_timeout protocol security server server_name
+  sniffing strategy tag udp udp_bind`.split(/\s+/),
+);
+
+/** What a line begins in the middle of. `lost`: something before it is not TOML. */
+type Standing = 'statement' | 'brackets' | 'text' | 'lost';
+
+const HEADER = /^[ \t]*(?:\[[ \t\w.-]+\]|\[\[[ \t\w.-]+\]\])(?=[ \t]*(?:#|$))/;
+const STATEMENT = /^[ \t]*(?:[\w-]+\.)*([\w-]+)[ \t]*=[ \t]*/;
+/** An `@` may stand behind the credentials of a share link. */
+const PLAIN_VALUE = /(?:"[^"\\@]*"|'[^'@]*'|[\w.:+-]+)(?=[ \t]*(?:#|$))/y;
+const FIRST_WORD = /^[ \t]*([\w-]+)/;
+
+/** Within brackets, and for all of a value: what shows how it is built. */
+const STRUCTURE = /[ \t,={}[\]]+/y;
+const INNER_KEY = /(["']?)([\w-]+)\1(?=[ \t]*=)/y;
+const CLOSED_STRING =
+  /"(?!"")((?:[^"\\]|\\.)*)"(?=[ \t]*(?:[,}\]#]|$))|'(?!'')([^']*)'(?=[ \t]*(?:[,}\]#]|$))/y;
+
+/**
+ * A line of a document as an error may show it: keys, headers and brackets as they are written,
+ * values starred out character by character, since any may be a secret. The value of a key that is
+ * known to hold none is shown where it is all that stands on the line. Comments may hold a secret
+ * that was commented out.
+ *
+ * Nothing is assumed of the line being TOML: from the first thing on that does not fit, all is
+ * starred out. Tabs stay, so that every column stays what it is.
+ *
+ * @param text the document
+ * @param start where the line begins in it
+ * @param end where it ends, without its line break
+ */
+export function shownLine(text: string, start: number, end: number): string {
+  const line = text.slice(start, end);
+  const standing = standingAt(text, start);
+  if (standing === 'statement') return shownStatement(line);
+  return standing === 'brackets' ? shownParts(line, 0) : starred(line);
+}
+
+function shownStatement(line: string): string {
+  const header = HEADER.exec(line)?.[0];
+  if (header !== undefined) return header + shownTail(line.slice(header.length));
+  const [key, last = ''] = STATEMENT.exec(line) ?? [];
+  if (key !== undefined) {
+    PLAIN_VALUE.lastIndex = key.length;
+    const plain = HARMLESS.has(last) ? PLAIN_VALUE.exec(line)?.[0] : undefined;
+    if (plain === undefined) return key + shownParts(line, key.length);
+    const shown = key + plain;
+    return shown + shownTail(line.slice(shown.length));
+  }
+  const [word = '', bare = ''] = FIRST_WORD.exec(line) ?? [];
+  if (!KEYS.has(bare)) return shownParts(line, 0);
+  return word + starred(line.slice(word.length));
+}
+
+/** White space and a comment. */
+function shownTail(tail: string): string {
+  const hash = tail.indexOf('#');
+  return hash < 0 ? tail : tail.slice(0, hash + 1) + starred(tail.slice(hash + 1));
+}
+
+/** The line from `from` on, which is (part of) a value. */
+function shownParts(line: string, from: number): string {
+  let shown = '';
+  let at = from;
+  const take = (pattern: RegExp): RegExpExecArray | undefined => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(line) ?? undefined;
+    if (found) at += found[0].length;
+    return found;
+  };
+  while (at < line.length) {
+    const structure = take(STRUCTURE);
+    if (structure) {
+      shown += structure[0];
+      continue;
+    }
+    const before = at;
+    const key = take(INNER_KEY);
+    if (key && KEYS.has(key[2] ?? '')) {
+      shown += key[0];
+      continue;
+    }
+    at = before;
+    const string = take(CLOSED_STRING);
+    if (!string) break;
+    const quote = string[0].charAt(0);
+    shown += quote + starred(string[1] ?? string[2] ?? '') + quote;
+  }
+  return shown + starred(line.slice(at));
+}
+
+/** A star for every character but tabs, which are as wide as their place makes them. */
+const starred = (text: string): string => text.replaceAll(/[^\t]/gsu, '*');
+
+const BASIC_TEXT = /"""(?:[^\\]|\\.)*?"""/sy;
+const LITERAL_TEXT = /'''.*?'''/sy;
+const STRING = /"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'/y;
+const COMMENT = /#[^\n]*/y;
+const PLAIN = /[^"'#[\]{}\s]+/y;
+
+/** Reads the document up to `end`, where a line begins, for what is open there. */
+function standingAt(text: string, end: number): Standing {
+  let depth = 0;
+  /** The last token of a header or a `key = value` that is not over yet. */
+  let last: string | undefined;
+  /** Whether that has all it needs: what follows an incomplete one may be its value. */
+  let complete = true;
+  for (let at = 0; at < end;) {
+    const next = endOfToken(text, at);
+    const token = text.slice(at, Math.max(next, at + 1));
+    const char = token.charAt(0);
+    const quoted = char === '"' || char === "'";
+    if (quoted && (next < 0 || next > end)) {
+      return text.startsWith(char.repeat(3), at) ? 'text' : 'lost';
+    }
+    at = next;
+    if (char === '\n' && depth === 0) {
+      if (!complete || last?.endsWith('=')) return 'lost';
+      last = undefined;
+    }
+    if (char === '#' || /\s/.test(char)) continue;
+    if (last === undefined) complete = char === '[';
+    if (depth === 0 && !quoted && token.includes('=')) complete = true;
+    if (char === '[' || char === '{') depth++;
+    if (char === ']' || char === '}') depth--;
+    if (depth < 0) return 'lost';
+    last = token;
+  }
+  return depth > 0 ? 'brackets' : 'statement';
+}
+
+/** Where what begins at `at` ends: a string, a comment, a bracket, or a run of anything else. */
+function endOfToken(text: string, at: number): number {
+  const char = text.charAt(at);
+  const triple = text.startsWith(char.repeat(3), at);
+  if (char === '"') return endOf(triple ? BASIC_TEXT : STRING, text, at);
+  if (char === "'") return endOf(triple ? LITERAL_TEXT : STRING, text, at);
+  if (char === '#') return endOf(COMMENT, text, at);
+  return Math.max(at + 1, endOf(PLAIN, text, at));
+}
+
+/** Where a match that begins at `at` ends; -1 without one. */
+function endOf(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : -1;
+}

@@ -1,0 +1,67 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Turns } from '../net/turns.ts';
+import type { InboundSpec, Spec } from '../spec.ts';
+
+/** Lists of more items are compared item by item. */
+const SHORT = 64;
+
+/**
+ * Whether two values of plain data are equal, as `isDeepStrictEqual` finds it, without holding up
+ * anything however long the lists in them are.
+ */
+export async function isSame(a: unknown, b: unknown, turns: Turns): Promise<boolean> {
+  if (Array.isArray(a) && Array.isArray(b) && a.length > SHORT) {
+    if (a.length !== b.length) return false;
+    for (const [index, item] of a.entries()) {
+      if (!isDeepStrictEqual(item, b[index])) return false;
+      if (turns.due) await turns.next();
+    }
+    return true;
+  }
+  if (!isPlain(a) || !isPlain(b)) return isDeepStrictEqual(a, b);
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  for (const key of keys) {
+    if (!Object.hasOwn(b, key) || !(await isSame(a[key], b[key], turns))) return false;
+  }
+  return true;
+}
+
+const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+/** Whether two values are equal, found at once. */
+export type Same = (a: unknown, b: unknown) => boolean;
+
+/**
+ * Compares what can be long in two configurations, and gives what remembers that: any other two values
+ * it compares when they are asked for.
+ */
+export async function compareSpecs(
+  old: Spec | undefined,
+  wanted: Spec,
+  usersOf: (inbound: InboundSpec) => unknown,
+  turns: Turns,
+): Promise<Same> {
+  const known = new Map<unknown, { readonly before: unknown; readonly same: boolean }>();
+  const learn = async (before: unknown, after: unknown): Promise<void> => {
+    known.set(after, { before, same: await isSame(before, after, turns) });
+  };
+  const oldOutbounds = new Map(old?.outbounds.map((outbound) => [outbound.tag, outbound]));
+  for (const outbound of wanted.outbounds) {
+    const before = oldOutbounds.get(outbound.tag);
+    if (before) await learn(before, outbound);
+    if (turns.due) await turns.next();
+  }
+  const oldInbounds = new Map(old?.inbounds.map((inbound) => [inbound.tag, inbound]));
+  for (const inbound of wanted.inbounds) {
+    const before = oldInbounds.get(inbound.tag);
+    if (!before) continue;
+    await learn(before, inbound);
+    await learn(usersOf(before), usersOf(inbound));
+  }
+  return (a, b) => {
+    const found = known.get(b);
+    return found && found.before === a ? found.same : isDeepStrictEqual(a, b);
+  };
+}
