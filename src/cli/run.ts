@@ -30,7 +30,7 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   const files = new FileLog();
   const loaded = await loadOrReport(configPath, { files, regexes }, (config) => config);
   if (!loaded) return 1;
-  const stop = stopSignals();
+  using stop = stopSignals();
   const { log, flush } = processLog(loaded.spec.log.level);
   surviveDefects(log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
@@ -75,20 +75,29 @@ function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWa
   return watcher;
 }
 
-/** The first and the second SIGINT or SIGTERM; waiting for them keeps the process alive. */
-function stopSignals(): { readonly first: Promise<void>; readonly second: Promise<void> } {
+/** The first and the second SIGINT or SIGTERM; the process is kept alive until it is disposed of. */
+interface StopSignals extends Disposable {
+  readonly first: Promise<void>;
+  readonly second: Promise<void>;
+}
+
+function stopSignals(): StopSignals {
   const first = Promise.withResolvers<void>();
   const second = Promise.withResolvers<void>();
-  // A signal handler alone does not hold the event loop, and a configuration may have no listener.
+  // A signal handler alone does not hold the event loop. A configuration may have no listener, and
+  // sessions that are not being read do not hold it either while the process waits for their end.
   const alive = setInterval(() => undefined, 2 ** 30);
   let stopping = false;
   const onSignal = (): void => {
     if (stopping) second.resolve();
     stopping = true;
-    clearInterval(alive);
     first.resolve();
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
-  return { first: first.promise, second: second.promise };
+  return {
+    first: first.promise,
+    second: second.promise,
+    [Symbol.dispose]: () => clearInterval(alive),
+  };
 }

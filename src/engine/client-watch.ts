@@ -1,5 +1,6 @@
 import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
+import { onClosed } from '../net/on-closed.ts';
 
 /** Read ahead of a client while its destination is dialled, give or take a chunk. */
 const AHEAD_BYTES = 16 * 1024;
@@ -19,6 +20,7 @@ export class ClientWatch {
   readonly #stop = new AbortController();
   readonly #reading: Promise<void>;
   #onGone: (() => void) | undefined;
+  #forgetLink: (() => void) | undefined;
 
   /** @param onGone called once at most, and never after `stop` was called. */
   constructor(link: ByteLink, onGone: () => void) {
@@ -30,6 +32,7 @@ export class ClientWatch {
   /** Ends the watch; once this resolves the link may be read, and has all that came. Idempotent. */
   stop(): Promise<void> {
     this.#onGone = undefined;
+    this.#forgetLink?.();
     this.#stop.abort(WATCH_IS_OVER);
     return this.#reading;
   }
@@ -38,7 +41,8 @@ export class ClientWatch {
     const ahead = await this.#readAhead();
     for (const chunk of ahead.toReversed()) this.#link.unread(chunk);
     // Enough was read, or there is no more: what is left to hear of is that the link is destroyed.
-    if (this.#onGone) void this.#link.closed.then(() => this.#gone());
+    // The link may serve many requests, each with a watch of its own.
+    if (this.#onGone) this.#forgetLink = onClosed(this.#link.closed, () => this.#gone());
   }
 
   async #readAhead(): Promise<readonly Uint8Array[]> {

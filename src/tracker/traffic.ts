@@ -180,8 +180,9 @@ export class TrafficSampler {
 
   /** Ticks are due every second from the start, however late the one before was. */
   #schedule(): void {
-    this.#dueAt = Math.max(this.#dueAt + SAMPLE_INTERVAL_MS, this.#clock.now());
-    this.#timer = this.#clock.after(this.#dueAt - this.#clock.now(), () => {
+    const scheduledAt = this.#clock.now();
+    this.#dueAt = Math.max(this.#dueAt + SAMPLE_INTERVAL_MS, scheduledAt);
+    this.#timer = this.#clock.after(this.#dueAt - scheduledAt, () => {
       const now = this.#clock.now();
       this.#tick++;
       this.#latest = this.#take(this.#tick, Math.round(now - this.#lastAt));

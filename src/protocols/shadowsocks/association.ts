@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../net/address.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
 import type { Packet, PacketLink, WireCounter } from '../../net/link.ts';
+import { onClosed } from '../../net/on-closed.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
 import type { Answers } from '../contract.ts';
 
@@ -22,6 +23,7 @@ export class Association implements PacketLink {
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
   #client: Endpoint;
   #answers: Answers | undefined;
+  #forgetAnswers: (() => void) | undefined;
   #lastSeen: number;
   #timer: Timer;
   #refused = 0;
@@ -54,6 +56,7 @@ export class Association implements PacketLink {
 
   /** Takes what a datagram of `size` bytes brought; answers go to where it came from. */
   deliver(packet: Packet, size: number, client: Endpoint, answers: Answers): void {
+    if (this.#ended) return;
     this.#lastSeen = this.#clock.now();
     this.#counts.bytesRead += size;
     if (client.host !== this.#client.host || client.port !== this.#client.port) {
@@ -82,6 +85,7 @@ export class Association implements PacketLink {
     if (this.#ended) return;
     this.#ended = true;
     this.#timer.cancel();
+    this.#forgetAnswers?.();
     this.#queue.end(cause);
     this.#sealer[Symbol.dispose]();
     this.#resolveClosed(cause);
@@ -89,10 +93,9 @@ export class Association implements PacketLink {
 
   /** An association goes with the socket that its client speaks to. */
   #answerBy(answers: Answers): void {
+    this.#forgetAnswers?.();
     this.#answers = answers;
-    void answers.closed.then(() => {
-      if (this.#answers === answers) this.close();
-    });
+    this.#forgetAnswers = onClosed(answers.closed, () => this.close());
   }
 
   /** One timer a period: it looks back to the last datagram, none is set a packet. */

@@ -1,6 +1,8 @@
 import type { Opener } from '../../crypto/aead.ts';
 import type { Packet } from '../../net/link.ts';
 import type { Answers, DatagramServer, DatagramSessions, InboundContext } from '../contract.ts';
+import type { KnownUsers } from '../known-users.ts';
+import { SearchBudget } from '../search-budget.ts';
 import { Associations, type Entry } from './associations.ts';
 import { AddressMemo, decodeAddressed } from './datagram-codec.ts';
 import { BlockCipher } from './keys.ts';
@@ -18,7 +20,6 @@ import {
 import type { Randomness } from './randomness.ts';
 import { saltsOf, type SaltFilter } from './salts.ts';
 import { DatagramSealer, xor } from './seal-2022.ts';
-import { SearchBudget } from './search-budget.ts';
 import { SlidingWindow } from './sliding-window.ts';
 import type { User, Users } from './users.ts';
 
@@ -31,6 +32,7 @@ export interface DatagramDeps {
 /** The datagrams of a SIP004 inbound: one association for each address and port of a client. */
 export class LegacyDatagramServer implements DatagramServer {
   readonly #users: Users;
+  readonly #known: KnownUsers<User>;
   readonly #datagrams: LegacyDatagrams;
   readonly #salts: SaltFilter;
   /** Of our own answers: sent back to us they would pass for a client's words. */
@@ -38,13 +40,22 @@ export class LegacyDatagramServer implements DatagramServer {
   readonly #associations: Associations<undefined>;
   readonly #budget: SearchBudget;
 
-  constructor({ users, context, random }: DatagramDeps, sessions: DatagramSessions) {
+  constructor(
+    { users, context, random }: DatagramDeps,
+    known: KnownUsers<User>,
+    sessions: DatagramSessions,
+  ) {
     this.#users = users;
+    this.#known = known;
     this.#datagrams = new LegacyDatagrams(users.method, random);
     this.#salts = saltsOf(context.memory, 'datagrams');
     this.#ownSalts = saltsOf(context.memory, 'answers');
     this.#associations = new Associations(context, sessions, users.all.length);
-    this.#budget = new SearchBudget(context.clock);
+    this.#budget = context.memory.recall(
+      'searches for the users of datagrams',
+      SearchBudget,
+      () => new SearchBudget(context.clock),
+    );
   }
 
   receive({ data, peer }: Packet, answers: Answers, known: boolean): boolean {
@@ -68,17 +79,18 @@ export class LegacyDatagramServer implements DatagramServer {
     if (!packet || !this.#salts.add(salt)) return entry !== undefined;
     if (!entry || entry.user !== user) {
       entry?.association.close();
+      this.#known.remember(peer.host, user);
       entry = this.#associations.begin(key, user, peer, this.#answerSealer(user), undefined);
     }
     entry.association.deliver(packet, data.length, peer, answers);
     return true;
   }
 
-  /** Who is not known by the source competes with strangers for the time of a search. */
+  /** A user that is not known by the source competes with all other clients for a search. */
   #find(source: string, fits: (user: User) => boolean): User | undefined {
-    const search = (): User | undefined => this.#users.searched(source, fits);
+    const search = (): User | undefined => this.#users.all.find(fits);
     return (
-      this.#users.remembered(source, fits) ??
+      this.#known.from(source, fits) ??
       (this.#users.all.length > 1 ? this.#budget.spend(search) : search())
     );
   }

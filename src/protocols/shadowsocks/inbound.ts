@@ -3,7 +3,9 @@ import { Deadline } from '../../net/deadline.ts';
 import type { Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../carry-stream.ts';
+import { KnownUsers } from '../known-users.ts';
 import { tellOfRefusal } from '../refused-client.ts';
+import { UserSearch } from '../user-search.ts';
 import type {
   DatagramServer,
   DatagramSessions,
@@ -19,7 +21,7 @@ import type { ShadowsocksInboundSettings } from './settings.ts';
 import { hangUp, ignore } from './silence.ts';
 import { ShadowsocksLink, type Outgoing } from './stream-link.ts';
 import { ResponseOutgoing } from './stream-2022.ts';
-import { Users } from './users.ts';
+import { idOf, Users, type User } from './users.ts';
 
 const HANDSHAKE_MS = 10_000;
 /** How long a stranger of the 2022 edition is listened to after we have hung up. */
@@ -38,6 +40,8 @@ class ShadowsocksInbound implements InboundHandler {
   readonly #context: InboundContext;
   readonly #random: Randomness;
   readonly #users: Users;
+  readonly #known: KnownUsers<User>;
+  readonly #search: UserSearch<User>;
   readonly #salts: SaltFilter;
   readonly #pool: SaltPool;
 
@@ -45,6 +49,8 @@ class ShadowsocksInbound implements InboundHandler {
     this.#context = context;
     this.#random = random;
     this.#users = new Users(settings);
+    this.#known = new KnownUsers(this.#users.all, idOf, context.memory);
+    this.#search = new UserSearch(this.#known, context);
     this.#salts = saltsOf(context.memory, 'streams');
     this.#pool = context.memory.recall(
       'Shadowsocks 2022 salts',
@@ -70,7 +76,7 @@ class ShadowsocksInbound implements InboundHandler {
   serveDatagrams(sessions: DatagramSessions): DatagramServer {
     const deps = { users: this.#users, context: this.#context, random: this.#random };
     return this.#users.method.edition === 'legacy'
-      ? new LegacyDatagramServer(deps, sessions)
+      ? new LegacyDatagramServer(deps, this.#known, sessions)
       : new DatagramServer2022(deps, sessions);
   }
 
@@ -80,9 +86,10 @@ class ShadowsocksInbound implements InboundHandler {
     const began = clock.now();
     try {
       using deadline = new Deadline(clock, HANDSHAKE_MS, 'the Shadowsocks handshake');
-      const reader = { link, signal: deadline.signal, users: this.#users, source };
+      const reader = { link, signal: deadline.signal, users: this.#users };
+      const trial = { known: this.#known, search: this.#search, source };
       return legacy
-        ? await readLegacyRequest(reader, this.#salts)
+        ? await readLegacyRequest(reader, trial, this.#salts)
         : await readRequest2022(reader, this.#pool, clock);
     } catch (error) {
       tellOfRefusal(error, this.#context, source);

@@ -6,7 +6,9 @@ import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { GrowingBytes } from '../../net/growing-bytes.ts';
 import type { ByteLink } from '../../net/link.ts';
+import type { KnownUsers } from '../known-users.ts';
 import { RefusedClientError } from '../refused-client.ts';
+import type { UserSearch } from '../user-search.ts';
 import { ChunkOpener, LENGTH_CHUNK } from './chunks.ts';
 import { subkeyOf } from './keys.ts';
 import type { SaltFilter, SaltPool } from './salts.ts';
@@ -27,7 +29,13 @@ export interface RequestReader {
   readonly link: ByteLink;
   readonly signal: AbortSignal;
   readonly users: Users;
-  /** The client's address, for finding its user. */
+}
+
+/** How the user of a SIP004 stream is found: by trial. */
+export interface UserTrial {
+  readonly known: KnownUsers<User>;
+  readonly search: UserSearch<User>;
+  /** The client's address. */
   readonly source: string | undefined;
 }
 
@@ -69,16 +77,19 @@ const viewOf = (bytes: Uint8Array): Buffer =>
  */
 export async function readLegacyRequest(
   reader: RequestReader,
+  trial: UserTrial,
   salts: SaltFilter,
 ): Promise<Request> {
-  const { users, source } = reader;
-  const { method } = users;
+  const { method } = reader.users;
   const first = method.keyLength + LENGTH_CHUNK;
   const head = await atLeast(reader, Buffer.alloc(0), first);
   const salt = Buffer.from(head.subarray(0, method.keyLength));
-  const user = findUser(users, source, salt, head.subarray(method.keyLength, first));
+  // Before any key is tried: a replay must not cost a search.
+  if (salts.has(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
+  const user = await findUser(reader, trial, salt, head.subarray(method.keyLength, first));
   if (!user) throw new RefusedClientError('shadowsocks: the key of no user fits');
   if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
+  trial.known.remember(trial.source, user);
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
     let payload = opener.push(head.subarray(method.keyLength));
@@ -100,20 +111,21 @@ export async function readLegacyRequest(
 }
 
 /** Tries the first chunk with the key of each user, all with one context. */
-export function findUser(
-  users: Users,
-  source: string | undefined,
+async function findUser(
+  client: RequestReader,
+  { search, source }: UserTrial,
   salt: Uint8Array,
   sealed: Uint8Array,
-): User | undefined {
-  const { method } = users;
+): Promise<User | undefined> {
+  const { method } = client.users;
   const nonce = new Uint8Array(AEAD_SHAPES[method.aead].nonceLength);
   const out = Buffer.allocUnsafe(Math.max(0, sealed.length - TAG_LENGTH));
   using opener = createOpener(method.aead, new Uint8Array(method.keyLength));
-  return users.tried(source, (user) => {
+  const fits = (user: User): boolean => {
     opener.rekey(subkeyOf(method, user.key, salt));
     return opener.open(nonce, sealed, out);
-  });
+  };
+  return await search.find(source, fits, client);
 }
 
 /**

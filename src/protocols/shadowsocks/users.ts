@@ -1,18 +1,14 @@
-import { LRUCache } from 'lru-cache';
 import { BlockCipher, identityOf, identitySubkeyOf } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 
-/** Somebody who may come in. */
+/** A client that may use an inbound. */
 export interface User {
   readonly index: number;
   readonly key: Uint8Array;
   /** The label of the user's flows; `undefined` for none. */
   readonly label: string | undefined;
 }
-
-/** Clients whose user is remembered, so that the next trial finds him first. */
-const REMEMBERED = 4096;
 
 /** Who may come in through an inbound, and how he is told from the others. */
 export class Users {
@@ -24,7 +20,6 @@ export class Users {
   /** The same for datagrams, which use the key as it is. */
   readonly identityCipher: BlockCipher | undefined;
   readonly #byIdentity = new Map<string, User>();
-  readonly #bySource = new LRUCache<string, User>({ max: REMEMBERED });
 
   constructor({ method, key, users }: ShadowsocksInboundSettings) {
     this.method = METHODS[method];
@@ -55,29 +50,10 @@ export class Users {
       new BlockCipher(identitySubkeyOf(this.identityKey, salt)).decrypt(header),
     );
   }
-
-  /**
-   * Finds a user by trial: the one who last came from `source` first, then everybody in order.
-   * Without identity headers there is no other way, and each trial costs a few microseconds.
-   */
-  tried(source: string | undefined, fits: (user: User) => boolean): User | undefined {
-    return this.remembered(source, fits) ?? this.searched(source, fits);
-  }
-
-  /** The user who last came from `source`, if it fits: one trial, or none. */
-  remembered(source: string | undefined, fits: (user: User) => boolean): User | undefined {
-    const last = source === undefined ? undefined : this.#bySource.get(source);
-    return last && fits(last) ? last : undefined;
-  }
-
-  /** Tries everybody but the one whom `remembered` has tried. */
-  searched(source: string | undefined, fits: (user: User) => boolean): User | undefined {
-    const last = source === undefined ? undefined : this.#bySource.get(source);
-    const found = this.all.find((user) => user !== last && fits(user));
-    if (found && source !== undefined && this.all.length > 1) this.#bySource.set(source, found);
-    return found;
-  }
 }
+
+/** A text that tells a user from the others of its method, now and after a reload. */
+export const idOf = ({ key }: User): string => textOf(key);
 
 const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');

@@ -2,7 +2,7 @@ import { BoundedReader } from '../../net/bounded-reader.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { MAX_REQUEST, readRequest } from './request.ts';
+import { MAX_REQUEST, readRequest, type Identify } from './request.ts';
 import type { RequestHeader } from './request-header.ts';
 
 /** How long a client may take to make its request. */
@@ -21,14 +21,14 @@ export const HANDSHAKE_MS = 10_000;
 export async function receiveRequest(
   link: ByteLink,
   clock: Clock,
-  identify: (authId: Uint8Array) => Uint8Array,
+  identify: (authId: Uint8Array, signal: AbortSignal) => ReturnType<Identify>,
   onRefusal: (error: unknown) => void,
 ): Promise<RequestHeader> {
   using deadline = new Deadline(clock, HANDSHAKE_MS, 'the VMess request');
   const { signal } = deadline;
   const reader = new BoundedReader(link, MAX_REQUEST, signal);
   try {
-    const request = await readRequest(reader, identify);
+    const request = await readRequest(reader, (authId) => identify(authId, signal));
     reader.release();
     return request;
   } catch (error) {

@@ -14,10 +14,9 @@ import { Datagrams } from './datagrams.ts';
 import { receiveRequest } from './handshake.ts';
 import { PooledRandom, type Random } from './random.ts';
 import type { RequestHeader } from './request-header.ts';
-import { ReplayFilter } from './replay-filter.ts';
 import { sealResponse } from './response.ts';
 import type { VmessInboundSettings } from './settings.ts';
-import { authIdFilter, UserTable } from './user-table.ts';
+import { UserTable } from './user-table.ts';
 import { Command } from './wire.ts';
 
 /** A VMess server with AEAD headers on accepted carriers. */
@@ -39,8 +38,7 @@ class VmessInbound implements InboundHandler {
     this.#random = random;
     this.#users = new UserTable(
       users.map(({ id }) => id),
-      context.clock,
-      context.memory.recall('VMess auth ids', ReplayFilter, () => authIdFilter(context.clock)),
+      context,
     );
   }
 
@@ -50,7 +48,7 @@ class VmessInbound implements InboundHandler {
     const header = await receiveRequest(
       link,
       clock,
-      (authId) => this.#users.identify(authId),
+      (authId, signal) => this.#users.identify(authId, source, { link, signal }),
       (error) => tellOfRefusal(error, this.#context, source),
     );
     const { request } = header;

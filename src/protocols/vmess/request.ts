@@ -36,16 +36,19 @@ export function sealRequest(
   return Buffer.concat([authId, sealLength(box, plain.length), nonce, sealHeader(box, plain)]);
 }
 
+/** Gives the key of the user whose auth id it is. @throws {ProtocolError} */
+export type Identify = (authId: Uint8Array) => Promise<Uint8Array>;
+
 /**
- * Reads what a connection begins with. `identify` gives the key of the user whose auth id it is.
+ * Reads what a connection begins with.
  * @throws {ProtocolError} for what is no such thing.
  */
 export async function readRequest(
   reader: BoundedReader,
-  identify: (authId: Uint8Array) => Uint8Array,
+  identify: Identify,
 ): Promise<RequestHeader> {
   const authId = await reader.bytes(AUTH_ID_LENGTH);
-  const userKey = identify(authId);
+  const userKey = await identify(authId);
   const sealedLength = await reader.bytes(SEALED_LENGTH);
   const box = requestBox(userKey, authId, await reader.bytes(CONNECTION_NONCE_LENGTH));
   const length = openLength(box, sealedLength);

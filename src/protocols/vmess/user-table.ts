@@ -1,6 +1,9 @@
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
+import type { InboundContext } from '../contract.ts';
+import { KnownUsers } from '../known-users.ts';
 import { RefusedClientError } from '../refused-client.ts';
+import { UserSearch, type WaitingClient } from '../user-search.ts';
 import { AuthIdReader } from './auth-id.ts';
 import { ReplayFilter } from './replay-filter.ts';
 import { userKey } from './user-key.ts';
@@ -13,47 +16,61 @@ export const authIdFilter = (clock: Clock): ReplayFilter =>
   new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
 
 interface User {
+  readonly id: string;
   readonly key: Uint8Array;
   readonly reader: AuthIdReader;
 }
 
 /** Finds out who sent a request, once for each auth id and within the time that it counts. */
 export class UserTable {
-  readonly #users: readonly User[];
+  readonly #known: KnownUsers<User>;
+  readonly #search: UserSearch<User>;
   readonly #clock: Clock;
   readonly #seen: ReplayFilter;
 
   /**
    * @param ids UUIDs as `parseUuid` gives them.
-   * @param seen auth ids that were used, by whomever.
    */
-  constructor(ids: Iterable<string>, clock: Clock, seen = authIdFilter(clock)) {
-    this.#users = Array.from(new Set(ids), userKey).map((key) => ({
-      key,
-      reader: new AuthIdReader(key),
-    }));
+  constructor(ids: Iterable<string>, context: Pick<InboundContext, 'clock' | 'memory'>) {
+    const { clock, memory } = context;
+    const users = Array.from(new Set(ids), (id): User => {
+      const key = userKey(id);
+      return { id, key, reader: new AuthIdReader(key) };
+    });
+    this.#known = new KnownUsers(users, ({ id }) => id, memory);
+    this.#search = new UserSearch(this.#known, context);
     this.#clock = clock;
-    this.#seen = seen;
+    this.#seen = memory.recall('VMess auth ids', ReplayFilter, () => authIdFilter(clock));
   }
 
   /**
-   * The key of the user who made an auth id.
-   * @throws {ProtocolError} when nobody did, its time is off or it was used before.
+   * The key of the user that made an auth id. How long the search takes shows in no failure: each
+   * ends with the time for a request.
+   *
+   * @param source the client's address; `undefined` for a unix socket.
+   * @throws {ProtocolError} when it is no user's, its time is off or it was used before.
+   * @throws when the client has left or its time is over.
    */
-  identify(authId: Uint8Array): Uint8Array {
-    let found: { readonly key: Uint8Array; readonly seconds: bigint } | undefined;
-    // All users are tried whoever it is: how long it takes tells nothing.
-    for (const { key, reader } of this.#users) {
-      const seconds = reader.read(authId);
-      if (seconds !== undefined) found ??= { key, seconds };
+  async identify(
+    authId: Uint8Array,
+    source: string | undefined,
+    client: WaitingClient,
+  ): Promise<Uint8Array> {
+    let seconds: bigint | undefined;
+    const fits = ({ reader }: User): boolean => (seconds = reader.read(authId)) !== undefined;
+    const user = await this.#search.find(source, fits, client);
+    if (!user || seconds === undefined) {
+      throw new RefusedClientError('no user here made this VMess request');
     }
-    if (!found) throw new RefusedClientError('no user here made this VMess request');
-    const skew = found.seconds - BigInt(Math.floor(this.#clock.wall() / 1000));
+    const skew = seconds - BigInt(Math.floor(this.#clock.wall() / 1000));
     if (skew > CLOCK_SKEW || skew < -CLOCK_SKEW) {
       throw new ProtocolError(`the clock of the VMess client is off by ${skew} s`);
     }
     const verdict = this.#seen.check(authId);
-    if (verdict === 'new') return found.key;
+    if (verdict === 'new') {
+      this.#known.remember(source, user);
+      return user.key;
+    }
     throw new ProtocolError(
       verdict === 'seen'
         ? 'the VMess request was sent before'

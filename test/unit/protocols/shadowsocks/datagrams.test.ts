@@ -10,6 +10,7 @@ import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import type { User } from '../../../../src/protocols/shadowsocks/users.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
+import { uncollected } from '../../../support/uncollected.ts';
 import { inboundContext } from '../inbound-context.ts';
 import {
   clientAt,
@@ -169,6 +170,24 @@ for (const method of METHOD_NAMES) {
       answers.close();
       await settle();
       assert.equal(sessions.live.size, 0);
+    });
+
+    test('leave nothing behind on a socket that outlives their association', async () => {
+      const { receive, sessions, dispatcher, answers } = listening(method);
+      /** A datagram of a client of its own, whose association ends at once. */
+      const passing = async (seed: string): Promise<WeakRef<object>> => {
+        receive(codec(method, undefined, { seed }).encode({ data: text('x'), peer: SITE }));
+        await settle();
+        for (const destroy of sessions.live.values()) destroy(new Error('over'));
+        await settle();
+        const [request] = dispatcher.associations.splice(0);
+        sessions.wires.length = 0;
+        assert.ok(request);
+        return new WeakRef(request.client);
+      };
+      const refs = [await passing('one'), await passing('two'), await passing('three')];
+      assert.deepEqual(await uncollected(refs), []);
+      assert.equal(answers.sent.length, 3);
     });
 
     test('are taken by a handler that was replaced when they are of its associations only', () => {

@@ -122,12 +122,15 @@ export function server(
 }
 
 /** The far end of a connection that `server` serves, and how serving it ended. */
-export function connectTo({ handler }: Server): {
+export function connectTo(
+  { handler }: Server,
+  remote = clientAt,
+): {
   readonly far: ByteLink;
   readonly served: Promise<Error | undefined>;
 } {
   const [far, link] = linkPair();
-  const carrier: Carrier = { link, wire: noWire, remote: clientAt, local: undefined };
+  const carrier: Carrier = { link, wire: noWire, remote, local: undefined };
   const served = handler.serve(carrier, session(1)).then(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { METHODS } from '../../../../src/protocols/shadowsocks/methods.ts';
+import type { Endpoint } from '../../../../src/net/address.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 import {
   client,
+  clientAt,
   connectTo,
   dialOptions,
   expire,
@@ -12,6 +15,7 @@ import {
   MODERN,
   readAll,
   server,
+  type Server,
   settle,
   WITH_IDENTITIES,
 } from './harness.ts';
@@ -231,6 +235,67 @@ for (const method of LEGACY) {
         while (await far.read());
       });
     }
+  });
+}
+
+for (const method of LEGACY) {
+  describe(`a ${method} server of many users that unauthenticated clients connect to`, () => {
+    const users = [10, 11, 12].map((byte) => ({ key: keyFor(method, byte), email: `${byte}` }));
+    const NEW: Endpoint = { host: '192.0.2.8', port: 50_000 };
+
+    /** Looking at the clock takes 5 ms: so does a trial. */
+    class SlowClock extends ManualClock {
+      override now(): number {
+        this.advance(5);
+        return super.now();
+      }
+    }
+
+    /** Connects as the user with that key and sends a request. */
+    async function request(to: Server, byte: number, seed: string, remote = clientAt) {
+      const from = client(method, [keyFor(method, byte)], undefined, seed);
+      await connectTo(to, remote).far.write(await firstBytes(from, 'hello'));
+      await settle();
+    }
+
+    const served = ({ dispatcher: { streams } }: Server): (string | undefined)[] =>
+      streams.map(({ origin: { user } }) => user);
+
+    /** Lets time pass in which searches are paid for. */
+    async function pass({ clock }: Server, milliseconds: number): Promise<void> {
+      for (let left = milliseconds; left > 0; left -= 100) {
+        clock.advance(100);
+        await settle();
+      }
+    }
+
+    /** A server that has served one user, and spends its time on searches for others. */
+    async function busy(): Promise<Server> {
+      const to = server(method, { users }, 'server', new SlowClock());
+      await request(to, 12, 'known');
+      await pass(to, 1_000);
+      assert.deepEqual(served(to), ['12']);
+      for (let i = 0; i < 8; i++) {
+        const { far } = connectTo(to, { host: `203.0.113.${i}`, port: 9 });
+        await far.write(Buffer.alloc(100, i));
+        await settle();
+      }
+      return to;
+    }
+
+    test('serves a user at once where one of its connections came from before', async () => {
+      const to = await busy();
+      await request(to, 12, 'again');
+      assert.deepEqual(served(to), ['12', '12']);
+    });
+
+    test('serves a user from elsewhere when there is time for a search again', async () => {
+      const to = await busy();
+      await request(to, 11, 'elsewhere', NEW);
+      assert.deepEqual(served(to), ['12']);
+      await pass(to, 7_000);
+      assert.deepEqual(served(to), ['12', '11']);
+    });
   });
 }
 

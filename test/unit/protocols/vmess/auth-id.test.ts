@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { ProtocolError } from '../../../../src/net/errors.ts';
+import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { RefusedClientError } from '../../../../src/protocols/refused-client.ts';
 import { AuthIdReader, createAuthId } from '../../../../src/protocols/vmess/auth-id.ts';
 import { ReplayFilter } from '../../../../src/protocols/vmess/replay-filter.ts';
 import { userKey } from '../../../../src/protocols/vmess/user-key.ts';
@@ -41,20 +43,30 @@ describe('an auth id', () => {
 describe('the table of users', () => {
   const clock = (): ManualClock => new ManualClock(0, 1_700_000_000_000);
 
-  test('tells users apart', () => {
-    const table = new UserTable([OTHER_ID, ID, ID], clock());
+  /** Identifies auth ids by a table of these users. */
+  function table(ids: readonly string[], now = clock()) {
+    const users = new UserTable(ids, { clock: now, memory: new InboundMemory() });
+    return (authId: Uint8Array): Promise<Uint8Array> =>
+      users.identify(authId, '192.0.2.1', {
+        link: { closed: new Promise(() => undefined) },
+        signal: new AbortController().signal,
+      });
+  }
+
+  test('tells users apart', async () => {
+    const identify = table([OTHER_ID, ID, ID]);
     for (const id of [ID, OTHER_ID]) {
       const authId = createAuthId(userKey(id), 1_700_000_000, RANDOM);
-      assert.deepEqual(table.identify(authId), userKey(id));
+      assert.deepEqual(await identify(authId), userKey(id));
     }
   });
 
-  test('knows nobody when it is empty', () => {
+  test('knows no user when it is empty', async () => {
     const authId = createAuthId(KEY, 1_700_000_000, RANDOM);
-    assert.throws(() => new UserTable([], clock()).identify(authId), ProtocolError);
+    await assert.rejects(table([])(authId), RefusedClientError);
   });
 
-  test('takes clocks that are off by two minutes and no more', () => {
+  test('takes clocks that are off by two minutes and no more', async () => {
     for (const [skew, good] of [
       [0, true],
       [120, true],
@@ -63,41 +75,36 @@ describe('the table of users', () => {
       [-121, false],
       [86_400, false],
     ] as const) {
-      const table = new UserTable([ID], clock());
-      const identify = (): Uint8Array =>
-        table.identify(createAuthId(KEY, 1_700_000_000 + skew, RANDOM));
-      if (good) assert.deepEqual(identify(), KEY);
-      else assert.throws(identify, new RegExp(`off by ${skew} s`));
+      const key = table([ID])(createAuthId(KEY, 1_700_000_000 + skew, RANDOM));
+      if (good) assert.deepEqual(await key, KEY);
+      else await assert.rejects(key, new RegExp(`off by ${skew} s`));
     }
   });
 
-  test('takes no time before 1970 and none beyond all numbers', () => {
+  test('takes no time before 1970 and none beyond all numbers', async () => {
     for (const seconds of [-1_700_000_000, -(2 ** 62), 2 ** 62]) {
-      const table = new UserTable([ID], clock());
-      assert.throws(() => table.identify(createAuthId(KEY, seconds, RANDOM)), ProtocolError);
+      await assert.rejects(table([ID])(createAuthId(KEY, seconds, RANDOM)), ProtocolError);
     }
   });
 
-  test('takes an auth id once, as long as its time counts', () => {
+  test('takes an auth id once, as long as its time counts', async () => {
     const now = clock();
-    const table = new UserTable([ID], now);
+    const identify = table([ID], now);
     const authId = createAuthId(KEY, 1_700_000_000 + 120, RANDOM);
-    assert.deepEqual(table.identify(authId), KEY);
+    assert.deepEqual(await identify(authId), KEY);
     for (const second of [0, 1, 60, 59, 119, 1]) {
       now.advance(second * 1000);
-      assert.throws(() => table.identify(authId), /sent before/);
+      await assert.rejects(identify(authId), /sent before/);
     }
     now.advance(1000);
-    assert.throws(() => table.identify(authId), /off by -121 s/);
+    await assert.rejects(identify(authId), /off by -121 s/);
   });
 
-  test('another random number makes another auth id', () => {
-    const table = new UserTable([ID], clock());
+  test('another random number makes another auth id', async () => {
+    const identify = table([ID]);
     for (let i = 0; i < 50; i++) {
-      assert.deepEqual(
-        table.identify(createAuthId(KEY, 1_700_000_000, Buffer.of(0, 0, 0, i))),
-        KEY,
-      );
+      const authId = createAuthId(KEY, 1_700_000_000, Buffer.of(0, 0, 0, i));
+      assert.deepEqual(await identify(authId), KEY);
     }
   });
 });

@@ -201,7 +201,7 @@ describe('a request', () => {
     for (const piece of pieces) void client.write(piece);
     await client.closeWrite();
     const reader = new BoundedReader(server, MAX_REQUEST);
-    const header = await readRequest(reader, () => KEY);
+    const header = await readRequest(reader, () => Promise.resolve(KEY));
     reader.release();
     const rest: Uint8Array[] = [];
     for (let chunk = await server.read(); chunk; chunk = await server.read()) rest.push(chunk);

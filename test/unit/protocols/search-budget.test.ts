@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SearchBudget } from '../../../../src/protocols/shadowsocks/search-budget.ts';
-import { ManualClock } from '../../../support/manual-clock.ts';
+import { SearchBudget } from '../../../src/protocols/search-budget.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 /** Searches of so many milliseconds each, until there is no time for one. */
 function searches(budget: SearchBudget, clock: ManualClock, milliseconds: number): number {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../net/clock.ts';
 
 /** The share of all time that searches may take in the long run. */
 const SHARE = 0.2;
@@ -6,9 +6,9 @@ const SHARE = 0.2;
 const MOST_SAVED_MS = 20;
 
 /**
- * Bounds the time that is spent on looking for the sender of datagrams: anybody can make a server
- * look, from any source address that he likes, and with many users each look takes milliseconds in
- * which nobody else is served.
+ * Bounds the time that is spent on finding out which user sent something: an unauthenticated client
+ * can make a server look, from any source address, and with many users each search takes
+ * milliseconds in which no other client is served.
  *
  * A search that takes more than was left is paid for by those after it.
  */
@@ -34,5 +34,10 @@ export class SearchBudget {
     } finally {
       this.#left -= this.#clock.now() - began;
     }
+  }
+
+  /** How long it takes, from the last search on, until one of so many milliseconds is paid for. */
+  waitFor(milliseconds: number): number {
+    return Math.max(0, (milliseconds - this.#left) / SHARE);
   }
 }
