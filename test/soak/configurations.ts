@@ -90,15 +90,23 @@ const shared = (state: State, ports: readonly number[]): string =>
     ),
   ].join('');
 
+/** What the configurations of both ends refer to. */
+interface Around {
+  readonly seed: number;
+  /** Where the roaming inbound can be. */
+  readonly ports: readonly number[];
+  readonly dnsPort: number;
+}
+
+const dns = ({ dnsPort }: Around): string =>
+  `[dns]\nbackend = "udp"\nserver = "127.0.0.1:${dnsPort}"\n`;
+
 /** The end that takes every tunnel in. */
-export function serverConfiguration(
-  tunnels: readonly Tunnel[],
-  around: { readonly seed: number; readonly ports: readonly number[]; readonly dnsPort: number },
-): Changing {
+export function serverConfiguration(tunnels: readonly Tunnel[], around: Around): Changing {
   return changing(around.seed, around.ports.length, (state) =>
     [
       API,
-      `[dns]\nbackend = "udp"\nserver = "127.0.0.1:${around.dnsPort}"\n`,
+      dns(around),
       ...tunnels.map(({ tag, way }) =>
         weirIn(way, { tag, guests: state.guests, more: `sniffing = ${state.sniffing}` }),
       ),
@@ -117,7 +125,7 @@ export const GROUP = 'group';
 export function clientConfiguration(
   tunnels: readonly Tunnel[],
   server: (tag: string) => Address,
-  around: { readonly seed: number; readonly ports: readonly number[] },
+  around: Around,
 ): Changing {
   const members = JSON.stringify(tunnels.slice(0, 3).map(({ tag }) => tag));
   return changing(around.seed, around.ports.length, (state) => {
@@ -133,6 +141,7 @@ export function clientConfiguration(
     const secret = tunnels.filter(hasSecret).map(({ tag }) => tag);
     return [
       API,
+      dns(around),
       ...tunnels.map(({ tag }) => socksIn(entrance(tag), `sniffing = ${state.sniffing}`)),
       ...secret.map((tag) => socksIn(wrongEntrance(tag))),
       httpIn(HTTP),

@@ -39,6 +39,7 @@ await using server = await RunningWeir.start('server', String(serverConfig));
 const clientConfig = clientConfiguration(tunnels, (tag) => server.address(tag), {
   seed: options.seed + 1,
   ports: free.slice(3),
+  dnsPort: names.port,
 });
 await using client = await RunningWeir.start('client', String(clientConfig));
 const processes = [server, client] as const;

@@ -27,7 +27,7 @@ export const BODY_SIZE = 40_000;
 export const startOrigin = (): Promise<Origin> =>
   tcpServer(async (socket) => {
     const mode = (await readUpTo(socket, 1))?.[0];
-    switch (mode) {
+    switch (mode ?? MODE.silence) {
       case MODE.echo:
         await pipeline(socket, socket);
         break;
