@@ -22,7 +22,8 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(milliseconds, callback) {
-    const timer = setTimeout(callback, Math.min(milliseconds, LONGEST_MS));
+    // What is due already is some fraction of a millisecond late: Node warns of a negative time.
+    const timer = setTimeout(callback, Math.max(0, Math.min(milliseconds, LONGEST_MS)));
     timer.unref();
     return { cancel: () => clearTimeout(timer) };
   },

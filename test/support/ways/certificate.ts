@@ -14,15 +14,23 @@ export interface Certificate {
   readonly ca: string;
 }
 
-let made: Certificate | undefined;
+let made: { readonly files: Certificate; readonly authority: TestAuthority } | undefined;
 
 /** One certificate for the whole process, in a folder that goes with it. */
 export function certificate(): Certificate {
   made ??= make();
-  return made;
+  return made.files;
 }
 
-function make(): Certificate {
+/** Replaces the server's certificate and key by new ones of the same authority, in their files. */
+export function renewCertificate(): void {
+  made ??= make();
+  const { cert, key } = made.authority.issue({ dns: [SERVER_NAME] });
+  writeFileSync(made.files.certFile, cert);
+  writeFileSync(made.files.keyFile, key);
+}
+
+function make(): { readonly files: Certificate; readonly authority: TestAuthority } {
   const folder = mkdtempSync(join(tmpdir(), 'weir-certificate-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const authority = new TestAuthority();
@@ -32,10 +40,11 @@ function make(): Certificate {
     writeFileSync(file, pem);
     return file;
   };
-  return {
+  const files = {
     certFile: put('cert.pem', cert),
     keyFile: put('key.pem', key),
     caFile: put('ca.pem', authority.cert),
     ca: authority.cert,
   };
+  return { files, authority };
 }

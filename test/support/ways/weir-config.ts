@@ -7,13 +7,15 @@ export interface WeirInOptions {
   readonly tag?: string;
   /** Absent: the kernel chooses. */
   readonly port?: number;
+  /** So many other users beside the way's own, where the protocol has users. */
+  readonly guests?: number;
   /** More lines of the inbound's own table. */
   readonly more?: string;
 }
 
 /** Weir's inbound for a way, with the user or the users that the other side is one of. */
 export function weirIn(way: Way, options: WeirInOptions = {}): string {
-  const { tag = way.protocol, port = 0, more = '' } = options;
+  const { tag = way.protocol, port = 0, guests = 0, more = '' } = options;
   return table([
     '[[inbound]]',
     `tag = "${tag}"`,
@@ -21,7 +23,7 @@ export function weirIn(way: Way, options: WeirInOptions = {}): string {
     `port = ${port}`,
     more,
     '[inbound.settings]',
-    inboundSettings(way),
+    inboundSettings(way, guests),
     ...stream('inbound', way),
   ]);
 }
@@ -47,23 +49,43 @@ export function weirOut(way: Way, server: Address, options: WeirOutOptions = {})
   ]);
 }
 
-function inboundSettings(way: Way): string {
-  const accounts = `accounts = [{ user = "${LOGIN.user}", pass = "${LOGIN.pass}" }]`;
-  const user = `users = [{ id = "${STRANGER}" }, { id = "${ID}" }]`;
+function inboundSettings(way: Way, guests: number): string {
+  const numbers = Array.from({ length: guests }, (_, i) => i);
+  const list = (key: string, own: readonly string[], guest: (i: number) => string): string =>
+    `${key} = [${[...numbers.map(guest), ...own].join(', ')}]`;
+  const accounts = list(
+    'accounts',
+    [`{ user = "${LOGIN.user}", pass = "${LOGIN.pass}" }`],
+    (i) => `{ user = "guest${i}", pass = "guest" }`,
+  );
+  const user = list(
+    'users',
+    [STRANGER, ID].map((id) => `{ id = "${id}" }`),
+    (i) => `{ id = "00000000-0000-4000-8000-${String(i).padStart(12, '0')}" }`,
+  );
   const settings: Readonly<Record<Protocol, string>> = {
     socks: way.login === true ? `auth = "password"\n${accounts}` : '',
     http: way.login === true ? accounts : '',
-    trojan: `users = [{ password = "${PASSWORD}", email = "mia@example.com" }]`,
+    trojan: list(
+      'users',
+      [`{ password = "${PASSWORD}", email = "mia@example.com" }`],
+      (i) => `{ password = "guest ${i}" }`,
+    ),
     vless: user,
     vmess: user,
-    shadowsocks: shadowsocksIn(way),
+    shadowsocks: shadowsocksIn(way, guests),
   };
   return settings[way.protocol];
 }
 
-function shadowsocksIn(way: Way): string {
+function shadowsocksIn(way: Way, guests: number): string {
   const { server, users } = shadowsocksSecrets(way);
-  const list = users.map((user) => `{ password = "${user}", email = "someone" }`).join(', ');
+  const others = Array.from({ length: users.length > 0 ? guests : 0 }, (_, i) =>
+    Buffer.alloc(Buffer.from(server, 'base64').length, `guest ${i}`).toString('base64'),
+  );
+  const list = [...others, ...users]
+    .map((user) => `{ password = "${user}", email = "someone" }`)
+    .join(', ');
   const one = `method = "${way.cipher}"\npassword = "${server}"`;
   return users.length > 0 ? `${one}\nusers = [${list}]` : one;
 }

@@ -1,0 +1,82 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { pipeline } from 'node:stream/promises';
+import { decode } from 'dns-packet';
+import { a, reply } from '../support/dns-server.ts';
+import { receiveBody, sendBody } from '../support/pattern.ts';
+import { readUpTo } from '../support/read.ts';
+import { tcpServer, type Origin } from '../support/servers.ts';
+
+/** What the first byte of a connection asks the origin for. */
+export const MODE = {
+  /** Every byte back. */
+  echo: 'E'.charCodeAt(0),
+  /** The digest of all, once the client has ended. */
+  digest: 'D'.charCodeAt(0),
+  /** A body and the end of it, then the origin reads on. */
+  body: 'B'.charCodeAt(0),
+  /** A reset. */
+  reset: 'R'.charCodeAt(0),
+  /** Nothing. */
+  silence: 'S'.charCodeAt(0),
+} as const;
+
+/** What the origin sends as a body. */
+export const BODY_SIZE = 40_000;
+
+export const startOrigin = (): Promise<Origin> =>
+  tcpServer(async (socket) => {
+    const mode = (await readUpTo(socket, 1))?.[0];
+    switch (mode ?? MODE.silence) {
+      case MODE.echo:
+        await pipeline(socket, socket);
+        break;
+      case MODE.digest:
+        socket.end(JSON.stringify(await receiveBody(socket)));
+        break;
+      case MODE.body:
+        await sendBody(socket, BODY_SIZE);
+        socket.end();
+        socket.resume();
+        break;
+      case MODE.reset:
+        socket.resetAndDestroy();
+        break;
+      default:
+        socket.resume().on('end', () => socket.end());
+    }
+  }, '0.0.0.0');
+
+/** Names that are answered, at 127.0.0.1; below `none` there is nothing, below `silent` no answer. */
+export async function startNames(): Promise<AsyncDisposable & { readonly port: number }> {
+  const socket = createSocket('udp4');
+  socket.on('message', (message, from) => {
+    const [question] = decode(message).questions ?? [];
+    const { name = '', type = '' } = question ?? {};
+    if (name.endsWith('.silent.soak.test')) return;
+    const asked = {
+      over: 'udp' as const,
+      id: decode(message).id ?? 0,
+      name,
+      type,
+      payloadSize: undefined,
+      message,
+      from: from.port,
+      http: undefined,
+    };
+    const answers = type === 'A' ? [a(name, '127.0.0.1', 20)] : [];
+    const bytes = name.endsWith('.none.soak.test')
+      ? reply(asked, { rcode: 3 })
+      : reply(asked, { answers });
+    socket.send(bytes, from.port, from.address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  return {
+    port: socket.address().port,
+    [Symbol.asyncDispose]: async () => {
+      socket.close();
+      await once(socket, 'close');
+    },
+  };
+}
