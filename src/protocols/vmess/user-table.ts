@@ -1,9 +1,8 @@
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { RefusedClientError } from '../refused-client.ts';
-import { AuthIdReader } from './auth-id.ts';
-import { ReplayFilter } from './replay-filter.ts';
-import { userKey } from './user-key.ts';
+import { AuthIdReader, userKey } from './auth-id.ts';
+import { ReplayFilter } from '../../crypto/replay-filter.ts';
 
 /** How far a client's clock may be off, in seconds. */
 export const CLOCK_SKEW = 120;
