@@ -27,10 +27,10 @@ export class IdleTimer {
     return this.#lastActive;
   }
 
-  /** Notes activity; also before `start`. */
-  touch(): void {
+  /** Notes activity; also before `start`. Bound, so that it can be handed on as a callback. */
+  readonly touch = (): void => {
     this.#lastActive = this.#clock.now();
-  }
+  };
 
   /** Begins to watch, with this moment as the last activity. No effect while it watches. */
   start(): void {
