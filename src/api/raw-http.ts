@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { trimBlanks } from '../net/trim-blanks.ts';
 import type { Answer } from './answer.ts';
 import type { RequestHead } from './front.ts';
 
@@ -21,7 +22,7 @@ export function rawAnswer({ status, headers, body }: Answer): Buffer {
 const HEAD_END = '\r\n\r\n';
 /** RFC 9112 §3, with the tokens of RFC 9110 §5.6.2. */
 const REQUEST_LINE = /^(?<method>[\w!#$%&'*+.^`|~-]+) (?<target>\S+) HTTP\/1\.[01]$/;
-const FIELD = /^(?<name>[\w!#$%&'*+.^`|~-]+):[ \t]*(?<value>[^\r\n\0]*?)[ \t]*$/;
+const FIELD = /^(?<name>[\w!#$%&'*+.^`|~-]+):(?<value>[^\r\n\0]*)$/;
 
 /**
  * Reads the head of the request around `offset` of what was received, where the parser gave up on its
@@ -39,7 +40,7 @@ export function parseHead(received: Buffer, offset: number): RequestHead | undef
     const { name, value } = FIELD.exec(line)?.groups ?? {};
     if (name === undefined || value === undefined) return undefined;
     const key = name.toLowerCase();
-    if (!fields.has(key)) fields.set(key, value);
+    if (!fields.has(key)) fields.set(key, trimBlanks(value));
   }
   return {
     method,

@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 import { UsageError } from './arguments.ts';
+import { EventReader } from './event-reader.ts';
 
 /** The API could not be asked, or said no; the message is its own text where it gave one. */
 export class CtlError extends WeirError {
@@ -62,15 +63,10 @@ export class CtlClient {
   async *events(path: string): AsyncGenerator<{ readonly event: string; readonly data: unknown }> {
     const answer = await this.#open('GET', path, {});
     answer.setEncoding('utf8');
-    let pending = '';
+    const reader = new EventReader();
     try {
       for await (const chunk of answer as AsyncIterable<string>) {
-        const blocks = (pending + chunk).split('\n\n');
-        pending = blocks.pop() ?? '';
-        for (const block of blocks) {
-          const match = /^event: (.*)\ndata: (.*)$/.exec(block);
-          if (match) yield { event: match[1] ?? '', data: this.#parse(match[2] ?? '') };
-        }
+        for (const { event, data } of reader.push(chunk)) yield { event, data: this.#parse(data) };
       }
     } catch (error) {
       throw new CtlError(`the API ended the stream: ${messageOf(error)}`, { cause: error });

@@ -13,9 +13,9 @@ export class ServerCertificateError extends WeirError {
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-// Traditional encrypted keys have headers with hyphens in them.
+// Traditional encrypted keys have headers with hyphens in them, though never five in a row.
 const KEY =
-  /-----BEGIN (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----[^]+?-----END (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----/;
+  /-----BEGIN (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----(?:[^-]|-(?!----))+-----END (?:(?:RSA|EC|ENCRYPTED) )?PRIVATE KEY-----/;
 
 /**
  * The certificates of a PEM file, leaf first, as one PEM text; anything between them is skipped.

@@ -11,7 +11,10 @@ export class BoundedReader {
   readonly #link: ByteLink;
   readonly #limit: number;
   readonly #signal: AbortSignal | undefined;
+  /** What was read and not taken: a part of `#space`. */
   #buffer: Buffer = Buffer.alloc(0);
+  /** A chunk of the link, which is full, or memory of this reader's own with room at its end. */
+  #space: Buffer = this.#buffer;
 
   constructor(link: ByteLink, limit: number, signal?: AbortSignal) {
     this.#link = link;
@@ -57,7 +60,7 @@ export class BoundedReader {
   /** Gives bytes that were read too far back to the link and forgets them. */
   release(): ByteLink {
     if (this.#buffer.length > 0) this.#link.unread(this.#buffer);
-    this.#buffer = Buffer.alloc(0);
+    this.#space = this.#buffer = Buffer.alloc(0);
     return this.#link;
   }
 
@@ -67,10 +70,25 @@ export class BoundedReader {
     }
     const chunk = await this.#link.read(this.#signal);
     if (chunk === undefined) throw new ProtocolError('the peer closed in the middle of a message');
-    this.#buffer =
-      this.#buffer.length === 0
-        ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
-        : Buffer.concat([this.#buffer, chunk]);
+    this.#append(chunk);
+  }
+
+  /** Into space that doubles, so that a message that comes byte by byte is not copied for each. */
+  #append(chunk: Uint8Array): void {
+    const held = this.#buffer.length;
+    if (held === 0) {
+      this.#space = this.#buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+      return;
+    }
+    const length = held + chunk.length;
+    let start = this.#buffer.byteOffset - this.#space.byteOffset;
+    if (start + length > this.#space.length) {
+      this.#space = Buffer.allocUnsafe(Math.max(length, 2 * held));
+      this.#space.set(this.#buffer);
+      start = 0;
+    }
+    this.#space.set(chunk, start + held);
+    this.#buffer = this.#space.subarray(start, start + length);
   }
 
   #take(length: number): Buffer {

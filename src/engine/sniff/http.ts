@@ -1,66 +1,138 @@
 import { domainName } from './domain-name.ts';
-import { MORE, NO_NAME, type Sniffed } from './sniffed.ts';
+import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffed.ts';
 
-/**
- * Methods have the form of the registered ones (IANA: capital letters and hyphens, 17 at most; they
- * are case-sensitive, RFC 9110 §9.1), so that small letters of another protocol are let through at
- * once. A target is anything visible, raw UTF-8 included.
- */
-const REQUEST_LINE = /^([A-Z][A-Z-]{0,19}) +([!-~\u0080-\u00ff]+) +HTTP\/1\.[0-9]\r?$/;
-/** The same, cut off at any character. */
-const REQUEST_LINE_PART = /^([A-Z][A-Z-]{0,19})(?: +([!-~\u0080-\u00ff]*)(?: +([!-~]*\r?))?)?$/;
-const VERSION = /^HTTP\/1\.[0-9]\r?$/;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const HYPHEN = 0x2d;
+
+/** The longest registered method has 17 characters (IANA). */
+const MAX_METHOD = 20;
+const CONNECT = 'CONNECT';
+const PROTOCOL = 'HTTP/1.';
 
 /** RFC 9112 §3.2: origin, absolute and asterisk form; only CONNECT has the authority form. */
 const TARGET_STARTS = ['/', 'http://', 'https://', '*'];
+const LONGEST_START = Math.max(...TARGET_STARTS.map((start) => start.length));
 const AUTHORITY = /^https?:\/\/([^/?#]*)/i;
 
+type Part = 'method' | 'before-target' | 'target' | 'before-version' | 'version' | 'fields';
+
 /**
- * The host of an HTTP/1 request (RFC 9112 §3.2): of its target in absolute form, else of its Host
- * field.
+ * Finds the host of an HTTP/1 request (RFC 9112 §3.2): of its target in absolute form, else of its
+ * Host field. It stays where the bytes ended, so that each is looked at once, however they are cut.
+ *
+ * Methods have the form of the registered ones (capital letters and hyphens; they are
+ * case-sensitive, RFC 9110 §9.1), so that small letters of another protocol are let through at once.
+ * A target is anything visible, raw UTF-8 included.
  */
-export function sniffHttp(bytes: Uint8Array): Sniffed {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-  const lines = text.split('\n');
-  const partial = lines.pop() ?? '';
-  const [requestLine, ...fields] = lines;
-  if (requestLine === undefined) return canBecomeRequestLine(partial) ? MORE : NO_NAME;
+export class HttpSniffer implements Sniffer {
+  #part: Part = 'method';
+  /** Bytes before it have been looked at. */
+  #at = 0;
+  /** Where the part, or the line of a field, begins. */
+  #start = 0;
+  #connects = false;
+  #target = '';
 
-  const [, method = '', target] = REQUEST_LINE.exec(requestLine) ?? [];
-  if (target === undefined || !canBeTarget(method, target)) return NO_NAME;
-  const authority = AUTHORITY.exec(target)?.[1];
-  if (authority !== undefined) return named(authority.slice(authority.lastIndexOf('@') + 1));
-  return hostField(fields);
-}
-
-/** Decides early: what is not HTTP must not wait for a line end that never comes. */
-function canBecomeRequestLine(line: string): boolean {
-  const match = REQUEST_LINE_PART.exec(line);
-  if (!match) return false;
-  const [, method = '', target = '', version] = match;
-  if (version === undefined) return canBeTarget(method, target, true);
-  return canBeTarget(method, target) && ('HTTP/1.'.startsWith(version) || VERSION.test(version));
-}
-
-/** Whether `target` can be the target of this method, or with `partial` the beginning of one. */
-function canBeTarget(method: string, target: string, partial = false): boolean {
-  if (method === 'CONNECT') return true;
-  const lower = target.toLowerCase();
-  return TARGET_STARTS.some(
-    (start) => lower.startsWith(start) || (partial && start.startsWith(lower)),
-  );
-}
-
-function hostField(lines: readonly string[]): Sniffed {
-  for (const raw of lines) {
-    const line = trimReturn(raw);
-    if (line === '') return NO_NAME; // the end of the header section
-    if (line.startsWith(' ') || line.startsWith('\t')) continue; // a folded field (RFC 9112 §5.2)
-    const colon = line.indexOf(':');
-    if (colon <= 0) return NO_NAME;
-    if (line.slice(0, colon).toLowerCase() === 'host') return named(line.slice(colon + 1).trim());
+  look(bytes: Uint8Array): Sniffed {
+    while (this.#part !== 'fields') {
+      const byte = bytes[this.#at];
+      if (byte === undefined) return MORE;
+      const found = this.#requestLine(byte, bytes);
+      if (found) return found;
+      this.#at++;
+    }
+    return this.#fields(bytes);
   }
-  return MORE;
+
+  /** Takes the next byte of the request line; what it finds when that ends the search. */
+  #requestLine(byte: number, bytes: Uint8Array): Sniffed | undefined {
+    const length = this.#at - this.#start;
+    switch (this.#part) {
+      case 'method':
+        if (byte === SPACE && length > 0) {
+          this.#connects = textOf(bytes, 0, this.#at) === CONNECT;
+          this.#part = 'before-target';
+        } else if (length === MAX_METHOD || !(isCapital(byte) || (byte === HYPHEN && length > 0))) {
+          return NO_NAME;
+        }
+        return undefined;
+      case 'before-target':
+        if (byte === SPACE) return undefined;
+        this.#begin('target');
+        return this.#requestLine(byte, bytes);
+      case 'target':
+        if (byte === SPACE && length > 0) return this.#endTarget(bytes);
+        if (!isVisible(byte)) return NO_NAME;
+        return length < LONGEST_START && !this.#canBeTarget(bytes, true) ? NO_NAME : undefined;
+      case 'before-version':
+        if (byte === SPACE) return undefined;
+        this.#begin('version');
+        return this.#requestLine(byte, bytes);
+      case 'version':
+        if (byte === LF && length > PROTOCOL.length) return this.#endRequestLine();
+        return canBeVersion(byte, length) ? undefined : NO_NAME;
+      case 'fields':
+        return undefined;
+      default:
+        return this.#part satisfies never;
+    }
+  }
+
+  #begin(part: Part): void {
+    this.#part = part;
+    this.#start = this.#at;
+  }
+
+  /** Whether the target can be one of this method, or with `partial` begin one as far as it goes. */
+  #canBeTarget(bytes: Uint8Array, partial: boolean): boolean {
+    if (this.#connects) return true;
+    const end = Math.min(this.#start + LONGEST_START, partial ? this.#at + 1 : this.#at);
+    const begun = textOf(bytes, this.#start, end).toLowerCase();
+    return TARGET_STARTS.some(
+      (start) => begun.startsWith(start) || (partial && start.startsWith(begun)),
+    );
+  }
+
+  #endTarget(bytes: Uint8Array): Sniffed | undefined {
+    if (!this.#canBeTarget(bytes, false)) return NO_NAME;
+    this.#target = textOf(bytes, this.#start, this.#at);
+    this.#part = 'before-version';
+    return undefined;
+  }
+
+  #endRequestLine(): Sniffed | undefined {
+    const authority = AUTHORITY.exec(this.#target)?.[1];
+    if (authority !== undefined) return named(authority.slice(authority.lastIndexOf('@') + 1));
+    this.#part = 'fields';
+    this.#start = this.#at + 1;
+    return undefined;
+  }
+
+  #fields(bytes: Uint8Array): Sniffed {
+    for (;;) {
+      const end = bytes.indexOf(LF, this.#at);
+      if (end < 0) {
+        this.#at = bytes.length;
+        return MORE;
+      }
+      const line = textOf(bytes, this.#start, bytes[end - 1] === CR ? end - 1 : end);
+      this.#at = this.#start = end + 1;
+      const found = hostField(line);
+      if (found) return found;
+    }
+  }
+}
+
+/** What one line of the header section says about the host; `undefined` for another field. */
+function hostField(line: string): Sniffed | undefined {
+  if (line === '') return NO_NAME; // the end of the header section
+  if (line.startsWith(' ') || line.startsWith('\t')) return undefined; // folded (RFC 9112 §5.2)
+  const colon = line.indexOf(':');
+  if (colon <= 0) return NO_NAME;
+  if (line.slice(0, colon).toLowerCase() !== 'host') return undefined;
+  return named(line.slice(colon + 1).trim());
 }
 
 /** The name in `host[:port]`; an IP address in brackets or without is none. */
@@ -68,4 +140,15 @@ function named(authority: string): Sniffed {
   return { done: true, domain: domainName(authority.replace(/:[0-9]*$/, '')) };
 }
 
-const trimReturn = (line: string): string => (line.endsWith('\r') ? line.slice(0, -1) : line);
+/** Whether a byte can stand at this place of `HTTP/1.1` CR. */
+function canBeVersion(byte: number, place: number): boolean {
+  if (place < PROTOCOL.length) return byte === PROTOCOL.charCodeAt(place);
+  return place === PROTOCOL.length ? isDigit(byte) : place === PROTOCOL.length + 1 && byte === CR;
+}
+
+const isCapital = (byte: number): boolean => byte >= 0x41 && byte <= 0x5a;
+const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
+const isVisible = (byte: number): boolean => byte > SPACE && byte !== 0x7f;
+
+const textOf = (bytes: Uint8Array, start: number, end: number): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1');

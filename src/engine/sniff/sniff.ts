@@ -1,7 +1,8 @@
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
+import { GrowingBytes } from '../../net/growing-bytes.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { sniffDomain } from './sniff-domain.ts';
+import { DomainSniffer } from './sniff-domain.ts';
 
 /** First bytes that are looked at. */
 export const SNIFF_LIMIT = 8192;
@@ -22,20 +23,26 @@ export interface SniffOptions {
  */
 export async function sniff(link: ByteLink, options: SniffOptions): Promise<string | undefined> {
   using deadline = new Deadline(options.clock, SNIFF_TIMEOUT_MS, 'sniffing', options.signal);
-  const chunks: Uint8Array[] = [];
-  let head: Uint8Array = new Uint8Array(0);
+  const sniffer = new DomainSniffer();
+  const head = new GrowingBytes();
+  let last: Uint8Array | undefined;
+  /** Bytes that came before `last`. */
+  let before = 0;
   try {
     while (head.length < SNIFF_LIMIT) {
       const chunk = await readOrEnd(link, deadline.signal);
       if (chunk === undefined) return undefined;
-      chunks.push(chunk);
-      head = chunks.length === 1 ? chunk : Buffer.concat([head, chunk]);
-      const sniffed = sniffDomain(head.subarray(0, SNIFF_LIMIT));
+      last = chunk;
+      before = head.length;
+      head.append(chunk.subarray(0, SNIFF_LIMIT - head.length));
+      const sniffed = sniffer.look(head.bytes);
       if (sniffed.done) return sniffed.domain;
     }
     return undefined;
   } finally {
-    for (const chunk of chunks.toReversed()) link.unread(chunk);
+    // In two pieces at most: a client may have sent every byte alone.
+    if (last) link.unread(last);
+    if (before > 0) link.unread(head.bytes.subarray(0, before));
   }
 }
 

@@ -1,5 +1,6 @@
+import { GrowingBytes } from '../../net/growing-bytes.ts';
 import { domainName } from './domain-name.ts';
-import { MORE, NO_NAME, type Sniffed } from './sniffed.ts';
+import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffed.ts';
 
 /** ContentType handshake (RFC 8446 §5.1): the first byte of every TLS connection. */
 export const TLS_HANDSHAKE = 22;
@@ -15,37 +16,46 @@ const SERVER_NAME = 0;
 const HOST_NAME = 0;
 
 /**
- * The server name of a TLS ClientHello (RFC 8446 §4.1.2, RFC 6066 §3), as soon as its extension is
- * there: the rest of the message need not be.
+ * Finds the server name of a TLS ClientHello (RFC 8446 §4.1.2, RFC 6066 §3), as soon as its
+ * extension is there: the rest of the message need not be. It stays where the bytes ended, so that
+ * each is looked at once, however they are cut.
  */
-export function sniffTls(bytes: Uint8Array): Sniffed {
-  const { message, broken } = joinRecords(bytes);
-  const found = message.length > 0 && message[0] !== CLIENT_HELLO ? NO_NAME : serverName(message);
-  return broken && !found.done ? NO_NAME : found;
-}
+export class TlsSniffer implements Sniffer {
+  /** The handshake bytes of the records that have arrived, in whole or in part. */
+  readonly #message = new GrowingBytes();
+  readonly #search = serverName(this.#message);
+  /** Bytes of the message without which the search cannot go on. */
+  #needed = 0;
+  /** Where the current record begins. */
+  #record = 0;
+  /** Bytes before it have been looked at. */
+  #at = 0;
 
-/**
- * The handshake bytes of the records that have arrived, in whole or in part. `broken` when
- * something follows that cannot go on with the message.
- */
-function joinRecords(bytes: Uint8Array): { message: Uint8Array; broken: boolean } {
-  const message = new Uint8Array(bytes.length);
-  let length = 0;
-  let at = 0;
-  let broken = false;
-  while (at < bytes.length) {
-    if (!plausibleHeader(bytes.subarray(at, at + RECORD_HEADER))) {
-      broken = true;
-      break;
+  look(bytes: Uint8Array): Sniffed {
+    const goesOn = this.#join(bytes);
+    while (this.#message.length >= this.#needed) {
+      const step = this.#search.next();
+      if (step.done) return step.value;
+      this.#needed = step.value;
     }
-    if (at + RECORD_HEADER > bytes.length) break;
-    const end = at + RECORD_HEADER + u16(bytes, at + 3);
-    const fragment = bytes.subarray(at + RECORD_HEADER, end);
-    message.set(fragment, length);
-    length += fragment.length;
-    at = end;
+    return goesOn ? MORE : NO_NAME;
   }
-  return { message: message.subarray(0, length), broken };
+
+  /** Joins the records; `false` when something follows that cannot go on with the message. */
+  #join(bytes: Uint8Array): boolean {
+    while (this.#record < bytes.length) {
+      const header = bytes.subarray(this.#record, this.#record + RECORD_HEADER);
+      if (!plausibleHeader(header)) return false;
+      if (header.length < RECORD_HEADER) break;
+      const start = this.#record + RECORD_HEADER;
+      const end = start + u16(header, 3);
+      this.#message.append(bytes.subarray(Math.max(this.#at, start), end));
+      this.#at = Math.min(end, bytes.length);
+      if (this.#at < end) break;
+      this.#record = end;
+    }
+    return true;
+  }
 }
 
 /** Whether a record header, or as much of it as has arrived, can be one of a ClientHello. */
@@ -57,29 +67,35 @@ function plausibleHeader(header: Uint8Array): boolean {
   return length > 0 && length <= MAX_RECORD;
 }
 
-/** Walks a ClientHello. A length that leads out of its container means that it is none. */
-function serverName(message: Uint8Array): Sniffed {
-  if (message.length < MESSAGE_HEADER) return MORE;
-  const end = MESSAGE_HEADER + uint(message, 1, 3);
+/**
+ * Walks a ClientHello; each number that it yields is how many bytes of it must be there to go on. A
+ * length that leads out of its container means that it is none.
+ */
+function* serverName(message: GrowingBytes): Generator<number, Sniffed, void> {
+  yield 1;
+  if (message.bytes[0] !== CLIENT_HELLO) return NO_NAME;
+  yield MESSAGE_HEADER;
+  const end = MESSAGE_HEADER + uint(message.bytes, 1, 3);
   let at = MESSAGE_HEADER + HELLO_FIXED;
   // Session id, cipher suites, compression methods: each a length of so many bytes, then content.
   for (const width of [1, 2, 1]) {
     if (at + width > end) return NO_NAME;
-    if (at + width > message.length) return MORE;
-    at += width + uint(message, at, width);
+    yield at + width;
+    at += width + uint(message.bytes, at, width);
   }
   if (at + 2 > end) return NO_NAME; // a ClientHello without extensions
-  if (at + 2 > message.length) return MORE;
-  const extensionsEnd = at + 2 + u16(message, at);
+  yield at + 2;
+  const extensionsEnd = at + 2 + u16(message.bytes, at);
   if (extensionsEnd > end) return NO_NAME;
   at += 2;
   while (at + 4 <= extensionsEnd) {
-    if (at + 4 > message.length) return MORE;
-    const type = u16(message, at);
-    const next = at + 4 + u16(message, at + 2);
+    yield at + 4;
+    const type = u16(message.bytes, at);
+    const next = at + 4 + u16(message.bytes, at + 2);
     if (next > extensionsEnd) return NO_NAME;
     if (type === SERVER_NAME) {
-      return next > message.length ? MORE : hostName(message.subarray(at + 4, next));
+      yield next;
+      return hostName(message.bytes.subarray(at + 4, next));
     }
     at = next;
   }

@@ -16,6 +16,7 @@ import { expectsContinue, persists, upgradeOf, type OriginRequest } from './forw
 import { requestFraming } from './framing.ts';
 import { parseRequestHead, type RequestHead } from './head.ts';
 import { HANDSHAKE_MS, KEEP_ALIVE_MS } from './limits.ts';
+import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
 import { OriginFlow } from './origin-flow.ts';
 import { QuietWatch, type Seen } from './quiet-watch.ts';
 import { readHead, startsRequest, type HeadBytes } from './read-head.ts';
@@ -180,7 +181,10 @@ export class ClientConnection {
   }
 
   async #forward(request: Request, { destination, authority }: Place, path: string): Promise<Next> {
-    const { head, framing, user } = request;
+    const { framing, user } = request;
+    const hops = hopsLeft(request.head);
+    if (hops === 0) return this.#answerInPlaceOfOrigin(request);
+    const head = hops === undefined ? request.head : withOneHopLess(request.head, hops);
     const keep = persists(head);
     const message: OriginRequest = {
       head,
@@ -253,13 +257,23 @@ export class ClientConnection {
 
   /** Answers a request that goes nowhere, and reads over its body when that keeps the connection. */
   async #refuse(request: Request, status: number, reason: string, fields?: Fields): Promise<Next> {
-    const { head, framing, followed } = request;
-    const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
-    // A client that waits for leave to send its body will not send it now, or will: who can tell.
-    const keep = persists(head) && readable && !expectsContinue(head);
-    const headOnly = head.method === 'HEAD';
+    const keep = canKeep(request);
+    const headOnly = request.head.method === 'HEAD';
     const next = await this.#answer(status, reason, { keep, headOnly, fields: fields ?? [] });
-    if (next === 'close') return next;
+    return next === 'close' ? next : this.#readOver(request);
+  }
+
+  /** Answers a TRACE or OPTIONS that has been forwarded as often as it may be (RFC 9110 §7.6.2). */
+  async #answerInPlaceOfOrigin(request: Request): Promise<Next> {
+    const { log, tag } = this.#context;
+    const keep = canKeep(request);
+    log.debug(`inbound ${tag}: answered 200: Max-Forwards is 0`);
+    const full = this.#link.write(finalResponse(request.head, keep));
+    if (full) await full;
+    return keep ? this.#readOver(request) : 'close';
+  }
+
+  async #readOver({ framing }: Request): Promise<Next> {
     return (await drainBody(this.#link, framing, this.#context.clock)) ? 'request' : 'close';
   }
 
@@ -309,6 +323,13 @@ export class ClientConnection {
     this.#retiring.add(retiring);
     void retiring.finally(() => this.#retiring.delete(retiring));
   }
+}
+
+/** Whether the next request can follow one that is not forwarded, once its body is read over. */
+function canKeep({ head, framing, followed }: Request): boolean {
+  const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
+  // A client that waits for leave to send its body will not send it now, or will: who can tell.
+  return persists(head) && readable && !expectsContinue(head);
 }
 
 /** Whether two endpoints are one, as far as their text tells. */

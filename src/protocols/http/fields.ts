@@ -1,3 +1,4 @@
+import { trimBlanks } from '../../net/trim-blanks.ts';
 import { MessageError } from './errors.ts';
 
 /**
@@ -17,7 +18,6 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // Everything below space but the tab, and DEL: RFC 9110 §5.5 allows none of them in a value.
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
-const OUTER_SPACE = /^[ \t]+|[ \t]+$/g;
 
 /** RFC 9110 §5.6.2. */
 export const isToken = (text: string): boolean => TOKEN.test(text);
@@ -41,7 +41,7 @@ export function parseField(line: string): Field {
   const colon = line.indexOf(':');
   const name = line.slice(0, colon);
   if (colon < 0 || !isToken(name)) throw new MessageError(400, 'a header line has no valid name');
-  const value = line.slice(colon + 1).replace(OUTER_SPACE, '');
+  const value = trimBlanks(line.slice(colon + 1));
   if (hasControl(value)) throw new MessageError(400, `the ${name} header has a control character`);
   return field(name, value);
 }
@@ -59,7 +59,7 @@ export function listOf(fields: Fields, key: string): string[] {
   for (const entry of fields) {
     if (entry.key !== key) continue;
     for (const part of entry.value.split(',')) {
-      const member = part.replace(OUTER_SPACE, '').toLowerCase();
+      const member = trimBlanks(part).toLowerCase();
       if (member !== '') members.push(member);
     }
   }

@@ -55,7 +55,7 @@ export function isHost(host: string): boolean {
 }
 
 function parseAbsolute(method: string, target: string): Target {
-  const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(.*)$/.exec(target);
+  const match = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(.*)$/s.exec(target);
   if (!match) throw new MessageError(400, 'the request target is neither absolute nor a path');
   const [, scheme = '', authority = '', rest = ''] = match;
   const defaultPort = DEFAULT_PORTS[scheme.toLowerCase()];

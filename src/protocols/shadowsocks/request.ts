@@ -4,6 +4,7 @@ import { decodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
 import type { Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
+import { GrowingBytes } from '../../net/growing-bytes.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { RefusedClientError } from '../refused-client.ts';
 import { ChunkOpener, LENGTH_CHUNK } from './chunks.ts';
@@ -40,12 +41,23 @@ async function atLeast(
   head: Buffer,
   length: number,
 ): Promise<Buffer> {
-  while (head.length < length) {
+  let held = head;
+  let grown: GrowingBytes | undefined;
+  while (held.length < length) {
     const chunk = await link.read(signal);
     if (!chunk) throw new ProtocolError('shadowsocks: the client closed within its request');
-    head = head.length === 0 ? viewOf(chunk) : Buffer.concat([head, chunk]);
+    if (held.length === 0) {
+      held = viewOf(chunk);
+      continue;
+    }
+    if (!grown) {
+      grown = new GrowingBytes();
+      grown.append(held);
+    }
+    grown.append(chunk);
+    held = viewOf(grown.bytes);
   }
-  return head;
+  return held;
 }
 
 const viewOf = (bytes: Uint8Array): Buffer =>

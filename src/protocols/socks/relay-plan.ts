@@ -52,4 +52,4 @@ export function planRelay({
 const isUnspecified = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
 /** Link-local addresses of sockets carry the interface (`fe80::1%eth0`), those of requests do not. */
-export const withoutZone = (host: string): string => host.replace(/%.*$/, '');
+export const withoutZone = (host: string): string => host.replace(/%.*/s, '');

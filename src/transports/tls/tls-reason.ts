@@ -13,7 +13,7 @@ const REASONS: Readonly<Record<string, string>> = {
 export function tlsReason(error: Error): string {
   const reason: unknown = 'reason' in error ? error.reason : undefined;
   // Advice for somebody who runs Node by hand.
-  if (typeof reason !== 'string') return error.message.replace(/; if the root CA is .*$/s, '');
-  const alert = /\balert (.+)$/.exec(reason)?.[1];
+  if (typeof reason !== 'string') return error.message.replace(/; if the root CA is .*/s, '');
+  const alert = /\balert (.+)/s.exec(reason)?.[1];
   return alert === undefined ? (REASONS[reason] ?? reason) : `the peer's alert: ${alert}`;
 }

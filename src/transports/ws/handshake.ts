@@ -29,7 +29,7 @@ const BASE64 = /^[-_+/0-9A-Za-z]*={0,2}$/;
  */
 export function decodeEarlyData(header: string | undefined): Buffer | undefined {
   if (header === undefined || header === '' || !BASE64.test(header)) return undefined;
-  const digits = header.replace(/=+$/, '').length;
+  const digits = header.replace(/={1,2}$/, '').length;
   // Node skips what it cannot read; a last group of one digit is no whole byte.
   return digits % 4 === 1 ? undefined : Buffer.from(header, 'base64url');
 }

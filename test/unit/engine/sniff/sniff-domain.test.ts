@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { sniffDomain } from '../../../../src/engine/sniff/sniff-domain.ts';
+import { DomainSniffer, sniffDomain } from '../../../../src/engine/sniff/sniff-domain.ts';
 import { OPENSSL, refragment } from './client-hello.ts';
 
 const REQUEST = Buffer.from(
@@ -39,6 +39,21 @@ test('any bytes give an answer, and what more bytes say never contradicts it', (
       }
     }),
     { numRuns: 400 },
+  );
+});
+
+test('the answer does not depend on how the bytes are cut', () => {
+  fc.assert(
+    fc.property(input, fc.array(fc.nat(300)), (bytes, cuts) => {
+      const sniffer = new DomainSniffer();
+      for (const cut of [...cuts, bytes.length].toSorted((a, b) => a - b)) {
+        const soFar = bytes.subarray(0, cut);
+        const found = sniffer.look(soFar);
+        assert.deepEqual(found, sniffDomain(soFar));
+        if (found.done) return;
+      }
+    }),
+    { numRuns: 1000 },
   );
 });
 

@@ -1,0 +1,41 @@
+/** A server-sent event. */
+export interface ServerEvent {
+  readonly event: string;
+  readonly data: string;
+}
+
+const EVENT = 'event: ';
+const DATA = 'data: ';
+
+/**
+ * Reads the server-sent events of the API, whatever pieces they come in: each an `event` and a `data`
+ * line, then an empty one. Comments and fields that the API does not send are skipped.
+ */
+export class EventReader {
+  /** The line that is not complete. Joined at its end, so that each piece is copied once. */
+  #line: string[] = [];
+  #event: string | undefined;
+  #data: string | undefined;
+
+  /** Takes the next piece of the stream and returns the events that end in it. */
+  push(text: string): ServerEvent[] {
+    const found: ServerEvent[] = [];
+    const [first = '', ...others] = text.split('\n');
+    this.#line.push(first);
+    for (const next of others) {
+      const event = this.#endLine(this.#line.join(''));
+      if (event) found.push(event);
+      this.#line = [next];
+    }
+    return found;
+  }
+
+  #endLine(line: string): ServerEvent | undefined {
+    if (line.startsWith(EVENT)) this.#event = line.slice(EVENT.length);
+    else if (line.startsWith(DATA)) this.#data = line.slice(DATA.length);
+    if (line !== '') return undefined;
+    const [event, data] = [this.#event, this.#data];
+    this.#event = this.#data = undefined;
+    return event === undefined || data === undefined ? undefined : { event, data };
+  }
+}
