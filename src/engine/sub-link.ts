@@ -1,6 +1,8 @@
 import { messageOf } from '../errors.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
+import { IdleTimer } from '../net/idle-timer.ts';
+import { UDP_DNS_IDLE_MS, udpIdleMs } from '../net/time-limits.ts';
 import { Deadline } from '../net/deadline.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
@@ -10,16 +12,10 @@ import type { Plane, Resolved } from './plane.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 
-/** A sub-link without a datagram in either direction ends after this long. */
-export const IDLE_MS = 300_000;
-/** The same where every packet so far went to port 53: a resolver asks once and goes. */
-export const DNS_IDLE_MS = 10_000;
 /** A sub-link that could not be opened drops what comes for this long before it is tried again. */
 const FAILED_MS = 1_000;
 /** Packets kept while the outbound is still being opened. */
 const KEPT_WHILE_OPENING = 64;
-
-const DNS_PORT = 53;
 
 /** What carrying packets needs of the engine. */
 export interface PacketDeps {
@@ -47,9 +43,11 @@ export class SubLink {
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
   #flow: Flow | undefined;
-  #timer: Timer | undefined;
-  #lastSeen: number;
-  #onlyDns = true;
+  /** Until a sub-link that could not be opened is given up. */
+  #retry: Timer | undefined;
+  readonly #idle: IdleTimer;
+  /** Shorter while every packet went to port 53. */
+  #idleMs = UDP_DNS_IDLE_MS;
 
   constructor(
     request: PacketRequest,
@@ -63,14 +61,18 @@ export class SubLink {
     this.#opener = opener;
     this.#client = client;
     this.#deps = deps;
-    this.#lastSeen = deps.clock.now();
+    this.#idle = new IdleTimer(
+      deps.clock,
+      () => this.#idleMs,
+      () => this.close(),
+    );
     void this.#run();
   }
 
   /** Sends toward the packet's peer, or keeps it while the outbound opens, or drops it. */
   send(packet: Packet): void {
-    if (packet.peer.port !== DNS_PORT) this.#onlyDns = false;
-    this.#lastSeen = this.#deps.clock.now();
+    this.#idleMs = Math.max(this.#idleMs, udpIdleMs(packet.peer.port));
+    this.#idle.touch();
     if (this.#state === 'opening') {
       if (this.#waiting.length < KEPT_WHILE_OPENING) this.#waiting.push(packet);
     } else if (this.#state === 'open') {
@@ -82,7 +84,8 @@ export class SubLink {
   close(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
-    this.#timer?.cancel();
+    this.#retry?.cancel();
+    this.#idle.stop();
     this.#waiting = [];
     this.#dial?.abort(clientLeft());
     this.#remote?.close();
@@ -120,7 +123,7 @@ export class SubLink {
       if (this.#state === 'closed') return undefined;
       this.#state = 'failed';
       this.#waiting = [];
-      this.#timer = clock.after(FAILED_MS, () => this.close());
+      this.#retry = clock.after(FAILED_MS, () => this.close());
       return undefined;
     } finally {
       this.#dial = undefined;
@@ -143,8 +146,8 @@ export class SubLink {
     this.#deps.log.debug(`flow ${this.#flow.id} ${describe(this.#flow)} opened`);
     const waiting = this.#waiting;
     this.#waiting = [];
+    this.#idle.start();
     for (const packet of waiting) this.send(packet);
-    this.#watch();
   }
 
   /** Moves answers to the client until the outbound's link ends. */
@@ -153,21 +156,12 @@ export class SubLink {
       for (;;) {
         const packet = await remote.receive();
         if (!packet) return;
-        this.#lastSeen = this.#deps.clock.now();
+        this.#idle.touch();
         this.#flow?.addDown(packet.data.length);
         this.#client.send(packet);
       }
     } catch (error) {
       this.#deps.log.debug(`udp by ${this.#resolved.version.tag} ended: ${messageOf(error)}`);
     }
-  }
-
-  /** One timer a period: it looks back to the last datagram, none is set a packet. */
-  #watch(): void {
-    const { clock } = this.#deps;
-    const limit = this.#onlyDns ? DNS_IDLE_MS : IDLE_MS;
-    const left = this.#lastSeen + limit - clock.now();
-    if (left <= 0) this.close();
-    else this.#timer = clock.after(left, () => this.#watch());
   }
 }

@@ -1,8 +1,10 @@
+import { asError } from '../errors.ts';
 import type { Endpoint } from '../net/address.ts';
 import { ByteQueue } from '../net/byte-queue.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { DeadlineError, LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
+import { UDP_IDLE_MS } from '../net/time-limits.ts';
 import { Backlog } from './backlog.ts';
 import { encodeEnd, Status, type FrameHead } from './frame.ts';
 import { FrameDecoder, type FrameEvent } from './frame-decoder.ts';
@@ -12,11 +14,11 @@ import { Outlet } from './outlet.ts';
 
 /** Flows that one carrier may have at a time. Clients open eight to some hundreds. */
 export const MAX_FLOWS = 1024;
-/** A carrier without a flow and a UDP flow without a datagram end after this long. */
-export const IDLE_MS = 300_000;
+/** A carrier without a flow ends after this long. */
+export const IDLE_CARRIER_MS = 300_000;
 const SWEEP_MS = 30_000;
 
-/** Serves the flows of a carrier. What the functions give settles when the flow is over. */
+/** Serves the flows of a carrier. The returned promises settle when the flow is over. */
 export interface MuxHandlers {
   stream(link: ByteLink, destination: Endpoint): Promise<void>;
   packets(link: MuxPackets): Promise<void>;
@@ -26,9 +28,9 @@ export interface MuxHandlers {
 type Receiver =
   | { readonly kind: 'stream'; readonly stream: MuxStream }
   | { readonly kind: 'packets'; readonly packets: MuxPackets; readonly peer: Endpoint | undefined }
-  | { readonly kind: 'nobody' };
+  | { readonly kind: 'none' };
 
-const NOBODY: Receiver = { kind: 'nobody' };
+const NO_RECEIVER: Receiver = { kind: 'none' };
 const NO_BYTES = new Uint8Array(0);
 
 /** The server's side of one Mux.Cool connection: many flows on one link. */
@@ -42,7 +44,7 @@ export class MuxCarrier {
   readonly #serving = new Set<Promise<void>>();
   /** The data of a datagram's frame so far. */
   readonly #datagram = new ByteQueue();
-  #receiver: Receiver = NOBODY;
+  #receiver: Receiver = NO_RECEIVER;
   #timer: Timer | undefined;
   #lastHead: number;
 
@@ -78,7 +80,7 @@ export class MuxCarrier {
         }
       }
     } catch (error) {
-      failure = error instanceof Error ? error : new LinkClosedError(String(error));
+      failure = asError(error);
       throw failure;
     } finally {
       this.#end(failure);
@@ -94,12 +96,12 @@ export class MuxCarrier {
     this.#link.destroy(failure);
   }
 
-  /** Takes an event and gives what to wait for before the next, if anything. */
+  /** Takes an event and returns what to wait for before the next, if anything. */
   #take(event: FrameEvent): Promise<void> | undefined {
     if (event.kind === 'data') return this.#takeData(event.bytes, event.last);
     this.#lastHead = this.#clock.now();
     this.#receiver = this.#takeHead(event.head);
-    // A frame that says it has data and has none is a datagram all the same.
+    // A frame whose data is empty is a datagram all the same.
     return event.head.hasData && event.length === 0 ? this.#takeData(NO_BYTES, true) : undefined;
   }
 
@@ -115,14 +117,14 @@ export class MuxCarrier {
         if (data) receiver.packets.deliver(data, receiver.peer);
         return undefined;
       }
-      case 'nobody':
+      case 'none':
         return undefined;
       default:
         return receiver satisfies never;
     }
   }
 
-  /** Does what a head says and tells whose its data is. */
+  /** Acts on a head and returns the receiver of its data. */
   #takeHead(head: FrameHead): Receiver {
     const flow = this.#flows.get(head.id);
     switch (head.status) {
@@ -131,15 +133,15 @@ export class MuxCarrier {
       case Status.keep:
         if (flow instanceof MuxStream) return { kind: 'stream', stream: flow };
         if (flow) return { kind: 'packets', packets: flow, peer: head.peer };
-        // The client has not heard yet that it is over, or never will.
+        // The client does not know yet that the flow has ended, or never will.
         if (head.hasData) this.#outlet.urge(encodeEnd(head.id, false));
-        return NOBODY;
+        return NO_RECEIVER;
       case Status.end:
         if (flow instanceof MuxStream) flow.end(head.failed);
         else flow?.abandon();
-        return NOBODY;
+        return NO_RECEIVER;
       case Status.keepAlive:
-        return NOBODY;
+        return NO_RECEIVER;
       default:
         return head satisfies never;
     }
@@ -151,11 +153,11 @@ export class MuxCarrier {
   ): Receiver {
     previous?.abandon(new LinkClosedError('the client opened another flow by that id'));
     const { id, network, destination, addressed } = head;
-    // Counted until they are done, not until they are closed: a client must not make room by ending
-    // flows that are still being dialled.
+    // Counted until they are served, not until they are closed: a client must not make room by
+    // ending flows that are still being dialled.
     if (!destination || this.#serving.size >= MAX_FLOWS) {
       this.#outlet.urge(encodeEnd(id, true));
-      return NOBODY;
+      return NO_RECEIVER;
     }
     if (network === 'tcp') {
       const stream: MuxStream = new MuxStream(id, this.#outlet, {
@@ -186,7 +188,7 @@ export class MuxCarrier {
 
   #serve(flow: Promise<void>, link: MuxStream | MuxPackets): void {
     const served = flow.catch((error: unknown) => {
-      const cause = error instanceof Error ? error : new LinkClosedError(String(error));
+      const cause = asError(error);
       if (link instanceof MuxStream) link.destroy(cause);
       else link.close(cause);
     });
@@ -198,15 +200,15 @@ export class MuxCarrier {
     return [...this.#flows.values()].filter((flow) => flow instanceof MuxStream);
   }
 
-  /** One timer a carrier: it ends what nobody uses any more. */
+  /** One timer a carrier: it ends idle flows and an idle carrier. */
   #watch(): void {
     this.#timer = this.#clock.after(SWEEP_MS, () => {
       const now = this.#clock.now();
-      const silence = new DeadlineError('the flow was silent for 300 s');
+      const idle = new DeadlineError('the flow was idle for 300 s');
       for (const flow of this.#flows.values()) {
-        if (flow instanceof MuxPackets && now - flow.lastSeen >= IDLE_MS) flow.close(silence);
+        if (flow instanceof MuxPackets && now - flow.lastSeen >= UDP_IDLE_MS) flow.close(idle);
       }
-      if (this.#flows.size === 0 && now - this.#lastHead >= IDLE_MS) {
+      if (this.#flows.size === 0 && now - this.#lastHead >= IDLE_CARRIER_MS) {
         this.#link.destroy(new DeadlineError('the mux carrier was idle for 300 s'));
       } else {
         this.#watch();

@@ -5,29 +5,24 @@ import { Deadline } from '../net/deadline.ts';
 import { DialError } from '../net/errors.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import { PacketQueue } from '../net/packet-queue.ts';
+import { DIAL_MS, udpIdleMs } from '../net/time-limits.ts';
 import type { DialOptions, OutboundContext } from './contract.ts';
 
-/** Streams of one association; beyond it the one that was silent longest is given up. */
+/** Streams of one association; beyond it the one that was idle longest is closed. */
 export const MAX_LINKS = 256;
 /** Datagrams kept for a destination while its stream is being opened. */
 const KEPT_WHILE_OPENING = 16;
-/** A stream without a datagram in either direction is given up after this long. */
-const IDLE_MS = 300_000;
-/** The same where a resolver is asked, who answers once. */
-const DNS_IDLE_MS = 10_000;
-const DNS_PORT = 53;
-/** A destination whose stream failed loses what comes for this long before it is tried again. */
+/** Datagrams to a destination whose stream failed are dropped for this long before the next try. */
 const FAILED_MS = 1_000;
-/** How often silent streams are looked for. */
+/** How often idle streams are looked for. */
 const SWEEP_MS = 5_000;
-const DIAL_MS = 10_000;
 
 type Open = (destination: Endpoint, options: DialOptions) => Promise<PacketLink>;
 type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
 
 /**
- * Datagrams to any peer by a protocol whose streams carry those of one destination each: a stream
- * is opened for every destination that something is sent to. Answers come from destinations alone.
+ * Datagrams to any peer over a protocol whose streams carry those of one destination each: a stream
+ * is opened for every destination that a datagram goes to. Responses come from destinations alone.
  */
 export class DestinationLinks implements PacketLink {
   readonly closed: Promise<Error | undefined>;
@@ -66,7 +61,7 @@ export class DestinationLinks implements PacketLink {
     const key = formatEndpoint(packet.peer);
     let stream = this.#links.get(key);
     if (!stream) {
-      if (this.#links.size >= MAX_LINKS) this.#giveUpOldest();
+      if (this.#links.size >= MAX_LINKS) this.#closeIdlest();
       stream = this.#add(packet.peer);
       this.#links.set(key, stream);
     }
@@ -78,7 +73,7 @@ export class DestinationLinks implements PacketLink {
     this.#ending.abort(new DialError('aborted', 'the association has ended'));
     this.#timer?.cancel();
     this.#queue.end(cause);
-    for (const key of this.#links.keys()) this.#giveUp(key);
+    for (const key of this.#links.keys()) this.#remove(key);
     this.#resolveClosed(cause);
   }
 
@@ -95,20 +90,20 @@ export class DestinationLinks implements PacketLink {
 
   /** One timer for all streams, none a datagram. */
   #sweep(): void {
-    for (const [key, stream] of this.#links) if (stream.spent) this.#giveUp(key);
+    for (const [key, stream] of this.#links) if (stream.spent) this.#remove(key);
     this.#timer =
       this.#links.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
-  #giveUpOldest(): void {
-    let oldest: [key: string, lastSeen: number] | undefined;
+  #closeIdlest(): void {
+    let idlest: [key: string, lastSeen: number] | undefined;
     for (const [key, { lastSeen }] of this.#links) {
-      if (!oldest || lastSeen < oldest[1]) oldest = [key, lastSeen];
+      if (!idlest || lastSeen < idlest[1]) idlest = [key, lastSeen];
     }
-    if (oldest) this.#giveUp(oldest[0]);
+    if (idlest) this.#remove(idlest[0]);
   }
 
-  #giveUp(key: string): void {
+  #remove(key: string): void {
     const stream = this.#links.get(key);
     if (!stream) return;
     this.#links.delete(key);
@@ -153,16 +148,15 @@ class DestinationLink {
     return this.#lastSeen;
   }
 
-  /** Whether nothing was heard of it for so long that it can go. */
+  /** Whether it was idle for so long that it can be closed. */
   get spent(): boolean {
-    const limit = this.#peer.port === DNS_PORT ? DNS_IDLE_MS : IDLE_MS;
-    return this.#deps.clock.now() - this.#lastSeen >= limit;
+    return this.#deps.clock.now() - this.#lastSeen >= udpIdleMs(this.#peer.port);
   }
 
   send(packet: Packet): void {
     const now = this.#deps.clock.now();
     if (this.#state === 'failed' && now - this.#lastSeen >= FAILED_MS) this.#state = 'idle';
-    // What is sent to a destination that failed does not put off the next try.
+    // Datagrams to a destination that failed do not postpone the next try.
     if (this.#state !== 'failed') this.#lastSeen = now;
     switch (this.#state) {
       case 'idle':
@@ -194,14 +188,14 @@ class DestinationLink {
   }
 
   async #run(): Promise<void> {
-    let answered = false;
+    let responded = false;
     try {
       const packets = await this.#connect();
       if (!packets) return;
       for (;;) {
         const packet = await packets.receive();
         if (!packet) break;
-        answered = true;
+        responded = true;
         this.#lastSeen = this.#deps.clock.now();
         this.#deliver(packet);
       }
@@ -209,7 +203,7 @@ class DestinationLink {
       const { log, tag } = this.#deps;
       log.debug(`udp by ${tag} to ${formatEndpoint(this.#peer)}: ${messageOf(error)}`);
     }
-    this.#end(answered);
+    this.#end(responded);
   }
 
   async #connect(): Promise<PacketLink | undefined> {
@@ -227,13 +221,13 @@ class DestinationLink {
     return packets;
   }
 
-  /** A server that ends a stream without an answer would end the next one as well. */
-  #end(answered: boolean): void {
+  /** A server that ends a stream without a response would end the next one as well. */
+  #end(responded: boolean): void {
     if (this.#state === 'closed') return;
     this.#refused += this.#waiting.length + (this.#packets?.dropped ?? 0);
     this.#packets = undefined;
     this.#waiting = [];
     this.#lastSeen = this.#deps.clock.now();
-    this.#state = answered ? 'idle' : 'failed';
+    this.#state = responded ? 'idle' : 'failed';
   }
 }

@@ -11,8 +11,8 @@ import { GreetingLink } from '../../src/net/greeting-link.ts';
 import type { ByteLink } from '../../src/net/link.ts';
 import { linkPair } from '../../src/net/memory-link.ts';
 import { SocketLink } from '../../src/net/socket-link.ts';
-import { AnswerLink } from '../../src/protocols/vless/answer-link.ts';
-import { ANSWER } from '../../src/protocols/vless/wire.ts';
+import { ResponseLink } from '../../src/protocols/vless/response-link.ts';
+import { RESPONSE_HEADER } from '../../src/protocols/vless/wire.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
 byteLinkConformance('a memory link', () => {
@@ -22,7 +22,8 @@ byteLinkConformance('a memory link', () => {
 
 byteLinkConformance('a VLESS client and server', () => {
   const [near, far] = linkPair();
-  const greet = (link: ByteLink): ByteLink => new AnswerLink(new GreetingLink(link, ANSWER));
+  const greet = (link: ByteLink): ByteLink =>
+    new ResponseLink(new GreetingLink(link, RESPONSE_HEADER));
   return Promise.resolve({ left: greet(near), right: greet(far) });
 });
 

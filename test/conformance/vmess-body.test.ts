@@ -1,14 +1,13 @@
 import { linkPair } from '../../src/net/memory-link.ts';
-import { BodyLink } from '../../src/protocols/vmess/body-link.ts';
+import { BodyLink } from '../../src/protocols/vmess/body.ts';
 import { requestKeys, responseKeys, type BodyTerms } from '../../src/protocols/vmess/body-keys.ts';
-import { ChunkOpener } from '../../src/protocols/vmess/chunk-opener.ts';
-import { ChunkSealer } from '../../src/protocols/vmess/chunk-sealer.ts';
-import { PooledRandom } from '../../src/protocols/vmess/random.ts';
+import { ChunkOpener, ChunkSealer } from '../../src/protocols/vmess/chunks.ts';
+import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { ResponseDecoder, sealResponse } from '../../src/protocols/vmess/response.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
 function bodies(options: number, security: 3 | 4): LinkEnds {
-  const random = new PooledRandom();
+  const random = new SystemRandomSource();
   const terms: BodyTerms & { readonly answer: number } = {
     iv: random.bytes(16),
     key: random.bytes(16),

@@ -22,8 +22,22 @@ const LAYERS: readonly (readonly string[])[] = [
   ['main.ts', 'index.ts'],
 ];
 
-/** Folders of one layer that must not know each other. */
-const STRANGERS = new Set(['config', 'supervisor']);
+/** Folders of one layer that must not import each other. */
+const SIBLINGS = new Set(['config', 'supervisor']);
+
+/**
+ * Protocol cores: time, randomness and ciphers are given to them, so that a test can hold all three
+ * in its hands. The files of a core that touch sockets and timers are named by what they are.
+ */
+const PURE = [
+  /^(quic|http3|netstack|congestion)\/(?!driver\.ts|.*-link\.ts)/,
+  /^protocols\/[^/]+\/wire\.ts$/,
+  /^mux\/frame(-decoder)?\.ts$/,
+  /^engine\/router\//,
+];
+
+/** What a pure core must not import: Node, and the clock with its timers. */
+const IMPURE = /^node:|^(\.\.?\/)+(net\/)?clock\.ts$/;
 
 /** What lives in `protocols/` itself is shared; a folder below it is one protocol. */
 const SHARED_BY_PROTOCOLS = 'protocols/registry.ts';
@@ -50,12 +64,31 @@ test('imports point down', async () => {
   const upward = (await imports()).filter(
     ({ from, to }) =>
       rankOf(to) > rankOf(from) ||
-      (STRANGERS.has(roomOf(from)) && STRANGERS.has(roomOf(to)) && roomOf(from) !== roomOf(to)),
+      (SIBLINGS.has(roomOf(from)) && SIBLINGS.has(roomOf(to)) && roomOf(from) !== roomOf(to)),
   );
   assert.deepEqual(upward, []);
 });
 
-test('protocols do not know each other', async () => {
+test('pure cores import neither Node nor the clock', async () => {
+  const impure: string[] = [];
+  for await (const path of glob('**/*.ts', { cwd: SRC })) {
+    if (!PURE.some((pattern) => pattern.test(path))) continue;
+    const source = readFileSync(join(SRC, path), 'utf8');
+    for (const [, target = ''] of source.matchAll(/^import (?!type )[^;]*from '([^']+)'/gm)) {
+      if (IMPURE.test(target)) impure.push(`${path} imports ${target}`);
+    }
+    if (
+      /\b(setTimeout|setInterval|setImmediate|performance\.now|Date\.now|Math\.random)\b/.test(
+        source,
+      )
+    ) {
+      impure.push(`${path} reads the clock, starts a timer or takes random numbers by itself`);
+    }
+  }
+  assert.deepEqual(impure, []);
+});
+
+test('protocols do not import each other', async () => {
   const protocolOf = (file: string): string | undefined => /^protocols\/([^/]+)\//.exec(file)?.[1];
   const crossing = (await imports()).filter(({ from, to }) => {
     const [a, b] = [protocolOf(from), protocolOf(to)];

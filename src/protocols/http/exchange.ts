@@ -1,7 +1,8 @@
 import type { Clock } from '../../net/clock.ts';
 import { DeadlineError, LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { HALF_CLOSED_IDLE_MS, relay } from '../../net/relay.ts';
+import { relay } from '../../net/relay.ts';
+import { HALF_CLOSED_IDLE_MS } from '../../net/time-limits.ts';
 import {
   chunkedEncoder,
   createDecoder,
@@ -16,7 +17,7 @@ import { responseFraming } from './framing.ts';
 import { parseResponseHead, type ResponseHead, type Version } from './head.ts';
 import { QuietWatch } from './quiet-watch.ts';
 import { readHead, startsResponse } from './read-head.ts';
-import { Silence } from './silence.ts';
+import { IdleTimer } from '../../net/idle-timer.ts';
 import { transferBody } from './transfer-body.ts';
 
 /** The client has its response. */
@@ -55,7 +56,7 @@ export class Exchange {
   readonly #request: OriginRequest;
   readonly #clock: Clock;
   readonly #upload: BodyDecoder;
-  readonly #silence: Silence;
+  readonly #idle: IdleTimer;
   readonly #stop = new AbortController();
   #watch: QuietWatch | undefined;
   /** The whole request was handed to the origin. */
@@ -74,7 +75,7 @@ export class Exchange {
     this.#request = request;
     this.#clock = clock;
     this.#upload = createDecoder(request.framing);
-    this.#silence = new Silence(clock, HALF_CLOSED_IDLE_MS, () => {
+    this.#idle = new IdleTimer(clock, HALF_CLOSED_IDLE_MS, () => {
       const cause = new DeadlineError(SILENT);
       origin.destroy(cause);
       this.#stop.abort(cause);
@@ -98,7 +99,7 @@ export class Exchange {
       await this.#stopSending(sending);
       return this.#giveUp(side, cause);
     } finally {
-      this.#silence.stop();
+      this.#idle.stop();
     }
   }
 
@@ -112,7 +113,7 @@ export class Exchange {
         encoder: encoderFor(this.#request.framing),
         head: originHead(this.#request),
         ready: false,
-        touch: this.#silence.touch,
+        touch: this.#idle.touch,
         signal: this.#stop.signal,
       });
       this.#sent = true;
@@ -125,7 +126,7 @@ export class Exchange {
     this.#watch = new QuietWatch(this.#client);
     const seen = await this.#watch.seen;
     // A half-close is no departure: simple clients end what they send before they read.
-    if (seen.kind === 'end') this.#silence.start();
+    if (seen.kind === 'end') this.#idle.start();
     else if (seen.kind === 'failure') this.#clientFailed(seen.error);
   }
 
@@ -157,7 +158,7 @@ export class Exchange {
     const first = await this.#origin.read();
     if (first === undefined) throw new MessageError(502, 'the origin closed without an answer');
     this.#heard = true;
-    this.#silence.touch();
+    this.#idle.touch();
     this.#origin.unread(first);
     const read = await readHead(this.#origin, startsResponse);
     if (!read) throw new MessageError(502, 'the origin closed without an answer');
@@ -190,7 +191,7 @@ export class Exchange {
       encoder: encoderFor(framing),
       head: clientHead({ head, framing, keep: keepClient }),
       ready: followed,
-      touch: this.#silence.touch,
+      touch: this.#idle.touch,
     });
     return { kind: 'answered', keepClient, keepOrigin: keep && certain && persists(head) };
   }
@@ -199,7 +200,7 @@ export class Exchange {
   async #settle(outcome: Answered, sending: Promise<void>): Promise<Outcome> {
     this.#over = true;
     if (!this.#sent) {
-      this.#silence.start();
+      this.#idle.start();
       await sending;
     }
     await this.#stopSending(sending);

@@ -9,10 +9,10 @@ import { readHandshake } from '../handshake.ts';
 import { RefusedClientError, tellOfRefusal } from '../refused-client.ts';
 import { TrojanFraming } from './packet-framing.ts';
 import type { TrojanInboundSettings } from './settings.ts';
-import { UserTable, type FoundUser } from './user-table.ts';
+import { UserTable, type AuthenticatedUser } from './users.ts';
 import { Command, KEY_BYTES, readRequestBody, REQUEST_LIMIT, type RequestBody } from './wire.ts';
 
-/** A Trojan server on accepted carriers. It has nobody to pass strangers on to: they are left. */
+/** A Trojan server on accepted carriers. It has no fallback: unauthenticated clients are closed. */
 export function createTrojanInbound(
   settings: TrojanInboundSettings,
   context: InboundContext,
@@ -59,7 +59,7 @@ async function serve(
 async function readRequest(
   reader: BoundedReader,
   users: UserTable,
-): Promise<RequestBody & { readonly user: FoundUser }> {
+): Promise<RequestBody & { readonly user: AuthenticatedUser }> {
   const user = users.find(await reader.bytes(KEY_BYTES));
   if (!user) throw new RefusedClientError('trojan: invalid user');
   return { user, ...(await readRequestBody(reader)) };

@@ -4,9 +4,10 @@ import { FramedPackets } from '../../net/framed-packets.ts';
 import { GreetingLink } from '../../net/greeting-link.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { ClientFraming } from './client-framing.ts';
+import { ClientFraming } from './packet-framing.ts';
 import type { TrojanOutboundSettings } from './settings.ts';
-import { Command, encodeRequest, keyOf } from './wire.ts';
+import { keyOf } from './users.ts';
+import { Command, encodeRequest } from './wire.ts';
 
 /** A Trojan client; host names travel as names. */
 export function createTrojanOutbound(

@@ -4,7 +4,7 @@ import { ByteQueue } from '../../net/byte-queue.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { PacketFraming } from '../../net/framed-packets.ts';
 import type { Packet } from '../../net/link.ts';
-import { CRLF } from './wire.ts';
+import { CRLF, Command, encodeRequest } from './wire.ts';
 
 /** Length and CRLF. */
 const TAIL = 4;
@@ -12,14 +12,14 @@ const TAIL = 4;
 const HEAD_LIMIT = 1 + 1 + 255 + 2 + TAIL;
 
 /**
- * The longest datagram that is sent. v2ray ends a whole association over a longer one; beyond what
- * any network path carries in one piece, losing it is better.
+ * The longest datagram that is sent. v2ray ends a whole association over a longer one; as no network
+ * path carries that in one piece, dropping it is better.
  */
 export const MAX_DATA = 8192;
 
-/** What stands before the data of a datagram. */
+/** The header of a datagram. */
 interface Head {
-  /** `undefined` when the name is none. */
+  /** `undefined` when the name is invalid. */
   readonly peer: Endpoint | undefined;
   readonly length: number;
 }
@@ -63,8 +63,36 @@ export class TrojanFraming implements PacketFraming {
     this.#queue.take(head.length);
     const [high = 0, low = 0, cr, lf] = head.subarray(address.end);
     if (cr !== CRLF[0] || lf !== CRLF[1]) {
-      throw new ProtocolError('trojan: a datagram without its end of line');
+      throw new ProtocolError('trojan: a datagram header without CRLF');
     }
     return { peer: address.endpoint, length: (high << 8) | low };
+  }
+}
+
+/**
+ * The datagrams of a client: the request goes in one write with the first of them and names its
+ * peer. The protocol leaves open what an association's request names, but sing-box routes all of
+ * its datagrams by that, and Xray and sing-box name the first peer as clients.
+ */
+export class ClientFraming implements PacketFraming {
+  readonly #framing = new TrojanFraming();
+  /** `undefined` once the request has been made. */
+  #key: Uint8Array | undefined;
+
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  decode(chunk: Uint8Array): Iterable<Packet | undefined> {
+    return this.#framing.decode(chunk);
+  }
+
+  encode(packet: Packet): readonly Uint8Array[] | undefined {
+    const frame = this.#framing.encode(packet);
+    if (!frame || !this.#key) return frame;
+    const request = encodeRequest(this.#key, Command.associate, packet.peer);
+    if (!request) return undefined;
+    this.#key = undefined;
+    return [request, ...frame];
   }
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { encodeAddressField, readAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
 import type { Endpoint } from '../../net/address.ts';
 import type { BoundedReader } from '../../net/bounded-reader.ts';
@@ -17,11 +16,8 @@ export const KEY_BYTES = 56;
 
 export const CRLF: Uint8Array = Uint8Array.of(0x0d, 0x0a);
 
-/** The longest request: a key, a name of 255 bytes, and what holds them together. */
+/** The longest request: a key, a name of 255 bytes, and the fields around them. */
 export const REQUEST_LIMIT = 512;
-
-/** What a client sends in place of its password. */
-export const keyOf = (password: string): Buffer => Buffer.from(hash('sha224', password), 'latin1');
 
 /** A request; `undefined` when the host does not fit into one. */
 export function encodeRequest(
@@ -41,7 +37,7 @@ export interface RequestBody {
 
 /**
  * Reads a request after its key.
- * @throws {ProtocolError} when it is none.
+ * @throws {ProtocolError} when it is malformed.
  */
 export async function readRequestBody(reader: BoundedReader): Promise<RequestBody> {
   await readCrlf(reader);
@@ -56,6 +52,6 @@ export async function readRequestBody(reader: BoundedReader): Promise<RequestBod
 
 async function readCrlf(reader: BoundedReader): Promise<void> {
   if (!(await reader.bytes(CRLF.length)).equals(CRLF)) {
-    throw new ProtocolError('trojan: no end of line where one belongs');
+    throw new ProtocolError('trojan: expected CRLF');
   }
 }

@@ -12,9 +12,9 @@ import { serveMux } from '../serve-mux.ts';
 import { RefusedClientError, tellOfRefusal } from '../refused-client.ts';
 import { VlessFraming } from './packet-framing.ts';
 import type { VlessInboundSettings } from './settings.ts';
-import { UserTable } from './user-table.ts';
+import { UserTable } from './users.ts';
 import {
-  ANSWER,
+  RESPONSE_HEADER,
   Command,
   ID_BYTES,
   readRequestBody,
@@ -23,7 +23,7 @@ import {
   type RequestBody,
 } from './wire.ts';
 
-/** A VLESS server without flow on accepted carriers. Strangers are left without an answer. */
+/** A VLESS server without flow on accepted carriers. Rejected clients get no response. */
 export function createVlessInbound(
   settings: VlessInboundSettings,
   context: InboundContext,
@@ -55,11 +55,11 @@ async function serve(
     user: undefined,
     session,
   };
-  const link = new GreetingLink(carrier.link, ANSWER);
+  const link = new GreetingLink(carrier.link, RESPONSE_HEADER);
   switch (request.command) {
     case Command.tcp:
-      // The answer's header says that the destination was reached, so it does not wait for long
-      // for one that says nothing.
+      // The header says that the destination was reached, so it does not wait long for one that
+      // sends nothing.
       await carryStream(link, { origin, destination: request.destination }, context, () =>
         link.greetSoon(clock),
       );

@@ -6,7 +6,7 @@ import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DestinationLinks } from '../destination-links.ts';
 import { uuidBytes } from '../uuid.ts';
-import { AnswerLink } from './answer-link.ts';
+import { ResponseLink } from './response-link.ts';
 import { VlessFraming } from './packet-framing.ts';
 import type { VlessOutboundSettings } from './settings.ts';
 import { Command, encodeRequest } from './wire.ts';
@@ -27,7 +27,7 @@ export function createVlessOutbound(
       throw new DialError('failed', 'the host name does not fit into a VLESS request (255 bytes)');
     }
     const { link } = await context.dial(options);
-    return new AnswerLink(new GreetingLink(link, request, context.clock));
+    return new ResponseLink(new GreetingLink(link, request, context.clock));
   };
   const openPackets = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
     new FramedPackets(await open(Command.udp, peer, options), new VlessFraming(peer));

@@ -9,7 +9,7 @@ export interface VlessUser {
 }
 
 export interface VlessInboundSettings {
-  /** In file order. Nobody comes in when empty. */
+  /** In file order. Without users every client is rejected. */
   readonly users: readonly VlessUser[];
 }
 

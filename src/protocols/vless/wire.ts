@@ -5,7 +5,7 @@ import { ProtocolError } from '../../net/errors.ts';
 
 /**
  * The messages of VLESS (Xray-core, `proxy/vless/encoding`). A request is version, UUID, addons,
- * command and address, then payload; an answer is version and addons, then payload.
+ * command and address, then payload; a response is version and addons, then payload.
  */
 
 export const VERSION = 0;
@@ -17,8 +17,8 @@ export type Command = (typeof Command)[keyof typeof Command];
 /** The longest request: addons and a name of 255 bytes each. */
 export const REQUEST_LIMIT = 1024;
 
-/** What a server says before the first payload: its version, no addons. */
-export const ANSWER: Uint8Array = Uint8Array.of(VERSION, 0);
+/** What a server sends before the first payload: its version, no addons. */
+export const RESPONSE_HEADER: Uint8Array = Uint8Array.of(VERSION, 0);
 
 /** A request without addons; `undefined` when the host does not fit into one. */
 export function encodeRequest(
@@ -37,11 +37,12 @@ export type RequestBody =
 
 /**
  * Reads a request after its id.
- * @throws {ProtocolError} when it is none, or one that this server does not know.
+ * @throws {ProtocolError} when it is malformed or asks for an unsupported feature.
  */
 export async function readRequestBody(reader: BoundedReader): Promise<RequestBody> {
   const addons = await reader.bytes(await reader.byte());
-  if (namesFlow(addons)) throw new ProtocolError('vless: a flow is asked for, and there is none');
+  if (namesFlow(addons))
+    throw new ProtocolError('vless: flows (such as xtls-rprx-vision) are not supported');
   const command = await reader.byte();
   switch (command) {
     case Command.tcp:
@@ -57,5 +58,5 @@ export async function readRequestBody(reader: BoundedReader): Promise<RequestBod
 /** Addons are a Protocol Buffers message; its field 1, a string, changes what payload means. */
 const FLOW_TAG = 0x0a;
 
-/** Other fields may be skipped, a flow may not: its payload would be taken for plain bytes. */
+/** Other fields may be skipped, a flow may not: its payload would be mistaken for plain bytes. */
 const namesFlow = ([tag, length]: Uint8Array): boolean => tag === FLOW_TAG && length !== 0;

@@ -1,7 +1,14 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createHash, createCipheriv, createDecipheriv } from 'node:crypto';
+import { uuidBytes } from '../uuid.ts';
 import { crc32 } from 'node:zlib';
-import { kdf16, Purpose } from './kdf.ts';
+import { kdf16, Purpose } from './header-seal.ts';
 import { AUTH_ID_LENGTH } from './wire.ts';
+
+const SALT = 'c48619fe-8f02-49e0-b9e9-edf763e17e21';
+
+/** The 16-byte key that an account's UUID (as `parseUuid` gives it) stands for. */
+export const userKey = (uuid: string): Buffer =>
+  createHash('md5').update(uuidBytes(uuid)).update(SALT).digest();
 
 /**
  * The 16 bytes that a request begins with (Xray-core proxy/vmess/aead/authid.go): Unix seconds in

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AeadName } from '../../crypto/aead.ts';
-import { kdf16, Purpose } from './kdf.ts';
+import { kdf16, Purpose } from './header-seal.ts';
 import { KEY_LENGTH, Option, Security } from './wire.ts';
 
 /** What one direction of a body is sealed with. */
@@ -27,8 +27,8 @@ export interface BodyTerms {
 /** The keys of the client's direction. */
 export function requestKeys({ iv, key, options, security }: BodyTerms): BodyKeys {
   const has = (option: number): boolean => (options & option) !== 0;
-  // Both directions seal their lengths under the client's key and IV, as Xray does: a length is
-  // all that could be learnt from that.
+  // Both directions seal their lengths under the client's key and IV, as Xray does; nothing but
+  // lengths is exposed by that.
   const lengths = has(Option.authenticatedLength)
     ? { key: cipherKey(security, kdf16(key, Purpose.chunkLength)), iv }
     : undefined;
@@ -67,3 +67,26 @@ function cipherKey(security: Security, key: Uint8Array): Uint8Array {
 
 const digest = (name: 'md5' | 'sha256', bytes: Uint8Array): Buffer =>
   createHash(name).update(bytes).digest();
+
+/**
+ * The nonces of one direction: the number of the chunk in 16 bits, then bytes 2 to 11 of the IV.
+ *
+ * The number wraps after 65,536 chunks, as it does in every implementation: to stop there would
+ * abort every long stream.
+ */
+export class ChunkNonce {
+  readonly #bytes: Uint8Array;
+  #count = 0;
+
+  constructor(iv: Uint8Array) {
+    this.#bytes = new Uint8Array(iv.subarray(0, 12));
+  }
+
+  /** The next nonce, valid until the next call. */
+  next(): Uint8Array {
+    this.#bytes[0] = this.#count >> 8;
+    this.#bytes[1] = this.#count & 0xff;
+    this.#count = (this.#count + 1) & 0xffff;
+    return this.#bytes;
+  }
+}

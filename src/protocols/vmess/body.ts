@@ -1,27 +1,27 @@
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { freeChunk, giveTo } from '../../net/spent-chunk.ts';
-import type { BodyDecoder } from './chunk-opener.ts';
-import type { ChunkSealer } from './chunk-sealer.ts';
+import type { BodyDecoder, ChunkSealer } from './chunks.ts';
+import { abortReason } from '../../net/read-queue.ts';
 
-/** A connection after its request was read or made: what both kinds of payload are carried by. */
+/** A connection after its request was read or written: what carries both kinds of payload. */
 export interface BodyParts {
   readonly carrier: ByteLink;
   readonly decoder: BodyDecoder;
   readonly sealer: ChunkSealer;
   /**
-   * The header of this side, sealed. It goes out with the first payload in one write: there are
-   * peers that want a request whole from one read, and one that comes alone is easily told.
+   * The header of this side, sealed. It goes out with the first payload in one write: some peers
+   * expect the whole request in one read, and a header on its own stands out by its length.
    */
   readonly preface: Uint8Array;
 }
 
 /**
- * The two directions of a body over their carrier, and the life of their ciphers: each is closed as
- * soon as its direction has ended.
+ * The two directions of a body over their carrier, and the lifetime of their ciphers: each is
+ * disposed of as soon as its direction has ended.
  */
 export class Body {
-  /** Resolves when both directions have ended, or with the cause when they were cut. */
+  /** Resolves when both directions have ended, or with the cause when they were aborted. */
   readonly closed: Promise<Error | undefined>;
   readonly #carrier: ByteLink;
   readonly #decoder: BodyDecoder;
@@ -56,7 +56,7 @@ export class Body {
   }
 
   /**
-   * The payload of the next bytes of the carrier, which may be none; `undefined` once it has ended.
+   * The payload of the next bytes of the carrier, which may be empty; `undefined` once it has ended.
    * With `ends` as for a decoder. What is not authentic destroys the carrier.
    */
   async read(signal?: AbortSignal, ends?: number[]): Promise<Uint8Array | undefined> {
@@ -93,7 +93,7 @@ export class Body {
   /** Sends the header alone when there has been no payload to go with it. */
   sendPreface(): void {
     if (!this.isWritable || this.#preface === undefined) return;
-    // A failure is the carrier's end, and `closed` tells of that.
+    // A failure ends the carrier, which `closed` reports.
     this.#carrier.write(this.#preface)?.catch(() => undefined);
     this.#preface = undefined;
   }
@@ -118,7 +118,7 @@ export class Body {
     const last = this.#sealer.end(this.#takePreface());
     this.#sealer[Symbol.dispose]();
     if (last.length > 0) await this.#carrier.write(last);
-    // Peers that know no empty chunk wait for the end of the carrier.
+    // Peers that send no empty chunk wait for the end of the carrier.
     await this.#carrier.closeWrite();
     if (this.#ended) this.#settle();
   }
@@ -130,13 +130,13 @@ export class Body {
     if (this.#closing) void this.#closing.then(() => this.#settle()).catch(() => undefined);
   }
 
-  /** Both directions are over: the carrier has nothing left to say. */
+  /** Both directions are over: nothing remains to be sent on the carrier. */
   #settle(): void {
     this.#carrier.destroy();
     this.#resolveClosed(undefined);
   }
 
-  /** What was sealed belongs to nobody else. */
+  /** A sealed chunk has no other owner, so its memory goes with it. */
   #send(sealed: Uint8Array): Promise<void> | undefined {
     return giveTo(this.#carrier, sealed);
   }
@@ -145,5 +145,68 @@ export class Body {
     const preface = this.#preface;
     this.#preface = undefined;
     return preface;
+  }
+}
+
+/** The stream inside a VMess connection. */
+export class BodyLink implements ByteLink {
+  readonly #body: Body;
+  /** Chunks that were given back, the next one last. */
+  readonly #ahead: Uint8Array[] = [];
+
+  constructor(parts: BodyParts) {
+    this.#body = new Body(parts);
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#body.closed;
+  }
+
+  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    if (signal?.aborted) throw abortReason(signal);
+    const given = this.#ahead.pop();
+    if (given) return given;
+    for (;;) {
+      const payload = await this.#body.read(signal);
+      if (payload === undefined || payload.length > 0) return payload;
+    }
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length > 0) this.#ahead.push(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    if (!this.#body.isWritable) return Promise.reject(this.#closedError());
+    return chunk.length > 0 ? this.#body.sendStream(chunk) : undefined;
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    const full = this.write(chunk);
+    freeChunk(chunk); // its sealed copy is what is sent
+    return full;
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    const [only] = chunks;
+    return this.write(chunks.length === 1 && only ? only : Buffer.concat(chunks));
+  }
+
+  /** Sends the header when nothing was written so far, so that the server may speak first. */
+  sendPreface(): void {
+    this.#body.sendPreface();
+  }
+
+  closeWrite(): Promise<void> {
+    return this.#body.closeWrite();
+  }
+
+  destroy(cause?: Error): void {
+    this.#ahead.length = 0;
+    this.#body.destroy(cause);
+  }
+
+  #closedError(): Error {
+    return this.#body.cause ?? new LinkClosedError();
   }
 }

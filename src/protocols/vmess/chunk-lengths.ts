@@ -6,8 +6,7 @@ import {
   type Opener,
   type Sealer,
 } from '../../crypto/aead.ts';
-import type { BodyKeys } from './body-keys.ts';
-import { ChunkNonce } from './chunk-nonce.ts';
+import { ChunkNonce, type BodyKeys } from './body-keys.ts';
 
 /** Padding is shorter than this. */
 export const PADDING_LIMIT = 64;
@@ -34,13 +33,14 @@ class Masks {
   }
 }
 
-/** What both ends know of a chunk before its length is seen. */
-export interface ChunkDraw {
+/** What both ends derive for a chunk before they see its length. */
+export interface ChunkShape {
   readonly padding: number;
   readonly mask: number;
 }
 
-class Draw {
+/** The shapes of the chunks of one direction, in order. */
+class ChunkShapes {
   readonly #masks: Masks | undefined;
   readonly #keys: BodyKeys;
 
@@ -49,16 +49,16 @@ class Draw {
     this.#masks = keys.masking ? new Masks(keys.iv) : undefined;
   }
 
-  next(): ChunkDraw {
-    if (!this.#masks) return NO_DRAW;
-    // In this order.
+  next(): ChunkShape {
+    if (!this.#masks) return PLAIN_SHAPE;
+    // The order matters: both ends take these numbers from one stream.
     const padding = this.#keys.padding ? this.#masks.next() % PADDING_LIMIT : 0;
     const mask = this.#keys.lengths ? 0 : this.#masks.next();
     return { padding, mask };
   }
 }
 
-const NO_DRAW: ChunkDraw = { padding: 0, mask: 0 };
+const PLAIN_SHAPE: ChunkShape = { padding: 0, mask: 0 };
 
 /** Bytes that the length of a chunk takes. */
 export const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + TAG_LENGTH : 2);
@@ -66,14 +66,14 @@ export const lengthFieldOf = ({ lengths }: BodyKeys): number => (lengths ? 2 + T
 /** Writes the lengths of chunks, one after the other. */
 export class LengthWriter implements Disposable {
   readonly field: number;
-  readonly #draw: Draw;
+  readonly #shapes: ChunkShapes;
   readonly #nonce: ChunkNonce | undefined;
   readonly #sealer: Sealer | undefined;
   readonly #plain = new Uint8Array(2);
 
   constructor(keys: BodyKeys) {
     this.field = lengthFieldOf(keys);
-    this.#draw = new Draw(keys);
+    this.#shapes = new ChunkShapes(keys);
     if (keys.lengths) {
       this.#nonce = new ChunkNonce(keys.lengths.iv);
       this.#sealer = createSealer(keys.cipher, keys.lengths.key);
@@ -81,12 +81,12 @@ export class LengthWriter implements Disposable {
   }
 
   /** How much padding the next chunk has, and what its length is masked with. */
-  draw(): ChunkDraw {
-    return this.#draw.next();
+  shape(): ChunkShape {
+    return this.#shapes.next();
   }
 
   /** Writes the length of a chunk (sealed bytes and padding) to `out`; chunks keep their order. */
-  write(length: number, { mask }: ChunkDraw, out: Uint8Array): void {
+  write(length: number, { mask }: ChunkShape, out: Uint8Array): void {
     const plain = this.#sealer ? this.#plain : out;
     // A sealed length leaves the tag out of the count.
     const value = (this.#sealer ? length - TAG_LENGTH : length) ^ mask;
@@ -109,28 +109,28 @@ export interface ChunkLength {
 /** Reads the lengths of chunks, one after the other. */
 export class LengthReader implements Disposable {
   readonly field: number;
-  readonly #draw: Draw;
+  readonly #shapes: ChunkShapes;
   readonly #nonce: ChunkNonce | undefined;
   readonly #opener: Opener | undefined;
   readonly #plain = new Uint8Array(2);
 
   constructor(keys: BodyKeys) {
     this.field = lengthFieldOf(keys);
-    this.#draw = new Draw(keys);
+    this.#shapes = new ChunkShapes(keys);
     if (keys.lengths) {
       this.#nonce = new ChunkNonce(keys.lengths.iv);
       this.#opener = createOpener(keys.cipher, keys.lengths.key);
     }
   }
 
-  /** What a length field says; `undefined` when it is not authentic. */
+  /** What a length field contains; `undefined` when it is not authentic. */
   read(field: Uint8Array): ChunkLength | undefined {
     let plain = field;
     if (this.#nonce && this.#opener) {
       if (!this.#opener.open(this.#nonce.next(), field, this.#plain)) return undefined;
       plain = this.#plain;
     }
-    const { padding, mask } = this.#draw.next();
+    const { padding, mask } = this.#shapes.next();
     const value = (((plain[0] ?? 0) << 8) | (plain[1] ?? 0)) ^ mask;
     return { length: this.#opener ? value + TAG_LENGTH : value, padding };
   }

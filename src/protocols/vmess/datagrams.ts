@@ -1,9 +1,10 @@
+import { asError } from '../../errors.ts';
 import type { Endpoint } from '../../net/address.ts';
 import { mayAnswer } from '../../net/answers.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
 import { Body, type BodyParts } from './body.ts';
-import { LONGEST_DATAGRAM } from './chunk-sealer.ts';
+import { LONGEST_DATAGRAM } from './chunks.ts';
 
 /** Bytes that may wait for a carrier that is full before datagrams are dropped. */
 const MAX_UNSENT = 256 * 1024;
@@ -11,8 +12,8 @@ const MAX_UNSENT = 256 * 1024;
 /**
  * Datagrams to and from one peer, a chunk each, over a VMess connection.
  *
- * An empty datagram would be the end of the body and is dropped, as are those of other peers, whom
- * the body could not name, and those that a carrier which does not keep up has no room for.
+ * Dropped are empty datagrams, which would end the body, those of other peers, which the body
+ * cannot name, and those for which a carrier that does not keep up has no room.
  */
 export class Datagrams implements PacketLink {
   readonly #body: Body;
@@ -57,7 +58,7 @@ export class Datagrams implements PacketLink {
     this.#unsent += data.length;
     full.then(
       () => (this.#unsent = 0),
-      // The carrier has failed: `closed` tells why.
+      // The carrier has failed: `closed` reports why.
       () => undefined,
     );
   }
@@ -71,12 +72,12 @@ export class Datagrams implements PacketLink {
     this.#ended = true;
     this.#cause = cause;
     this.#queue.end(cause);
-    // The peer is told the end when there is room for it: datagrams are worth no waiting.
+    // The end is sent only when there is room for it: datagrams do not wait.
     if (!cause && this.#body.isWritable) this.#body.closeWrite().catch(() => undefined);
     this.#body.destroy(cause);
   }
 
-  /** Datagrams wait nowhere else, so the carrier is read whether they are taken or not. */
+  /** Datagrams queue here alone, so the carrier is read whether they are taken or not. */
   async #receive(): Promise<void> {
     try {
       for (;;) {
@@ -91,7 +92,7 @@ export class Datagrams implements PacketLink {
       }
       this.close();
     } catch (error) {
-      this.close(error instanceof Error ? error : new Error(String(error)));
+      this.close(asError(error));
     }
   }
 }

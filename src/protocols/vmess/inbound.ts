@@ -5,35 +5,32 @@ import { carryStream } from '../carry-stream.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { serveMux } from '../serve-mux.ts';
 import { tellOfRefusal } from '../refused-client.ts';
-import type { BodyParts } from './body.ts';
-import { BodyLink } from './body-link.ts';
+import { type BodyParts, BodyLink } from './body.ts';
 import { requestKeys, responseKeys } from './body-keys.ts';
-import { ChunkOpener } from './chunk-opener.ts';
-import { ChunkSealer } from './chunk-sealer.ts';
+import { ChunkOpener, ChunkSealer } from './chunks.ts';
 import { Datagrams } from './datagrams.ts';
-import { receiveRequest } from './handshake.ts';
-import { PooledRandom, type Random } from './random.ts';
-import type { RequestHeader } from './request-header.ts';
+import { receiveRequest } from './request.ts';
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
+import { type RequestHeader, Command } from './wire.ts';
 import { sealResponse } from './response.ts';
 import type { VmessInboundSettings } from './settings.ts';
 import { UserTable } from './user-table.ts';
-import { Command } from './wire.ts';
 
 /** A VMess server with AEAD headers on accepted carriers. */
 export function createVmessInbound(
   settings: VmessInboundSettings,
   context: InboundContext,
-  random: Random = new PooledRandom(),
+  random: RandomSource = new SystemRandomSource(),
 ): InboundHandler {
   return new VmessInbound(settings, context, random);
 }
 
 class VmessInbound implements InboundHandler {
   readonly #context: InboundContext;
-  readonly #random: Random;
+  readonly #random: RandomSource;
   readonly #users: UserTable;
 
-  constructor({ users }: VmessInboundSettings, context: InboundContext, random: Random) {
+  constructor({ users }: VmessInboundSettings, context: InboundContext, random: RandomSource) {
     this.#context = context;
     this.#random = random;
     this.#users = new UserTable(

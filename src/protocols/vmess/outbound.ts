@@ -1,23 +1,21 @@
 import type { Endpoint } from '../../net/address.ts';
 import { DialError } from '../../net/errors.ts';
-import { FIRST_PAYLOAD_MS } from '../../net/greeting-link.ts';
+import { FIRST_PAYLOAD_MS } from '../../net/time-limits.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DestinationLinks } from '../destination-links.ts';
-import type { BodyParts } from './body.ts';
+import { type BodyParts, BodyLink } from './body.ts';
 import { requestKeys } from './body-keys.ts';
-import { BodyLink } from './body-link.ts';
-import { ChunkSealer } from './chunk-sealer.ts';
+import { ChunkSealer } from './chunks.ts';
 import { Datagrams } from './datagrams.ts';
-import { PooledRandom, type Random } from './random.ts';
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { sealRequest } from './request.ts';
-import type { RequestHeader } from './request-header.ts';
+import { type RequestHeader, Command, KEY_LENGTH, Option, Security } from './wire.ts';
 import { ResponseDecoder } from './response.ts';
 import type { VmessOutboundSettings } from './settings.ts';
-import { userKey } from './user-key.ts';
-import { Command, KEY_LENGTH, Option, Security } from './wire.ts';
+import { userKey } from './auth-id.ts';
 
-/** What v2ray and Xray ask for. Sealed lengths are an option that servers may not know. */
+/** What v2ray and Xray ask for. Sealed lengths are an option that some servers lack. */
 const OPTIONS = Option.chunkStream | Option.masking | Option.padding;
 
 const SECURITIES = {
@@ -29,18 +27,22 @@ const SECURITIES = {
 export function createVmessOutbound(
   settings: VmessOutboundSettings,
   context: OutboundContext,
-  random: Random = new PooledRandom(),
+  random: RandomSource = new SystemRandomSource(),
 ): Outbound {
   return new VmessOutbound(settings, context, random);
 }
 
 class VmessOutbound implements Outbound {
   readonly #context: OutboundContext;
-  readonly #random: Random;
+  readonly #random: RandomSource;
   readonly #key: Uint8Array;
   readonly #security: Security;
 
-  constructor({ id, security }: VmessOutboundSettings, context: OutboundContext, random: Random) {
+  constructor(
+    { id, security }: VmessOutboundSettings,
+    context: OutboundContext,
+    random: RandomSource,
+  ) {
     this.#context = context;
     this.#random = random;
     this.#key = userKey(id);
@@ -49,8 +51,8 @@ class VmessOutbound implements Outbound {
 
   async connect(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
     const link = new BodyLink(await this.#open(Command.tcp, destination, options));
-    // The server says nothing before its first payload, so neither success nor refusal is known
-    // here; and there are protocols in which the server speaks first.
+    // The server sends nothing before its first payload, so neither success nor refusal is known
+    // here; and in some protocols the server speaks first.
     const timer = this.#context.clock.after(FIRST_PAYLOAD_MS, () => link.sendPreface());
     void link.closed.then(() => timer.cancel());
     return link;
@@ -66,7 +68,7 @@ class VmessOutbound implements Outbound {
     // Flows share nothing.
   }
 
-  /** Dials, and makes the request that goes out with the first payload. */
+  /** Dials, and prepares the request that goes out with the first payload. */
   async #open(
     command: typeof Command.tcp | typeof Command.udp,
     destination: Endpoint,

@@ -1,17 +1,23 @@
-import type { BoundedReader } from '../../net/bounded-reader.ts';
+import { HANDSHAKE_MS } from '../../net/time-limits.ts';
+import { BoundedReader } from '../../net/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { createAuthId, AUTH_ID_RANDOM } from './auth-id.ts';
 import { TAG_LENGTH } from '../../crypto/aead.ts';
-import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-box.ts';
-import type { Random } from './random.ts';
+import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-seal.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
 import {
   decodeRequest,
   encodeRequest,
   MAX_HEADER,
   MAX_PADDING,
   type RequestHeader,
-} from './request-header.ts';
-import { AUTH_ID_LENGTH, CONNECTION_NONCE_LENGTH, SEALED_LENGTH } from './wire.ts';
+  AUTH_ID_LENGTH,
+  CONNECTION_NONCE_LENGTH,
+  SEALED_LENGTH,
+} from './wire.ts';
+import type { Clock } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import type { ByteLink } from '../../net/link.ts';
 
 /** What `readRequest` may have to hold. */
 export const MAX_REQUEST =
@@ -25,7 +31,7 @@ export function sealRequest(
   userKey: Uint8Array,
   header: RequestHeader,
   seconds: number,
-  random: Random,
+  random: RandomSource,
 ): Buffer | undefined {
   const padding = random.bytes((random.bytes(1)[0] ?? 0) & MAX_PADDING);
   const plain = encodeRequest(header, padding);
@@ -40,8 +46,8 @@ export function sealRequest(
 export type Identify = (authId: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * Reads what a connection begins with.
- * @throws {ProtocolError} for what is no such thing.
+ * Reads what a connection begins with. `identify` returns the key of the user who made the auth id.
+ * @throws {ProtocolError} when it is not an authentic request.
  */
 export async function readRequest(
   reader: BoundedReader,
@@ -58,4 +64,43 @@ export async function readRequest(
   const header = openHeader(box, await reader.bytes(length + TAG_LENGTH));
   if (!header) throw new ProtocolError('the header of the VMess request is not authentic');
   return decodeRequest(header);
+}
+
+/**
+ * Reads the request of a connection. Bytes after it are the link's again.
+ *
+ * A rejected client cannot find out at which byte or for what reason it failed: its bytes are read
+ * and discarded until the time for the request has passed, as if the request were incomplete, or
+ * until the client closes. Then this rejects with the reason, which `onRefusal` gets at once.
+ *
+ * @throws {ProtocolError} when it is not an authentic request.
+ * @throws {DeadlineError} when it is not complete in time.
+ */
+export async function receiveRequest(
+  link: ByteLink,
+  clock: Clock,
+  identify: (authId: Uint8Array, signal: AbortSignal) => ReturnType<Identify>,
+  onRefusal: (error: unknown) => void,
+): Promise<RequestHeader> {
+  using deadline = new Deadline(clock, HANDSHAKE_MS, 'the VMess request');
+  const { signal } = deadline;
+  const reader = new BoundedReader(link, MAX_REQUEST, signal);
+  try {
+    const request = await readRequest(reader, (authId) => identify(authId, signal));
+    reader.release();
+    return request;
+  } catch (error) {
+    onRefusal(error);
+    await drain(link, signal);
+    throw error;
+  }
+}
+
+/** Reads until the peer has closed or `signal` aborts; never rejects. */
+async function drain(link: ByteLink, signal: AbortSignal): Promise<void> {
+  try {
+    while ((await link.read(signal)) !== undefined);
+  } catch {
+    // The link failed, or the time is over: the caller closes the link.
+  }
 }

@@ -1,18 +1,18 @@
 import { ProtocolError } from '../../net/errors.ts';
 import { TAG_LENGTH } from '../../crypto/aead.ts';
 import { responseKeys, responseSecrets, type BodyTerms } from './body-keys.ts';
-import { ChunkOpener, type BodyDecoder } from './chunk-opener.ts';
-import { openHeader, openLength, responseBox, sealHeader, sealLength } from './header-box.ts';
+import { ChunkOpener, type BodyDecoder } from './chunks.ts';
+import { openHeader, openLength, responseBox, sealHeader, sealLength } from './header-seal.ts';
 import { PieceReader } from '../../net/piece-reader.ts';
 import { SEALED_LENGTH } from './wire.ts';
 
-/** Answer byte, options, command and its length; then at most 255 bytes of command. */
+/** Response byte, options, command and its length; then at most 255 bytes of command. */
 const FIXED = 4;
 const LONGEST = FIXED + 255;
 
 const NOTHING = new Uint8Array(0);
 
-/** What the answer begins with: the byte that the client asked for, no options and no command. */
+/** What a response begins with: the byte that the client asked for, no options and no command. */
 export function sealResponse(terms: BodyTerms & { readonly answer: number }): Buffer {
   const { key, iv } = responseSecrets(terms);
   const box = responseBox(key, iv);
@@ -20,7 +20,7 @@ export function sealResponse(terms: BodyTerms & { readonly answer: number }): Bu
   return Buffer.concat([sealLength(box, header.length), sealHeader(box, header)]);
 }
 
-/** Reads an answer: its header, in whatever pieces it comes, then its body. */
+/** Reads a response: its header, however it is split into chunks, then its body. */
 export class ResponseDecoder implements BodyDecoder {
   readonly #terms: BodyTerms & { readonly answer: number };
   readonly #pieces = new PieceReader();
@@ -61,15 +61,15 @@ export class ResponseDecoder implements BodyDecoder {
     if (this.#wanted === 'length') {
       const length = openLength(box, piece);
       if (length === undefined || length < FIXED || length > LONGEST) {
-        throw new ProtocolError('the VMess server answers under another key');
+        throw new ProtocolError('the VMess server responds under another key');
       }
       this.#length = length + TAG_LENGTH;
       this.#wanted = 'header';
       return false;
     }
-    // Options and commands (a server that moves to another port) are for clients that follow them.
+    // Options and commands (such as a switch to another port) are optional to obey, and ignored.
     if (openHeader(box, piece)?.[0] !== this.#terms.answer) {
-      throw new ProtocolError('the header of the VMess answer is not authentic');
+      throw new ProtocolError('the header of the VMess response is not authentic');
     }
     this.#wanted = 'body';
     return true;

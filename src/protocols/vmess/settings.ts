@@ -18,7 +18,7 @@ export interface VmessUser {
 }
 
 export interface VmessInboundSettings {
-  /** In file order. Nobody comes in when empty. */
+  /** In file order. Without users every client is rejected. */
   readonly users: readonly VmessUser[];
 }
 
@@ -31,7 +31,7 @@ export interface VmessOutboundSettings extends VmessUser {
 
 const id = located(secret);
 
-/** Ids are looked at once the table has the right shape, and their error says so by itself. */
+/** Ids are checked once the table has the right shape; their error is not an `invalid settings` one. */
 function uuidOf({ value, span }: Located<string>): string {
   const uuid = parseUuid(value);
   if (uuid !== undefined) return uuid;

@@ -4,9 +4,8 @@ import type { InboundContext } from '../contract.ts';
 import { KnownUsers } from '../known-users.ts';
 import { RefusedClientError } from '../refused-client.ts';
 import { UserSearch, type WaitingClient } from '../user-search.ts';
-import { AuthIdReader } from './auth-id.ts';
-import { ReplayFilter } from './replay-filter.ts';
-import { userKey } from './user-key.ts';
+import { AuthIdReader, userKey } from './auth-id.ts';
+import { ReplayFilter } from '../../crypto/replay-filter.ts';
 
 /** How far a client's clock may be off, in seconds. */
 export const CLOCK_SKEW = 120;

@@ -1,3 +1,8 @@
+import type { Endpoint } from '../../net/address.ts';
+import { decodeAddressField, encodeAddressField, V2RAY_ADDRESS } from '../../net/address-field.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import { RefusedClientError } from '../refused-client.ts';
+
 /**
  * The numbers of VMess (v2fly developer/protocols/vmess, Xray-core common/protocol/headers.go).
  */
@@ -8,7 +13,7 @@ export const VERSION = 1;
 export const Command = { tcp: 1, udp: 2, mux: 3 } as const;
 export type Command = (typeof Command)[keyof typeof Command];
 
-/** How the body is sealed. The others (none, zero, legacy) protect nothing and are not spoken. */
+/** How the body is encrypted. The others (none, zero, legacy) protect nothing and are refused. */
 export const Security = { aes128Gcm: 3, chacha20Poly1305: 4 } as const;
 export type Security = (typeof Security)[keyof typeof Security];
 
@@ -30,3 +35,131 @@ export const AUTH_ID_LENGTH = 16;
 export const SEALED_LENGTH = 2 + 16;
 /** Random bytes beside a request header. */
 export const CONNECTION_NONCE_LENGTH = 8;
+
+/**
+ * The header of a request in plain text (v2fly developer/protocols/vmess): version, IV, key, the
+ * byte that the response must begin with, options, length of padding and security in one byte, a
+ * reserved byte, command, destination, padding, FNV-1a of all that.
+ */
+export interface RequestHeader {
+  readonly iv: Uint8Array;
+  readonly key: Uint8Array;
+  readonly answer: number;
+  /** Bits of `Option`; unknown ones are kept. */
+  readonly options: number;
+  readonly security: Security;
+  readonly request:
+    | { readonly command: typeof Command.tcp | typeof Command.udp; readonly destination: Endpoint }
+    | { readonly command: typeof Command.mux };
+}
+
+const IV_AT = 1;
+const KEY_AT = IV_AT + KEY_LENGTH;
+const ANSWER_AT = KEY_AT + KEY_LENGTH;
+const OPTIONS_AT = ANSWER_AT + 1;
+const SECURITY_AT = OPTIONS_AT + 1;
+const COMMAND_AT = SECURITY_AT + 2;
+const DESTINATION_AT = COMMAND_AT + 1;
+const SUM_LENGTH = 4;
+
+/** The security of a body that is not sealed. */
+const NONE = 5;
+
+/** Padding has its length in four bits. */
+export const MAX_PADDING = 15;
+
+/** The longest header: a name of 255 bytes and all padding there can be. */
+export const MAX_HEADER = DESTINATION_AT + 4 + 255 + MAX_PADDING + SUM_LENGTH;
+
+/**
+ * Writes a header with `padding`, at most 15 bytes of it.
+ * `undefined` when the destination does not fit.
+ */
+export function encodeRequest(header: RequestHeader, padding: Uint8Array): Buffer | undefined {
+  const { iv, key, answer, options, security, request } = header;
+  const destination =
+    request.command === Command.mux
+      ? Buffer.alloc(0)
+      : encodeAddressField(request.destination, V2RAY_ADDRESS);
+  if (!destination) return undefined;
+  const bytes = Buffer.concat([
+    Buffer.of(VERSION),
+    iv,
+    key,
+    Buffer.of(answer, options, (padding.length << 4) | security, 0, request.command),
+    destination,
+    padding,
+    Buffer.alloc(SUM_LENGTH),
+  ]);
+  const end = bytes.length - SUM_LENGTH;
+  bytes.writeUInt32BE(fnv1a(bytes.subarray(0, end)), end);
+  return bytes;
+}
+
+/** Reads a header. @throws {ProtocolError} when it is malformed or asks for an unsupported feature. */
+export function decodeRequest(bytes: Buffer): RequestHeader {
+  const end = bytes.length - SUM_LENGTH;
+  if (end < DESTINATION_AT) throw new ProtocolError('the header of the VMess request is too short');
+  if (bytes[0] !== VERSION) throw new ProtocolError(`VMess version ${bytes[0]} is not supported`);
+  if (bytes.readUInt32BE(end) !== fnv1a(bytes.subarray(0, end))) {
+    throw new ProtocolError('the checksum of the VMess request is wrong');
+  }
+  const options = bytes.readUInt8(OPTIONS_AT);
+  if ((options & Option.padding) !== 0 && (options & Option.masking) === 0) {
+    throw new ProtocolError('the VMess request asks for padding without masking');
+  }
+  const securityByte = bytes.readUInt8(SECURITY_AT);
+  const security = securityOf(securityByte & 0x0f);
+  // Padding stands before the sum; Xray and v2ray read on after the destination in the same way.
+  const padding = securityByte >> 4;
+  const body = bytes.subarray(0, end);
+  const { request, end: after } = requestOf(body);
+  if (after + padding !== end) {
+    throw new ProtocolError('the length of the VMess request header does not match its fields');
+  }
+  return {
+    iv: bytes.subarray(IV_AT, KEY_AT),
+    key: bytes.subarray(KEY_AT, ANSWER_AT),
+    answer: bytes.readUInt8(ANSWER_AT),
+    options,
+    security,
+    request,
+  };
+}
+
+function securityOf(value: number): Security {
+  if (value === Security.aes128Gcm || value === Security.chacha20Poly1305) return value;
+  // sing-box clients with `security: auto` choose it over TLS; Xray has dropped it as well.
+  const name = value === NONE ? 'none (or zero)' : String(value);
+  throw new RefusedClientError(
+    `VMess security ${name} is not supported; set aes-128-gcm or chacha20-poly1305 in the client`,
+  );
+}
+
+function requestOf(bytes: Buffer): {
+  readonly request: RequestHeader['request'];
+  readonly end: number;
+} {
+  const command = bytes.readUInt8(COMMAND_AT);
+  switch (command) {
+    case Command.mux:
+      return { request: { command }, end: DESTINATION_AT };
+    case Command.tcp:
+    case Command.udp: {
+      const field = decodeAddressField(bytes, DESTINATION_AT, V2RAY_ADDRESS);
+      if (!field?.endpoint) {
+        throw new ProtocolError('the destination of the VMess request is invalid');
+      }
+      return { request: { command, destination: field.endpoint }, end: field.end };
+    }
+    default:
+      throw new ProtocolError(`VMess command ${command} is not supported`);
+  }
+}
+
+/** 32-bit FNV-1a (RFC 9923). */
+export function fnv1a(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash >>> 0;
+}

@@ -5,6 +5,7 @@ import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
+import { unlessAborted } from '../../net/unless-aborted.ts';
 import { messageOf } from '../../errors.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import {
@@ -260,13 +261,6 @@ class Connection {
   }
 }
 
-/** The result of a promise, or why a signal that comes first was aborted. */
-function unless<T>(signal: AbortSignal, server: Endpoint, promise: Promise<T>): Promise<T> {
-  if (signal.aborted) return Promise.reject(abortedDial(signal, server));
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(abortedDial(signal, server));
-  signal.addEventListener('abort', onAbort, { once: true });
-  return Promise.race([promise, aborted]).finally(() =>
-    signal.removeEventListener('abort', onAbort),
-  );
-}
+/** Waits for what concerns `server` until the signal aborts. */
+const unless = <T>(signal: AbortSignal, server: Endpoint, promise: Promise<T>): Promise<T> =>
+  unlessAborted(promise, signal, () => abortedDial(signal, server));

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { abortReason } from '../../net/read-queue.ts';
+import { unlessAborted } from '../../net/unless-aborted.ts';
 import { giveTo } from '../../net/spent-chunk.ts';
 
 /** Opens the link that is wanted, with the first bytes in the opening request or without any. */
@@ -137,16 +137,4 @@ export class EarlyDataLink implements ByteLink {
     const error = new LinkClosedError('the connection ended before it was used');
     this.#fail(error, error);
   };
-}
-
-/** The result of a promise, or the reason of a signal that comes first. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return promise;
-  if (signal.aborted) return Promise.reject(abortReason(signal));
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(abortReason(signal));
-  signal.addEventListener('abort', onAbort, { once: true });
-  return Promise.race([promise, aborted]).finally(() =>
-    signal.removeEventListener('abort', onAbort),
-  );
 }

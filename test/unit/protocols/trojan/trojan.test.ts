@@ -9,7 +9,7 @@ import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts
 import { createTrojanOutbound } from '../../../../src/protocols/trojan/outbound.ts';
 import { MAX_DATA, TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';
 import type { TrojanUser } from '../../../../src/protocols/trojan/settings.ts';
-import { keyOf } from '../../../../src/protocols/trojan/wire.ts';
+import { keyOf } from '../../../../src/protocols/trojan/users.ts';
 import { until } from '../../../conformance/packet-link.ts';
 import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
 import {
@@ -107,11 +107,11 @@ describe('a Trojan server', () => {
         Buffer.from(`GET / HTTP/1.1\r\nHost: a.example\r\nUser-Agent: probe/1.0\r\n\r\n`),
         /invalid user/,
       ],
-      [bytes(`'${KEY}' 0d0d 01 01 7f000001 0050 0d0a`), /end of line/],
+      [bytes(`'${KEY}' 0d0d 01 01 7f000001 0050 0d0a`), /CRLF/],
       [bytes(`'${KEY}' 0d0a 02 01 7f000001 0050 0d0a`), /unknown command 2/],
       [bytes(`'${KEY}' 0d0a 01 02 7f000001 0050 0d0a`), /unknown address type/],
       [bytes(`'${KEY}' 0d0a 01 03 00 0050 0d0a`), /a name that is none/],
-      [bytes(`'${KEY}' 0d0a 01 01 7f000001 0050 0a0a`), /end of line/],
+      [bytes(`'${KEY}' 0d0a 01 01 7f000001 0050 0a0a`), /CRLF/],
     ];
     for (const [first, reason] of strangers) {
       const fixture = server();

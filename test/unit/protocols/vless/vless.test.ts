@@ -9,7 +9,7 @@ import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';
 import { parseUuid } from '../../../../src/protocols/uuid.ts';
-import { AnswerLink } from '../../../../src/protocols/vless/answer-link.ts';
+import { ResponseLink } from '../../../../src/protocols/vless/response-link.ts';
 import { MAX_LINKS } from '../../../../src/protocols/destination-links.ts';
 import { createVlessInbound } from '../../../../src/protocols/vless/inbound.ts';
 import { createVlessOutbound } from '../../../../src/protocols/vless/outbound.ts';
@@ -94,7 +94,7 @@ describe('a VLESS server', () => {
     await client.write(withAddons(`0a 10 'xtls-rprx-vision'`));
     await client.closeWrite();
     assert.equal(await client.read(), undefined);
-    assert.match(String(await served), /a flow is asked for/);
+    assert.match(String(await served), /flows .* are not supported/);
   });
 
   test('carries datagrams of one destination, and answers of nobody else', async () => {
@@ -237,7 +237,7 @@ describe('a VLESS client', () => {
         cuts,
         async (all, at) => {
           const [near, far] = linkPair();
-          const link = new AnswerLink(near);
+          const link = new ResponseLink(near);
           for (const chunk of chunksOf(all, at)) void far.write(chunk);
           await far.closeWrite();
           const skipped = 2 + (all[1] ?? 0);
@@ -254,7 +254,7 @@ describe('a VLESS client', () => {
 
   test('loses nothing of an answer when a read is called off in the middle', async () => {
     const [near, far] = linkPair();
-    const link = new AnswerLink(near);
+    const link = new ResponseLink(near);
     const abort = new AbortController();
     const reading = assert.rejects(link.read(abort.signal), /enough/);
     await far.write(bytes('00'));

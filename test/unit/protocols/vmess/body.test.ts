@@ -4,15 +4,18 @@ import * as fc from 'fast-check';
 import { createSealer } from '../../../../src/crypto/aead.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import {
+  ChunkNonce,
   requestKeys,
   responseKeys,
   type BodyKeys,
   type BodyTerms,
 } from '../../../../src/protocols/vmess/body-keys.ts';
 import { LengthReader, LengthWriter } from '../../../../src/protocols/vmess/chunk-lengths.ts';
-import { ChunkNonce } from '../../../../src/protocols/vmess/chunk-nonce.ts';
-import { ChunkOpener } from '../../../../src/protocols/vmess/chunk-opener.ts';
-import { ChunkSealer, LONGEST_DATAGRAM } from '../../../../src/protocols/vmess/chunk-sealer.ts';
+import {
+  ChunkOpener,
+  ChunkSealer,
+  LONGEST_DATAGRAM,
+} from '../../../../src/protocols/vmess/chunks.ts';
 import { KnownRandom } from './harness.ts';
 
 const IV = Buffer.from('0123456789abcdef');
@@ -91,9 +94,9 @@ describe('the lengths of chunks', () => {
       [62, '77aa'],
       [61, 'e760'],
     ] as const) {
-      const draw = writer.draw();
-      assert.equal(draw.padding, padding);
-      writer.write(0, draw, out);
+      const shape = writer.shape();
+      assert.equal(shape.padding, padding);
+      writer.write(0, shape, out);
       assert.equal(out.toString('hex'), mask);
     }
   });
@@ -102,7 +105,7 @@ describe('the lengths of chunks', () => {
     // Xray-core: the mask after 6 numbers and 199 more
     const writer = new LengthWriter(requestKeys(terms(0x05)));
     const out = Buffer.alloc(2);
-    for (let i = 0; i < 206; i++) writer.write(0, writer.draw(), out);
+    for (let i = 0; i < 206; i++) writer.write(0, writer.shape(), out);
     assert.equal(out.toString('hex'), '3d80');
   });
 
@@ -111,10 +114,10 @@ describe('the lengths of chunks', () => {
       using writer = new LengthWriter(requestKeys(each));
       using reader = new LengthReader(requestKeys(each));
       for (const length of [16, 17, 80, 1000, 16_384, 0xffff]) {
-        const draw = writer.draw();
+        const shape = writer.shape();
         const field = Buffer.alloc(writer.field);
-        writer.write(length, draw, field);
-        assert.deepEqual(reader.read(field), { length, padding: draw.padding }, nameOf(each));
+        writer.write(length, shape, field);
+        assert.deepEqual(reader.read(field), { length, padding: shape.padding }, nameOf(each));
       }
     }
   });
@@ -122,7 +125,7 @@ describe('the lengths of chunks', () => {
   test('that are sealed are refused when they were changed', () => {
     using writer = new LengthWriter(requestKeys(terms(0x1d)));
     const field = Buffer.alloc(writer.field);
-    writer.write(100, writer.draw(), field);
+    writer.write(100, writer.shape(), field);
     for (let at = 0; at < field.length; at++) {
       using reader = new LengthReader(requestKeys(terms(0x1d)));
       const other = Buffer.from(field);
@@ -268,9 +271,9 @@ describe('a body', () => {
       const keys = requestKeys(each);
       for (let length = 0; length < 16; length++) {
         using writer = new LengthWriter(keys);
-        const draw = writer.draw();
+        const shape = writer.shape();
         const field = Buffer.alloc(2);
-        writer.write(length + draw.padding, draw, field);
+        writer.write(length + shape.padding, shape, field);
         const { error } = opened(keys, [field]);
         assert.ok(error instanceof ProtocolError, `${nameOf(each)}: ${length}`);
       }

@@ -12,7 +12,7 @@ import type {
 } from '../../../../src/protocols/contract.ts';
 import { createVmessInbound } from '../../../../src/protocols/vmess/inbound.ts';
 import { createVmessOutbound } from '../../../../src/protocols/vmess/outbound.ts';
-import type { Random } from '../../../../src/protocols/vmess/random.ts';
+import type { RandomSource } from '../../../../src/crypto/random-source.ts';
 import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -20,12 +20,12 @@ import { silentLogger } from '../../../../src/log/output.ts';
 import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
-/** An account of no worth beyond these tests. */
+/** An account that exists in these tests alone. */
 export const ID = 'b8314fca25d94e0c9a1b1d3a5c7e9f10';
 export const OTHER_ID = '00000000000040008000000000000001';
 
-/** Bytes that anybody can foresee. */
-export class KnownRandom implements Random {
+/** Predictable bytes, the same in every run. */
+export class KnownRandom implements RandomSource {
   readonly #seed: string;
   #count = 0;
 
@@ -33,13 +33,17 @@ export class KnownRandom implements Random {
     this.#seed = seed;
   }
 
-  bytes(length: number): Uint8Array {
-    const bytes = new Uint8Array(length);
-    this.into(bytes);
+  bytes(length: number): Buffer {
+    const bytes = Buffer.alloc(length);
+    this.fill(bytes);
     return bytes;
   }
 
-  into(target: Uint8Array): void {
+  below(limit: number): number {
+    return this.bytes(4).readUInt32BE() % limit;
+  }
+
+  fill(target: Uint8Array): void {
     for (let at = 0; at < target.length; at += 32) {
       const block = createHash('sha256')
         .update(`${this.#seed} ${this.#count++}`)

@@ -8,13 +8,12 @@ import { DialError, LinkClosedError, ProtocolError } from '../../../../src/net/e
 import type { ByteLink } from '../../../../src/net/link.ts';
 import { SocketLink } from '../../../../src/net/socket-link.ts';
 import { requestKeys, responseKeys } from '../../../../src/protocols/vmess/body-keys.ts';
-import { ChunkOpener } from '../../../../src/protocols/vmess/chunk-opener.ts';
-import { ChunkSealer } from '../../../../src/protocols/vmess/chunk-sealer.ts';
-import { HANDSHAKE_MS } from '../../../../src/protocols/vmess/handshake.ts';
+import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/vmess/chunks.ts';
+import { HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
 import { sealRequest } from '../../../../src/protocols/vmess/request.ts';
-import type { RequestHeader } from '../../../../src/protocols/vmess/request-header.ts';
+import type { RequestHeader } from '../../../../src/protocols/vmess/wire.ts';
 import { ResponseDecoder } from '../../../../src/protocols/vmess/response.ts';
-import { userKey } from '../../../../src/protocols/vmess/user-key.ts';
+import { userKey } from '../../../../src/protocols/vmess/auth-id.ts';
 import {
   connectTo,
   ID,
@@ -226,7 +225,11 @@ describe('whoever is not let in', () => {
         return request;
       },
     ],
-    ['padding without masks', /padding without masks/, () => new Client({ options: 9 }).request],
+    [
+      'padding without masking',
+      /padding without masking/,
+      () => new Client({ options: 9 }).request,
+    ],
     ['HTTP', /no user/, () => Buffer.from('GET / HTTP/1.1\r\nHost: example.com\r\n\r\n')],
   ];
 

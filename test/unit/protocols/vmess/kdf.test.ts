@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { kdf, kdf12, kdf16, Purpose } from '../../../../src/protocols/vmess/kdf.ts';
-import { userKey } from '../../../../src/protocols/vmess/user-key.ts';
-import { fnv1a } from '../../../../src/protocols/vmess/request-header.ts';
+import { kdf, kdf12, kdf16, Purpose } from '../../../../src/protocols/vmess/header-seal.ts';
+import { userKey } from '../../../../src/protocols/vmess/auth-id.ts';
+import { fnv1a } from '../../../../src/protocols/vmess/wire.ts';
 
 describe('the key derivation', () => {
   test('gives the published value', () => {

@@ -10,7 +10,7 @@ import {
   requestBox,
   sealHeader,
   sealLength,
-} from '../../../../src/protocols/vmess/header-box.ts';
+} from '../../../../src/protocols/vmess/header-seal.ts';
 import { MAX_REQUEST, readRequest, sealRequest } from '../../../../src/protocols/vmess/request.ts';
 import {
   decodeRequest,
@@ -18,8 +18,8 @@ import {
   fnv1a,
   MAX_HEADER,
   type RequestHeader,
-} from '../../../../src/protocols/vmess/request-header.ts';
-import { userKey } from '../../../../src/protocols/vmess/user-key.ts';
+} from '../../../../src/protocols/vmess/wire.ts';
+import { userKey } from '../../../../src/protocols/vmess/auth-id.ts';
 import { ID, KnownRandom } from './harness.ts';
 
 const KEY = userKey(ID);
@@ -83,7 +83,7 @@ describe('the header of a request', () => {
     }
   });
 
-  test('is refused in a version, security or command that is not spoken', () => {
+  test('is refused in a version, security or command that is not supported', () => {
     refused(
       changed((bytes) => void bytes.writeUInt8(2)),
       /version 2/,
@@ -92,7 +92,7 @@ describe('the header of a request', () => {
       refused(
         changed((bytes) => void bytes.writeUInt8(security, SECURITY_AT)),
         security === 5
-          ? /security none \(or zero\) is not spoken/
+          ? /security none \(or zero\) is not supported/
           : new RegExp(`security ${security} `),
       );
     }
@@ -104,10 +104,10 @@ describe('the header of a request', () => {
     }
   });
 
-  test('is refused with padding of chunks but no masks', () => {
+  test('is refused with padding of chunks without masking', () => {
     refused(
       changed((bytes) => void bytes.writeUInt8(0x09, OPTIONS_AT)),
-      /padding without masks/,
+      /padding without masking/,
     );
   });
 
@@ -120,14 +120,14 @@ describe('the header of a request', () => {
     refused(bytes, /checksum/);
   });
 
-  test('is refused when its parts have another length than the whole', () => {
+  test('is refused when its fields do not add up to its length', () => {
     refused(
       changed((bytes) => Buffer.concat([bytes, Buffer.of(0)])),
-      /another length/,
+      /does not match its fields/,
     );
     refused(
       changed((bytes) => void bytes.writeUInt8(0x13, SECURITY_AT)),
-      /another length/,
+      /does not match its fields/,
     );
     refused(
       changed((bytes) => bytes.subarray(0, -1)),
@@ -135,7 +135,7 @@ describe('the header of a request', () => {
     );
   });
 
-  test('is refused with a destination that is none', () => {
+  test('is refused with an invalid destination', () => {
     refused(
       changed((bytes) => void bytes.writeUInt8(9, COMMAND_AT + 3)),
       /address type/,

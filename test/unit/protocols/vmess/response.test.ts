@@ -7,8 +7,12 @@ import {
   responseSecrets,
   type BodyTerms,
 } from '../../../../src/protocols/vmess/body-keys.ts';
-import { ChunkSealer } from '../../../../src/protocols/vmess/chunk-sealer.ts';
-import { responseBox, sealHeader, sealLength } from '../../../../src/protocols/vmess/header-box.ts';
+import { ChunkSealer } from '../../../../src/protocols/vmess/chunks.ts';
+import {
+  responseBox,
+  sealHeader,
+  sealLength,
+} from '../../../../src/protocols/vmess/header-seal.ts';
 import { ResponseDecoder, sealResponse } from '../../../../src/protocols/vmess/response.ts';
 import { KnownRandom } from './harness.ts';
 

@@ -5,8 +5,8 @@ import type { VlessUser } from './settings.ts';
 /**
  * The users of an inbound by their ids.
  *
- * The table holds digests of ids, so that how long a search takes tells nothing about an id: who
- * presents one does not choose the digest that is compared.
+ * The table holds digests of ids, so that the time of a look-up reveals nothing about an id: a
+ * client that presents one does not choose the digest that is compared.
  */
 export class UserTable {
   readonly #digests: ReadonlySet<string>;

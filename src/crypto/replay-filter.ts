@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
-import type { Clock } from '../../net/clock.ts';
+import { SystemRandomSource, type RandomSource } from './random-source.ts';
+import type { Clock } from '../net/clock.ts';
 
 /** Slots of a table at first and at most; a table is full when half of them are taken. */
 const FIRST_SLOTS = 1024;
@@ -8,24 +8,30 @@ const LAST_SLOTS = 2 ** 21;
 export type Verdict = 'new' | 'seen' | 'full';
 
 /**
- * Remembers what was seen for at least a given time, in two tables that take turns: one fills for
- * that time while the one before is still looked at.
+ * Remembers entries for at least a given time, in two tables that take turns: one fills for that
+ * time while the previous one is still consulted.
  *
- * 64 bits of each entry are kept, mixed with a secret of the process, so that nobody can choose
- * entries that collide. Memory is bounded by 16 MiB a table; when a table is full, what is new is
- * refused rather than something forgotten.
+ * 64 bits of each entry are kept, mixed with a secret of the process, so that a peer cannot choose
+ * entries that collide. Memory is bounded by 16 MiB a table; when a table is full, new entries are
+ * refused rather than old ones forgotten.
  */
 export class ReplayFilter {
   readonly #clock: Clock;
   readonly #period: number;
   readonly #last: number;
-  readonly #key = randomBytes(8).readBigUInt64LE();
+  readonly #key: bigint;
   #current: Table;
   #before: Table | undefined;
   #turnsAt: number;
 
   /** @param period milliseconds for which entries are remembered at the least. */
-  constructor(clock: Clock, period: number, lastSlots = LAST_SLOTS) {
+  constructor(
+    clock: Clock,
+    period: number,
+    lastSlots = LAST_SLOTS,
+    random: RandomSource = new SystemRandomSource(),
+  ) {
+    this.#key = random.bytes(8).readBigUInt64LE();
     this.#clock = clock;
     this.#period = period;
     this.#last = lastSlots;

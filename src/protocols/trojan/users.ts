@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import type { TrojanUser } from './settings.ts';
-import { keyOf } from './wire.ts';
 
-/** A user who was found. */
-export interface FoundUser {
+/** What a client sends in place of its password: SHA-224 in lower-case hex. */
+export const keyOf = (password: string): Buffer => Buffer.from(hash('sha224', password), 'latin1');
+
+/** A user that authenticated. */
+export interface AuthenticatedUser {
   /** The label of the user's flows; `undefined` when the file gives none. */
   readonly label: string | undefined;
 }
@@ -11,11 +13,11 @@ export interface FoundUser {
 /**
  * The users of an inbound by the keys that they send. Of two with one password the later counts.
  *
- * The table holds digests of keys, so that how long a search takes tells nothing about a key: who
- * presents one does not choose the digest that is compared.
+ * The table holds digests of keys, so that the time of a look-up reveals nothing about a key: a
+ * client that presents one does not choose the digest that is compared.
  */
 export class UserTable {
-  readonly #users = new Map<string, FoundUser>();
+  readonly #users = new Map<string, AuthenticatedUser>();
 
   constructor(users: readonly TrojanUser[]) {
     for (const { password, email } of users) {
@@ -23,7 +25,7 @@ export class UserTable {
     }
   }
 
-  find(key: Uint8Array): FoundUser | undefined {
+  find(key: Uint8Array): AuthenticatedUser | undefined {
     return this.#users.get(digestOf(key));
   }
 }

@@ -8,12 +8,12 @@ import { VERSION } from './wire.ts';
 const HEAD_BYTES = 2;
 
 /**
- * A client's link without the header of the server's answer. That comes only with the first
- * payload, so nobody waits for it: reading takes it off when it is there.
+ * A client's link without the header of the server's response. The header comes with the first
+ * payload, so it is not awaited: reading removes it when it is there.
  */
-export class AnswerLink implements ByteLink {
+export class ResponseLink implements ByteLink {
   readonly #inner: ByteLink;
-  /** What was read of the header; `undefined` once it was taken off. */
+  /** What was read of the header; `undefined` once it was removed. */
   #header: ByteQueue | undefined = new ByteQueue();
 
   constructor(inner: ByteLink) {
@@ -25,7 +25,7 @@ export class AnswerLink implements ByteLink {
   }
 
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    return this.#header ? this.#readAnswer(this.#header, signal) : this.#inner.read(signal);
+    return this.#header ? this.#readResponse(this.#header, signal) : this.#inner.read(signal);
   }
 
   unread(chunk: Uint8Array): void {
@@ -52,12 +52,12 @@ export class AnswerLink implements ByteLink {
     this.#inner.destroy(cause);
   }
 
-  async #readAnswer(header: ByteQueue, signal?: AbortSignal): Promise<Uint8Array | undefined> {
+  async #readResponse(header: ByteQueue, signal?: AbortSignal): Promise<Uint8Array | undefined> {
     for (;;) {
       const chunk = await this.#inner.read(signal);
       if (chunk === undefined) {
-        // The end of every dial that failed and of every user who is not known.
-        throw new ProtocolError('the VLESS server closed without an answer');
+        // The only sign of a failed dial, and of an unknown user.
+        throw new ProtocolError('the VLESS server closed without a response');
       }
       header.push(chunk);
       const head = header.peek(HEAD_BYTES);

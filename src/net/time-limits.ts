@@ -1,0 +1,37 @@
+/**
+ * Time limits that several protocols and layers obey, in milliseconds. What concerns one protocol
+ * alone stands beside it.
+ */
+
+/** A client may take this long to authenticate and state its request. */
+export const HANDSHAKE_MS = 10_000;
+
+/** A dial may take this long, the handshake with an upstream proxy included. */
+export const DIAL_MS = 10_000;
+
+/** A TLS handshake may take this long, on either side. */
+export const TLS_HANDSHAKE_MS = 10_000;
+
+/** Silence after which the kernel probes whether the peer of a TCP connection is still there. */
+export const KEEP_ALIVE_DELAY_MS = 60_000;
+
+/** A flow of which one side has closed ends after this long without a byte in either direction. */
+export const HALF_CLOSED_IDLE_MS = 300_000;
+
+/** Datagrams to or from a peer, or an association as a whole, end after this long without one. */
+export const UDP_IDLE_MS = 300_000;
+
+/** The same where every peer was a DNS server: a resolver asks once. */
+export const UDP_DNS_IDLE_MS = 10_000;
+
+/** A header may wait this long for the payload that it travels with. */
+export const FIRST_PAYLOAD_MS = 100;
+
+/** A client that was rejected is read this long, so that a reset does not overtake the response. */
+export const REJECTED_CLIENT_MS = 2_000;
+
+const DNS_PORT = 53;
+
+/** How long datagrams to `port` may pause. */
+export const udpIdleMs = (port: number): number =>
+  port === DNS_PORT ? UDP_DNS_IDLE_MS : UDP_IDLE_MS;

@@ -1,0 +1,12 @@
+/**
+ * Where a protocol core reports what it does: packets sent, dropped and why, states entered. `Event`
+ * is a union discriminated by `kind`, so that a test can assert on events and a writer of logs can
+ * be exhaustive. `now` is the time of the call that caused the event, in milliseconds.
+ *
+ * A core holds an optional sink and builds an event only when there is one:
+ * `this.#trace?.({ kind: 'dropped', reason }, now)`. Without a sink that costs one comparison.
+ */
+export type TraceSink<Event extends { readonly kind: string }> = (
+  event: Event,
+  now: number,
+) => void;
