@@ -14,7 +14,7 @@ import {
   type AddressType,
 } from './policy.ts';
 import { Questions, type Outcome, type PendingQuestion } from './questions.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 
 /** Names kept; the one that was used longest ago makes room. */
 const MAX_NAMES = 4096;
@@ -160,7 +160,12 @@ export class CachedResolver implements OwnedResolver {
       ? gather(preferred, other, policy, this.#clock)
       : preferred.then((outcome) => [outcome]);
     try {
-      return await this.#conclude(name, policy, types, await unlessAborted(outcomes, signal));
+      return await this.#conclude(
+        name,
+        policy,
+        types,
+        await unlessAborted(outcomes, signal, abortedDial),
+      );
     } catch (error) {
       if (signal?.aborted) for (const each of asked) each.leave();
       throw error;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { Clock } from '../net/clock.ts';
-import { ProtocolError } from '../net/errors.ts';
+import { abortedDial, ProtocolError } from '../net/errors.ts';
 import { ConnectionLostError } from './connection-lost.ts';
 import {
   readResponse,
@@ -12,7 +12,7 @@ import {
 } from './http-connection.ts';
 import { Liveness } from './liveness.ts';
 import { connectionOptions, type TlsTarget } from './tls-connect.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 
 /** Questions asked at once, each on a socket of its own; further ones wait for a free socket. */
 const MAX_SOCKETS = 6;
@@ -45,7 +45,7 @@ export class Http1Connection implements HttpConnection {
     const giveUp = new AbortController();
     this.#liveness.asked();
     try {
-      return await unlessAborted(this.#exchange(message, giveUp.signal), signal);
+      return await unlessAborted(this.#exchange(message, giveUp.signal), signal, abortedDial);
     } catch (error) {
       // A response that nobody reads would hold its socket.
       giveUp.abort();

@@ -7,7 +7,7 @@ import {
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../net/clock.ts';
-import { ProtocolError } from '../net/errors.ts';
+import { abortedDial, ProtocolError } from '../net/errors.ts';
 import { ConnectionLostError } from './connection-lost.ts';
 import {
   readResponse,
@@ -17,7 +17,7 @@ import {
   type HttpConnection,
 } from './http-connection.ts';
 import { Liveness } from './liveness.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 
 /** DNS over HTTP/2: every question is a stream of one connection. */
 export class Http2Connection implements HttpConnection {
@@ -47,7 +47,7 @@ export class Http2Connection implements HttpConnection {
     const stream = this.#request(message);
     this.#liveness.asked();
     try {
-      return await unlessAborted(this.#response(stream), signal);
+      return await unlessAborted(this.#response(stream), signal, abortedDial);
     } finally {
       this.#liveness.settled();
       stream.close(constants.NGHTTP2_CANCEL);

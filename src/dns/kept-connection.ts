@@ -1,7 +1,8 @@
 import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
 import { ConnectionLostError } from './connection-lost.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { abortedDial } from '../net/errors.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 
 /** Connecting and the TLS handshake together. */
 const CONNECT_MS = 5000;
@@ -55,7 +56,7 @@ export class KeptConnection<C extends Connection> {
 
   #get(signal: AbortSignal): Promise<C> {
     this.#current ??= this.#connect();
-    return unlessAborted(this.#current, signal);
+    return unlessAborted(this.#current, signal, abortedDial);
   }
 
   #connect(): Promise<C> {

@@ -1,10 +1,10 @@
 import { messageOf } from '../errors.ts';
 import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
-import { DialError } from '../net/errors.ts';
+import { abortedDial, DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 
 /** Questions under way at once; further ones are refused. */
 const MAX_QUESTIONS = 2048;
@@ -112,7 +112,11 @@ export class Questions {
 
   async #outcome(name: string, type: AddressType, signal: AbortSignal): Promise<Outcome> {
     try {
-      const answer = await unlessAborted(this.#backend.query(name, type, signal), signal);
+      const answer = await unlessAborted(
+        this.#backend.query(name, type, signal),
+        signal,
+        abortedDial,
+      );
       return { addresses: this.#ends.answered(name, type, answer) };
     } catch (cause) {
       const code = cause instanceof DialError ? cause.code : 'failed';

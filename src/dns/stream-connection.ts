@@ -5,7 +5,8 @@ import { frame, MessageReader } from './framing.ts';
 import type { Connection } from './kept-connection.ts';
 import { Liveness } from './liveness.ts';
 import { encodeQuery, messageId, readReply, type Question, type Reply } from './message.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { abortedDial } from '../net/errors.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 
 const IDS = 0x1_0000;
 
@@ -51,7 +52,7 @@ export class StreamConnection implements Connection {
     this.#liveness.asked();
     this.#link.write(frame(query))?.catch((error: unknown) => this.end(error));
     try {
-      return await unlessAborted(promise, signal);
+      return await unlessAborted(promise, signal, abortedDial);
     } finally {
       // An answer that comes later finds nobody, or another question under its id.
       this.#waiting.delete(id);

@@ -1,9 +1,9 @@
 import { lookup, type LookupAddress } from 'node:dns';
 import { codeOf, messageOf } from '../errors.ts';
-import { DialError } from '../net/errors.ts';
+import { abortedDial, DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 
 /** The host's resolver does not tell how long its answers hold. */
 const POSITIVE_TTL = 60;
@@ -85,7 +85,7 @@ export class SystemBackend implements DnsBackend {
         : this.#enqueue(name, family);
     call.waiting++;
     try {
-      return await unlessAborted(call.answer.promise, signal);
+      return await unlessAborted(call.answer.promise, signal, abortedDial);
     } finally {
       call.waiting--;
       if (call.waiting === 0 && this.#queued.get(name) === call) this.#queued.delete(name);

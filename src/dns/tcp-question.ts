@@ -3,7 +3,7 @@ import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
 import { ProtocolError } from '../net/errors.ts';
-import { connectTcp } from '../net/tcp-dial.ts';
+import { connectTcp } from '../net/node/tcp-dial.ts';
 import { frame, MessageReader } from './framing.ts';
 import { encodeQuery, readReply, type Question, type Reply } from './message.ts';
 

@@ -17,8 +17,7 @@ import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
 import { createAcceptor, type Acceptor } from '../transports/acceptor.ts';
-import { dialTcp } from '../transports/dial.ts';
-import { createDialer } from '../transports/dialer.ts';
+import { dialTcp, createDialer } from '../transports/dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
 /** A version with the spec that it was built from. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { unmapIPv4, type Endpoint } from '../net/address.ts';
 import type { ByteLink, Carrier, WireCounter } from '../net/link.ts';
-import { SocketLink } from '../net/socket-link.ts';
+import { SocketLink } from '../net/node/socket-link.ts';
 
 /** The addresses of a connected kernel socket. */
 export interface SocketEnds {

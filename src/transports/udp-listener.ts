@@ -1,6 +1,6 @@
 import type { Endpoint } from '../net/address.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
-import { UdpLink } from '../net/udp-link.ts';
+import { UdpLink } from '../net/node/udp-link.ts';
 import { formatEndpoint } from '../net/address.ts';
 import { BindError } from './tcp-listener.ts';
 

@@ -10,7 +10,7 @@ import { Outlet } from '../../src/mux/outlet.ts';
 import { GreetingLink } from '../../src/net/greeting-link.ts';
 import type { ByteLink } from '../../src/net/link.ts';
 import { linkPair } from '../../src/net/memory-link.ts';
-import { SocketLink } from '../../src/net/socket-link.ts';
+import { SocketLink } from '../../src/net/node/socket-link.ts';
 import { ResponseLink } from '../../src/protocols/vless/response-link.ts';
 import { RESPONSE_HEADER } from '../../src/protocols/vless/wire.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';

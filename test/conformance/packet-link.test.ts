@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import type { Endpoint } from '../../src/net/address.ts';
-import { UdpLink } from '../../src/net/udp-link.ts';
+import { UdpLink } from '../../src/net/node/udp-link.ts';
 import { linkPair } from '../../src/net/memory-link.ts';
 import { ClientDatagrams } from '../../src/protocols/socks/client-datagrams.ts';
 import { ServerDatagrams } from '../../src/protocols/socks/server-datagrams.ts';

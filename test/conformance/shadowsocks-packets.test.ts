@@ -2,7 +2,7 @@ import type { Endpoint } from '../../src/net/address.ts';
 import { systemClock } from '../../src/net/clock.ts';
 import type { Packet } from '../../src/net/link.ts';
 import { PacketQueue } from '../../src/net/packet-queue.ts';
-import { UdpLink } from '../../src/net/udp-link.ts';
+import { UdpLink } from '../../src/net/node/udp-link.ts';
 import { Association } from '../../src/protocols/shadowsocks/association.ts';
 import { AddressMemo } from '../../src/protocols/shadowsocks/datagram-codec.ts';
 import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy-datagrams.ts';

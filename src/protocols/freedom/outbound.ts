@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../net/address.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
-import { dialTcp } from '../../transports/dial.ts';
+import { dialTcp } from '../../transports/dialer.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { openFreedomPackets } from './packets.ts';
 

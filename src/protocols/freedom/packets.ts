@@ -4,7 +4,7 @@ import { DialError, toDialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { preferredAddress } from '../../net/preferred-address.ts';
 import type { FamilyPolicy, Resolver } from '../../net/resolver.ts';
-import { UdpLink } from '../../net/udp-link.ts';
+import { UdpLink } from '../../net/node/udp-link.ts';
 
 /** Names whose address one association remembers; beyond it the oldest is asked again. */
 const MAX_NAMES = 256;

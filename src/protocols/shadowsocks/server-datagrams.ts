@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../net/address.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
-import { bindToServer } from '../../net/server-socket.ts';
-import type { UdpLink } from '../../net/udp-link.ts';
+import { bindToServer } from '../../net/node/server-socket.ts';
+import type { UdpLink } from '../../net/node/udp-link.ts';
 import type { DatagramCodec } from './datagram-codec.ts';
 
 /** Datagrams through a Shadowsocks server: one socket and one codec for each association. */

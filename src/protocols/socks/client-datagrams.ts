@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../net/address.ts';
 import type { Packet, PacketLink, WireCounter } from '../../net/link.ts';
-import { UdpLink } from '../../net/udp-link.ts';
+import { UdpLink } from '../../net/node/udp-link.ts';
 import { withoutZone, type RelayPlan } from './relay-plan.ts';
 import { UdpFraming } from './udp-framing.ts';
 

@@ -1,8 +1,8 @@
 import type { Endpoint } from '../../net/address.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Packet, PacketLink } from '../../net/link.ts';
-import { bindToServer } from '../../net/server-socket.ts';
-import type { UdpLink } from '../../net/udp-link.ts';
+import { bindToServer } from '../../net/node/server-socket.ts';
+import type { UdpLink } from '../../net/node/udp-link.ts';
 import { endOf } from './control.ts';
 import { UdpFraming } from './udp-framing.ts';
 

@@ -1,4 +1,4 @@
-import type { Approach } from '../dial.ts';
+import type { Approach } from '../dialer.ts';
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';

@@ -6,7 +6,7 @@ import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { SocketLink } from '../../net/socket-link.ts';
+import { SocketLink } from '../../net/node/socket-link.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import { UPGRADE_MS } from '../limits.ts';
 import { EarlyDataLink } from './early-data-link.ts';

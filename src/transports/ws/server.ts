@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../net/clock.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { SocketLink } from '../../net/socket-link.ts';
+import { SocketLink } from '../../net/node/socket-link.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { UPGRADE_MS } from '../limits.ts';
 import {

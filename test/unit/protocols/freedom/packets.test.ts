@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { FamilyPolicy, Resolver } from '../../../../src/net/resolver.ts';
-import { UdpLink } from '../../../../src/net/udp-link.ts';
+import { UdpLink } from '../../../../src/net/node/udp-link.ts';
 import { openFreedomPackets } from '../../../../src/protocols/freedom/packets.ts';
 
 /** Answers from a table; a name that is missing does not resolve. */

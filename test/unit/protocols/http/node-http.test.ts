@@ -19,7 +19,7 @@ import { after, before, describe, test } from 'node:test';
 import { systemClock } from '../../../../src/net/clock.ts';
 import { toDialError } from '../../../../src/net/errors.ts';
 import { relay } from '../../../../src/net/relay.ts';
-import { SocketLink } from '../../../../src/net/socket-link.ts';
+import { SocketLink } from '../../../../src/net/node/socket-link.ts';
 import type { Dispatcher, StreamRequest } from '../../../../src/protocols/contract.ts';
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { UdpLink } from '../../../../src/net/udp-link.ts';
+import { UdpLink } from '../../../../src/net/node/udp-link.ts';
 import { datagramAddress } from '../../../../src/protocols/shadowsocks/server-address.ts';
 import { client, dialOptions } from './harness.ts';
 

@@ -4,7 +4,7 @@ import { DialError } from '../../../../src/net/errors.ts';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import type { ByteLink, PacketLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
-import { UdpLink } from '../../../../src/net/udp-link.ts';
+import { UdpLink } from '../../../../src/net/node/udp-link.ts';
 import type { Outbound, OutboundContext } from '../../../../src/protocols/contract.ts';
 import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
 import type { SocksOutboundSettings } from '../../../../src/protocols/socks/settings.ts';

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import type { ByteLink, Carrier } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
-import { UdpLink } from '../../../../src/net/udp-link.ts';
+import { UdpLink } from '../../../../src/net/node/udp-link.ts';
 import { decodeAddress, encodeAddress } from '../../../../src/protocols/socks/address.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import { until } from '../../../conformance/packet-link.ts';

@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { WeirError } from '../../../../src/errors.ts';
 import { DialError, LinkClosedError, ProtocolError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
-import { SocketLink } from '../../../../src/net/socket-link.ts';
+import { SocketLink } from '../../../../src/net/node/socket-link.ts';
 import { requestKeys, responseKeys } from '../../../../src/protocols/vmess/body-keys.ts';
 import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/vmess/chunks.ts';
 import { HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';

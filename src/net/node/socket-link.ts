@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
-import { resetOnClose } from '../platform/reset-on-close.ts';
-import { systemClock } from './clock.ts';
-import { LinkClosedError } from './errors.ts';
-import type { ByteLink, WireCounter } from './link.ts';
-import { ReadQueue } from './read-queue.ts';
-import { freeChunk } from './spent-chunk.ts';
+import { resetOnClose } from '../../platform/reset-on-close.ts';
+import { systemClock } from '../clock.ts';
+import { LinkClosedError } from '../errors.ts';
+import type { ByteLink, WireCounter } from '../link.ts';
+import { ReadQueue } from '../read-queue.ts';
+import { freeChunk } from '../spent-chunk.ts';
 
 /** How long a peer may take to end its side once everything has been said to it, and what it may say. */
 const LINGER_MS = 5_000;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
-import { UdpLink } from '../../../src/net/udp-link.ts';
-import { until } from '../../conformance/packet-link.ts';
+import { UdpLink } from '../../../../src/net/node/udp-link.ts';
+import { until } from '../../../conformance/packet-link.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const loopback = (): Promise<UdpLink> => UdpLink.bind({ family: 4, address: '127.0.0.1' });

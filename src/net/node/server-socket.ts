@@ -1,5 +1,5 @@
-import { canonicalHost, type Endpoint } from './address.ts';
-import type { Packet } from './link.ts';
+import { canonicalHost, type Endpoint } from '../address.ts';
+import type { Packet } from '../link.ts';
 import { UdpLink } from './udp-link.ts';
 
 /** A UDP socket that hears one server alone. */

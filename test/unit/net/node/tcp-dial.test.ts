@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { DeadlineError } from '../../../src/net/errors.ts';
-import { connectTcp } from '../../../src/net/tcp-dial.ts';
+import { DeadlineError } from '../../../../src/net/errors.ts';
+import { connectTcp } from '../../../../src/net/node/tcp-dial.ts';
 
 async function listen(t: TestContext, onConnection: (socket: Socket) => void): Promise<number> {
   const sockets = new Set<Socket>();

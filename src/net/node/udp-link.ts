@@ -1,8 +1,8 @@
 import { createSocket, type Socket } from 'node:dgram';
-import { codeOf } from '../errors.ts';
-import { ipVersion, unmapIPv4, type Endpoint } from './address.ts';
-import type { Packet, PacketLink, WireCounter } from './link.ts';
-import { PacketQueue } from './packet-queue.ts';
+import { codeOf } from '../../errors.ts';
+import { ipVersion, unmapIPv4, type Endpoint } from '../address.ts';
+import type { Packet, PacketLink, WireCounter } from '../link.ts';
+import { PacketQueue } from '../packet-queue.ts';
 
 export interface UdpBindOptions {
   readonly family: 4 | 6;

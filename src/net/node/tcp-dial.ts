@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
-import { unmapIPv4, type Endpoint } from './address.ts';
-import { abortedDial, toDialError } from './errors.ts';
-import type { Carrier } from './link.ts';
-import type { SocketObserver } from './own-listeners.ts';
+import { unmapIPv4, type Endpoint } from '../address.ts';
+import { abortedDial, toDialError } from '../errors.ts';
+import type { Carrier } from '../link.ts';
+import type { SocketObserver } from '../own-listeners.ts';
 import { SocketLink } from './socket-link.ts';
 
 /** Silence after which the kernel asks whether the peer is still there. */
