@@ -1,5 +1,5 @@
 /** A source, or what to do after it, in brackets (nsswitch.conf(5)). */
-const WORD = /\[[^\]]*\]|[^\s[\]]+/g;
+const WORD = /\[[^\][]*\]|[^\s[\]]+/g;
 
 /** Sources that answer for names of their own kind only, beside `files` and `dns`. */
 const NARROW: ReadonlySet<string> = new Set([

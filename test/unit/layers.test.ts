@@ -36,8 +36,8 @@ const PURE = [
   /^engine\/router\//,
 ];
 
-/** What a pure core must not import: Node, and the clock with its timers. */
-const IMPURE = /^node:|^(\.\.?\/)+(net\/)?clock\.ts$/;
+/** What a pure core must not import: Node but for pure functions of it, and the clock. */
+const IMPURE = /^node:(?!url$)|^(\.\.?\/)+(net\/)?clock\.ts$/;
 
 /** What lives in `protocols/` itself is shared; a folder below it is one protocol. */
 const SHARED_BY_PROTOCOLS = 'protocols/registry.ts';

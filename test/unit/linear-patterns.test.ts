@@ -9,6 +9,7 @@ import { parseHead } from '../../src/api/raw-http.ts';
 import { parseSelector } from '../../src/api/selector.ts';
 import { parsePickBody } from '../../src/api/pick-body.ts';
 import { EventReader } from '../../src/cli/event-reader.ts';
+import { shownLine } from '../../src/config/shown-line.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
 import { parseServerKey } from '../../src/crypto/server-certificate.ts';
 import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff-domain.ts';
@@ -123,19 +124,6 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '%', '1'), run('%', '1', ''), run('', '%1')],
   },
   {
-    file: 'config/source-text.ts',
-    pattern:
-      /\b((?:secret|pass|password|obfs_password|private_key|preshared_key)["']?\s*=\s*)("""|'''|"|')(.*?)(?=\2|$)/g,
-    worst: [
-      run('', 'pass '),
-      run('pass', ' '),
-      run('pass=', ' '),
-      runs('pass', ' ', ' ', '=a'),
-      run('', `pass="pass='`, '\u2028'),
-      run('', `pass="""`, '\n'),
-    ],
-  },
-  {
     file: 'config/toml/parse.ts',
     pattern: /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y,
     worst: [run('"', 'a'), run('"', '\\"'), run('"', '\\'), run("'", 'a'), run('', 'a')],
@@ -183,11 +171,6 @@ const PATTERNS: readonly Row[] = [
       run('', '-----BEGIN PRIVATE KEY-----\n'),
       run('-----BEGIN PRIVATE KEY-----', 'A'),
     ],
-  },
-  {
-    file: 'dns/names.ts',
-    pattern: /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/,
-    worst: [run('', '.'), run('', '.1'), run('', '1'), run('.0x', 'a'), run('', '.0x0')],
   },
   {
     file: 'dns/settings.ts',
@@ -260,6 +243,66 @@ const PATTERNS: readonly Row[] = [
     pattern: /^\[([^\]]*)\](?::\d*)?$/,
     worst: [run('[', 'a'), run('[', '['), run('[]:', '1'), run('', '[]')],
   },
+  {
+    file: 'net/host-name.ts',
+    pattern: /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/,
+    worst: [run('', '.'), run('', '.1'), run('', '1'), run('.0x', 'a'), run('', '.0x0')],
+  },
+  {
+    file: 'dns/name-switch.ts',
+    pattern: /\[[^\][]*\]|[^\s[\]]+/g,
+    worst: [run('', '['), run('[', 'a'), run('', 'a'), run('', '[]'), run('', 'a[')],
+  },
+  {
+    file: 'config/shown-line.ts',
+    pattern:
+      /"(?!"")((?:[^"\\]|\\.)*)"(?=[ \t]*(?:[,}\]#]|$))|'(?!'')([^']*)'(?=[ \t]*(?:[,}\]#]|$))/y,
+    worst: [run('"', 'a'), run('"', '\\'), run('"', '\\a'), run('""', ' ', 'a'), run("'", 'a')],
+  },
+  {
+    file: 'config/shown-line.ts',
+    pattern: /"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'/y,
+    worst: [run('"', 'a'), run('"', '\\'), run('"', '\\"'), run("'", 'a'), run('', '"')],
+  },
+  {
+    file: 'config/shown-line.ts',
+    pattern: /(?:"[^"\\@]*"|'[^'@]*'|[\w.:+-]+)(?=[ \t]*(?:#|$))/y,
+    worst: [run('"', 'a'), run('', 'a'), run('a', ' '), run("'", 'a', "'a"), runs('', 'a', ' ')],
+  },
+  {
+    file: 'config/shown-line.ts',
+    pattern: /(["']?)([\w-]+)\1(?=[ \t]*=)/y,
+    worst: [run('', 'a'), run('"', 'a'), run('a', ' '), runs('', 'a', ' '), run('"', 'a', '"')],
+  },
+  {
+    file: 'config/shown-line.ts',
+    pattern: /^[ \t]*(?:[\w-]+\.)*([\w-]+)[ \t]*=[ \t]*/,
+    worst: [
+      run('', ' '),
+      run('', 'a'),
+      run('', 'a.'),
+      runs('', 'a', ' '),
+      run('a=', ' '),
+      run('', '.'),
+    ],
+  },
+  {
+    file: 'config/shown-line.ts',
+    pattern: /^[ \t]*(?:\[[ \t\w.-]+\]|\[\[[ \t\w.-]+\]\])(?=[ \t]*(?:#|$))/,
+    worst: [
+      run('', ' '),
+      run('[', 'a'),
+      run('[[', ' '),
+      run('[a]', ' '),
+      run('', '['),
+      run('[a', ']'),
+    ],
+  },
+  {
+    file: 'config/shown-line.ts',
+    pattern: /^[ \t]*([\w-]+)/,
+    worst: [run('', ' '), run('', 'a'), runs('', ' ', 'a')],
+  },
 ];
 /* oxlint-enable no-control-regex */
 
@@ -292,8 +335,14 @@ describe('the work of a pattern is linear in its input', () => {
   }
 });
 
+const TRIES = 3;
+
 function assertLinear<T>(worst: (length: number) => T, call: (input: T) => unknown): void {
-  const growth = growthOf(worst, call);
+  // A collection in the wrong moment makes a parser look worse than it is, never better.
+  let growth = Infinity;
+  for (let i = 0; i < TRIES && growth > MOST_GROWTH; i++) {
+    growth = Math.min(growth, growthOf(worst, call));
+  }
   const shown = JSON.stringify(worst(24));
   assert.ok(growth <= MOST_GROWTH, `${growth.toFixed(0)}-fold for 8 times as much of ${shown}`);
 }
@@ -323,6 +372,17 @@ const HEAD = 'GET / HTTP/1.1\r\n';
 const ofText: readonly [name: string, parse: (text: string) => unknown, worst: readonly Worst[]][] =
   [
     ['trimBlanks', trimBlanks, [run('a', ' ', 'a'), run('', ' '), runs('', ' ', '\t', 'a')]],
+    [
+      'shownLine',
+      (text) => shownLine(text, 0, text.length),
+      [
+        run('', '"'),
+        run('a = "', 'a'),
+        run('a = [', '"a",'),
+        run('', 'a.'),
+        run('a = {', 'port = 1,'),
+      ],
+    ],
     ['parseField', parseField, [run('a: b', ' ', 'c'), run('a:', ' ', ''), run('', 'a', ':')]],
     [
       'listOf',
