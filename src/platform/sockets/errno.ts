@@ -32,7 +32,7 @@ export class SystemError extends Error {
   }
 }
 
-/** `ECONNREFUSED` for 111; `Unknown system error 4095` for a number without a name, as in Node. */
+/** `ECONNREFUSED` for 111; `Unknown system error 3999` for a number without a name. */
 export const errorCode = (number: number): string =>
   getSystemErrorMap().get(-number)?.[0] ?? `Unknown system error ${number}`;
 

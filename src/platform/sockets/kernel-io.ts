@@ -1,4 +1,5 @@
 import type { SystemCalls } from './bindings.ts';
+import { DatagramBatch } from './datagram-batch.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import type { NativeMemory } from './memory.ts';
 import { PipePool } from './pipe-pool.ts';
@@ -28,6 +29,7 @@ export class KernelIo implements Disposable {
   readonly scratch: NativeMemory;
   /** Values of socket options. */
   readonly option: NativeMemory;
+  #datagrams: DatagramBatch | undefined;
 
   /** @throws {SystemError} when there is no epoll instance to be had. */
   constructor(calls: SystemCalls, timers: Timers) {
@@ -39,6 +41,11 @@ export class KernelIo implements Disposable {
     this.room = new DescriptorRoom(calls);
     this.scratch = calls.memory(RECEIVE_SIZE);
     this.option = calls.memory(16);
+  }
+
+  /** The slots that datagrams are received into and sent from; 4 MB, on first use. */
+  get datagrams(): DatagramBatch {
+    return (this.#datagrams ??= new DatagramBatch(this.calls, this.addresses));
   }
 
   /** Ends the watch of the event loop. Sockets that are still open hear of nothing any more. */

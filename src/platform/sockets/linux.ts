@@ -53,6 +53,7 @@ export const MSG_MORE = 0x8000;
 
 export const EPOLL_CTL_ADD = 1;
 export const EPOLL_CTL_DEL = 2;
+export const EPOLL_CTL_MOD = 3;
 export const EPOLLIN = 0x1;
 export const EPOLLOUT = 0x4;
 export const EPOLLERR = 0x8;

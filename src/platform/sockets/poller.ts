@@ -1,7 +1,7 @@
 import type { LoopWatch, SystemCalls } from './bindings.ts';
 import { Descriptor } from './descriptor.ts';
 import { SystemError } from './errno.ts';
-import { EPOLL_CTL_ADD, EPOLL_CTL_DEL, SOCK_CLOEXEC } from './linux.ts';
+import { EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, SOCK_CLOEXEC } from './linux.ts';
 import type { NativeMemory } from './memory.ts';
 
 /** Reacts to the readiness of one descriptor. */
@@ -121,6 +121,16 @@ export class Poller {
     this.#size++;
     this.keepAlive(slot, keepsAlive);
     return slot;
+  }
+
+  /** Watches a registered descriptor for other events. */
+  modify(slot: number, fd: number, events: number): void {
+    if (this.#handlers[slot] === undefined) return;
+    const { words } = this.#change;
+    words[0] = events;
+    words[layout.data] = slot;
+    words[layout.data + 1] = this.#generations[slot] as number; // registered
+    this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_MOD, fd, this.#change.at);
   }
 
   /** Forgets a registration. Right before its descriptor is closed, which takes it out of epoll. */
