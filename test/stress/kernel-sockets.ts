@@ -24,6 +24,10 @@ for (let i = 0; i < BLOCK.length; i++) BLOCK[i] = (i * 31 + (i >> 8)) & 0xff;
 /** The destination: the first byte says what it is to do. */
 function behave(socket: Socket): void {
   socket.on('error', () => undefined);
+  // A client may leave before it has said anything.
+  socket.once('end', () => {
+    if (socket.bytesRead === 0) socket.end();
+  });
   socket.once('data', (data: Buffer) => {
     switch (String.fromCharCode(data[0] ?? 0)) {
       case 'E':
@@ -48,7 +52,9 @@ function behave(socket: Socket): void {
 }
 
 type Kind = 'echo' | 'get' | 'reset' | 'close' | 'cut' | 'leave';
-const KINDS: readonly Kind[] = ['echo', 'echo', 'get', 'get', 'reset', 'close', 'cut', 'leave'];
+const KINDS: readonly Kind[] = (
+  process.env['KINDS'] ?? 'echo echo get get reset close cut leave'
+).split(' ') as Kind[];
 const counts: Record<string, number> = {};
 const bad: string[] = [];
 
@@ -167,7 +173,7 @@ const stops = setInterval(() => {
 }, 900);
 
 await Promise.all(Array.from({ length: 50 }, () => flow(port, 'get')));
-await sleep(7_000); // idle pipes and lingering links are gone
+await sleep(Number(process.env['SETTLE'] ?? 7_000)); // idle pipes and lingering links are gone
 const before = await ask();
 const end = performance.now() + SECONDS * 1000;
 await Promise.all(
@@ -180,7 +186,7 @@ await Promise.all(
 clearInterval(stops);
 if (stopped) child.kill('SIGCONT');
 for (const burner of burners) burner.kill('SIGKILL');
-await sleep(12_000);
+await sleep(Number(process.env['SETTLE'] ?? 12_000));
 const after = await ask();
 child.stdin.end();
 origin.close();
