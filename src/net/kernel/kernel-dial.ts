@@ -1,0 +1,73 @@
+import type { SystemError } from '../../platform/sockets/errno.ts';
+import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
+import type { SocketAddress } from '../../platform/sockets/sockaddr.ts';
+import { StreamSocket } from '../../platform/sockets/stream-socket.ts';
+import type { Endpoint } from '../address.ts';
+import { abortedDial, toDialError } from '../errors.ts';
+import type { Carrier } from '../link.ts';
+import { KernelLink } from './kernel-link.ts';
+import type { LinkWatchdog } from './watchdog.ts';
+
+/**
+ * Opens a TCP connection to one IP address in text (no name is resolved here), as a link: what
+ * `connectAny` of Happy Eyeballs takes as its `connect`.
+ *
+ * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
+ */
+export function connectKernel(
+  io: KernelIo,
+  address: string,
+  port: number,
+  options: { readonly signal: AbortSignal; readonly watchdog?: LinkWatchdog | undefined },
+): Promise<Carrier> {
+  const target: Endpoint = { host: address, port };
+  return dial(io, target, target, options);
+}
+
+/** Connects to a unix socket by its path. */
+export const connectKernelPath = (
+  io: KernelIo,
+  path: string,
+  options: { readonly signal: AbortSignal; readonly watchdog?: LinkWatchdog | undefined },
+): Promise<Carrier> => dial(io, { path }, { host: path, port: 0 }, options);
+
+function dial(
+  io: KernelIo,
+  address: SocketAddress,
+  target: Endpoint,
+  {
+    signal,
+    watchdog,
+  }: { readonly signal: AbortSignal; readonly watchdog?: LinkWatchdog | undefined },
+): Promise<Carrier> {
+  if (signal.aborted) return Promise.reject(abortedDial(signal, target));
+  const { promise, resolve, reject } = Promise.withResolvers<Carrier>();
+  const carrier = (socket: StreamSocket): Carrier => {
+    const link = new KernelLink(socket, watchdog);
+    if ('path' in address) return { link, wire: link, remote: undefined, local: undefined };
+    // The kernel has no local address any more when the peer reset the connection meanwhile.
+    const local = io.addresses.localOf(socket.fd);
+    const isKnown = local !== undefined && 'host' in local && local.port !== 0;
+    return { link, wire: link, remote: target, local: isKnown ? local : undefined };
+  };
+  const onAbort = (): void => {
+    attempt.socket.close();
+    reject(abortedDial(signal, target));
+  };
+  const onConnected = (error: SystemError | undefined): void => {
+    signal.removeEventListener('abort', onAbort);
+    if (error) {
+      attempt.socket.close();
+      reject(toDialError(error, target));
+    } else resolve(carrier(attempt.socket));
+  };
+  let attempt: ReturnType<typeof StreamSocket.connect>;
+  try {
+    attempt = StreamSocket.connect(io, address, onConnected);
+  } catch (error) {
+    return Promise.reject(toDialError(error, target));
+  }
+  if (attempt.connected) resolve(carrier(attempt.socket));
+  else signal.addEventListener('abort', onAbort, { once: true });
+  return promise;
+}

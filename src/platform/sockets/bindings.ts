@@ -1,0 +1,156 @@
+import { createRequire } from 'node:module';
+import type koffi from 'koffi';
+import { NativeError } from '../native.ts';
+import { nativeMemory, type NativeMemory } from './memory.ts';
+
+/** A descriptor that libuv watches for input. */
+export interface LoopWatch {
+  /** Whether the watch keeps the process alive. */
+  ref(): void;
+  unref(): void;
+  close(): void;
+}
+
+/**
+ * The system calls of the socket layer, and nothing else. Addresses are plain numbers. Each returns
+ * what the C function returns: -1 on failure, and `errno()` must be the very next call.
+ */
+export interface SystemCalls {
+  readonly errno: () => number;
+  readonly socket: (domain: number, type: number, protocol: number) => number;
+  readonly socketpair: (domain: number, type: number, protocol: number, pair: number) => number;
+  readonly bind: (fd: number, address: number, length: number) => number;
+  readonly listen: (fd: number, backlog: number) => number;
+  readonly accept4: (fd: number, address: number, length: number, flags: number) => number;
+  readonly connect: (fd: number, address: number, length: number) => number;
+  readonly getsockopt: (
+    fd: number,
+    level: number,
+    name: number,
+    value: number,
+    length: number,
+  ) => number;
+  readonly setsockopt: (
+    fd: number,
+    level: number,
+    name: number,
+    value: number,
+    length: number,
+  ) => number;
+  readonly getsockname: (fd: number, address: number, length: number) => number;
+  readonly getpeername: (fd: number, address: number, length: number) => number;
+  readonly recv: (fd: number, at: number, length: number, flags: number) => number;
+  readonly send: (fd: number, at: number, length: number, flags: number) => number;
+  /** `send` of bytes on the heap. */
+  readonly sendBytes: (fd: number, bytes: Uint8Array, length: number, flags: number) => number;
+  readonly sendmsg: (fd: number, message: number, flags: number) => number;
+  readonly recvmsg: (fd: number, message: number, flags: number) => number;
+  readonly sendmmsg: (fd: number, messages: number, count: number, flags: number) => number;
+  readonly recvmmsg: (
+    fd: number,
+    messages: number,
+    count: number,
+    flags: number,
+    timeout: number,
+  ) => number;
+  readonly writev: (fd: number, vector: number, count: number) => number;
+  readonly shutdown: (fd: number, how: number) => number;
+  readonly close: (fd: number) => number;
+  readonly splice: (
+    from: number,
+    fromOffset: number,
+    to: number,
+    toOffset: number,
+    length: number,
+    flags: number,
+  ) => number;
+  readonly pipe2: (pair: number, flags: number) => number;
+  readonly fcntl: (fd: number, command: number, argument: number) => number;
+  readonly ioctl: (fd: number, request: number, argument: number) => number;
+  readonly poll: (fds: number, count: number, timeout: number) => number;
+  readonly getrlimit: (resource: number, limits: number) => number;
+  readonly epollCreate1: (flags: number) => number;
+  readonly epollCtl: (epoll: number, operation: number, fd: number, event: number) => number;
+  readonly epollWait: (epoll: number, events: number, count: number, timeout: number) => number;
+  /** The index of a network interface; 0 when there is none of this name. */
+  readonly ifNameToIndex: (name: string) => number;
+  /** Writes the name of an interface (16 bytes at most) to `name`; 0 when there is none. */
+  readonly ifIndexToName: (index: number, name: number) => number;
+  /** Memory whose address can be given to the calls. */
+  readonly memory: (size: number) => NativeMemory;
+  /** Lets the event loop of this thread watch a descriptor; `onReadable` must not throw. */
+  readonly watch: (fd: number, onReadable: () => void) => LoopWatch;
+  /** What the debug mode keeps; see `checkCalls`. */
+  readonly debug?: DescriptorHistory | undefined;
+}
+
+/** The recent life of each descriptor, in the debug mode. */
+export interface DescriptorHistory {
+  /** Adds a line to the history of a descriptor. */
+  note(fd: number, text: string): void;
+  /** Says that another owner closes the descriptor from now on. */
+  disown(fd: number): void;
+  /** The last calls with a descriptor's number, earlier owners included; oldest first. */
+  historyOf(fd: number): readonly string[];
+  /** Descriptors that are open. */
+  open(): readonly number[];
+}
+
+/**
+ * Binds the calls, about 10 ms with the loading of koffi.
+ *
+ * @throws {NativeError} where koffi has no binary for this machine, or a function is missing.
+ */
+export function openSystemCalls(): SystemCalls {
+  try {
+    return bindCalls(createRequire(import.meta.url)('koffi') as typeof koffi);
+  } catch (error) {
+    throw new NativeError('the system calls for sockets are not available', { cause: error });
+  }
+}
+
+function bindCalls(native: typeof koffi): SystemCalls {
+  const library = native.load(null);
+  const bind = (definition: string) => library.func(definition);
+  // `void *` of the heap and `size_t` of an address are the same register; ssize_t results of at
+  // most 2 GB are read as `int64_t`, which koffi returns as a number.
+  const ssize = 'int64_t';
+  return {
+    errno: () => native.errno(),
+    socket: bind('int socket(int, int, int)'),
+    socketpair: bind('int socketpair(int, int, int, size_t)'),
+    bind: bind('int bind(int, size_t, unsigned int)'),
+    listen: bind('int listen(int, int)'),
+    accept4: bind('int accept4(int, size_t, size_t, int)'),
+    connect: bind('int connect(int, size_t, unsigned int)'),
+    getsockopt: bind('int getsockopt(int, int, int, size_t, size_t)'),
+    setsockopt: bind('int setsockopt(int, int, int, size_t, unsigned int)'),
+    getsockname: bind('int getsockname(int, size_t, size_t)'),
+    getpeername: bind('int getpeername(int, size_t, size_t)'),
+    recv: bind(`${ssize} recv(int, size_t, size_t, int)`),
+    send: bind(`${ssize} send(int, size_t, size_t, int)`),
+    sendBytes: bind(`${ssize} send(int, const uint8_t *, size_t, int)`),
+    sendmsg: bind(`${ssize} sendmsg(int, size_t, int)`),
+    recvmsg: bind(`${ssize} recvmsg(int, size_t, int)`),
+    sendmmsg: bind('int sendmmsg(int, size_t, unsigned int, int)'),
+    recvmmsg: bind('int recvmmsg(int, size_t, unsigned int, int, size_t)'),
+    writev: bind(`${ssize} writev(int, size_t, int)`),
+    shutdown: bind('int shutdown(int, int)'),
+    close: bind('int close(int)'),
+    splice: bind(`${ssize} splice(int, size_t, int, size_t, size_t, unsigned int)`),
+    pipe2: bind('int pipe2(size_t, int)'),
+    // Variadic in C; on both machines an integer argument travels as a fixed one does.
+    fcntl: bind('int fcntl(int, int, size_t)'),
+    ioctl: bind('int ioctl(int, unsigned long, size_t)'),
+    poll: bind('int poll(size_t, unsigned long, int)'),
+    getrlimit: bind('int getrlimit(int, size_t)'),
+    epollCreate1: bind('int epoll_create1(int)'),
+    epollCtl: bind('int epoll_ctl(int, int, int, size_t)'),
+    epollWait: bind('int epoll_wait(int, size_t, int, int)'),
+    ifNameToIndex: bind('unsigned int if_nametoindex(const char *)'),
+    ifIndexToName: bind('size_t if_indextoname(unsigned int, size_t)'),
+    memory: (size) => nativeMemory(size, (bytes) => Number(native.address(bytes))),
+    // The handle must stay referenced: collecting it ends the watch.
+    watch: (fd, onReadable) => native.node.poll(fd, onReadable),
+  };
+}

@@ -1,0 +1,46 @@
+import { getSystemErrorMap } from 'node:util';
+
+/** Where a call was directed: an address with its port, or the path of a unix socket. */
+export interface CallTarget {
+  readonly address: string;
+  readonly port?: number | undefined;
+}
+
+/**
+ * A system call that failed, with the fields and the text of the error that Node would have thrown:
+ * `connect ECONNREFUSED 127.0.0.1:80` with `code`, `errno` (negative) and `syscall`.
+ */
+export class SystemError extends Error {
+  readonly code: string;
+  readonly errno: number;
+  readonly syscall: string;
+  readonly address?: string;
+  readonly port?: number;
+
+  /** @param number positive, as `errno` holds it. */
+  constructor(syscall: string, number: number, target?: CallTarget) {
+    const code = errorCode(number);
+    super(`${syscall} ${code}${describe(target)}`);
+    this.name = 'Error';
+    this.code = code;
+    this.errno = -number;
+    this.syscall = syscall;
+    if (target) {
+      this.address = target.address;
+      if (target.port !== undefined) this.port = target.port;
+    }
+  }
+}
+
+/** `ECONNREFUSED` for 111; `Unknown system error 3999` for a number without a name. */
+export const errorCode = (number: number): string =>
+  getSystemErrorMap().get(-number)?.[0] ?? `Unknown system error ${number}`;
+
+/** The description that libuv has for an error: `address already in use` for EADDRINUSE. */
+export const errorText = (number: number): string =>
+  getSystemErrorMap().get(-number)?.[1] ?? `unknown system error ${number}`;
+
+function describe(target: CallTarget | undefined): string {
+  if (!target) return '';
+  return target.port === undefined ? ` ${target.address}` : ` ${target.address}:${target.port}`;
+}

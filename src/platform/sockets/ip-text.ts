@@ -1,0 +1,99 @@
+import { isIP } from 'node:net';
+
+/** The 12 bytes before an IPv4 address in IPv6 form (RFC 4291 §2.5.5.2). */
+const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
+
+/** Writes the 4 bytes of an IPv4 address. `text` must have been recognised as one. */
+export function putIPv4(text: string, out: Uint8Array, at: number): void {
+  let value = 0;
+  let index = at;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === 0x2e) {
+      out[index++] = value;
+      value = 0;
+    } else value = value * 10 + code - 0x30;
+  }
+  out[index] = value;
+}
+
+/** Writes an IPv4 address as an IPv4-mapped IPv6 address. */
+export function putMappedIPv4(text: string, out: Uint8Array, at: number): void {
+  out.set(MAPPED_PREFIX, at);
+  putIPv4(text, out, at + 12);
+}
+
+/** Writes the 16 bytes of an IPv6 address without a zone. `text` must have been recognised as one. */
+export function putIPv6(text: string, out: Uint8Array, at: number): void {
+  out.fill(0, at, at + 16);
+  const gap = text.indexOf('::');
+  if (gap < 0) {
+    putGroups(text, out, at);
+    return;
+  }
+  putGroups(text.slice(0, gap), out, at);
+  const tail = text.slice(gap + 2);
+  putGroups(tail, out, at + 16 - groupBytes(tail));
+}
+
+function groupBytes(text: string): number {
+  if (text === '') return 0;
+  const groups = text.split(':');
+  return groups.length * 2 + (groups.at(-1)?.includes('.') ? 2 : 0);
+}
+
+function putGroups(text: string, out: Uint8Array, at: number): void {
+  if (text === '') return;
+  let index = at;
+  for (const group of text.split(':')) {
+    if (group.includes('.')) {
+      putIPv4(group, out, index);
+      return;
+    }
+    const value = Number.parseInt(group, 16);
+    out[index++] = value >> 8;
+    out[index++] = value & 0xff;
+  }
+}
+
+export const formatIPv4 = (bytes: Uint8Array, at: number): string =>
+  `${bytes[at] ?? 0}.${bytes[at + 1] ?? 0}.${bytes[at + 2] ?? 0}.${bytes[at + 3] ?? 0}`;
+
+/** Whether 16 bytes are an IPv4-mapped address. */
+export function isMappedIPv4(bytes: Uint8Array, at: number): boolean {
+  for (let i = 0; i < 10; i++) if (bytes[at + i] !== 0) return false;
+  return bytes[at + 10] === 0xff && bytes[at + 11] === 0xff;
+}
+
+/** The text of 16 address bytes in the form of RFC 5952. */
+export function formatIPv6(bytes: Uint8Array, at: number): string {
+  const group = (index: number): number =>
+    ((bytes[at + index * 2] ?? 0) << 8) | (bytes[at + index * 2 + 1] ?? 0);
+  // RFC 5952 §4.2: the longest run of at least two zero groups is shortened, the first of equals.
+  let [start, length] = [-1, 1];
+  for (let i = 0; i < 8; i++) {
+    let end = i;
+    while (end < 8 && group(end) === 0) end++;
+    if (end - i > length) [start, length] = [i, end - i];
+    if (end > i) i = end;
+  }
+  let text = '';
+  for (let i = 0; i < 8; i++) {
+    if (i === start) {
+      text += '::';
+      i += length - 1;
+    } else text += (text === '' || text.endsWith(':') ? '' : ':') + group(i).toString(16);
+  }
+  return text;
+}
+
+/** An address without its zone, and the zone: `fe80::1%eth0` is `fe80::1` and `eth0`. */
+export function splitZone(host: string): { readonly address: string; readonly zone: string } {
+  const percent = host.indexOf('%');
+  return percent < 0
+    ? { address: host, zone: '' }
+    : { address: host.slice(0, percent), zone: host.slice(percent + 1) };
+}
+
+/** 4 or 6 for an IP address in text, with or without a zone; 0 for anything else. */
+export const textFamily = (host: string): 0 | 4 | 6 => isIP(host) as 0 | 4 | 6;

@@ -1,0 +1,203 @@
+import type { SystemCalls } from './bindings.ts';
+import { SystemError } from './errno.ts';
+import {
+  formatIPv4,
+  formatIPv6,
+  isMappedIPv4,
+  putIPv4,
+  putIPv6,
+  putMappedIPv4,
+  splitZone,
+  textFamily,
+} from './ip-text.ts';
+import { AF_INET, AF_INET6, AF_UNIX, EAFNOSUPPORT, EINVAL } from './linux.ts';
+import type { NativeMemory } from './memory.ts';
+
+/** An IP address in text, with a zone where it needs one, and a port. */
+export interface IpAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A unix socket; the path of an unnamed one is empty, an abstract one begins with a NUL. */
+export interface UnixAddress {
+  readonly path: string;
+}
+
+export type SocketAddress = IpAddress | UnixAddress;
+
+/** `sizeof(struct sockaddr_un)`, the largest of the three. */
+export const SOCKADDR_LENGTH = 110;
+const IN_LENGTH = 16;
+const IN6_LENGTH = 28;
+const MAX_PATH = 107;
+
+/**
+ * Structures of socket addresses in memory: `sockaddr_in`, `sockaddr_in6` and `sockaddr_un`.
+ *
+ * One for a thread serves all its sockets: what a call needs is written right before it.
+ */
+export class SocketAddresses {
+  readonly #calls: SystemCalls;
+  /** What goes to the kernel. */
+  readonly #out: NativeMemory;
+  /** What the kernel answers, and at `LENGTH_AT` the `socklen_t` beside it. */
+  readonly #in: NativeMemory;
+  readonly #name: NativeMemory;
+
+  constructor(calls: SystemCalls) {
+    this.#calls = calls;
+    this.#out = calls.memory(SOCKADDR_LENGTH);
+    this.#in = calls.memory(LENGTH_AT + 4);
+    this.#name = calls.memory(16);
+  }
+
+  /** The address of what `encode` wrote. */
+  get at(): number {
+    return this.#out.at;
+  }
+
+  /** Where a call may write an address, and the length that it takes and gives. */
+  get answerAt(): number {
+    return this.#in.at;
+  }
+
+  get answerLengthAt(): number {
+    return this.#in.at + LENGTH_AT;
+  }
+
+  /**
+   * Writes an address for the next call.
+   *
+   * @param family of the socket: an IPv6 socket reaches IPv4 addresses in mapped form.
+   * @returns its length in bytes.
+   * @throws {SystemError} EINVAL for what is not an address, a port out of range, a path that is too
+   *   long or a zone that does not exist; EAFNOSUPPORT for an IPv6 address on an IPv4 socket.
+   */
+  encode(address: SocketAddress, family: number = familyOf(address)): number {
+    if ('path' in address) return this.#encodePath(address.path);
+    return putIpAddress(this.#out.bytes, 0, address, family, this.zoneIndex);
+  }
+
+  /** Prepares the space for a call that answers with an address. */
+  prepare(): void {
+    this.#in.bytes.writeUInt32LE(SOCKADDR_LENGTH, LENGTH_AT);
+  }
+
+  /** The address that the last call answered with. */
+  decode(): SocketAddress | undefined {
+    const { bytes } = this.#in;
+    const length = bytes.readUInt32LE(LENGTH_AT);
+    if (length >= 2 && bytes.readUInt16LE(0) === AF_UNIX) {
+      const path = bytes.toString('utf8', 2, Math.min(length, SOCKADDR_LENGTH));
+      const end = path.indexOf('\0', 1);
+      return { path: end < 0 ? path : path.slice(0, end) };
+    }
+    return getIpAddress(bytes, 0, this.zoneName);
+  }
+
+  /** The local address of a socket, with the port that the kernel chose. */
+  localOf(fd: number): SocketAddress | undefined {
+    this.prepare();
+    if (this.#calls.getsockname(fd, this.answerAt, this.answerLengthAt) !== 0) return undefined;
+    return this.decode();
+  }
+
+  /** The peer of a connected socket. */
+  peerOf(fd: number): SocketAddress | undefined {
+    this.prepare();
+    if (this.#calls.getpeername(fd, this.answerAt, this.answerLengthAt) !== 0) return undefined;
+    return this.decode();
+  }
+
+  /** The scope id for a zone: the number of the interface, or its name. 0 when there is none. */
+  readonly zoneIndex = (zone: string): number => {
+    const number = Number(zone);
+    return Number.isInteger(number) && number > 0 && number <= 0xffff_ffff
+      ? number
+      : this.#calls.ifNameToIndex(zone);
+  };
+
+  /** The zone for a scope id: the name of the interface, as Node reports it. */
+  readonly zoneName = (index: number): string => {
+    if (this.#calls.ifIndexToName(index, this.#name.at) === 0) return String(index);
+    return this.#name.bytes.toString('latin1', 0, this.#name.bytes.indexOf(0));
+  };
+
+  #encodePath(path: string): number {
+    const length = Buffer.byteLength(path);
+    if (length > MAX_PATH || length === 0) throw new SystemError('bind', EINVAL, { address: path });
+    const { bytes } = this.#out;
+    bytes.fill(0);
+    bytes.writeUInt16LE(AF_UNIX, 0);
+    bytes.write(path, 2);
+    // An abstract name ends with its last byte, a path with a NUL.
+    return 2 + length + (path.startsWith('\0') ? 0 : 1);
+  }
+}
+
+const LENGTH_AT = 112;
+
+/** The address family that a socket for an address has; AF_INET6 for what is no IPv4 address. */
+export function familyOf(address: SocketAddress): number {
+  if ('path' in address) return AF_UNIX;
+  return textFamily(address.host) === 4 ? AF_INET : AF_INET6;
+}
+
+/**
+ * Writes a `sockaddr_in` or `sockaddr_in6` for a socket of `family`.
+ *
+ * @returns its length.
+ * @throws {SystemError} as `SocketAddresses.encode` does.
+ */
+export function putIpAddress(
+  out: Buffer,
+  at: number,
+  { host, port }: IpAddress,
+  family: number,
+  zoneIndex: (zone: string) => number,
+): number {
+  const version = textFamily(host);
+  const target = { address: host, port };
+  if (version === 0 || !Number.isInteger(port) || port < 0 || port > 0xffff) {
+    throw new SystemError('connect', EINVAL, target);
+  }
+  out.writeUInt16LE(family, at);
+  out.writeUInt16BE(port, at + 2);
+  out.writeUInt32LE(0, at + 4);
+  if (family === AF_INET) {
+    if (version !== 4) throw new SystemError('connect', EAFNOSUPPORT, target);
+    putIPv4(host, out, at + 4);
+    out.fill(0, at + 8, at + IN_LENGTH);
+    return IN_LENGTH;
+  }
+  let scope = 0;
+  if (version === 4) putMappedIPv4(host, out, at + 8);
+  else {
+    const { address, zone } = splitZone(host);
+    putIPv6(address, out, at + 8);
+    if (zone !== '') {
+      scope = zoneIndex(zone);
+      if (scope === 0) throw new SystemError('connect', EINVAL, target);
+    }
+  }
+  out.writeUInt32LE(scope, at + 24);
+  return IN6_LENGTH;
+}
+
+/** Reads a `sockaddr_in` or `sockaddr_in6`; IPv4-mapped addresses become IPv4 ones. */
+export function getIpAddress(
+  bytes: Buffer,
+  at: number,
+  zoneName: (index: number) => string,
+): IpAddress | undefined {
+  const family = bytes.readUInt16LE(at);
+  if (family === AF_INET)
+    return { host: formatIPv4(bytes, at + 4), port: bytes.readUInt16BE(at + 2) };
+  if (family !== AF_INET6) return undefined;
+  const port = bytes.readUInt16BE(at + 2);
+  if (isMappedIPv4(bytes, at + 8)) return { host: formatIPv4(bytes, at + 20), port };
+  const host = formatIPv6(bytes, at + 8);
+  const scope = bytes.readUInt32LE(at + 24);
+  return { host: scope === 0 ? host : `${host}%${zoneName(scope)}`, port };
+}

@@ -1,0 +1,67 @@
+import type { KernelIo } from './kernel-io.ts';
+import {
+  FIONREAD,
+  IPPROTO_TCP,
+  SOL_SOCKET,
+  SO_ERROR,
+  SO_KEEPALIVE,
+  SO_LINGER,
+  TCP_KEEPIDLE,
+  TCP_NODELAY,
+} from './linux.ts';
+
+type OptionSpace = Pick<KernelIo, 'calls' | 'option'>;
+
+/** Silence after which the kernel asks whether the peer is still there, in seconds. */
+const KEEP_ALIVE_SECONDS = 60;
+
+/** Sets an option of type `int`. 0, or -1 with `errno`. */
+export function setOption(
+  { calls, option }: OptionSpace,
+  fd: number,
+  level: number,
+  name: number,
+  value: number,
+): number {
+  option.words[0] = value;
+  return calls.setsockopt(fd, level, name, option.at, 4);
+}
+
+/** The value of an option of type `int`; `undefined` when the kernel does not say. */
+export function getOption(
+  { calls, option }: OptionSpace,
+  fd: number,
+  level: number,
+  name: number,
+): number | undefined {
+  option.words[2] = 4;
+  const result = calls.getsockopt(fd, level, name, option.at, option.at + 8);
+  return result === 0 ? option.bytes.readInt32LE(0) : undefined;
+}
+
+/** The error that a socket holds, which is cleared; 0 for none. */
+export const takeError = (io: OptionSpace, fd: number): number =>
+  getOption(io, fd, SOL_SOCKET, SO_ERROR) ?? 0;
+
+/** Makes the closing of a TCP connection a reset, whatever is still to be sent (socket(7)). */
+export function resetOnClose({ calls, option }: OptionSpace, fd: number): void {
+  // struct linger { int on; int seconds; }
+  option.words[0] = 1;
+  option.words[1] = 0;
+  calls.setsockopt(fd, SOL_SOCKET, SO_LINGER, option.at, 8);
+}
+
+/** Bytes that wait in the receive queue. */
+export function unreadBytes({ calls, option }: OptionSpace, fd: number): number {
+  return calls.ioctl(fd, FIONREAD, option.at) === 0 ? option.bytes.readInt32LE(0) : 0;
+}
+
+/**
+ * What every TCP connection has: no delay for small segments, and keep-alive. Set on a listener,
+ * accepted connections inherit it.
+ */
+export function setTcpOptions(io: OptionSpace, fd: number): void {
+  setOption(io, fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  setOption(io, fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  setOption(io, fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_ALIVE_SECONDS);
+}

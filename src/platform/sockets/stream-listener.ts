@@ -1,0 +1,165 @@
+import { unlinkSync } from 'node:fs';
+import { Descriptor } from './descriptor.ts';
+import { errorText, SystemError } from './errno.ts';
+import type { KernelIo } from './kernel-io.ts';
+import {
+  AF_INET6,
+  AF_UNIX,
+  EAGAIN,
+  EMFILE,
+  ENFILE,
+  ENOBUFS,
+  ENOMEM,
+  EPOLLIN,
+  IPPROTO_IPV6,
+  IPV6_V6ONLY,
+  NONBLOCK_CLOEXEC,
+  SOCK_STREAM,
+  SOL_SOCKET,
+  SO_REUSEADDR,
+} from './linux.ts';
+import type { Readiness } from './poller.ts';
+import { familyOf, type SocketAddress } from './sockaddr.ts';
+import { setOption, setTcpOptions } from './socket-options.ts';
+import { StreamSocket } from './stream-socket.ts';
+
+/** Connections that the kernel may hold: a burst of clients must not be refused. */
+const BACKLOG = 4096;
+/** Connections that one turn accepts; what is left comes with the next one. */
+const BATCH = 64;
+/** Descriptors of one flow: the client's and that of its destination. */
+const DESCRIPTORS_A_FLOW = 2;
+/** How long accepting is held back until descriptors are looked at again. */
+const HELD_BACK_MS = 20;
+/** Errors of accept4(2) that pass when something else is closed. */
+const EXHAUSTED: ReadonlySet<number> = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM]);
+
+export interface StreamListenerOptions {
+  readonly onSocket: (socket: StreamSocket, remote: SocketAddress | undefined) => void;
+  /** Descriptors have run out: accepting is held back, and the kernel keeps what waits. */
+  readonly onHeldBack?: ((reason: string) => void) | undefined;
+}
+
+/**
+ * A listening stream socket. Accepted sockets inherit its options and are accepted only while the
+ * descriptors for their destinations are free as well: the kernel's queue holds the rest, where
+ * libuv would accept and close them.
+ */
+export class StreamListener implements Readiness {
+  /** The bound address, with the port that the kernel chose. */
+  readonly local: SocketAddress;
+  readonly #io: KernelIo;
+  readonly #descriptor: Descriptor;
+  readonly #options: StreamListenerOptions;
+  readonly #isTcp: boolean;
+  #slot: number | undefined;
+  #timer: { cancel(): void } | undefined;
+
+  /**
+   * Binds and listens. The IPv6 wildcard takes IPv4 connections as well.
+   *
+   * @throws {SystemError} of the system call `listen`, in Node's words.
+   */
+  constructor(io: KernelIo, where: SocketAddress, options: StreamListenerOptions) {
+    this.#io = io;
+    this.#options = options;
+    const family = familyOf(where);
+    this.#isTcp = family !== AF_UNIX;
+    const { calls, addresses } = io;
+    const length = addresses.encode(where, family);
+    const fd = calls.socket(family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+    if (fd < 0) throw listenError(calls.errno(), where);
+    this.#descriptor = new Descriptor(calls, fd);
+    try {
+      if (this.#isTcp) setTcpOptions(io, fd);
+      if (this.#isTcp) setOption(io, fd, SOL_SOCKET, SO_REUSEADDR, 1);
+      if (family === AF_INET6) setOption(io, fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+      if (calls.bind(fd, addresses.at, length) !== 0) throw listenError(calls.errno(), where);
+      if (calls.listen(fd, BACKLOG) !== 0) throw listenError(calls.errno(), where);
+      this.local = addresses.localOf(fd) ?? where;
+      this.#watch();
+    } catch (error) {
+      this.#descriptor.close();
+      throw error;
+    }
+  }
+
+  /** Stops accepting and frees the address at once, with the file of a unix socket. Idempotent. */
+  close(): void {
+    const fd = this.#descriptor.number;
+    if (fd < 0) return;
+    this.#timer?.cancel();
+    if (this.#slot !== undefined) this.#io.poller.remove(this.#slot);
+    this.#slot = undefined;
+    if ('path' in this.local && !this.local.path.startsWith('\0')) removeFile(this.local.path);
+    this.#descriptor.close();
+  }
+
+  ready(): void {
+    const { calls, addresses, room } = this.#io;
+    let free = room.free(this.#descriptor.number);
+    for (let i = 0; i < BATCH && this.#slot !== undefined; i++) {
+      if (free < DESCRIPTORS_A_FLOW) {
+        this.#holdBack('this process has too many open files');
+        return;
+      }
+      addresses.prepare();
+      const { answerAt, answerLengthAt } = addresses;
+      const fd = calls.accept4(this.#descriptor.number, answerAt, answerLengthAt, NONBLOCK_CLOEXEC);
+      if (fd < 0) {
+        const error = calls.errno();
+        if (error === EAGAIN) return;
+        // A connection that failed while it waited is one connection lost; anything that says that
+        // the kernel has no room is not.
+        if (EXHAUSTED.has(error)) {
+          this.#holdBack(errorText(error));
+          return;
+        }
+        continue;
+      }
+      free -= DESCRIPTORS_A_FLOW;
+      const remote = addresses.decode();
+      const socket = new StreamSocket(this.#io, fd, this.#isTcp, room.reserve());
+      this.#options.onSocket(socket, remote);
+    }
+  }
+
+  #watch(): void {
+    // Level-triggered: what a batch leaves comes again.
+    this.#slot = this.#io.poller.add(this.#descriptor.number, this, EPOLLIN);
+  }
+
+  #holdBack(reason: string): void {
+    if (this.#slot === undefined) return;
+    this.#io.poller.detach(this.#slot, this.#descriptor.number);
+    this.#slot = undefined;
+    this.#options.onHeldBack?.(reason);
+    this.#lookAgain();
+  }
+
+  #lookAgain(): void {
+    this.#timer = this.#io.timers.after(HELD_BACK_MS, () => {
+      const fd = this.#descriptor.number;
+      if (fd < 0) return;
+      if (this.#io.room.free(fd) < DESCRIPTORS_A_FLOW) this.#lookAgain();
+      else this.#watch();
+    });
+  }
+}
+
+/** `listen EADDRINUSE: address already in use 127.0.0.1:80`, as node:net has it. */
+function listenError(number: number, where: SocketAddress): SystemError {
+  const target =
+    'path' in where ? { address: where.path } : { address: where.host, port: where.port };
+  const error = new SystemError('listen', number, target);
+  error.message = error.message.replace(error.code, `${error.code}: ${errorText(number)}`);
+  return error;
+}
+
+function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is gone already, or not ours to remove.
+  }
+}

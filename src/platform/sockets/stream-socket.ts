@@ -1,0 +1,227 @@
+import { Descriptor } from './descriptor.ts';
+import type { Seat } from './descriptor-room.ts';
+import { SystemError } from './errno.ts';
+import { RECEIVE_SIZE, type KernelIo } from './kernel-io.ts';
+import {
+  AF_UNIX,
+  EAGAIN,
+  EINPROGRESS,
+  EPOLLERR,
+  EPOLLET,
+  EPOLLHUP,
+  EPOLLIN,
+  EPOLLOUT,
+  EPOLLRDHUP,
+  MSG_MORE,
+  MSG_NOSIGNAL,
+  NONBLOCK_CLOEXEC,
+  SHUT_WR,
+  SOCK_STREAM,
+} from './linux.ts';
+import type { Readiness } from './poller.ts';
+import { familyOf, type SocketAddress } from './sockaddr.ts';
+import { resetOnClose, setTcpOptions, takeError, unreadBytes } from './socket-options.ts';
+
+/** What `receive` and `send` return when the call has to be repeated after an event. */
+export const AGAIN = -EAGAIN;
+
+/** Learns of the readiness of a socket. */
+export interface SocketOwner {
+  /** @param failed whether the kernel reports an error. */
+  onReady(failed: boolean): void;
+}
+
+const WATCHED = EPOLLIN + EPOLLOUT + EPOLLRDHUP + EPOLLET;
+const READABLE = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+const WRITABLE = EPOLLOUT | EPOLLHUP | EPOLLERR;
+
+/**
+ * A connected stream socket, TCP or unix, watched edge-triggered from birth to close.
+ *
+ * `readable` and `writable` are set by events and cleared by EAGAIN only. A short result clears
+ * nothing, since not every one of them means that the kernel has no more (a unix socket stops at
+ * passed descriptors): the call that meets EAGAIN is what arms the next edge.
+ */
+export class StreamSocket implements Readiness {
+  readonly io: KernelIo;
+  /** Whether a call may bring something; true until a call has shown that it does not. */
+  readable = true;
+  writable = true;
+  readonly #descriptor: Descriptor;
+  readonly #isTcp: boolean;
+  readonly #slot: number;
+  #owner: SocketOwner | undefined;
+  #onConnected: ((error: SystemError | undefined) => void) | undefined;
+  #seat: Seat | undefined;
+
+  /**
+   * Takes a descriptor over, which is closed when it cannot be watched.
+   *
+   * @throws {SystemError} when the kernel has no room to watch it.
+   */
+  constructor(io: KernelIo, fd: number, isTcp: boolean, seat?: Seat) {
+    this.io = io;
+    this.#descriptor = new Descriptor(io.calls, fd);
+    this.#isTcp = isTcp;
+    this.#seat = seat;
+    try {
+      this.#slot = io.poller.add(fd, this, WATCHED);
+    } catch (error) {
+      this.#descriptor.close();
+      seat?.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Begins to connect.
+   *
+   * @param onConnected is called once, unless the socket is closed before; never within this call.
+   * @returns the socket, and whether it is connected already, in which case nothing is called.
+   * @throws {SystemError} for a failure that the kernel reports at once.
+   */
+  static connect(
+    io: KernelIo,
+    address: SocketAddress,
+    onConnected: (error: SystemError | undefined) => void,
+  ): { readonly socket: StreamSocket; readonly connected: boolean } {
+    const { calls, addresses } = io;
+    const family = familyOf(address);
+    const target =
+      'path' in address ? { address: address.path } : { address: address.host, port: address.port };
+    const length = addresses.encode(address, family);
+    const fd = calls.socket(family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+    if (fd < 0) throw new SystemError('connect', calls.errno(), target);
+    const isTcp = family !== AF_UNIX;
+    if (isTcp) setTcpOptions(io, fd);
+    const error = calls.connect(fd, addresses.at, length) === 0 ? 0 : calls.errno();
+    if (error !== 0 && error !== EINPROGRESS) {
+      calls.close(fd);
+      throw new SystemError('connect', error, target);
+    }
+    const socket = new StreamSocket(io, fd, isTcp);
+    if (error !== 0) {
+      socket.readable = socket.writable = false;
+      socket.#onConnected = (failure) =>
+        onConnected(failure && new SystemError('connect', -failure.errno, target));
+    }
+    return { socket, connected: error === 0 };
+  }
+
+  /** -1 once it is closed. */
+  get fd(): number {
+    return this.#descriptor.number;
+  }
+
+  get isOpen(): boolean {
+    return this.#descriptor.number >= 0;
+  }
+
+  /** Who learns of events from now on. */
+  set owner(owner: SocketOwner) {
+    this.#owner = owner;
+  }
+
+  ready(events: number): void {
+    this.io.calls.debug?.note(this.fd, `event ${events.toString(16)}`);
+    if (events & READABLE) this.readable = true;
+    if (events & WRITABLE) this.writable = true;
+    if (this.#onConnected) {
+      const done = this.#onConnected;
+      this.#onConnected = undefined;
+      const error = events & (EPOLLERR | EPOLLHUP) ? takeError(this.io, this.fd) : 0;
+      done(error === 0 ? undefined : new SystemError('connect', error));
+      return;
+    }
+    this.#owner?.onReady((events & EPOLLERR) !== 0);
+  }
+
+  /**
+   * Receives into the shared memory.
+   *
+   * @returns the number of bytes, 0 at the end of the stream, AGAIN, or the negative error number.
+   */
+  receive(): number {
+    const { calls, scratch } = this.io;
+    const count = calls.recv(this.#descriptor.number, scratch.at, RECEIVE_SIZE, 0);
+    if (count >= 0) return count;
+    const error = calls.errno();
+    if (error === EAGAIN) this.readable = false;
+    return -error;
+  }
+
+  /** Sends the first bytes of the shared memory. Bytes sent, AGAIN, or the negative error number. */
+  sendScratch(length: number): number {
+    const { calls, scratch } = this.io;
+    return this.#sent(calls.send(this.#descriptor.number, scratch.at, length, MSG_NOSIGNAL));
+  }
+
+  /**
+   * Sends a chunk.
+   *
+   * @param more whether more follows at once: the kernel then does not send a short segment.
+   * @returns bytes sent, AGAIN, or the negative error number.
+   */
+  send(chunk: Uint8Array, more = false): number {
+    const flags = more ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
+    const fd = this.#descriptor.number;
+    return this.#sent(this.io.calls.sendBytes(fd, chunk, chunk.length, flags));
+  }
+
+  /** Half-closes: the peer reads the end after what was sent. */
+  shutdown(): void {
+    this.io.calls.shutdown(this.#descriptor.number, SHUT_WR);
+  }
+
+  /** Bytes that wait to be received. */
+  unread(): number {
+    return this.isOpen ? unreadBytes(this.io, this.fd) : 0;
+  }
+
+  /** The error that the kernel reports for the connection, which is cleared; 0 for none. */
+  takeError(): number {
+    return this.isOpen ? takeError(this.io, this.fd) : 0;
+  }
+
+  /** Whether the process must not end by itself while the socket is open. */
+  keepAlive(keeps: boolean): void {
+    if (this.isOpen) this.io.poller.keepAlive(this.#slot, keeps);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    if (!this.isOpen) return;
+    this.#forget();
+    this.io.poller.remove(this.#slot);
+    this.#descriptor.close();
+  }
+
+  /** Closes so that the peer is told of it by a reset; a unix socket is closed as usual. */
+  reset(): void {
+    if (this.isOpen && this.#isTcp) resetOnClose(this.io, this.fd);
+    this.close();
+  }
+
+  /** Hands the descriptor over, for a socket of Node's. -1 when it is closed. */
+  release(): number {
+    if (!this.isOpen) return -1;
+    this.#forget();
+    this.io.poller.detach(this.#slot, this.fd);
+    return this.#descriptor.take();
+  }
+
+  #forget(): void {
+    this.readable = this.writable = false;
+    this.#owner = undefined;
+    this.#onConnected = undefined;
+    this.#seat?.release();
+    this.#seat = undefined;
+  }
+
+  #sent(count: number): number {
+    if (count >= 0) return count;
+    const error = this.io.calls.errno();
+    if (error === EAGAIN) this.writable = false;
+    return -error;
+  }
+}
