@@ -32,6 +32,16 @@ export interface ByteLink {
   destroy(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;
   /**
+   * Moves everything from here to `to` until the end of this link's stream, by a shorter way than
+   * chunks that are read and written, where there is one. Chunks that were put back go first.
+   * Nothing else may read here or write there meanwhile; the end is not passed on.
+   *
+   * @param moved is called with the number of bytes that were written since its last call.
+   * @returns a promise that rejects when either link fails; `undefined` where there is no such way
+   *   to `to`, and nothing has been moved.
+   */
+  pourInto?(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined;
+  /**
    * Hands the kernel socket below this link to the caller, when there is nothing but a kernel
    * socket and nothing is buffered; the link is then spent. Layered links leave it out.
    */

@@ -1,7 +1,7 @@
-import type { Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { canonicalHost, formatEndpoint, ipVersion, unmapIPv4, type Endpoint } from './address.ts';
 import { DialError } from './errors.ts';
+import type { DialledSocket, SocketObserver } from './sockets.ts';
 
 /** Inbounds of this process that one connection may pass through. */
 export const MAX_HOPS = 16;
@@ -37,9 +37,6 @@ interface Listener {
   readonly inbound: string | undefined;
 }
 
-/** Takes a socket whose connection has just been asked for. */
-export type SocketObserver = (socket: Socket) => void;
-
 /**
  * The TCP listeners of this process, and the connections that it makes to them, so that no request
  * circles and no client reaches the API under the address of the proxy.
@@ -52,7 +49,7 @@ export class OwnListeners {
   #byPort: ReadonlyMap<number, readonly Listener[]> = new Map();
   /** Connections to own listeners, the ones under way included. */
   readonly #made = new Set<{
-    readonly socket: Socket;
+    readonly socket: DialledSocket;
     readonly to: string;
     readonly lineage: Lineage;
   }>();
@@ -123,17 +120,18 @@ export class OwnListeners {
     const to = formatEndpoint({ host: bareHost(local.host), port: local.port });
     const from = bareHost(remote.host);
     for (const made of this.#made) {
-      // The kernel has chosen the port by now, even if Node has yet to report the connection.
-      if (made.to !== to || made.socket.localPort !== remote.port) continue;
-      if (bareHost(made.socket.localAddress ?? '') === from) return made.lineage;
+      if (made.to !== to) continue;
+      // The kernel has chosen the port by now, even where the connection has yet to be reported.
+      const { local: own } = made.socket;
+      if (own && own.port === remote.port && bareHost(own.host) === from) return made.lineage;
     }
     return undefined;
   }
 
-  #remember(socket: Socket, to: string, lineage: Lineage): void {
+  #remember(socket: DialledSocket, to: string, lineage: Lineage): void {
     const made = { socket, to, lineage };
     this.#made.add(made);
-    socket.once('close', () => this.#made.delete(made));
+    socket.onClose(() => this.#made.delete(made));
   }
 
   #index(): void {

@@ -59,7 +59,12 @@ async function move(
   idle: IdleTimer,
   moved: (bytes: number) => void,
 ): Promise<void> {
-  for (;;) {
+  const poured = from.pourInto?.(to, (bytes) => {
+    idle.touch();
+    moved(bytes);
+  });
+  if (poured) await poured;
+  for (; !poured;) {
     const chunk = await from.read();
     if (chunk === undefined) break;
     idle.touch();

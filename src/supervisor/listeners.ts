@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Socket } from 'node:net';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Packet } from '../net/link.ts';
+import type { AcceptedConnection } from '../net/sockets.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Acceptor } from '../transports/acceptor.ts';
-import { BACKLOG, listenTcp, type Listener } from '../transports/tcp-listener.ts';
+import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
 import { listenUdp, type AnswerLink, type DatagramListener } from '../transports/udp-listener.ts';
 import { ApplyError } from './apply-error.ts';
 
@@ -18,7 +18,9 @@ export interface ListenerTarget extends Acceptor {
 /** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
 const PORTS_TRIED = 10;
 
-/** Datagrams that are kept for an inbound which is not served yet. */
+/** Connections that are kept for an inbound which is not served yet. */
+const MAX_HELD_CONNECTIONS = 4096;
+/** Datagrams that are kept for it. */
 const MAX_HELD_DATAGRAMS = 64;
 
 /** A listener that gives up its address, so that another may be bound there. */
@@ -45,8 +47,8 @@ export class SwitchedListener implements LeavingListener {
   #listener: Listener | undefined;
   #datagramListener: DatagramListener | undefined;
   /** `undefined` once it is served. */
-  #held: { sockets: Socket[]; datagrams: (() => void)[] } | undefined = {
-    sockets: [],
+  #held: { connections: AcceptedConnection[]; datagrams: (() => void)[] } | undefined = {
+    connections: [],
     datagrams: [],
   };
 
@@ -94,7 +96,11 @@ export class SwitchedListener implements LeavingListener {
 
   async #open(spec: ListenSpec, signal?: AbortSignal): Promise<void> {
     for (let attempt = 1; ; attempt++) {
-      const listener = await listenTcp(spec, (socket) => this.#accept(socket), signal);
+      const listener = await listenTcp(
+        spec,
+        { onConnection: (connection) => this.#accept(connection) },
+        signal,
+      );
       try {
         this.#datagramListener = await this.#openDatagrams(listener);
         this.#listener = listener;
@@ -117,10 +123,11 @@ export class SwitchedListener implements LeavingListener {
     return Number(this.address.slice(this.address.lastIndexOf(':') + 1));
   }
 
-  #accept(socket: Socket): void {
-    if (!this.#held) this.#target.accept(socket);
-    else if (this.#held.sockets.length < BACKLOG) this.#held.sockets.push(hold(socket));
-    else socket.destroy();
+  #accept(connection: AcceptedConnection): void {
+    const { connections } = this.#held ?? {};
+    if (!connections) this.#target.accept(connection);
+    else if (connections.length < MAX_HELD_CONNECTIONS) connections.push(connection);
+    else connection.destroy();
   }
 
   #receive(packet: Packet, answers: AnswerLink): void {
@@ -134,7 +141,7 @@ export class SwitchedListener implements LeavingListener {
   serve(): void {
     const held = this.#held;
     this.#held = undefined;
-    for (const socket of held?.sockets ?? []) this.#target.accept(socket);
+    for (const connection of held?.connections ?? []) this.#target.accept(connection);
     for (const receive of held?.datagrams ?? []) receive();
   }
 
@@ -146,7 +153,7 @@ export class SwitchedListener implements LeavingListener {
   }
 
   async close(): Promise<void> {
-    for (const socket of this.#held?.sockets.splice(0) ?? []) socket.destroy();
+    for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
     this.#datagramListener?.close();
     await this.#listener?.close();
   }
@@ -299,11 +306,6 @@ export class ListenerExchange {
       throw asApplyError(want.tag, error);
     }
   }
-}
-
-/** An error of a connection that is not served yet must not end the process. */
-function hold(socket: Socket): Socket {
-  return socket.on('error', () => undefined);
 }
 
 const isInUse = (error: unknown): boolean =>

@@ -3,10 +3,11 @@ import { messageOf } from '../errors.ts';
 import { formatEndpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import type { Carrier } from '../net/link.ts';
+import type { AcceptedConnection } from '../net/sockets.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { GrpcServer } from './grpc/server.ts';
-import { carrierOf, endsOf, socketCarrier, type SocketEnds } from './socket-carrier.ts';
+import { carrierOf, socketCarrier, type SocketEnds } from './socket-carrier.ts';
 import { onlyHttp2, preferHttp1, TlsServer } from './tls/server.ts';
 import { WsServer } from './ws/server.ts';
 
@@ -17,8 +18,8 @@ export interface StreamDeps {
 
 /** Makes carriers of accepted sockets, by the stream settings of one inbound. */
 export interface Acceptor {
-  /** Takes a socket over; when its handshakes fail, it is gone and nobody hears of it. */
-  accept(socket: Socket): void;
+  /** Takes a connection over; when its handshakes fail, it is closed without further notice. */
+  accept(connection: AcceptedConnection): void;
   /**
    * Takes no new carriers on connections that are shared; those that there are go on, and so do
    * handshakes that have begun.
@@ -42,13 +43,23 @@ export function createAcceptor(
   { clock, log }: StreamDeps,
 ): Acceptor {
   const { tls, carrier = { kind: 'raw' } as const } = stream ?? {};
+  if (!tls && carrier.kind === 'raw') {
+    return {
+      accept(connection) {
+        const { remote, local } = connection;
+        const link = connection.link();
+        onCarrier({ link, wire: link, remote, local });
+      },
+      close: () => undefined,
+    };
+  }
   const server = carrierServer(carrier, onCarrier, clock);
   const close = (): void => server.close();
   if (!tls) {
     return {
-      accept(socket) {
-        guard(socket);
-        server.serve(socket, socket, endsOf(socket));
+      accept(connection) {
+        const socket = connection.socket();
+        server.serve(socket, socket, connection);
       },
       close,
     };
@@ -56,25 +67,19 @@ export function createAcceptor(
   const alpn = carrier.kind === 'grpc' ? onlyHttp2 : preferHttp1;
   const secure = new TlsServer(tls, alpn, clock);
   return {
-    accept(raw) {
-      guard(raw);
-      const ends = endsOf(raw);
+    accept(connection) {
+      const raw = connection.socket();
       secure.accept(raw).then(
-        (socket) => server.serve(socket, raw, ends),
+        (socket) => server.serve(socket, raw, connection),
         (error: unknown) => {
           raw.destroy();
-          const from = ends.remote ? formatEndpoint(ends.remote) : 'a client';
+          const from = connection.remote ? formatEndpoint(connection.remote) : 'a client';
           log.debug(`${from}: ${messageOf(error)}`);
         },
       );
     },
     close,
   };
-}
-
-/** An error while nobody has taken the socket over yet must not end the process. */
-function guard(socket: Socket): void {
-  socket.on('error', () => undefined);
 }
 
 function carrierServer(

@@ -3,8 +3,9 @@ import type { Clock } from '../net/clock.ts';
 import { connectAny } from '../net/happy-eyeballs.ts';
 import type { Carrier } from '../net/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
-import type { SocketObserver } from '../net/own-listeners.ts';
-import { connectTcp, connectSocket } from '../net/node/tcp-dial.ts';
+import { connectSocket } from '../net/node/tcp-dial.ts';
+import type { SocketObserver } from '../net/sockets.ts';
+import { systemSockets } from '../net/system-sockets.ts';
 import type { Socket } from 'node:net';
 import type { OutboundCarrierSpec, OutboundStreamSpec } from '../spec.ts';
 import { GrpcClient } from './grpc/client.ts';
@@ -39,7 +40,8 @@ export async function dialTcp(target: Endpoint, options: TcpDialOptions): Promis
     addresses,
     (address, attempt) => {
       const onSocket = approach?.({ host: address, port: target.port });
-      return connectTcp(address, target.port, { signal: attempt, onSocket });
+      const where = { host: address, port: target.port };
+      return systemSockets().connect(where, { signal: attempt, onSocket });
     },
     { clock, signal, discard: (carrier) => carrier.link.destroy() },
   );

@@ -17,7 +17,9 @@ export async function listen(
   deps: StreamDeps,
 ): Promise<Listener> {
   const acceptor = createAcceptor(stream, onCarrier, deps);
-  const listener = await listenTcp(spec, (socket) => acceptor.accept(socket));
+  const listener = await listenTcp(spec, {
+    onConnection: (connection) => acceptor.accept(connection),
+  });
   return {
     address: listener.address,
     endpoint: listener.endpoint,

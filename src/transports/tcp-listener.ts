@@ -1,15 +1,12 @@
 import { lookup } from 'node:dns/promises';
-import { createServer, type Server, type Socket } from 'node:net';
 import { codeOf, messageOf } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import { WeirError } from '../errors.ts';
+import type { ListenOptions, UnixPath } from '../net/sockets.ts';
+import { systemSockets } from '../net/system-sockets.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 import type { ListenSpec } from '../spec.ts';
 import { bindUnixSocket } from './unix-socket.ts';
-
-/** Connections that the kernel may hold for us: a burst of clients must not be refused. */
-export const BACKLOG = 4096;
-const KEEP_ALIVE_DELAY_MS = 60_000;
 
 /** A listener that could not be bound. */
 export class BindError extends WeirError {
@@ -29,7 +26,7 @@ export interface Listener {
 }
 
 /**
- * Binds and accepts until closed; what becomes of an accepted connection is up to `onSocket`.
+ * Binds and accepts until closed; what becomes of an accepted connection is up to `onConnection`.
  *
  * A host name is resolved now and its addresses are tried in order. A unix socket file that a dead
  * process left behind is replaced, one that somebody listens on is not.
@@ -40,16 +37,16 @@ export interface Listener {
  */
 export async function listenTcp(
   spec: ListenSpec,
-  onSocket: (socket: Socket) => void,
+  options: ListenOptions,
   signal?: AbortSignal,
 ): Promise<Listener> {
   switch (spec.kind) {
     case 'unix':
-      return listenUnix(spec.path, onSocket);
+      return listenUnix(spec.path, options);
     case 'ip':
-      return bind({ host: spec.host, port: spec.port }, onSocket);
+      return bind({ host: spec.host, port: spec.port }, options);
     case 'name':
-      return listenName(spec, onSocket, signal);
+      return listenName(spec, options, signal);
     default:
       return spec satisfies never;
   }
@@ -57,7 +54,7 @@ export async function listenTcp(
 
 async function listenName(
   { host, port }: Endpoint,
-  onSocket: (socket: Socket) => void,
+  options: ListenOptions,
   signal: AbortSignal | undefined,
 ): Promise<Listener> {
   let failure: unknown;
@@ -65,7 +62,7 @@ async function listenName(
     const found = lookup(host, { all: true, order: 'verbatim' });
     for (const { address } of await unlessAborted(found, signal)) {
       try {
-        return await bind({ host: address, port }, onSocket);
+        return await bind({ host: address, port }, options);
       } catch (error) {
         failure ??= error;
       }
@@ -79,48 +76,22 @@ async function listenName(
     : new BindError(formatEndpoint({ host, port }), failure);
 }
 
-const listenUnix = (path: string, onSocket: (socket: Socket) => void): Promise<Listener> =>
-  bindUnixSocket(path, () => bind({ path }, onSocket));
+const listenUnix = (path: string, options: ListenOptions): Promise<Listener> =>
+  bindUnixSocket(path, () => bind({ path }, options));
 
-async function bind(
-  where: Endpoint | { readonly path: string },
-  onSocket: (socket: Socket) => void,
-): Promise<Listener> {
-  const server = createServer(
-    {
-      allowHalfOpen: true, // half-close is part of every link's promise
-      pauseOnConnect: true, // nothing is read before a handler asks
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
-    },
-    onSocket,
-  );
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen({ ...where, backlog: BACKLOG }, resolve);
+async function bind(where: Endpoint | UnixPath, options: ListenOptions): Promise<Listener> {
+  const text = 'path' in where ? where.path : formatEndpoint(where);
   try {
-    await promise;
+    const { endpoint, close } = await systemSockets().listen(where, options);
+    return {
+      address: endpoint ? formatEndpoint(endpoint) : text,
+      endpoint,
+      // Not awaited anywhere below: the address is free when this returns.
+      close: () => Promise.resolve(close()),
+    };
   } catch (error) {
-    throw new BindError('path' in where ? where.path : formatEndpoint(where), error);
+    throw new BindError(text, error);
   }
-  server.off('error', reject);
-  // An accept that fails is one connection lost, not the listener. That descriptors have run out is
-  // not heard of here: libuv then accepts and closes what waits, and says nothing (Node 26.10).
-  server.on('error', () => undefined);
-  const address = server.address();
-  const close = (): Promise<void> => closeServer(server);
-  if (address === null || typeof address === 'string') {
-    return { address: address ?? '', endpoint: undefined, close };
-  }
-  const endpoint = { host: address.address, port: address.port };
-  return { address: formatEndpoint(endpoint), endpoint, close };
-}
-
-/** `close` frees the address in the same tick; its callback would wait for every connection. */
-function closeServer(server: Server): Promise<void> {
-  server.close();
-  return Promise.resolve();
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,6 +1,7 @@
 import type { Endpoint } from '../net/address.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
-import { UdpLink } from '../net/node/udp-link.ts';
+import { systemSockets } from '../net/system-sockets.ts';
+import type { UdpSocket } from '../net/sockets.ts';
 import { formatEndpoint } from '../net/address.ts';
 import { BindError } from './tcp-listener.ts';
 
@@ -23,7 +24,7 @@ export async function listenUdp(
   onDatagram: (packet: Packet, answers: AnswerLink) => void,
 ): Promise<DatagramListener> {
   try {
-    const link: UdpLink = await UdpLink.bind({
+    const link: UdpSocket = await systemSockets().bindUdp({
       family: host.includes(':') ? 6 : 4,
       address: host,
       port,

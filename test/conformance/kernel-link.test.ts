@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { connectKernel, connectKernelPath } from '../../src/net/kernel/kernel-dial.ts';
+import type { AcceptedConnection } from '../../src/net/sockets.ts';
 import { listenKernel } from '../../src/net/kernel/kernel-listener.ts';
-import type { Carrier } from '../../src/net/link.ts';
 import { checkedIo, noKernelSockets, recordingWatchdog } from '../support/kernel-io.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
@@ -20,29 +20,30 @@ if (noKernelSockets === false) {
 
   for (const host of ['127.0.0.1', '::1']) {
     byteLinkConformance(`a kernel link on ${host}`, async (): Promise<LinkEnds> => {
-      const accepted = Promise.withResolvers<Carrier>();
+      const accepted = Promise.withResolvers<AcceptedConnection>();
       const listener = listenKernel(
         io,
         { host, port: 0 },
-        { onCarrier: accepted.resolve, watchdog },
+        { onConnection: accepted.resolve },
+        watchdog,
       );
       const port = listener.endpoint?.port ?? 0;
       const left = await connectKernel(io, host, port, { signal, watchdog });
       const right = await accepted.promise;
-      return { left: left.link, right: right.link, dispose: () => listener.close() };
+      return { left: left.link, right: right.link(), dispose: () => listener.close() };
     });
   }
 
   byteLinkConformance('a kernel link on a unix socket', async (): Promise<LinkEnds> => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-link-'));
     const path = join(folder, 's');
-    const accepted = Promise.withResolvers<Carrier>();
-    const listener = listenKernel(io, { path }, { onCarrier: accepted.resolve, watchdog });
+    const accepted = Promise.withResolvers<AcceptedConnection>();
+    const listener = listenKernel(io, { path }, { onConnection: accepted.resolve }, watchdog);
     const left = await connectKernelPath(io, path, { signal, watchdog });
     const right = await accepted.promise;
     return {
       left: left.link,
-      right: right.link,
+      right: right.link(),
       dispose: async () => {
         listener.close();
         await rm(folder, { recursive: true });

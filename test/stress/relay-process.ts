@@ -13,8 +13,8 @@ import { listenKernel } from '../../src/net/kernel/kernel-listener.ts';
 import { LinkWatchdog, type LostEvent } from '../../src/net/kernel/watchdog.ts';
 import type { Carrier } from '../../src/net/link.ts';
 import { relay } from '../../src/net/relay.ts';
-import { SocketLink } from '../../src/net/socket-link.ts';
-import { connectTcp } from '../../src/net/tcp-dial.ts';
+import { SocketLink } from '../../src/net/node/socket-link.ts';
+import { connectTcp } from '../../src/net/node/tcp-dial.ts';
 import { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
 import { probeSockets } from '../../src/platform/sockets/probe.ts';
 import { pouringRelay } from '../support/kernel-relay.ts';
@@ -68,10 +68,9 @@ function listen(): Promise<number> {
     io,
     { host: '127.0.0.1', port: 0 },
     {
-      watchdog,
-      onCarrier: ({ link }) =>
+      onConnection: (connection) =>
         void serve(
-          link,
+          connection.link(),
           () => connectKernel(io, '127.0.0.1', Number(target), { signal, watchdog }),
           pouringRelay,
         ),

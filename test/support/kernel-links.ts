@@ -2,7 +2,7 @@ import { connectKernel } from '../../src/net/kernel/kernel-dial.ts';
 import { KernelLink } from '../../src/net/kernel/kernel-link.ts';
 import { listenKernel } from '../../src/net/kernel/kernel-listener.ts';
 import type { LinkWatchdog } from '../../src/net/kernel/watchdog.ts';
-import type { Carrier } from '../../src/net/link.ts';
+import type { AcceptedConnection } from '../../src/net/sockets.ts';
 import type { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
 
 /** Two ends of one TCP connection, both kernel links. */
@@ -10,19 +10,20 @@ export async function kernelPair(
   io: KernelIo,
   watchdog?: LinkWatchdog,
 ): Promise<readonly [KernelLink, KernelLink]> {
-  const accepted = Promise.withResolvers<Carrier>();
+  const accepted = Promise.withResolvers<AcceptedConnection>();
   const listener = listenKernel(
     io,
     { host: '127.0.0.1', port: 0 },
-    { onCarrier: accepted.resolve, watchdog },
+    { onConnection: accepted.resolve },
+    watchdog,
   );
   const { signal } = new AbortController();
   const port = listener.endpoint?.port ?? 0;
   const near = await connectKernel(io, '127.0.0.1', port, { signal, watchdog });
-  const far = await accepted.promise;
+  const far = (await accepted.promise).link();
   listener.close();
-  if (!(near.link instanceof KernelLink && far.link instanceof KernelLink)) {
+  if (!(near.link instanceof KernelLink && far instanceof KernelLink)) {
     throw new Error('not kernel links');
   }
-  return [near.link, far.link];
+  return [near.link, far];
 }

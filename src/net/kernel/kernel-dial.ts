@@ -6,7 +6,15 @@ import type { Endpoint } from '../address.ts';
 import { abortedDial, toDialError } from '../errors.ts';
 import type { Carrier } from '../link.ts';
 import { KernelLink } from './kernel-link.ts';
+import type { SocketObserver } from '../sockets.ts';
 import type { LinkWatchdog } from './watchdog.ts';
+
+export interface KernelDialOptions {
+  readonly signal: AbortSignal;
+  /** Called with the socket once its connection has been asked for. */
+  readonly onSocket?: SocketObserver | undefined;
+  readonly watchdog?: LinkWatchdog | undefined;
+}
 
 /**
  * Opens a TCP connection to one IP address in text (no name is resolved here), as a link: what
@@ -18,7 +26,7 @@ export function connectKernel(
   io: KernelIo,
   address: string,
   port: number,
-  options: { readonly signal: AbortSignal; readonly watchdog?: LinkWatchdog | undefined },
+  options: KernelDialOptions,
 ): Promise<Carrier> {
   const target: Endpoint = { host: address, port };
   return dial(io, target, target, options);
@@ -28,17 +36,14 @@ export function connectKernel(
 export const connectKernelPath = (
   io: KernelIo,
   path: string,
-  options: { readonly signal: AbortSignal; readonly watchdog?: LinkWatchdog | undefined },
+  options: KernelDialOptions,
 ): Promise<Carrier> => dial(io, { path }, { host: path, port: 0 }, options);
 
 function dial(
   io: KernelIo,
   address: SocketAddress,
   target: Endpoint,
-  {
-    signal,
-    watchdog,
-  }: { readonly signal: AbortSignal; readonly watchdog?: LinkWatchdog | undefined },
+  { signal, onSocket, watchdog }: KernelDialOptions,
 ): Promise<Carrier> {
   if (signal.aborted) return Promise.reject(abortedDial(signal, target));
   const { promise, resolve, reject } = Promise.withResolvers<Carrier>();
@@ -67,7 +72,15 @@ function dial(
   } catch (error) {
     return Promise.reject(toDialError(error, target));
   }
-  if (attempt.connected) resolve(carrier(attempt.socket));
+  const { socket } = attempt;
+  onSocket?.({
+    get local() {
+      const local = io.addresses.localOf(socket.fd);
+      return local && 'host' in local ? local : undefined;
+    },
+    onClose: (callback) => socket.onClose(callback),
+  });
+  if (attempt.connected) resolve(carrier(socket));
   else signal.addEventListener('abort', onAbort, { once: true });
   return promise;
 }

@@ -1,26 +1,13 @@
+import { Socket } from 'node:net';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import type { SocketAddress } from '../../platform/sockets/sockaddr.ts';
 import { StreamListener } from '../../platform/sockets/stream-listener.ts';
 import type { StreamSocket } from '../../platform/sockets/stream-socket.ts';
 import type { Endpoint } from '../address.ts';
-import type { Carrier } from '../link.ts';
+import type { ByteLink, WireCounter } from '../link.ts';
+import type { AcceptedConnection, BoundListener, ListenOptions, UnixPath } from '../sockets.ts';
 import { KernelLink } from './kernel-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
-
-export interface KernelListenerOptions {
-  readonly onCarrier: (carrier: Carrier) => void;
-  /** Accepting waits for descriptors; once for each time that it is held back. */
-  readonly onHeldBack?: ((reason: string) => void) | undefined;
-  readonly watchdog?: LinkWatchdog | undefined;
-}
-
-/** A bound listening socket whose connections are kernel links. */
-export interface KernelListener {
-  /** `undefined` for a unix socket. */
-  readonly endpoint: Endpoint | undefined;
-  /** Stops accepting and frees the address at once; accepted connections live on. Idempotent. */
-  close(): void;
-}
 
 /**
  * Binds to an IP address or a path, and accepts until closed.
@@ -29,17 +16,19 @@ export interface KernelListener {
  */
 export function listenKernel(
   io: KernelIo,
-  where: Endpoint | { readonly path: string },
-  { onCarrier, onHeldBack, watchdog }: KernelListenerOptions,
-): KernelListener {
-  const onSocket = (socket: StreamSocket, remote: SocketAddress | undefined): void => {
-    const link = new KernelLink(socket, watchdog);
-    const local = isWildcard ? endpointOf(io.addresses.localOf(socket.fd)) : endpoint;
-    onCarrier({ link, wire: link, remote: endpointOf(remote), local });
-  };
-  const listener = new StreamListener(io, where, { onSocket, onHeldBack });
+  where: Endpoint | UnixPath,
+  { onConnection, onHeldBack }: ListenOptions,
+  watchdog?: LinkWatchdog,
+): BoundListener {
+  const listener = new StreamListener(io, where, {
+    onHeldBack,
+    onSocket: (socket, remote) => {
+      // Bound to one address, that is what every connection has.
+      const local = isWildcard ? endpointOf(io.addresses.localOf(socket.fd)) : endpoint;
+      onConnection(new KernelConnection(socket, endpointOf(remote), local, watchdog));
+    },
+  });
   const endpoint = endpointOf(listener.local);
-  // Bound to one address, that is what every connection has.
   const isWildcard = endpoint !== undefined && WILDCARDS.has(endpoint.host);
   return { endpoint, close: () => listener.close() };
 }
@@ -48,3 +37,43 @@ const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 const endpointOf = (address: SocketAddress | undefined): Endpoint | undefined =>
   address && 'host' in address ? address : undefined;
+
+class KernelConnection implements AcceptedConnection {
+  readonly remote: Endpoint | undefined;
+  readonly local: Endpoint | undefined;
+  readonly #socket: StreamSocket;
+  readonly #watchdog: LinkWatchdog | undefined;
+
+  constructor(
+    socket: StreamSocket,
+    remote: Endpoint | undefined,
+    local: Endpoint | undefined,
+    watchdog: LinkWatchdog | undefined,
+  ) {
+    this.#socket = socket;
+    this.remote = remote;
+    this.local = local;
+    this.#watchdog = watchdog;
+  }
+
+  link(): ByteLink & WireCounter {
+    return new KernelLink(this.#socket, this.#watchdog);
+  }
+
+  /** The options of the listener, which the descriptor has inherited, are those that Node would set. */
+  socket(): Socket {
+    const fd = this.#socket.release();
+    const socket = new Socket(fd < 0 ? CLOSED : { fd, ...OPEN });
+    // An error before a layer has taken the socket over must not end the process.
+    socket.on('error', () => undefined);
+    if (fd < 0) socket.destroy();
+    return socket;
+  }
+
+  destroy(): void {
+    this.#socket.close();
+  }
+}
+
+const CLOSED = { allowHalfOpen: true } as const;
+const OPEN = { allowHalfOpen: true, readable: true, writable: true, pauseOnCreate: true } as const;

@@ -3,9 +3,9 @@ import type { ReceivedDatagram, Transmit } from '../../platform/sockets/datagram
 import { DatagramSocket } from '../../platform/sockets/datagram-socket.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import { ipVersion, unmapIPv4, type Endpoint } from '../address.ts';
-import type { Packet, PacketLink, WireCounter } from '../link.ts';
+import type { Packet } from '../link.ts';
 import { PacketQueue } from '../packet-queue.ts';
-import type { UdpBindOptions } from '../udp-link.ts';
+import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 
 /** What the kernel is asked to hold while the event loop is busy. */
 const RECEIVE_BUFFER = 1024 * 1024;
@@ -26,7 +26,7 @@ const FATAL: ReadonlySet<string> = new Set(['EBADF', 'ENOTSOCK', 'EINVAL', 'EFAU
  * A UDP socket of the kernel layer as a PacketLink, with the promise of `UdpLink`: datagrams come
  * and go in batches, those that one turn sends with one call.
  */
-export class KernelUdpLink implements PacketLink, WireCounter {
+export class KernelUdpLink implements UdpSocket {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;

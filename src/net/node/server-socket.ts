@@ -1,10 +1,11 @@
 import { canonicalHost, type Endpoint } from '../address.ts';
 import type { Packet } from '../link.ts';
-import { UdpLink } from './udp-link.ts';
+import { systemSockets } from '../system-sockets.ts';
+import type { UdpSocket } from '../sockets.ts';
 
 /** A UDP socket that hears one server alone. */
 export interface ServerSocket {
-  readonly udp: UdpLink;
+  readonly udp: UdpSocket;
   /** The server as the kernel names it: what is sent goes there. */
   readonly server: Endpoint;
 }
@@ -22,7 +23,7 @@ export async function bindToServer(
 ): Promise<ServerSocket> {
   // Texts are compared below, and an operator or a server may write an address in many ways.
   const server = { host: canonicalHost(stated.host), port: stated.port };
-  const udp = await UdpLink.bind({
+  const udp = await systemSockets().bindUdp({
     family: server.host.includes(':') ? 6 : 4,
     incoming: (data, host, port) =>
       port === server.port && host === server.host ? decode(data) : undefined,

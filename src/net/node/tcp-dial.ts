@@ -2,17 +2,9 @@ import { connect, type Socket } from 'node:net';
 import { unmapIPv4, type Endpoint } from '../address.ts';
 import { abortedDial, toDialError } from '../errors.ts';
 import type { Carrier } from '../link.ts';
-import type { SocketObserver } from '../own-listeners.ts';
+import type { ConnectOptions } from '../sockets.ts';
+import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
 import { SocketLink } from './socket-link.ts';
-
-/** Silence after which the kernel asks whether the peer is still there. */
-const KEEP_ALIVE_MS = 60_000;
-
-export interface ConnectOptions {
-  readonly signal: AbortSignal;
-  /** Called with the socket before its connection is made. */
-  readonly onSocket?: SocketObserver | undefined;
-}
 
 /**
  * Opens a TCP connection to one IP address in text (no name is resolved here), as a link.
@@ -49,10 +41,15 @@ export function connectSocket(
       allowHalfOpen: true,
       noDelay: true,
       keepAlive: true,
-      keepAliveInitialDelay: KEEP_ALIVE_MS,
+      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
       autoSelectFamily: false,
     });
-    onSocket?.(socket);
+    onSocket?.({
+      get local() {
+        return localOf(socket);
+      },
+      onClose: (callback) => void socket.once('close', callback),
+    });
     const settle = (): void => {
       signal.removeEventListener('abort', onAbort);
       socket.off('connect', onConnect);
@@ -81,11 +78,11 @@ export function connectSocket(
 /** A dialled socket, or TLS over the socket `raw`, as a carrier. */
 export function dialled(socket: Socket, remote: Endpoint, raw: Socket = socket): Carrier {
   const link = new SocketLink(socket, raw);
-  // The kernel has no local address any more when the peer reset the connection meanwhile.
-  const { localAddress, localPort } = raw;
-  const local =
-    localAddress === undefined || localPort === undefined
-      ? undefined
-      : { host: unmapIPv4(localAddress), port: localPort };
-  return { link, wire: link, remote, local };
+  return { link, wire: link, remote, local: localOf(raw) };
 }
+
+/** The kernel has no local address any more when the peer reset the connection meanwhile. */
+const localOf = ({ localAddress, localPort }: Socket): Endpoint | undefined =>
+  localAddress === undefined || localPort === undefined
+    ? undefined
+    : { host: unmapIPv4(localAddress), port: localPort };

@@ -1,29 +1,9 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { codeOf } from '../../errors.ts';
 import { ipVersion, unmapIPv4, type Endpoint } from '../address.ts';
-import type { Packet, PacketLink, WireCounter } from '../link.ts';
+import type { Packet } from '../link.ts';
+import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { PacketQueue } from '../packet-queue.ts';
-
-export interface UdpBindOptions {
-  readonly family: 4 | 6;
-  /**
-   * The local IP address; every address of the family when left out. The IPv6 wildcard `::` is dual
-   * stack: it reaches and is reached by IPv4 peers as well, and shows them with IPv4 addresses.
-   */
-  readonly address?: string | undefined;
-  /** 0, or left out, lets the kernel choose. */
-  readonly port?: number | undefined;
-  /** Datagrams that may wait for a reader; 256 when left out. */
-  readonly queue?: number | undefined;
-  /**
-   * Looks at every datagram before it is queued, so that strangers cannot fill the queue and a
-   * framing is undone without a second queue. What it gives is queued; `undefined` drops.
-   * It must not throw.
-   */
-  readonly incoming?:
-    | ((data: Uint8Array, host: string, port: number) => Packet | undefined)
-    | undefined;
-}
 
 /**
  * What the kernel is asked to hold while the event loop is busy: a burst of several hundred full
@@ -60,7 +40,7 @@ const PASSING_ERRORS: ReadonlySet<string | undefined> = new Set([
  * the size of UDP is dropped and counted: callers resolve names first. `bytesRead` and
  * `bytesWritten` are UDP payload, of accepted datagrams only.
  */
-export class UdpLink implements PacketLink, WireCounter {
+export class UdpLink implements UdpSocket {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;

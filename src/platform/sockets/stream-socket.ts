@@ -53,6 +53,7 @@ export class StreamSocket implements Readiness {
   #owner: SocketOwner | undefined;
   #onConnected: ((error: SystemError | undefined) => void) | undefined;
   #seat: Seat | undefined;
+  #onClose: (() => void) | undefined;
 
   /**
    * Takes a descriptor over, which is closed when it cannot be watched.
@@ -173,6 +174,12 @@ export class StreamSocket implements Readiness {
     this.io.calls.shutdown(this.#descriptor.number, SHUT_WR);
   }
 
+  /** Calls back when the descriptor is closed or handed over; the last callback counts. */
+  onClose(callback: () => void): void {
+    if (this.isOpen) this.#onClose = callback;
+    else callback();
+  }
+
   /** Bytes that wait to be received. */
   unread(): number {
     return this.isOpen ? unreadBytes(this.io, this.fd) : 0;
@@ -216,6 +223,9 @@ export class StreamSocket implements Readiness {
     this.#onConnected = undefined;
     this.#seat?.release();
     this.#seat = undefined;
+    const onClose = this.#onClose;
+    this.#onClose = undefined;
+    onClose?.();
   }
 
   #sent(count: number): number {

@@ -4,7 +4,8 @@ import { DialError, toDialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { preferredAddress } from '../../net/preferred-address.ts';
 import type { FamilyPolicy, Resolver } from '../../net/resolver.ts';
-import { UdpLink } from '../../net/node/udp-link.ts';
+import { systemSockets } from '../../net/system-sockets.ts';
+import type { UdpSocket } from '../../net/sockets.ts';
 
 /** Names whose address one association remembers; beyond it the oldest is asked again. */
 const MAX_NAMES = 256;
@@ -30,16 +31,16 @@ export async function openFreedomPackets(options: FreedomPacketsOptions): Promis
   return new FreedomPackets(await bindSocket(options.family), options);
 }
 
-async function bindSocket(family: FamilyPolicy): Promise<UdpLink> {
+async function bindSocket(family: FamilyPolicy): Promise<UdpSocket> {
   try {
-    if (family === 'ipv4_only') return await UdpLink.bind({ family: 4 });
+    if (family === 'ipv4_only') return await systemSockets().bindUdp({ family: 4 });
     try {
-      return await UdpLink.bind({ family: 6 });
+      return await systemSockets().bindUdp({ family: 6 });
     } catch (error) {
       const code = codeOf(error);
       const withoutIPv6 = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EINVAL';
       if (!withoutIPv6 || family === 'ipv6_only') throw error;
-      return await UdpLink.bind({ family: 4 });
+      return await systemSockets().bindUdp({ family: 4 });
     }
   } catch (error) {
     throw toDialError(error, { host: '::', port: 0 });
@@ -50,13 +51,13 @@ async function bindSocket(family: FamilyPolicy): Promise<UdpLink> {
 type Known = { readonly address: string } | { readonly waiting: Packet[] };
 
 class FreedomPackets implements PacketLink {
-  readonly #socket: UdpLink;
+  readonly #socket: UdpSocket;
   readonly #options: FreedomPacketsOptions;
   readonly #names = new Map<string, Known>();
   readonly #closing = new AbortController();
   #refused = 0;
 
-  constructor(socket: UdpLink, options: FreedomPacketsOptions) {
+  constructor(socket: UdpSocket, options: FreedomPacketsOptions) {
     this.#socket = socket;
     this.#options = options;
   }

@@ -1,12 +1,12 @@
 import type { Endpoint } from '../../net/address.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { bindToServer } from '../../net/node/server-socket.ts';
-import type { UdpLink } from '../../net/node/udp-link.ts';
+import type { UdpSocket } from '../../net/sockets.ts';
 import type { DatagramCodec } from './datagram-codec.ts';
 
 /** Datagrams through a Shadowsocks server: one socket and one codec for each association. */
 export class ServerDatagrams implements PacketLink {
-  readonly #udp: UdpLink;
+  readonly #udp: UdpSocket;
   readonly #codec: DatagramCodec;
   readonly #server: Endpoint;
   #dropped = 0;
@@ -21,7 +21,7 @@ export class ServerDatagrams implements PacketLink {
     return new ServerDatagrams(bound.udp, codec, bound.server);
   }
 
-  private constructor(udp: UdpLink, codec: DatagramCodec, server: Endpoint) {
+  private constructor(udp: UdpSocket, codec: DatagramCodec, server: Endpoint) {
     this.#udp = udp;
     this.#codec = codec;
     this.#server = server;

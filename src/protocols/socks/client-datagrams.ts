@@ -1,6 +1,7 @@
 import type { Endpoint } from '../../net/address.ts';
 import type { Packet, PacketLink, WireCounter } from '../../net/link.ts';
-import { UdpLink } from '../../net/node/udp-link.ts';
+import { systemSockets } from '../../net/system-sockets.ts';
+import type { UdpSocket } from '../../net/sockets.ts';
 import { withoutZone, type RelayPlan } from './relay-plan.ts';
 import { UdpFraming } from './udp-framing.ts';
 
@@ -9,7 +10,7 @@ import { UdpFraming } from './udp-framing.ts';
  * headers, and sends answers to where the client's come from.
  */
 export class ClientDatagrams implements PacketLink {
-  readonly #relay: UdpLink;
+  readonly #relay: UdpSocket;
   readonly #framing: UdpFraming;
   readonly #client: ClientAddress;
   #dropped = 0;
@@ -21,7 +22,7 @@ export class ClientDatagrams implements PacketLink {
   static async open(plan: RelayPlan): Promise<ClientDatagrams> {
     const framing = new UdpFraming();
     const client = new ClientAddress(plan);
-    const relay = await UdpLink.bind({
+    const relay = await systemSockets().bindUdp({
       family: plan.family,
       address: plan.bind,
       incoming: (data, host, port) => {
@@ -34,7 +35,7 @@ export class ClientDatagrams implements PacketLink {
     return new ClientDatagrams(relay, framing, client);
   }
 
-  private constructor(relay: UdpLink, framing: UdpFraming, client: ClientAddress) {
+  private constructor(relay: UdpSocket, framing: UdpFraming, client: ClientAddress) {
     this.#relay = relay;
     this.#framing = framing;
     this.#client = client;

@@ -2,7 +2,7 @@ import type { Endpoint } from '../../net/address.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Packet, PacketLink } from '../../net/link.ts';
 import { bindToServer } from '../../net/node/server-socket.ts';
-import type { UdpLink } from '../../net/node/udp-link.ts';
+import type { UdpSocket } from '../../net/sockets.ts';
 import { endOf } from './control.ts';
 import { UdpFraming } from './udp-framing.ts';
 
@@ -12,7 +12,7 @@ import { UdpFraming } from './udp-framing.ts';
  */
 export class ServerDatagrams implements PacketLink {
   readonly closed: Promise<Error | undefined>;
-  readonly #udp: UdpLink;
+  readonly #udp: UdpSocket;
   readonly #framing: UdpFraming;
   readonly #relay: Endpoint;
   readonly #control: ByteLink;
@@ -28,7 +28,7 @@ export class ServerDatagrams implements PacketLink {
     return new ServerDatagrams(udp, framing, server, control);
   }
 
-  private constructor(udp: UdpLink, framing: UdpFraming, relay: Endpoint, control: ByteLink) {
+  private constructor(udp: UdpSocket, framing: UdpFraming, relay: Endpoint, control: ByteLink) {
     this.#udp = udp;
     this.#framing = framing;
     this.#relay = relay;

@@ -228,11 +228,11 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
 
   describe('that is dialled', () => {
     test('is a connect function of Happy Eyeballs, where the first that answers wins', async () => {
-      const accepted: Carrier[] = [];
+      const accepted: AcceptedConnection[] = [];
       const listener = listenKernel(
         io,
         { host: '127.0.0.1', port: 0 },
-        { onCarrier: (carrier) => accepted.push(carrier) },
+        { onConnection: (connection) => accepted.push(connection) },
       );
       const port = listener.endpoint?.port ?? 0;
       const carrier = await connectAny(
@@ -245,7 +245,7 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       assert.deepEqual(accepted[0]?.remote, carrier.local);
       assert.deepEqual(accepted[0]?.local, carrier.remote);
       carrier.link.destroy();
-      accepted[0]?.link.destroy();
+      accepted[0]?.destroy();
       listener.close();
     });
 
@@ -253,7 +253,7 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       const listener = listenKernel(
         io,
         { host: '127.0.0.1', port: 0 },
-        { onCarrier: () => undefined },
+        { onConnection: () => undefined },
       );
       const port = listener.endpoint?.port ?? 0;
       listener.close();

@@ -1,0 +1,15 @@
+import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
+import type { Sockets } from '../sockets.ts';
+import { connectKernel } from './kernel-dial.ts';
+import { listenKernel } from './kernel-listener.ts';
+import { KernelUdpLink } from './kernel-udp-link.ts';
+import type { LinkWatchdog } from './watchdog.ts';
+
+/** Sockets of the kernel, without Node's streams. */
+export const kernelSockets = (io: KernelIo, watchdog?: LinkWatchdog): Sockets => ({
+  kind: 'kernel',
+  reason: undefined,
+  connect: ({ host, port }, options) => connectKernel(io, host, port, { ...options, watchdog }),
+  listen: async (where, options) => listenKernel(io, where, options, watchdog),
+  bindUdp: async (options) => KernelUdpLink.bind(io, options),
+});

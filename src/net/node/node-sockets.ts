@@ -1,0 +1,81 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { unmapIPv4, type Endpoint } from '../address.ts';
+import type { ByteLink, WireCounter } from '../link.ts';
+import type { AcceptedConnection, BoundListener, ListenOptions, Sockets, UnixPath } from '../sockets.ts';
+import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
+import { SocketLink } from './socket-link.ts';
+import { connectTcp } from './tcp-dial.ts';
+import { UdpLink } from './udp-link.ts';
+
+/** Connections that the kernel may hold: a burst of clients must not be refused. */
+const BACKLOG = 4096;
+
+/** Sockets of Node's. @param reason why these are in use. */
+export const nodeSockets = (reason: string): Sockets => ({
+  kind: 'node',
+  reason,
+  connect: ({ host, port }, options) => connectTcp(host, port, options),
+  listen,
+  bindUdp: (options) => UdpLink.bind(options),
+});
+
+async function listen(
+  where: Endpoint | UnixPath,
+  { onConnection }: ListenOptions,
+): Promise<BoundListener> {
+  const server = createServer(
+    {
+      allowHalfOpen: true, // half-close is part of every link's promise
+      pauseOnConnect: true, // nothing is read before a handler asks
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
+    },
+    (socket) => onConnection(new NodeConnection(socket)),
+  );
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen({ ...where, backlog: BACKLOG }, resolve);
+  await promise;
+  server.off('error', reject);
+  // An accept that fails is one connection lost, not the listener. Exhausted descriptors are not
+  // reported here: libuv then accepts and closes what waits, and says nothing (Node 26.10).
+  server.on('error', () => undefined);
+  return { endpoint: endpointOf(server), close: () => server.close() };
+}
+
+function endpointOf(server: Server): Endpoint | undefined {
+  const address = server.address();
+  if (address === null || typeof address === 'string') return undefined;
+  return { host: address.address, port: address.port };
+}
+
+class NodeConnection implements AcceptedConnection {
+  readonly remote: Endpoint | undefined;
+  readonly local: Endpoint | undefined;
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    // Asked while the socket lives: the kernel forgets them with the connection.
+    this.remote = endpoint(socket.remoteAddress, socket.remotePort);
+    this.local = endpoint(socket.localAddress, socket.localPort);
+    // An error before the connection is taken must not end the process.
+    socket.on('error', () => undefined);
+  }
+
+  link(): ByteLink & WireCounter {
+    return new SocketLink(this.#socket);
+  }
+
+  socket(): Socket {
+    return this.#socket;
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+}
+
+const endpoint = (host: string | undefined, port: number | undefined): Endpoint | undefined =>
+  host === undefined || port === undefined ? undefined : { host: unmapIPv4(host), port };

@@ -1,0 +1,111 @@
+import type { Socket } from 'node:net';
+import type { Endpoint } from './address.ts';
+import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from './link.ts';
+
+/**
+ * How a thread opens sockets: over Node's own (`net/node`) or over the kernel's directly
+ * (`net/kernel`). Both keep the same promises and pass the same conformance suites.
+ */
+export interface Sockets {
+  readonly kind: 'kernel' | 'node';
+  /** Why Node's sockets are in use; `undefined` for the kernel's. */
+  readonly reason: string | undefined;
+  /**
+   * Opens a TCP connection to an IP address in text.
+   * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
+   */
+  connect(target: Endpoint, options: ConnectOptions): Promise<Carrier>;
+  /**
+   * Binds to an IP address or a unix path, and accepts until closed. The IPv6 wildcard takes IPv4
+   * connections as well.
+   * @throws the system's error (`EADDRINUSE`, `EACCES`, …).
+   */
+  listen(where: Endpoint | UnixPath, options: ListenOptions): Promise<BoundListener>;
+  /**
+   * Opens and binds a UDP socket.
+   * @throws the system's error (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6).
+   */
+  bindUdp(options: UdpBindOptions): Promise<UdpSocket>;
+}
+
+export interface UnixPath {
+  readonly path: string;
+}
+
+export interface ConnectOptions {
+  readonly signal: AbortSignal;
+  /** Called with the socket once its connection has been asked for and its local port is known. */
+  readonly onSocket?: SocketObserver | undefined;
+}
+
+/** A TCP socket whose connection is being made, or stands. */
+export interface DialledSocket {
+  /** Its own address; `undefined` while, or when, the kernel has none for it. */
+  readonly local: Endpoint | undefined;
+  /** Calls back once the socket is closed. */
+  onClose(callback: () => void): void;
+}
+
+export type SocketObserver = (socket: DialledSocket) => void;
+
+export interface ListenOptions {
+  readonly onConnection: (connection: AcceptedConnection) => void;
+  /**
+   * Descriptors have run out: accepting is held back until some are free, and the kernel keeps the
+   * connections that wait. Node's sockets cannot do that, and do not call this.
+   */
+  readonly onHeldBack?: ((reason: string) => void) | undefined;
+}
+
+/**
+ * A connection that a listener has accepted and nothing has been read from. It is taken once: as a
+ * link, or as a socket of Node's for layers that need one, or destroyed.
+ */
+export interface AcceptedConnection {
+  /** The peer's address; `undefined` on a unix socket. IPv4-mapped addresses are unmapped. */
+  readonly remote: Endpoint | undefined;
+  readonly local: Endpoint | undefined;
+  link(): ByteLink & WireCounter;
+  socket(): Socket;
+  destroy(): void;
+}
+
+/** A bound listening socket. */
+export interface BoundListener {
+  /** `undefined` for a unix socket. */
+  readonly endpoint: Endpoint | undefined;
+  /** Stops accepting and frees the address at once; accepted connections live on. Idempotent. */
+  close(): void;
+}
+
+export interface UdpBindOptions {
+  readonly family: 4 | 6;
+  /**
+   * The local IP address; every address of the family when left out. The IPv6 wildcard `::` is dual
+   * stack: it reaches and is reached by IPv4 peers as well, and shows them with IPv4 addresses.
+   */
+  readonly address?: string | undefined;
+  /** 0, or left out, lets the kernel choose. */
+  readonly port?: number | undefined;
+  /** Datagrams that may wait for a reader; 256 when left out. */
+  readonly queue?: number | undefined;
+  /**
+   * Whether a datagram to a peer leaves from the address that the peer's last datagram came to, where
+   * the socket is bound to all addresses: what clients of a server expect. Node's sockets cannot.
+   */
+  readonly respondsFromOwn?: boolean | undefined;
+  /**
+   * Examines every datagram before it is queued, so that foreign datagrams cannot fill the queue and
+   * a framing is removed without a second queue. What it returns is queued; `undefined` drops.
+   * It must not throw.
+   */
+  readonly incoming?:
+    | ((data: Uint8Array, host: string, port: number) => Packet | undefined)
+    | undefined;
+}
+
+/** A UDP socket as a PacketLink to any number of IP peers, with the bytes of its datagrams. */
+export interface UdpSocket extends PacketLink, WireCounter {
+  /** The bound address, the port that the kernel chose included. */
+  readonly local: Endpoint;
+}
