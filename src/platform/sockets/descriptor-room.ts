@@ -13,10 +13,13 @@ export interface Seat {
 export class DescriptorRoom {
   readonly #calls: SystemCalls;
   readonly #limits: NativeMemory;
+  readonly #countOpen: () => number;
   #reserved = 0;
 
-  constructor(calls: SystemCalls) {
+  /** @param countOpen gives the number of open descriptors, 0 where it is not known. */
+  constructor(calls: SystemCalls, countOpen: () => number = openDescriptors) {
     this.#calls = calls;
+    this.#countOpen = countOpen;
     this.#limits = calls.memory(16);
   }
 
@@ -33,7 +36,7 @@ export class DescriptorRoom {
    */
   free(fd: number): number {
     const limit = this.#limit();
-    const open = openDescriptors();
+    const open = this.#countOpen();
     if (open > 0) return limit - open - this.#reserved;
     return this.#hasTwo(fd) ? 2 : 0;
   }

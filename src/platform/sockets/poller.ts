@@ -125,7 +125,7 @@ export class Poller {
 
   /** Watches a registered descriptor for other events. */
   modify(slot: number, fd: number, events: number): void {
-    if (this.#handlers[slot] === undefined) return;
+    if (this.#handlers[slot] === undefined || this.#epoll.number < 0) return;
     const { words } = this.#change;
     words[0] = events;
     words[layout.data] = slot;
@@ -146,7 +146,9 @@ export class Poller {
   /** Forgets a registration whose descriptor stays open. */
   detach(slot: number, fd: number): void {
     if (this.#handlers[slot] === undefined) return;
-    this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_DEL, fd, this.#change.at);
+    if (this.#epoll.number >= 0) {
+      this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_DEL, fd, this.#change.at);
+    }
     this.remove(slot);
   }
 

@@ -99,6 +99,8 @@ export class StreamListener implements Readiness {
     const { calls, addresses, room } = this.#io;
     let free = room.free(this.#descriptor.number);
     for (let i = 0; i < BATCH && this.#slot !== undefined; i++) {
+      // Where the kernel does not count, `free` only says whether one flow fits: it is asked again.
+      if (free < DESCRIPTORS_A_FLOW) free = room.free(this.#descriptor.number);
       if (free < DESCRIPTORS_A_FLOW) {
         this.#holdBack('this process has too many open files');
         return;
@@ -119,8 +121,20 @@ export class StreamListener implements Readiness {
       }
       free -= DESCRIPTORS_A_FLOW;
       const remote = addresses.decode();
-      const socket = new StreamSocket(this.#io, fd, this.#isTcp, room.reserve());
+      const socket = this.#adopt(fd);
+      if (!socket) return;
       this.#options.onSocket(socket, remote);
+    }
+  }
+
+  /** `undefined` when the kernel has no room to watch another socket: that connection is lost. */
+  #adopt(fd: number): StreamSocket | undefined {
+    try {
+      return new StreamSocket(this.#io, fd, this.#isTcp, this.#io.room.reserve());
+    } catch (error) {
+      if (!(error instanceof SystemError)) throw error;
+      this.#holdBack(error.message);
+      return undefined;
     }
   }
 

@@ -29,7 +29,7 @@ type Step = 'moved' | 'blocked' | 'over';
  * Moves bytes from one stream socket to another until the source ends: by recv and send through one
  * shared buffer first, by splice through a pipe once the flow has shown that it is worth it.
  *
- * A pipe is held only while bytes are in it. Whoever owns the sockets calls `pump` when either of
+ * A pipe is held only while bytes are in it. The owner of the sockets calls `pump` when either of
  * them is ready, and `stop` when the transfer must end early.
  */
 export class StreamPump implements Resumable {

@@ -203,7 +203,7 @@ export class StreamSocket implements Readiness {
     this.#descriptor.close();
   }
 
-  /** Closes so that the peer is told of it by a reset; a unix socket is closed as usual. */
+  /** Closes with a reset (RFC 9293 §3.5.3); a unix socket is closed as usual. */
   reset(): void {
     if (this.isOpen && this.#isTcp) resetOnClose(this.io, this.fd);
     this.close();

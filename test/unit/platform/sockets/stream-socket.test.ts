@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { codeOf } from '../../../../src/errors.ts';
+import { DescriptorRoom } from '../../../../src/platform/sockets/descriptor-room.ts';
 import { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { checkCalls } from '../../../../src/platform/sockets/check-calls.ts';
@@ -238,6 +239,62 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     assert.equal(io.room.reserved, 0);
     listener.close();
     assert.equal(clock.timers, 0);
+  });
+
+  test('a kernel that does not count descriptors is asked before each connection', async () => {
+    const calls = checkCalls(openSystemCalls());
+    const room = new DescriptorRoom(calls, () => 0);
+    using io = new KernelIo(calls, new ManualClock());
+    io.room.free = (fd) => room.free(fd);
+    const reasons: string[] = [];
+    const accepted: StreamSocket[] = [];
+    const listener = new StreamListener(
+      io,
+      { host: '127.0.0.1', port: 0 },
+      {
+        onSocket: (socket) => accepted.push(socket),
+        onHeldBack: (reason) => reasons.push(reason),
+      },
+    );
+    const clients = await Promise.all(
+      Array.from({ length: 10 }, () => connected(io, listener.local)),
+    );
+    await until(() => accepted.length === 10);
+    assert.deepEqual(reasons, []);
+    for (const socket of [...accepted, ...clients]) socket.close();
+    listener.close();
+    assert.equal(calls.debug.open().length, 1);
+  });
+
+  test('a socket that cannot be watched is closed, and accepting is held back', async () => {
+    const checked = checkCalls(openSystemCalls());
+    let refuse = false;
+    const ENOSPC = 28;
+    using io = new KernelIo(
+      {
+        ...checked,
+        epollCtl: (...all) =>
+          refuse && all[1] === linux.EPOLL_CTL_ADD ? -1 : checked.epollCtl(...all),
+        errno: () => (refuse ? ENOSPC : checked.errno()),
+      },
+      new ManualClock(),
+    );
+    const reasons: string[] = [];
+    const listener = new StreamListener(
+      io,
+      { host: '127.0.0.1', port: 0 },
+      { onSocket: (socket) => socket.close(), onHeldBack: (reason) => reasons.push(reason) },
+    );
+    refuse = true;
+    const client = new Socket().connect((listener.local as IpAddress).port, '127.0.0.1');
+    client.on('error', () => undefined);
+    await until(() => reasons.length === 1);
+    assert.deepEqual(reasons, ['epoll_ctl ENOSPC']);
+    assert.equal(io.room.reserved, 0);
+    refuse = false;
+    client.destroy();
+    listener.close();
+    assert.equal(checked.debug.open().length, 1);
   });
 
   test('accept4 without a descriptor is held back as well', async () => {
