@@ -82,12 +82,13 @@ const listenUnix = (path: string, options: ListenOptions): Promise<Listener> =>
 async function bind(where: Endpoint | UnixPath, options: ListenOptions): Promise<Listener> {
   const text = 'path' in where ? where.path : formatEndpoint(where);
   try {
-    const { endpoint, close } = await systemSockets().listen(where, options);
+    const listener = await systemSockets().listen(where, options);
+    const { endpoint } = listener;
     return {
       address: endpoint ? formatEndpoint(endpoint) : text,
       endpoint,
       // Not awaited anywhere below: the address is free when this returns.
-      close: () => Promise.resolve(close()),
+      close: () => Promise.resolve(listener.close()),
     };
   } catch (error) {
     throw new BindError(text, error);

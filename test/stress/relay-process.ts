@@ -75,6 +75,7 @@ function listen(): Promise<number> {
           pouringRelay,
         ),
     },
+    watchdog,
   );
   return Promise.resolve(listener.endpoint?.port ?? 0);
 }

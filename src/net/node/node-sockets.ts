@@ -1,7 +1,13 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { unmapIPv4, type Endpoint } from '../address.ts';
 import type { ByteLink, WireCounter } from '../link.ts';
-import type { AcceptedConnection, BoundListener, ListenOptions, Sockets, UnixPath } from '../sockets.ts';
+import type {
+  AcceptedConnection,
+  BoundListener,
+  ListenOptions,
+  Sockets,
+  UnixPath,
+} from '../sockets.ts';
 import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
 import { SocketLink } from './socket-link.ts';
 import { connectTcp } from './tcp-dial.ts';

@@ -10,7 +10,7 @@ import { connectKernel } from '../../../../src/net/kernel/kernel-dial.ts';
 import { KernelLink } from '../../../../src/net/kernel/kernel-link.ts';
 import { listenKernel } from '../../../../src/net/kernel/kernel-listener.ts';
 import { LinkWatchdog, type LostEvent } from '../../../../src/net/kernel/watchdog.ts';
-import type { Carrier } from '../../../../src/net/link.ts';
+import type { AcceptedConnection } from '../../../../src/net/sockets.ts';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { checkedIo, noKernelSockets, socketPair } from '../../../support/kernel-io.ts';
 import { kernelPair } from '../../../support/kernel-links.ts';
