@@ -4,7 +4,7 @@ import { WeirError, messageOf } from '../errors.ts';
 export type Command =
   | { readonly kind: 'run'; readonly config: string | undefined; readonly watch: boolean }
   | { readonly kind: 'check'; readonly config: string | undefined }
-  | { readonly kind: 'version' }
+  | { readonly kind: 'version'; readonly verbose: boolean }
   | { readonly kind: 'help' };
 
 /** Arguments that make no command. */
@@ -25,18 +25,19 @@ Options:
                      control API on 127.0.0.1:9090
   -w, --watch        reload when a file of the configuration changes
   -t, --test         check the configuration, print what is wrong with it, and exit
-  -V, --version      print the version and exit
+  -V, --version      print the version and exit; with --verbose, how it runs here as well
   -h, --help         print this text and exit
 
 Signals: SIGHUP reloads. SIGINT and SIGTERM stop, giving live connections 5 seconds; a second one stops at once.
-Environment: RUST_LOG replaces [log].level of the configuration.
+Environment: RUST_LOG replaces [log].level of the configuration. WEIR_IO=node keeps to the sockets of Node.js.
 `;
 
 /** @throws {UsageError} naming what is wrong. */
 export function parseCommand(argv: readonly string[]): Command {
   const { values, positionals } = parse(argv);
   if (values.help) return { kind: 'help' };
-  if (values.version) return { kind: 'version' };
+  if (values.version) return { kind: 'version', verbose: values.verbose };
+  if (values.verbose) throw new UsageError('--verbose goes with --version');
   const [name = 'run', ...rest] = positionals;
   if (name !== 'run') throw new UsageError(`unknown command ${JSON.stringify(name)}`);
   if (rest.length > 0) throw new UsageError(`unexpected argument ${JSON.stringify(rest[0])}`);
@@ -57,6 +58,7 @@ function parse(argv: readonly string[]) {
         test: { type: 'boolean', short: 't', default: false },
         watch: { type: 'boolean', short: 'w', default: false },
         version: { type: 'boolean', short: 'V', default: false },
+        verbose: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });

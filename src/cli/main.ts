@@ -3,6 +3,7 @@ import { HELP, UsageError, parseCommand, type Command } from './arguments.ts';
 import { check } from './check.ts';
 import { ctl } from './ctl.ts';
 import { run } from './run.ts';
+import { howItRuns } from './surroundings.ts';
 
 /** Carries out a command line; resolves with the exit status when the process should end. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -21,7 +22,7 @@ export async function main(argv: readonly string[]): Promise<number> {
       process.stdout.write(HELP);
       return 0;
     case 'version':
-      process.stdout.write(`weir ${VERSION}\n`);
+      process.stdout.write(`weir ${VERSION}\n${command.verbose ? howItRuns() : ''}`);
       return 0;
     case 'check':
       return check(command.config);

@@ -7,6 +7,7 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { surviveDefects } from './defects.ts';
 import { loadOrReport } from './load.ts';
+import { socketsInUse } from './surroundings.ts';
 
 /** How long live connections may go on after the first stop signal. */
 const STOP_GRACE_MS = 5_000;
@@ -34,6 +35,7 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   const { log, flush } = processLog(loaded.spec.log.level);
   surviveDefects(log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
+  log.debug(`sockets: ${socketsInUse()}`);
   const instance = new Instance({ configPath, log, regexes, serveApi: true });
   const started = instance.start(loaded, files).then(
     () => 'running' as const,

@@ -13,6 +13,8 @@ import { ApplyError } from './apply-error.ts';
 /** Who takes what reaches a listener. */
 export interface ListenerTarget extends Acceptor {
   receive(packet: Packet, answers: AnswerLink): void;
+  /** Connections are not accepted for now; the kernel keeps those that wait. */
+  heldBack(reason: string): void;
 }
 
 /** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
@@ -98,7 +100,10 @@ export class SwitchedListener implements LeavingListener {
     for (let attempt = 1; ; attempt++) {
       const listener = await listenTcp(
         spec,
-        { onConnection: (connection) => this.#accept(connection) },
+        {
+          onConnection: (connection) => this.#accept(connection),
+          onHeldBack: (reason) => this.#target.heldBack(reason),
+        },
         signal,
       );
       try {

@@ -249,9 +249,10 @@ export class Supervisor {
       if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
       const acceptor = buildAcceptor(inbound, runtime.accept, { clock, log });
       targets.set(tag, {
-        accept: (socket) => acceptor.accept(socket),
+        accept: (connection) => acceptor.accept(connection),
         close: () => acceptor.close(),
         receive: runtime.receive,
+        heldBack: heldBackLine(tag, this.#deps),
       });
     }
     const resolver = plan.dns === 'build' ? this.#createResolver(spec.dns) : undefined;
@@ -353,3 +354,17 @@ const notIn = <T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>)
   [...items].filter(([tag, item]) => others.get(tag) !== item).map(([, item]) => item);
 
 const isRebound = ({ action }: InboundStep): boolean => action === 'rebind';
+
+/** Time between two lines that say the same of one inbound. */
+const SAME_LINE_MS = 60_000;
+
+/** Descriptors may run out and come free many times a second. */
+function heldBackLine(tag: string, { clock, log }: SupervisorDeps): (reason: string) => void {
+  let next = -Infinity;
+  return (reason) => {
+    const now = clock.now();
+    if (now < next) return;
+    next = now + SAME_LINE_MS;
+    log.warn(`inbound ${tag}: ${reason}; new connections wait until others are closed`);
+  };
+}

@@ -28,6 +28,7 @@ export async function listenUdp(
       family: host.includes(':') ? 6 : 4,
       address: host,
       port,
+      respondsFromOwn: true,
       incoming: (data, source, sourcePort) => {
         onDatagram({ data, peer: { host: source, port: sourcePort } }, link);
         return undefined;

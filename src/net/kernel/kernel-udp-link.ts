@@ -13,6 +13,8 @@ const RECEIVE_BUFFER = 1024 * 1024;
 const MAX_UNSENT = 256;
 /** Datagrams that wait for the end of a turn, to leave with one call. */
 const GATHERED = 64;
+/** Peers whose last destination is remembered; the one that was heard least recently is forgotten. */
+const MOST_PEERS = 4096;
 /** The largest UDP payload below IPv4 (RFC 768) and IPv6 (RFC 8200), without jumbograms. */
 const MAX_PAYLOAD = { 4: 65_507, 6: 65_527 } as const;
 
@@ -47,6 +49,10 @@ export class KernelUdpLink implements UdpSocket {
   // Most links exchange datagrams with one peer for long stretches.
   #lastTarget: Endpoint | undefined;
   #lastDestination: Endpoint = { host: '', port: 0 };
+  /** The own address that each peer's last datagram came to; where responses leave from it. */
+  readonly #ownOf: Map<string, string> | undefined;
+  #lastFrom: Endpoint | undefined;
+  #lastOwn: string | undefined;
 
   /**
    * Opens and binds a socket.
@@ -60,11 +66,14 @@ export class KernelUdpLink implements UdpSocket {
     const { family, address = family === 4 ? '0.0.0.0' : '::', port = 0 } = options;
     this.#family = family;
     this.#dualStack = family === 6 && address === '::';
+    const isWildcard = address === '::' || address === '0.0.0.0';
+    if (options.respondsFromOwn && isWildcard) this.#ownOf = new Map();
     this.#queue = new PacketQueue(options.queue);
     this.#incoming = options.incoming;
     this.#socket = new DatagramSocket(io, {
       local: { host: address, port },
       receiveBuffer: RECEIVE_BUFFER,
+      details: this.#ownOf !== undefined,
       onDatagram: (datagram) => this.#onDatagram(datagram),
       onWritable: () => {
         this.#full = false;
@@ -106,7 +115,8 @@ export class KernelUdpLink implements UdpSocket {
       this.#refused++;
       return;
     }
-    this.#outgoing.push({ destination: this.#lastDestination, bytes: data });
+    const source = this.#ownOf?.get(keyOf(this.#lastDestination));
+    this.#outgoing.push({ destination: this.#lastDestination, bytes: data, source });
     this.#bytesWritten += data.length;
     if (this.#full) return;
     if (this.#outgoing.length >= GATHERED) this.#flush();
@@ -133,6 +143,21 @@ export class KernelUdpLink implements UdpSocket {
     this.#flush();
   };
 
+  #remember(from: Endpoint, own: string): void {
+    const known = this.#ownOf;
+    if (!known) return;
+    this.#lastFrom = from;
+    this.#lastOwn = own;
+    const key = keyOf(from);
+    known.delete(key); // to be the last in order
+    known.set(key, own);
+    if (known.size <= MOST_PEERS) return;
+    for (const [oldest] of known) {
+      known.delete(oldest);
+      break;
+    }
+  }
+
   #flush(): void {
     if (this.#outgoing.length === 0 || this.#full || this.#ended) return;
     const { done, full } = this.#socket.send(this.#outgoing);
@@ -152,8 +177,11 @@ export class KernelUdpLink implements UdpSocket {
     return true;
   }
 
-  #onDatagram({ buffer, start, length, from }: ReceivedDatagram): void {
+  #onDatagram({ buffer, start, length, from, own }: ReceivedDatagram): void {
     if (this.#ended) return;
+    if (own !== undefined && (from !== this.#lastFrom || own !== this.#lastOwn)) {
+      this.#remember(from, own);
+    }
     const data = Buffer.allocUnsafe(length);
     buffer.copy(data, 0, start, start + length);
     const packet = this.#incoming
@@ -167,3 +195,5 @@ export class KernelUdpLink implements UdpSocket {
     this.#queue.push(packet);
   }
 }
+
+const keyOf = ({ host, port }: Endpoint): string => `${host} ${port}`;

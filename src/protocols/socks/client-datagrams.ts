@@ -25,6 +25,7 @@ export class ClientDatagrams implements PacketLink {
     const relay = await systemSockets().bindUdp({
       family: plan.family,
       address: plan.bind,
+      respondsFromOwn: true,
       incoming: (data, host, port) => {
         if (!client.mayBe(host, port)) return undefined;
         const packet = framing.decode(data);

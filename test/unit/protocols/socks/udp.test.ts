@@ -267,8 +267,8 @@ describe('a UDP association', () => {
     const serving = fixture.handler.serve({ link: failing, wire, ...onLoopback }, fixture.session);
     await assert.rejects(serving, gone);
     const [relay] = fixture.attached;
-    assert.ok(relay instanceof UdpLink);
-    await relay.closed;
+    assert.ok(relay && 'closed' in relay);
+    assert.equal(await relay.closed, undefined);
     assert.equal(fixture.dispatcher.associations.length, 0);
   });
 });
