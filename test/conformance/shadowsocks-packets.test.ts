@@ -1,3 +1,4 @@
+import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import type { Endpoint } from '../../src/net/address.ts';
 import { systemClock } from '../../src/net/clock.ts';
 import type { Packet } from '../../src/net/link.ts';
@@ -7,7 +8,6 @@ import { Association } from '../../src/protocols/shadowsocks/association.ts';
 import { AddressMemo } from '../../src/protocols/shadowsocks/datagram-codec.ts';
 import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy-datagrams.ts';
 import { METHODS } from '../../src/protocols/shadowsocks/methods.ts';
-import { systemRandomness } from '../../src/protocols/shadowsocks/randomness.ts';
 import { ServerDatagrams } from '../../src/protocols/shadowsocks/server-datagrams.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 
@@ -16,7 +16,7 @@ const CLIENT: Endpoint = { host: '192.0.2.1', port: 40_000 };
 
 /** Both directions of the legacy edition look the same, so one codec can be either side. */
 const codec = (): LegacyDatagramCodec =>
-  new LegacyDatagramCodec(METHODS['aes-128-gcm'], Buffer.alloc(16, 1), systemRandomness);
+  new LegacyDatagramCodec(METHODS['aes-128-gcm'], Buffer.alloc(16, 1), new SystemRandomSource());
 
 async function throughServer(peer: Endpoint): Promise<PacketLinkFixture> {
   const socket = await UdpLink.bind({ family: 4, address: '127.0.0.1' });

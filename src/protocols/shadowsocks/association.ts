@@ -1,12 +1,11 @@
 import type { Endpoint } from '../../net/address.ts';
-import type { Clock, Timer } from '../../net/clock.ts';
+import type { Clock } from '../../net/clock.ts';
+import { IdleTimer } from '../../net/idle-timer.ts';
 import type { Packet, PacketLink, WireCounter } from '../../net/link.ts';
 import { onClosed } from '../../net/on-closed.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
+import { UDP_IDLE_MS } from '../../net/time-limits.ts';
 import type { Answers } from '../contract.ts';
-
-/** An association without a datagram in either direction ends after this long. */
-export const IDLE_MS = 300_000;
 
 /** Turns answers into datagrams for one client. */
 export interface AnswerSealer extends Disposable {
@@ -18,23 +17,20 @@ export class Association implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #queue = new PacketQueue();
-  readonly #clock: Clock;
+  readonly #idle: IdleTimer;
   readonly #sealer: AnswerSealer;
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
   #client: Endpoint;
   #answers: Answers | undefined;
   #forgetAnswers: (() => void) | undefined;
-  #lastSeen: number;
-  #timer: Timer;
   #refused = 0;
   #ended = false;
 
   constructor(client: Endpoint, sealer: AnswerSealer, clock: Clock) {
     this.#client = client;
     this.#sealer = sealer;
-    this.#clock = clock;
-    this.#lastSeen = clock.now();
-    this.#timer = clock.after(IDLE_MS, () => this.#watch());
+    this.#idle = new IdleTimer(clock, UDP_IDLE_MS, () => this.close());
+    this.#idle.start();
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -47,7 +43,7 @@ export class Association implements PacketLink {
 
   /** When the last datagram went in either direction, on the clock. */
   get lastSeen(): number {
-    return this.#lastSeen;
+    return this.#idle.lastActive;
   }
 
   get dropped(): number {
@@ -57,7 +53,7 @@ export class Association implements PacketLink {
   /** Takes what a datagram of `size` bytes brought; answers go to where it came from. */
   deliver(packet: Packet, size: number, client: Endpoint, answers: Answers): void {
     if (this.#ended) return;
-    this.#lastSeen = this.#clock.now();
+    this.#idle.touch();
     this.#counts.bytesRead += size;
     if (client.host !== this.#client.host || client.port !== this.#client.port) {
       this.#client = client;
@@ -76,7 +72,7 @@ export class Association implements PacketLink {
       this.#refused++;
       return;
     }
-    this.#lastSeen = this.#clock.now();
+    this.#idle.touch();
     this.#counts.bytesWritten += data.length;
     this.#answers.send({ data, peer: this.#client });
   }
@@ -84,7 +80,7 @@ export class Association implements PacketLink {
   close(cause?: Error): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#timer.cancel();
+    this.#idle.stop();
     this.#forgetAnswers?.();
     this.#queue.end(cause);
     this.#sealer[Symbol.dispose]();
@@ -96,12 +92,5 @@ export class Association implements PacketLink {
     this.#forgetAnswers?.();
     this.#answers = answers;
     this.#forgetAnswers = onClosed(answers.closed, () => this.close());
-  }
-
-  /** One timer a period: it looks back to the last datagram, none is set a packet. */
-  #watch(): void {
-    const left = this.#lastSeen + IDLE_MS - this.#clock.now();
-    if (left <= 0) this.close();
-    else this.#timer = this.#clock.after(left, () => this.#watch());
   }
 }

@@ -1,3 +1,4 @@
+import { ReplayWindow } from '../../crypto/replay-window.ts';
 import type { Opener } from '../../crypto/aead.ts';
 import type { Packet } from '../../net/link.ts';
 import type { DatagramCodec } from './datagram-codec.ts';
@@ -8,18 +9,18 @@ import {
   openBody,
   packetIdOf,
   readMessage,
+  REPLAY_WINDOW,
   SESSION_HEADER,
   SESSION_ID,
   sessionOpener,
 } from './packet-2022.ts';
 import { DatagramSealer, type SealDeps } from './seal-2022.ts';
-import { SlidingWindow } from './sliding-window.ts';
 
 /** A session of the server's that answers come in. */
 interface ServerSession {
   readonly id: Buffer;
   readonly opener: Opener;
-  readonly window: SlidingWindow;
+  readonly window: ReplayWindow;
   lastSeen: number;
 }
 
@@ -127,7 +128,7 @@ export class ClientCodec2022 implements DatagramCodec {
   #begin(header: Buffer): ServerSession {
     const id = Buffer.from(header.subarray(0, SESSION_ID));
     const opener = this.#shared ?? sessionOpener(this.#deps.method, this.#key, id);
-    return { id, opener, window: new SlidingWindow(), lastSeen: 0 };
+    return { id, opener, window: new ReplayWindow(REPLAY_WINDOW), lastSeen: 0 };
   }
 
   #drop(session: ServerSession | undefined): void {

@@ -1,3 +1,5 @@
+import { ReplayWindow } from '../../crypto/replay-window.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Opener } from '../../crypto/aead.ts';
 import type { Packet } from '../../net/link.ts';
 import type { Answers, DatagramServer, DatagramSessions, InboundContext } from '../contract.ts';
@@ -13,20 +15,19 @@ import {
   openBody,
   packetIdOf,
   readMessage,
+  REPLAY_WINDOW,
   SESSION_HEADER,
   SESSION_ID,
   sessionOpener,
 } from './packet-2022.ts';
-import type { Randomness } from './randomness.ts';
 import { saltsOf, type SaltFilter } from './salts.ts';
 import { DatagramSealer, xor } from './seal-2022.ts';
-import { SlidingWindow } from './sliding-window.ts';
 import type { User, Users } from './users.ts';
 
 export interface DatagramDeps {
   readonly users: Users;
   readonly context: InboundContext;
-  readonly random: Randomness;
+  readonly random: RandomSource;
 }
 
 /** The datagrams of a SIP004 inbound: one association for each address and port of a client. */
@@ -113,7 +114,7 @@ export class LegacyDatagramServer implements DatagramServer {
 /** What is kept of a client's session. */
 interface SessionState {
   readonly opener: Opener;
-  readonly window: SlidingWindow;
+  readonly window: ReplayWindow;
 }
 
 /** A datagram that has told whose it is. */
@@ -204,7 +205,7 @@ export class DatagramServer2022 implements DatagramServer {
   #newState({ key }: User, header: Buffer): SessionState {
     const opener =
       this.#shared ?? sessionOpener(this.#deps.users.method, key, header.subarray(0, SESSION_ID));
-    return { opener, window: new SlidingWindow() };
+    return { opener, window: new ReplayWindow(REPLAY_WINDOW) };
   }
 
   #begin(

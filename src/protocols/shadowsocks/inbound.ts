@@ -1,6 +1,8 @@
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { unmapIPv4 } from '../../net/address.ts';
 import { Deadline } from '../../net/deadline.ts';
 import type { Carrier } from '../../net/link.ts';
+import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../carry-stream.ts';
 import { KnownUsers } from '../known-users.ts';
@@ -14,7 +16,6 @@ import type {
 } from '../contract.ts';
 import { DatagramServer2022, LegacyDatagramServer } from './inbound-datagrams.ts';
 import { LegacyOutgoing } from './legacy-stream.ts';
-import { systemRandomness, type Randomness } from './randomness.ts';
 import { readLegacyRequest, readRequest2022, type Request } from './request.ts';
 import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
@@ -23,7 +24,6 @@ import { ShadowsocksLink, type Outgoing } from './stream-link.ts';
 import { ResponseOutgoing } from './stream-2022.ts';
 import { idOf, Users, type User } from './users.ts';
 
-const HANDSHAKE_MS = 10_000;
 /** How long a stranger of the 2022 edition is listened to after we have hung up. */
 const STRANGER_MS = 30_000;
 
@@ -31,21 +31,21 @@ const STRANGER_MS = 30_000;
 export function createShadowsocksInbound(
   settings: ShadowsocksInboundSettings,
   context: InboundContext,
-  random: Randomness = systemRandomness,
+  random: RandomSource = new SystemRandomSource(),
 ): InboundHandler {
   return new ShadowsocksInbound(settings, context, random);
 }
 
 class ShadowsocksInbound implements InboundHandler {
   readonly #context: InboundContext;
-  readonly #random: Randomness;
+  readonly #random: RandomSource;
   readonly #users: Users;
   readonly #known: KnownUsers<User>;
   readonly #search: UserSearch<User>;
   readonly #salts: SaltFilter;
   readonly #pool: SaltPool;
 
-  constructor(settings: ShadowsocksInboundSettings, context: InboundContext, random: Randomness) {
+  constructor(settings: ShadowsocksInboundSettings, context: InboundContext, random: RandomSource) {
     this.#context = context;
     this.#random = random;
     this.#users = new Users(settings);

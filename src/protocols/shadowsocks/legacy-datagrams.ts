@@ -1,10 +1,10 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
 import { AEAD_SHAPES, createOpener, createSealer, TAG_LENGTH } from '../../crypto/aead.ts';
 import type { Opener, Sealer } from '../../crypto/aead.ts';
 import type { Packet } from '../../net/link.ts';
 import { AddressMemo, decodeAddressed, type DatagramCodec } from './datagram-codec.ts';
 import { subkeyOf } from './keys.ts';
 import type { Method } from './methods.ts';
-import type { Randomness } from './randomness.ts';
 
 /**
  * Datagrams of SIP004 §3: a salt, then address and data sealed under its subkey with nonce zero.
@@ -12,12 +12,12 @@ import type { Randomness } from './randomness.ts';
  */
 export class LegacyDatagrams implements Disposable {
   readonly #method: Method;
-  readonly #random: Randomness;
+  readonly #random: RandomSource;
   readonly #nonce: Uint8Array;
   readonly #sealer: Sealer;
   readonly #opener: Opener;
 
-  constructor(method: Method, random: Randomness) {
+  constructor(method: Method, random: RandomSource) {
     this.#method = method;
     this.#random = random;
     this.#nonce = new Uint8Array(AEAD_SHAPES[method.aead].nonceLength);
@@ -65,7 +65,7 @@ export class LegacyDatagramCodec implements DatagramCodec {
   readonly #key: Uint8Array;
   readonly #address = new AddressMemo();
 
-  constructor(method: Method, key: Uint8Array, random: Randomness) {
+  constructor(method: Method, key: Uint8Array, random: RandomSource) {
     this.#datagrams = new LegacyDatagrams(method, random);
     this.#key = key;
   }

@@ -1,3 +1,4 @@
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
 import { ipVersion, type Endpoint } from '../../net/address.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
@@ -8,7 +9,6 @@ import type { DatagramCodec } from './datagram-codec.ts';
 import { LegacyDatagramCodec } from './legacy-datagrams.ts';
 import { LegacyIncoming, LegacyOutgoing } from './legacy-stream.ts';
 import { METHODS, type Method } from './methods.ts';
-import { systemRandomness, type Randomness } from './randomness.ts';
 import { SaltPool } from './salts.ts';
 import { datagramAddress } from './server-address.ts';
 import type { ShadowsocksOutboundSettings } from './settings.ts';
@@ -20,14 +20,14 @@ import { ShadowsocksLink } from './stream-link.ts';
 export function createShadowsocksOutbound(
   settings: ShadowsocksOutboundSettings,
   context: OutboundContext,
-  random: Randomness = systemRandomness,
+  random: RandomSource = new SystemRandomSource(),
 ): Outbound {
   return new ShadowsocksOutbound(settings, context, random);
 }
 
 class ShadowsocksOutbound implements Outbound {
   readonly #context: OutboundContext;
-  readonly #random: Randomness;
+  readonly #random: RandomSource;
   readonly #method: Method;
   readonly #keys: readonly Uint8Array[];
   readonly #salts: SaltPool;
@@ -37,7 +37,7 @@ class ShadowsocksOutbound implements Outbound {
   constructor(
     { method, keys }: ShadowsocksOutboundSettings,
     context: OutboundContext,
-    random: Randomness,
+    random: RandomSource,
   ) {
     this.#context = context;
     this.#random = random;

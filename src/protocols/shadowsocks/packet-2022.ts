@@ -1,3 +1,4 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
 import { createOpener, createSealer, TAG_LENGTH } from '../../crypto/aead.ts';
 import type { Opener, Sealer } from '../../crypto/aead.ts';
 import { ProtocolError } from '../../net/errors.ts';
@@ -5,7 +6,6 @@ import type { Packet } from '../../net/link.ts';
 import { decodeAddressed } from './datagram-codec.ts';
 import { subkeyOf } from './keys.ts';
 import type { Method } from './methods.ts';
-import type { Randomness } from './randomness.ts';
 import { checkStamp, HeaderType, MAX_PADDING, writeStamp } from './wire-2022.ts';
 
 /** Datagrams of SIP022 §3.2 and §4.1: what both sides and both constructions share. */
@@ -17,6 +17,8 @@ export const SESSION_ID = 8;
 export const LONG_NONCE = 24;
 const STAMP = 1 + 8;
 const DNS_PORT = 53;
+/** Packets that may arrive late, counted back from the newest of their session. */
+export const REPLAY_WINDOW = 2048;
 
 /** Whether session and packet id stand in a block of their own, under AES. */
 export const hasSeparateHeader = ({ aead }: Method): boolean => aead !== 'chacha20-poly1305';
@@ -32,7 +34,7 @@ export class Session2022 {
   readonly id: Buffer;
   #next = 0;
 
-  constructor(random: Randomness) {
+  constructor(random: RandomSource) {
     this.id = random.bytes(SESSION_ID);
   }
 
@@ -55,7 +57,7 @@ export interface MessageParts {
 }
 
 /** Messages to a port where they all look alike get padding; elsewhere it would cost packets. */
-export const paddingFor = (port: number, random: Randomness): number =>
+export const paddingFor = (port: number, random: RandomSource): number =>
   port === DNS_PORT ? 1 + random.below(MAX_PADDING) : 0;
 
 /** The length of what `writeMessage` writes. */

@@ -1,3 +1,4 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
 import { TAG_LENGTH } from '../../crypto/aead.ts';
 import type { Sealer } from '../../crypto/aead.ts';
 import type { Clock } from '../../net/clock.ts';
@@ -15,12 +16,11 @@ import {
   sessionSealer,
   writeMessage,
 } from './packet-2022.ts';
-import type { Randomness } from './randomness.ts';
 
 export interface SealDeps {
   readonly method: Method;
   readonly clock: Clock;
-  readonly random: Randomness;
+  readonly random: RandomSource;
 }
 
 /** Seals the datagrams of one session of our own. */

@@ -1,10 +1,10 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
 import { TAG_LENGTH } from '../../crypto/aead.ts';
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { ChunkOpener, ChunkSealer } from './chunks.ts';
 import { BlockCipher, identityOf, identitySubkeyOf, subkeyOf } from './keys.ts';
 import type { Method } from './methods.ts';
-import type { Randomness } from './randomness.ts';
 import type { SaltPool } from './salts.ts';
 import type { Incoming, Outgoing } from './stream-link.ts';
 import {
@@ -20,7 +20,7 @@ import {
 export interface StreamDeps {
   readonly method: Method;
   readonly clock: Clock;
-  readonly random: Randomness;
+  readonly random: RandomSource;
 }
 
 const NOTHING = new Uint8Array(0);

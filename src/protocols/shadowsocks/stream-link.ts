@@ -1,6 +1,8 @@
 import type { Clock, Timer } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import { asError } from '../../errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { FIRST_PAYLOAD_MS } from '../../net/time-limits.ts';
 import { freeChunk, giveTo } from '../../net/spent-chunk.ts';
 
 /** The sending half of a stream: payload in, bytes for the wire out. */
@@ -16,9 +18,6 @@ export interface Incoming extends Disposable {
   /** Whether the peer may end the stream here. */
   readonly atBoundary: boolean;
 }
-
-/** How long a client's header waits for payload to travel with. */
-const FIRST_PAYLOAD_MS = 100;
 
 /** A Shadowsocks stream as a link of its payload. Each write is one write below. */
 export class ShadowsocksLink implements ByteLink {
@@ -125,7 +124,7 @@ export class ShadowsocksLink implements ByteLink {
       this.#endReading();
       return undefined;
     } catch (error) {
-      this.destroy(error instanceof Error ? error : new Error(String(error)));
+      this.destroy(asError(error));
       throw error;
     }
   }

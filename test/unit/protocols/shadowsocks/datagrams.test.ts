@@ -18,7 +18,7 @@ import {
   FakeAnswers,
   FakeSessions,
   keyFor,
-  KnownRandomness,
+  KnownRandom,
   METHOD_NAMES,
   MODERN,
   LEGACY,
@@ -36,7 +36,7 @@ function codec(
   { seed = 'client', clock = new ManualClock() } = {},
 ): DatagramCodec {
   const { [name]: method } = METHODS;
-  const random = new KnownRandomness(seed);
+  const random = new KnownRandom(seed);
   const chain = keys.map((key) => Buffer.from(key, 'base64'));
   return method.edition === 'legacy'
     ? new LegacyDatagramCodec(method, chain.at(-1)!, random) // tests give at least one

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import type { RandomSource } from '../../../../src/crypto/random-source.ts';
+import { asError } from '../../../../src/errors.ts';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink, Carrier, Packet, WireCounter } from '../../../../src/net/link.ts';
@@ -16,7 +18,6 @@ import type {
 import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import { createShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbound.ts';
-import type { Randomness } from '../../../../src/protocols/shadowsocks/randomness.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -34,7 +35,7 @@ export const keyFor = (method: MethodName, byte: number): string =>
   Buffer.alloc(METHODS[method].keyLength, byte).toString('base64');
 
 /** The same bytes every time. */
-export class KnownRandomness implements Randomness {
+export class KnownRandom implements RandomSource {
   readonly #seed: string;
   #count = 0;
 
@@ -43,11 +44,16 @@ export class KnownRandomness implements Randomness {
   }
 
   bytes(length: number): Buffer {
-    const parts: Buffer[] = [];
-    for (let have = 0; have < length; have += 32) {
-      parts.push(hash('sha256', `${this.#seed} ${this.#count++}`, 'buffer'));
+    const bytes = Buffer.alloc(length);
+    this.fill(bytes);
+    return bytes;
+  }
+
+  fill(target: Uint8Array): void {
+    for (let at = 0; at < target.length; at += 32) {
+      const block = hash('sha256', `${this.#seed} ${this.#count++}`, 'buffer');
+      target.set(block.subarray(0, target.length - at), at);
     }
-    return Buffer.concat(parts).subarray(0, length);
   }
 
   below(limit: number): number {
@@ -116,7 +122,7 @@ export function server(
   const handler = createShadowsocksInbound(
     { method, key: keyFor(method, 1), users: [], ...settings },
     inboundContext('ss', { dispatcher, clock }),
-    new KnownRandomness(seed),
+    new KnownRandom(seed),
   );
   return { handler, dispatcher, clock };
 }
@@ -131,10 +137,7 @@ export function connectTo(
 } {
   const [far, link] = linkPair();
   const carrier: Carrier = { link, wire: noWire, remote, local: undefined };
-  const served = handler.serve(carrier, session(1)).then(
-    () => undefined,
-    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
-  );
+  const served = handler.serve(carrier, session(1)).then(() => undefined, asError);
   void served.then(() => link.destroy());
   return { far, served };
 }
@@ -178,7 +181,7 @@ export function client(
       },
       ...context,
     },
-    new KnownRandomness(seed),
+    new KnownRandom(seed),
   );
   return { outbound, clock, dialled };
 }

@@ -13,7 +13,7 @@ import {
   FakeAnswers,
   FakeSessions,
   keyFor,
-  KnownRandomness,
+  KnownRandom,
   METHOD_NAMES,
   server,
   settle,
@@ -30,7 +30,7 @@ const SEED = 2022;
 /** Sends numbered datagrams and counts the echoes of each. */
 function client(name: MethodName, clock: ReturnType<typeof server>['clock']) {
   const { [name]: method } = METHODS;
-  const random = new KnownRandomness('client');
+  const random = new KnownRandom('client');
   const key = Buffer.from(keyFor(name, 1), 'base64');
   const codec =
     method.edition === 'legacy'
