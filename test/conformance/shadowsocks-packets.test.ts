@@ -4,11 +4,11 @@ import { systemClock } from '../../src/net/clock.ts';
 import type { Packet } from '../../src/net/link.ts';
 import { PacketQueue } from '../../src/net/packet-queue.ts';
 import { UdpLink } from '../../src/net/node/udp-link.ts';
-import { Association } from '../../src/protocols/shadowsocks/association.ts';
-import { AddressMemo } from '../../src/protocols/shadowsocks/datagram-codec.ts';
-import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy-datagrams.ts';
+import { ClientAssociation } from '../../src/protocols/shadowsocks/client-association.ts';
+import { AddressMemo } from '../../src/protocols/shadowsocks/packets.ts';
+import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '../../src/protocols/shadowsocks/methods.ts';
-import { ServerDatagrams } from '../../src/protocols/shadowsocks/server-datagrams.ts';
+import { UpstreamAssociation } from '../../src/protocols/shadowsocks/upstream-association.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 
 const DEFAULT_QUEUE = 256;
@@ -21,7 +21,7 @@ const codec = (): LegacyDatagramCodec =>
 async function throughServer(peer: Endpoint): Promise<PacketLinkFixture> {
   const socket = await UdpLink.bind({ family: 4, address: '127.0.0.1' });
   const far = codec();
-  const link = await ServerDatagrams.open(socket.local, codec());
+  const link = await UpstreamAssociation.open(socket.local, codec());
   // A server learns where its client is from the first datagram.
   link.send({ data: new Uint8Array(0), peer });
   const hello = await socket.receive();
@@ -53,7 +53,7 @@ function ofClient(peer: Endpoint): Promise<PacketLinkFixture> {
     seal: ({ data, peer }: Packet) => memo.encode(peer) && data,
     [Symbol.dispose]: () => undefined,
   };
-  const link = new Association(CLIENT, sealer, systemClock);
+  const link = new ClientAssociation(CLIENT, sealer, systemClock);
   const sent = new PacketQueue();
   const answers = {
     send: (packet: Packet) => sent.push(packet),

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import type { DatagramServer } from '../../../../src/protocols/contract.ts';
-import { Associations } from '../../../../src/protocols/shadowsocks/associations.ts';
-import { ClientCodec2022 } from '../../../../src/protocols/shadowsocks/client-codec-2022.ts';
-import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/datagram-codec.ts';
-import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy-datagrams.ts';
+import { AssociationTable } from '../../../../src/protocols/shadowsocks/association-table.ts';
+import { DatagramCodec2022 } from '../../../../src/protocols/shadowsocks/edition-2022/datagram-codec.ts';
+import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/packets.ts';
+import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
-import type { User } from '../../../../src/protocols/shadowsocks/users.ts';
+import type { User } from '../../../../src/protocols/shadowsocks/user-table.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { uncollected } from '../../../support/uncollected.ts';
 import { inboundContext } from '../inbound-context.ts';
@@ -40,7 +40,7 @@ function codec(
   const chain = keys.map((key) => Buffer.from(key, 'base64'));
   return method.edition === 'legacy'
     ? new LegacyDatagramCodec(method, chain.at(-1)!, random) // tests give at least one
-    : new ClientCodec2022({ method, clock, random }, chain);
+    : new DatagramCodec2022({ method, clock, random }, chain);
 }
 
 function listening(
@@ -411,16 +411,19 @@ function tableOf(users: number, limit: number) {
     dispatcher: new EchoDispatcher(),
     clock: new ManualClock(),
   });
-  return { sessions, associations: new Associations<undefined>(context, sessions, users, limit) };
+  return {
+    sessions,
+    associations: new AssociationTable<undefined>(context, sessions, users, limit),
+  };
 }
 const userOf = (index: number): User => ({ index, key: Buffer.alloc(16), label: undefined });
 
 test('few users have an equal part of the associations each', async () => {
   const { associations, sessions } = tableOf(2, 1024);
   const sealer = { seal: () => undefined, [Symbol.dispose]: () => undefined };
-  associations.begin('quiet', userOf(0), clientAt, sealer, undefined);
+  associations.open('quiet', userOf(0), clientAt, sealer, undefined);
   const greedy = userOf(1);
-  for (let i = 0; i < 1100; i++) associations.begin(`${i}`, greedy, clientAt, sealer, undefined);
+  for (let i = 0; i < 1100; i++) associations.open(`${i}`, greedy, clientAt, sealer, undefined);
   await settle();
   assert.equal(sessions.live.size, 1 + 512);
   assert.ok(associations.find('quiet'));
@@ -432,10 +435,10 @@ test('beyond their bound the association that was silent longest makes room', as
   let disposed = 0;
   const sealer = { seal: () => undefined, [Symbol.dispose]: () => void disposed++ };
   const [a, b, c] = ['a', 'b', 'c'] as const;
-  associations.begin(a, user, clientAt, sealer, undefined);
-  associations.begin(b, user, clientAt, sealer, undefined);
+  associations.open(a, user, clientAt, sealer, undefined);
+  associations.open(b, user, clientAt, sealer, undefined);
   assert.ok(associations.find(a));
-  associations.begin(c, user, clientAt, sealer, undefined);
+  associations.open(c, user, clientAt, sealer, undefined);
   await settle();
   assert.deepEqual(
     [a, b, c].map((key) => associations.find(key) !== undefined),

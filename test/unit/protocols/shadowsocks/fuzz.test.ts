@@ -5,16 +5,16 @@ import { createSealer } from '../../../../src/crypto/aead.ts';
 import { AEAD_SHAPES } from '../../../../src/crypto/aead.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/shadowsocks/chunks.ts';
-import { decodeAddressed } from '../../../../src/protocols/shadowsocks/datagram-codec.ts';
+import { decodeAddressed } from '../../../../src/protocols/shadowsocks/packets.ts';
 import { METHODS } from '../../../../src/protocols/shadowsocks/methods.ts';
-import { readMessage } from '../../../../src/protocols/shadowsocks/packet-2022.ts';
+import { readMessage } from '../../../../src/protocols/shadowsocks/edition-2022/datagrams.ts';
 import {
   decodeRequestFixed,
   decodeRequestVariable,
   decodeResponseFixed,
   encodeRequestVariable,
   writeStamp,
-} from '../../../../src/protocols/shadowsocks/wire-2022.ts';
+} from '../../../../src/protocols/shadowsocks/edition-2022/wire.ts';
 import { NonceCounter } from '../../../../src/crypto/nonce-counter.ts';
 import {
   client,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Endpoint } from '../../../../src/net/address.ts';
-import { ClientCodec2022 } from '../../../../src/protocols/shadowsocks/client-codec-2022.ts';
-import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy-datagrams.ts';
+import { DatagramCodec2022 } from '../../../../src/protocols/shadowsocks/edition-2022/datagram-codec.ts';
+import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import { IDLE, send, wait, type Datagram, type Node } from '../../../support/simnet/node.ts';
 import { corruption, delay, duplication, loss } from '../../../support/simnet/path.ts';
@@ -35,7 +35,7 @@ function client(name: MethodName, clock: ReturnType<typeof server>['clock']) {
   const codec =
     method.edition === 'legacy'
       ? new LegacyDatagramCodec(method, key, random)
-      : new ClientCodec2022({ method, clock, random }, [key]);
+      : new DatagramCodec2022({ method, clock, random }, [key]);
   const echoes = new Map<number, number>();
   let sent = 0;
   let over = false;

@@ -7,26 +7,28 @@ import { PacketQueue } from '../../net/packet-queue.ts';
 import { UDP_IDLE_MS } from '../../net/time-limits.ts';
 import type { Answers } from '../contract.ts';
 
-/** Turns answers into datagrams for one client. */
-export interface AnswerSealer extends Disposable {
+/** Seals responses as datagrams for one client. */
+export interface ResponseSealer extends Disposable {
+  /** The datagram; `undefined` when the peer's host does not fit. */
   seal(packet: Packet): Uint8Array | undefined;
 }
 
-/** The datagrams of one client, as the dispatcher carries them. */
-export class Association implements PacketLink {
+/** The association of one client of an inbound, as the dispatcher carries it. */
+export class ClientAssociation implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #queue = new PacketQueue();
   readonly #idle: IdleTimer;
-  readonly #sealer: AnswerSealer;
+  readonly #sealer: ResponseSealer;
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
   #client: Endpoint;
-  #answers: Answers | undefined;
-  #forgetAnswers: (() => void) | undefined;
+  #responses: Answers | undefined;
+  #forgetSocket: (() => void) | undefined;
   #refused = 0;
   #ended = false;
 
-  constructor(client: Endpoint, sealer: AnswerSealer, clock: Clock) {
+  /** @param client the address that responses are sent to until a datagram has another source. */
+  constructor(client: Endpoint, sealer: ResponseSealer, clock: Clock) {
     this.#client = client;
     this.#sealer = sealer;
     this.#idle = new IdleTimer(clock, UDP_IDLE_MS, () => this.close());
@@ -41,8 +43,8 @@ export class Association implements PacketLink {
     return this.#counts;
   }
 
-  /** When the last datagram went in either direction, on the clock. */
-  get lastSeen(): number {
+  /** When the last datagram was sent or received, on the clock. */
+  get lastActive(): number {
     return this.#idle.lastActive;
   }
 
@@ -50,15 +52,15 @@ export class Association implements PacketLink {
     return this.#refused + this.#queue.dropped;
   }
 
-  /** Takes what a datagram of `size` bytes brought; answers go to where it came from. */
-  deliver(packet: Packet, size: number, client: Endpoint, answers: Answers): void {
+  /** Takes the packet of a datagram of `size` bytes; responses are sent to where it came from. */
+  deliver(packet: Packet, size: number, client: Endpoint, responses: Answers): void {
     if (this.#ended) return;
     this.#idle.touch();
     this.#counts.bytesRead += size;
     if (client.host !== this.#client.host || client.port !== this.#client.port) {
       this.#client = client;
     }
-    if (answers !== this.#answers) this.#answerBy(answers);
+    if (responses !== this.#responses) this.#respondBy(responses);
     this.#queue.push(packet);
   }
 
@@ -68,29 +70,29 @@ export class Association implements PacketLink {
 
   send(packet: Packet): void {
     const data = this.#ended ? undefined : this.#sealer.seal(packet);
-    if (!data || !this.#answers) {
+    if (!data || !this.#responses) {
       this.#refused++;
       return;
     }
     this.#idle.touch();
     this.#counts.bytesWritten += data.length;
-    this.#answers.send({ data, peer: this.#client });
+    this.#responses.send({ data, peer: this.#client });
   }
 
   close(cause?: Error): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#idle.stop();
-    this.#forgetAnswers?.();
+    this.#forgetSocket?.();
     this.#queue.end(cause);
     this.#sealer[Symbol.dispose]();
     this.#resolveClosed(cause);
   }
 
-  /** An association goes with the socket that its client speaks to. */
-  #answerBy(answers: Answers): void {
-    this.#forgetAnswers?.();
-    this.#answers = answers;
-    this.#forgetAnswers = onClosed(answers.closed, () => this.close());
+  /** An association is closed with the socket that its client's datagrams arrive at. */
+  #respondBy(responses: Answers): void {
+    this.#forgetSocket?.();
+    this.#responses = responses;
+    this.#forgetSocket = onClosed(responses.closed, () => this.close());
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { UdpLink } from '../../../../src/net/node/udp-link.ts';
-import { datagramAddress } from '../../../../src/protocols/shadowsocks/server-address.ts';
+import { serverAddress } from '../../../../src/protocols/shadowsocks/upstream-association.ts';
 import { client, dialOptions } from './harness.ts';
 
 const METHOD = 'aes-128-gcm';
@@ -11,24 +11,24 @@ describe('the address of a server for its datagrams', () => {
   const [v6, v4] = ['2001:db8::1', '192.0.2.1'];
 
   test('is of IPv4 when there is a choice and nothing else is known', () => {
-    assert.equal(datagramAddress([v6, v4], 'auto', undefined), v4);
-    assert.equal(datagramAddress([v6], 'auto', undefined), v6);
-    assert.equal(datagramAddress([], 'auto', undefined), undefined);
+    assert.equal(serverAddress([v6, v4], 'auto', undefined), v4);
+    assert.equal(serverAddress([v6], 'auto', undefined), v6);
+    assert.equal(serverAddress([], 'auto', undefined), undefined);
   });
 
   test('is the first one when the operator prefers a family', () => {
-    assert.equal(datagramAddress([v6, v4], 'prefer_ipv6', undefined), v6);
-    assert.equal(datagramAddress([v4, v6], 'prefer_ipv4', undefined), v4);
+    assert.equal(serverAddress([v6, v4], 'prefer_ipv6', undefined), v6);
+    assert.equal(serverAddress([v4, v6], 'prefer_ipv4', undefined), v4);
   });
 
   test('is the one that a connection has reached, whatever is preferred', () => {
-    assert.equal(datagramAddress([v4, v6], 'auto', v6), v6);
-    assert.equal(datagramAddress([v6, '192.0.2.9', v4], 'prefer_ipv6', v4), v4);
+    assert.equal(serverAddress([v4, v6], 'auto', v6), v6);
+    assert.equal(serverAddress([v6, '192.0.2.9', v4], 'prefer_ipv6', v4), v4);
   });
 
   test('keeps to the family that was reached when the name has other addresses by now', () => {
-    assert.equal(datagramAddress([v4, v6], 'auto', '2001:db8::9'), v6);
-    assert.equal(datagramAddress([v4], 'auto', '2001:db8::9'), v4);
+    assert.equal(serverAddress([v4, v6], 'auto', '2001:db8::9'), v6);
+    assert.equal(serverAddress([v4], 'auto', '2001:db8::9'), v4);
   });
 });
 
