@@ -119,7 +119,7 @@ export class ShadowsocksLink implements ByteLink {
         return payload;
       }
       if (!this.#opener.atBoundary) {
-        throw new ProtocolError('shadowsocks: the stream ends in the middle of a chunk');
+        throw new ProtocolError('shadowsocks: the stream is truncated within a chunk');
       }
       this.#endReading();
       return undefined;

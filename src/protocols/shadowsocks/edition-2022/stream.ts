@@ -53,7 +53,7 @@ export async function readRequest2022(
   const user = users.identityKey
     ? users.identifiedBy(head.subarray(saltEnd, identityEnd), salt)
     : users.all[0];
-  if (!user) throw new RefusedClientError('shadowsocks-2022: an identity that no user has');
+  if (!user) throw new RefusedClientError('shadowsocks-2022: no user has this identity');
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
     const fixed = openFixed(opener, head.subarray(identityEnd, fixedEnd));
@@ -77,7 +77,7 @@ function openFixed(opener: ChunkOpener, sealed: Uint8Array): Buffer {
     return opener.piece(sealed);
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    throw new RefusedClientError('shadowsocks-2022: the key of no user fits', { cause: error });
+    throw new RefusedClientError('shadowsocks-2022: no user has a matching key', { cause: error });
   }
 }
 

@@ -26,12 +26,11 @@ export function writeStamp(out: Buffer, type: number, wallMs: number, offset = 0
 
 /** @throws {ProtocolError} for a header of the other direction, or outside the time tolerance. */
 export function checkStamp(header: Buffer, type: number, wallMs: number, offset = 0): void {
-  if (header[offset] !== type)
-    throw new ProtocolError('shadowsocks-2022: a header of the wrong type');
+  if (header[offset] !== type) throw new ProtocolError('shadowsocks-2022: invalid header type');
   const stamp = Number(header.readBigUInt64BE(offset + TIMESTAMP_AT));
   if (Math.abs(stamp - Math.floor(wallMs / 1000)) > MAX_SKEW_S) {
     throw new ProtocolError(
-      'shadowsocks-2022: the clocks are more than 30 s apart, or it is a replay',
+      'shadowsocks-2022: the clocks differ by more than 30 s, or the message is a replay',
     );
   }
 }
@@ -94,13 +93,14 @@ export interface RequestVariable {
 /** @throws {ProtocolError} when it is invalid, or has neither padding nor payload. */
 export function decodeRequestVariable(header: Buffer): RequestVariable {
   const field = decodeAddressField(header, 0, SOCKS_ADDRESS);
-  if (!field) throw new ProtocolError('shadowsocks-2022: the request ends in its address');
-  if (!field.endpoint) throw new ProtocolError('the destination has a name that is none');
-  if (header.length < field.end + 2) throw new ProtocolError('shadowsocks-2022: no padding length');
+  if (!field) throw new ProtocolError('shadowsocks-2022: the address is truncated');
+  if (!field.endpoint) throw new ProtocolError('the destination has an invalid host name');
+  if (header.length < field.end + 2)
+    throw new ProtocolError('shadowsocks-2022: the padding length is missing');
   const padding = header.readUInt16BE(field.end);
   const start = field.end + 2 + padding;
   if (start > header.length) {
-    throw new ProtocolError('shadowsocks-2022: padding beyond the end of the header');
+    throw new ProtocolError('shadowsocks-2022: the padding exceeds the header');
   }
   const payload = header.subarray(start);
   if (padding === 0 && payload.length === 0) {

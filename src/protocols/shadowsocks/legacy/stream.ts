@@ -40,7 +40,7 @@ export async function readLegacyRequest(
   // Before any key is tried: a replay must not cost a search.
   if (salts.has(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   const user = await findUser(reader, trial, salt, head.subarray(method.keyLength, first));
-  if (!user) throw new RefusedClientError('shadowsocks: the key of no user fits');
+  if (!user) throw new RefusedClientError('shadowsocks: no user has a matching key');
   if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   trial.known.remember(trial.source, user);
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
@@ -49,11 +49,12 @@ export async function readLegacyRequest(
     for (;;) {
       const field = decodeAddressField(payload, 0, SOCKS_ADDRESS);
       if (field) {
-        if (!field.endpoint) throw new ProtocolError('the destination has a name that is none');
+        if (!field.endpoint) throw new ProtocolError('the destination has an invalid host name');
         const rest = payload.subarray(field.end);
         return { user, salt, destination: field.endpoint, payload: rest, opener };
       }
-      if (payload.length > LONGEST_ADDRESS) throw new ProtocolError('shadowsocks: no address');
+      if (payload.length > LONGEST_ADDRESS)
+        throw new ProtocolError('shadowsocks: the request has no address');
       const more = opener.push(await readAtLeast(reader, Buffer.alloc(0), 1));
       payload = Buffer.concat([payload, more]);
     }
