@@ -37,7 +37,7 @@ async function throughServer(peer: Endpoint): Promise<PacketLinkFixture> {
     arrived: async () => {
       const datagram = await socket.receive();
       const packet = datagram && far.decode(datagram.data);
-      if (!packet) throw new Error('no datagram came');
+      if (!packet) throw new Error('no datagram arrived');
       return packet.data;
     },
     dispose: () => {
@@ -55,12 +55,12 @@ function ofClient(peer: Endpoint): Promise<PacketLinkFixture> {
   };
   const link = new ClientAssociation(CLIENT, sealer, systemClock);
   const sent = new PacketQueue();
-  const answers = {
+  const replyPath = {
     send: (packet: Packet) => sent.push(packet),
     closed: new Promise<undefined>(() => undefined),
   };
   const deliver = (data: Uint8Array): void =>
-    link.deliver({ data, peer }, data.length, CLIENT, answers);
+    link.deliver({ data, peer }, data.length, CLIENT, replyPath);
   deliver(new Uint8Array(1));
   return link.receive().then(() => ({
     link,

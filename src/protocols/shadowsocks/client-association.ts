@@ -22,7 +22,7 @@ export class ClientAssociation implements PacketLink {
   readonly #sealer: ResponseSealer;
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
   #client: Endpoint;
-  #responses: Answers | undefined;
+  #replyPath: Answers | undefined;
   #forgetSocket: (() => void) | undefined;
   #refused = 0;
   #ended = false;
@@ -53,14 +53,14 @@ export class ClientAssociation implements PacketLink {
   }
 
   /** Takes the packet of a datagram of `size` bytes; responses are sent to where it came from. */
-  deliver(packet: Packet, size: number, client: Endpoint, responses: Answers): void {
+  deliver(packet: Packet, size: number, client: Endpoint, replyPath: Answers): void {
     if (this.#ended) return;
     this.#idle.touch();
     this.#counts.bytesRead += size;
     if (client.host !== this.#client.host || client.port !== this.#client.port) {
       this.#client = client;
     }
-    if (responses !== this.#responses) this.#respondBy(responses);
+    if (replyPath !== this.#replyPath) this.#replyBy(replyPath);
     this.#queue.push(packet);
   }
 
@@ -70,13 +70,13 @@ export class ClientAssociation implements PacketLink {
 
   send(packet: Packet): void {
     const data = this.#ended ? undefined : this.#sealer.seal(packet);
-    if (!data || !this.#responses) {
+    if (!data || !this.#replyPath) {
       this.#refused++;
       return;
     }
     this.#idle.touch();
     this.#counts.bytesWritten += data.length;
-    this.#responses.send({ data, peer: this.#client });
+    this.#replyPath.send({ data, peer: this.#client });
   }
 
   close(cause?: Error): void {
@@ -90,9 +90,9 @@ export class ClientAssociation implements PacketLink {
   }
 
   /** An association is closed with the socket that its client's datagrams arrive at. */
-  #respondBy(responses: Answers): void {
+  #replyBy(replyPath: Answers): void {
     this.#forgetSocket?.();
-    this.#responses = responses;
-    this.#forgetSocket = onClosed(responses.closed, () => this.close());
+    this.#replyPath = replyPath;
+    this.#forgetSocket = onClosed(replyPath.closed, () => this.close());
   }
 }

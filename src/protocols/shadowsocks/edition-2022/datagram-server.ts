@@ -56,7 +56,7 @@ export class DatagramServer2022 implements DatagramServer {
     else this.#shared = sessionOpener(method, single.key, single.key);
   }
 
-  receive({ data, peer }: Packet, responses: Answers, known: boolean): boolean {
+  receive({ data, peer }: Packet, replyPath: Answers, known: boolean): boolean {
     const datagram = this.#cipher ? this.#readSeparate(this.#cipher, data) : this.#readMerged(data);
     if (!datagram) return false;
     const { header, user } = datagram;
@@ -73,7 +73,7 @@ export class DatagramServer2022 implements DatagramServer {
     }
     session.window.mark(id);
     const { association } = entry ?? this.#associate(key, datagram, peer, session);
-    association.deliver(packet, data.length, peer, responses);
+    association.deliver(packet, data.length, peer, replyPath);
     return true;
   }
 

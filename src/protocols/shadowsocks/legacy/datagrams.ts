@@ -128,7 +128,7 @@ export class LegacyDatagramServer implements DatagramServer {
     );
   }
 
-  receive({ data, peer }: Packet, responses: Answers, known: boolean): boolean {
+  receive({ data, peer }: Packet, replyPath: Answers, known: boolean): boolean {
     const key = `${peer.host} ${peer.port}`;
     let entry = this.#associations.find(key);
     if (known && !entry) return false;
@@ -152,7 +152,7 @@ export class LegacyDatagramServer implements DatagramServer {
       this.#known.remember(peer.host, user);
       entry = this.#associations.open(key, user, peer, this.#sealerFor(user), undefined);
     }
-    entry.association.deliver(packet, data.length, peer, responses);
+    entry.association.deliver(packet, data.length, peer, replyPath);
     return true;
   }
 

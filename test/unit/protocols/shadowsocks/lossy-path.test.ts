@@ -8,16 +8,8 @@ import { IDLE, send, wait, type Datagram, type Node } from '../../../support/sim
 import { corruption, delay, duplication, loss } from '../../../support/simnet/path.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { simulate } from '../../../support/simnet/simulation.ts';
-import {
-  clientAt,
-  FakeAnswers,
-  FakeSessions,
-  keyFor,
-  KnownRandom,
-  METHOD_NAMES,
-  server,
-  settle,
-} from './harness.ts';
+import { FakeSessions, FakeSocket } from './datagram-harness.ts';
+import { clientAt, keyFor, KnownRandom, METHOD_NAMES, server, settle } from './harness.ts';
 
 const SERVER: Endpoint = { host: '192.0.2.1', port: 8388 };
 const SITE: Endpoint = { host: 'example.com', port: 5000 };
@@ -72,20 +64,16 @@ function client(name: MethodName, clock: ReturnType<typeof server>['clock']) {
 
 /** A Shadowsocks inbound whose destinations echo. */
 function echoServer({ handler }: ReturnType<typeof server>): Node {
-  const answers = new FakeAnswers();
+  const socket = new FakeSocket();
   const datagrams = handler.serveDatagrams?.(new FakeSessions());
   assert.ok(datagrams);
   return {
     name: 'server',
     process(datagram: Datagram | undefined) {
       if (datagram) {
-        datagrams.receive(
-          { data: Buffer.from(datagram.data), peer: datagram.from },
-          answers,
-          false,
-        );
+        datagrams.receive({ data: Buffer.from(datagram.data), peer: datagram.from }, socket, false);
       }
-      const next = answers.sent.shift();
+      const next = socket.sent.shift();
       return next ? send({ data: next.data, from: SERVER, to: next.peer }) : IDLE;
     },
   };

@@ -9,7 +9,7 @@ const salt = (n: number): Buffer => {
   return bytes;
 };
 
-test('a salt pool refuses a salt for a minute, and only that salt', () => {
+test('a salt pool rejects a known salt for a minute, and no other', () => {
   const clock = new ManualClock();
   const pool = new SaltPool(clock);
   assert.ok(pool.add(salt(1)));
@@ -26,7 +26,7 @@ test('a salt pool refuses a salt for a minute, and only that salt', () => {
   assert.equal(pool.size, 1);
 });
 
-test('a full salt pool refuses what it could not remember', () => {
+test('a full salt pool rejects what it could not remember', () => {
   const clock = new ManualClock();
   const pool = new SaltPool(clock, 2);
   assert.deepEqual(
