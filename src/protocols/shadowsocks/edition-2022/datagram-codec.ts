@@ -106,8 +106,8 @@ export class DatagramCodec2022 implements DatagramCodec {
     const opened = open();
     if (!opened) return undefined;
     const { clock } = this.#deps;
-    const parts = { wallMs: clock.wall(), clientSession: this.#sealer.session.id };
-    const packet = readMessage(opened.body, opened.at, parts);
+    const context = { wallMs: clock.wall(), clientSession: this.#sealer.session.id };
+    const packet = readMessage(opened.body, opened.at, context);
     if (!packet) return undefined;
     session.window.mark(id);
     session.lastSeen = clock.now();

@@ -19,6 +19,7 @@ import { checkStamp, HeaderType, MAX_PADDING, writeStamp } from './wire.ts';
 
 /** The length of session id and packet id, in bytes. */
 export const SESSION_HEADER = 16;
+/** The length of a session id. */
 export const SESSION_ID = 8;
 /** The length of the random nonce in the construction with XChaCha20. */
 export const LONG_NONCE = 24;
@@ -170,9 +171,9 @@ export class DatagramSealer implements Disposable {
     const address = this.#address.encode(peer);
     if (!address) return undefined;
     const { method, clock, random } = this.#deps;
-    const parts = { wallMs: clock.wall(), clientSession: this.#clientSession };
+    const context = { wallMs: clock.wall(), clientSession: this.#clientSession };
     const padding = random.bytes(paddingLength(peer.port, random));
-    const length = messageLength(parts, padding.length, address, data);
+    const length = messageLength(context, padding.length, address, data);
     const header = this.session.header();
     if (!hasSeparateHeader(method)) {
       const bodyAt = LONG_NONCE + SESSION_HEADER;
@@ -180,14 +181,14 @@ export class DatagramSealer implements Disposable {
       const nonce = random.bytes(LONG_NONCE);
       out.set(nonce);
       out.set(header, LONG_NONCE);
-      writeMessage(out, bodyAt, parts, padding, address, data);
+      writeMessage(out, bodyAt, context, padding, address, data);
       this.#sealBody(nonce, out, LONG_NONCE);
       return out;
     }
     const bodyAt = SESSION_HEADER * (1 + this.#identities.length);
     const out = Buffer.allocUnsafe(bodyAt + length + TAG_LENGTH);
     this.#writeHeaders(out, header);
-    writeMessage(out, bodyAt, parts, padding, address, data);
+    writeMessage(out, bodyAt, context, padding, address, data);
     this.#sealBody(header.subarray(4), out, bodyAt);
     return out;
   }
