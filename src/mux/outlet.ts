@@ -1,4 +1,4 @@
-import { LinkClosedError } from '../net/errors.ts';
+import { asError } from '../errors.ts';
 import type { ByteLink } from '../net/link.ts';
 
 /** Bytes of short frames that may wait before the peer is no longer read. */
@@ -102,8 +102,7 @@ export class Outlet {
     this.#full = true;
     full.then(
       () => this.#drained(),
-      (error: unknown) =>
-        this.#fail(error instanceof Error ? error : new LinkClosedError(String(error))),
+      (error: unknown) => this.#fail(asError(error)),
     );
   }
 

@@ -1,4 +1,4 @@
-import { LinkClosedError } from './errors.ts';
+import { asError } from '../errors.ts';
 import type { ByteLink, Packet, PacketLink } from './link.ts';
 import { PacketQueue } from './packet-queue.ts';
 
@@ -66,7 +66,7 @@ export class FramedPackets implements PacketLink {
         this.#full = false;
         this.#unsent = 0;
       },
-      (error: unknown) => this.close(toError(error)),
+      (error: unknown) => this.close(asError(error)),
     );
   }
 
@@ -90,10 +90,7 @@ export class FramedPackets implements PacketLink {
       }
       this.close();
     } catch (error) {
-      this.close(toError(error));
+      this.close(asError(error));
     }
   }
 }
-
-const toError = (error: unknown): Error =>
-  error instanceof Error ? error : new LinkClosedError(String(error));

@@ -1,9 +1,7 @@
 import type { Clock, Timer } from './clock.ts';
 import type { ByteLink } from './link.ts';
+import { FIRST_PAYLOAD_MS } from './time-limits.ts';
 import { giveTo } from './spent-chunk.ts';
-
-/** How long a client's header may wait for the payload that it travels with. */
-export const FIRST_PAYLOAD_MS = 100;
 
 /**
  * A link that says `greeting` before the first payload, and in one write with it: a header on its

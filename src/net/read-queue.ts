@@ -1,3 +1,4 @@
+import { asError } from '../errors.ts';
 import { LinkClosedError } from './errors.ts';
 
 interface Waiter<T> {
@@ -88,7 +89,4 @@ export class ReadQueue<T> {
 }
 
 /** What an aborted wait rejects with: the signal's own reason, as an Error. */
-export function abortReason(signal: AbortSignal): Error {
-  const reason: unknown = signal.reason;
-  return reason instanceof Error ? reason : new LinkClosedError(String(reason));
-}
+export const abortReason = (signal: AbortSignal): Error => asError(signal.reason);

@@ -1,3 +1,4 @@
+import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { connectAny } from '../net/happy-eyeballs.ts';
@@ -49,6 +50,8 @@ export interface DialerDeps {
   readonly resolver: Resolver;
   readonly family: FamilyPolicy;
   readonly clock: Clock;
+  /** The system's when left out. */
+  readonly random?: RandomSource | undefined;
 }
 
 export interface DialerOptions {
@@ -84,7 +87,7 @@ export function createDialer(
     };
   }
   const { carrier, tls } = stream;
-  const { clock } = deps;
+  const { clock, random = new SystemRandomSource() } = deps;
   const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
   const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
     const raw = await dialSocket(server, { ...deps, signal, approach });
@@ -102,7 +105,7 @@ export function createDialer(
         close: () => undefined,
       };
     case 'ws': {
-      const client = new WsClient(carrier, server, clock);
+      const client = new WsClient(carrier, server, clock, random);
       return {
         async dial({ signal, approach }) {
           const { socket, raw } = await connect(signal, approach);

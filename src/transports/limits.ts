@@ -1,6 +1,5 @@
 /** Time and size limits of carriers; each is a bound on what a peer may cost. */
 
-export const TLS_HANDSHAKE_MS = 10_000;
 /** From a connected socket to the upgrade, on either side. */
 export const UPGRADE_MS = 10_000;
 /** An HTTP/2 connection without its first tunnel is given up after this long. */

@@ -1,15 +1,14 @@
 import { lookup } from 'node:dns/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import { codeOf, messageOf } from '../errors.ts';
+import { codeOf, messageOf, WeirError } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import { WeirError } from '../errors.ts';
+import { KEEP_ALIVE_DELAY_MS } from '../net/time-limits.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 import type { ListenSpec } from '../spec.ts';
 import { bindUnixSocket } from './unix-socket.ts';
 
 /** Connections that the kernel may hold for us: a burst of clients must not be refused. */
 export const BACKLOG = 4096;
-const KEEP_ALIVE_DELAY_MS = 60_000;
 
 /** A listener that could not be bound. */
 export class BindError extends WeirError {

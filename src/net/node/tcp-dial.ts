@@ -3,10 +3,8 @@ import { unmapIPv4, type Endpoint } from '../address.ts';
 import { abortedDial, toDialError } from '../errors.ts';
 import type { Carrier } from '../link.ts';
 import type { SocketObserver } from '../own-listeners.ts';
+import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
 import { SocketLink } from './socket-link.ts';
-
-/** Silence after which the kernel asks whether the peer is still there. */
-const KEEP_ALIVE_MS = 60_000;
 
 export interface ConnectOptions {
   readonly signal: AbortSignal;
@@ -49,7 +47,7 @@ export function connectSocket(
       allowHalfOpen: true,
       noDelay: true,
       keepAlive: true,
-      keepAliveInitialDelay: KEEP_ALIVE_MS,
+      keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
       autoSelectFamily: false,
     });
     onSocket?.(socket);

@@ -12,8 +12,8 @@ import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { TlsClientSpec } from '../../spec.ts';
-import { TLS_HANDSHAKE_MS } from '../limits.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /**

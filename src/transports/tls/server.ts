@@ -4,8 +4,8 @@ import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { abortReason } from '../../net/read-queue.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { TlsServerSpec } from '../../spec.ts';
-import { TLS_HANDSHAKE_MS } from '../limits.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /** Picks one of the protocols that a client offers (RFC 7301); `undefined` refuses it. */

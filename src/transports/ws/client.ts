@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { messageOf } from '../../errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
@@ -12,7 +13,6 @@ import { UPGRADE_MS } from '../limits.ts';
 import { EarlyDataLink } from './early-data-link.ts';
 import { acceptKey, encodeEarlyData, toRequestTarget } from './handshake.ts';
 import { WsLink } from './link.ts';
-import { MaskKeys } from './mask.ts';
 
 type WsSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
 
@@ -23,12 +23,13 @@ export class WsClient {
   readonly #spec: WsSpec;
   readonly #server: Endpoint;
   readonly #clock: Clock;
-  readonly #keys = new MaskKeys();
+  readonly #random: RandomSource;
 
-  constructor(spec: WsSpec, server: Endpoint, clock: Clock) {
+  constructor(spec: WsSpec, server: Endpoint, clock: Clock, random: RandomSource) {
     this.#spec = spec;
     this.#server = server;
     this.#clock = clock;
+    this.#random = random;
   }
 
   /**
@@ -82,7 +83,7 @@ export class WsClient {
     resolve: (link: ByteLink) => void,
     refuse: (reason: string, cause?: unknown) => void,
   ): void {
-    const key = randomBytes(16).toString('base64');
+    const key = this.#random.bytes(16).toString('base64');
     const headers: Record<string, string> = {
       Host: this.#spec.host,
       Upgrade: 'websocket',
@@ -112,12 +113,12 @@ export class WsClient {
         }
         const below = new SocketLink(socket, raw);
         below.unread(head);
-        resolve(new WsLink(below, this.#keys, this.#clock));
+        resolve(new WsLink(below, this.#random, this.#clock));
       });
       asking.end();
     } catch (error) {
       // A path or host that HTTP does not allow.
-      refuse(error instanceof Error ? error.message : String(error), error);
+      refuse(messageOf(error), error);
     }
   }
 }

@@ -18,6 +18,7 @@ const RESERVED_BITS = 0x70;
 const MASKED = 0x80;
 const LENGTH_16 = 126;
 const LENGTH_64 = 127;
+export const MASKING_KEY_BYTES = 4;
 /** RFC 6455 §5.5. */
 const CONTROL_LIMIT = 125;
 
@@ -32,7 +33,7 @@ export type FrameEvent =
 /** The bytes before a payload of `length`; with a `key` the payload has to be masked with it. */
 export function frameHeader(opcode: number, length: number, key?: Uint8Array): Buffer {
   const extended = length > 0xffff ? 8 : length > CONTROL_LIMIT ? 2 : 0;
-  const header = Buffer.allocUnsafe(2 + extended + (key ? 4 : 0));
+  const header = Buffer.allocUnsafe(2 + extended + (key ? MASKING_KEY_BYTES : 0));
   header[0] = FIN | opcode;
   header[1] = key ? MASKED : 0;
   if (extended === 0) {
@@ -156,8 +157,10 @@ export class FrameDecoder {
       }
       this.#inMessage = !fin;
     }
-    const keyAt = headerLength(this.#header) - 4;
-    const key = masked ? Uint8Array.from(this.#header.subarray(keyAt, keyAt + 4)) : undefined;
+    const keyAt = headerLength(this.#header) - MASKING_KEY_BYTES;
+    const key = masked
+      ? Uint8Array.from(this.#header.subarray(keyAt, keyAt + MASKING_KEY_BYTES))
+      : undefined;
     const control = isControl ? Buffer.alloc(length) : undefined;
     return { opcode, key, done: 0, length, control };
   }
@@ -188,7 +191,7 @@ function headerLength(header: Uint8Array): number {
   const [, second = 0] = header;
   const length = second & 0x7f;
   const extended = length === LENGTH_64 ? 8 : length === LENGTH_16 ? 2 : 0;
-  return 2 + extended + ((second & MASKED) === 0 ? 0 : 4);
+  return 2 + extended + ((second & MASKED) === 0 ? 0 : MASKING_KEY_BYTES);
 }
 
 function payloadLength(header: Buffer): number {

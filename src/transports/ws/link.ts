@@ -1,3 +1,4 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Clock } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
@@ -8,10 +9,10 @@ import {
   closePayload,
   FrameDecoder,
   frameHeader,
+  MASKING_KEY_BYTES,
   Opcode,
   wholeFrame,
 } from './frames.ts';
-import type { MaskKeys } from './mask.ts';
 
 /**
  * A WebSocket (RFC 6455) as a ByteLink over the link that its upgrade was made on. Messages carry a
@@ -26,8 +27,9 @@ export class WsLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
   readonly #lower: ByteLink;
   readonly #clock: Clock;
-  /** A client's; a server does not mask. */
-  readonly #keys: MaskKeys | undefined;
+  readonly #random: RandomSource | undefined;
+  /** The masking key of one frame; `undefined` at a server, which does not mask. */
+  readonly #maskingKey: Uint8Array | undefined;
   readonly #decoder: FrameDecoder;
   readonly #items: Uint8Array[] = [];
   #reading = false;
@@ -38,12 +40,13 @@ export class WsLink implements ByteLink {
   #cause: Error | undefined;
   #pongWaits = false;
 
-  /** @param keys what a client masks its frames with; `undefined` on the server's side. */
-  constructor(lower: ByteLink, keys: MaskKeys | undefined, clock: Clock) {
+  /** @param random the source of a client's masking keys; `undefined` at a server. */
+  constructor(lower: ByteLink, random: RandomSource | undefined, clock: Clock) {
     this.#lower = lower;
     this.#clock = clock;
-    this.#keys = keys;
-    this.#decoder = new FrameDecoder(keys === undefined);
+    this.#random = random;
+    this.#maskingKey = random && new Uint8Array(MASKING_KEY_BYTES);
+    this.#decoder = new FrameDecoder(random === undefined);
     this.closed = lower.closed.then((cause) => {
       // After both Close frames it no longer matters how the connection below ends.
       if (this.#error) return this.#cause;
@@ -75,7 +78,7 @@ export class WsLink implements ByteLink {
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
-    if (this.#keys) return this.#sendCopy(chunks);
+    if (this.#random) return this.#sendCopy(chunks);
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     return this.#lower.writeAll([frameHeader(Opcode.binary, length), ...chunks]);
   }
@@ -110,7 +113,14 @@ export class WsLink implements ByteLink {
 
   /** Sends a frame of what is copied into it. */
   #sendCopy(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return giveTo(this.#lower, wholeFrame(Opcode.binary, chunks, this.#keys?.next()));
+    return giveTo(this.#lower, this.#frame(Opcode.binary, chunks));
+  }
+
+  /** One frame with a copy of `payload`, masked with a fresh key at a client (§5.3). */
+  #frame(opcode: number, payload: readonly Uint8Array[]): Buffer {
+    const key = this.#maskingKey;
+    if (key) this.#random?.fill(key);
+    return wholeFrame(opcode, payload, key);
   }
 
   /** Reads one chunk from below. */
@@ -140,7 +150,7 @@ export class WsLink implements ByteLink {
   /** §5.5.3: while an answer has not left, later pings need none, so their number costs nothing. */
   #answerPing(data: Uint8Array): void {
     if (this.#pongWaits || !this.#writable) return;
-    const full = this.#lower.write(wholeFrame(Opcode.pong, [data], this.#keys?.next()));
+    const full = this.#lower.write(this.#frame(Opcode.pong, [data]));
     if (!full) return;
     this.#pongWaits = true;
     const done = (): void => {
@@ -150,7 +160,7 @@ export class WsLink implements ByteLink {
   }
 
   #writeClose(code: number): Promise<void> | undefined {
-    return this.#lower.write(wholeFrame(Opcode.close, [closePayload(code)], this.#keys?.next()));
+    return this.#lower.write(this.#frame(Opcode.close, [closePayload(code)]));
   }
 
   /** Both sides have closed: the connection below has served. */

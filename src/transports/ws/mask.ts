@@ -1,4 +1,3 @@
-import { randomFillSync } from 'node:crypto';
 import { xorInPlace, xorInto } from '../../platform/xor.ts';
 
 /** Below this a call of native code costs more than it saves. */
@@ -33,20 +32,3 @@ export function copyMasked(
 
 const rotated = (key: Uint8Array, phase: number): Uint8Array =>
   Uint8Array.from(key, (_, i) => key[(i + phase) & 3] as number);
-
-const POOL_BYTES = 4096;
-
-/** Unpredictable masking keys; asking for random bytes one key at a time would cost more. */
-export class MaskKeys {
-  readonly #pool = Buffer.allocUnsafeSlow(POOL_BYTES);
-  #used = POOL_BYTES;
-
-  /** Four bytes, which are overwritten some calls later. */
-  next(): Uint8Array {
-    if (this.#used === POOL_BYTES) {
-      randomFillSync(this.#pool);
-      this.#used = 0;
-    }
-    return this.#pool.subarray(this.#used, (this.#used += 4));
-  }
-}

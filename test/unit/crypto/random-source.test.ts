@@ -12,8 +12,11 @@ test('gives as many bytes as asked for, larger than its pool and none included',
 test('never gives the same bytes twice', () => {
   const random = new SystemRandomSource();
   const seen = new Set<string>();
-  for (let i = 0; i < 5000; i++) seen.add(random.bytes(16).toString('hex'));
-  assert.equal(seen.size, 5000);
+  for (let i = 0; i < 5000; i++) {
+    seen.add(random.bytes(16).toString('hex'));
+    seen.add(random.bytes(40).toString('hex'));
+  }
+  assert.equal(seen.size, 10_000);
 });
 
 test('fills the whole of a view and nothing around it', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FIRST_PAYLOAD_MS, GreetingLink } from '../../../src/net/greeting-link.ts';
+import { GreetingLink } from '../../../src/net/greeting-link.ts';
+import { FIRST_PAYLOAD_MS } from '../../../src/net/time-limits.ts';
 import { linkPair } from '../../../src/net/memory-link.ts';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

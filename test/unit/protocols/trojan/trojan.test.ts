@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { WeirError } from '../../../../src/errors.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/net/greeting-link.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
 import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';
 import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
 import { createTrojanOutbound } from '../../../../src/protocols/trojan/outbound.ts';

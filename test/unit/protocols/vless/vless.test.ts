@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { WeirError } from '../../../../src/errors.ts';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/net/greeting-link.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';

@@ -10,7 +10,7 @@ import {
   wholeFrame,
   type FrameEvent,
 } from '../../../../src/transports/ws/frames.ts';
-import { applyMask, copyMasked, MaskKeys } from '../../../../src/transports/ws/mask.ts';
+import { applyMask, copyMasked } from '../../../../src/transports/ws/mask.ts';
 
 const KEY = Uint8Array.of(0x37, 0xfa, 0x21, 0x3d);
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
@@ -122,14 +122,6 @@ test('masking many bytes is masking each, at every alignment, in place and into 
       },
     ),
   );
-});
-
-test('keys do not repeat when their pool is refilled', () => {
-  const keys = new MaskKeys();
-  const seen = new Set(
-    Array.from({ length: 3000 }, () => Buffer.from(keys.next()).toString('hex')),
-  );
-  assert.ok(seen.size > 2900, String(seen.size));
 });
 
 const frames = fc.array(
