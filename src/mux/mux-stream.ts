@@ -3,7 +3,6 @@ import type { ByteLink } from '../net/link.ts';
 import { ReadQueue } from '../net/read-queue.ts';
 import { encodeEnd, encodeStreamHead } from './frame.ts';
 import type { Outlet } from './outlet.ts';
-import { SHORT_BYTES, ShortPieces } from './short-pieces.ts';
 
 /**
  * Data of one frame. Frames of several flows alternate on the carrier, and v2ray reads any length
@@ -180,5 +179,43 @@ export class MuxStream implements ByteLink {
 
   #closedError(): Error {
     return this.#cause ?? new LinkClosedError();
+  }
+}
+
+/**
+ * A shorter piece is copied when it has to wait: a view of it would keep the chunk that it came in,
+ * 64 KB, and cost some 200 bytes as an object.
+ */
+export const SHORT_BYTES = 4096;
+const NOTHING = new Uint8Array(0);
+
+/** Short pieces behind each other in memory of their own. */
+export class ShortPieces {
+  #buffer: Uint8Array = NOTHING;
+  #length = 0;
+
+  get empty(): boolean {
+    return this.#length === 0;
+  }
+
+  /** Whether so many bytes more fit to those that are there. */
+  hasRoom(length: number): boolean {
+    return this.#length + length <= this.#buffer.length;
+  }
+
+  /** Appends a piece that fits, or begins with one of less than SHORT_BYTES. */
+  add(piece: Uint8Array): void {
+    // Not from Node's pool, of which a part would keep the whole as well.
+    if (this.empty) this.#buffer = Buffer.allocUnsafeSlow(SHORT_BYTES);
+    this.#buffer.set(piece, this.#length);
+    this.#length += piece.length;
+  }
+
+  /** All of them as one piece; they are the caller's. */
+  take(): Uint8Array {
+    const pieces = this.#buffer.subarray(0, this.#length);
+    this.#buffer = NOTHING;
+    this.#length = 0;
+    return pieces;
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from './clock.ts';
 import type { ByteLink } from './link.ts';
 import { FIRST_PAYLOAD_MS } from './time-limits.ts';
-import { giveTo } from './spent-chunk.ts';
+import { giveOrWrite } from './spent-chunk.ts';
 
 /**
  * A link that says `greeting` before the first payload, and in one write with it: a header on its
@@ -54,7 +54,7 @@ export class GreetingLink implements ByteLink {
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#greeting === undefined ? giveTo(this.#inner, chunk) : this.write(chunk);
+    return this.#greeting === undefined ? giveOrWrite(this.#inner, chunk) : this.write(chunk);
   }
 
   async closeWrite(): Promise<void> {

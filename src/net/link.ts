@@ -85,3 +85,6 @@ export interface PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly dropped: number;
 }
+
+/** The path back to the clients of a UDP listener. Ends with the listener. */
+export type ReplyPath = Pick<PacketLink, 'send' | 'closed'>;

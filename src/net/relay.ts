@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts';
 import { DeadlineError } from './errors.ts';
 import { IdleTimer } from './idle-timer.ts';
 import type { ByteLink } from './link.ts';
-import { giveTo } from './spent-chunk.ts';
+import { giveOrWrite } from './spent-chunk.ts';
 import { HALF_CLOSED_IDLE_MS } from './time-limits.ts';
 
 /** Where a relay books the payload it moves. */
@@ -64,7 +64,7 @@ async function move(
     if (chunk === undefined) break;
     idle.touch();
     const { length } = chunk;
-    const full = giveTo(to, chunk);
+    const full = giveOrWrite(to, chunk);
     if (full) {
       await full;
       // A peer that takes a chunk slowly is active until it has taken it.

@@ -1,3 +1,5 @@
+import { ipVersion } from './address.ts';
+
 /** How the addresses of a name are chosen and ordered; see `[[outbound]].address_family`. */
 export type FamilyPolicy = 'auto' | 'ipv4_only' | 'ipv6_only' | 'prefer_ipv4' | 'prefer_ipv6';
 
@@ -18,4 +20,20 @@ export interface Resolver {
     signal?: AbortSignal,
     client?: string,
   ): Promise<readonly string[]>;
+}
+
+/**
+ * The one of several addresses that datagrams go to, `undefined` of none.
+ *
+ * Datagrams cannot race as connections do. Without a stated preference IPv4 is taken when there is
+ * a choice: it is what every network carries.
+ *
+ * @param addresses in the order of the resolver, which already follows `family`.
+ */
+export function preferredAddress(
+  addresses: readonly string[],
+  family: FamilyPolicy,
+): string | undefined {
+  if (family !== 'auto') return addresses[0];
+  return addresses.find((address) => ipVersion(address) === 4) ?? addresses[0];
 }

@@ -54,5 +54,5 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
 }
 
 /** Writes a chunk that is nobody else's, and gives its memory up where the link takes that. */
-export const giveTo = (link: ByteLink, chunk: Uint8Array): Promise<void> | undefined =>
+export const giveOrWrite = (link: ByteLink, chunk: Uint8Array): Promise<void> | undefined =>
   link.give ? link.give(chunk) : link.write(chunk);

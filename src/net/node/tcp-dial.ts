@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
-import { unmapIPv4, type Endpoint } from '../address.ts';
+import type { Endpoint } from '../address.ts';
 import { abortedDial, toDialError } from '../errors.ts';
 import type { Carrier } from '../link.ts';
 import type { SocketObserver } from '../own-listeners.ts';
 import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
-import { SocketLink } from './socket-link.ts';
+import { endsOf, socketCarrier } from './socket-carrier.ts';
 
 export interface ConnectOptions {
   readonly signal: AbortSignal;
@@ -21,8 +21,12 @@ export const connectTcp = async (
   address: string,
   port: number,
   options: ConnectOptions,
-): Promise<Carrier> =>
-  dialled(await connectSocket(address, port, options), { host: address, port });
+): Promise<Carrier> => {
+  const socket = await connectSocket(address, port, options);
+  // The kernel no longer knows the addresses when the peer has reset the connection meanwhile.
+  const remote = { host: address, port };
+  return { ...socketCarrier(socket, socket, endsOf(socket)), remote };
+};
 
 /**
  * Opens a TCP connection to one IP address in text, for layers that need Node's own socket.
@@ -74,16 +78,4 @@ export function connectSocket(
     socket.on('error', onError);
     signal.addEventListener('abort', onAbort);
   });
-}
-
-/** A dialled socket, or TLS over the socket `raw`, as a carrier. */
-export function dialled(socket: Socket, remote: Endpoint, raw: Socket = socket): Carrier {
-  const link = new SocketLink(socket, raw);
-  // The kernel has no local address any more when the peer reset the connection meanwhile.
-  const { localAddress, localPort } = raw;
-  const local =
-    localAddress === undefined || localPort === undefined
-      ? undefined
-      : { host: unmapIPv4(localAddress), port: localPort };
-  return { link, wire: link, remote, local };
 }

@@ -1,6 +1,5 @@
 import { ipVersion } from '../../net/address.ts';
-import { preferredAddress } from '../../net/preferred-address.ts';
-import type { FamilyPolicy } from '../../net/resolver.ts';
+import { preferredAddress, type FamilyPolicy } from '../../net/resolver.ts';
 
 /**
  * The address of a server that its datagrams go to, `undefined` of none.

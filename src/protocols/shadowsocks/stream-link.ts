@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveTo } from '../../net/spent-chunk.ts';
+import { freeChunk, giveOrWrite } from '../../net/spent-chunk.ts';
 
 /** The sending half of a stream: payload in, bytes for the wire out. */
 export interface Outgoing extends Disposable {
@@ -106,7 +106,7 @@ export class ShadowsocksLink implements ByteLink {
     this.#greeting = false;
     this.#timer?.cancel();
     const bytes = this.#outgoing.wrap(pieces);
-    return giveTo(this.#inner, bytes);
+    return giveOrWrite(this.#inner, bytes);
   }
 
   /** The payload of what came; `undefined` at the end. @throws {ProtocolError} */
