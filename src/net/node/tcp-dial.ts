@@ -32,8 +32,8 @@ export const connectTcp = async (
  * Opens a TCP connection to one IP address in text, for layers that need Node's own socket.
  *
  * An idle connection costs 5 KB of resident memory with its link, whatever its high-water mark is
- * (measured with 16, 64 and 256 KB), so Node's default is kept. Nothing of the dial stays on the
- * socket: its listeners are gone by the time the link takes over.
+ * (measured with 16, 64 and 256 KB), so Node's default is kept. The listeners of the dial are removed
+ * before the link takes over the socket.
  *
  * @throws {DialError} with the kernel's reason, or that of `signal`, which also destroys the socket.
  */
@@ -70,7 +70,7 @@ export function connectSocket(
     };
     const onAbort = (): void => {
       settle();
-      // A socket that is destroyed without an error raises none later.
+      // A socket that is destroyed without an error emits none later.
       socket.destroy();
       reject(abortedDial(signal, target));
     };

@@ -26,8 +26,8 @@ export interface UdpBindOptions extends UdpSocketOptions {
 /**
  * A UDP socket as a PacketLink to any number of IP peers.
  *
- * A datagram for a domain name, for port 0, for a family that the socket does not reach or beyond
- * the size of UDP is dropped and counted: callers resolve names first. `bytesRead` and
+ * A datagram to a domain name, to port 0, to a family that the socket does not reach or beyond the
+ * size of UDP is dropped and counted: callers resolve names first. `bytesRead` and
  * `bytesWritten` are UDP payload, of accepted datagrams only.
  */
 export class UdpLink implements PacketLink, WireCounter {

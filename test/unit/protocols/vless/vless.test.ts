@@ -144,7 +144,7 @@ describe('a VLESS server', () => {
       [Buffer.from('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'), /unknown version/],
       [bytes(`00 ${ID} 00 04 0050 01 c0000207`), /unknown command 4/],
       [bytes(`00 ${ID} 00 01 0050 04 c0000207`), /unknown address type/],
-      [bytes(`00 ${ID} 00 01 0050 02 01 00`), /a name that is none/],
+      [bytes(`00 ${ID} 00 01 0050 02 01 00`), /an invalid host name/],
     ];
     for (const [first, reason] of strangers) {
       const fixture = server();
