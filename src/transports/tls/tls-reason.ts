@@ -12,7 +12,7 @@ const REASONS: Readonly<Record<string, string>> = {
  */
 export function tlsReason(error: Error): string {
   const reason: unknown = 'reason' in error ? error.reason : undefined;
-  // The cut part advises to set an option of Node.
+  // The removed part advises to set an option of Node.
   if (typeof reason !== 'string') return error.message.replace(/; if the root CA is .*/s, '');
   const alert = /\balert (.+)/s.exec(reason)?.[1];
   return alert === undefined ? (REASONS[reason] ?? reason) : `the peer sent the alert: ${alert}`;
