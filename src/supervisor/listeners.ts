@@ -3,16 +3,16 @@ import type { Socket } from 'node:net';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
-import type { Packet } from '../net/link.ts';
+import type { Packet, ReplyPath } from '../net/link.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Acceptor } from '../transports/acceptor.ts';
 import { BACKLOG, listenTcp, type Listener } from '../transports/tcp-listener.ts';
-import { listenUdp, type AnswerLink, type DatagramListener } from '../transports/udp-listener.ts';
+import { listenUdp, type DatagramListener } from '../transports/udp-listener.ts';
 import { ApplyError } from './apply-error.ts';
 
 /** Who takes what reaches a listener. */
 export interface ListenerTarget extends Acceptor {
-  receive(packet: Packet, answers: AnswerLink): void;
+  receive(packet: Packet, replies: ReplyPath): void;
 }
 
 /** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
@@ -109,7 +109,7 @@ export class SwitchedListener implements LeavingListener {
 
   async #openDatagrams({ endpoint }: Listener): Promise<DatagramListener | undefined> {
     if (!this.datagrams || !endpoint) return undefined;
-    return listenUdp(endpoint, (packet, answers) => this.#receive(packet, answers));
+    return listenUdp(endpoint, (packet, replies) => this.#receive(packet, replies));
   }
 
   #boundPort(): number | undefined {
@@ -123,10 +123,10 @@ export class SwitchedListener implements LeavingListener {
     else socket.destroy();
   }
 
-  #receive(packet: Packet, answers: AnswerLink): void {
-    if (!this.#held) this.#target.receive(packet, answers);
+  #receive(packet: Packet, replies: ReplyPath): void {
+    if (!this.#held) this.#target.receive(packet, replies);
     else if (this.#held.datagrams.length < MAX_HELD_DATAGRAMS) {
-      this.#held.datagrams.push(() => this.#target.receive(packet, answers));
+      this.#held.datagrams.push(() => this.#target.receive(packet, replies));
     }
   }
 

@@ -6,7 +6,7 @@ import type { Carrier } from '../net/link.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { GrpcServer } from './grpc/server.ts';
-import { carrierOf, endsOf, socketCarrier, type SocketEnds } from './socket-carrier.ts';
+import { carrierOf, endsOf, socketCarrier, type SocketEnds } from '../net/node/socket-carrier.ts';
 import { onlyHttp2, preferHttp1, TlsServer } from './tls/server.ts';
 import { WsServer } from './ws/server.ts';
 
@@ -17,11 +17,11 @@ export interface StreamDeps {
 
 /** Makes carriers of accepted sockets, by the stream settings of one inbound. */
 export interface Acceptor {
-  /** Takes a socket over; when its handshakes fail, it is gone and nobody hears of it. */
+  /** Takes over a socket; when a handshake fails, the socket is destroyed and nothing reported. */
   accept(socket: Socket): void;
   /**
-   * Takes no new carriers on connections that are shared; those that there are go on, and so do
-   * handshakes that have begun.
+   * Accepts no new carriers on shared connections; open carriers and handshakes under way
+   * continue.
    */
   close(): void;
 }
@@ -72,7 +72,7 @@ export function createAcceptor(
   };
 }
 
-/** An error while nobody has taken the socket over yet must not end the process. */
+/** An error before a link has taken over the socket must not end the process. */
 function guard(socket: Socket): void {
   socket.on('error', () => undefined);
 }

@@ -1,15 +1,14 @@
 import { lookup } from 'node:dns/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import { codeOf, messageOf } from '../errors.ts';
+import { codeOf, messageOf, WeirError } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import { WeirError } from '../errors.ts';
+import { KEEP_ALIVE_DELAY_MS } from '../net/time-limits.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 import type { ListenSpec } from '../spec.ts';
 import { bindUnixSocket } from './unix-socket.ts';
 
-/** Connections that the kernel may hold for us: a burst of clients must not be refused. */
+/** Connections that the kernel may queue: a burst of clients must not be refused. */
 export const BACKLOG = 4096;
-const KEEP_ALIVE_DELAY_MS = 60_000;
 
 /** A listener that could not be bound. */
 export class BindError extends WeirError {
@@ -24,15 +23,15 @@ export interface Listener {
   readonly address: string;
   /** The same as data; `undefined` for a unix socket. */
   readonly endpoint: Endpoint | undefined;
-  /** Stops accepting and frees the address at once; accepted connections live on. */
+  /** Stops accepting and frees the address at once; accepted connections stay open. */
   close(): Promise<void>;
 }
 
 /**
- * Binds and accepts until closed; what becomes of an accepted connection is up to `onSocket`.
+ * Binds and accepts until closed; `onSocket` owns each accepted connection.
  *
  * A host name is resolved now and its addresses are tried in order. A unix socket file that a dead
- * process left behind is replaced, one that somebody listens on is not.
+ * process left behind is replaced.
  *
  * @param signal ends the wait for the addresses of a host name
  * @throws {BindError} when nothing could be bound
@@ -89,7 +88,7 @@ async function bind(
   const server = createServer(
     {
       allowHalfOpen: true, // half-close is part of every link's promise
-      pauseOnConnect: true, // nothing is read before a handler asks
+      pauseOnConnect: true, // nothing is read before a handler reads
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_DELAY_MS,
@@ -105,8 +104,8 @@ async function bind(
     throw new BindError('path' in where ? where.path : formatEndpoint(where), error);
   }
   server.off('error', reject);
-  // An accept that fails is one connection lost, not the listener. That descriptors have run out is
-  // not heard of here: libuv then accepts and closes what waits, and says nothing (Node 26.10).
+  // A failed accept costs one connection, not the listener. Running out of descriptors is not
+  // reported here: libuv then accepts and closes pending connections silently (Node 26.10).
   server.on('error', () => undefined);
   const address = server.address();
   const close = (): Promise<void> => closeServer(server);

@@ -2,7 +2,7 @@ import { asError } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveTo } from '../../net/spent-chunk.ts';
+import { freeChunk, giveOrWrite } from '../../net/spent-chunk.ts';
 import { FIRST_PAYLOAD_MS } from '../../net/time-limits.ts';
 
 /** The sending half of a stream: from payload to bytes of the carrier. */
@@ -105,7 +105,7 @@ export class ShadowsocksLink implements ByteLink {
     this.#headersPending = false;
     this.#timer?.cancel();
     const bytes = this.#sealer.seal(pieces);
-    return giveTo(this.#inner, bytes);
+    return giveOrWrite(this.#inner, bytes);
   }
 
   /** The payload of received bytes; `undefined` at the end of the stream. @throws {ProtocolError} */

@@ -2,7 +2,7 @@ import { ipVersion, type Endpoint } from '../../net/address.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { bindToServer } from '../../net/node/server-socket.ts';
 import type { UdpLink } from '../../net/node/udp-link.ts';
-import { preferredAddress } from '../../net/preferred-address.ts';
+import { preferredAddress } from '../../net/resolver.ts';
 import type { FamilyPolicy } from '../../net/resolver.ts';
 import type { DatagramCodec } from './packets.ts';
 

@@ -12,7 +12,7 @@ test('takes each number once, in any order within the window', () => {
   }
 });
 
-test('refuses what is older than the window', () => {
+test('rejects numbers older than the window', () => {
   const window = new ReplayWindow(64);
   window.mark(1000);
   assert.equal(window.isNew(1000 - 63), true);
