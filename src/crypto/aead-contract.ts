@@ -21,10 +21,10 @@ export const AEAD_SHAPES: Readonly<Record<AeadName, AeadShape>> = {
   'xchacha20-poly1305': { keyLength: 32, nonceLength: 24 },
 };
 
-/** What sealing adds to a message. */
+/** The bytes that sealing adds to a message. */
 export const TAG_LENGTH = 16;
 
-/** A cipher that was used wrongly, or does not work. Never: a message that is not authentic. */
+/** Wrong use or a failure of a cipher; never a message that is not authentic. */
 export class CryptoError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('crypto', message, options);
@@ -58,8 +58,7 @@ export interface Opener extends AeadCipher {
    * Writes the plaintext of `sealed` (ciphertext, then tag), which is 16 bytes shorter, to the
    * start of `out`. `out` starts where `sealed` does, or shares no byte with it.
    *
-   * @returns false when the message is not authentic, or too short to be; whatever `out` then holds
-   *   is none of the plaintext.
+   * @returns false when the message is not authentic or too short; `out` then holds no plaintext.
    * @throws {RangeError} for a nonce or an `out` of the wrong length.
    */
   open(nonce: Uint8Array, sealed: Uint8Array, out: Uint8Array, associated?: Uint8Array): boolean;
@@ -74,7 +73,7 @@ export interface AeadBackend {
   opener(name: AeadName, key: Uint8Array): Opener;
 }
 
-/** Refuses keys of another length before any implementation sees them. */
+/** Rejects keys of another length before any implementation uses them. */
 export function checkKey(name: AeadName, key: Uint8Array): void {
   const { keyLength } = AEAD_SHAPES[name];
   if (key.length !== keyLength) throw new RangeError(`a key of ${name} has ${keyLength} bytes`);

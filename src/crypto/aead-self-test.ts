@@ -6,8 +6,8 @@ const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 const LENGTHS = [0, 1, 16, 63, 64, 65, 1420, 16_383];
 
 /**
- * Whether `candidate` does what `truth` does: bytes, reuse, other keys, and refusal of what was
- * changed. Takes about two milliseconds. Anything unexpected, an exception included, is a no.
+ * Whether `candidate` agrees with `truth`: bytes, reuse, rekeying, and rejection of changed messages.
+ * Takes about two milliseconds. False for anything unexpected, including an exception.
  */
 export function agrees(candidate: AeadBackend, truth: AeadBackend): boolean {
   try {

@@ -15,11 +15,11 @@ export {
 } from './aead-contract.ts';
 
 /**
- * The fastest implementation that proved itself on this machine; the baseline on any doubt.
+ * The fastest implementation that passes its self-test on this machine, else the baseline.
  *
  * The environment variable WEIR_CRYPTO asks for another: `baseline` never calls native code,
- * `checked` (for tests) compares every message with the baseline and reports ciphers that nobody
- * closed.
+ * `checked` (for tests) compares every message with the baseline and reports ciphers that were not
+ * disposed of.
  */
 export function chooseAead(wish = process.env['WEIR_CRYPTO']): AeadBackend {
   if (wish === 'baseline') return baselineAead;
@@ -32,11 +32,11 @@ function fastAead(): AeadBackend {
     const candidate = openOpensslAead();
     return agrees(candidate, baselineAead) ? candidate : baselineAead;
   } catch {
-    return baselineAead; // No native functions here: nothing is wrong.
+    return baselineAead; // No native functions on this machine.
   }
 }
 
-/** The choice, made when the first cipher is wanted: commands that need none do not wait for it. */
+/** Chosen with the first cipher: commands that need none do not wait for it. */
 let chosen: AeadBackend | undefined;
 
 /** The implementation in use in this process. */

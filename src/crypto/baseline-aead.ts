@@ -100,7 +100,7 @@ class BaselineOpener extends KeyHolder implements Opener {
   }
 }
 
-/** What every Node can do: the truth that other implementations are measured against. */
+/** Works on every Node: the reference that other implementations are compared with. */
 export const baselineAead: AeadBackend = {
   name: 'baseline',
   sealer: (name, key) =>

@@ -7,7 +7,7 @@ import {
 } from 'node:tls';
 import { messageOf, WeirError } from '../errors.ts';
 
-/** A file of trusted certificates that cannot be used. */
+/** An invalid file of trusted certificates. */
 export class CaBundleError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('ca_bundle', message, options);
@@ -19,7 +19,7 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 /**
  * The certificates of a PEM file, each as PEM text of its own; anything between them is skipped.
  *
- * @throws {CaBundleError} when there is none, or one cannot be read.
+ * @throws {CaBundleError} when there is no certificate, or an invalid one.
  */
 export function parseCaBundle(file: Uint8Array): readonly string[] {
   const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength).toString('latin1');
@@ -40,8 +40,8 @@ function checkCertificate(certificate: string): X509Certificate {
 }
 
 /**
- * The system's trusted certificates with `extra` ones beside them; those that Node brings along
- * where the system has none (a container without a certificate package).
+ * The system's trusted certificates and `extra` ones; Node's bundled ones where the system has none
+ * (a container without a certificate package).
  */
 export function trustedCertificates(extra: readonly string[]): string[] {
   const system = getCACertificates('system');
@@ -50,7 +50,7 @@ export function trustedCertificates(extra: readonly string[]): string[] {
 }
 
 /**
- * What TLS clients verify servers with. Takes about 15 ms and 1 MB, so make it once and keep it.
+ * The trust store of TLS clients. Takes about 15 ms and 1 MB, so make it once and keep it.
  */
 export const trustContext = (extra: readonly string[]): SecureContext =>
   createSecureContext({ ca: trustedCertificates(extra) });

@@ -7,13 +7,13 @@ import {
   type Sealer,
 } from './aead-contract.ts';
 
-/** Where a cipher was made, for the report that nobody closed it. */
+/** Where a cipher was created, for the report that it was not disposed of. */
 interface Made {
   readonly name: AeadName;
   readonly stack: string;
 }
 
-/** What every checked cipher has in common: two ciphers that must agree, and an end. */
+/** The common part of checked ciphers: two ciphers that must agree, and their disposal. */
 class Checked<Cipher extends Sealer | Opener> implements Disposable {
   readonly name: AeadName;
   protected readonly subject: Cipher;
@@ -90,9 +90,9 @@ function mustNotStraddle(input: Uint8Array, out: Uint8Array): void {
 }
 
 /**
- * `subject`, watched: every message is compared with `truth`, overlaps are refused, and a cipher
- * that was collected without having been closed is reported, with the place where it was made.
- * Many times slower; for tests and for hunting a fault.
+ * `subject` with checks: every message is compared with `truth`, overlaps are rejected, and a cipher
+ * that was collected without disposal is reported with the place where it was created. Many times
+ * slower; for tests and for debugging.
  */
 export function checkedAead(
   subject: AeadBackend,

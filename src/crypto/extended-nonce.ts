@@ -31,8 +31,8 @@ function words(bytes: Uint8Array, count: number): Uint32Array {
 }
 
 /**
- * What makes XChaCha20 of ChaCha20: the key of the present nonce, and the nonce that is left of it.
- * Nonces that count keep their first 16 bytes, so their key is made once.
+ * Derives the key and the nonce of ChaCha20 from those of XChaCha20. Counting nonces keep their first
+ * 16 bytes, so their key is derived once.
  */
 class ExtendedNonce {
   readonly #key = new Uint8Array(KEY);
@@ -46,7 +46,7 @@ class ExtendedNonce {
     this.#made = false;
   }
 
-  /** Gives `rekey` a new key when this nonce needs another; returns the inner nonce. */
+  /** Calls `rekey` when this nonce needs another key; returns the inner nonce. */
   split(nonce: Uint8Array, rekey: (key: Uint8Array) => void): Uint8Array {
     if (nonce.length !== NONCE) throw new RangeError(`a nonce has ${NONCE} bytes`);
     if (!this.#made || this.#differs(nonce)) {

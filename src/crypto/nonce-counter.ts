@@ -1,9 +1,9 @@
 /**
  * A nonce that starts at zero and counts up as one little-endian number (SIP004 §2.2, SIP022
- * §3.1.2). Never used up: the shortest would last for 2^96 messages.
+ * §3.1.2). It cannot run out: the shortest lasts for 2^96 messages.
  */
 export class NonceCounter {
-  /** The present nonce, the same array for ever: for one call of a cipher, not to be kept. */
+  /** The current nonce, always in the same array: for one call of a cipher, not to be kept. */
   readonly bytes: Uint8Array;
 
   /** `length` is 12 or 24. */
@@ -11,7 +11,7 @@ export class NonceCounter {
     this.bytes = new Uint8Array(length);
   }
 
-  /** The nonce that is reached by counting up `count` times, for one call of a cipher as well. */
+  /** The nonce after `count` messages, for one call of a cipher as well. */
   at(count: number): Uint8Array {
     let rest = count;
     for (let i = 0; i < this.bytes.length; i++) {

@@ -8,12 +8,12 @@ const LAST_SLOTS = 2 ** 21;
 export type Verdict = 'new' | 'seen' | 'full';
 
 /**
- * Remembers entries for at least a given time, in two tables that take turns: one fills for that
- * time while the previous one is still consulted.
+ * Remembers entries for at least a given time, in two tables that alternate: one is filled during
+ * that time while the previous one is still consulted.
  *
  * 64 bits of each entry are kept, mixed with a secret of the process, so that a peer cannot choose
  * entries that collide. Memory is bounded by 16 MiB a table; when a table is full, new entries are
- * refused rather than old ones forgotten.
+ * rejected rather than old ones forgotten.
  */
 export class ReplayFilter {
   readonly #clock: Clock;

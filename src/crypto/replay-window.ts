@@ -1,8 +1,8 @@
 const WORD_BITS = 32;
 
 /**
- * Which packet numbers of a session have been received (as in RFC 6479): a number that was seen, or
- * is older than the window, is refused. Memory is fixed; every call takes constant time.
+ * The received packet numbers of a session (as in RFC 6479): a number that was received before, or is
+ * older than the window, is rejected. Memory is fixed; every call takes constant time.
  */
 export class ReplayWindow {
   readonly #size: number;
@@ -17,8 +17,8 @@ export class ReplayWindow {
   }
 
   /**
-   * Whether `number`, a safe integer from 0 on, is new. Ask before a packet is opened, and call
-   * `mark` once it proved authentic.
+   * Whether `number`, a safe integer from 0 on, is new. Call `mark` once the packet has proved
+   * authentic.
    */
   isNew(number: number): boolean {
     if (number > this.#newest) return true;

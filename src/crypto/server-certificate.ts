@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { messageOf, WeirError } from '../errors.ts';
 
-/** A certificate or key file that a server cannot use. */
+/** An invalid certificate or key file of a server. */
 export class ServerCertificateError extends WeirError {
   /** Which of the two files is wrong; the key for a mismatch. */
   readonly part: 'certificate' | 'key';
@@ -19,7 +19,7 @@ const KEY =
 
 /**
  * The certificates of a PEM file, leaf first, as one PEM text; anything between them is skipped.
- * @throws {ServerCertificateError} when there is none, or one cannot be read.
+ * @throws {ServerCertificateError} when there is no certificate, or an invalid one.
  */
 export function parseCertificateChain(file: Uint8Array): string {
   const certificates = textOf(file).match(CERTIFICATE);
@@ -30,7 +30,7 @@ export function parseCertificateChain(file: Uint8Array): string {
 
 /**
  * The first private key of a PEM file (PKCS#8, PKCS#1 or SEC1) as PEM text.
- * @throws {ServerCertificateError} when there is none, or it is not the one of the leaf.
+ * @throws {ServerCertificateError} when there is no key, or it does not match the leaf.
  */
 export function parseServerKey(file: Uint8Array, certificates: string): string {
   const [pem] = KEY.exec(textOf(file)) ?? [];

@@ -9,23 +9,23 @@ export const CARRIER_BYTES = 4 * 1024 * 1024;
 /** How long a flow may hold up its carrier. */
 export const HOLD_MS = 30_000;
 
-/** A carrier that is not read, and why. */
+/** A pause of reading the carrier. */
 interface Hold {
-  /** The stream that has too much waiting; `undefined` when it is all of them together. */
+  /** The stream with too much unread data; `undefined` when all streams together have it. */
   readonly stream: MuxStream | undefined;
   readonly over: PromiseWithResolvers<void>;
-  /** Bytes that the readers took since it began. */
+  /** Bytes read from streams since the pause began. */
   taken: number;
   timer: Timer | undefined;
 }
 
 /**
- * What came for the streams of a carrier and was not read yet.
+ * The unread data of the streams of a carrier.
  *
- * Mux.Cool has no flow control of its own, so a stream whose reader is slow can only be held back
- * by not reading the carrier, which holds back all. That is done for HOLD_MS at most: a stream that
- * has not made half of its room by then is ended, and the others go on. One that is alone on its
- * carrier may be as slow as on a connection of its own, but has to move.
+ * Mux.Cool has no flow control, so the only way to slow down a stream is not to read the carrier,
+ * which stops all streams. That lasts HOLD_MS at most: a stream of which less than half was read by
+ * then is ended, and the others continue. A stream that is alone on its carrier may be as slow as on
+ * a connection of its own, but not stalled.
  */
 export class Backlog {
   readonly #clock: Clock;
@@ -33,13 +33,13 @@ export class Backlog {
   #bytes = 0;
   #hold: Hold | undefined;
 
-  /** @param streams all streams of the carrier, asked for when one of them has to go. */
+  /** @param streams returns all streams of the carrier; called when one of them has to be ended. */
   constructor(clock: Clock, streams: () => readonly MuxStream[]) {
     this.#clock = clock;
     this.#streams = streams;
   }
 
-  /** Books bytes of memory that wait, or with a minus sign, that do so no longer. */
+  /** Adds to the unread data, in bytes of memory; negative when data was read. */
   change(bytes: number): void {
     this.#bytes += bytes;
     if (!this.#hold) return;
@@ -47,7 +47,7 @@ export class Backlog {
     if (this.#hasRoom(this.#hold)) this.release();
   }
 
-  /** What to wait for after bytes were delivered to a stream, if anything. */
+  /** A promise to wait for before the carrier is read again, if reading has to pause. */
   room(stream: MuxStream): Promise<void> | undefined {
     const tooMuch = stream.queuedBytes > STREAM_BYTES;
     if (!tooMuch && this.#bytes <= CARRIER_BYTES) return undefined;
@@ -62,7 +62,7 @@ export class Backlog {
     return hold.over.promise;
   }
 
-  /** Ends a wait, as well when the carrier is gone. */
+  /** Ends a pause, also when the carrier has ended. */
   release(): void {
     const hold = this.#hold;
     this.#hold = undefined;

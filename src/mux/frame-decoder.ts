@@ -1,29 +1,29 @@
 import { ByteQueue } from '../net/byte-queue.ts';
 import { ProtocolError } from '../net/errors.ts';
-import { decodeHead, HEAD_LIMIT, type FrameHead } from './frame.ts';
+import { decodeHeader, HEADER_LIMIT, type FrameHeader } from './frame.ts';
 
-/** What a stream of frames consists of. */
+/** A part of a stream of frames. */
 export type FrameEvent =
-  /** A frame begins; `length` bytes of data follow, 0 when it has none. */
-  | { readonly kind: 'head'; readonly head: FrameHead; readonly length: number }
+  /** The header of a frame; `length` bytes of data follow. */
+  | { readonly kind: 'header'; readonly header: FrameHeader; readonly length: number }
   /** The next bytes of the frame's data; `last` when they complete it. */
   | { readonly kind: 'data'; readonly bytes: Uint8Array; readonly last: boolean };
 
 const LENGTH_BYTES = 2;
 
 /**
- * Takes frames apart as their bytes come. Data is given out in the pieces that it came in, so that
- * a stream needs no frame to be whole and nothing but heads is ever kept.
+ * Decodes frames incrementally. Data is passed on in the pieces in which it was received, so that only
+ * headers are kept.
  */
 export class FrameDecoder {
   readonly #queue = new ByteQueue();
-  #head: FrameHead | undefined;
-  /** Bytes of data that are still to come. */
+  #header: FrameHeader | undefined;
+  /** Bytes of data that remain. */
   #left = 0;
 
   /**
-   * What is known with this chunk. The events must be taken to the end before the next chunk.
-   * @throws {ProtocolError} when the stream is none of frames.
+   * Decodes a chunk. The generator must be exhausted before the next chunk.
+   * @throws {ProtocolError} for an invalid frame.
    */
   *decode(chunk: Uint8Array): Generator<FrameEvent, void, void> {
     this.#queue.push(chunk);
@@ -42,26 +42,25 @@ export class FrameDecoder {
   }
 
   #frame(): FrameEvent | undefined {
-    this.#head ??= this.#takeHead();
-    const head = this.#head;
-    if (!head) return undefined;
-    if (head.hasData) {
+    this.#header ??= this.#takeHeader();
+    const header = this.#header;
+    if (!header) return undefined;
+    if (header.hasData) {
       const length = this.#queue.take(LENGTH_BYTES);
       if (!length) return undefined;
       this.#left = readLength(length);
     }
-    this.#head = undefined;
-    return { kind: 'head', head, length: this.#left };
+    this.#header = undefined;
+    return { kind: 'header', header, length: this.#left };
   }
 
-  #takeHead(): FrameHead | undefined {
+  #takeHeader(): FrameHeader | undefined {
     const prefix = this.#queue.peek(LENGTH_BYTES);
     if (!prefix) return undefined;
     const length = readLength(prefix);
-    if (length > HEAD_LIMIT)
-      throw new ProtocolError(`mux: the head of a frame has ${length} bytes`);
+    if (length > HEADER_LIMIT) throw new ProtocolError(`mux: a frame header has ${length} bytes`);
     const bytes = this.#queue.take(LENGTH_BYTES + length);
-    return bytes && decodeHead(bytes.subarray(LENGTH_BYTES));
+    return bytes && decodeHeader(bytes.subarray(LENGTH_BYTES));
   }
 }
 

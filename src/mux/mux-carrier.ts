@@ -6,25 +6,25 @@ import { DeadlineError, LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { UDP_IDLE_MS } from '../net/time-limits.ts';
 import { Backlog } from './backlog.ts';
-import { encodeEnd, Status, type FrameHead } from './frame.ts';
+import { encodeEnd, Status, type FrameHeader } from './frame.ts';
 import { FrameDecoder, type FrameEvent } from './frame-decoder.ts';
 import { MuxPackets } from './mux-packets.ts';
 import { MuxStream } from './mux-stream.ts';
 import { Outlet } from './outlet.ts';
 
-/** Flows that one carrier may have at a time. Clients open eight to some hundreds. */
+/** Concurrent flows of one carrier. Clients open eight to some hundreds. */
 export const MAX_FLOWS = 1024;
 /** A carrier without a flow ends after this long. */
 export const IDLE_CARRIER_MS = 300_000;
 const SWEEP_MS = 30_000;
 
-/** Serves the flows of a carrier. The returned promises settle when the flow is over. */
+/** Serves the flows of a carrier. The returned promises settle when the flow has ended. */
 export interface MuxHandlers {
   stream(link: ByteLink, destination: Endpoint): Promise<void>;
   packets(link: MuxPackets): Promise<void>;
 }
 
-/** The flow whose data is being read. */
+/** The flow of the data being read. */
 type Receiver =
   | { readonly kind: 'stream'; readonly stream: MuxStream }
   | { readonly kind: 'packets'; readonly packets: MuxPackets; readonly peer: Endpoint | undefined }
@@ -42,30 +42,30 @@ export class MuxCarrier {
   readonly #backlog: Backlog;
   readonly #flows = new Map<number, MuxStream | MuxPackets>();
   readonly #serving = new Set<Promise<void>>();
-  /** The data of a datagram's frame so far. */
+  /** The data of a datagram so far. */
   readonly #datagram = new ByteQueue();
   #receiver: Receiver = NO_RECEIVER;
   #timer: Timer | undefined;
-  #lastHead: number;
+  #lastHeader: number;
 
   constructor(link: ByteLink, handlers: MuxHandlers, clock: Clock) {
     this.#link = link;
     this.#handlers = handlers;
     this.#clock = clock;
-    this.#lastHead = clock.now();
+    this.#lastHeader = clock.now();
     this.#outlet = new Outlet(link, (error) => link.destroy(error));
     this.#backlog = new Backlog(clock, () => this.#streams());
   }
 
   /**
-   * Serves the carrier to its end and takes every flow with it.
-   * @throws {ProtocolError} when the client does not speak Mux.Cool, or the link's own failure.
+   * Serves the carrier until it ends, and ends all flows with it.
+   * @throws {ProtocolError} when the client violates Mux.Cool; or the failure of the link.
    */
   async run(): Promise<void> {
     const decoder = new FrameDecoder();
     let failure: Error | undefined;
     this.#watch();
-    // The loop below may be waiting for something else than the link.
+    // The loop below may be waiting for something other than the link.
     void this.#link.closed.then((cause) => {
       this.#outlet.end(cause ?? new LinkClosedError());
       this.#backlog.release();
@@ -96,13 +96,13 @@ export class MuxCarrier {
     this.#link.destroy(failure);
   }
 
-  /** Takes an event and returns what to wait for before the next, if anything. */
+  /** Handles an event; returns a promise to wait for before the next, if any. */
   #take(event: FrameEvent): Promise<void> | undefined {
     if (event.kind === 'data') return this.#takeData(event.bytes, event.last);
-    this.#lastHead = this.#clock.now();
-    this.#receiver = this.#takeHead(event.head);
-    // A frame whose data is empty is a datagram all the same.
-    return event.head.hasData && event.length === 0 ? this.#takeData(NO_BYTES, true) : undefined;
+    this.#lastHeader = this.#clock.now();
+    this.#receiver = this.#takeHeader(event.header);
+    // Empty data is a datagram, too.
+    return event.header.hasData && event.length === 0 ? this.#takeData(NO_BYTES, true) : undefined;
   }
 
   #takeData(bytes: Uint8Array, last: boolean): Promise<void> | undefined {
@@ -124,35 +124,35 @@ export class MuxCarrier {
     }
   }
 
-  /** Acts on a head and returns the receiver of its data. */
-  #takeHead(head: FrameHead): Receiver {
-    const flow = this.#flows.get(head.id);
-    switch (head.status) {
+  /** Handles a header and returns the receiver of its data. */
+  #takeHeader(header: FrameHeader): Receiver {
+    const flow = this.#flows.get(header.id);
+    switch (header.status) {
       case Status.create:
-        return this.#create(head, flow);
+        return this.#create(header, flow);
       case Status.keep:
         if (flow instanceof MuxStream) return { kind: 'stream', stream: flow };
-        if (flow) return { kind: 'packets', packets: flow, peer: head.peer };
-        // The client does not know yet that the flow has ended, or never will.
-        if (head.hasData) this.#outlet.urge(encodeEnd(head.id, false));
+        if (flow) return { kind: 'packets', packets: flow, peer: header.peer };
+        // The client may not have received the End of the flow yet.
+        if (header.hasData) this.#outlet.urge(encodeEnd(header.id, false));
         return NO_RECEIVER;
       case Status.end:
-        if (flow instanceof MuxStream) flow.end(head.failed);
+        if (flow instanceof MuxStream) flow.end(header.failed);
         else flow?.abandon();
         return NO_RECEIVER;
       case Status.keepAlive:
         return NO_RECEIVER;
       default:
-        return head satisfies never;
+        return header satisfies never;
     }
   }
 
   #create(
-    head: FrameHead & { readonly status: typeof Status.create },
+    header: FrameHeader & { readonly status: typeof Status.create },
     previous: MuxStream | MuxPackets | undefined,
   ): Receiver {
     previous?.abandon(new LinkClosedError('the client opened another flow by that id'));
-    const { id, network, destination, addressed } = head;
+    const { id, network, destination, addressed } = header;
     // Counted until they are served, not until they are closed: a client must not make room by
     // ending flows that are still being dialled.
     if (!destination || this.#serving.size >= MAX_FLOWS) {
@@ -183,7 +183,7 @@ export class MuxCarrier {
 
   #remove(id: number, flow: MuxStream | MuxPackets): void {
     if (this.#flows.get(id) === flow) this.#flows.delete(id);
-    if (this.#flows.size === 0) this.#lastHead = this.#clock.now();
+    if (this.#flows.size === 0) this.#lastHeader = this.#clock.now();
   }
 
   #serve(flow: Promise<void>, link: MuxStream | MuxPackets): void {
@@ -200,7 +200,7 @@ export class MuxCarrier {
     return [...this.#flows.values()].filter((flow) => flow instanceof MuxStream);
   }
 
-  /** One timer a carrier: it ends idle flows and an idle carrier. */
+  /** Ends idle flows and an idle carrier, with one timer for all. */
   #watch(): void {
     this.#timer = this.#clock.after(SWEEP_MS, () => {
       const now = this.#clock.now();
@@ -208,7 +208,7 @@ export class MuxCarrier {
       for (const flow of this.#flows.values()) {
         if (flow instanceof MuxPackets && now - flow.lastSeen >= UDP_IDLE_MS) flow.close(idle);
       }
-      if (this.#flows.size === 0 && now - this.#lastHead >= IDLE_CARRIER_MS) {
+      if (this.#flows.size === 0 && now - this.#lastHeader >= IDLE_CARRIER_MS) {
         this.#link.destroy(new DeadlineError('the mux carrier was idle for 300 s'));
       } else {
         this.#watch();

@@ -2,29 +2,28 @@ import { mayAnswer } from '../net/answers.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import { PacketQueue } from '../net/packet-queue.ts';
-import { encodeEnd, encodePacketHead } from './frame.ts';
+import { encodeEnd, encodePacketHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
 
-/** Datagrams of one flow that may wait for the dispatcher, which takes them at once. */
+/** Datagrams of one flow that may wait for the dispatcher, which reads them at once. */
 const KEPT = 64;
 
 /**
- * The longest datagrams that a client reads; a longer one would make it give up the whole carrier.
- * v2ray reads 2,048 bytes; whoever speaks XUDP reads 8,192.
+ * The longest datagrams that a client reads; a longer one would make it close the whole carrier.
+ * v2ray reads 2,048 bytes; clients that speak XUDP read 8,192.
  */
 const MAX_PLAIN = 2048;
 const MAX_ADDRESSED = 8192;
 
-/** What a flow of datagrams needs to know. */
 export interface MuxPacketsOptions {
   readonly id: number;
-  /** Where datagrams without an address go. */
+  /** The destination of datagrams without an address. */
   readonly destination: Endpoint;
-  /** Whether the client speaks XUDP, so that answers carry their source. */
+  /** Whether the client speaks XUDP, so that datagrams to it carry their source. */
   readonly addressed: boolean;
   readonly outlet: Outlet;
   readonly now: () => number;
-  /** It is over; its id is free. */
+  /** The flow has ended; its id is free. */
   readonly onClosed: () => void;
 }
 
@@ -52,12 +51,12 @@ export class MuxPackets implements PacketLink {
     return this.#refused + this.#queue.dropped;
   }
 
-  /** When a datagram went either way, on the carrier's clock. */
+  /** The time of the last datagram in either direction, on the carrier's clock. */
   get lastSeen(): number {
     return this.#lastSeen;
   }
 
-  /** Takes a datagram of the client; the first with an address shows that it speaks XUDP. */
+  /** Delivers a datagram of the client; the first with an address shows that it speaks XUDP. */
   deliver(data: Uint8Array, peer: Endpoint | undefined): void {
     this.#lastSeen = this.#options.now();
     if (peer) this.#addressed = true;
@@ -76,12 +75,12 @@ export class MuxPackets implements PacketLink {
   send({ data, peer }: Packet): void {
     const { id, destination, outlet, now } = this.#options;
     const fits = data.length <= (this.#addressed ? MAX_ADDRESSED : MAX_PLAIN);
-    const sayable = this.#addressed || mayAnswer(destination, peer);
-    const head =
-      fits && sayable && !this.#over
-        ? encodePacketHead(id, data.length, this.#addressed ? peer : undefined)
+    const isEncodable = this.#addressed || mayAnswer(destination, peer);
+    const header =
+      fits && isEncodable && !this.#over
+        ? encodePacketHeader(id, data.length, this.#addressed ? peer : undefined)
         : undefined;
-    if (!head || !outlet.offer(this, [head, data])) {
+    if (!header || !outlet.offer(this, [header, data])) {
       this.#refused++;
       return;
     }

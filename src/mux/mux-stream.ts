@@ -1,9 +1,8 @@
 import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { ReadQueue } from '../net/read-queue.ts';
-import { encodeEnd, encodeStreamHead } from './frame.ts';
+import { encodeEnd, encodeStreamHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
-import { SHORT_BYTES, ShortPieces } from './short-pieces.ts';
 
 /**
  * Data of one frame. Frames of several flows alternate on the carrier, and v2ray reads any length
@@ -11,24 +10,23 @@ import { SHORT_BYTES, ShortPieces } from './short-pieces.ts';
  */
 const FRAME_BYTES = 16 * 1024;
 
-/** What a piece that waits takes beside its bytes. */
+/** The memory of a queued piece beside its bytes. */
 const PIECE_COST = 256;
 const costOf = (piece: Uint8Array): number => piece.length + PIECE_COST;
 
-/** What a stream tells its carrier. */
+/** What a stream reports to its carrier. */
 export interface MuxStreamEvents {
-  /** So much waits for its reader, in bytes of memory, or with a minus sign, does so no longer. */
+  /** The unread data has grown, in bytes of memory; negative when data was read. */
   readonly onQueued: (bytes: number) => void;
-  /** It is over; its id is free. */
+  /** The flow has ended; its id is free. */
   readonly onClosed: () => void;
 }
 
 /**
  * A TCP flow on a carrier: the server's end of it.
  *
- * End closes one direction: the client has no more to send, and may still be answered. Most clients
- * mean the whole flow by it and answer what comes after with an End of their own, which then ends
- * the rest.
+ * End closes one direction: the client has no more to send, and may still receive. Most clients mean
+ * the whole flow by it and reply to later data with another End, which then ends the rest.
  */
 export class MuxStream implements ByteLink {
   readonly closed: Promise<Error | undefined>;
@@ -37,12 +35,12 @@ export class MuxStream implements ByteLink {
   readonly #outlet: Outlet;
   readonly #events: MuxStreamEvents;
   readonly #queue = new ReadQueue<Uint8Array>();
-  /** Came after what is in the queue. */
+  /** Received after everything in the queue. */
   readonly #short = new ShortPieces();
   #queuedBytes = 0;
   #peerEnded = false;
   #writeClosed: Promise<void> | undefined;
-  /** Its id is no longer its own. */
+  /** The flow has ended and its id may be in use again. */
   #left = false;
   #destroyed = false;
   #cause: Error | undefined;
@@ -56,12 +54,12 @@ export class MuxStream implements ByteLink {
     this.#resolveClosed = resolve;
   }
 
-  /** What came and was not read yet, in bytes of memory. */
+  /** Unread data, in bytes of memory. */
   get queuedBytes(): number {
     return this.#queuedBytes;
   }
 
-  /** Takes bytes of the client; what comes after its End is dropped. */
+  /** Delivers bytes of the client; bytes after its End are dropped. */
   deliver(bytes: Uint8Array): void {
     if (this.#destroyed || this.#peerEnded) return;
     const short = bytes.length < SHORT_BYTES;
@@ -71,7 +69,7 @@ export class MuxStream implements ByteLink {
     }
     this.#flush();
     this.#queued(costOf(bytes));
-    // A short one is copied even so: its reader may have to keep it.
+    // A short piece is copied all the same: its reader may have to keep it.
     this.#queue.push(short ? new Uint8Array(bytes) : bytes);
   }
 
@@ -87,7 +85,7 @@ export class MuxStream implements ByteLink {
     this.#settle();
   }
 
-  /** Ends everything without telling the client, who knows or is gone. */
+  /** Ends both directions without an End to the client. */
   abandon(cause: Error): void {
     this.#end(cause, false);
   }
@@ -95,7 +93,7 @@ export class MuxStream implements ByteLink {
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
     this.#flush();
     const chunk = await this.#queue.take(signal);
-    // A stream that was destroyed in between has nothing queued any more.
+    // A stream that was destroyed meanwhile has no queued data.
     if (chunk && !this.#destroyed) this.#queued(-costOf(chunk));
     return chunk;
   }
@@ -116,7 +114,7 @@ export class MuxStream implements ByteLink {
     for (const chunk of chunks) {
       for (let at = 0; at < chunk.length; at += FRAME_BYTES) {
         const data = chunk.subarray(at, at + FRAME_BYTES);
-        pieces.push(encodeStreamHead(this.#id, data.length), data);
+        pieces.push(encodeStreamHeader(this.#id, data.length), data);
       }
     }
     return pieces.length === 0 ? undefined : this.#outlet.write(this, pieces);
@@ -125,23 +123,23 @@ export class MuxStream implements ByteLink {
   closeWrite(): Promise<void> {
     if (this.#writeClosed) return this.#writeClosed;
     if (this.#destroyed) return Promise.reject(this.#closedError());
-    // In its turn, behind what was written before it.
+    // In its turn, after earlier writes.
     const sent = this.#outlet.write(this, [encodeEnd(this.#id, false)]) ?? Promise.resolve();
     this.#writeClosed = sent.then(() => this.#settle());
     return this.#writeClosed;
   }
 
   destroy(cause?: Error): void {
-    // Who was told the end is told a failure only: a second End would drop what it has not read.
+    // After an End only a failure is sent: a second End would drop what the client has not read.
     this.#end(cause, cause !== undefined || this.#writeClosed === undefined);
   }
 
-  /** Both directions have ended: the id is free, though the reader may not be through. */
+  /** Frees the id when both directions have ended, although data may be unread. */
   #settle(): void {
     if (this.#peerEnded && this.#writeClosed) this.#leave(undefined);
   }
 
-  /** Tells the carrier and whoever waits, once; whether it was this time. */
+  /** Resolves `closed` and frees the id; returns whether this was the first call. */
   #leave(cause: Error | undefined): boolean {
     if (this.#left) return false;
     this.#left = true;
@@ -150,7 +148,7 @@ export class MuxStream implements ByteLink {
     return true;
   }
 
-  #end(cause: Error | undefined, tell: boolean): void {
+  #end(cause: Error | undefined, sendEnd: boolean): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
     this.#cause = cause;
@@ -159,7 +157,7 @@ export class MuxStream implements ByteLink {
     this.#short.take();
     this.#outlet.forget(this, error);
     this.#queued(-this.#queuedBytes);
-    if (this.#leave(cause) && tell) this.#outlet.urge(encodeEnd(this.#id, true));
+    if (this.#leave(cause) && sendEnd) this.#outlet.urge(encodeEnd(this.#id, true));
   }
 
   #keepShort(piece: Uint8Array): void {
@@ -168,7 +166,7 @@ export class MuxStream implements ByteLink {
     this.#short.add(piece);
   }
 
-  /** Puts the short pieces into the queue, before anything that comes now. */
+  /** Moves the short pieces into the queue, before later data. */
   #flush(): void {
     if (!this.#short.empty) this.#queue.push(this.#short.take());
   }
@@ -180,5 +178,43 @@ export class MuxStream implements ByteLink {
 
   #closedError(): Error {
     return this.#cause ?? new LinkClosedError();
+  }
+}
+
+/**
+ * Shorter pieces are copied when they have to wait: a view would keep its chunk of 64 KB, and costs
+ * some 200 bytes as an object.
+ */
+export const SHORT_BYTES = 4096;
+const NOTHING = new Uint8Array(0);
+
+/** Short pieces, concatenated in memory of their own. */
+export class ShortPieces {
+  #buffer: Uint8Array = NOTHING;
+  #length = 0;
+
+  get empty(): boolean {
+    return this.#length === 0;
+  }
+
+  /** Whether `length` more bytes fit. */
+  hasRoom(length: number): boolean {
+    return this.#length + length <= this.#buffer.length;
+  }
+
+  /** Appends a piece that fits; to an empty buffer, one of less than SHORT_BYTES. */
+  add(piece: Uint8Array): void {
+    // Not from Node's pool, which a part would keep as a whole.
+    if (this.empty) this.#buffer = Buffer.allocUnsafeSlow(SHORT_BYTES);
+    this.#buffer.set(piece, this.#length);
+    this.#length += piece.length;
+  }
+
+  /** Returns all pieces as one, which the caller owns. */
+  take(): Uint8Array {
+    const pieces = this.#buffer.subarray(0, this.#length);
+    this.#buffer = NOTHING;
+    this.#length = 0;
+    return pieces;
   }
 }

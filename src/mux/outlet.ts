@@ -1,12 +1,12 @@
-import { LinkClosedError } from '../net/errors.ts';
+import { asError } from '../errors.ts';
 import type { ByteLink } from '../net/link.ts';
 
-/** Bytes of short frames that may wait before the peer is no longer read. */
+/** Bytes of short frames that may wait before the carrier is no longer read. */
 const MAX_URGENT = 16 * 1024;
-/** Bytes of datagrams that may wait; beyond it they are dropped. */
+/** Bytes of datagrams that may wait before further ones are dropped. */
 const MAX_DATAGRAMS = 256 * 1024;
 
-/** Pieces that wait for their turn. */
+/** A write that waits for its turn. */
 interface Turn {
   readonly owner: object;
   readonly pieces: readonly Uint8Array[];
@@ -14,8 +14,8 @@ interface Turn {
 }
 
 /**
- * The way out of a carrier that many flows share. While the carrier is full every flow waits with
- * one write at most, and they take turns, so that no flow has to wait for more than the others.
+ * The send queue of a carrier. While the carrier is full, each flow has at most one write waiting,
+ * and flows take turns, so that none waits for more than one write of each other flow.
  */
 export class Outlet {
   readonly #link: ByteLink;
@@ -28,13 +28,13 @@ export class Outlet {
   #room: PromiseWithResolvers<void> | undefined;
   #failure: Error | undefined;
 
-  /** @param onFailure told once, when the carrier takes nothing more. */
+  /** @param onFailure called once, when the carrier has failed. */
   constructor(link: ByteLink, onFailure: (error: Error) => void) {
     this.#link = link;
     this.#onFailure = onFailure;
   }
 
-  /** Sends pieces in their turn; a promise when that is later. Rejects when the carrier failed. */
+  /** Sends chunks in their turn; returns a promise when that is later. Rejects when the carrier failed. */
   write(owner: object, pieces: readonly Uint8Array[]): Promise<void> | undefined {
     if (this.#failure) return Promise.reject(this.#failure);
     if (!this.#full) {
@@ -46,7 +46,7 @@ export class Outlet {
     return sent.promise;
   }
 
-  /** Sends a datagram, or keeps it, or tells that there is no room for it. */
+  /** Sends or queues a datagram; returns false when there is no room for it. */
   offer(owner: object, pieces: readonly Uint8Array[]): boolean {
     if (this.#failure) return false;
     if (!this.#full) {
@@ -59,7 +59,7 @@ export class Outlet {
     return true;
   }
 
-  /** Sends a short frame before everything that waits. */
+  /** Sends a short frame before all waiting writes. */
   urge(frame: Uint8Array): void {
     if (this.#failure) return;
     if (!this.#full) {
@@ -70,7 +70,7 @@ export class Outlet {
     this.#urgentBytes += frame.length;
   }
 
-  /** Forgets what a flow still has waiting; its writes reject with `cause`. */
+  /** Removes the waiting writes of a flow, which reject with `cause`. */
   forget(owner: object, cause: Error): void {
     const mine = this.#turns.filter((turn) => turn.owner === owner);
     if (mine.length === 0) return;
@@ -78,14 +78,14 @@ export class Outlet {
     for (const turn of mine) this.#drop(turn, cause);
   }
 
-  /** Waits while so much waits for the peer that it must not be given cause for more. */
+  /** A promise to wait for while so many short frames wait that the peer must not cause more. */
   room(): Promise<void> | undefined {
     if (this.#failure || this.#urgentBytes < MAX_URGENT) return undefined;
     this.#room ??= Promise.withResolvers<void>();
     return this.#room.promise;
   }
 
-  /** Ends everything that waits; nothing is sent any more. */
+  /** Rejects all waiting writes; nothing is sent afterwards. */
   end(cause: Error): void {
     if (this.#failure) return;
     this.#failure = cause;
@@ -102,8 +102,7 @@ export class Outlet {
     this.#full = true;
     full.then(
       () => this.#drained(),
-      (error: unknown) =>
-        this.#fail(error instanceof Error ? error : new LinkClosedError(String(error))),
+      (error: unknown) => this.#fail(asError(error)),
     );
   }
 
@@ -138,7 +137,7 @@ export class Outlet {
       this.#datagramBytes -= lengthOf(pieces);
       return;
     }
-    // Whoever writes next learns of it as well; a wait that nobody awaits must not be unhandled.
+    // The next write fails as well; a wait that no writer awaits must not be unhandled.
     sent.promise.catch(() => undefined);
     sent.reject(cause);
   }

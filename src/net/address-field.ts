@@ -3,7 +3,7 @@ import type { BoundedReader } from './bounded-reader.ts';
 import { ProtocolError } from './errors.ts';
 import { decodeName } from './host-name.ts';
 
-/** How a protocol writes an address and a port: the octets of its types, and what comes first. */
+/** How a protocol encodes an address and a port: the octets of the types, and the order. */
 export interface AddressFormat {
   readonly ipv4: number;
   readonly name: number;
@@ -11,28 +11,28 @@ export interface AddressFormat {
   readonly portFirst: boolean;
 }
 
-/** The fields of SOCKS5 (RFC 1928 §5), which Trojan and Shadowsocks took over. */
+/** The fields of SOCKS5 (RFC 1928 §5), of Trojan and of Shadowsocks. */
 export const SOCKS_ADDRESS: AddressFormat = { ipv4: 1, name: 3, ipv6: 4, portFirst: false };
 
 /** The fields of VMess, VLESS and Mux.Cool. */
 export const V2RAY_ADDRESS: AddressFormat = { ipv4: 1, name: 2, ipv6: 3, portFirst: true };
 
-/** A name is counted in one octet. */
+/** The length of a name is one octet. */
 const NAME_LIMIT = 255;
 const PORT_LIMIT = 0xffff;
 const PORT_BYTES = 2;
 
-/** An address that was read. */
+/** A decoded address field. */
 export interface AddressField {
-  /** `undefined` when the name is none; the field's end is known all the same. */
+  /** `undefined` when the host name is invalid; `end` is valid all the same. */
   readonly endpoint: Endpoint | undefined;
   /** Offset of the first byte after the field. */
   readonly end: number;
 }
 
 /**
- * Reads an address field at `offset`; `undefined` while it is not whole.
- * @throws {ProtocolError} for an unknown type, whose length nobody knows.
+ * Reads an address field at `offset`; `undefined` while it is incomplete.
+ * @throws {ProtocolError} for an unknown type, whose length is unknown as well.
  */
 export function decodeAddressField(
   bytes: Uint8Array,
@@ -56,7 +56,7 @@ export function decodeAddressField(
 
 /**
  * Reads an address field of a handshake.
- * @throws {ProtocolError} for an unknown type or a name that is none.
+ * @throws {ProtocolError} for an unknown type or an invalid host name.
  */
 export async function readAddressField(
   reader: BoundedReader,
@@ -67,11 +67,11 @@ export async function readAddressField(
   const length = fixedLength(type, format) ?? (await reader.byte());
   const host = hostOf(type, await reader.bytes(length), format);
   if (!format.portFirst) port = (await reader.bytes(PORT_BYTES)).readUInt16BE();
-  if (host === undefined) throw new ProtocolError('the destination has a name that is none');
+  if (host === undefined) throw new ProtocolError('the destination has an invalid host name');
   return { host, port };
 }
 
-/** Writes an address field; `undefined` when the host is no name of 1 to 255 bytes. */
+/** Encodes an address field; `undefined` for an invalid port or a name of 0 or more than 255 bytes. */
 export function encodeAddressField(
   { host, port }: Endpoint,
   format: AddressFormat,
@@ -88,7 +88,7 @@ export function encodeAddressField(
   );
 }
 
-/** Bytes of an address of that type; `undefined` for a name, which says so itself. */
+/** Bytes of an address of that type; `undefined` for a name, which is preceded by its length. */
 function fixedLength(type: number, format: AddressFormat): number | undefined {
   switch (type) {
     case format.ipv4:
@@ -102,6 +102,6 @@ function fixedLength(type: number, format: AddressFormat): number | undefined {
   }
 }
 
-/** IPv4-mapped addresses become IPv4, so that no rule on IPv4 is got around. */
+/** IPv4-mapped addresses become IPv4, so that rules on IPv4 addresses cannot be bypassed. */
 const hostOf = (type: number, bytes: Uint8Array, format: AddressFormat): string | undefined =>
   type === format.name ? decodeName(bytes) : unmapIPv4(formatIP(bytes));

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** Where something is: `host` is a domain name or an IP address in text without brackets. */
+/** A host and a port; `host` is a domain name or an IP address in text without brackets. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
@@ -8,7 +8,7 @@ export interface Endpoint {
 
 export type Network = 'tcp' | 'udp';
 
-/** What a client asks to be connected to. */
+/** The destination of a client's request. */
 export interface Destination extends Endpoint {
   readonly network: Network;
 }
@@ -16,7 +16,7 @@ export interface Destination extends Endpoint {
 /** 4 or 6 for an IP address in text, 0 for anything else. Zone ids (`fe80::1%eth0`) count as 6. */
 export const ipVersion = (host: string): 0 | 4 | 6 => isIP(host) as 0 | 4 | 6;
 
-/** `host:port` as people write it, with brackets around IPv6. */
+/** `host:port`, with brackets around IPv6. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -24,10 +24,10 @@ export function formatEndpoint({ host, port }: Endpoint): string {
 const MAPPED_PREFIX = '::ffff:';
 
 /**
- * The IPv4 address inside an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2), any other text as it is.
+ * The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); any other text unchanged.
  *
- * Dual-stack listeners report IPv4 clients in mapped form; rules, replies and the API speak of the
- * IPv4 address.
+ * Dual-stack listeners report IPv4 clients in mapped form; rules, replies and the API use the IPv4
+ * address.
  */
 export function unmapIPv4(host: string): string {
   if (!host.startsWith(MAPPED_PREFIX)) return host;
@@ -35,13 +35,13 @@ export function unmapIPv4(host: string): string {
   return isIP(tail) === 4 ? tail : host;
 }
 
-/** Parses a dotted quad into 4 bytes; `undefined` when it is none. */
+/** Parses a dotted quad into 4 bytes; `undefined` for other text. */
 export function parseIPv4(text: string): Uint8Array | undefined {
   if (isIP(text) !== 4) return undefined;
   return Uint8Array.from(text.split('.'), Number);
 }
 
-/** Parses an IPv6 address, an embedded dotted quad included, into 16 bytes. Zone ids are refused. */
+/** Parses an IPv6 address, an embedded dotted quad included, into 16 bytes. Zone ids are rejected. */
 export function parseIPv6(text: string): Uint8Array | undefined {
   if (isIP(text) !== 6 || text.includes('%')) return undefined;
   let source = text;
@@ -71,7 +71,7 @@ export function parseIPv6(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** The bytes of an IP address: 4 or 16 of them; `undefined` for a domain name. */
+/** The 4 or 16 bytes of an IP address; `undefined` for a domain name. */
 export function parseIP(text: string): Uint8Array | undefined {
   return text.includes(':') ? parseIPv6(text) : parseIPv4(text);
 }
@@ -91,15 +91,15 @@ export function formatIP(bytes: Uint8Array): string {
 }
 
 /**
- * The one text of an IP address, as the kernel tells it of a peer: IPv6 in the form of RFC 5952, an
- * IPv4-mapped address as the IPv4 one. A name stays as it is, and so does an address with a zone.
+ * The canonical text of an IP address, as the kernel reports it: IPv6 in the form of RFC 5952, an
+ * IPv4-mapped address as the IPv4 one. A name or an address with a zone is returned unchanged.
  */
 export function canonicalHost(host: string): string {
   const bytes = parseIP(host);
   return bytes ? unmapIPv4(formatIP(bytes)) : host;
 }
 
-/** RFC 5952 §4.2: the longest run of zero groups is shortened, the first of equals. */
+/** RFC 5952 §4.2: the longest run of zero groups is shortened, the first of several equal ones. */
 function longestZeroRun(groups: readonly number[]): { start: number; length: number } {
   let best = { start: 0, length: 0 };
   for (let i = 0; i < groups.length; i++) {

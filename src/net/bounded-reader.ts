@@ -2,18 +2,18 @@ import { ProtocolError } from './errors.ts';
 import type { ByteLink } from './link.ts';
 
 /**
- * Reads a handshake from a link: exactly so many bytes, or up to a delimiter, never more than
- * `limit` in memory, and all of it under one `signal`.
+ * Reads a handshake from a link: a number of bytes, or up to a delimiter, with at most `limit` bytes
+ * in memory and under one `signal`.
  *
- * `release` gives what was read too far back to the link, after which the link is the caller's.
+ * `release` returns unused bytes to the link, after which the caller may read the link itself.
  */
 export class BoundedReader {
   readonly #link: ByteLink;
   readonly #limit: number;
   readonly #signal: AbortSignal | undefined;
-  /** What was read and not taken: a part of `#space`. */
+  /** Bytes read and not taken: a part of `#space`. */
   #buffer: Buffer = Buffer.alloc(0);
-  /** A chunk of the link, which is full, or memory of this reader's own with room at its end. */
+  /** A chunk of the link, which is full, or memory of this reader with room at its end. */
   #space: Buffer = this.#buffer;
 
   constructor(link: ByteLink, limit: number, signal?: AbortSignal) {
@@ -36,7 +36,7 @@ export class BoundedReader {
     return value as number; // bytes(1) has exactly one
   }
 
-  /** Looks at the first `length` bytes without taking them. */
+  /** Returns the first `length` bytes without taking them. */
   async peek(length: number): Promise<Buffer> {
     while (this.#buffer.length < length) await this.#fill();
     return this.#buffer.subarray(0, length);
@@ -57,7 +57,7 @@ export class BoundedReader {
     }
   }
 
-  /** Gives bytes that were read too far back to the link and forgets them. */
+  /** Puts unused bytes back into the link and returns it. */
   release(): ByteLink {
     if (this.#buffer.length > 0) this.#link.unread(this.#buffer);
     this.#space = this.#buffer = Buffer.alloc(0);
@@ -73,7 +73,7 @@ export class BoundedReader {
     this.#append(chunk);
   }
 
-  /** Into space that doubles, so that a message that comes byte by byte is not copied for each. */
+  /** Appends to space that doubles, so that a message received byte by byte costs linear work. */
   #append(chunk: Uint8Array): void {
     const held = this.#buffer.length;
     if (held === 0) {

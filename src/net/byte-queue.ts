@@ -1,10 +1,10 @@
 /**
- * Bytes that came in pieces and are wanted in other pieces: what decoders of frames keep between
- * two reads. Nothing is copied unless a wanted piece lies across several that came.
+ * Bytes that arrive in pieces and are taken in pieces of other lengths: the buffer of frame decoders
+ * between two reads. Bytes are copied only when a taken piece spans several chunks.
  */
 export class ByteQueue {
   readonly #chunks: Uint8Array[] = [];
-  /** Bytes of the first chunk that are taken already. */
+  /** Bytes of the first chunk that were taken. */
   #offset = 0;
   #length = 0;
 
@@ -24,7 +24,7 @@ export class ByteQueue {
     const [first] = this.#chunks;
     if (first === undefined) return new Uint8Array(0);
     if (first.length - this.#offset < length) {
-      // Joined in place, so that looking again or taking costs nothing more.
+      // Joined in place, so that the next peek or take does not copy again.
       this.#join(length);
       return this.peek(length);
     }
@@ -38,7 +38,7 @@ export class ByteQueue {
     return bytes;
   }
 
-  /** Takes what lies in one piece, at most `limit` bytes; `undefined` when there are none. */
+  /** Takes up to `limit` bytes without a copy; `undefined` when there are none. */
   takeSome(limit: number): Uint8Array | undefined {
     const [first] = this.#chunks;
     return first && this.take(Math.min(limit, first.length - this.#offset));

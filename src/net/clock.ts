@@ -1,12 +1,12 @@
-/** A timer that was started and can be called off. */
+/** A pending timer. */
 export interface Timer {
   cancel(): void;
 }
 
 /**
- * Time, as the code below `app` sees it. Tests put a virtual one in its place.
+ * The source of time of all code below `app`; tests replace it with a virtual clock.
  *
- * `now` is monotonic milliseconds with an arbitrary start; `wall` is Unix milliseconds.
+ * `now` is monotonic milliseconds with an arbitrary start; `wall` is milliseconds of Unix time.
  */
 export interface Clock {
   now(): number;
@@ -15,14 +15,14 @@ export interface Clock {
   after(milliseconds: number, callback: () => void): Timer;
 }
 
-/** What Node's timers can wait; a longer wait would fire at once. */
+/** The longest delay of Node's timers; a longer one would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after(milliseconds, callback) {
-    // What is due already is some fraction of a millisecond late: Node warns of a negative time.
+    // Node warns about a negative delay, which a timer that is already due would have.
     const timer = setTimeout(callback, Math.max(0, Math.min(milliseconds, LONGEST_MS)));
     timer.unref();
     return { cancel: () => clearTimeout(timer) };

@@ -2,8 +2,8 @@ import type { Clock, Timer } from './clock.ts';
 import { DeadlineError } from './errors.ts';
 
 /**
- * One limit on a whole exchange (a handshake, a dial): `signal` aborts with a DeadlineError when it
- * passes, or at once when `parent` does. Dispose of it as soon as the exchange is over.
+ * A time limit for a whole exchange (a handshake, a dial): `signal` aborts with a DeadlineError when
+ * it passes, or with the reason of `parent` when that aborts. Dispose of it when the exchange ends.
  */
 export class Deadline implements Disposable {
   readonly #controller = new AbortController();
@@ -27,7 +27,7 @@ export class Deadline implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Ends the exchange for another reason than its time, which `signal` then has. */
+  /** Aborts `signal` for another reason than the time limit. */
   abort(reason: Error): void {
     this.#controller.abort(reason);
   }

@@ -5,16 +5,16 @@ import { formatEndpoint, type Endpoint } from './address.ts';
  * Why a destination could not be reached. Inbounds translate the code for their client (a SOCKS
  * reply, an HTTP status), so the set is closed and every outbound maps onto it.
  *
- * - `refused`: the destination answered that nobody listens
- * - `unreachable_host`, `unreachable_network`: no way to the host or its network
+ * - `refused`: the destination refused the connection
+ * - `unreachable_host`, `unreachable_network`: no route to the host or its network
  * - `not_found`: the name does not resolve
- * - `timed_out`: no answer within the dial limit
+ * - `timed_out`: no response within the dial limit
  * - `blocked`: a rule sends it to a blackhole
- * - `loop`: it is an inbound of this proxy, and the request would circle
+ * - `loop`: it is an inbound of this proxy, and the request would loop
  * - `forbidden`: it is the API of this proxy, which the client may not reach
  * - `unsupported`: the outbound cannot carry this network (UDP over an HTTP proxy)
- * - `upstream`: the proxy that should have carried it refused, or broke its protocol
- * - `aborted`: the client went away, the flow was killed or the process is stopping
+ * - `upstream`: the upstream proxy rejected the request or violated its protocol
+ * - `aborted`: the client disconnected, the flow was killed or the process is stopping
  * - `failed`: anything else
  */
 export type DialErrorCode =
@@ -53,7 +53,7 @@ const SYSTEM_CODES: Readonly<Record<string, DialErrorCode>> = {
   ETIMEDOUT: 'timed_out',
 };
 
-/** The usual reasons in words; Node's texts repeat the address and name the system call. */
+/** The usual reasons; Node's messages repeat the address and name the system call. */
 const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
   refused: 'connection refused',
   unreachable_host: 'no route to the host',
@@ -61,7 +61,7 @@ const REASONS: Readonly<Partial<Record<DialErrorCode, string>>> = {
   timed_out: 'the connection timed out',
 };
 
-/** The same for what happens on this host, or says nothing about the destination. */
+/** The same for errors of this host, and those that do not concern the destination. */
 const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many open files',
   ENFILE: 'this host has too many open files',
@@ -72,7 +72,7 @@ const SYSTEM_REASONS: Readonly<Record<string, string>> = {
   ECONNRESET: 'the connection was reset',
 };
 
-/** Names what went wrong while reaching `target`; a DialError passes through unchanged. */
+/** The error of a failed dial of `target`; a DialError is returned unchanged. */
 export function toDialError(error: unknown, target: Endpoint): DialError {
   if (error instanceof DialError) return error;
   if (error instanceof DeadlineError) {
@@ -87,8 +87,8 @@ export function toDialError(error: unknown, target: Endpoint): DialError {
 }
 
 /**
- * Why an aborted dial ended, from the reason of its signal: a DialError is itself, a limit that
- * passed is `timed_out`, anything else is `aborted`. `target` is named in the message.
+ * The error of an aborted dial, from the reason of its signal: a DialError is returned unchanged, a
+ * DeadlineError becomes `timed_out`, anything else `aborted`. The message names `target`.
  */
 export function abortedDial(signal: AbortSignal, target?: Endpoint): DialError {
   const reason: unknown = signal.reason;
@@ -98,7 +98,7 @@ export function abortedDial(signal: AbortSignal, target?: Endpoint): DialError {
   return new DialError(code, `${where}${messageOf(reason)}`, { cause: reason });
 }
 
-/** A peer that sent what its protocol does not allow, or stopped in the middle of it. */
+/** A peer violated its protocol, or its stream is truncated. */
 export class ProtocolError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('protocol', message, options);

@@ -1,24 +1,24 @@
-import { LinkClosedError } from './errors.ts';
+import { asError } from '../errors.ts';
 import type { ByteLink, Packet, PacketLink } from './link.ts';
 import { PacketQueue } from './packet-queue.ts';
 
-/** How datagrams stand in a stream of bytes. One instance belongs to one link. */
+/** The encoding of datagrams in a stream of bytes. One instance belongs to one link. */
 export interface PacketFraming {
   /**
-   * The datagrams that are whole with this chunk; `undefined` for one that cannot be passed on.
-   * @throws {ProtocolError} when the stream is none of this framing.
+   * The datagrams that this chunk completes; `undefined` for one that cannot be passed on.
+   * @throws {ProtocolError} when the framing is invalid.
    */
   decode(chunk: Uint8Array): Iterable<Packet | undefined>;
-  /** The pieces of a frame; `undefined` when the datagram does not fit into one. */
+  /** The chunks of a frame; `undefined` when the datagram does not fit into one. */
   encode(packet: Packet): readonly Uint8Array[] | undefined;
 }
 
-/** Bytes that may wait for a carrier that is full before datagrams are dropped. */
+/** Bytes that may wait for a full carrier before datagrams are dropped. */
 const MAX_UNSENT = 256 * 1024;
 
 /**
- * Datagrams over a byte link. They stay what they are: when the reader or the carrier does not keep
- * up, the newest are dropped. The link ends with its carrier, and its carrier with the link.
+ * Datagrams over a byte link. When the reader or the carrier does not keep up, the newest datagrams
+ * are dropped. The link ends with its carrier, and the carrier with the link.
  */
 export class FramedPackets implements PacketLink {
   readonly closed: Promise<Error | undefined>;
@@ -56,7 +56,7 @@ export class FramedPackets implements PacketLink {
     if (!full) return;
     this.#unsent += packet.data.length;
     if (this.#full) {
-      // The wait that is under way tells of the failure; this one must not be unhandled.
+      // The wait under way handles the failure; this rejection must not be unhandled.
       full.catch(() => undefined);
       return;
     }
@@ -66,7 +66,7 @@ export class FramedPackets implements PacketLink {
         this.#full = false;
         this.#unsent = 0;
       },
-      (error: unknown) => this.close(toError(error)),
+      (error: unknown) => this.close(asError(error)),
     );
   }
 
@@ -90,10 +90,7 @@ export class FramedPackets implements PacketLink {
       }
       this.close();
     } catch (error) {
-      this.close(toError(error));
+      this.close(asError(error));
     }
   }
 }
-
-const toError = (error: unknown): Error =>
-  error instanceof Error ? error : new LinkClosedError(String(error));

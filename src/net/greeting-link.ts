@@ -1,17 +1,15 @@
 import type { Clock, Timer } from './clock.ts';
 import type { ByteLink } from './link.ts';
-import { giveTo } from './spent-chunk.ts';
-
-/** How long a client's header may wait for the payload that it travels with. */
-export const FIRST_PAYLOAD_MS = 100;
+import { FIRST_PAYLOAD_MS } from './time-limits.ts';
+import { giveOrWrite } from './spent-chunk.ts';
 
 /**
- * A link that says `greeting` before the first payload, and in one write with it: a header on its
- * own would cost a packet and stand out by its length.
+ * A link that sends `greeting` before the first payload, and in one write with it: a header on its
+ * own would cost a packet and be recognizable by its length.
  *
- * With a `clock` the greeting goes out alone when no payload has come after FIRST_PAYLOAD_MS, since
- * there are protocols in which the server speaks first. Without one it waits as long as it takes; a
- * half-close sends it in any case.
+ * With a `clock` the greeting is sent alone when there is no payload within FIRST_PAYLOAD_MS, since
+ * in some protocols the server sends first. Without one it waits for the first payload. A half-close
+ * sends it in any case.
  */
 export class GreetingLink implements ByteLink {
   readonly #inner: ByteLink;
@@ -24,11 +22,11 @@ export class GreetingLink implements ByteLink {
     if (clock) this.greetSoon(clock);
   }
 
-  /** From now on the greeting waits no longer than FIRST_PAYLOAD_MS. */
+  /** Sends the greeting after FIRST_PAYLOAD_MS at the latest. */
   greetSoon(clock: Clock): void {
     if (this.#greeting === undefined || this.#timer) return;
     this.#timer = clock.after(FIRST_PAYLOAD_MS, () => {
-      // A link that has failed tells its readers and writers itself.
+      // A failed link reports that to its readers and writers.
       this.#greet()?.catch(() => undefined);
     });
     void this.#inner.closed.then(() => this.#takeGreeting());
@@ -56,7 +54,7 @@ export class GreetingLink implements ByteLink {
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#greeting === undefined ? giveTo(this.#inner, chunk) : this.write(chunk);
+    return this.#greeting === undefined ? giveOrWrite(this.#inner, chunk) : this.write(chunk);
   }
 
   async closeWrite(): Promise<void> {

@@ -1,8 +1,8 @@
 const LEAST = 256;
 
 /**
- * Bytes that are appended to piece by piece. The space doubles when it is used up, so that the work
- * is linear in the bytes however short the pieces are; the caller bounds how many there are.
+ * A byte array that grows. Its space doubles, so that the work is linear in the bytes however short
+ * the pieces are; the caller bounds the length.
  */
 export class GrowingBytes {
   #space = new Uint8Array(0);
@@ -12,7 +12,7 @@ export class GrowingBytes {
     return this.#length;
   }
 
-  /** All bytes so far; later ones do not change them. */
+  /** All bytes so far; later calls of `append` do not change them. */
   get bytes(): Uint8Array {
     return this.#space.subarray(0, this.#length);
   }

@@ -9,21 +9,20 @@ export const ATTEMPT_DELAY_MS = 250;
 export interface ConnectAnyOptions<T> {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Releases a connection that came too late. */
+  /** Releases a connection that was established too late. */
   discard(connection: T): void;
 }
 
 /**
- * Connects to the first of several addresses that answers (RFC 8305).
+ * Connects to one of several addresses (RFC 8305).
  *
- * Families take turns, beginning with that of the first address. An attempt that fails starts the
- * next one at once; one that takes longer than 250 ms gets company. The first connection wins: the
- * other attempts are aborted, and what they still bring is discarded. With one address this is
- * `connect` itself, without a timer.
+ * Families alternate, beginning with that of the first address. The next attempt starts when the
+ * last one fails, or after 250 ms. The first connection wins: the other attempts are aborted, and
+ * connections that they still establish are discarded. With one address this is `connect` itself,
+ * without a timer.
  *
- * @throws {DialError} when no address answered: the first failure that says more than that the host
- *   has no way to a whole address family, with all of them as its `cause`. When `signal` aborts,
- *   its reason.
+ * @throws {DialError} when all attempts fail: the most specific failure, with all of them as its
+ *   `cause`. When `signal` aborts, its reason.
  */
 export function connectAny<T>(
   addresses: readonly string[],
@@ -41,7 +40,7 @@ export function connectAny<T>(
   return new Race(interleave(addresses), connect, options).promise;
 }
 
-/** Reorders so that the families take turns, beginning with that of the first address. */
+/** Reorders addresses so that the families alternate, beginning with that of the first. */
 export function interleave(addresses: readonly string[]): readonly string[] {
   const [head] = addresses;
   if (head === undefined) return addresses;
@@ -52,7 +51,7 @@ export function interleave(addresses: readonly string[]): readonly string[] {
   return alternate(first, second);
 }
 
-/** One of each in turn, beginning with `first`; what is left of the longer list comes last. */
+/** Alternates two lists, beginning with `first`; the rest of the longer one comes last. */
 export function alternate(first: readonly string[], second: readonly string[]): readonly string[] {
   const ordered: string[] = [];
   for (let i = 0; i < first.length || i < second.length; i++) {
@@ -107,7 +106,7 @@ class Race<T> {
     }
   };
 
-  /** A `connect` that throws at once is an attempt that failed. */
+  /** Turns a `connect` that throws synchronously into a rejection. */
   async #attempt(address: string): Promise<T> {
     return this.#connect(address, this.#attempts.signal);
   }
@@ -129,7 +128,7 @@ class Race<T> {
       this.#start();
     } else if (this.#errors.length === this.#addresses.length) {
       this.#end();
-      this.#reject(mostTelling(this.#errors));
+      this.#reject(mostSpecific(this.#errors));
     }
   };
 
@@ -148,10 +147,10 @@ class Race<T> {
 }
 
 /**
- * On a host without IPv6 every IPv6 attempt fails as `unreachable_network`; that the IPv4 server
- * refused is what the client has to learn. That an address is the proxy's own says more than either.
+ * On a host without IPv6 every IPv6 attempt fails as `unreachable_network`: the failure of the IPv4
+ * attempt is more specific. `loop` and `forbidden`, for addresses of the proxy itself, come first.
  */
-function mostTelling(errors: readonly unknown[]): DialError {
+function mostSpecific(errors: readonly unknown[]): DialError {
   const codeOf = (error: unknown): DialErrorCode =>
     error instanceof DialError ? error.code : 'failed';
   const error =

@@ -2,23 +2,23 @@ import { isUtf8 } from 'node:buffer';
 import { domainToASCII } from 'node:url';
 import { formatIP, ipVersion, parseIP, unmapIPv4 } from './address.ts';
 
-/** Letters, digits, hyphens and underscores: what is asked of servers as it stands. */
+/** Letters, digits, hyphens and underscores: names that are resolved unchanged. */
 const PLAIN = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
-/** What may be given to domainToASCII, which would end at `/` and decode `%41` as in a URL. */
+/** The input of domainToASCII, which would end at `/` and decode `%41` as in a URL. */
 const CONVERTIBLE = /^[a-z0-9._\u0080-\u{10ffff}-]+$/u;
-/** A last label that C libraries read as part of an IPv4 address (`127.1`, `0x7f000001`). */
+/** A last label that C libraries parse as part of an IPv4 address (`127.1`, `0x7f000001`). */
 const NUMERIC_END = /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/;
 
 /** The longest name in text without its final dot (RFC 1035 §2.3.4). */
 const MAX_NAME_LENGTH = 253;
 
 /**
- * The one spelling of a host: what rules are matched against, what is resolved and dialled, and what
- * is sent to other proxies.
+ * The canonical form of a host, which rules are matched against, which is resolved and dialled, and
+ * which is sent to other proxies.
  *
- * A name becomes lower case, ASCII (UTS 46) and loses its final dot; text that resolvers read as an
+ * A name becomes lower case, ASCII (UTS 46) and loses its final dot; text that resolvers parse as an
  * address (`127.1`, `0x7f.1`, fullwidth digits) becomes that address; an address gets its canonical
- * form, and a zone only where one has a meaning. `undefined` for what is neither.
+ * form, with a zone only where one has a meaning. `undefined` for any other text.
  */
 export function normalizeHost(host: string): string | undefined {
   if (host.length <= MAX_NAME_LENGTH && PLAIN.test(host) && !NUMERIC_END.test(host)) return host;
@@ -39,8 +39,8 @@ const isName = (name: string): boolean =>
 const withoutFinalDot = (name: string): string => (name.endsWith('.') ? name.slice(0, -1) : name);
 
 /**
- * `::ffff:192.0.2.1%1` reaches 192.0.2.1, so a zone stays only on addresses that need one: of a link
- * or of a group (RFC 4007 §6).
+ * `::ffff:192.0.2.1%1` reaches 192.0.2.1, so only link-local and multicast addresses keep their zone
+ * (RFC 4007 §6).
  */
 function normalizeAddress(host: string): string | undefined {
   const zone = host.indexOf('%');
@@ -52,12 +52,12 @@ function normalizeAddress(host: string): string | undefined {
   return zone >= 0 && scoped ? text + host.slice(zone) : text;
 }
 
-// Nothing that a resolver, a log line or the request line of an HTTP proxy could trip over.
+// Characters that would be unsafe in a log line or in the request line of an HTTP proxy.
 const NOT_IN_NAMES = /[\p{Cc}\p{Z}]/u;
 
 /**
- * The host that the bytes of a domain name mean: an IP address written as a name is that address;
- * `undefined` when the name is empty, not UTF-8, or has control characters or blanks in it.
+ * Decodes the bytes of a domain name; an IP address in text becomes that address. `undefined` when
+ * the name is empty, not UTF-8, or contains control characters or blanks.
  */
 export function decodeName(bytes: Uint8Array): string | undefined {
   if (bytes.length === 0 || !isUtf8(bytes)) return undefined;

@@ -1,8 +1,8 @@
 import type { Clock, Timer } from './clock.ts';
 
 /**
- * Calls back once after a stretch of time without activity. `touch` only takes the time: one timer
- * runs for each stretch, none for each chunk or datagram.
+ * Calls back once after a period without activity. `touch` only reads the clock: one timer runs for
+ * each period, not for each chunk or datagram.
  */
 export class IdleTimer {
   readonly #clock: Clock;
@@ -12,8 +12,8 @@ export class IdleTimer {
   #lastActive: number;
 
   /**
-   * @param limit milliseconds without activity, or a function that gives them whenever the timer
-   *   looks; a limit that becomes longer is obeyed, one that becomes shorter from the next look on.
+   * @param limit milliseconds without activity, or a function that returns them whenever the timer
+   *   fires; a shorter limit than before takes effect with the next timer.
    */
   constructor(clock: Clock, limit: number | (() => number), onIdle: () => void) {
     this.#clock = clock;
@@ -22,12 +22,12 @@ export class IdleTimer {
     this.#lastActive = clock.now();
   }
 
-  /** When the last activity was, or `start`, on the clock. */
+  /** The time of the last activity or of `start`, on the clock. */
   get lastActive(): number {
     return this.#lastActive;
   }
 
-  /** Notes activity; also before `start`. Bound, so that it can be handed on as a callback. */
+  /** Notes activity, also before `start`. Bound, so that it can be passed as a callback. */
   readonly touch = (): void => {
     this.#lastActive = this.#clock.now();
   };

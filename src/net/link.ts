@@ -3,24 +3,27 @@ import type { Endpoint } from './address.ts';
 /**
  * A full-duplex stream of bytes between two layers.
  *
- * The promise, checked by `test/conformance/byte-link.ts` for every implementation:
+ * The contract, checked by `test/conformance/byte-link.ts` for every implementation:
  *
- * - `read` gives the next chunk, `undefined` once and for ever after the peer half-closed, and
- *   rejects when the link failed or was destroyed. At most one read is pending. The chunk belongs
- *   to the reader. An aborted `signal` rejects the read without losing a byte.
- * - `unread` puts bytes back in front; the next `read` returns them. Never while a read is pending.
- * - `write` takes a chunk (which the writer must no longer change) in order. It returns `undefined`
- *   when more may follow at once, or a promise that resolves when the link has drained. It rejects
- *   or throws when the link is closed for writing or failed. `writeAll` writes several pieces of
- *   one frame with one system call where the carrier can.
- * - `give`, where there is one, writes a chunk and takes its memory as well: the chunk is spent when
- *   it returns. Only for a chunk that came from a `read` and that nobody else looks at.
- * - `closeWrite` half-closes: everything written before arrives, then the peer reads the end, and
- *   this side may go on reading. Idempotent.
- * - `destroy` ends both directions at once, drops what is queued, and rejects pending operations
- *   with `cause`. Idempotent, never throws.
- * - `closed` resolves, never rejects, when both directions have ended or the link was destroyed:
- *   `undefined` after a clean end, the cause otherwise. Its resources are released by then.
+ * - `read` resolves with the next chunk, which the caller then owns, or with `undefined` at the end
+ *   of the stream, also when it is called again. It rejects when the link has failed or was
+ *   destroyed. One read may be pending at a time. Aborting `signal` rejects the read without loss of
+ *   data.
+ * - `unread` puts bytes back in front of the stream: the next `read` returns them. It must not be
+ *   called while a read is pending.
+ * - `write` appends a chunk, which the caller must no longer change. It returns `undefined` when the
+ *   caller may continue at once, or a promise that resolves when the link has drained. It rejects or
+ *   throws when the link is closed for writing or has failed. `writeAll` does the same for several
+ *   chunks, with one system call where possible.
+ * - `give`, which is optional, is a `write` that also transfers the memory of the chunk: the caller
+ *   must no longer read it either. The chunk must be the result of a `read` and not be referenced
+ *   elsewhere.
+ * - `closeWrite` half-closes the link: the peer receives everything written before, then the end of
+ *   the stream, and this side may continue to read. Idempotent.
+ * - `destroy` ends both directions at once, discards queued data and rejects pending operations with
+ *   `cause`. Idempotent; never throws.
+ * - `closed` resolves, and never rejects, when both directions have ended or the link was destroyed:
+ *   with `undefined` after a clean end, with the cause otherwise. All resources are released by then.
  */
 export interface ByteLink {
   read(signal?: AbortSignal): Promise<Uint8Array | undefined>;
@@ -42,34 +45,34 @@ export interface ByteLink {
    */
   pourInto?(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined;
   /**
-   * Hands the kernel socket below this link to the caller, when there is nothing but a kernel
-   * socket and nothing is buffered; the link is then spent. Layered links leave it out.
+   * Passes the kernel socket of this link to the caller; the link must not be used afterwards.
+   * `undefined` while data is buffered. Links that are more than a kernel socket leave it out.
    */
   release?(): ReleasedSocket | undefined;
 }
 
-/** A kernel socket that no longer belongs to Node: who holds it must close it. */
+/** A kernel socket that no longer belongs to Node: its owner must close it. */
 export interface ReleasedSocket {
   readonly fd: number;
 }
 
-/** Bytes moved on the wire below a link, overhead of upper layers included. */
+/** Bytes moved on the wire below a link, including the overhead of upper layers. */
 export interface WireCounter {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
-/** A link that an inbound's listener accepted, with what is known about its peer. */
+/** A link that was accepted or dialled, with its wire counter and its addresses. */
 export interface Carrier {
   readonly link: ByteLink;
   readonly wire: WireCounter;
   /** The peer's address; `undefined` on a unix socket. IPv4-mapped addresses are unmapped. */
   readonly remote: Endpoint | undefined;
-  /** The local address of the accepted connection; `undefined` on a unix socket. */
+  /** The local address of the connection; `undefined` on a unix socket. */
   readonly local: Endpoint | undefined;
 }
 
-/** One datagram: `peer` is its destination on the way out and its source on the way back. */
+/** One datagram: `peer` is the destination of a sent one and the source of a received one. */
 export interface Packet {
   readonly data: Uint8Array;
   readonly peer: Endpoint;
@@ -78,15 +81,16 @@ export interface Packet {
 /**
  * Datagrams to and from any number of peers.
  *
- * The promise, checked by `test/conformance/packet-link.ts`:
+ * The contract, checked by `test/conformance/packet-link.ts`:
  *
- * - `receive` gives packets in order of arrival, `undefined` after `close`, and rejects when the
- *   link failed. At most one receive is pending. Received data belongs to the receiver.
- * - `send` never waits: a datagram that cannot be queued is dropped and counted in `dropped`.
- *   Sending on a closed link drops.
+ * - `receive` resolves with packets in order of arrival, whose data the caller then owns, or with
+ *   `undefined` after `close`. It rejects when the link has failed. One receive may be pending at a
+ *   time.
+ * - `send` never waits: a datagram that cannot be queued, also on a closed link, is dropped and
+ *   counted in `dropped`.
  * - The receive queue is bounded; when it is full the newest datagram is dropped and counted.
- * - `close` is idempotent. `closed` resolves, never rejects, once the link has ended, with the
- *   cause when there was one.
+ * - `close` is idempotent. `closed` resolves, and never rejects, when the link has ended, with the
+ *   cause if there was one.
  */
 export interface PacketLink {
   receive(): Promise<Packet | undefined>;
@@ -95,3 +99,6 @@ export interface PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly dropped: number;
 }
+
+/** The path back to the clients of a UDP listener. Ends with the listener. */
+export type ReplyPath = Pick<PacketLink, 'send' | 'closed'>;

@@ -2,14 +2,14 @@ import { LinkClosedError } from './errors.ts';
 import type { ByteLink } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 
-/** Bytes that may wait in one direction before writers are asked to wait. */
+/** Bytes that may wait in one direction before writers have to wait. */
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
  * Two ByteLinks joined back to back in memory: what one writes, the other reads.
  *
- * An inbound that is itself an endpoint of a conversation (the HTTP proxy speaking to an origin)
- * hands one end to the dispatcher and keeps the other; tests use it in place of sockets.
+ * An inbound that is itself an endpoint (the HTTP proxy as the client of an origin) passes one end to
+ * the dispatcher and keeps the other; tests use pairs instead of sockets.
  */
 export function linkPair(): [ByteLink, ByteLink] {
   const left = new MemoryLink();
@@ -75,7 +75,7 @@ class MemoryLink implements ByteLink {
   destroy(cause?: Error): void {
     const first = !this.#destroyed;
     this.#end(cause, true);
-    // A half-close promised that everything written before it arrives, as it does from a socket.
+    // Data written before a half-close still arrives, as over a socket.
     if (first) this.#peer.#end(cause, cause !== undefined || !this.#writeClosed);
   }
 
@@ -97,7 +97,7 @@ class MemoryLink implements ByteLink {
     return this.#drain.promise;
   }
 
-  /** Both directions ended cleanly: nothing is left to release. */
+  /** Resolves `closed` when both directions have ended cleanly. */
   #settle(): void {
     if (this.#writeClosed && this.#peer.#writeClosed) this.#resolveClosed(this.#cause);
   }

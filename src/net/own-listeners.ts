@@ -6,7 +6,7 @@ import type { DialledSocket, SocketObserver } from './sockets.ts';
 /** Inbounds of this process that one connection may pass through. */
 export const MAX_HOPS = 16;
 
-/** What is inherited by a connection that this process has made to one of its own listeners. */
+/** The history of a connection that this process has made to one of its own listeners. */
 export interface Lineage {
   /** Own connections so far, this one included. */
   readonly hops: number;
@@ -14,7 +14,7 @@ export interface Lineage {
   readonly foreign: boolean;
 }
 
-/** For whom a connection is made: what a request's origin says of it. */
+/** The parts of a request's origin that concern its connection. */
 export interface DialOrigin {
   /** Tag of the inbound. */
   readonly inbound: string;
@@ -23,7 +23,7 @@ export interface DialOrigin {
   readonly session: { readonly lineage?: Lineage | undefined } | undefined;
 }
 
-/** A listener of an inbound, where it is bound. */
+/** The bound endpoint of an inbound. */
 export interface InboundListener {
   readonly inbound: string;
   readonly endpoint: Endpoint;
@@ -38,23 +38,23 @@ interface Listener {
 }
 
 /**
- * The TCP listeners of this process, and the connections that it makes to them, so that no request
- * circles and no client reaches the API under the address of the proxy.
+ * The TCP listeners of this process, and the connections that it makes to them: prevents request
+ * loops and clients that reach the API with the address of the proxy.
  *
- * A dial elsewhere costs one look-up of its port.
+ * A dial of another destination costs one look-up of its port.
  */
 export class OwnListeners {
   #inbounds: readonly Listener[] = [];
   #api: Listener | undefined;
   #byPort: ReadonlyMap<number, readonly Listener[]> = new Map();
-  /** Connections to own listeners, the ones under way included. */
+  /** Connections to own listeners, including those that are connecting. */
   readonly #made = new Set<{
     readonly socket: DialledSocket;
     readonly to: string;
     readonly lineage: Lineage;
   }>();
 
-  /** Takes the place of what was known of the inbounds. */
+  /** Replaces the listeners of the inbounds. */
   setInbounds(listeners: readonly InboundListener[]): void {
     this.#inbounds = listeners.map(({ inbound, endpoint }) => ({
       inbound,
@@ -64,7 +64,7 @@ export class OwnListeners {
     this.#index();
   }
 
-  /** Where the API can be reached without a secret; `undefined` when it cannot. */
+  /** Sets the listener of an API without a secret; `undefined` when there is none. */
   setOpenApi(endpoint: Endpoint | undefined): void {
     this.#api = endpoint && {
       inbound: undefined,
@@ -75,10 +75,10 @@ export class OwnListeners {
   }
 
   /**
-   * Judges a connection to an IP address that is about to be made.
+   * Checks a connection to an IP address before it is made.
    *
    * @param direct whether the client chose the address; an outbound's server is the operator's choice
-   * @returns what to show the socket to; `undefined` when the listener is not one of this process
+   * @returns an observer for the socket; `undefined` when the listener is not one of this process
    * @throws {DialError} `loop` when the connection would enter the inbound that its request came in
    *   by, or has passed `MAX_HOPS` inbounds; `forbidden` when it would bring a client of another
    *   host to an API without a secret
@@ -114,7 +114,7 @@ export class OwnListeners {
     return (socket) => this.#remember(socket, end, { hops, foreign });
   }
 
-  /** What an accepted connection inherits; `undefined` when another process has made it. */
+  /** The lineage of an accepted connection; `undefined` when another process has made it. */
   lineageOf(remote: Endpoint | undefined, local: Endpoint | undefined): Lineage | undefined {
     if (this.#made.size === 0 || !remote || !local) return undefined;
     const to = formatEndpoint({ host: bareHost(local.host), port: local.port });
@@ -151,17 +151,17 @@ const isLocalClient = (source: string | undefined): boolean =>
 
 const isLoopback = (host: string): boolean => host === '::1' || host.startsWith('127.');
 
-/** The one text of an address, without a zone. */
+/** The canonical text of an address, without a zone. */
 const bareHost = (host: string): string => canonicalHost(host.split('%', 1)[0] ?? host);
 
-/** Where a connection to an address arrives: that to an unspecified address on loopback. */
+/** The address that a connection reaches: an unspecified address means loopback. */
 function reachedHost(host: string): string {
   const bare = bareHost(host);
   if (bare === '0.0.0.0') return '127.0.0.1';
   return bare === '::' ? '::1' : bare;
 }
 
-/** Whether a listener on `bound` takes connections to `host`; a wildcard takes all of this host. */
+/** Whether a listener on `bound` accepts connections to `host`; a wildcard accepts all of this host. */
 function accepts(bound: string, host: string): boolean {
   if (bound === host) return true;
   if (bound !== '::' && !(bound === '0.0.0.0' && ipVersion(host) === 4)) return false;

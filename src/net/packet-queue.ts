@@ -3,7 +3,7 @@ import type { Packet } from './link.ts';
 
 /** Datagrams that may wait for a reader. */
 const MAX_PACKETS = 256;
-/** Bytes that may wait for a reader: a queue of jumbo datagrams must not hold 16 MiB. */
+/** Bytes that may wait for a reader: a queue of large datagrams must not hold 16 MiB. */
 const MAX_BYTES = 1024 * 1024;
 
 /**
@@ -23,7 +23,7 @@ export class PacketQueue {
     this.#limit = limit;
   }
 
-  /** Datagrams that were refused because the queue was full or had ended. */
+  /** Datagrams that were dropped because the queue was full or had ended. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -59,7 +59,7 @@ export class PacketQueue {
     return this.#waiter.promise;
   }
 
-  /** Drops what waits and settles the pending take and every later one. Idempotent. */
+  /** Drops queued datagrams and settles the pending take and every later one. Idempotent. */
   end(cause?: Error): void {
     if (this.#ended) return;
     this.#ended = true;

@@ -1,11 +1,10 @@
 const NOTHING = new Uint8Array(0);
 
 /**
- * Cuts a stream that comes in any pieces into pieces of asked lengths. What lies whole in the bytes
- * that came last is given as it lies there; only what is spread over several of them is copied, into
- * a buffer that is used again.
+ * Reads pieces of given lengths from a stream of chunks. A piece within the last chunk is returned
+ * without a copy; only one that spans several chunks is copied, into a buffer that is reused.
  *
- * A turn is: `feed`, `take` until it gives nothing, `keep`. What was taken is good for that turn.
+ * A turn is: `feed`, `take` until it returns `undefined`, `keep`. A piece is valid during its turn.
  */
 export class PieceReader {
   #fed: Uint8Array = NOTHING;
@@ -28,7 +27,7 @@ export class PieceReader {
     const fed = this.#fed.length - this.#at;
     if (this.#held + fed < length) return undefined;
     if (this.#held === 0) return this.#fed.subarray(this.#at, (this.#at += length));
-    if (this.#held >= length) throw new RangeError('less is asked for than was kept');
+    if (this.#held >= length) throw new RangeError('the piece is shorter than the kept bytes');
     const missing = length - this.#held;
     this.#reserve(length);
     this.#scratch.set(this.#fed.subarray(this.#at, this.#at + missing), this.#held);
@@ -37,14 +36,14 @@ export class PieceReader {
     return this.#scratch.subarray(0, length);
   }
 
-  /** Ends a turn, and with it the cutting: what was not taken, all of it. */
+  /** Ends the last turn: returns everything that was not taken. */
   rest(): Uint8Array {
     const rest = this.#fed.subarray(this.#at);
     this.feed(NOTHING);
     return rest;
   }
 
-  /** Ends a turn: what was not taken is kept. */
+  /** Ends a turn: keeps what was not taken. */
   keep(): void {
     const rest = this.#fed.subarray(this.#at);
     if (rest.length > 0) {
@@ -57,7 +56,7 @@ export class PieceReader {
 
   #reserve(length: number): void {
     if (this.#scratch.length >= length) return;
-    // In powers of two, so that a chunk that comes byte by byte is not copied for each.
+    // In powers of two, so that a piece received byte by byte costs linear work.
     const grown = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
     grown.set(this.#scratch.subarray(0, this.#held));
     this.#scratch = grown;

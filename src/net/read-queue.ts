@@ -1,3 +1,4 @@
+import { asError } from '../errors.ts';
 import { LinkClosedError } from './errors.ts';
 
 interface Waiter<T> {
@@ -8,10 +9,10 @@ interface Waiter<T> {
 }
 
 /**
- * The reading half of a link: what producers push, one consumer takes, in order.
+ * The receiving half of a link: a queue of items with one consumer.
  *
- * It carries the parts of the ByteLink and PacketLink promises that every implementation shares:
- * one waiter at most, items before the end, the end for ever, a failure at once and for ever.
+ * It implements the parts of the ByteLink contract that every implementation shares: one pending
+ * read, items before the end of the stream, and a failure that takes effect at once.
  */
 export class ReadQueue<T> {
   readonly #items: T[] = [];
@@ -19,17 +20,17 @@ export class ReadQueue<T> {
   #ended = false;
   #error: Error | undefined;
 
-  /** Items that wait for a reader. */
+  /** Items in the queue. */
   get size(): number {
     return this.#items.length;
   }
 
-  /** Whether a reader waits, so that an item pushed now is taken at once. */
+  /** Whether a take is pending, so that the next item is passed on at once. */
   get wanted(): boolean {
     return this.#waiter !== undefined;
   }
 
-  /** Whether the producer has said that nothing more comes, or failed. */
+  /** Whether the queue has ended or failed. */
   get finished(): boolean {
     return this.#ended || this.#error !== undefined;
   }
@@ -42,19 +43,19 @@ export class ReadQueue<T> {
     else this.#items.push(item);
   }
 
-  /** Puts an item in front, even after the end: it was read before and is given back. */
+  /** Puts an item back in front, even after the end. */
   unshift(item: T): void {
     this.#items.unshift(item);
   }
 
-  /** Nothing more comes; what is queued can still be taken. */
+  /** Ends the queue; queued items can still be taken. */
   end(): void {
     if (this.finished) return;
     this.#ended = true;
     this.#takeWaiter()?.resolve(undefined);
   }
 
-  /** Drops what is queued and fails the pending take and every later one. */
+  /** Drops queued items and rejects the pending take and every later one. */
   fail(error: Error): void {
     if (this.#error) return;
     this.#error = error;
@@ -87,8 +88,5 @@ export class ReadQueue<T> {
   }
 }
 
-/** What an aborted wait rejects with: the signal's own reason, as an Error. */
-export function abortReason(signal: AbortSignal): Error {
-  const reason: unknown = signal.reason;
-  return reason instanceof Error ? reason : new LinkClosedError(String(reason));
-}
+/** The reason of an aborted signal, as an Error. */
+export const abortReason = (signal: AbortSignal): Error => asError(signal.reason);

@@ -3,10 +3,10 @@ import type { Clock } from './clock.ts';
 import { DeadlineError } from './errors.ts';
 import { IdleTimer } from './idle-timer.ts';
 import type { ByteLink } from './link.ts';
-import { giveTo } from './spent-chunk.ts';
+import { giveOrWrite } from './spent-chunk.ts';
 import { HALF_CLOSED_IDLE_MS } from './time-limits.ts';
 
-/** Where a relay books the payload it moves. */
+/** Counts the payload that a relay moves. */
 export interface PayloadCounter {
   addUp(bytes: number): void;
   addDown(bytes: number): void;
@@ -15,8 +15,8 @@ export interface PayloadCounter {
 /**
  * Moves bytes both ways between a client and its destination until both have ended.
  *
- * A half-close of one side is passed on and the other direction goes on. A failure of either link
- * destroys both, so that no peer mistakes a truncated stream for a complete one. Resolves with the
+ * A half-close of one side is passed on and the other direction continues. A failure of either link
+ * destroys both, so that no peer takes a truncated stream for a complete one. Resolves with the
  * failure, or with `undefined` after a clean end; never rejects. Both links are closed by then.
  */
 export async function relay(
@@ -46,13 +46,13 @@ export async function relay(
     direction.then(() => idle.start(), abort);
   await Promise.all([settle(up), settle(down)]);
   idle.stop();
-  // A clean end leaves nothing to lose; after a failure these are no-ops.
+  // Nothing is queued after a clean end; after a failure these are no-ops.
   client.destroy();
   remote.destroy();
   return failure;
 }
 
-/** One direction: the back-pressure of `to` is what holds `from` back. */
+/** Moves one direction; back-pressure of `to` stops reading `from`. */
 async function move(
   from: ByteLink,
   to: ByteLink,
@@ -69,10 +69,10 @@ async function move(
     if (chunk === undefined) break;
     idle.touch();
     const { length } = chunk;
-    const full = giveTo(to, chunk);
+    const full = giveOrWrite(to, chunk);
     if (full) {
       await full;
-      // A peer that takes a chunk slowly is active until it has taken it.
+      // A peer that drains a chunk slowly is active until then.
       idle.touch();
     }
     moved(length);

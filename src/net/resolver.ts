@@ -1,16 +1,18 @@
+import { ipVersion } from './address.ts';
+
 /** How the addresses of a name are chosen and ordered; see `[[outbound]].address_family`. */
 export type FamilyPolicy = 'auto' | 'ipv4_only' | 'ipv6_only' | 'prefer_ipv4' | 'prefer_ipv6';
 
-/** Turns names into addresses. Never goes through the proxy's own outbounds. */
+/** Resolves names. Never uses the proxy's outbounds. */
 export interface Resolver {
   /**
    * The addresses of a host in the order in which they should be tried, at least one. An IP address
-   * in text is its own answer when the policy allows its family.
+   * in text is returned itself when the policy allows its family.
    *
-   * @param client whose question it is, so that one client leaves room for others; none for names
-   *   of the configuration.
-   * @throws {DialError} `not_found` when there is none of an allowed family, `timed_out` when the
-   *   answer did not come in time, `aborted` when `signal` did.
+   * @param client the IP address of the client that asks, so that one client cannot use all capacity;
+   *   left out for names of the configuration.
+   * @throws {DialError} `not_found` when there is no address of an allowed family, `timed_out` when
+   *   there is no response in time, `aborted` when `signal` aborts.
    */
   resolve(
     host: string,
@@ -18,4 +20,20 @@ export interface Resolver {
     signal?: AbortSignal,
     client?: string,
   ): Promise<readonly string[]>;
+}
+
+/**
+ * The address to send datagrams to; `undefined` for an empty list.
+ *
+ * Datagrams cannot race as connections do. Without a configured preference IPv4 is chosen, which
+ * every network carries.
+ *
+ * @param addresses in the order of the resolver, which already follows `family`.
+ */
+export function preferredAddress(
+  addresses: readonly string[],
+  family: FamilyPolicy,
+): string | undefined {
+  if (family !== 'auto') return addresses[0];
+  return addresses.find((address) => ipVersion(address) === 4) ?? addresses[0];
 }

@@ -1,25 +1,25 @@
 import type { ByteLink } from './link.ts';
 
-/** Below this the collector is as good. */
+/** Below this size the garbage collector is as good. */
 const FREED_AT_ONCE = 8 << 10;
 
-/** On a chunk that is the only view of its memory, though it does not fill it. */
+/** Marks a chunk that is the only view of its memory, although it does not fill it. */
 const SOLE = Symbol('the only view of its memory');
 
 interface Markable extends Uint8Array {
   [SOLE]?: true;
 }
 
-/** Whether nobody else can look at the memory that a chunk lies in. */
+/** Whether a chunk is the only view of its memory. */
 const isSole = (chunk: Markable): boolean =>
   chunk.length === chunk.buffer.byteLength || chunk[SOLE] === true;
 
 /**
- * Frees the memory of a chunk that nobody looks at any more: left to the collector, the 64 KB of
- * each read pile up to where they press for collections and fall out of the processor's caches,
- * which took half of the time of a relay (1.3 s a GB, 0.6 s with this; `pipe` 0.8 s).
+ * Frees the memory of a chunk that is no longer used. Left to the garbage collector, the 64 KB of
+ * each read accumulate, force collections and evict the processor's caches, which took half of the
+ * time of a relay (1.3 s a GB, 0.6 s with this; `pipe` 0.8 s).
  *
- * A chunk that shares its memory with others is left alone.
+ * No effect on a chunk that shares its memory with other views.
  */
 export function freeChunk(chunk: Uint8Array): void {
   if (chunk.length < FREED_AT_ONCE || !isSole(chunk)) return;
@@ -27,13 +27,13 @@ export function freeChunk(chunk: Uint8Array): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
-/** Memory of its own for a chunk that is to be freed so; what it holds is not cleared. */
+/** Unshared, uninitialized memory for a chunk that `freeChunk` will free. */
 export const ownChunk = (length: number): Buffer<ArrayBuffer> =>
   length < FREED_AT_ONCE ? Buffer.allocUnsafe(length) : Buffer.allocUnsafeSlow(length);
 
 /**
- * What is left of `chunk` when a framing was taken off it: `parts` of it, which then are all that
- * anybody looks at, in as few pieces as it takes for them to be freed one day. `chunk` is spent.
+ * Reduces `chunk` to the `parts` of it that a framing leaves, in a form that `freeChunk` can free:
+ * the parts themselves, or one copy of them. The caller must no longer use `chunk`.
  */
 export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   const [first] = parts;
@@ -42,7 +42,7 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
     (first as Markable)[SOLE] = true;
     return parts;
   }
-  // One copy, and one write further on, for what would lie around until it is collected.
+  // One copy, which also saves writes later, instead of memory that waits for the collector.
   const whole = ownChunk(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -53,6 +53,6 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
   return [whole];
 }
 
-/** Writes a chunk that is nobody else's, and gives its memory up where the link takes that. */
-export const giveTo = (link: ByteLink, chunk: Uint8Array): Promise<void> | undefined =>
+/** Writes a chunk that is not referenced elsewhere, with its memory where the link takes that. */
+export const giveOrWrite = (link: ByteLink, chunk: Uint8Array): Promise<void> | undefined =>
   link.give ? link.give(chunk) : link.write(chunk);

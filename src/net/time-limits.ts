@@ -1,6 +1,6 @@
 /**
- * Time limits that several protocols and layers obey, in milliseconds. What concerns one protocol
- * alone stands beside it.
+ * Time limits that several protocols and layers share, in milliseconds. Limits of one protocol are
+ * in its own folder.
  */
 
 /** A client may take this long to authenticate and state its request. */
@@ -24,7 +24,7 @@ export const UDP_IDLE_MS = 300_000;
 /** The same where every peer was a DNS server: a resolver asks once. */
 export const UDP_DNS_IDLE_MS = 10_000;
 
-/** A header may wait this long for the payload that it travels with. */
+/** A header may wait this long for the payload to be sent with it. */
 export const FIRST_PAYLOAD_MS = 100;
 
 /** A client that was rejected is read this long, so that a reset does not overtake the response. */
@@ -32,6 +32,6 @@ export const REJECTED_CLIENT_MS = 2_000;
 
 const DNS_PORT = 53;
 
-/** How long datagrams to `port` may pause. */
+/** The idle limit of datagrams to `port`. */
 export const udpIdleMs = (port: number): number =>
   port === DNS_PORT ? UDP_DNS_IDLE_MS : UDP_IDLE_MS;

@@ -1,5 +1,5 @@
 /**
- * Where a protocol core reports what it does: packets sent, dropped and why, states entered. `Event`
+ * The sink to which a protocol core reports its events: packets sent, dropped and why, states entered. `Event`
  * is a union discriminated by `kind`, so that a test can assert on events and a writer of logs can
  * be exhaustive. `now` is the time of the call that caused the event, in milliseconds.
  *

@@ -4,9 +4,8 @@ const TAB = 0x09;
 const isBlank = (code: number): boolean => code === SPACE || code === TAB;
 
 /**
- * A text without the spaces and tabs at both of its ends: the optional whitespace around a value
- * (RFC 9110 §5.6.3). A scan from each end, since a pattern for blanks at the end of a text is tried
- * anew at each blank inside it.
+ * A text without leading and trailing spaces and tabs: the optional whitespace around a value (RFC
+ * 9110 §5.6.3). Not a regular expression, since one for trailing blanks takes quadratic time.
  */
 export function trimBlanks(text: string): string {
   let start = 0;

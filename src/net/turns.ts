@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 
-/** How long work may go on at a stretch, in milliseconds. */
+/** How long work may run before it yields, in milliseconds. */
 const STRETCH_MS = 8;
 
-/** Lets long work give way to everything else in the process every few milliseconds. */
+/** Splits long work into turns of a few milliseconds, between which the event loop runs. */
 export class Turns {
   readonly #clock: Clock;
   #since: number;
@@ -19,7 +19,7 @@ export class Turns {
     return this.#clock.now() - this.#since >= STRETCH_MS;
   }
 
-  /** Waits until everything else has had its turn. */
+  /** Waits for one turn of the event loop. */
   async next(): Promise<void> {
     await turn();
     this.#since = this.#clock.now();

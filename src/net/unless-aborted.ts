@@ -1,10 +1,10 @@
 import { abortReason } from './read-queue.ts';
 
 /**
- * Waits for `promise` until `signal` aborts. The promise itself goes on, since others may wait for
- * it too, and its later failure is not unhandled.
+ * Waits for `promise` until `signal` aborts. The promise itself is not affected, since others may
+ * wait for it as well; its later rejection is handled.
  *
- * @param reasonOf the error of an aborted wait; by default the signal's own reason.
+ * @param reasonOf the error of an aborted wait; the signal's reason when left out.
  */
 export function unlessAborted<T>(
   promise: Promise<T>,

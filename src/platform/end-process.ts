@@ -1,6 +1,6 @@
 import { openSelf } from './native.ts';
 
-/** How Node names a name look-up by the system that is under way. */
+/** Node's name of a pending look-up by the system resolver. */
 const LOOK_UP = 'GetAddrInfoReqWrap';
 
 /**
@@ -18,7 +18,7 @@ function exitAtOnce(status: number): void {
   try {
     exit = openSelf().func('void _exit(int status)');
   } catch {
-    return; // No native functions here: the ordinary way takes longer.
+    return; // No native functions on this machine: process.exit takes longer.
   }
   exit(status);
 }

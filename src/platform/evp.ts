@@ -53,16 +53,16 @@ interface EvpFunctions {
  * AEAD ciphers of the OpenSSL inside Node, called without the objects that node:crypto makes for
  * each message: three to five times as fast (docs/performance.md).
  *
- * Lengths are checked here before any call, and a context that was freed is never used again, so
- * that no input of a caller can reach memory that is not its own.
+ * Lengths are checked here before any call, and a freed context is never used again, so that no
+ * input can reach memory of others.
  */
 export class Evp {
   readonly functions: EvpFunctions;
   readonly #ciphers = new Map<EvpCipherName, Pointer>();
-  /** Only for contexts that somebody forgot to dispose of. */
+  /** Only for contexts that were not disposed of. */
   readonly forgotten: FinalizationRegistry<Pointer>;
 
-  /** @throws {NativeError} where the functions are not to be had. */
+  /** @throws {NativeError} where the functions are not available. */
   constructor() {
     const library = openSelf();
     const bind = (definition: string) => library.func(definition);
@@ -108,7 +108,7 @@ class EvpContext implements Disposable {
   readonly #evp: Evp;
   readonly #keyLength: number;
   #context: Pointer;
-  /** A key that the next message brings into force. */
+  /** The key from the next message on. */
   #nextKey: Uint8Array | null = null;
   /** OpenSSL writes the length of each output here. */
   protected readonly written = Buffer.alloc(8);
@@ -149,9 +149,9 @@ class EvpContext implements Disposable {
     return key;
   }
 
-  /** Every function of EVP answers 1 when it did what it was asked to. */
+  /** Every function of EVP returns 1 on success. */
   protected must(result: number): void {
-    if (result !== 1) throw new NativeError('OpenSSL refused to work');
+    if (result !== 1) throw new NativeError('OpenSSL reported a failure');
   }
 }
 

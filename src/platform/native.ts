@@ -2,24 +2,24 @@ import { createRequire } from 'node:module';
 import type koffi from 'koffi';
 import { WeirError } from '../errors.ts';
 
-/** Native functions that are not there, or did not do what they promise. */
+/** A native function that is missing or has failed. */
 export class NativeError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('native', message, options);
   }
 }
 
-/** An address in the memory of the process; a pointer that was not given is `null`. */
+/** An address in the memory of the process; `null` is the null pointer. */
 export type Pointer = bigint | null;
 
 /** Symbols of a loaded library. */
 export type NativeLibrary = ReturnType<typeof koffi.load>;
 
 /**
- * What the running Node itself exports: OpenSSL and libuv among others.
+ * The symbols that the running Node exports: OpenSSL and libuv among others.
  *
- * koffi comes as a binary for each platform, and takes 20 ms to load: so it is loaded here, on
- * first use, and may be missing.
+ * koffi is a binary for each platform that takes 20 ms to load, so it is loaded on first use, and may
+ * be missing.
  *
  * @throws {NativeError} where there is no koffi for this machine.
  */

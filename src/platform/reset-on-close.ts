@@ -14,14 +14,14 @@ type SetSocketOption = (
   length: number,
 ) => number;
 
-/** Bound with the first call: programs that cut nothing do not wait for it. */
+/** Bound with the first call: programs that reset nothing do not wait for it. */
 let setSocketOption: SetSocketOption | false | undefined;
 
 /**
  * Makes the closing of a TCP socket a reset, whatever is still to be sent or read. Node's own
  * `resetAndDestroy` fails while a half-close is under way, and below TLS it crashes Node 26.10.
  *
- * @returns false where the kernel could not be told: then the closing is an ordinary one.
+ * @returns false where the option could not be set: closing then is an ordinary one.
  */
 export function resetOnClose(socket: Socket): boolean {
   setSocketOption ??= bind();
@@ -37,11 +37,11 @@ function bind(): SetSocketOption | false {
       'int setsockopt(int fd, int level, int name, const void *value, uint32_t length)',
     );
   } catch {
-    return false; // No native functions here: nothing is wrong.
+    return false; // No native functions on this machine.
   }
 }
 
-/** Node shows it on the handle alone; -1 once that is closed. */
+/** Node exposes it on the handle only; -1 once that is closed. */
 function descriptorOf(socket: Socket): number | undefined {
   if (!('_handle' in socket)) return undefined;
   const handle: unknown = socket._handle;

@@ -2,17 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
-import type { Packet } from '../net/link.ts';
+import type { Packet, ReplyPath } from '../net/link.ts';
 import type { AcceptedConnection } from '../net/sockets.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Acceptor } from '../transports/acceptor.ts';
 import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
-import { listenUdp, type AnswerLink, type DatagramListener } from '../transports/udp-listener.ts';
+import { listenUdp, type DatagramListener } from '../transports/udp-listener.ts';
 import { ApplyError } from './apply-error.ts';
 
 /** Who takes what reaches a listener. */
 export interface ListenerTarget extends Acceptor {
-  receive(packet: Packet, answers: AnswerLink): void;
+  receive(packet: Packet, replies: ReplyPath): void;
   /** Connections are not accepted for now; the kernel keeps those that wait. */
   heldBack(reason: string): void;
 }
@@ -120,7 +120,7 @@ export class SwitchedListener implements LeavingListener {
 
   async #openDatagrams({ endpoint }: Listener): Promise<DatagramListener | undefined> {
     if (!this.datagrams || !endpoint) return undefined;
-    return listenUdp(endpoint, (packet, answers) => this.#receive(packet, answers));
+    return listenUdp(endpoint, (packet, replies) => this.#receive(packet, replies));
   }
 
   #boundPort(): number | undefined {
@@ -135,10 +135,10 @@ export class SwitchedListener implements LeavingListener {
     else connection.destroy();
   }
 
-  #receive(packet: Packet, answers: AnswerLink): void {
-    if (!this.#held) this.#target.receive(packet, answers);
+  #receive(packet: Packet, replies: ReplyPath): void {
+    if (!this.#held) this.#target.receive(packet, replies);
     else if (this.#held.datagrams.length < MAX_HELD_DATAGRAMS) {
-      this.#held.datagrams.push(() => this.#target.receive(packet, answers));
+      this.#held.datagrams.push(() => this.#target.receive(packet, replies));
     }
   }
 

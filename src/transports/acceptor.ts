@@ -7,7 +7,7 @@ import type { AcceptedConnection } from '../net/sockets.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { GrpcServer } from './grpc/server.ts';
-import { carrierOf, socketCarrier, type SocketEnds } from './socket-carrier.ts';
+import { carrierOf, socketCarrier, type SocketEnds } from '../net/node/socket-carrier.ts';
 import { onlyHttp2, preferHttp1, TlsServer } from './tls/server.ts';
 import { WsServer } from './ws/server.ts';
 
@@ -18,11 +18,11 @@ export interface StreamDeps {
 
 /** Makes carriers of accepted sockets, by the stream settings of one inbound. */
 export interface Acceptor {
-  /** Takes a connection over; when its handshakes fail, it is closed without further notice. */
+  /** Takes over a connection; when a handshake fails, it is closed and nothing reported. */
   accept(connection: AcceptedConnection): void;
   /**
-   * Takes no new carriers on connections that are shared; those that there are go on, and so do
-   * handshakes that have begun.
+   * Accepts no new carriers on shared connections; open carriers and handshakes under way
+   * continue.
    */
   close(): void;
 }

@@ -1,3 +1,4 @@
+import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { connectAny } from '../net/happy-eyeballs.ts';
@@ -9,7 +10,7 @@ import { systemSockets } from '../net/system-sockets.ts';
 import type { Socket } from 'node:net';
 import type { OutboundCarrierSpec, OutboundStreamSpec } from '../spec.ts';
 import { GrpcClient } from './grpc/client.ts';
-import { carrierOf, endsOf, socketCarrier } from './socket-carrier.ts';
+import { carrierOf, endsOf, socketCarrier } from '../net/node/socket-carrier.ts';
 import { TlsClient } from './tls/client.ts';
 import { WsClient } from './ws/client.ts';
 
@@ -18,20 +19,20 @@ export interface TcpDialOptions {
   readonly family: FamilyPolicy;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Judges each address before it is tried. @throws {DialError} */
+  /** Called with each address before it is tried. @throws {DialError} to reject it. */
   readonly approach?: Approach | undefined;
-  /** The address of the client whose destination it is; none for a server of the configuration. */
+  /** The address of the client that requested it; left out for a server of the configuration. */
   readonly client?: string | undefined;
 }
 
-/** What is asked before a connection to an IP address is made. */
+/** Checks an IP address before a connection to it is made. @throws {DialError} to reject it. */
 export type Approach = (address: Endpoint) => SocketObserver | undefined;
 
 /**
  * Opens a TCP connection to a host by name or address: resolves it under the family policy and
- * races what came back (RFC 8305).
+ * races the addresses (RFC 8305).
  *
- * @throws {DialError} with the code that tells why it could not.
+ * @throws {DialError} with the code of the reason.
  */
 export async function dialTcp(target: Endpoint, options: TcpDialOptions): Promise<Carrier> {
   const { resolver, family, clock, signal, approach, client } = options;
@@ -51,19 +52,21 @@ export interface DialerDeps {
   readonly resolver: Resolver;
   readonly family: FamilyPolicy;
   readonly clock: Clock;
+  /** The system's when left out. */
+  readonly random?: RandomSource | undefined;
 }
 
 export interface DialerOptions {
   readonly signal: AbortSignal;
-  /** As for `dialTcp`; of a shared connection that of the first tunnel counts. */
+  /** As for `dialTcp`; for a shared connection, that of its first tunnel. */
   readonly approach?: Approach | undefined;
 }
 
 /** Opens carriers to one server, by the stream settings of one outbound. */
 export interface Dialer {
-  /** @throws {DialError} when the server is not reached, or not who or what it should be. */
+  /** @throws {DialError} when the server is not reached, not authenticated or breaks a protocol. */
   dial(options: DialerOptions): Promise<Carrier>;
-  /** Ends what carriers share, and with it those that still do. */
+  /** Closes the connections that carriers share, and with them these carriers. */
   close(): void;
 }
 
@@ -86,11 +89,11 @@ export function createDialer(
     };
   }
   const { carrier, tls } = stream;
-  const { clock } = deps;
+  const { clock, random = new SystemRandomSource() } = deps;
   const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
   const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
     const raw = await dialSocket(server, { ...deps, signal, approach });
-    // An error before anybody has taken the socket over must not end the process.
+    // An error before a link has taken over the socket must not end the process.
     raw.on('error', () => undefined);
     return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
   };
@@ -104,7 +107,7 @@ export function createDialer(
         close: () => undefined,
       };
     case 'ws': {
-      const client = new WsClient(carrier, server, clock);
+      const client = new WsClient(carrier, server, clock, random);
       return {
         async dial({ signal, approach }) {
           const { socket, raw } = await connect(signal, approach);
@@ -130,8 +133,8 @@ export function createDialer(
 }
 
 /**
- * WebSocket is HTTP/1.1 and gRPC HTTP/2. Bare TLS offers nothing: a server that took `h2` of several
- * would be an HTTPS proxy that now expects HTTP/2.
+ * WebSocket is HTTP/1.1 and gRPC HTTP/2. Bare TLS offers nothing: an HTTPS proxy that chose `h2`
+ * would then expect HTTP/2.
  */
 function alpnOf({ kind }: OutboundCarrierSpec): readonly string[] {
   switch (kind) {

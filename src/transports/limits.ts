@@ -1,19 +1,20 @@
-/** Time and size limits of carriers; each is a bound on what a peer may cost. */
+/** Time and size limits of carriers; each bounds what a peer may cost. */
 
-export const TLS_HANDSHAKE_MS = 10_000;
-/** From a connected socket to the upgrade, on either side. */
+/** A WebSocket upgrade or the preface of HTTP/2 may take this long, on either side. */
 export const UPGRADE_MS = 10_000;
-/** An HTTP/2 connection without its first tunnel is given up after this long. */
+/** An HTTP/2 connection that has had no tunnel is closed after this long. */
 export const FIRST_TUNNEL_MS = 10_000;
-/** A shared connection that carries nothing any more is closed after this long. */
+/** A shared connection without tunnels is closed after this long. */
 export const IDLE_CONNECTION_MS = 300_000;
-/** Before a connection that was silent for so long gets another tunnel, it is asked whether it lives. */
-export const SILENCE_MS = 15_000;
-export const PING_MS = 5_000;
-/** A shared connection that was silent for so long is asked in any case, and cut without an answer. */
-export const WATCH_MS = 30_000;
-export const ANSWER_MS = 10_000;
-/** A last frame may take this long to leave once nobody waits for it any more. */
+/** A connection that was silent for this long is probed before it gets another tunnel. */
+export const REUSE_SILENCE_MS = 15_000;
+/** The server may take this long to respond to that probe. */
+export const REUSE_PROBE_MS = 5_000;
+/** A shared connection that was silent for this long is probed in any case. */
+export const PROBE_INTERVAL_MS = 30_000;
+/** Without a response to that probe it is closed after this long. */
+export const PROBE_RESPONSE_MS = 10_000;
+/** The last frame of a closed link may take this long to be sent. */
 export const LINGER_MS = 5_000;
-/** Shared connections to one server: room for more flows than there are, and an end to a mistake. */
+/** Shared connections to one server: more than the flows of a process need. */
 export const CONNECTION_LIMIT = 256;

@@ -1,7 +1,6 @@
 import { lookup } from 'node:dns/promises';
-import { codeOf, messageOf } from '../errors.ts';
+import { codeOf, messageOf, WeirError } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import { WeirError } from '../errors.ts';
 import type { ListenOptions, UnixPath } from '../net/sockets.ts';
 import { systemSockets } from '../net/system-sockets.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
@@ -21,15 +20,15 @@ export interface Listener {
   readonly address: string;
   /** The same as data; `undefined` for a unix socket. */
   readonly endpoint: Endpoint | undefined;
-  /** Stops accepting and frees the address at once; accepted connections live on. */
+  /** Stops accepting and frees the address at once; accepted connections stay open. */
   close(): Promise<void>;
 }
 
 /**
- * Binds and accepts until closed; what becomes of an accepted connection is up to `onConnection`.
+ * Binds and accepts until closed; `onConnection` owns each accepted connection.
  *
  * A host name is resolved now and its addresses are tried in order. A unix socket file that a dead
- * process left behind is replaced, one that somebody listens on is not.
+ * process left behind is replaced.
  *
  * @param signal ends the wait for the addresses of a host name
  * @throws {BindError} when nothing could be bound

@@ -1,27 +1,24 @@
 import type { Endpoint } from '../net/address.ts';
-import type { Packet, PacketLink } from '../net/link.ts';
+import type { Packet, ReplyPath } from '../net/link.ts';
 import { systemSockets } from '../net/system-sockets.ts';
 import type { UdpSocket } from '../net/sockets.ts';
 import { formatEndpoint } from '../net/address.ts';
 import { BindError } from './tcp-listener.ts';
 
-/** The way back to the clients of a UDP listener. Ends with it. */
-export type AnswerLink = Pick<PacketLink, 'send' | 'closed'>;
-
-/** A bound UDP socket that hands on each datagram as it comes. */
+/** A bound UDP socket that passes on each datagram at once. */
 export interface DatagramListener {
   close(): void;
 }
 
 /**
- * Binds a UDP socket; `peer` of a datagram is the client that sent it. Nothing is queued here: who
- * takes datagrams decides which are worth keeping.
+ * Binds a UDP socket; `peer` of a datagram is the client that sent it. Nothing is queued here: the
+ * receiver decides which datagrams to keep.
  *
  * @throws {BindError}
  */
 export async function listenUdp(
   { host, port }: Endpoint,
-  onDatagram: (packet: Packet, answers: AnswerLink) => void,
+  onDatagram: (packet: Packet, replies: ReplyPath) => void,
 ): Promise<DatagramListener> {
   try {
     const link: UdpSocket = await systemSockets().bindUdp({

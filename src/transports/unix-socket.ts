@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { codeOf } from '../errors.ts';
 
 /**
- * Binds a unix socket; a socket file that a dead process left behind is replaced. One that somebody
- * listens on is not, nor is a file that is no socket at all: both keep the error of `bind`.
+ * Binds a unix socket. A socket file that a dead process left behind is replaced; one with a
+ * listening process is not, nor is a file that is not a socket: for both the error of `bind` remains.
  */
 export async function bindUnixSocket<T>(path: string, bind: () => Promise<T>): Promise<T> {
   try {
@@ -16,12 +16,12 @@ export async function bindUnixSocket<T>(path: string, bind: () => Promise<T>): P
   return bind();
 }
 
-/** The system's code is on the error itself or on its cause, where `bind` wraps what it met. */
+/** The system's code is on the error itself, or on its cause where `bind` wraps it. */
 const isInUse = (error: unknown): boolean =>
   codeOf(error) === 'EADDRINUSE' ||
   (error instanceof Error && codeOf(error.cause) === 'EADDRINUSE');
 
-/** Connecting to a file that is no socket is refused as well, so its kind is asked first. */
+/** Connecting to a file that is not a socket is refused as well, so its type is checked first. */
 async function isStale(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isSocket() === true && (await isRefused(path));

@@ -46,7 +46,7 @@ function muxFlow(carrier: ByteLink): ByteLink {
       if (!chunk) return;
       for (const event of decoder.decode(chunk)) {
         if (event.kind === 'data') stream.deliver(event.bytes);
-        else if (event.head.status === Status.end) stream.end(event.head.failed);
+        else if (event.header.status === Status.end) stream.end(event.header.failed);
       }
       while (stream.queuedBytes > 64 * 1024) {
         await new Promise<void>((resolve) => (room = resolve));

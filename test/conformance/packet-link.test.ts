@@ -183,7 +183,7 @@ function muxPackets(decoder: FrameDecoder): PacketFraming['decode'] {
     let data = Buffer.alloc(0);
     for (const event of decoder.decode(chunk)) {
       if (event.kind === 'data') data = Buffer.concat([data, event.bytes]);
-      const whole = event.kind === 'data' ? event.last : event.head.hasData && event.length === 0;
+      const whole = event.kind === 'data' ? event.last : event.header.hasData && event.length === 0;
       if (!whole) continue;
       yield { data, peer: { host: '', port: 0 } };
       data = Buffer.alloc(0);

@@ -1,5 +1,8 @@
 import { linkPair } from '../../src/net/memory-link.ts';
-import { LegacyIncoming, LegacyOutgoing } from '../../src/protocols/shadowsocks/legacy-stream.ts';
+import {
+  LegacyStreamOpener,
+  LegacyStreamSealer,
+} from '../../src/protocols/shadowsocks/legacy/stream.ts';
 import { METHODS, type MethodName } from '../../src/protocols/shadowsocks/methods.ts';
 import { ShadowsocksLink } from '../../src/protocols/shadowsocks/stream-link.ts';
 import { byteLinkConformance } from './byte-link.ts';
@@ -13,13 +16,13 @@ for (const name of ['aes-128-gcm', 'xchacha20-ietf-poly1305'] satisfies MethodNa
     const [a, b] = linkPair();
     const left = new ShadowsocksLink(
       a,
-      new LegacyOutgoing(method, key, salt(1)),
-      new LegacyIncoming(method, key),
+      new LegacyStreamSealer(method, key, salt(1)),
+      new LegacyStreamOpener(method, key),
     );
     const right = new ShadowsocksLink(
       b,
-      new LegacyOutgoing(method, key, salt(2)),
-      new LegacyIncoming(method, key),
+      new LegacyStreamSealer(method, key, salt(2)),
+      new LegacyStreamOpener(method, key),
     );
     return Promise.resolve({ left, right });
   });

@@ -1,14 +1,14 @@
+import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import type { Endpoint } from '../../src/net/address.ts';
 import { systemClock } from '../../src/net/clock.ts';
 import type { Packet } from '../../src/net/link.ts';
 import { PacketQueue } from '../../src/net/packet-queue.ts';
 import { UdpLink } from '../../src/net/node/udp-link.ts';
-import { Association } from '../../src/protocols/shadowsocks/association.ts';
-import { AddressMemo } from '../../src/protocols/shadowsocks/datagram-codec.ts';
-import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy-datagrams.ts';
+import { ClientAssociation } from '../../src/protocols/shadowsocks/client-association.ts';
+import { AddressMemo } from '../../src/protocols/shadowsocks/packets.ts';
+import { LegacyDatagramCodec } from '../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS } from '../../src/protocols/shadowsocks/methods.ts';
-import { systemRandomness } from '../../src/protocols/shadowsocks/randomness.ts';
-import { ServerDatagrams } from '../../src/protocols/shadowsocks/server-datagrams.ts';
+import { UpstreamAssociation } from '../../src/protocols/shadowsocks/upstream-association.ts';
 import { packetLinkConformance, type PacketLinkFixture } from './packet-link.ts';
 
 const DEFAULT_QUEUE = 256;
@@ -16,12 +16,12 @@ const CLIENT: Endpoint = { host: '192.0.2.1', port: 40_000 };
 
 /** Both directions of the legacy edition look the same, so one codec can be either side. */
 const codec = (): LegacyDatagramCodec =>
-  new LegacyDatagramCodec(METHODS['aes-128-gcm'], Buffer.alloc(16, 1), systemRandomness);
+  new LegacyDatagramCodec(METHODS['aes-128-gcm'], Buffer.alloc(16, 1), new SystemRandomSource());
 
 async function throughServer(peer: Endpoint): Promise<PacketLinkFixture> {
   const socket = await UdpLink.bind({ family: 4, address: '127.0.0.1' });
   const far = codec();
-  const link = await ServerDatagrams.open(socket.local, codec());
+  const link = await UpstreamAssociation.open(socket.local, codec());
   // A server learns where its client is from the first datagram.
   link.send({ data: new Uint8Array(0), peer });
   const hello = await socket.receive();
@@ -37,7 +37,7 @@ async function throughServer(peer: Endpoint): Promise<PacketLinkFixture> {
     arrived: async () => {
       const datagram = await socket.receive();
       const packet = datagram && far.decode(datagram.data);
-      if (!packet) throw new Error('no datagram came');
+      if (!packet) throw new Error('no datagram arrived');
       return packet.data;
     },
     dispose: () => {
@@ -53,14 +53,14 @@ function ofClient(peer: Endpoint): Promise<PacketLinkFixture> {
     seal: ({ data, peer }: Packet) => memo.encode(peer) && data,
     [Symbol.dispose]: () => undefined,
   };
-  const link = new Association(CLIENT, sealer, systemClock);
+  const link = new ClientAssociation(CLIENT, sealer, systemClock);
   const sent = new PacketQueue();
-  const answers = {
+  const replyPath = {
     send: (packet: Packet) => sent.push(packet),
     closed: new Promise<undefined>(() => undefined),
   };
   const deliver = (data: Uint8Array): void =>
-    link.deliver({ data, peer }, data.length, CLIENT, answers);
+    link.deliver({ data, peer }, data.length, CLIENT, replyPath);
   deliver(new Uint8Array(1));
   return link.receive().then(() => ({
     link,

@@ -18,19 +18,19 @@ const INBOUNDS: readonly [tag: string, protocol: string, settings: string, reaso
     'legacy',
     'shadowsocks',
     'method = "aes-256-gcm"\npassword = "correct horse"',
-    'shadowsocks: the key of no user fits',
+    'shadowsocks: no user has a matching key',
   ],
   [
     'modern',
     'shadowsocks',
     `method = "2022-blake3-aes-128-gcm"\npassword = "${KEY}"`,
-    'shadowsocks-2022: the key of no user fits',
+    'shadowsocks-2022: no user has a matching key',
   ],
   [
     'identities',
     'shadowsocks',
     `method = "2022-blake3-aes-128-gcm"\npassword = "${KEY}"\nusers = [{ password = "${KEY}" }]`,
-    'shadowsocks-2022: an identity that no user has',
+    'shadowsocks-2022: no user has this identity',
   ],
 ];
 

@@ -11,7 +11,8 @@ import type {
   TlsServerSpec,
 } from '../../src/spec.ts';
 import { createDialer, type Dialer } from '../../src/transports/dialer.ts';
-import { listen } from '../../src/transports/listen.ts';
+import { createAcceptor } from '../../src/transports/acceptor.ts';
+import { listenTcp } from '../../src/transports/tcp-listener.ts';
 import { parseAddress, portOf } from './address.ts';
 import { silentLogger } from '../../src/log/output.ts';
 import { TestAuthority } from './test-certificates.ts';
@@ -98,15 +99,20 @@ export class CarrierPair implements AsyncDisposable {
     clock: Clock = systemClock,
   ): Promise<CarrierPair> {
     const accepted = new ReadQueue<Carrier>();
-    const listener = await listen(
+    const acceptor = createAcceptor(inbound, (carrier) => accepted.push(carrier), {
+      clock,
+      log: silentLogger,
+    });
+    const listener = await listenTcp(
       { kind: 'ip', host: '127.0.0.1', port: 0 },
-      inbound,
-      (carrier) => accepted.push(carrier),
-      { clock, log: silentLogger },
+      { onConnection: (connection) => acceptor.accept(connection) },
     );
     const server = { host: '127.0.0.1', port: portOf(parseAddress(listener.address)) };
     const dialer = createDialer(server, outbound, { resolver: loopback, family: 'auto', clock });
-    return new CarrierPair(listener.address, accepted, dialer, () => listener.close());
+    return new CarrierPair(listener.address, accepted, dialer, async () => {
+      await listener.close();
+      acceptor.close();
+    });
   }
 
   get port(): number {

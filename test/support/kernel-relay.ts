@@ -1,6 +1,6 @@
 import type { ByteLink } from '../../src/net/link.ts';
 import { KernelLink } from '../../src/net/kernel/kernel-link.ts';
-import { giveTo } from '../../src/net/spent-chunk.ts';
+import { giveOrWrite } from '../../src/net/spent-chunk.ts';
 
 /**
  * The relay as it is to be with kernel links: a link that can move the rest by itself does so, and
@@ -38,7 +38,7 @@ async function move(from: ByteLink, to: ByteLink, moved: (bytes: number) => void
   else {
     for (let chunk = await from.read(); chunk; chunk = await from.read()) {
       const { length } = chunk;
-      const full = giveTo(to, chunk);
+      const full = giveOrWrite(to, chunk);
       if (full) await full;
       moved(length);
     }

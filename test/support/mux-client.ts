@@ -1,7 +1,7 @@
 import { encodeAddressField, V2RAY_ADDRESS } from '../../src/net/address-field.ts';
 import type { Endpoint } from '../../src/net/address.ts';
 import type { ByteLink } from '../../src/net/link.ts';
-import type { FrameHead } from '../../src/mux/frame.ts';
+import type { FrameHeader } from '../../src/mux/frame.ts';
 import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
 
 /** A frame from its parts, as a client of Mux.Cool writes it. */
@@ -40,7 +40,7 @@ export const FAILED = 2;
 
 /** A whole frame that the server sent. */
 export interface Seen {
-  readonly head: FrameHead;
+  readonly head: FrameHeader;
   readonly data: string;
 }
 
@@ -87,12 +87,12 @@ export class MuxClient {
     return data;
   }
 
-  #head: FrameHead | undefined;
+  #head: FrameHeader | undefined;
   #data = '';
 
   #collect(event: ReturnType<FrameDecoder['decode']> extends Iterable<infer E> ? E : never): void {
-    if (event.kind === 'head') {
-      this.#head = event.head;
+    if (event.kind === 'header') {
+      this.#head = event.header;
       this.#data = '';
       if (event.length > 0) return;
     } else {

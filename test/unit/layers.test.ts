@@ -31,7 +31,7 @@ const SIBLINGS = new Set(['config', 'supervisor']);
  */
 const PURE = [
   /^(quic|http3|netstack|congestion)\/(?!driver\.ts|.*-link\.ts)/,
-  /^protocols\/[^/]+\/wire\.ts$/,
+  /^protocols\/.+\/wire\.ts$/,
   /^mux\/frame(-decoder)?\.ts$/,
   /^engine\/router\//,
 ];

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
-import { unmapIPv4, type Endpoint } from '../address.ts';
+import type { Endpoint } from '../address.ts';
 import type { ByteLink, WireCounter } from '../link.ts';
 import type {
   AcceptedConnection,
@@ -9,6 +9,7 @@ import type {
   UnixPath,
 } from '../sockets.ts';
 import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
+import { endsOf } from './socket-carrier.ts';
 import { SocketLink } from './socket-link.ts';
 import { connectTcp } from './tcp-dial.ts';
 import { UdpLink } from './udp-link.ts';
@@ -64,8 +65,9 @@ class NodeConnection implements AcceptedConnection {
   constructor(socket: Socket) {
     this.#socket = socket;
     // Asked while the socket lives: the kernel forgets them with the connection.
-    this.remote = endpoint(socket.remoteAddress, socket.remotePort);
-    this.local = endpoint(socket.localAddress, socket.localPort);
+    const { remote, local } = endsOf(socket);
+    this.remote = remote;
+    this.local = local;
     // An error before the connection is taken must not end the process.
     socket.on('error', () => undefined);
   }
@@ -82,6 +84,3 @@ class NodeConnection implements AcceptedConnection {
     this.#socket.destroy();
   }
 }
-
-const endpoint = (host: string | undefined, port: number | undefined): Endpoint | undefined =>
-  host === undefined || port === undefined ? undefined : { host: unmapIPv4(host), port };

@@ -3,25 +3,25 @@ import type { Packet } from '../link.ts';
 import { systemSockets } from '../system-sockets.ts';
 import type { UdpSocket } from '../sockets.ts';
 
-/** A UDP socket that hears one server alone. */
+/** A UDP socket that receives from one server only. */
 export interface ServerSocket {
   readonly udp: UdpSocket;
-  /** The server as the kernel names it: what is sent goes there. */
+  /** The address of the server in the kernel's form, to send to. */
   readonly server: Endpoint;
 }
 
 /**
- * Binds a UDP socket for the datagrams of one server; those of strangers are dropped and counted.
+ * Binds a UDP socket for the datagrams of one server; others are dropped and counted.
  *
  * @param stated an IP address, written in any way, and a port.
- * @param decode what a datagram of the server holds; `undefined` drops it. It must not throw.
+ * @param decode decodes a datagram of the server; `undefined` drops it. It must not throw.
  * @throws the system's error when no socket can be bound.
  */
 export async function bindToServer(
   stated: Endpoint,
   decode: (data: Uint8Array) => Packet | undefined,
 ): Promise<ServerSocket> {
-  // Texts are compared below, and an operator or a server may write an address in many ways.
+  // Text is compared below, and an operator or a server may write an address in several forms.
   const server = { host: canonicalHost(stated.host), port: stated.port };
   const udp = await systemSockets().bindUdp({
     family: server.host.includes(':') ? 6 : 4,

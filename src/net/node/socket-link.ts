@@ -6,7 +6,7 @@ import type { ByteLink, WireCounter } from '../link.ts';
 import { ReadQueue } from '../read-queue.ts';
 import { freeChunk } from '../spent-chunk.ts';
 
-/** How long a peer may take to end its side once everything has been said to it, and what it may say. */
+/** How long a peer may take to end its side after this side has ended, and how much it may send. */
 const LINGER_MS = 5_000;
 const LINGER_BYTES = 1 << 20;
 
@@ -14,21 +14,21 @@ const LINGER_BYTES = 1 << 20;
 const FULL_RECORD = 16_384;
 
 /**
- * A kernel socket (TCP or unix), or TLS over one, as a ByteLink; the edge where Node's streams end.
+ * A kernel socket (TCP or unix), or TLS over one, as a ByteLink.
  *
  * The socket must have been made with `allowHalfOpen: true`. Reading is driven by `data` events:
- * while a reader waits the socket flows, and a chunk that nobody waits for pauses it, so at most
- * one chunk is queued here and one high-water mark in the stream.
+ * the socket flows while a read is pending, and a chunk without a pending read pauses it, so that at
+ * most one chunk is queued here and one high-water mark in the stream.
  *
- * TLS gives its records one by one, those of one read behind each other in one buffer: where more
- * must be expected, they are handed on together (a third of the time of a stream over TLS).
+ * TLS emits its records one by one, those of one read adjacent in one buffer: when more are expected,
+ * they are passed on together (saves a third of the time of a stream over TLS).
  */
 export class SocketLink implements ByteLink, WireCounter {
   readonly closed: Promise<Error | undefined>;
   readonly #socket: Socket;
   readonly #raw: Socket;
   readonly #queue = new ReadQueue<Uint8Array>();
-  /** Records that wait for those that came with them. */
+  /** Adjacent records of one read. */
   #records: Uint8Array | undefined;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #drain: PromiseWithResolvers<void> | undefined;
@@ -48,7 +48,7 @@ export class SocketLink implements ByteLink, WireCounter {
     socket.on('drain', this.#onDrain);
     socket.on('error', this.#onError);
     socket.on('close', this.#onClose);
-    // A peer may have reset the connection before anyone took it.
+    // The peer may have reset the connection already.
     if (socket.destroyed) this.#onClose();
   }
 
@@ -73,14 +73,14 @@ export class SocketLink implements ByteLink, WireCounter {
   write(chunk: Uint8Array): Promise<void> | undefined {
     const socket = this.#socket;
     if (!this.#writable) return Promise.reject(this.#closedError());
-    // A chunk of the high-water mark's size counts as too much even when the kernel has taken it.
+    // `write` returns false for a chunk of the high-water mark's size even if the kernel has taken it.
     return socket.write(chunk) || socket.writableLength === 0 ? undefined : this.#drained();
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
     const socket = this.#socket;
-    // What is written while nothing waits goes to TLS at once, which encrypts or copies all of it
-    // before it returns; what a kernel socket still has to send is the chunk itself.
+    // With an empty queue TLS encrypts or copies the whole chunk before it returns; a kernel socket
+    // keeps the chunk itself until it is sent.
     const taken = socket !== this.#raw && this.#writable && socket.writableLength === 0;
     const drained = this.write(chunk);
     if (taken || (socket === this.#raw && socket.writableLength === 0)) freeChunk(chunk);
@@ -119,17 +119,17 @@ export class SocketLink implements ByteLink, WireCounter {
   destroy(cause?: Error): void {
     if (this.#socket.destroyed) return;
     if (this.#destroyed) {
-      if (cause) this.#cut();
+      if (cause) this.#reset();
       return;
     }
     this.#destroyed = true;
     this.#cause = cause;
     this.#queue.fail(cause ?? new LinkClosedError());
-    // With a cause the stream was cut, not finished: a reset tells the peer so, where a plain close
-    // would look like a complete body to a protocol that ends at end-of-file. So it is over TLS as
-    // well, for Node takes a connection that ends without close_notify for a finished one.
-    if (cause) this.#cut();
-    else if (this.#saidAll) this.#linger();
+    // With a cause the stream is truncated: a reset reports that to the peer, where a plain close
+    // would look like the complete body of a protocol that ends at end of stream. Over TLS as well,
+    // since Node takes a connection that ends without close_notify for a complete one.
+    if (cause) this.#reset();
+    else if (this.#isHalfClosed) this.#linger();
     else this.#socket.destroy();
   }
 
@@ -138,14 +138,14 @@ export class SocketLink implements ByteLink, WireCounter {
   }
 
   /** This side has ended, and the other has not. */
-  get #saidAll(): boolean {
+  get #isHalfClosed(): boolean {
     const { writableFinished, readableEnded } = this.#socket;
     return writableFinished && !readableEnded && !this.#raw.destroyed;
   }
 
   /**
-   * Reads on for nobody until the peer has ended too (RFC 9112 §9.6): the kernel resets a connection
-   * that is closed with bytes unread, and what the peer has not yet taken of ours would be lost.
+   * Reads and discards until the peer has ended, too (RFC 9112 §9.6): the kernel resets a connection
+   * that is closed with unread bytes, and data that the peer has not read yet would be lost.
    */
   #linger(): void {
     const socket = this.#socket;
@@ -153,7 +153,7 @@ export class SocketLink implements ByteLink, WireCounter {
       timer.cancel();
       socket.destroy();
     };
-    // The system's clock: what a closed link leaves to the kernel is nobody's time limit.
+    // The system's clock: this limit is not part of any protocol.
     const timer = systemClock.after(LINGER_MS, over);
     let left = LINGER_BYTES;
     socket.on('data', ({ length }: Uint8Array) => {
@@ -165,18 +165,18 @@ export class SocketLink implements ByteLink, WireCounter {
     socket.unref().resume();
   }
 
-  #cut(): void {
+  #reset(): void {
     const [socket, raw] = [this.#socket, this.#raw];
     const isTcp = raw.remoteFamily !== undefined;
     if (isTcp && !resetOnClose(raw) && this.#mayReset) raw.resetAndDestroy();
     else socket.destroy();
   }
 
-  /** Whether Node's own reset does no harm. */
+  /** Whether Node's own reset is safe. */
   get #mayReset(): boolean {
-    // libuv refuses while a half-close is under way (EINVAL), and Node would lose the socket open.
+    // libuv fails while a half-close is under way (EINVAL), and Node would leak the open socket.
     if (this.#socket.writableEnded && !this.#socket.writableFinished) return false;
-    // What TLS has still to write must not meet a socket that is gone.
+    // TLS must not write its queue to a socket that was closed.
     return this.#socket === this.#raw || this.#socket.writableLength === 0;
   }
 
@@ -200,7 +200,7 @@ export class SocketLink implements ByteLink, WireCounter {
     const records = before ? joined(before, record) : record;
     if (before && !records) this.#flush();
     this.#records = records ?? record;
-    // A short record is the last of what its sender had to say.
+    // A short record is the last one of a write.
     const expectMore = record.length === FULL_RECORD && this.#records.length < FULL_RECORD * 4;
     if (!expectMore) this.#flush();
     else if (!before) setImmediate(this.#flush);
@@ -233,7 +233,7 @@ export class SocketLink implements ByteLink, WireCounter {
     // After a clean end the queue may still hold bytes for the reader: `fail` would drop them.
     if (!this.#queue.finished) this.#queue.fail(this.#closedError());
     if (this.#drain) {
-      // Whoever writes next learns of it as well; a drain that nobody awaits must not be unhandled.
+      // The next write fails as well; a drain that no writer awaits must not be unhandled.
       this.#drain.promise.catch(() => undefined);
       this.#drain.reject(this.#closedError());
       this.#drain = undefined;
@@ -242,7 +242,7 @@ export class SocketLink implements ByteLink, WireCounter {
   };
 }
 
-/** One view of two chunks that lie behind each other; `undefined` where they do not. */
+/** One view of two adjacent chunks; `undefined` when they are not adjacent. */
 function joined(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
   const adjacent =
     first.buffer === second.buffer && first.byteOffset + first.length === second.byteOffset;

@@ -1,10 +1,10 @@
 import { connect, type Socket } from 'node:net';
-import { unmapIPv4, type Endpoint } from '../address.ts';
+import type { Endpoint } from '../address.ts';
 import { abortedDial, toDialError } from '../errors.ts';
 import type { Carrier } from '../link.ts';
 import type { ConnectOptions } from '../sockets.ts';
 import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
-import { SocketLink } from './socket-link.ts';
+import { endsOf, socketCarrier } from './socket-carrier.ts';
 
 /**
  * Opens a TCP connection to one IP address in text (no name is resolved here), as a link.
@@ -15,15 +15,19 @@ export const connectTcp = async (
   address: string,
   port: number,
   options: ConnectOptions,
-): Promise<Carrier> =>
-  dialled(await connectSocket(address, port, options), { host: address, port });
+): Promise<Carrier> => {
+  const socket = await connectSocket(address, port, options);
+  // The kernel no longer knows the addresses when the peer has reset the connection meanwhile.
+  const remote = { host: address, port };
+  return { ...socketCarrier(socket, socket, endsOf(socket)), remote };
+};
 
 /**
  * Opens a TCP connection to one IP address in text, for layers that need Node's own socket.
  *
  * An idle connection costs 5 KB of resident memory with its link, whatever its high-water mark is
- * (measured with 16, 64 and 256 KB), so Node's default is kept. Nothing of the dial stays on the
- * socket: its listeners are gone by the time the link takes over.
+ * (measured with 16, 64 and 256 KB), so Node's default is kept. The listeners of the dial are removed
+ * before the link takes over the socket.
  *
  * @throws {DialError} with the kernel's reason, or that of `signal`, which also destroys the socket.
  */
@@ -46,7 +50,7 @@ export function connectSocket(
     });
     onSocket?.({
       get local() {
-        return localOf(socket);
+        return endsOf(socket).local;
       },
       onClose: (callback) => void socket.once('close', callback),
     });
@@ -65,7 +69,7 @@ export function connectSocket(
     };
     const onAbort = (): void => {
       settle();
-      // A socket that is destroyed without an error raises none later.
+      // A socket that is destroyed without an error emits none later.
       socket.destroy();
       reject(abortedDial(signal, target));
     };
@@ -74,15 +78,3 @@ export function connectSocket(
     signal.addEventListener('abort', onAbort);
   });
 }
-
-/** A dialled socket, or TLS over the socket `raw`, as a carrier. */
-export function dialled(socket: Socket, remote: Endpoint, raw: Socket = socket): Carrier {
-  const link = new SocketLink(socket, raw);
-  return { link, wire: link, remote, local: localOf(raw) };
-}
-
-/** The kernel has no local address any more when the peer reset the connection meanwhile. */
-const localOf = ({ localAddress, localPort }: Socket): Endpoint | undefined =>
-  localAddress === undefined || localPort === undefined
-    ? undefined
-    : { host: unmapIPv4(localAddress), port: localPort };

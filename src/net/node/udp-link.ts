@@ -1,43 +1,15 @@
-import { createSocket, type Socket } from 'node:dgram';
-import { codeOf } from '../../errors.ts';
+import type { Socket } from 'node:dgram';
 import { ipVersion, unmapIPv4, type Endpoint } from '../address.ts';
 import type { Packet } from '../link.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { PacketQueue } from '../packet-queue.ts';
-
-/**
- * What the kernel is asked to hold while the event loop is busy: a burst of several hundred full
- * datagrams. The send buffer stays as it is, since more of it only delays what is sent.
- */
-const RECEIVE_BUFFER = 1024 * 1024;
-/** Datagrams that may wait in libuv when the kernel takes no more; beyond it `send` drops. */
-const MAX_UNSENT = 256;
-/** The largest UDP payload below IPv4 (RFC 768) and IPv6 (RFC 8200), without jumbograms. */
-const MAX_PAYLOAD = { 4: 65_507, 6: 65_527 } as const;
-
-/**
- * Failures of single datagrams, reported by a later receive (ICMP answers, an interface that went
- * away, memory pressure): the socket is as good as before.
- */
-const PASSING_ERRORS: ReadonlySet<string | undefined> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EHOSTDOWN',
-  'EHOSTUNREACH',
-  'EMSGSIZE',
-  'ENETDOWN',
-  'ENETUNREACH',
-  'ENOBUFS',
-  'ENOMEM',
-  'EPERM',
-  'EPROTO',
-]);
+import { bindUdpSocket, isTransient, MAX_UDP_PAYLOAD, MAX_UNSENT } from './udp-socket.ts';
 
 /**
  * A UDP socket as a PacketLink to any number of IP peers.
  *
- * A datagram for a domain name, for port 0, for a family that the socket does not reach or beyond
- * the size of UDP is dropped and counted: callers resolve names first. `bytesRead` and
+ * A datagram to a domain name, to port 0, to a family that the socket does not reach or beyond the
+ * size of UDP is dropped and counted: callers resolve names first. `bytesRead` and
  * `bytesWritten` are UDP payload, of accepted datagrams only.
  */
 export class UdpLink implements UdpSocket {
@@ -54,8 +26,8 @@ export class UdpLink implements UdpSocket {
   #refused = 0;
   #ended = false;
   #cause: Error | undefined;
-  // Most links speak with one peer for long stretches: its last form is kept, so that a datagram
-  // costs no parsing of addresses and no new objects.
+  // Successive datagrams mostly have one peer: its last form is kept, so that a datagram costs no
+  // parsing of addresses and no new objects.
   #lastTarget: Endpoint | undefined;
   #lastTargetHost = '';
   #lastSource: Endpoint = { host: '', port: 0 };
@@ -63,51 +35,27 @@ export class UdpLink implements UdpSocket {
 
   /**
    * Opens and binds a socket.
-   * @throws the system's error (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6).
+   * @throws the system's error, as `bindUdpSocket` does.
    */
   static async bind(options: UdpBindOptions): Promise<UdpLink> {
-    const { family, address = family === 4 ? '0.0.0.0' : '::', port = 0 } = options;
-    const socket = createSocket({
-      type: family === 4 ? 'udp4' : 'udp6',
-      // Only IP literals arrive here. Answering at once keeps `send` free of a DNS lookup and of
-      // the tick that Node 24 spends on literals too.
-      lookup: (host, _options, callback) => callback(null, host, family),
-    });
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    socket.once('error', reject);
-    socket.once('listening', resolve);
-    try {
-      // Exclusive: a cluster worker must not share the socket of an association.
-      socket.bind({ address, port, exclusive: true });
-      await promise;
-    } catch (error) {
-      socket.close();
-      throw error;
-    }
-    socket.off('error', reject);
-    return new UdpLink(socket, options, address);
+    return new UdpLink(await bindUdpSocket(options), options);
   }
 
-  private constructor(socket: Socket, options: UdpBindOptions, address: string) {
+  private constructor(socket: Socket, options: UdpBindOptions) {
     this.#socket = socket;
     this.#family = options.family;
-    this.#dualStack = options.family === 6 && address === '::';
     this.#queue = new PacketQueue(options.queue);
     this.#incoming = options.incoming;
     const bound = socket.address();
+    this.#dualStack = bound.address === '::';
     this.local = { host: bound.address, port: bound.port };
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     socket.on('message', (data, { address: host, port }) => this.#onMessage(data, host, port));
     socket.on('error', (error) => {
-      if (!PASSING_ERRORS.has(codeOf(error))) this.close(error);
+      if (!isTransient(error)) this.close(error);
     });
     socket.on('close', () => resolve(this.#cause));
-    try {
-      socket.setRecvBufferSize(RECEIVE_BUFFER);
-    } catch {
-      // A wish: systems that refuse more than their limit keep their default.
-    }
   }
 
   get bytesRead(): number {
@@ -130,13 +78,13 @@ export class UdpLink implements UdpSocket {
     if (
       this.#ended ||
       (peer !== this.#lastTarget && !this.#aim(peer)) ||
-      data.length > MAX_PAYLOAD[this.#family] ||
+      data.length > MAX_UDP_PAYLOAD[this.#family] ||
       this.#socket.getSendQueueCount() >= MAX_UNSENT
     ) {
       this.#refused++;
       return;
     }
-    // Without a callback Node keeps the failure of one datagram to itself, which is what is wanted.
+    // Without a callback Node ignores the failure of one datagram, as a lost datagram should be.
     this.#socket.send(data, peer.port, this.#lastTargetHost);
     this.#bytesWritten += data.length;
   }

@@ -2,8 +2,7 @@ import { codeOf } from '../../errors.ts';
 import { ipVersion, type Endpoint } from '../../net/address.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
-import { preferredAddress } from '../../net/preferred-address.ts';
-import type { FamilyPolicy, Resolver } from '../../net/resolver.ts';
+import { preferredAddress, type FamilyPolicy, type Resolver } from '../../net/resolver.ts';
 import { systemSockets } from '../../net/system-sockets.ts';
 import type { UdpSocket } from '../../net/sockets.ts';
 

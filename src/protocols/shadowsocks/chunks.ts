@@ -1,11 +1,11 @@
 import {
+  AEAD_SHAPES,
   createOpener,
   createSealer,
   TAG_LENGTH,
   type Opener,
   type Sealer,
 } from '../../crypto/aead.ts';
-import { AEAD_SHAPES } from '../../crypto/aead.ts';
 import { NonceCounter } from '../../crypto/nonce-counter.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { PieceReader } from '../../net/piece-reader.ts';
@@ -15,7 +15,7 @@ import type { Method } from './methods.ts';
 /** A sealed length: two bytes and their tag. */
 export const LENGTH_CHUNK = 2 + TAG_LENGTH;
 
-/** Seals the chunks of one stream under one subkey, with a nonce that counts. */
+/** Seals the chunks of one stream under one subkey, with a counter as the nonce. */
 export class ChunkSealer implements Disposable {
   readonly #sealer: Sealer;
   readonly #nonce: NonceCounter;
@@ -28,7 +28,7 @@ export class ChunkSealer implements Disposable {
     this.#maxChunk = maxChunk;
   }
 
-  /** Seals one piece on its own (a header) to `out` at `offset`; the offset after it. */
+  /** Seals one piece on its own (a header) to `out` at `offset`. @returns the offset after it. */
   piece(plain: Uint8Array, out: Buffer, offset: number): number {
     const end = offset + plain.length + TAG_LENGTH;
     this.#sealer.seal(this.#nonce.bytes, plain, out.subarray(offset, end));
@@ -36,12 +36,12 @@ export class ChunkSealer implements Disposable {
     return end;
   }
 
-  /** Bytes that `payload` bytes of one write become. */
+  /** The length of the chunks of `payload` bytes. */
   sealedLength(payload: number): number {
     return payload + Math.ceil(payload / this.#maxChunk) * (LENGTH_CHUNK + TAG_LENGTH);
   }
 
-  /** Seals payload as chunks of length and data to `out` at `offset`; the offset after them. */
+  /** Seals payload as chunks to `out` at `offset`. @returns the offset after them. */
   payload(plain: Uint8Array, out: Buffer, offset: number): number {
     for (let at = 0; at < plain.length; at += this.#maxChunk) {
       const part = plain.length <= this.#maxChunk ? plain : plain.subarray(at, at + this.#maxChunk);
@@ -57,7 +57,7 @@ export class ChunkSealer implements Disposable {
   }
 }
 
-/** A piece of payload that came whole, and the nonce that it was sealed with. */
+/** A complete piece of payload, and the number of its nonce. */
 interface SealedPayload {
   readonly sealed: Uint8Array;
   readonly nonce: number;
@@ -65,18 +65,16 @@ interface SealedPayload {
 
 const NOTHING = new Uint8Array(0);
 
-/**
- * Opens the chunks of one stream, whatever pieces they arrive in. At most one chunk is kept.
- */
+/** Opens the chunks of one stream, in whatever pieces they arrive. At most one chunk is held. */
 export class ChunkOpener implements Disposable {
   readonly #opener: Opener;
   readonly #nonce: NonceCounter;
   readonly #maxChunk: number;
   readonly #length = Buffer.alloc(2);
   readonly #pieces = new PieceReader();
-  /** Sealed pieces so far, lengths and payload alike. */
+  /** Sealed pieces so far, lengths included: the number of the next nonce. */
   #count = 0;
-  /** Of the payload that comes next; `undefined` where a length does. */
+  /** The length of the payload that comes next; `undefined` before a length. */
   #expected: number | undefined;
 
   constructor({ aead, maxChunk }: Method, subkey: Uint8Array) {
@@ -91,7 +89,8 @@ export class ChunkOpener implements Disposable {
   }
 
   /**
-   * Opens one piece that stands on its own (a header).
+   * Opens one piece on its own (a header).
+   *
    * @throws {ProtocolError} when it is not authentic.
    */
   piece(sealed: Uint8Array): Buffer {
@@ -100,13 +99,14 @@ export class ChunkOpener implements Disposable {
     return plain;
   }
 
-  /** Says that the next piece is payload of that length: it was told in a header. */
+  /** Expects payload of a length that a header has stated, without a length of its own. */
   expectPayload(length: number): void {
     this.#expected = length;
   }
 
   /**
-   * The payload that is whole with these bytes: nothing when they only begin a chunk.
+   * The payload that these bytes complete, empty when they complete no chunk.
+   *
    * @throws {ProtocolError} when a chunk is not authentic, or longer than the method allows.
    */
   push(input: Uint8Array): Uint8Array {
@@ -131,7 +131,7 @@ export class ChunkOpener implements Disposable {
     this.#opener[Symbol.dispose]();
   }
 
-  /** Opens payload into one buffer, of exactly its size: what follows moves and frees it as one. */
+  /** Opens payload to one buffer of exactly its size, which is passed on and freed as a whole. */
   #openAll(payloads: readonly SealedPayload[], total: number): Uint8Array {
     const out = total === 0 ? NOTHING : ownChunk(total);
     let filled = 0;

@@ -1,55 +1,57 @@
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { unmapIPv4 } from '../../net/address.ts';
+import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
-import type { Carrier } from '../../net/link.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { ByteLink, Carrier } from '../../net/link.ts';
+import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../carry-stream.ts';
-import { KnownUsers } from '../known-users.ts';
-import { tellOfRefusal } from '../refused-client.ts';
-import { UserSearch } from '../user-search.ts';
 import type {
   DatagramServer,
   DatagramSessions,
   InboundContext,
   InboundHandler,
 } from '../contract.ts';
-import { DatagramServer2022, LegacyDatagramServer } from './inbound-datagrams.ts';
-import { LegacyOutgoing } from './legacy-stream.ts';
-import { systemRandomness, type Randomness } from './randomness.ts';
-import { readLegacyRequest, readRequest2022, type Request } from './request.ts';
+import { KnownUsers } from '../known-users.ts';
+import { tellOfRefusal } from '../refused-client.ts';
+import { UserSearch } from '../user-search.ts';
+import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
+import { ResponseStreamSealer, readRequest2022 } from './edition-2022/stream.ts';
+import { LegacyDatagramServer } from './legacy/datagrams.ts';
+import { LegacyStreamSealer, readLegacyRequest } from './legacy/stream.ts';
+import type { Request } from './request.ts';
 import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
-import { hangUp, ignore } from './silence.ts';
-import { ShadowsocksLink, type Outgoing } from './stream-link.ts';
-import { ResponseOutgoing } from './stream-2022.ts';
-import { idOf, Users, type User } from './users.ts';
+import { ShadowsocksLink, type StreamSealer } from './stream-link.ts';
+import { userIdOf, UserTable, type User } from './user-table.ts';
 
-const HANDSHAKE_MS = 10_000;
-/** How long a stranger of the 2022 edition is listened to after we have hung up. */
-const STRANGER_MS = 30_000;
+/** How long a rejected client of the 2022 edition is read after our end of stream. */
+const REJECTED_2022_MS = 30_000;
 
 /** A Shadowsocks server of either edition on accepted carriers. */
 export function createShadowsocksInbound(
   settings: ShadowsocksInboundSettings,
   context: InboundContext,
-  random: Randomness = systemRandomness,
+  random: RandomSource = new SystemRandomSource(),
 ): InboundHandler {
   return new ShadowsocksInbound(settings, context, random);
 }
 
 class ShadowsocksInbound implements InboundHandler {
   readonly #context: InboundContext;
-  readonly #random: Randomness;
-  readonly #users: Users;
+  readonly #random: RandomSource;
+  readonly #users: UserTable;
   readonly #known: KnownUsers<User>;
   readonly #search: UserSearch<User>;
   readonly #salts: SaltFilter;
   readonly #pool: SaltPool;
 
-  constructor(settings: ShadowsocksInboundSettings, context: InboundContext, random: Randomness) {
+  constructor(settings: ShadowsocksInboundSettings, context: InboundContext, random: RandomSource) {
     this.#context = context;
     this.#random = random;
-    this.#users = new Users(settings);
-    this.#known = new KnownUsers(this.#users.all, idOf, context.memory);
+    this.#users = new UserTable(settings);
+    this.#known = new KnownUsers(this.#users.all, userIdOf, context.memory);
     this.#search = new UserSearch(this.#known, context);
     this.#salts = saltsOf(context.memory, 'streams');
     this.#pool = context.memory.recall(
@@ -61,9 +63,9 @@ class ShadowsocksInbound implements InboundHandler {
 
   async serve({ link, remote }: Carrier, session: Session): Promise<void> {
     const source = remote && unmapIPv4(remote.host);
-    const request = await this.#read(link, source);
+    const request = await this.#readRequest(link, source);
     const { user, destination, payload, opener } = request;
-    const stream = new ShadowsocksLink(link, this.#answer(request), opener);
+    const stream = new ShadowsocksLink(link, this.#responseSealer(request), opener);
     stream.unread(payload);
     const origin = { inbound: this.#context.tag, source, user: user.label, session };
     try {
@@ -80,10 +82,10 @@ class ShadowsocksInbound implements InboundHandler {
       : new DatagramServer2022(deps, sessions);
   }
 
-  async #read(link: Carrier['link'], source: string | undefined): Promise<Request> {
+  async #readRequest(link: ByteLink, source: string | undefined): Promise<Request> {
     const { clock } = this.#context;
     const legacy = this.#users.method.edition === 'legacy';
-    const began = clock.now();
+    const startedAt = clock.now();
     try {
       using deadline = new Deadline(clock, HANDSHAKE_MS, 'the Shadowsocks handshake');
       const reader = { link, signal: deadline.signal, users: this.#users };
@@ -93,22 +95,44 @@ class ShadowsocksInbound implements InboundHandler {
         : await readRequest2022(reader, this.#pool, clock);
     } catch (error) {
       tellOfRefusal(error, this.#context, source);
-      // A legacy stranger sees what one sees who sends nothing: a reset when the time is over.
-      if (legacy) await ignore(link, clock, Math.max(0, began + HANDSHAKE_MS - clock.now()));
-      else await hangUp(link, clock, STRANGER_MS);
+      if (legacy) {
+        // As for a client that sends nothing: a reset when the time for the handshake is over.
+        await drainRejected(link, clock, Math.max(0, startedAt + HANDSHAKE_MS - clock.now()));
+      } else {
+        // SIP022 §3.1.3, the second way: an end of stream at once, and the client is still read.
+        link.closeWrite().catch(() => undefined); // the client may have closed already
+        await drainRejected(link, clock, REJECTED_2022_MS);
+      }
       throw error;
     }
   }
 
-  #answer({ user, salt }: Request): Outgoing {
+  #responseSealer({ user, salt: requestSalt }: Request): StreamSealer {
     const { method } = this.#users;
     if (method.edition === '2022') {
       const deps = { method, clock: this.#context.clock, random: this.#random };
-      return new ResponseOutgoing(deps, user.key, salt);
+      return new ResponseStreamSealer(deps, user.key, requestSalt);
     }
-    const own = this.#random.bytes(method.keyLength);
-    // Our own words, sent back to us, would pass for a client's: directions look the same.
-    this.#salts.add(own);
-    return new LegacyOutgoing(method, user.key, own);
+    const salt = this.#random.bytes(method.keyLength);
+    // Both directions look the same: our response, reflected to us, would pass for a request.
+    this.#salts.add(salt);
+    return new LegacyStreamSealer(method, user.key, salt);
+  }
+}
+
+/**
+ * Reads and discards what a rejected client sends until it closes or the time is over; then the
+ * connection is reset even if bytes are unread. So nothing that a client observes depends on how
+ * many of its bytes were understood. Never rejects.
+ */
+async function drainRejected(link: ByteLink, clock: Clock, milliseconds: number): Promise<void> {
+  using limit = new Deadline(clock, milliseconds, 'an unauthenticated client');
+  try {
+    if (milliseconds <= 0) throw new ProtocolError('the time for the handshake is over');
+    while ((await link.read(limit.signal)) !== undefined);
+    link.destroy();
+  } catch {
+    // The client did not close, or it closed with a reset.
+    link.destroy(new ProtocolError('unauthenticated client'));
   }
 }

@@ -1,10 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync } from 'node:crypto';
+import { createHash, hash, hkdfSync } from 'node:crypto';
 import { blake3 } from '@noble/hashes/blake3.js';
 import type { Method } from './methods.ts';
 
 /**
  * The master key of a legacy password: OpenSSL's `EVP_BytesToKey` with MD5, one round and no salt,
- * as every edition before 2022 has it.
+ * as in every edition before 2022.
+ *
+ * @param length in bytes.
  */
 export function keyOfPassword(password: string, length: number): Buffer {
   const secret = Buffer.from(password, 'utf8');
@@ -17,16 +19,18 @@ export function keyOfPassword(password: string, length: number): Buffer {
   return key.subarray(0, length);
 }
 
-/** A pre-shared key that is not what its method needs; the text goes to the user. */
-export type BadPsk = 'PSK too short' | 'PSK is not valid base64';
+/** Why a text is not the pre-shared key of a method, in words for the operator. */
+export type InvalidPsk = 'PSK too short' | 'PSK is not valid base64';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * The pre-shared key (SIP022 §2.1) that a text stands for. A longer one than the method takes is
- * replaced by the start of its SHA-256, as other programs do.
+ * Decodes a pre-shared key (SIP022 §2.1). One that is longer than the method takes is replaced by
+ * the start of its SHA-256, as other implementations do.
+ *
+ * @param length in bytes.
  */
-export function parsePsk(text: string, length: number): Buffer | BadPsk {
+export function parsePsk(text: string, length: number): Buffer | InvalidPsk {
   const encoded = text.trim();
   if (!BASE64.test(encoded)) return 'PSK is not valid base64';
   const key = Buffer.from(encoded, 'base64');
@@ -36,7 +40,6 @@ export function parsePsk(text: string, length: number): Buffer | BadPsk {
 
 const LEGACY_INFO = Buffer.from('ss-subkey');
 const SESSION_CONTEXT = Buffer.from('shadowsocks 2022 session subkey');
-const IDENTITY_CONTEXT = Buffer.from('shadowsocks 2022 identity subkey');
 
 /** The key of one stream, datagram or session: SIP004 §2.1 (HKDF-SHA1), SIP022 §2.2 (BLAKE3). */
 export function subkeyOf(
@@ -46,36 +49,13 @@ export function subkeyOf(
 ): Uint8Array {
   return edition === 'legacy'
     ? new Uint8Array(hkdfSync('sha1', key, salt, LEGACY_INFO, keyLength))
-    : derive(SESSION_CONTEXT, key, salt);
+    : deriveKey(SESSION_CONTEXT, key, salt);
 }
 
-/** The key of an identity header in a stream (SIP023). */
-export const identitySubkeyOf = (key: Uint8Array, salt: Uint8Array): Uint8Array =>
-  derive(IDENTITY_CONTEXT, key, salt);
-
-/** What stands in an identity header for the key after it (SIP023). */
-export const identityOf = (key: Uint8Array): Buffer => Buffer.from(blake3(key)).subarray(0, 16);
-
-const derive = (context: Uint8Array, key: Uint8Array, salt: Uint8Array): Uint8Array =>
+/** A key derived with BLAKE3 for one purpose, as long as `key` (SIP022 §2.2, SIP023). */
+export const deriveKey = (context: Uint8Array, key: Uint8Array, salt: Uint8Array): Uint8Array =>
   blake3(Buffer.concat([key, salt]), { context, dkLen: key.length });
 
-/** AES on single blocks under one key. Blocks are independent, so one object serves for all. */
-export class BlockCipher {
-  readonly #encrypt;
-  readonly #decrypt;
-
-  constructor(key: Uint8Array) {
-    const name = `aes-${key.length * 8}-ecb`;
-    this.#encrypt = createCipheriv(name, key, null).setAutoPadding(false);
-    this.#decrypt = createDecipheriv(name, key, null).setAutoPadding(false);
-  }
-
-  /** `block` has 16 bytes. */
-  encrypt(block: Uint8Array): Buffer {
-    return this.#encrypt.update(block);
-  }
-
-  decrypt(block: Uint8Array): Buffer {
-    return this.#decrypt.update(block);
-  }
-}
+/** Bytes as a text of one character each, by which maps find them. */
+export const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');

@@ -10,12 +10,12 @@ export type MethodName =
   | '2022-blake3-aes-256-gcm'
   | '2022-blake3-chacha20-poly1305';
 
-/** What a method fixes. Lengths in bytes. */
+/** The properties of a method. Lengths in bytes. */
 export interface Method {
   readonly name: MethodName;
   /** `legacy` is SIP004, `2022` is SIP022. */
   readonly edition: 'legacy' | '2022';
-  /** Of streams; and of legacy datagrams. */
+  /** Of streams and of legacy datagrams. */
   readonly aead: AeadName;
   /** Of keys and of salts, which are as long. */
   readonly keyLength: number;
@@ -50,7 +50,7 @@ export const METHODS: Readonly<Record<MethodName, Method>> = {
   '2022-blake3-chacha20-poly1305': method('2022-blake3-chacha20-poly1305', 'chacha20-poly1305'),
 };
 
-/** Names that other programs use for the legacy methods. */
+/** Names by which other implementations know the legacy methods. */
 const LEGACY_NAMES: Readonly<Record<string, MethodName>> = {
   'aes-128-gcm': 'aes-128-gcm',
   aead_aes_128_gcm: 'aes-128-gcm',
@@ -64,10 +64,10 @@ const LEGACY_NAMES: Readonly<Record<string, MethodName>> = {
   aead_xchacha20_poly1305: 'xchacha20-ietf-poly1305',
 };
 
-/** Whether a name claims to be of the 2022 edition; its names are taken exactly. */
+/** Whether a name is meant for the 2022 edition, whose names have one spelling. */
 export const claims2022 = (text: string): boolean => text.startsWith('2022-');
 
-/** The method that a configuration names; `undefined` for none. */
+/** The method that a configuration names; `undefined` for an unknown name. */
 export function findMethod(text: string): MethodName | undefined {
   if (claims2022(text)) return Object.hasOwn(METHODS, text) ? (text as MethodName) : undefined;
   const name = text.toLowerCase();

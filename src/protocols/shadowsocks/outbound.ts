@@ -1,43 +1,42 @@
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
 import { ipVersion, type Endpoint } from '../../net/address.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { ClientCodec2022 } from './client-codec-2022.ts';
-import type { DatagramCodec } from './datagram-codec.ts';
-import { LegacyDatagramCodec } from './legacy-datagrams.ts';
-import { LegacyIncoming, LegacyOutgoing } from './legacy-stream.ts';
+import { DatagramCodec2022 } from './edition-2022/datagram-codec.ts';
+import { RequestStreamSealer, ResponseStreamOpener } from './edition-2022/stream.ts';
+import { LegacyDatagramCodec } from './legacy/datagrams.ts';
+import { LegacyStreamOpener, LegacyStreamSealer } from './legacy/stream.ts';
 import { METHODS, type Method } from './methods.ts';
-import { systemRandomness, type Randomness } from './randomness.ts';
+import type { DatagramCodec } from './packets.ts';
 import { SaltPool } from './salts.ts';
-import { datagramAddress } from './server-address.ts';
 import type { ShadowsocksOutboundSettings } from './settings.ts';
-import { ServerDatagrams } from './server-datagrams.ts';
-import { RequestOutgoing, ResponseIncoming } from './stream-2022.ts';
 import { ShadowsocksLink } from './stream-link.ts';
+import { serverAddress, UpstreamAssociation } from './upstream-association.ts';
 
-/** A Shadowsocks client of either edition; host names travel as names. */
+/** A Shadowsocks client of either edition; host names are resolved by the server. */
 export function createShadowsocksOutbound(
   settings: ShadowsocksOutboundSettings,
   context: OutboundContext,
-  random: Randomness = systemRandomness,
+  random: RandomSource = new SystemRandomSource(),
 ): Outbound {
   return new ShadowsocksOutbound(settings, context, random);
 }
 
 class ShadowsocksOutbound implements Outbound {
   readonly #context: OutboundContext;
-  readonly #random: Randomness;
+  readonly #random: RandomSource;
   readonly #method: Method;
   readonly #keys: readonly Uint8Array[];
   readonly #salts: SaltPool;
-  /** The server's address that the last connection reached. */
+  /** The address of the server that the last connection reached. */
   #reached: string | undefined;
 
   constructor(
     { method, keys }: ShadowsocksOutboundSettings,
     context: OutboundContext,
-    random: Randomness,
+    random: RandomSource,
   ) {
     this.#context = context;
     this.#random = random;
@@ -61,17 +60,13 @@ class ShadowsocksOutbound implements Outbound {
     if (!server) throw new RangeError('a Shadowsocks outbound has a server');
     const host =
       ipVersion(server.host) === 0
-        ? datagramAddress(
-            await resolver.resolve(server.host, family, signal),
-            family,
-            this.#reached,
-          )
+        ? serverAddress(await resolver.resolve(server.host, family, signal), family, this.#reached)
         : server.host;
     if (host === undefined) throw new DialError('not_found', `${server.host}: no address`);
     const address = { host, port: server.port };
-    const codec = this.#codec();
+    const codec = this.#datagramCodec();
     try {
-      return await ServerDatagrams.open(address, codec);
+      return await UpstreamAssociation.open(address, codec);
     } catch (error) {
       codec[Symbol.dispose]();
       throw toDialError(error, address);
@@ -79,15 +74,15 @@ class ShadowsocksOutbound implements Outbound {
   }
 
   close(): void {
-    // Flows share nothing that holds on to anything.
+    // Flows share nothing that has to be released.
   }
 
-  #codec(): DatagramCodec {
+  #datagramCodec(): DatagramCodec {
     const { clock } = this.#context;
     const deps = { method: this.#method, clock, random: this.#random };
     return this.#method.edition === 'legacy'
       ? new LegacyDatagramCodec(this.#method, this.#ownKey, this.#random)
-      : new ClientCodec2022(deps, this.#keys);
+      : new DatagramCodec2022(deps, this.#keys);
   }
 
   /** The user's own key: the last of a chain, which settings never leave empty. */
@@ -100,12 +95,12 @@ class ShadowsocksOutbound implements Outbound {
     const key = this.#ownKey;
     if (this.#method.edition === 'legacy') {
       const salt = this.#random.bytes(this.#method.keyLength);
-      const outgoing = new LegacyOutgoing(this.#method, key, salt, address);
-      return new ShadowsocksLink(link, outgoing, new LegacyIncoming(this.#method, key), clock);
+      const sealer = new LegacyStreamSealer(this.#method, key, salt, address);
+      return new ShadowsocksLink(link, sealer, new LegacyStreamOpener(this.#method, key), clock);
     }
     const deps = { method: this.#method, clock, random: this.#random };
-    const outgoing = new RequestOutgoing(deps, this.#keys, address);
-    const incoming = new ResponseIncoming(deps, key, outgoing.salt, this.#salts);
-    return new ShadowsocksLink(link, outgoing, incoming, clock);
+    const sealer = new RequestStreamSealer(deps, this.#keys, address);
+    const opener = new ResponseStreamOpener(deps, key, sealer.salt, this.#salts);
+    return new ShadowsocksLink(link, sealer, opener, clock);
   }
 }

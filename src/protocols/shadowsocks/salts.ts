@@ -1,23 +1,21 @@
 import type { Clock } from '../../net/clock.ts';
 import type { InboundMemory } from '../inbound-memory.ts';
+import { textOf } from './keys.ts';
 
-/** How long SIP022 §3.1.4 wants salts kept: twice what a timestamp may be off. */
+/** How long SIP022 §3.1.4 has salts kept: twice the tolerance for timestamps. */
 const KEPT_MS = 60_000;
 
 /**
- * A bound on what one minute of authentic requests may fill; beyond it requests are refused, for a
- * salt that was forgotten could be replayed. Around 100 MB.
+ * A bound on the salts of one minute of authentic requests. Beyond it requests are rejected, since
+ * a salt that was forgotten could be replayed. Around 100 MB.
  */
 const MOST_SALTS = 1 << 20;
 
-const keyOf = (salt: Uint8Array): string =>
-  Buffer.from(salt.buffer, salt.byteOffset, salt.length).toString('latin1');
-
-/** The salts of the last minute, exactly: no salt is ever refused for another's sake. */
+/** The salts of the last minute, exactly: a new salt is never mistaken for a known one. */
 export class SaltPool {
   readonly #clock: Clock;
   readonly #limit: number;
-  /** In order of arrival, so the first ones are the first to be forgotten. */
+  /** In order of arrival, so the first ones are the first to expire. */
   readonly #seenAt = new Map<string, number>();
 
   constructor(clock: Clock, limit = MOST_SALTS) {
@@ -29,14 +27,14 @@ export class SaltPool {
     return this.#seenAt.size;
   }
 
-  /** Takes note of the salt of an authentic message; false when it was seen, or there is no room. */
+  /** Adds the salt of an authentic message; false when it is known, or there is no room. */
   add(salt: Uint8Array): boolean {
     const now = this.#clock.now();
     for (const [old, at] of this.#seenAt) {
       if (now - at < KEPT_MS) break;
       this.#seenAt.delete(old);
     }
-    const key = keyOf(salt);
+    const key = textOf(salt);
     if (this.#seenAt.has(key) || this.#seenAt.size >= this.#limit) return false;
     this.#seenAt.set(key, now);
     return true;
@@ -47,8 +45,8 @@ export class SaltPool {
 const GENERATION = 1 << 16;
 
 /**
- * The most recent salts of a legacy inbound, which has no timestamps: between one and two
- * generations of them. No salt is refused that was not seen.
+ * The most recent salts of a legacy inbound, whose requests have no timestamps: between one and two
+ * generations of them. A new salt is never mistaken for a known one.
  */
 export class SaltFilter {
   readonly #generation: number;
@@ -60,14 +58,14 @@ export class SaltFilter {
   }
 
   has(salt: Uint8Array): boolean {
-    const key = keyOf(salt);
+    const key = textOf(salt);
     return this.#current.has(key) || this.#previous.has(key);
   }
 
-  /** Takes note of the salt of an authentic message; false when it was seen. */
+  /** Adds the salt of an authentic message; false when it is known. */
   add(salt: Uint8Array): boolean {
     if (this.has(salt)) return false;
-    const key = keyOf(salt);
+    const key = textOf(salt);
     if (this.#current.size >= this.#generation) {
       this.#previous = this.#current;
       this.#current = new Set();
@@ -77,6 +75,6 @@ export class SaltFilter {
   }
 }
 
-/** The salts that a legacy inbound has seen of `what`, across its handlers. */
+/** The salts of `what` that a legacy inbound has received, shared with its later handlers. */
 export const saltsOf = (memory: InboundMemory, what: string): SaltFilter =>
   memory.recall(`Shadowsocks salts of ${what}`, SaltFilter, () => new SaltFilter());

@@ -1,22 +1,29 @@
-import { array, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
+import {
+  array,
+  converted,
+  located,
+  secret,
+  str,
+  type Decoder,
+  type Located,
+} from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Span, TableNode } from '../../schema/node.ts';
 import { alias, fallback, struct } from '../../schema/struct.ts';
-import { located, type Located } from '../../schema/decoder.ts';
 import { keyOfPassword, parsePsk } from './keys.ts';
 import { claims2022, findMethod, METHODS, type Method, type MethodName } from './methods.ts';
 
 /** One of several users on a port. */
 export interface ShadowsocksUser {
-  /** Base64 of as many bytes as the method takes. */
+  /** Base64 of a key of the method's length. */
   readonly key: string;
-  /** The label of the user's flows; empty for none. Never on the wire. */
+  /** The label of the user's flows; empty without one. Never sent. */
   readonly email: string;
 }
 
 export interface ShadowsocksInboundSettings {
   readonly method: MethodName;
-  /** Base64. With users: the identity key of a 2022 method, and without meaning for a legacy one. */
+  /** Base64. With users: the identity key of a 2022 method; a legacy one does not use it. */
   readonly key: string;
   readonly users: readonly ShadowsocksUser[];
 }
@@ -46,7 +53,7 @@ const inboundTable = struct({
 export function inboundSettings(table: TableNode): ShadowsocksInboundSettings {
   const { method: name, password, users } = inboundTable(table);
   const { [name]: method } = METHODS;
-  if (users.length > 0) refuseWithoutIdentities(method, table.span);
+  if (users.length > 0) requireIdentities(method, table.span);
   const key = keyOf(method, password);
   const seen = new Set<string>();
   return {
@@ -69,12 +76,12 @@ export function outboundSettings(table: TableNode): ShadowsocksOutboundSettings 
   const { [name]: method } = METHODS;
   if (method.edition === 'legacy') return { method: name, keys: [keyOf(method, password)] };
   const parts = password.value.split(':');
-  if (parts.length > 1) refuseWithoutIdentities(method, password.span);
+  if (parts.length > 1) requireIdentities(method, password.span);
   const keys = parts.map((value) => keyOf(method, { value, span: password.span }));
   return { method: name, keys };
 }
 
-function refuseWithoutIdentities({ edition, identities }: Method, span: Span): void {
+function requireIdentities({ edition, identities }: Method, span: Span): void {
   if (edition === 'legacy' || identities) return;
   throw new DecodeError('shadowsocks-2022: multi-user requires an aes-gcm method', span);
 }

@@ -1,51 +1,50 @@
+import { asError } from '../../errors.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveTo } from '../../net/spent-chunk.ts';
+import { freeChunk, giveOrWrite } from '../../net/spent-chunk.ts';
+import { FIRST_PAYLOAD_MS } from '../../net/time-limits.ts';
 
-/** The sending half of a stream: payload in, bytes for the wire out. */
-export interface Outgoing extends Disposable {
-  /** What carries `pieces`, in one buffer; with the first, whatever comes before payload. */
-  wrap(pieces: readonly Uint8Array[]): Buffer;
+/** The sending half of a stream: from payload to bytes of the carrier. */
+export interface StreamSealer extends Disposable {
+  /** Seals `pieces` to one buffer; the first call puts the headers before them. */
+  seal(pieces: readonly Uint8Array[]): Buffer;
 }
 
-/** The receiving half of a stream: bytes from the wire in, payload out. */
-export interface Incoming extends Disposable {
-  /** The payload that is whole with these bytes. @throws {ProtocolError} */
+/** The receiving half of a stream: from bytes of the carrier to payload. */
+export interface StreamOpener extends Disposable {
+  /** The payload that these bytes complete. @throws {ProtocolError} */
   push(bytes: Uint8Array): Uint8Array;
   /** Whether the peer may end the stream here. */
   readonly atBoundary: boolean;
 }
 
-/** How long a client's header waits for payload to travel with. */
-const FIRST_PAYLOAD_MS = 100;
-
-/** A Shadowsocks stream as a link of its payload. Each write is one write below. */
+/** A Shadowsocks stream as a link of its payload. Each write is one write to the carrier. */
 export class ShadowsocksLink implements ByteLink {
   readonly #inner: ByteLink;
-  readonly #outgoing: Outgoing;
-  readonly #incoming: Incoming;
+  readonly #sealer: StreamSealer;
+  readonly #opener: StreamOpener;
   #unread: Uint8Array[] = [];
   #writeEnded = false;
   #readEnded = false;
   #failure: Error | undefined;
-  /** A client's header that has not been sent. */
-  #greeting = false;
+  /** Whether a client's headers have yet to be sent. */
+  #headersPending = false;
   #timer: Timer | undefined;
 
   /**
-   * @param clock of a client, whose header goes out without payload when none comes soon: there are
-   *   protocols in which the server speaks first.
+   * @param clock of a client, whose headers are sent without payload when none follows soon: there
+   *   are protocols in which the server sends first.
    */
-  constructor(inner: ByteLink, outgoing: Outgoing, incoming: Incoming, clock?: Clock) {
+  constructor(inner: ByteLink, sealer: StreamSealer, opener: StreamOpener, clock?: Clock) {
     this.#inner = inner;
-    this.#outgoing = outgoing;
-    this.#incoming = incoming;
+    this.#sealer = sealer;
+    this.#opener = opener;
     if (clock) {
-      this.#greeting = true;
+      this.#headersPending = true;
       this.#timer = clock.after(FIRST_PAYLOAD_MS, () => {
-        // A link that has failed tells its readers and writers itself.
-        if (this.#greeting) this.#send([])?.catch(() => undefined);
+        // The failure of a link is reported to its readers and writers.
+        if (this.#headersPending) this.#send([])?.catch(() => undefined);
       });
     }
     void inner.closed.then(() => this.#endWriting());
@@ -57,8 +56,8 @@ export class ShadowsocksLink implements ByteLink {
 
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
     for (;;) {
-      const given = this.#unread.pop();
-      if (given) return given;
+      const unread = this.#unread.pop();
+      if (unread) return unread;
       if (this.#failure) throw this.#failure;
       if (this.#readEnded) return undefined;
       const bytes = await this.#inner.read(signal);
@@ -78,18 +77,18 @@ export class ShadowsocksLink implements ByteLink {
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (this.#writeEnded) return Promise.reject(this.#failure ?? new LinkClosedError());
-    // An empty write would be a chunk of nothing, or a header without what belongs to it.
+    // An empty write would become an empty chunk, or headers without their payload.
     return chunks.some(({ length }) => length > 0) ? this.#send(chunks) : undefined;
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
     const full = this.writeAll([chunk]);
-    freeChunk(chunk); // its sealed copy is what is sent
+    freeChunk(chunk); // its sealed copy is sent
     return full;
   }
 
   async closeWrite(): Promise<void> {
-    if (this.#greeting && !this.#writeEnded) await this.#send([]);
+    if (this.#headersPending && !this.#writeEnded) await this.#send([]);
     this.#endWriting();
     await this.#inner.closeWrite();
   }
@@ -103,42 +102,42 @@ export class ShadowsocksLink implements ByteLink {
   }
 
   #send(pieces: readonly Uint8Array[]): Promise<void> | undefined {
-    this.#greeting = false;
+    this.#headersPending = false;
     this.#timer?.cancel();
-    const bytes = this.#outgoing.wrap(pieces);
-    return giveTo(this.#inner, bytes);
+    const bytes = this.#sealer.seal(pieces);
+    return giveOrWrite(this.#inner, bytes);
   }
 
-  /** The payload of what came; `undefined` at the end. @throws {ProtocolError} */
+  /** The payload of received bytes; `undefined` at the end of the stream. @throws {ProtocolError} */
   #take(bytes: Uint8Array | undefined): Uint8Array | undefined {
-    // Destroyed while the read was on its way.
+    // Destroyed during the read.
     if (this.#readEnded) throw this.#failure ?? new LinkClosedError();
     try {
       if (bytes) {
-        const payload = this.#incoming.push(bytes);
+        const payload = this.#opener.push(bytes);
         freeChunk(bytes);
         return payload;
       }
-      if (!this.#incoming.atBoundary) {
-        throw new ProtocolError('shadowsocks: the stream ends in the middle of a chunk');
+      if (!this.#opener.atBoundary) {
+        throw new ProtocolError('shadowsocks: the stream is truncated within a chunk');
       }
       this.#endReading();
       return undefined;
     } catch (error) {
-      this.destroy(error instanceof Error ? error : new Error(String(error)));
+      this.destroy(asError(error));
       throw error;
     }
   }
 
   #endReading(): void {
     this.#readEnded = true;
-    this.#incoming[Symbol.dispose]();
+    this.#opener[Symbol.dispose]();
   }
 
   #endWriting(): void {
     this.#timer?.cancel();
-    this.#greeting = false;
+    this.#headersPending = false;
     this.#writeEnded = true;
-    this.#outgoing[Symbol.dispose]();
+    this.#sealer[Symbol.dispose]();
   }
 }

@@ -1,7 +1,7 @@
 import { ByteQueue } from '../../net/byte-queue.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { giveTo } from '../../net/spent-chunk.ts';
+import { giveOrWrite } from '../../net/spent-chunk.ts';
 import { VERSION } from './wire.ts';
 
 /** Version and length of the addons. */
@@ -41,7 +41,7 @@ export class ResponseLink implements ByteLink {
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
-    return giveTo(this.#inner, chunk);
+    return giveOrWrite(this.#inner, chunk);
   }
 
   closeWrite(): Promise<void> {

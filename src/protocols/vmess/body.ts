@@ -1,6 +1,6 @@
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveTo } from '../../net/spent-chunk.ts';
+import { freeChunk, giveOrWrite } from '../../net/spent-chunk.ts';
 import type { BodyDecoder, ChunkSealer } from './chunks.ts';
 import { abortReason } from '../../net/read-queue.ts';
 
@@ -138,7 +138,7 @@ export class Body {
 
   /** A sealed chunk has no other owner, so its memory goes with it. */
   #send(sealed: Uint8Array): Promise<void> | undefined {
-    return giveTo(this.#carrier, sealed);
+    return giveOrWrite(this.#carrier, sealed);
   }
 
   #takePreface(): Uint8Array | undefined {

@@ -11,8 +11,8 @@ import type { OutboundCarrierSpec } from '../../spec.ts';
 import {
   CONNECTION_LIMIT,
   IDLE_CONNECTION_MS,
-  PING_MS,
-  SILENCE_MS,
+  REUSE_PROBE_MS,
+  REUSE_SILENCE_MS,
   UPGRADE_MS,
 } from '../limits.ts';
 import type { Tunnel } from './server.ts';
@@ -25,12 +25,12 @@ import {
 } from './settings.ts';
 import { Tunnels } from './tunnels.ts';
 
-/** New connections for one dial: a server may have been about to leave the first. */
+/** New connections for one dial: the server may be closing the first. */
 const ATTEMPTS = 2;
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
 
-/** A socket to speak HTTP/2 on, over TLS or not, and the kernel socket below it. */
+/** A socket for HTTP/2, over TLS or not, and the kernel socket below it. */
 export interface GrpcSocket {
   readonly socket: Socket;
   readonly raw: Socket;
@@ -42,17 +42,16 @@ export interface OpenedTunnel extends Tunnel {
 }
 
 /**
- * The client side of gRPC tunnels towards one server. Tunnels share a connection; one that the
- * server ends, that fills up or that does not answer is left to the tunnels that it has, and the
- * next tunnel goes over a new one.
+ * The client side of gRPC tunnels to one server. Tunnels share a connection. One that the server
+ * ends, that is full or that does not respond keeps its tunnels, and the next tunnel uses a new one.
  */
 export class GrpcClient {
   readonly #spec: GrpcSpec;
   readonly #server: Endpoint;
   readonly #clock: Clock;
   readonly #open: (signal: AbortSignal, approach?: Approach) => Promise<GrpcSocket>;
-  readonly #connections = new Set<Connection>();
-  #connecting: Promise<Connection> | undefined;
+  readonly #connections = new Set<TunnelConnection>();
+  #connecting: Promise<TunnelConnection> | undefined;
   readonly #closing = new AbortController();
 
   /** @param open connects to the server. */
@@ -70,24 +69,24 @@ export class GrpcClient {
 
   /**
    * Opens a tunnel.
-   * @throws {DialError} when the server is not reached, or takes no tunnels on new connections.
+   * @throws {DialError} when the server is not reached, or accepts no tunnel on a new connection.
    */
   async tunnel(signal: AbortSignal, approach?: Approach): Promise<OpenedTunnel> {
     let barren = 0;
     for (;;) {
       const shared = [...this.#connections].find((connection) => connection.usable);
       if (shared) {
-        const alive = await unless(signal, this.#server, shared.answers());
+        const alive = await unless(signal, this.#server, shared.responds());
         if (alive && shared.usable) return shared.tunnel();
         continue;
       }
       const fresh = await this.#connection(signal, approach);
       if (signal.aborted) throw abortedDial(signal, this.#server);
       if (fresh.usable) return fresh.tunnel();
-      // Others were quicker, and each round one of them got a tunnel.
+      // Other dials have used it up; each round at least one of them gets a tunnel.
       if (fresh.carried) continue;
       fresh.destroy();
-      if (++barren === ATTEMPTS) throw this.#refused('the server takes no tunnels');
+      if (++barren === ATTEMPTS) throw this.#failure('the server accepts no tunnels');
     }
   }
 
@@ -97,10 +96,10 @@ export class GrpcClient {
     for (const connection of this.#connections) connection.destroy();
   }
 
-  /** The connection that is being made, for everybody who waits for one. */
-  #connection(signal: AbortSignal, approach?: Approach): Promise<Connection> {
+  /** The connection that is being made, shared by all dials that wait for one. */
+  #connection(signal: AbortSignal, approach?: Approach): Promise<TunnelConnection> {
     if (!this.#connecting && this.#connections.size >= CONNECTION_LIMIT) {
-      throw this.#refused(`there are ${CONNECTION_LIMIT} connections, and none takes a tunnel`);
+      throw this.#failure(`none of ${CONNECTION_LIMIT} connections accepts another tunnel`);
     }
     this.#connecting ??= this.#connect(approach).finally(() => {
       this.#connecting = undefined;
@@ -108,14 +107,14 @@ export class GrpcClient {
     return unless(signal, this.#server, this.#connecting);
   }
 
-  #refused(why: string): DialError {
+  #failure(why: string): DialError {
     return new DialError('upstream', `${formatEndpoint(this.#server)}: HTTP/2: ${why}`);
   }
 
-  async #connect(approach?: Approach): Promise<Connection> {
+  async #connect(approach?: Approach): Promise<TunnelConnection> {
     using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the connection', this.#closing.signal);
     const { socket, raw } = await this.#open(deadline.signal, approach);
-    const connection = new Connection(this.#spec, socket, raw, this.#server, this.#clock);
+    const connection = new TunnelConnection(this.#spec, socket, raw, this.#server, this.#clock);
     this.#connections.add(connection);
     void connection.ended.then(() => this.#connections.delete(connection));
     try {
@@ -128,11 +127,11 @@ export class GrpcClient {
   }
 }
 
-/** One HTTP/2 connection. */
-class Connection {
-  /** Resolves when the server has said that it speaks HTTP/2. */
+/** One HTTP/2 connection of a client. */
+class TunnelConnection {
+  /** Resolves with the server's SETTINGS. */
   readonly ready: Promise<void>;
-  /** Resolves when it is gone. */
+  /** Resolves when the connection is closed. */
   readonly ended: Promise<void>;
   readonly #spec: GrpcSpec;
   readonly #server: Endpoint;
@@ -163,15 +162,15 @@ class Connection {
       limitsTunnels: false,
       onEmpty: () => this.#rest(),
     });
-    // Whoever it was made for may have given up.
+    // The dial that it was made for may have been aborted.
     this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
     const ready = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     this.ready = ready.promise;
     this.ended = ended.promise;
-    // Nobody may be waiting.
+    // A rejection that no dial waits for must not be unhandled.
     ready.promise.catch(() => undefined);
-    // HTTP/2 has no use for half a connection, but its sockets may be half open.
+    // HTTP/2 does not use half-closed connections, but the socket allows them.
     socket.on('end', () => session.destroy());
     session.on('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
     session.once('remoteSettings', () => ready.resolve());
@@ -190,7 +189,7 @@ class Connection {
     });
   }
 
-  /** Whether it has ever had a tunnel. */
+  /** Whether it has had a tunnel. */
   get carried(): boolean {
     return this.#carried;
   }
@@ -201,11 +200,11 @@ class Connection {
     return !this.#retired && !closed && !destroyed && this.#tunnels.count < limit;
   }
 
-  /** Whether it is alive: known when bytes came lately, asked otherwise. */
-  async answers(): Promise<boolean> {
+  /** Whether the server responds: known after recent bytes, probed otherwise. */
+  async responds(): Promise<boolean> {
     const { watch } = this.#tunnels;
-    if (watch.silence < SILENCE_MS) return true;
-    const alive = await watch.answers(PING_MS);
+    if (watch.silence < REUSE_SILENCE_MS) return true;
+    const alive = await watch.responds(REUSE_PROBE_MS);
     if (!alive) this.#retire();
     return alive;
   }
@@ -217,7 +216,7 @@ class Connection {
     this.#carried = true;
     stream.on('response', (headers) => {
       const { ':status': status } = headers;
-      if (status !== 200) link.refuse(`the server answered ${status}`);
+      if (status !== 200) link.refuse(`the server responded with HTTP status ${status}`);
       else link.checkStatus(headers);
     });
     stream.on('trailers', (trailers) => link.checkStatus(trailers));
@@ -243,12 +242,12 @@ class Connection {
         { endStream: false },
       );
     } catch (error) {
-      // Headers that HTTP does not allow, or a connection that was lost this moment.
+      // A header that HTTP does not allow, or a connection that has just been lost.
       throw toDialError(error, this.#server);
     }
   }
 
-  /** Gives no more tunnels, and ends with the last that it has. */
+  /** Accepts no more tunnels, and closes with the last one. */
   #retire(): void {
     this.#retired = true;
     if (this.#tunnels.count === 0) this.#session.close();
@@ -261,6 +260,6 @@ class Connection {
   }
 }
 
-/** Waits for what concerns `server` until the signal aborts. */
+/** Waits until the signal aborts, which is then a failed dial of `server`. */
 const unless = <T>(signal: AbortSignal, server: Endpoint, promise: Promise<T>): Promise<T> =>
   unlessAborted(promise, signal, () => abortedDial(signal, server));

@@ -2,14 +2,14 @@ import { ProtocolError } from '../../net/errors.ts';
 
 /**
  * The messages of v2ray's gRPC tunnel: `Hunk { bytes data = 1 }` and `MultiHunk { repeated bytes
- * data = 1 }`, each behind the five bytes of gRPC's length-prefixed messages. A Hunk is a MultiHunk
- * of one, so one codec serves both.
+ * data = 1 }`, each after the five-byte prefix of gRPC messages. A Hunk is a MultiHunk of one
+ * element, so one codec serves both.
  */
 
 const PREFIX_BYTES = 5;
 /** Field 1, length-delimited. */
 const DATA_TAG = 0x0a;
-/** gRPC libraries refuse messages of more than 4 MB. */
+/** gRPC libraries reject messages of more than 4 MB. */
 const HUNK_LIMIT = 1 << 20;
 /** Of a 64-bit varint. */
 const VARINT_BYTES = 10;
@@ -24,7 +24,7 @@ export function encodeHunks(chunk: Uint8Array): Uint8Array[] {
   return pieces;
 }
 
-/** What goes before `length` bytes of payload. */
+/** The prefix and the field header before `length` bytes of payload. */
 export function hunkHeader(length: number): Buffer {
   const size = varint(length);
   const header = Buffer.alloc(PREFIX_BYTES + 1 + size.length);
@@ -43,30 +43,30 @@ function varint(value: number): number[] {
 }
 
 type State =
-  /** Collecting the five bytes before a message. */
+  /** In the five bytes before a message. */
   | 'prefix'
   | 'tag'
   | 'length'
-  /** Inside payload. */
+  /** In payload. */
   | 'data'
-  /** Inside a field that means nothing here. */
+  /** In a field that is skipped. */
   | 'skip'
-  /** Inside a varint that means nothing here. */
+  /** In a varint that is skipped. */
   | 'skip-varint';
 
 /**
- * Takes messages apart as their bytes come: payload is handed on at once, so that the length of a
- * message costs nothing, and only a few bytes of headers are ever kept.
+ * Decodes messages incrementally: payload is passed on at once, whatever the length of its message,
+ * and only a few bytes of headers are kept.
  */
 export class HunkDecoder {
   #state: State = 'prefix';
-  /** Bytes of the prefix that have come, and what they say so far. */
+  /** Bytes of the prefix that were received, and the length in them so far. */
   #prefix = 0;
   #length = 0;
-  /** What is left of the message, and of the field in it. */
+  /** Bytes that remain of the message, and of the field in it. */
   #message = 0;
   #field = 0;
-  /** The varint that is being read. */
+  /** The varint being read. */
   #value = 0;
   #digits = 0;
   #skipped = false;
@@ -77,8 +77,8 @@ export class HunkDecoder {
   }
 
   /**
-   * Takes the next bytes and gives the payload in them, as parts of `chunk`.
-   * @throws {ProtocolError} for what is not a message of the tunnel.
+   * Returns the payload in the next bytes, as parts of `chunk`.
+   * @throws {ProtocolError} for an invalid message.
    */
   push(chunk: Uint8Array): Uint8Array[] {
     const pieces: Uint8Array[] = [];
@@ -128,7 +128,7 @@ export class HunkDecoder {
     this.#nextField();
   }
 
-  /** A field number and a wire type; fields that are not known are skipped, as protobuf wants it. */
+  /** A field number and a wire type; protobuf skips unknown fields. */
   #takeTag(tag: number): void {
     this.#skipped = tag !== DATA_TAG;
     switch (tag % 8) {

@@ -8,12 +8,12 @@ import { encodeHunks, HunkDecoder } from './hunks.ts';
 import type { TunnelMeter } from './wire-share.ts';
 
 /**
- * One tunnel, a stream of an HTTP/2 connection, as a ByteLink. The end of the stream is the
- * half-close; a reset, or another status than OK from a server, is a failure.
+ * One tunnel, a stream of an HTTP/2 connection, as a ByteLink. END_STREAM is the half-close; a
+ * reset, or a status of the server other than OK, is a failure.
  */
 export class GrpcLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
-  /** Resolves when its owner has destroyed it, or when it has closed by itself. */
+  /** Resolves when the link was destroyed or has closed by itself. */
   readonly released: Promise<void>;
   readonly #stream: Http2Stream;
   readonly #clock: Clock;
@@ -77,12 +77,11 @@ export class GrpcLink implements ByteLink {
     this.#queue.fail(cause ?? new LinkClosedError());
     const stream = this.#stream;
     if (stream.destroyed) return;
-    if (cause === undefined && this.#saidAll) {
+    if (cause === undefined && this.#bothEnded) {
       this.#linger();
       return;
     }
-    // Not `close` with an error code: Node puts the end of the stream before that reset, as if
-    // everything had been said.
+    // Not `close` with an error code: Node sends END_STREAM before that reset, as after a clean end.
     if (cause === undefined && stream.writableLength === 0) {
       stream.close(constants.NGHTTP2_NO_ERROR);
       this.#linger();
@@ -91,14 +90,14 @@ export class GrpcLink implements ByteLink {
     }
   }
 
-  /** Both directions have ended, but for what the server says last: its trailers. */
-  get #saidAll(): boolean {
+  /** Both directions have ended; the server's trailers may be missing. */
+  get #bothEnded(): boolean {
     return this.#stream.writableFinished && this.#stream.readableEnded;
   }
 
   /**
-   * Lets the stream close by itself: a reset would overtake the trailers. On a connection that Node
-   * has given up it never would, and no `close` would help.
+   * Waits for the stream to close by itself, since a reset would overtake the trailers. The limit is
+   * for connections that Node no longer reads, whose streams never close.
    */
   #linger(): void {
     const stream = this.#stream;
@@ -106,7 +105,7 @@ export class GrpcLink implements ByteLink {
     stream.once('close', () => timer.cancel());
   }
 
-  /** Fails the tunnel for what its headers or trailers say. */
+  /** Fails the tunnel because of its headers or trailers. */
   refuse(reason: string): void {
     const error = new ProtocolError(`gRPC: ${reason}`);
     this.#cause ??= error;
@@ -114,22 +113,22 @@ export class GrpcLink implements ByteLink {
     this.destroy(error);
   }
 
-  /** Looks at trailers, or at headers that are trailers at once; they end the call. */
+  /** Checks the status in trailers, or in a response that consists of trailers alone. */
   checkStatus(headers: IncomingHttpHeaders): void {
     const status = headers['grpc-status'];
     if (status !== undefined && status !== '0')
-      this.refuse(`the server answered status ${String(status)}`);
+      this.refuse(`the server ended the call with status ${String(status)}`);
   }
 
   async #end(): Promise<void> {
     const stream = this.#stream;
     if (stream.writableFinished) return;
-    // A call that its server has finished takes nothing more, and needs no end.
+    // The server has finished the call: the client need not end it.
     if (stream.closed && this.#closedCleanly) return;
     if (stream.closed || stream.destroyed) throw this.#closedError();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const onClose = (): void => {
-      // Where the peer has ended before, the stream closes with the last frame and tells no finish.
+      // When the peer has ended before, the stream closes with the last frame, without `finish`.
       if (stream.writableFinished || this.#closedCleanly) resolve();
       else reject(this.#closedError());
     };
@@ -183,9 +182,9 @@ export class GrpcLink implements ByteLink {
   };
 
   readonly #onEnd = (): void => {
-    // With its connection a stream ends as if it had been told to; it hears of its close next.
+    // When a connection is destroyed, its streams emit `end` before `close`.
     if (this.#stream.destroyed) return;
-    // Trailers are told after the end of what they stand behind.
+    // Trailers are emitted after `end`.
     process.nextTick(() => {
       const { rstCode } = this.#stream;
       if (this.#queue.finished) return;

@@ -16,8 +16,8 @@ import {
   SETTINGS,
   STREAM_WINDOW,
   tunnelPath,
+  tunnelLimit,
 } from './settings.ts';
-import { tunnelLimit } from './stream-window.ts';
 import { Tunnels } from './tunnels.ts';
 
 type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
@@ -28,10 +28,10 @@ export interface Tunnel {
   readonly wire: WireCounter;
 }
 
-/** gRPC status codes that a tunnel's server has a use for. */
+/** gRPC status codes that the server of tunnels sends. */
 const Status = { ok: 0, unimplemented: 12 } as const;
 
-/** Accepts tunnels on HTTP/2 connections. Whatever is not a tunnel gets what gRPC servers answer. */
+/** Accepts tunnels on HTTP/2 connections. Other requests get the responses of a gRPC server. */
 export class GrpcServer {
   readonly #paths: ReadonlySet<string>;
   readonly #clock: Clock;
@@ -48,7 +48,7 @@ export class GrpcServer {
     const session = performServerHandshake(socket, {
       ...SESSION_OPTIONS,
       settings: { ...SETTINGS, maxConcurrentStreams: tunnelLimit(STREAM_WINDOW) },
-      // Clients end tunnels by resets, and may have many.
+      // Clients end tunnels with resets, and may have many.
       streamResetBurst: 10_000,
       streamResetRate: 1000,
     });
@@ -73,21 +73,21 @@ export class GrpcServer {
       raw.destroy();
     });
     session.on('stream', (stream, headers) => {
-      // Its link hears of errors; a stream that was refused has nobody.
+      // The link of a tunnel handles errors; a rejected stream has no link.
       stream.on('error', () => undefined);
       if (!this.#accept(stream, headers)) return;
       timer?.cancel();
       onTunnel(tunnels.add(stream));
     });
     session.setLocalWindowSize(CONNECTION_WINDOW);
-    // HTTP/2 has no use for half a connection, but its sockets may be half open.
+    // HTTP/2 does not use half-closed connections, but the socket allows them.
     socket.on('end', () => session.destroy());
-    // Listeners hand their sockets over paused; the session has its handle now.
+    // Accepted sockets are paused; the session has its handle now.
     socket.resume();
     if (this.#closed) session.close();
   }
 
-  /** Lets tunnels go on and takes no new ones: clients are told (GOAWAY) and connect anew. */
+  /** Accepts no new tunnels: sends GOAWAY, after which clients connect anew. Open tunnels continue. */
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions) session.close();

@@ -1,19 +1,18 @@
 import type { WireCounter } from '../../net/link.ts';
 
-/** Told of what one tunnel moves itself, in bytes, when it moves it. */
+/** Counts the bytes that one tunnel moves. */
 export interface TunnelMeter {
   addReceived(bytes: number): void;
   addSent(bytes: number): void;
 }
 
 /**
- * Splits the wire bytes of a connection among the tunnels on it: each has its own bytes, and of what
- * the connection moved besides (frame headers, TLS, settings) a share by how much it moved since
- * the last time anyone looked. So the counters of all tunnels add up to those of the socket, as far
- * as there was a tunnel to bear them and but for the fraction of a byte that each has still to come,
- * and none of them ever falls.
+ * Splits the wire bytes of a connection among its tunnels: each counts its own bytes and a share of
+ * the overhead (frame headers, TLS, SETTINGS), in proportion to what it moved since the last
+ * distribution. The counters of all tunnels add up to those of the socket, except for overhead
+ * without tunnels and a fraction of a byte each, and no counter ever decreases.
  *
- * Nothing here goes through the tunnels: a connection may have thousands, which all end at once.
+ * Nothing here iterates over the tunnels: a connection may have thousands that all end at once.
  */
 export class WireShare {
   readonly #wire: WireCounter;
@@ -24,7 +23,7 @@ export class WireShare {
     this.#wire = wire;
   }
 
-  /** Adds a tunnel; its counter stands still once `leave` was called. */
+  /** Adds a tunnel; its counter is final once `leave` was called. */
   join(): Share {
     return new Share(new Account(this.#read), new Account(this.#written), this.#settle);
   }
@@ -58,7 +57,7 @@ export class Share implements WireCounter, TunnelMeter {
     return this.#written.bytes;
   }
 
-  /** What is moved after the tunnel has left is for the others to bear. */
+  /** Bytes moved after `leave` are overhead of the others. */
   addReceived(bytes: number): void {
     if (!this.#left) this.#read.add(bytes);
   }
@@ -78,16 +77,16 @@ export class Share implements WireCounter, TunnelMeter {
 
 /** The time between two distributions of overhead. */
 interface Epoch {
-  /** What the tunnels moved in it. */
+  /** Bytes that the tunnels moved in it. */
   moved: number;
-  /** What they have to bear for it; known when it is over. */
+  /** The overhead to distribute; known when the epoch is over. */
   overhead: number | undefined;
 }
 
-/** What a connection moved one way. */
+/** The bytes of a connection in one direction. */
 class Direction {
   epoch: Epoch = { moved: 0, overhead: undefined };
-  /** The bytes that tunnels moved, and those that they were given besides. */
+  /** The bytes that tunnels moved, and the overhead distributed so far. */
   #accounted = 0;
 
   add(bytes: number): void {
@@ -95,7 +94,7 @@ class Direction {
     this.epoch.moved += bytes;
   }
 
-  /** Ends the epoch when there is overhead, and somebody to bear it. */
+  /** Ends the epoch when there is overhead and a tunnel that moved bytes. */
   settle(total: number): void {
     const overhead = total - this.#accounted;
     // Below zero: payload that was written and is not on the wire yet.
@@ -106,7 +105,7 @@ class Direction {
   }
 }
 
-/** What one tunnel has to answer for, one way. It takes its share of an epoch when it is looked at. */
+/** The bytes of one tunnel in one direction. It takes its share of an epoch when it is read. */
 class Account {
   readonly #direction: Direction;
   #epoch: Epoch;
@@ -132,7 +131,7 @@ class Account {
     this.#direction.add(bytes);
   }
 
-  /** What it moved in an epoch that goes on does not count for its overhead. */
+  /** Bytes moved in the current epoch get no share of its overhead. */
   leave(): void {
     this.#collect();
     this.#epoch.moved -= this.#moved;

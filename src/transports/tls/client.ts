@@ -12,14 +12,14 @@ import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { TlsClientSpec } from '../../spec.ts';
-import { TLS_HANDSHAKE_MS } from '../limits.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /**
  * The client side of TLS towards one server: verifies it, and resumes the last session.
  *
- * The trust store costs 15 ms and 1 MB, so it is made with the first connection and kept.
+ * The trust store takes 15 ms and 1 MB, so it is made with the first connection and kept.
  */
 export class TlsClient {
   readonly #spec: TlsClientSpec;
@@ -36,8 +36,8 @@ export class TlsClient {
   }
 
   /**
-   * Does the handshake on a connected socket, which is gone when it fails.
-   * @throws {DialError} `upstream` when the server is not who it should be or breaks the handshake.
+   * Does the handshake on a connected socket, which is destroyed when it fails.
+   * @throws {DialError} `upstream` when the server is not authenticated or the handshake fails.
    */
   async connect(raw: Socket, server: Endpoint, parent: AbortSignal): Promise<TLSSocket> {
     using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake', parent);
@@ -47,7 +47,7 @@ export class TlsClient {
       throw abortedDial(signal, server);
     }
     const socket = connect(this.#options(raw));
-    // Whoever takes the socket over listens for errors; one in between must not end the process.
+    // The link that takes over the socket handles errors; an earlier one must not end the process.
     socket.on('error', () => undefined);
     socket.on('session', (session) => {
       this.#session = session;
@@ -58,11 +58,11 @@ export class TlsClient {
       reject(new DialError('upstream', message, { cause }));
     };
     const onError = (error: Error): void => {
-      // The server may have forgotten the session, or dislike it.
+      // The server may have rejected the session.
       this.#session = undefined;
       refuse(tlsReason(error), error);
     };
-    const onClose = (): void => refuse('the server closed during the handshake');
+    const onClose = (): void => refuse('the server closed the connection during the handshake');
     const onAbort = (): void => reject(abortedDial(signal, server));
     socket.on('secureConnect', resolve).on('error', onError).on('close', onClose);
     signal.addEventListener('abort', onAbort);
@@ -85,7 +85,7 @@ export class TlsClient {
       socket,
       secureContext: (this.#context ??= this.#makeContext()),
       minVersion: 'TLSv1.2',
-      // Stated also against NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment.
+      // Explicit, since NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes the default.
       rejectUnauthorized: !allowInsecure,
       // Without SNI Node would verify against another name.
       checkServerIdentity: (_, certificate) => checkServerIdentity(serverName, certificate),

@@ -4,16 +4,16 @@ import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { abortReason } from '../../net/read-queue.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { TlsServerSpec } from '../../spec.ts';
-import { TLS_HANDSHAKE_MS } from '../limits.ts';
 import { tlsReason } from './tls-reason.ts';
 
-/** Picks one of the protocols that a client offers (RFC 7301); `undefined` refuses it. */
+/** Chooses one of the protocols that a client offers (RFC 7301); `undefined` rejects the client. */
 export type AlpnChoice = (offered: readonly string[]) => string | undefined;
 
 /**
- * For what is not HTTP/2. A browser or curl that talks to an HTTPS proxy speaks the protocol that is
- * chosen, so HTTP/1.1 goes first; whoever offers something else alone does not mean it as HTTP.
+ * For carriers other than HTTP/2. A browser or curl that talks to an HTTPS proxy speaks the protocol
+ * that is chosen, so HTTP/1.1 is preferred; a client that offers only others does not speak HTTP.
  */
 export const preferHttp1: AlpnChoice = (offered) =>
   offered.includes('http/1.1') ? 'http/1.1' : offered[0];
@@ -24,7 +24,7 @@ export const onlyHttp2: AlpnChoice = (offered) => (offered.includes('h2') ? 'h2'
 export class TlsServer {
   readonly #server: Server;
   readonly #clock: Clock;
-  /** Who waits for the handshake of a connection, by the addresses of its ends. */
+  /** Handshakes under way, by the addresses of both ends. */
   readonly #waiting = new Map<string, PromiseWithResolvers<TLSSocket>>();
 
   constructor({ certificates, key }: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
@@ -37,7 +37,7 @@ export class TlsServer {
       ALPNCallback: ({ protocols }) => choose(protocols),
     });
     this.#server.on('secureConnection', (socket) => {
-      // Whoever takes the socket over listens for errors; one in between must not end the process.
+      // The link that takes over the socket handles errors; an earlier one must not end the process.
       socket.on('error', () => undefined);
       const waiting = this.#waiting.get(connectionOf(socket));
       if (waiting) waiting.resolve(socket);
@@ -51,8 +51,8 @@ export class TlsServer {
   }
 
   /**
-   * Does the handshake on an accepted socket, which is gone when it fails.
-   * @throws {WeirError} when the client breaks it off, offers nothing that fits, or takes too long.
+   * Does the handshake on an accepted socket, which is destroyed when it fails.
+   * @throws {WeirError} when the client closes, offers nothing supported, or takes too long.
    */
   async accept(raw: Socket): Promise<TLSSocket> {
     const key = connectionOf(raw);
@@ -61,7 +61,7 @@ export class TlsServer {
     using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake');
     const { signal } = deadline;
     const onClose = (): void =>
-      reject(new ProtocolError('TLS: the client broke the handshake off'));
+      reject(new ProtocolError('TLS: the client closed the connection during the handshake'));
     const onAbort = (): void => reject(abortReason(signal));
     signal.addEventListener('abort', onAbort);
     raw.on('close', onClose);

@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { messageOf } from '../../errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
@@ -12,30 +13,30 @@ import { UPGRADE_MS } from '../limits.ts';
 import { EarlyDataLink } from './early-data-link.ts';
 import { acceptKey, encodeEarlyData, toRequestTarget } from './handshake.ts';
 import { WsLink } from './link.ts';
-import { MaskKeys } from './mask.ts';
 
 type WsSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
 
 const HEADER_BYTES = 40 * 1024;
 
-/** The client side of WebSockets towards one server. */
+/** The client side of WebSockets to one server. */
 export class WsClient {
   readonly #spec: WsSpec;
   readonly #server: Endpoint;
   readonly #clock: Clock;
-  readonly #keys = new MaskKeys();
+  readonly #random: RandomSource;
 
-  constructor(spec: WsSpec, server: Endpoint, clock: Clock) {
+  constructor(spec: WsSpec, server: Endpoint, clock: Clock, random: RandomSource) {
     this.#spec = spec;
     this.#server = server;
     this.#clock = clock;
+    this.#random = random;
   }
 
   /**
-   * Makes a WebSocket of a connected socket, which is gone when that fails. With early data the
-   * upgrade waits for the first bytes that are written, and what goes wrong with it shows there.
+   * Upgrades a connected socket, which is destroyed when that fails. With early data the upgrade
+   * waits for the first write, which rejects when the upgrade fails.
    *
-   * @throws {DialError} `upstream` when the server refuses.
+   * @throws {DialError} `upstream` when the server rejects the upgrade.
    */
   async open(socket: Socket, raw: Socket, signal: AbortSignal): Promise<ByteLink> {
     const { earlyData } = this.#spec;
@@ -64,7 +65,7 @@ export class WsClient {
     signal.addEventListener('abort', onAbort);
     try {
       if (signal.aborted) onAbort();
-      else this.#ask(socket, raw, early, resolve, refuse);
+      else this.#request(socket, raw, early, resolve, refuse);
       return await promise;
     } catch (error) {
       socket.destroy();
@@ -75,14 +76,14 @@ export class WsClient {
     }
   }
 
-  #ask(
+  #request(
     socket: Socket,
     raw: Socket,
     early: Uint8Array | undefined,
     resolve: (link: ByteLink) => void,
     refuse: (reason: string, cause?: unknown) => void,
   ): void {
-    const key = randomBytes(16).toString('base64');
+    const key = this.#random.bytes(16).toString('base64');
     const headers: Record<string, string> = {
       Host: this.#spec.host,
       Upgrade: 'websocket',
@@ -92,19 +93,18 @@ export class WsClient {
     };
     if (early) headers['Sec-WebSocket-Protocol'] = encodeEarlyData(early);
     try {
-      const asking = request({
+      const upgrade = request({
         createConnection: () => socket,
         path: toRequestTarget(this.#spec.path),
         setHost: false,
         headers,
         maxHeaderSize: HEADER_BYTES,
       });
-      asking.on('error', (error) => refuse(error.message, error));
-      asking.on('response', (response) => {
-        // It is read to nobody; the socket is destroyed.
-        refuse(`the server answered ${response.statusCode}`);
+      upgrade.on('error', (error) => refuse(error.message, error));
+      upgrade.on('response', (response) => {
+        refuse(`the server responded with HTTP status ${response.statusCode}`);
       });
-      asking.on('upgrade', (response, _, head) => {
+      upgrade.on('upgrade', (response, _, head) => {
         const problem = problemWith(response, key);
         if (problem !== undefined) {
           refuse(problem);
@@ -112,22 +112,23 @@ export class WsClient {
         }
         const below = new SocketLink(socket, raw);
         below.unread(head);
-        resolve(new WsLink(below, this.#keys, this.#clock));
+        resolve(new WsLink(below, this.#random, this.#clock));
       });
-      asking.end();
+      upgrade.end();
     } catch (error) {
-      // A path or host that HTTP does not allow.
-      refuse(error instanceof Error ? error.message : String(error), error);
+      // HTTP does not allow the path or the host.
+      refuse(messageOf(error), error);
     }
   }
 }
 
 function problemWith({ headers, statusCode }: IncomingMessage, key: string): string | undefined {
-  if (statusCode !== 101) return `the server answered ${statusCode}`;
+  if (statusCode !== 101) return `the server responded with HTTP status ${statusCode}`;
   if (headers.upgrade?.toLowerCase() !== 'websocket')
     return 'the server upgrades to another protocol';
   if (headers['sec-websocket-accept'] !== acceptKey(key))
-    return 'the server answers another request';
-  if (headers['sec-websocket-extensions'] !== undefined) return 'the server uses an extension';
+    return 'Sec-WebSocket-Accept does not match the request';
+  if (headers['sec-websocket-extensions'] !== undefined)
+    return 'the server uses an extension that was not offered';
   return undefined;
 }

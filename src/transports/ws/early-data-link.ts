@@ -2,14 +2,14 @@ import type { Socket } from 'node:net';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
-import { giveTo } from '../../net/spent-chunk.ts';
+import { giveOrWrite } from '../../net/spent-chunk.ts';
 
-/** Opens the link that is wanted, with the first bytes in the opening request or without any. */
+/** Opens the underlying link, with the first bytes in the opening request or without any. */
 type Open = (early: Uint8Array | undefined, signal: AbortSignal) => Promise<ByteLink>;
 
 /**
- * A link that is opened by its first write, so that what is written can travel with the request.
- * First bytes that are more than the limit are sent after the opening instead, all of them.
+ * A link that is opened by its first write, so that the written bytes travel with the request. When
+ * they exceed the limit, all of them are sent after the opening.
  */
 export class EarlyDataLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
@@ -19,9 +19,9 @@ export class EarlyDataLink implements ByteLink {
   readonly #abort = new AbortController();
   readonly #resolveClosed: (cause: Error | undefined | Promise<Error | undefined>) => void;
   readonly #opened = Promise.withResolvers<ByteLink>();
-  /** Once it is open. */
+  /** `undefined` until it is open. */
   #inner: ByteLink | undefined;
-  /** It is open, and everything has been written that was waiting for that. */
+  /** It is open, and all earlier writes have been passed on. */
   #caughtUp = false;
   #started = false;
   /** Writes that came before it was open, in order. */
@@ -29,7 +29,7 @@ export class EarlyDataLink implements ByteLink {
   #error: Error | undefined;
   #reading = false;
 
-  /** @param socket what will be opened; when it goes before that, so does the link. */
+  /** @param socket the connection to open; when it closes before that, the link fails. */
   constructor(limit: number, open: Open, socket: Socket) {
     this.#limit = limit;
     this.#open = open;
@@ -37,7 +37,7 @@ export class EarlyDataLink implements ByteLink {
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
-    // Nobody may be waiting when it fails.
+    // A rejection that no reader waits for must not be unhandled.
     this.#opened.promise.catch(() => undefined);
     socket.once('close', this.#onClose);
     if (socket.destroyed) this.#onClose();
@@ -55,7 +55,7 @@ export class EarlyDataLink implements ByteLink {
   }
 
   unread(chunk: Uint8Array): void {
-    if (!this.#inner) throw new RangeError('nothing was read that could be given back');
+    if (!this.#inner) throw new RangeError('nothing was read that could be put back');
     this.#inner.unread(chunk);
   }
 
@@ -78,7 +78,7 @@ export class EarlyDataLink implements ByteLink {
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#inner && this.#caughtUp ? giveTo(this.#inner, chunk) : this.write(chunk);
+    return this.#inner && this.#caughtUp ? giveOrWrite(this.#inner, chunk) : this.write(chunk);
   }
 
   closeWrite(): Promise<void> {

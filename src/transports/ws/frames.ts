@@ -1,8 +1,8 @@
 import { ProtocolError } from '../../net/errors.ts';
 import { ownChunk } from '../../net/spent-chunk.ts';
-import { applyMask, copyMasked } from './mask.ts';
+import { xorInPlace, xorInto } from '../../platform/xor.ts';
 
-/** Frames of RFC 6455 §5, as a stream of bytes: where a message or a frame ends means nothing. */
+/** Frames of RFC 6455 §5 as a stream of bytes: boundaries of messages and frames mean nothing. */
 
 export const Opcode = {
   continuation: 0x0,
@@ -18,21 +18,22 @@ const RESERVED_BITS = 0x70;
 const MASKED = 0x80;
 const LENGTH_16 = 126;
 const LENGTH_64 = 127;
+export const MASKING_KEY_BYTES = 4;
 /** RFC 6455 §5.5. */
 const CONTROL_LIMIT = 125;
 
 export const CloseCode = { normal: 1000, protocolError: 1002 } as const;
 
-/** What comes out of frames. */
+/** A part of the content of frames. */
 export type FrameEvent =
   | { readonly kind: 'data'; readonly data: Uint8Array }
   | { readonly kind: 'ping'; readonly data: Uint8Array }
   | { readonly kind: 'close' };
 
-/** The bytes before a payload of `length`; with a `key` the payload has to be masked with it. */
+/** The header of a frame; with a `key` the caller masks the payload with it. */
 export function frameHeader(opcode: number, length: number, key?: Uint8Array): Buffer {
   const extended = length > 0xffff ? 8 : length > CONTROL_LIMIT ? 2 : 0;
-  const header = Buffer.allocUnsafe(2 + extended + (key ? 4 : 0));
+  const header = Buffer.allocUnsafe(2 + extended + (key ? MASKING_KEY_BYTES : 0));
   header[0] = FIN | opcode;
   header[1] = key ? MASKED : 0;
   if (extended === 0) {
@@ -48,7 +49,7 @@ export function frameHeader(opcode: number, length: number, key?: Uint8Array): B
   return header;
 }
 
-/** A whole frame in a buffer of its own, for payloads that are copied anyway. */
+/** A whole frame with a copy of the payload. */
 export function wholeFrame(
   opcode: number,
   payload: readonly Uint8Array[],
@@ -73,23 +74,23 @@ export const closePayload = (code: number): Uint8Array => Uint8Array.of(code >> 
 interface Frame {
   readonly opcode: number;
   readonly key: Uint8Array | undefined;
-  /** Bytes of payload that have come. */
+  /** Bytes of payload received so far. */
   done: number;
   readonly length: number;
-  /** Of a control frame, which is kept until it is whole. */
+  /** The payload of a control frame, which is kept until it is complete. */
   readonly control: Buffer | undefined;
 }
 
 /**
- * Takes frames apart as their bytes come: payload is handed on at once, unmasked in place, and no
- * more than a header and a control frame (139 bytes) are ever kept, however long a frame is.
+ * Decodes frames incrementally: payload is unmasked in place and passed on at once; at most a header
+ * and a control frame (139 bytes) are kept, however long a frame is.
  */
 export class FrameDecoder {
   readonly #masked: boolean;
   readonly #header = Buffer.alloc(14);
   #have = 0;
   #frame: Frame | undefined;
-  /** A data message has begun and its last frame has not come. */
+  /** A data message has begun and its last frame is still to come. */
   #inMessage = false;
   #closed = false;
 
@@ -99,8 +100,8 @@ export class FrameDecoder {
   }
 
   /**
-   * Takes the next bytes, which are changed. Nothing comes out after a Close frame.
-   * @throws {ProtocolError} for what RFC 6455 does not allow.
+   * Decodes the next bytes in place. Nothing is returned after a Close frame.
+   * @throws {ProtocolError} for a frame that RFC 6455 does not allow.
    */
   push(chunk: Uint8Array): FrameEvent[] {
     const events: FrameEvent[] = [];
@@ -118,7 +119,7 @@ export class FrameDecoder {
     return events;
   }
 
-  /** Collects a header; sets the frame when it is whole. */
+  /** Collects a header; sets the frame when the header is complete. */
   #readHeader(chunk: Uint8Array, from: number): number {
     let at = from;
     for (;;) {
@@ -152,12 +153,14 @@ export class FrameDecoder {
     } else {
       if (opcode > Opcode.binary) throw broken(`a frame has the unknown opcode ${opcode}`);
       if (this.#inMessage !== (opcode === Opcode.continuation)) {
-        throw broken('fragments of messages are mixed up');
+        throw broken('fragments of messages are interleaved');
       }
       this.#inMessage = !fin;
     }
-    const keyAt = headerLength(this.#header) - 4;
-    const key = masked ? Uint8Array.from(this.#header.subarray(keyAt, keyAt + 4)) : undefined;
+    const keyAt = headerLength(this.#header) - MASKING_KEY_BYTES;
+    const key = masked
+      ? Uint8Array.from(this.#header.subarray(keyAt, keyAt + MASKING_KEY_BYTES))
+      : undefined;
     const control = isControl ? Buffer.alloc(length) : undefined;
     return { opcode, key, done: 0, length, control };
   }
@@ -183,12 +186,12 @@ export class FrameDecoder {
   }
 }
 
-/** Of the header whose first two bytes are there. */
+/** The length of a header, from its first two bytes. */
 function headerLength(header: Uint8Array): number {
   const [, second = 0] = header;
   const length = second & 0x7f;
   const extended = length === LENGTH_64 ? 8 : length === LENGTH_16 ? 2 : 0;
-  return 2 + extended + ((second & MASKED) === 0 ? 0 : 4);
+  return 2 + extended + ((second & MASKED) === 0 ? 0 : MASKING_KEY_BYTES);
 }
 
 function payloadLength(header: Buffer): number {
@@ -202,3 +205,36 @@ function payloadLength(header: Buffer): number {
 }
 
 const broken = (what: string): ProtocolError => new ProtocolError(`WebSocket: ${what}`);
+
+/** Below this length a call of native code costs more than it saves. */
+const NATIVE_MASK_BYTES = 128;
+
+/** XORs bytes in place with a masking key of 4 bytes (RFC 6455 §5.3), from its byte `phase` on. */
+export function applyMask(data: Uint8Array, key: Uint8Array, phase = 0): void {
+  if (data.length >= NATIVE_MASK_BYTES) {
+    xorInPlace(data, phase === 0 ? key : rotated(key, phase));
+    return;
+  }
+  for (let at = 0; at < data.length; at++) {
+    // Both indices are in range: `at` below length, the key has 4 bytes.
+    data[at] = (data[at] as number) ^ (key[(at + phase) & 3] as number);
+  }
+}
+
+/** Writes `source`, masked with a key from its byte `phase` on, to `out`. */
+export function copyMasked(
+  source: Uint8Array,
+  key: Uint8Array,
+  out: Uint8Array,
+  phase: number,
+): void {
+  if (source.length >= NATIVE_MASK_BYTES) {
+    xorInto(source, phase === 0 ? key : rotated(key, phase), out);
+    return;
+  }
+  out.set(source);
+  applyMask(out.subarray(0, source.length), key, phase);
+}
+
+const rotated = (key: Uint8Array, phase: number): Uint8Array =>
+  Uint8Array.from(key, (_, i) => key[(i + phase) & 3] as number);

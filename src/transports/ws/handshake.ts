@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 
-/** The opening handshake of RFC 6455 §4, and v2ray's way of sending first bytes along with it. */
+/** The opening handshake of RFC 6455 §4, and v2ray's early data in it. */
 
 const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** The server's answer to a client's `Sec-WebSocket-Key` (§4.2.2). */
+/** The `Sec-WebSocket-Accept` for a client's `Sec-WebSocket-Key` (§4.2.2). */
 export const acceptKey = (key: string): string =>
   createHash('sha1')
     .update(key + ACCEPT_SUFFIX)
@@ -14,7 +14,7 @@ export const acceptKey = (key: string): string =>
 export const isKey = (key: string | undefined): key is string =>
   key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
 
-/** The most that is sent or taken as early data, in bytes. */
+/** The most early data that is sent or accepted, in bytes. */
 export const EARLY_DATA_LIMIT = 16_384;
 
 /** Early data as the value of `Sec-WebSocket-Protocol`. */
@@ -25,23 +25,23 @@ const BASE64 = /^[-_+/0-9A-Za-z]*={0,2}$/;
 
 /**
  * The early data in a `Sec-WebSocket-Protocol` header, in the alphabet of base64 or base64url, with
- * or without padding; `undefined` when it is something else, such as a real protocol list.
+ * or without padding; `undefined` for anything else, such as a real protocol list.
  */
 export function decodeEarlyData(header: string | undefined): Buffer | undefined {
   if (header === undefined || header === '' || !BASE64.test(header)) return undefined;
   const digits = header.replace(/={1,2}$/, '').length;
-  // Node skips what it cannot read; a last group of one digit is no whole byte.
+  // Node skips invalid digits; a last group of one digit is less than a byte.
   return digits % 4 === 1 ? undefined : Buffer.from(header, 'base64url');
 }
 
-/** A path with its query, as `ws.path` has it, cut into what is sent and the size of early data. */
+/** `ws.path`, split into the path to request and the size of early data. */
 export interface WsPath {
   /** Starts with a slash. */
   readonly path: string;
   readonly earlyData: number;
 }
 
-/** Takes `ed=N` out of the query of a path; the last one counts, other parameters stay. */
+/** Removes `ed=N` from the query of a path; the last one counts, other parameters stay. */
 export function splitWsPath(text: string): WsPath {
   const [bare = '', ...rest] = text.split('?');
   const path = bare.startsWith('/') ? bare : `/${bare}`;
@@ -58,13 +58,13 @@ export function splitWsPath(text: string): WsPath {
   return { path: kept.length > 0 ? `${path}?${kept.join('&')}` : path, earlyData };
 }
 
-/** What HTTP does not allow in a request target, percent-encoded; everything else as it is. */
+/** Percent-encodes the characters that HTTP does not allow in a request target. */
 export const toRequestTarget = (path: string): string =>
   path.toWellFormed().replace(/[^\x21-\x7e]+|#/g, encodeURIComponent);
 
 /**
- * Whether a request is for the path of an inbound: exactly, but for what HTTP does not allow in a
- * request unless it is encoded. A query counts only where the configured path has one as well.
+ * Whether a request is for the path of an inbound: equal, or equal once the characters that HTTP
+ * does not allow are encoded. A query counts only where the configured path has one.
  */
 export function pathMatches(target: string, path: string): boolean {
   const asked = path.includes('?') ? splitWsPath(target).path : (target.split('?', 1)[0] ?? '');
@@ -77,6 +77,6 @@ export function hostWithoutPort(host: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(lower);
   if (bracketed) return bracketed[1] ?? '';
   const [name = '', ...ports] = lower.split(':');
-  // More than one colon is an IPv6 address that somebody wrote without brackets.
+  // More than one colon: an IPv6 address without brackets.
   return ports.length === 1 ? name : lower;
 }

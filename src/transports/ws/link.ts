@@ -1,51 +1,53 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Clock } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveTo, strip } from '../../net/spent-chunk.ts';
+import { freeChunk, giveOrWrite, strip } from '../../net/spent-chunk.ts';
 import { LINGER_MS } from '../limits.ts';
 import {
   CloseCode,
   closePayload,
   FrameDecoder,
   frameHeader,
+  MASKING_KEY_BYTES,
   Opcode,
   wholeFrame,
 } from './frames.ts';
-import type { MaskKeys } from './mask.ts';
 
 /**
- * A WebSocket (RFC 6455) as a ByteLink over the link that its upgrade was made on. Messages carry a
- * stream of bytes: their limits mean nothing, and neither does whether they are text or binary.
+ * A WebSocket (RFC 6455) as a ByteLink over the link of its upgrade. Messages carry a stream of
+ * bytes: their boundaries and types (text or binary) mean nothing.
  *
- * A Close frame is the half-close: RFC 6455 §5.5.1 lets the receiver finish what it is sending
- * before it answers with its own. Weir does so. v2ray, Xray and most libraries answer at once and
- * send nothing more, so behind them a half-close ends the other direction as well. A peer that goes
- * without a Close frame has failed.
+ * A Close frame is the half-close: RFC 6455 §5.5.1 allows the receiver to finish sending before it
+ * replies with its own. Weir does so. v2ray, Xray and most libraries reply at once, so with them a
+ * half-close ends the other direction as well. An end of stream without a Close frame is a failure.
  */
 export class WsLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
   readonly #lower: ByteLink;
   readonly #clock: Clock;
-  /** A client's; a server does not mask. */
-  readonly #keys: MaskKeys | undefined;
+  readonly #random: RandomSource | undefined;
+  /** The masking key of one frame; `undefined` at a server, which does not mask. */
+  readonly #maskingKey: Uint8Array | undefined;
   readonly #decoder: FrameDecoder;
   readonly #items: Uint8Array[] = [];
   #reading = false;
   #ended = false;
   #closing: Promise<void> | undefined;
-  /** What reads and writes fail with, and what the link was ended for, if anything. */
+  /** The error of later reads and writes, and the cause of the end, if any. */
   #error: Error | undefined;
   #cause: Error | undefined;
   #pongWaits = false;
 
-  /** @param keys what a client masks its frames with; `undefined` on the server's side. */
-  constructor(lower: ByteLink, keys: MaskKeys | undefined, clock: Clock) {
+  /** @param random the source of a client's masking keys; `undefined` at a server. */
+  constructor(lower: ByteLink, random: RandomSource | undefined, clock: Clock) {
     this.#lower = lower;
     this.#clock = clock;
-    this.#keys = keys;
-    this.#decoder = new FrameDecoder(keys === undefined);
+    this.#random = random;
+    this.#maskingKey = random && new Uint8Array(MASKING_KEY_BYTES);
+    this.#decoder = new FrameDecoder(random === undefined);
     this.closed = lower.closed.then((cause) => {
-      // After both Close frames it no longer matters how the connection below ends.
+      // After both Close frames it does not matter how the connection below ends.
       if (this.#error) return this.#cause;
       return this.#ended && this.#closing ? undefined : cause;
     });
@@ -75,14 +77,14 @@ export class WsLink implements ByteLink {
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
-    if (this.#keys) return this.#sendCopy(chunks);
+    if (this.#random) return this.#sendCopy(chunks);
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     return this.#lower.writeAll([frameHeader(Opcode.binary, length), ...chunks]);
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
-    // A copy, so that the chunk can go at once; TLS would make one to join header and payload.
+    // A copy, so that the chunk is freed at once; TLS would make one to join header and payload.
     const full = this.#sendCopy([chunk]);
     freeChunk(chunk);
     return full;
@@ -98,7 +100,7 @@ export class WsLink implements ByteLink {
 
   destroy(cause?: Error): void {
     if (this.#error) return;
-    // Without a cause the peer reads an end, as it does when a socket is closed.
+    // Without a cause the peer reads an end of stream, as when a socket is closed.
     if (!cause && !this.#closing) this.#closing = this.closeWrite();
     this.#closing?.catch(() => undefined);
     this.#fail(cause ?? new LinkClosedError(), cause);
@@ -108,9 +110,16 @@ export class WsLink implements ByteLink {
     return !this.#closing && !this.#error;
   }
 
-  /** Sends a frame of what is copied into it. */
+  /** Sends one frame with a copy of `chunks`. */
   #sendCopy(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return giveTo(this.#lower, wholeFrame(Opcode.binary, chunks, this.#keys?.next()));
+    return giveOrWrite(this.#lower, this.#frame(Opcode.binary, chunks));
+  }
+
+  /** One frame with a copy of `payload`, masked with a fresh key at a client (§5.3). */
+  #frame(opcode: number, payload: readonly Uint8Array[]): Buffer {
+    const key = this.#maskingKey;
+    if (key) this.#random?.fill(key);
+    return wholeFrame(opcode, payload, key);
   }
 
   /** Reads one chunk from below. */
@@ -125,7 +134,7 @@ export class WsLink implements ByteLink {
       const data: Uint8Array[] = [];
       for (const event of this.#decoder.push(chunk)) {
         if (event.kind === 'data') data.push(event.data);
-        else if (event.kind === 'ping') this.#answerPing(event.data);
+        else if (event.kind === 'ping') this.#sendPong(event.data);
         else this.#ended = true;
       }
       this.#items.push(...strip(chunk, data));
@@ -137,10 +146,10 @@ export class WsLink implements ByteLink {
     if (this.#ended && this.#closing) this.#finish();
   }
 
-  /** §5.5.3: while an answer has not left, later pings need none, so their number costs nothing. */
-  #answerPing(data: Uint8Array): void {
+  /** §5.5.3: while a Pong waits to be sent, later Pings need none, so that their number is free. */
+  #sendPong(data: Uint8Array): void {
     if (this.#pongWaits || !this.#writable) return;
-    const full = this.#lower.write(wholeFrame(Opcode.pong, [data], this.#keys?.next()));
+    const full = this.#lower.write(this.#frame(Opcode.pong, [data]));
     if (!full) return;
     this.#pongWaits = true;
     const done = (): void => {
@@ -150,10 +159,10 @@ export class WsLink implements ByteLink {
   }
 
   #writeClose(code: number): Promise<void> | undefined {
-    return this.#lower.write(wholeFrame(Opcode.close, [closePayload(code)], this.#keys?.next()));
+    return this.#lower.write(this.#frame(Opcode.close, [closePayload(code)]));
   }
 
-  /** Both sides have closed: the connection below has served. */
+  /** Both sides have sent a Close frame: ends the connection below. */
   #finish(): void {
     void this.#drain().catch(() => undefined);
   }
@@ -162,7 +171,7 @@ export class WsLink implements ByteLink {
     await this.#closing;
     await this.#lower.closeWrite();
     while (await this.#lower.read()) {
-      // Nothing may follow a Close frame (§5.5.1); what does is not looked at.
+      // Data after a Close frame (§5.5.1) is discarded.
     }
   }
 
@@ -178,7 +187,7 @@ export class WsLink implements ByteLink {
     else this.#linger();
   }
 
-  /** A Close frame that is still on its way, through TLS perhaps, is not cut off. */
+  /** Waits until a Close frame that is still queued (in TLS, say) is sent. */
   #linger(): void {
     const timer = this.#clock.after(LINGER_MS, () => this.#lower.destroy());
     const done = (): void => {

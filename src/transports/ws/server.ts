@@ -34,8 +34,8 @@ interface Waiting {
 }
 
 /**
- * Upgrades HTTP/1.1 connections to WebSockets. To whoever asks for anything else it is a web server
- * without a single page.
+ * Upgrades HTTP/1.1 connections to WebSockets. To other requests it responds like a web server
+ * without pages.
  */
 export class WsServer {
   readonly #spec: WsSpec;
@@ -48,7 +48,7 @@ export class WsServer {
     this.#clock = clock;
     this.#http = createServer({
       maxHeaderSize: HEADER_BYTES,
-      // Any host will do where none is configured, so none will do as well.
+      // Where no host is configured any host matches, and so does a request without one.
       requireHostHeader: false,
     });
     this.#http.maxHeadersCount = HEADER_COUNT;
@@ -56,7 +56,7 @@ export class WsServer {
       response.writeHead(404, { connection: 'close', 'content-length': 0 }).end();
     });
     this.#http.on('upgrade', (request, socket, head) => {
-      // A server gives the sockets that it was given; the type allows for any stream.
+      // The server emits the sockets that it was given; the type allows any stream.
       this.#upgrade(request, socket as Socket, head);
     });
     this.#http.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -64,13 +64,13 @@ export class WsServer {
     });
   }
 
-  /** Serves a connected socket, over TLS or not; nothing comes of it unless it is upgraded in time. */
+  /** Serves a connected socket, over TLS or not, which is destroyed unless it is upgraded in time. */
   serve(socket: Socket, raw: Socket, onUpgraded: (upgraded: Upgraded) => void): void {
     const timer = this.#clock.after(UPGRADE_MS, () => socket.destroy());
     this.#waiting.set(socket, { raw, timer, onUpgraded });
     socket.once('close', () => this.#take(socket));
     this.#http.emit('connection', socket);
-    // Listeners hand their sockets over paused.
+    // Accepted sockets are paused.
     socket.resume();
   }
 
@@ -101,7 +101,7 @@ export class WsServer {
       'Connection: Upgrade',
       `Sec-WebSocket-Accept: ${acceptKey(request.headers['sec-websocket-key'] ?? '')}`,
     ];
-    // Browsers insist that a protocol that they asked for is chosen.
+    // Browsers require that one of the protocols that they offered is chosen.
     if (early && early.length > 0) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
     socket.write(`${lines.join('\r\n')}\r\n\r\n`);
     const below = new SocketLink(socket, waiting.raw);

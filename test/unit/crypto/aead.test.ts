@@ -17,7 +17,7 @@ import { openOpensslAead } from '../../../src/crypto/openssl-aead.ts';
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 
-test('HChaCha20 gives the key of draft-irtf-cfrg-xchacha-03 §2.2.1', () => {
+test('HChaCha20 derives the key of draft-irtf-cfrg-xchacha-03 §2.2.1', () => {
   const key = Uint8Array.from({ length: 32 }, (_, index) => index);
   const prefix = Buffer.from('000000090000004a0000000031415927', 'hex');
   assert.equal(
@@ -153,7 +153,7 @@ test('thousands of ciphers open, work, interleave and close without a mistake', 
   }
 });
 
-test('the watched implementation tells of a wrong message and of an overlap', () => {
+test('the checked implementation reports a wrong message and an overlap', () => {
   const wrong = faulty((sealer) => (nonce, plain, out) => {
     sealer.seal(nonce, plain, out);
     out[0]! ^= 1;

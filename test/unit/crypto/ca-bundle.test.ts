@@ -15,7 +15,7 @@ const EMPTY: Readonly<Record<string, string | Uint8Array>> = {
   'an empty file': '',
   text: 'no certificates here',
   'a key': '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n',
-  'a certificate that is cut': one.slice(0, -10),
+  'a truncated certificate': one.slice(0, -10),
   'bytes that are no text': Uint8Array.of(0xff, 0, 0x80, 0xfe),
 };
 

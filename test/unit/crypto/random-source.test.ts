@@ -2,18 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SystemRandomSource } from '../../../src/crypto/random-source.ts';
 
-test('gives as many bytes as asked for, larger than its pool and none included', () => {
+test('returns the requested number of bytes, also none and more than its pool', () => {
   const random = new SystemRandomSource();
   for (const length of [0, 1, 8192, 8193, 100_000]) {
     assert.equal(random.bytes(length).length, length);
   }
 });
 
-test('never gives the same bytes twice', () => {
+test('never returns the same bytes twice', () => {
   const random = new SystemRandomSource();
   const seen = new Set<string>();
-  for (let i = 0; i < 5000; i++) seen.add(random.bytes(16).toString('hex'));
-  assert.equal(seen.size, 5000);
+  for (let i = 0; i < 5000; i++) {
+    seen.add(random.bytes(16).toString('hex'));
+    seen.add(random.bytes(40).toString('hex'));
+  }
+  assert.equal(seen.size, 10_000);
 });
 
 test('fills the whole of a view and nothing around it', () => {

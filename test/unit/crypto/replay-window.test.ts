@@ -12,7 +12,7 @@ test('takes each number once, in any order within the window', () => {
   }
 });
 
-test('refuses what is older than the window', () => {
+test('rejects numbers older than the window', () => {
   const window = new ReplayWindow(64);
   window.mark(1000);
   assert.equal(window.isNew(1000 - 63), true);
@@ -52,4 +52,38 @@ test('agrees with a plain set of numbers', () => {
       }
     }),
   );
+});
+
+test('a window of 2048 takes each number once, and none that is too old', () => {
+  const step = fc.oneof(
+    fc.integer({ min: -3000, max: 3000 }),
+    fc.integer({ min: -40, max: 40 }),
+    fc.integer({ min: 0, max: 100_000 }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const window = new ReplayWindow(2048);
+      const seen = new Set<number>();
+      let newest = 0;
+      for (const by of steps) {
+        const id = Math.max(0, newest + by);
+        const fresh = window.isNew(id);
+        assert.equal(fresh, !seen.has(id) && newest - id < 2048, `${id} after ${newest}`);
+        if (!fresh) continue;
+        window.mark(id);
+        seen.add(id);
+        newest = Math.max(newest, id);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a window survives jumps up to the largest safe integer', () => {
+  const window = new ReplayWindow(2048);
+  for (const id of [0, 2 ** 32, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER]) {
+    assert.ok(window.isNew(id));
+    window.mark(id);
+    assert.ok(!window.isNew(id));
+  }
 });

@@ -40,7 +40,7 @@ test('a key in PKCS#1 is a key', () => {
   refused(() => parseServerKey(Buffer.from(pkcs1), chain), 'key', 'no private key assigned');
 });
 
-test('an encrypted key is told for what it is', () => {
+test('an encrypted key is reported as such', () => {
   const options = { format: 'pem', cipher: 'aes-128-cbc', passphrase: 'secret' } as const;
   for (const type of ['pkcs8', 'sec1'] as const) {
     const text = createPrivateKey(key).export({ ...options, type });
@@ -48,12 +48,12 @@ test('an encrypted key is told for what it is', () => {
   }
 });
 
-test('the key of another certificate is refused', () => {
+test('the key of another certificate is rejected', () => {
   const other = authority.issue({ dns: ['server.test'] });
   refused(() => parseServerKey(Buffer.from(other.key), chain), 'key', 'no private key assigned');
 });
 
-test('files without what is looked for are refused', () => {
+test('files without a certificate or a key are rejected', () => {
   for (const text of ['', 'text', key]) {
     const what = 'no certificate in the file';
     refused(() => parseCertificateChain(Buffer.from(text)), 'certificate', what);
@@ -63,7 +63,7 @@ test('files without what is looked for are refused', () => {
   }
 });
 
-test('what cannot be read is refused', () => {
+test('invalid certificates and keys are rejected', () => {
   const broken = cert.replace('MII', 'AII').replace('MIIB', 'AAAA');
   refused(
     () => parseCertificateChain(Buffer.from(broken)),

@@ -18,7 +18,7 @@ const SAMPLES = [
   frame(9, KEEP_ALIVE, 'pad'),
 ];
 
-/** Everything that a decoder says of bytes in those pieces, data joined. */
+/** The events of a decoder for these pieces, with data joined. */
 function outcome(chunks: readonly Uint8Array[]): unknown[] {
   const decoder = new FrameDecoder();
   const seen: unknown[] = [];
@@ -26,7 +26,7 @@ function outcome(chunks: readonly Uint8Array[]): unknown[] {
   try {
     for (const chunk of chunks) {
       for (const event of decoder.decode(chunk)) {
-        if (event.kind === 'head') seen.push({ ...event.head, length: event.length });
+        if (event.kind === 'header') seen.push({ ...event.header, length: event.length });
         else {
           data += Buffer.from(event.bytes).toString('hex');
           if (!event.last) continue;
@@ -74,7 +74,7 @@ describe('the decoder of Mux.Cool frames', () => {
     ]);
   });
 
-  test('says the same of any bytes in any pieces, and nothing worse than a named error', () => {
+  test('decodes any bytes in any pieces alike, to a result or a named error', () => {
     fc.assert(
       fc.property(nearly(...SAMPLES), cuts, (bytes, at) => {
         assert.deepEqual(outcome(chunksOf(bytes, at)), outcome([bytes]));

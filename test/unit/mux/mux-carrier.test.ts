@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/backlog.ts';
 import { IDLE_CARRIER_MS, MAX_FLOWS, MuxCarrier } from '../../../src/mux/mux-carrier.ts';
-import { SHORT_BYTES } from '../../../src/mux/short-pieces.ts';
-import { MuxStream } from '../../../src/mux/mux-stream.ts';
+import { SHORT_BYTES, MuxStream } from '../../../src/mux/mux-stream.ts';
 import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import type { Endpoint } from '../../../src/net/address.ts';
 import { DialError, ProtocolError } from '../../../src/net/errors.ts';
@@ -57,7 +56,7 @@ function start() {
     () => undefined,
     (error: unknown) => error,
   );
-  /** Ends everything, and gives what the carrier ended with. */
+  /** Ends everything; resolves with the result of the carrier. */
   const finish = async (): Promise<unknown> => {
     far.destroy();
     for (const { done } of [...streams, ...packets]) done.resolve();
@@ -108,7 +107,7 @@ describe('a Mux.Cool carrier', () => {
     await finish();
   });
 
-  test('answers in frames that any client reads', async () => {
+  test('responds in frames that any client reads', async () => {
     const { client, opened, packets, finish } = start();
     await client.open(7, SITE);
     const [link] = await opened(1);
@@ -147,7 +146,7 @@ describe('a Mux.Cool carrier', () => {
     assert.equal(await link?.closed, undefined);
     streams[0]?.done.resolve();
 
-    // The other way round: the server ends first, and the client goes on.
+    // The other way round: the server ends first, and the client continues.
     await client.open(2, SITE);
     const [, second] = await opened(2);
     await second?.closeWrite();
@@ -159,7 +158,7 @@ describe('a Mux.Cool carrier', () => {
     await finish();
   });
 
-  test('ends a flow whose client has gone: it answers what still comes with End', async () => {
+  test('ends a flow whose client has closed it: the client replies to later data with End', async () => {
     const { client, opened, finish } = start();
     await client.open(1, SITE);
     await client.send(frame(1, END));
@@ -197,7 +196,7 @@ describe('a Mux.Cool carrier', () => {
     await finish();
   });
 
-  test('a flow that the client reports as failed is cut, not ended', async () => {
+  test('a flow that the client reports as failed is aborted, not ended', async () => {
     const { client, opened, finish } = start();
     await client.open(1, SITE);
     await client.send(frame(1, END, undefined, undefined, FAILED));
@@ -210,7 +209,7 @@ describe('a Mux.Cool carrier', () => {
     const { client, streams, opened, finish } = start();
     await client.open(1, SITE);
     await opened(1);
-    streams[0]?.done.reject(new DialError('refused', 'nobody listens'));
+    streams[0]?.done.reject(new DialError('refused', 'connection refused'));
     assert.deepEqual((await client.next()).head, {
       id: 1,
       hasData: false,
@@ -232,7 +231,7 @@ describe('a Mux.Cool carrier', () => {
     await finish();
   });
 
-  test('what belongs to no flow is answered with End and skipped', async () => {
+  test('data of an unknown flow is skipped, and End sent', async () => {
     const { client, opened, finish } = start();
     await client.send(
       frame(9, KEEP, 'lost'),
@@ -495,7 +494,7 @@ describe('a Mux.Cool carrier', () => {
       sent.catch(() => undefined);
     }
     assert.ok(blocked);
-    assert.ok(pieces < 30_000, `${pieces} answers wait`);
+    assert.ok(pieces < 30_000, `${pieces} frames wait`);
     await finish();
   });
 
@@ -543,7 +542,7 @@ describe('datagrams on a carrier', () => {
     return { ...all, link };
   }
 
-  test('go where each says and come back with their source, with XUDP', async () => {
+  test('go to the address of each and return with their source, with XUDP', async () => {
     const { client, link, finish } = await udp(
       frame(0, NEW, 'one', addressed('udp', DNS, GLOBAL_ID)),
       frame(0, KEEP, 'two', addressed('udp', OTHER)),
@@ -566,7 +565,7 @@ describe('datagrams on a carrier', () => {
     await finish();
   });
 
-  test('come from the destination alone without XUDP, since nobody could say otherwise', async () => {
+  test('come from the destination only without XUDP, which carries no source', async () => {
     const { client, link, finish } = await udp(frame(1, NEW, 'one', addressed('udp', DNS)));
     link.send({ data: Buffer.from('spoof'), peer: OTHER });
     link.send({ data: Buffer.from('true'), peer: { ...DNS } });
@@ -596,7 +595,7 @@ describe('datagrams on a carrier', () => {
     await finish();
   });
 
-  test('end with the client, and tell it when they end here', async () => {
+  test('end with the client, which gets an End when they end here', async () => {
     const { client, packets, link, finish } = await udp(
       frame(1, NEW, 'q', addressed('udp', DNS)),
       frame(1, END),

@@ -55,7 +55,7 @@ describe('an address field', () => {
     }
   });
 
-  test('has an end even when its name is none', () => {
+  test('has an end even when its name is invalid', () => {
     for (const name of ['', 'a b', 'a\r\nb', '\u0000']) {
       const bytes = Buffer.concat([Buffer.of(3, name.length), Buffer.from(name), Buffer.of(0, 80)]);
       assert.deepEqual(decodeAddressField(bytes, 0, SOCKS_ADDRESS), {

@@ -17,7 +17,7 @@ function readerOf(pieces: readonly Uint8Array[]) {
 }
 
 describe('a bounded reader', { timeout: 20_000 }, () => {
-  test('gives what was sent, however it was cut, and leaves what it gave alone', async () => {
+  test('returns what was sent, however it was split, and does not change it afterwards', async () => {
     const pieces = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 20 });
     const lengths = fc.array(fc.integer({ min: 1, max: LIMIT }), { maxLength: 20 });
     await fc.assert(
@@ -42,7 +42,7 @@ describe('a bounded reader', { timeout: 20_000 }, () => {
     );
   });
 
-  test('finds a delimiter that comes byte by byte, and refuses to go beyond its limit', async () => {
+  test('finds a delimiter received byte by byte, and fails beyond its limit', async () => {
     const bytes = (text: string) => Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte));
     const found = readerOf(bytes('abc\r\ndef')).reader;
     assert.equal((await found.until(Buffer.from('\r\n'))).toString(), 'abc');

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { ByteQueue } from '../../../src/net/byte-queue.ts';
 
 describe('a queue of bytes', () => {
-  test('gives what was pushed, in whatever pieces are asked for', () => {
+  test('returns what was pushed, in pieces of any lengths', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('push' as const), bytes: fc.uint8Array({ maxLength: 9 }) }),
       fc.record({

@@ -4,7 +4,7 @@ import { toDialError } from '../../../src/net/errors.ts';
 
 const TARGET = { host: '127.0.0.1', port: 80 };
 
-test('a dial that this host cannot make says so in words', () => {
+test('a dial that fails on this host has a readable reason', () => {
   for (const [code, words] of [
     ['EMFILE', 'this process has too many open files'],
     ['ENFILE', 'this host has too many open files'],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { FIRST_PAYLOAD_MS, GreetingLink } from '../../../src/net/greeting-link.ts';
+import { GreetingLink } from '../../../src/net/greeting-link.ts';
+import { FIRST_PAYLOAD_MS } from '../../../src/net/time-limits.ts';
 import { linkPair } from '../../../src/net/memory-link.ts';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -22,7 +23,7 @@ function start(clock?: ManualClock): { link: ByteLink; far: ByteLink; writes: nu
 }
 
 describe('a link with a greeting', () => {
-  test('says it in one write with the first payload, and once', async () => {
+  test('sends it in one write with the first payload, and once', async () => {
     const { link, far, writes } = start();
     await link.write(Buffer.from('world'));
     assert.deepEqual(writes, [2]);
@@ -32,7 +33,7 @@ describe('a link with a greeting', () => {
     assert.equal((await next(far)) + (await next(far)), '!<end>');
   });
 
-  test('says it alone when no payload comes in time', async () => {
+  test('sends it alone when there is no payload in time', async () => {
     const clock = new ManualClock();
     const { link, far } = start(clock);
     clock.advance(FIRST_PAYLOAD_MS - 1);
@@ -44,7 +45,7 @@ describe('a link with a greeting', () => {
     assert.equal(clock.timers, 0);
   });
 
-  test('says it before a half-close', async () => {
+  test('sends it before a half-close', async () => {
     const clock = new ManualClock();
     const { link, far } = start(clock);
     await link.closeWrite();
@@ -52,7 +53,7 @@ describe('a link with a greeting', () => {
     assert.equal(clock.timers, 0);
   });
 
-  test('keeps it to itself when it is destroyed, or its peer is gone', async () => {
+  test('does not send it when it is destroyed, or its peer has closed', async () => {
     for (const end of ['link', 'far'] as const) {
       const clock = new ManualClock();
       const ends = start(clock);

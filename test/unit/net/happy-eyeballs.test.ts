@@ -107,7 +107,7 @@ test('a connection that comes after the winner is discarded', async () => {
   assert.deepEqual(race.discarded, ['late']);
 });
 
-test('when every address fails, the first failure is told with all of them as its cause', async () => {
+test('when every address fails, the first failure is reported with all of them as its cause', async () => {
   const race = harness();
   const connection = race.start('192.0.2.1', '192.0.2.2');
   race.at(0).fail(dialError('refused'));
@@ -132,7 +132,7 @@ test('a host without IPv6 does not hide why the IPv4 server was not reached', as
   await assert.rejects(connection, { code: 'refused' });
 });
 
-test('failures of a whole family are told when there is nothing else', async () => {
+test('failures of a whole family are reported when there are no others', async () => {
   const race = harness();
   const connection = race.start('2001:db8::1', '2001:db8::2');
   race.at(0).fail(dialError('unreachable_network'));
@@ -168,7 +168,7 @@ test('an abort ends the race, its attempts and its timer at once', async () => {
   assert.equal(race.attempts.length, 1);
 });
 
-test('a limit that passes is told as a time-out, before the race as well as during it', async () => {
+test('a limit that passes is reported as a time-out, before the race and during it', async () => {
   const race = harness();
   race.controller.abort(new DeadlineError('dialling took longer than 10 s'));
   await assert.rejects(race.start('2001:db8::1', '192.0.2.1'), { code: 'timed_out' });

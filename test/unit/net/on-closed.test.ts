@@ -57,7 +57,7 @@ describe('listeners for the end of a link', () => {
     assert.equal(reactions(), 1);
   });
 
-  test('are not kept by a promise that goes on after they were removed', async () => {
+  test('are not kept by a pending promise after they were removed', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const passing = (): WeakRef<object> => {
       const held = { calls: 0 };

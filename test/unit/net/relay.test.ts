@@ -33,9 +33,9 @@ describe('the relay', () => {
     await client.write(Buffer.from('question'));
     await client.closeWrite();
     assert.equal((await readAll(server)).toString(), 'question');
-    await server.write(Buffer.from('a longer answer'));
+    await server.write(Buffer.from('longer response'));
     await server.closeWrite();
-    assert.equal((await readAll(client)).toString(), 'a longer answer');
+    assert.equal((await readAll(client)).toString(), 'longer response');
     assert.equal(await done, undefined);
     assert.deepEqual(moved, { up: 8, down: 15 });
   });
@@ -50,7 +50,7 @@ describe('the relay', () => {
     assert.equal(await done, undefined);
   });
 
-  test('cuts the other side when one side is cut, and says why', async () => {
+  test('aborts the other side when one side is aborted, with the cause', async () => {
     const { client, server, done } = start();
     const reading = assert.rejects(client.read(), /reset by peer/);
     server.destroy(new Error('reset by peer'));
@@ -58,7 +58,7 @@ describe('the relay', () => {
     await reading;
   });
 
-  test('notices a failure of a side that has nothing more to say', async () => {
+  test('notices a failure of a side that has ended', async () => {
     const { client, server, done } = start();
     await client.closeWrite();
     assert.equal(await server.read(), undefined);

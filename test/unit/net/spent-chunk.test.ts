@@ -4,7 +4,7 @@ import { freeChunk, ownChunk, strip } from '../../../src/net/spent-chunk.ts';
 
 const LARGE = 64 << 10;
 
-/** A chunk as a socket gives it: all of its memory. */
+/** A chunk as sockets emit it: all of its memory. */
 const read = (length: number): Uint8Array => new Uint8Array(length).map((_, i) => (i * 31) >> 3);
 const isFreed = ({ buffer }: Uint8Array): boolean => buffer.byteLength === 0;
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { LinkClosedError } from '../../../src/net/errors.ts';
 import { unlessAborted } from '../../../src/net/unless-aborted.ts';
 
-test('gives the result of the promise and leaves no listener on the signal', async () => {
+test('resolves with the result and leaves no listener on the signal', async () => {
   const { signal } = new AbortController();
   assert.equal(await unlessAborted(Promise.resolve(7), signal), 7);
   assert.equal(getEventListeners(signal, 'abort').length, 0);
@@ -29,7 +29,7 @@ test('rejects at once when the signal is aborted already', async () => {
   await assert.rejects(unlessAborted(new Promise(() => undefined), signal), /before/);
 });
 
-test('says what an aborted wait means to the caller', async () => {
+test('rejects with the error that the caller makes of the reason', async () => {
   const signal = AbortSignal.abort(new LinkClosedError('before'));
   const wait = unlessAborted(new Promise(() => undefined), signal, () => new Error('named'));
   await assert.rejects(wait, /^Error: named$/);

@@ -45,7 +45,7 @@ test('a dialled carrier knows both of its ends and counts its wire bytes', async
   carrier.link.destroy();
 });
 
-test('nobody listening is told as refused, with the address', async (t) => {
+test('a port without a listener is reported as refused, with the address', async (t) => {
   const port = await listen(t, () => undefined);
   // A port that was just bound and closed again is not handed out for a while.
   const server = createServer();
@@ -67,7 +67,7 @@ test('an abort before the connect opens nothing', async () => {
   await assert.rejects(connectTcp('127.0.0.1', 1, { signal }), { code: 'aborted' });
 });
 
-test('an abort while connecting destroys the socket and tells the reason', async (t) => {
+test('an abort while connecting destroys the socket and reports the reason', async (t) => {
   const port = await listen(t, () => undefined);
   const controller = new AbortController();
   const dial = connectTcp('127.0.0.1', port, { signal: controller.signal });

@@ -12,7 +12,7 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
 );
 
 describe('a UDP link', () => {
-  test('binds where it is told and knows the port that the kernel chose', async () => {
+  test('binds to the given address and knows the port that the kernel chose', async () => {
     const link = await loopback();
     assert.equal(link.local.host, '127.0.0.1');
     assert.ok(link.local.port > 0);
@@ -37,7 +37,7 @@ describe('a UDP link', () => {
     });
   });
 
-  test('a peer that nobody serves does not end the link', async () => {
+  test('a peer without a socket does not end the link', async () => {
     const [link, gone, peer] = await Promise.all([loopback(), loopback(), loopback()]);
     gone.close();
     await gone.closed;
@@ -110,7 +110,7 @@ describe('a UDP link', () => {
     peer.close();
   });
 
-  test('what the incoming hook refuses neither waits in the queue nor counts as traffic', async () => {
+  test('what the incoming hook drops neither waits in the queue nor counts as traffic', async () => {
     const [friend, stranger] = await Promise.all([loopback(), loopback()]);
     const link = await UdpLink.bind({
       family: 4,

@@ -5,24 +5,23 @@ import { createSealer } from '../../../../src/crypto/aead.ts';
 import { AEAD_SHAPES } from '../../../../src/crypto/aead.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/shadowsocks/chunks.ts';
-import { decodeAddressed } from '../../../../src/protocols/shadowsocks/datagram-codec.ts';
+import { decodeAddressed } from '../../../../src/protocols/shadowsocks/packets.ts';
 import { METHODS } from '../../../../src/protocols/shadowsocks/methods.ts';
-import { readMessage } from '../../../../src/protocols/shadowsocks/packet-2022.ts';
+import { readMessage } from '../../../../src/protocols/shadowsocks/edition-2022/datagrams.ts';
 import {
   decodeRequestFixed,
   decodeRequestVariable,
   decodeResponseFixed,
   encodeRequestVariable,
   writeStamp,
-} from '../../../../src/protocols/shadowsocks/wire-2022.ts';
+} from '../../../../src/protocols/shadowsocks/edition-2022/wire.ts';
 import { NonceCounter } from '../../../../src/crypto/nonce-counter.ts';
+import { FakeSessions, FakeSocket } from './datagram-harness.ts';
 import {
   client,
   connectTo,
   dialOptions,
   expire,
-  FakeAnswers,
-  FakeSessions,
   METHOD_NAMES,
   server,
   clientAt,
@@ -33,18 +32,18 @@ const WALL = Date.UTC(2026, 0, 1);
 const bytes = (maxLength: number): fc.Arbitrary<Buffer> =>
   fc.uint8Array({ maxLength }).map((array) => Buffer.from(array));
 
-/** Runs a decoder; its own errors are answers too. */
-function answer<T>(decode: () => T): T | 'refused' {
+/** Runs a decoder, which may reject its input with an error of the protocol. */
+function outcome<T>(decode: () => T): T | 'rejected' {
   try {
     return decode();
   } catch (error) {
     assert.ok(error instanceof ProtocolError, String(error));
-    return 'refused';
+    return 'rejected';
   }
 }
 
-/** Pieces of `whole` cut at those fractions. */
-function cut(whole: Buffer, places: readonly number[]): Buffer[] {
+/** `whole` split at those fractions. */
+function split(whole: Buffer, places: readonly number[]): Buffer[] {
   const at = [0, ...places.map((place) => Math.floor(place * whole.length)).sort((a, b) => a - b)];
   return at.map((start, i) => whole.subarray(start, at[i + 1]));
 }
@@ -56,7 +55,7 @@ for (const name of METHOD_NAMES) {
   const subkey = Buffer.alloc(method.keyLength, 6);
 
   describe(`chunks of ${name}`, () => {
-    test('give the same payload however they are cut', () => {
+    test('have the same payload however the stream is split', () => {
       const payloads = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 6 });
       fc.assert(
         fc.property(payloads, places, (pieces, places) => {
@@ -67,7 +66,7 @@ for (const name of METHOD_NAMES) {
           for (const piece of pieces) offset = sealer.payload(piece, wire, offset);
           assert.equal(offset, length);
           using opener = new ChunkOpener(method, subkey);
-          const out = cut(wire, places).map((part) => Buffer.from(opener.push(part)));
+          const out = split(wire, places).map((part) => Buffer.from(opener.push(part)));
           assert.deepEqual(Buffer.concat(out), Buffer.concat(pieces));
           assert.ok(opener.atBoundary);
         }),
@@ -75,53 +74,53 @@ for (const name of METHOD_NAMES) {
       );
     });
 
-    test('of any bytes without a key are refused', () => {
+    test('of any bytes that are not authentic are rejected', () => {
       fc.assert(
         fc.property(bytes(200), (wire) => {
           using opener = new ChunkOpener(method, subkey);
-          const result = answer(() => opener.push(wire));
-          assert.ok(result === 'refused' || result.length === 0);
-          if (wire.length >= 18) assert.equal(result, 'refused');
+          const result = outcome(() => opener.push(wire));
+          assert.ok(result === 'rejected' || result.length === 0);
+          if (wire.length >= 18) assert.equal(result, 'rejected');
         }),
         { numRuns: 60 },
       );
     });
 
-    test('of any length and any authentic payload are taken or refused', () => {
+    test('of any stated length and any authentic payload are accepted or rejected', () => {
       fc.assert(
         fc.property(fc.integer({ min: 0, max: 0xffff }), fc.nat({ max: 100 }), (length, have) => {
           using sealer = createSealer(method.aead, subkey);
           using opener = new ChunkOpener(method, subkey);
           const nonce = new NonceCounter(AEAD_SHAPES[method.aead].nonceLength);
-          const told = Buffer.alloc(18);
-          sealer.seal(nonce.bytes, Buffer.of(length >> 8, length & 0xff), told);
+          const stated = Buffer.alloc(18);
+          sealer.seal(nonce.bytes, Buffer.of(length >> 8, length & 0xff), stated);
           nonce.next();
           if (length > method.maxChunk) {
             assert.equal(
-              answer(() => opener.push(told)),
-              'refused',
+              outcome(() => opener.push(stated)),
+              'rejected',
             );
             return;
           }
-          assert.equal(opener.push(told).length, 0);
-          // Payload of another length than was told.
+          assert.equal(opener.push(stated).length, 0);
+          // Payload of another length than was stated.
           const other = Buffer.alloc(have + 16);
           sealer.seal(nonce.bytes, Buffer.alloc(have), other);
-          const result = answer(() => opener.push(other));
+          const result = outcome(() => opener.push(other));
           if (have === length) assert.equal(result.length, have);
-          else assert.ok(result === 'refused' || result.length === 0);
+          else assert.ok(result === 'rejected' || result.length === 0);
         }),
         { numRuns: 60 },
       );
     });
   });
 
-  test(`a server of ${name} takes any bytes in any pieces and goes on`, async () => {
+  test(`a server of ${name} rejects any bytes in any pieces`, async () => {
     const to = server(name);
     await fc.assert(
       fc.asyncProperty(bytes(400), places, async (wire, places) => {
         const { far, served } = connectTo(to);
-        for (const part of cut(wire, places)) await far.write(part);
+        for (const part of split(wire, places)) await far.write(part);
         await expire(to);
         assert.ok((await served) instanceof Error);
         assert.equal(to.dispatcher.streams.length, 0);
@@ -130,13 +129,13 @@ for (const name of METHOD_NAMES) {
     );
   });
 
-  test(`a client of ${name} takes any answer and goes on`, async () => {
+  test(`a client of ${name} rejects any bytes as a response`, async () => {
     await fc.assert(
       fc.asyncProperty(bytes(400), places, async (wire, places) => {
         const from = client(name);
         const link = await from.outbound.connect({ host: 'a', port: 1 }, dialOptions());
         const [far] = from.dialled;
-        for (const part of cut(wire, places)) void far?.write(part);
+        for (const part of split(wire, places)) void far?.write(part);
         void far?.closeWrite();
         const result = await link.read().catch((error: unknown) => error);
         assert.ok(result instanceof ProtocolError || (result === undefined && wire.length === 0));
@@ -146,13 +145,13 @@ for (const name of METHOD_NAMES) {
     );
   });
 
-  test(`datagrams of ${name} may be any bytes`, async () => {
+  test(`a server of ${name} drops datagrams of any bytes`, async () => {
     const { handler, dispatcher } = server(name);
     const datagrams = handler.serveDatagrams?.(new FakeSessions());
-    const answers = new FakeAnswers();
+    const socket = new FakeSocket();
     fc.assert(
       fc.property(bytes(200), fc.boolean(), (data, known) => {
-        assert.equal(datagrams?.receive({ data, peer: clientAt }, answers, known), false);
+        assert.equal(datagrams?.receive({ data, peer: clientAt }, socket, known), false);
       }),
       { numRuns: 100 },
     );
@@ -162,11 +161,11 @@ for (const name of METHOD_NAMES) {
 }
 
 describe('headers that are authentic', () => {
-  test('of a request may be any bytes', () => {
+  test('of a request are decoded or rejected, whatever they hold', () => {
     fc.assert(
       fc.property(bytes(1200), (header) => {
-        const result = answer(() => decodeRequestVariable(header));
-        if (result === 'refused') return;
+        const result = outcome(() => decodeRequestVariable(header));
+        if (result === 'rejected') return;
         assert.ok(result.payload.length < header.length);
         assert.ok(result.destination.host.length > 0);
       }),
@@ -174,30 +173,30 @@ describe('headers that are authentic', () => {
     );
   });
 
-  test('of a request come back as they were written', () => {
+  test('of a request are decoded as they were encoded', () => {
     const address = Buffer.from([1, 192, 0, 2, 1, 0, 80]);
     fc.assert(
       fc.property(bytes(900), bytes(100), (padding, payload) => {
         const header = encodeRequestVariable(address, padding, payload);
-        const result = answer(() => decodeRequestVariable(header));
-        if (padding.length + payload.length === 0) assert.equal(result, 'refused');
+        const result = outcome(() => decodeRequestVariable(header));
+        if (padding.length + payload.length === 0) assert.equal(result, 'rejected');
         else assert.deepEqual(result, { destination: { host: '192.0.2.1', port: 80 }, payload });
       }),
       { numRuns: 100 },
     );
   });
 
-  test('of fixed length may be any bytes, and any time', () => {
+  test('of fixed length are decoded or rejected, whatever they hold', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 11, maxLength: 11 }), (header) => {
-        const result = answer(() => decodeRequestFixed(Buffer.from(header), WALL));
-        assert.ok(result === 'refused' || result <= 0xffff);
+        const result = outcome(() => decodeRequestFixed(Buffer.from(header), WALL));
+        assert.ok(result === 'rejected' || result <= 0xffff);
       }),
       { numRuns: 200 },
     );
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 43, maxLength: 43 }), (header) => {
-        answer(() => decodeResponseFixed(Buffer.from(header), WALL, Buffer.alloc(32)));
+        outcome(() => decodeResponseFixed(Buffer.from(header), WALL, Buffer.alloc(32)));
       }),
       { numRuns: 200 },
     );
@@ -205,20 +204,20 @@ describe('headers that are authentic', () => {
       const header = Buffer.alloc(11);
       header.writeBigUInt64BE(stamp, 1);
       assert.equal(
-        answer(() => decodeRequestFixed(header, WALL)),
-        'refused',
+        outcome(() => decodeRequestFixed(header, WALL)),
+        'rejected',
       );
     }
   });
 
-  test('of datagrams may be any bytes', () => {
+  test('of datagrams are decoded or dropped, whatever they hold', () => {
     const session = Buffer.alloc(8, 4);
     fc.assert(
-      fc.property(bytes(1200), fc.boolean(), fc.boolean(), (body, stamped, answered) => {
-        const clientSession = answered ? session : undefined;
+      fc.property(bytes(1200), fc.boolean(), fc.boolean(), (body, stamped, isResponse) => {
+        const clientSession = isResponse ? session : undefined;
         if (stamped && body.length >= 17) {
-          writeStamp(body, answered ? 1 : 0, WALL);
-          if (answered) body.set(session, 9);
+          writeStamp(body, isResponse ? 1 : 0, WALL);
+          if (isResponse) body.set(session, 9);
         }
         const packet = readMessage(body, 0, { wallMs: WALL, clientSession });
         if (packet) assert.ok(packet.data.length < body.length);

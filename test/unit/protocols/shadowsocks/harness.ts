@@ -1,11 +1,14 @@
+import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
+import type { RandomSource } from '../../../../src/crypto/random-source.ts';
+import { asError } from '../../../../src/errors.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import type { ByteLink, Carrier, Packet, WireCounter } from '../../../../src/net/link.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import type {
-  Answers,
-  DatagramSessions,
   Dispatcher,
   InboundHandler,
   Outbound,
@@ -16,12 +19,9 @@ import type {
 import { createShadowsocksInbound } from '../../../../src/protocols/shadowsocks/inbound.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import { createShadowsocksOutbound } from '../../../../src/protocols/shadowsocks/outbound.ts';
-import type { Randomness } from '../../../../src/protocols/shadowsocks/randomness.ts';
 import type { ShadowsocksInboundSettings } from '../../../../src/protocols/shadowsocks/settings.ts';
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { silentLogger } from '../../../../src/log/output.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
 export const METHOD_NAMES = Object.keys(METHODS) as MethodName[];
@@ -33,8 +33,8 @@ export const WITH_IDENTITIES = METHOD_NAMES.filter((name) => METHODS[name].ident
 export const keyFor = (method: MethodName, byte: number): string =>
   Buffer.alloc(METHODS[method].keyLength, byte).toString('base64');
 
-/** The same bytes every time. */
-export class KnownRandomness implements Randomness {
+/** Predictable bytes, the same in every run. */
+export class KnownRandom implements RandomSource {
   readonly #seed: string;
   #count = 0;
 
@@ -43,11 +43,16 @@ export class KnownRandomness implements Randomness {
   }
 
   bytes(length: number): Buffer {
-    const parts: Buffer[] = [];
-    for (let have = 0; have < length; have += 32) {
-      parts.push(hash('sha256', `${this.#seed} ${this.#count++}`, 'buffer'));
+    const bytes = Buffer.alloc(length);
+    this.fill(bytes);
+    return bytes;
+  }
+
+  fill(target: Uint8Array): void {
+    for (let at = 0; at < target.length; at += 32) {
+      const block = hash('sha256', `${this.#seed} ${this.#count++}`, 'buffer');
+      target.set(block.subarray(0, target.length - at), at);
     }
-    return Buffer.concat(parts).subarray(0, length);
   }
 
   below(limit: number): number {
@@ -55,11 +60,11 @@ export class KnownRandomness implements Randomness {
   }
 }
 
-/** Echoes streams and packets, and writes down what was asked. */
+/** Echoes streams and packets, and records the requests. */
 export class EchoDispatcher implements Dispatcher {
   readonly streams: StreamRequest[] = [];
   readonly associations: PacketRequest[] = [];
-  /** What every stream begins with. */
+  /** Sent first on every stream. */
   banner = '';
 
   async stream(request: StreamRequest): Promise<void> {
@@ -90,8 +95,9 @@ export class EchoDispatcher implements Dispatcher {
 }
 
 export const clientAt: Endpoint = { host: '192.0.2.7', port: 50_000 };
+export const SITE: Endpoint = { host: 'example.com', port: 443 };
 const noWire: WireCounter = { bytesRead: 0, bytesWritten: 0 };
-const session = (id: number): Session => ({
+export const sessionOf = (id: number): Session => ({
   id,
   inbound: 'ss',
   source: clientAt.host,
@@ -116,12 +122,12 @@ export function server(
   const handler = createShadowsocksInbound(
     { method, key: keyFor(method, 1), users: [], ...settings },
     inboundContext('ss', { dispatcher, clock }),
-    new KnownRandomness(seed),
+    new KnownRandom(seed),
   );
   return { handler, dispatcher, clock };
 }
 
-/** The far end of a connection that `server` serves, and how serving it ended. */
+/** The far end of a connection to `server`, and the error that serving it ended with. */
 export function connectTo(
   { handler }: Server,
   remote = clientAt,
@@ -131,10 +137,7 @@ export function connectTo(
 } {
   const [far, link] = linkPair();
   const carrier: Carrier = { link, wire: noWire, remote, local: undefined };
-  const served = handler.serve(carrier, session(1)).then(
-    () => undefined,
-    (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
-  );
+  const served = handler.serve(carrier, sessionOf(1)).then(() => undefined, asError);
   void served.then(() => link.destroy());
   return { far, served };
 }
@@ -142,11 +145,11 @@ export function connectTo(
 export interface Client {
   readonly outbound: Outbound;
   readonly clock: ManualClock;
-  /** The far ends of its carriers. */
+  /** The far ends of its carriers that lead to no server. */
   readonly dialled: ByteLink[];
 }
 
-/** A client; its carriers lead to `to`, or to `dialled` only. */
+/** A client, whose carriers lead to `to`; without it their far ends are in `dialled`. */
 export function client(
   method: MethodName,
   keys: readonly string[] = [keyFor(method, 1)],
@@ -178,7 +181,7 @@ export function client(
       },
       ...context,
     },
-    new KnownRandomness(seed),
+    new KnownRandom(seed),
   );
   return { outbound, clock, dialled };
 }
@@ -186,6 +189,21 @@ export function client(
 export const dialOptions = (): { signal: AbortSignal } => ({
   signal: new AbortController().signal,
 });
+
+/** The first write of a client that sends `payload`. */
+export async function firstBytes(
+  from: Client,
+  payload: string,
+  destination = SITE,
+): Promise<Buffer> {
+  const link = await from.outbound.connect(destination, dialOptions());
+  await link.write(Buffer.from(payload));
+  const [far] = from.dialled.splice(0);
+  assert.ok(far);
+  const chunk = await far.read();
+  assert.ok(chunk);
+  return Buffer.from(chunk);
+}
 
 export async function readAll(link: ByteLink): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
@@ -196,45 +214,14 @@ export async function readAll(link: ByteLink): Promise<Buffer> {
   }
 }
 
-/** Lets everything that waits for nothing but other code go on. */
+/** Waits until all code has run that waits for no event from outside. */
 export const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Lets every limit of a server pass that was set, and those that follow from it. */
+/** Lets all time limits of a server pass, also those that are set when others pass. */
 export async function expire({ clock }: Server): Promise<void> {
   for (let i = 0; i < 3; i++) {
     await settle();
     clock.advance(60_000);
   }
   await settle();
-}
-
-/** A UDP socket of a server, as far as associations see it. */
-export class FakeAnswers implements Answers {
-  readonly sent: Packet[] = [];
-  readonly closed: Promise<Error | undefined>;
-  readonly close: () => void;
-
-  constructor() {
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.close = () => resolve(undefined);
-  }
-
-  send(packet: Packet): void {
-    this.sent.push(packet);
-  }
-}
-
-/** Opens sessions and keeps those that are live. */
-export class FakeSessions implements DatagramSessions {
-  readonly live = new Map<number, (cause: Error) => void>();
-  readonly wires: WireCounter[] = [];
-  #last = 0;
-
-  open(_source: string, wire: WireCounter, destroy: (cause: Error) => void) {
-    const id = ++this.#last;
-    this.live.set(id, destroy);
-    this.wires.push(wire);
-    return { session: session(id), close: () => void this.live.delete(id) };
-  }
 }

@@ -1,23 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Endpoint } from '../../../../src/net/address.ts';
-import { ClientCodec2022 } from '../../../../src/protocols/shadowsocks/client-codec-2022.ts';
-import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy-datagrams.ts';
+import { DatagramCodec2022 } from '../../../../src/protocols/shadowsocks/edition-2022/datagram-codec.ts';
+import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
 import { IDLE, send, wait, type Datagram, type Node } from '../../../support/simnet/node.ts';
 import { corruption, delay, duplication, loss } from '../../../support/simnet/path.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { simulate } from '../../../support/simnet/simulation.ts';
-import {
-  clientAt,
-  FakeAnswers,
-  FakeSessions,
-  keyFor,
-  KnownRandomness,
-  METHOD_NAMES,
-  server,
-  settle,
-} from './harness.ts';
+import { FakeSessions, FakeSocket } from './datagram-harness.ts';
+import { clientAt, keyFor, KnownRandom, METHOD_NAMES, server, settle } from './harness.ts';
 
 const SERVER: Endpoint = { host: '192.0.2.1', port: 8388 };
 const SITE: Endpoint = { host: 'example.com', port: 5000 };
@@ -30,12 +22,12 @@ const SEED = 2022;
 /** Sends numbered datagrams and counts the echoes of each. */
 function client(name: MethodName, clock: ReturnType<typeof server>['clock']) {
   const { [name]: method } = METHODS;
-  const random = new KnownRandomness('client');
+  const random = new KnownRandom('client');
   const key = Buffer.from(keyFor(name, 1), 'base64');
   const codec =
     method.edition === 'legacy'
       ? new LegacyDatagramCodec(method, key, random)
-      : new ClientCodec2022({ method, clock, random }, [key]);
+      : new DatagramCodec2022({ method, clock, random }, [key]);
   const echoes = new Map<number, number>();
   let sent = 0;
   let over = false;
@@ -72,20 +64,16 @@ function client(name: MethodName, clock: ReturnType<typeof server>['clock']) {
 
 /** A Shadowsocks inbound whose destinations echo. */
 function echoServer({ handler }: ReturnType<typeof server>): Node {
-  const answers = new FakeAnswers();
+  const socket = new FakeSocket();
   const datagrams = handler.serveDatagrams?.(new FakeSessions());
   assert.ok(datagrams);
   return {
     name: 'server',
     process(datagram: Datagram | undefined) {
       if (datagram) {
-        datagrams.receive(
-          { data: Buffer.from(datagram.data), peer: datagram.from },
-          answers,
-          false,
-        );
+        datagrams.receive({ data: Buffer.from(datagram.data), peer: datagram.from }, socket, false);
       }
-      const next = answers.sent.shift();
+      const next = socket.sent.shift();
       return next ? send({ data: next.data, from: SERVER, to: next.peer }) : IDLE;
     },
   };

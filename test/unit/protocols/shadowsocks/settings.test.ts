@@ -34,7 +34,7 @@ describe('the method', () => {
     [CHACHA]: [CHACHA],
   };
   for (const [name, texts] of Object.entries(spellings)) {
-    test(`${name} goes by ${texts.join(', ')}`, () => {
+    test(`${name} may be written ${texts.join(', ')}`, () => {
       for (const method of texts) {
         assert.equal(read({ method, password: K32 }).method, name);
         assert.equal(readOut({ method, password: K32 }).method, name);
@@ -71,7 +71,7 @@ describe('the method', () => {
 });
 
 describe('a legacy password', () => {
-  test('gives the key that OpenSSL derives with MD5', () => {
+  test('becomes the key that OpenSSL derives with MD5', () => {
     // The first half is MD5 of the password, the second MD5 of that and the password.
     const first = hash('md5', 'foobar', 'buffer');
     const second = hash('md5', Buffer.concat([first, Buffer.from('foobar')]), 'buffer');
@@ -79,7 +79,7 @@ describe('a legacy password', () => {
     assert.deepEqual(keyOfPassword('foobar', 16), first);
   });
 
-  test('is taken as it is, colons, blanks and nothing at all included', () => {
+  test('is used as it is, with colons and blanks, and may be empty', () => {
     for (const password of ['a:b', ' a ', '', 'ä']) {
       const key = keyOfPassword(password, 16).toString('base64');
       assert.deepEqual(read({ method: 'aes-128-gcm', password }).key, key);
@@ -89,13 +89,13 @@ describe('a legacy password', () => {
 });
 
 describe('a pre-shared key', () => {
-  test('has the length of its method, and blanks around it do not count', () => {
+  test('has the length of its method, and blanks around it are ignored', () => {
     assert.equal(read({ method: AES128, password: ` \t${K16}\n` }).key, K16);
     assert.equal(read({ method: AES256, password: K32 }).key, K32);
     assert.deepEqual(readOut({ method: CHACHA, password: K32 }).keys, [K32]);
   });
 
-  test('that is too long is the start of its SHA-256', () => {
+  test('that is too long is replaced by the start of its SHA-256', () => {
     for (const [method, length] of [
       [AES128, 16],
       [AES256, 32],
@@ -116,7 +116,7 @@ describe('a pre-shared key', () => {
     assert.throws(() => readOut({ method: AES256, password: `${K32}:${K16}` }), { message });
   });
 
-  test('that is no padded base64 of the standard alphabet is refused without being quoted', () => {
+  test('that is not padded base64 of the standard alphabet is refused without being quoted', () => {
     for (const password of ['s3cret!', K16.replace('==', ''), '_-_-', `${K16}\u00a0x`]) {
       assert.throws(() => read({ method: AES128, password }), {
         message: 'shadowsocks-2022: PSK is not valid base64',
@@ -126,7 +126,7 @@ describe('a pre-shared key', () => {
 });
 
 describe('users', () => {
-  test('have keys and labels; the shared legacy password still has to be there', () => {
+  test('have keys and labels; the shared legacy password is still required', () => {
     const users = [{ password: 'a', email: 'a@b' }, { password: 'b' }];
     assert.deepEqual(read({ method: 'aes-128-gcm', password: '', users }).users, [
       { key: keyOfPassword('a', 16).toString('base64'), email: 'a@b' },

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { WeirError } from '../../../../src/errors.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/net/greeting-link.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
 import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';
 import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
 import { createTrojanOutbound } from '../../../../src/protocols/trojan/outbound.ts';
@@ -110,7 +110,7 @@ describe('a Trojan server', () => {
       [bytes(`'${KEY}' 0d0d 01 01 7f000001 0050 0d0a`), /CRLF/],
       [bytes(`'${KEY}' 0d0a 02 01 7f000001 0050 0d0a`), /unknown command 2/],
       [bytes(`'${KEY}' 0d0a 01 02 7f000001 0050 0d0a`), /unknown address type/],
-      [bytes(`'${KEY}' 0d0a 01 03 00 0050 0d0a`), /a name that is none/],
+      [bytes(`'${KEY}' 0d0a 01 03 00 0050 0d0a`), /an invalid host name/],
       [bytes(`'${KEY}' 0d0a 01 01 7f000001 0050 0a0a`), /CRLF/],
     ];
     for (const [first, reason] of strangers) {

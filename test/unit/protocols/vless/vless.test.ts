@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { WeirError } from '../../../../src/errors.ts';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/net/greeting-link.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';
@@ -144,7 +144,7 @@ describe('a VLESS server', () => {
       [Buffer.from('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'), /unknown version/],
       [bytes(`00 ${ID} 00 04 0050 01 c0000207`), /unknown command 4/],
       [bytes(`00 ${ID} 00 01 0050 04 c0000207`), /unknown address type/],
-      [bytes(`00 ${ID} 00 01 0050 02 01 00`), /a name that is none/],
+      [bytes(`00 ${ID} 00 01 0050 02 01 00`), /an invalid host name/],
     ];
     for (const [first, reason] of strangers) {
       const fixture = server();

@@ -4,7 +4,7 @@ import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink, PacketLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { MAX_LINKS } from '../../../../src/protocols/destination-links.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/net/greeting-link.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
 import {
   inbound,
   neverAborted,

@@ -47,13 +47,13 @@ const ANSWERS: readonly [
   ['a page', { ':method': 'GET', ':path': '/' }, 405],
 ];
 for (const [what, headers, status, grpc] of ANSWERS) {
-  test(`a request for ${what} is answered ${status} ${grpc ?? ''}`, async () => {
+  test(`a request for ${what} gets status ${status} ${grpc ?? ''}`, async () => {
     await using carriers = await CarrierPair.open(grpcPair(false));
     await withClient(carriers, async (session) => {
       const stream = session.request(headers, { endStream: false });
-      const [answer] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders];
-      assert.equal(answer[':status'], status);
-      assert.equal(answer['grpc-status'], grpc);
+      const [response] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders];
+      assert.equal(response[':status'], status);
+      assert.equal(response['grpc-status'], grpc);
       stream.close();
     });
   });
@@ -74,11 +74,14 @@ for (const method of ['Tun', 'TunMulti']) {
       const received: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => received.push(chunk));
       const trailers = once(stream, 'trailers') as Promise<[http2.IncomingHttpHeaders]>;
-      await link.write(Buffer.from('answer'));
+      await link.write(Buffer.from('response'));
       await link.closeWrite();
       assert.equal((await trailers)[0]['grpc-status'], '0');
-      assert.deepEqual(Buffer.concat(received), Buffer.concat(encodeHunks(Buffer.from('answer'))));
-      // The other direction goes on.
+      assert.deepEqual(
+        Buffer.concat(received),
+        Buffer.concat(encodeHunks(Buffer.from('response'))),
+      );
+      // The other direction continues.
       stream.end(Buffer.concat(encodeHunks(Buffer.from('later'))));
       assert.equal(String(await readAll(link)), 'later');
       assert.equal(await link.closed, undefined);
@@ -86,7 +89,7 @@ for (const method of ['Tun', 'TunMulti']) {
   });
 }
 
-test('a client that ends first hears the status, and no reset, when the server lets go', async () => {
+test('a client that ends first gets the status, not a reset, when the server destroys the link', async () => {
   await using carriers = await CarrierPair.open(grpcPair(false));
   await withClient(carriers, async (session) => {
     const stream = session.request(post('/GunService/Tun'));
@@ -95,7 +98,7 @@ test('a client that ends first hears the status, and no reset, when the server l
     const closed = once(stream, 'close');
     stream.resume().end(Buffer.concat(encodeHunks(Buffer.from('all'))));
     assert.equal(String(await readAll(link)), 'all');
-    await link.write(Buffer.from('answer'));
+    await link.write(Buffer.from('response'));
     await link.closeWrite();
     link.destroy();
     assert.equal((await trailers)[0]['grpc-status'], '0');
@@ -128,7 +131,7 @@ test('a tunnel that is reset, or ends inside a message, has failed', async () =>
     const reset = session.request(post('/GunService/Tun'));
     const resetLink = (await carriers.accept()).link;
     reset.on('error', () => undefined);
-    reset.destroy(new Error('cut'));
+    reset.destroy(new Error('aborted'));
     await assert.rejects(resetLink.read(), /reset the tunnel|NGHTTP2_INTERNAL_ERROR/);
     assert.ok(await resetLink.closed);
     const short = session.request(post('/GunService/Tun'));
@@ -158,7 +161,7 @@ test('a thousand tunnels share one connection, and share its bytes', async () =>
   while (clients.length < COUNT) {
     clients.push(...(await Promise.all(Array.from({ length: BATCH }, () => carriers.dial()))));
     for (let i = 0; i < BATCH; i++) servers.push(await carriers.accept());
-    // A server allows many tunnels as they come; behind this the client knows of it.
+    // A server raises its limit as tunnels are opened; after this write the client knows it.
     await servers.at(-BATCH)?.link.write(Buffer.from('!'));
     assert.equal(String(await clients.at(-BATCH)?.link.read()), '!');
   }
@@ -179,7 +182,7 @@ test('a thousand tunnels share one connection, and share its bytes', async () =>
   for (const { link } of [...clients, ...servers]) link.destroy();
 });
 
-test('a tunnel that nobody reads holds its writer back, and no other tunnel', async () => {
+test('an unread tunnel blocks its writer, and no other tunnel', async () => {
   await using carriers = await CarrierPair.open(grpcPair(false));
   const stalled = await carriers.connect();
   const other = await carriers.connect();
@@ -233,11 +236,11 @@ test('requests name path, authority and type, and ask for trailers', async () =>
 });
 
 const REFUSALS: readonly [what: string, headers: http2.OutgoingHttpHeaders, message: RegExp][] = [
-  ['a status of HTTP', { ':status': 404 }, /the server answered 404/],
+  ['a status of HTTP', { ':status': 404 }, /the server responded with HTTP status 404/],
   ['a status of gRPC', { ':status': 200, 'content-type': GRPC, 'grpc-status': '12' }, /status 12/],
 ];
 for (const [what, headers, message] of REFUSALS) {
-  test(`a tunnel that is answered with ${what} fails`, async () => {
+  test(`a tunnel whose response is ${what} fails`, async () => {
     await using server = await Http2Server.open();
     const dialer = server.dialer();
     const { link } = await dialer.dial({ signal: never });
@@ -311,12 +314,12 @@ test('many dials at once find room on as many connections as that takes', async 
   dialer.close();
 });
 
-test('a server that takes no tunnels fails the dial, and keeps no connections', async () => {
+test('a server that accepts no tunnels fails the dial, and keeps no connections', async () => {
   await using server = await Http2Server.open({ maxConcurrentStreams: 0 });
   const dialer = server.dialer();
   await assert.rejects(dialer.dial({ signal: never }), {
     code: 'upstream',
-    message: /takes no tunnels/,
+    message: /accepts no tunnels/,
   });
   assert.equal(server.sessions.length, 2);
   for (const socket of server.sockets) if (!socket.destroyed) await once(socket, 'close');
@@ -332,7 +335,7 @@ test('connections to one server have a limit', async () => {
   dialer.close();
 });
 
-test('a connection whose dial was given up is closed when nobody wants it', async () => {
+test('a connection whose dial was aborted is closed when no tunnel uses it', async () => {
   await using server = await Http2Server.open();
   const clock = new ManualClock();
   const dialer = server.dialer(clock);
@@ -342,7 +345,7 @@ test('a connection whose dial was given up is closed when nobody wants it', asyn
   abort.abort(new Error('enough'));
   await dialling;
   await once(session, 'localSettings');
-  // By and by: in one step it would look as if the server had not answered.
+  // In small steps: in one step the server would seem not to respond.
   const closed = once(session, 'close');
   let gone = false;
   void closed.then(() => (gone = true));
@@ -362,7 +365,7 @@ test('a silent connection is asked whether it lives before it gets a tunnel', as
   await server.stream(0);
   await dialer.dial({ signal: never });
   await server.stream(1);
-  // It answers: the same connection.
+  // It responds: the same connection.
   clock.advance(15_000);
   await dialer.dial({ signal: never });
   await server.stream(2);
@@ -383,7 +386,7 @@ test('a server that speaks no HTTP/2 is given up when the limit has passed', asy
   link.destroy();
 });
 
-test('who gives up waiting for a connection leaves it to the others', async () => {
+test('an aborted dial leaves a shared connection to the other dials', async () => {
   await using server = await Http2Server.open();
   const dialer = server.dialer();
   const abort = new AbortController();

@@ -55,7 +55,7 @@ const BROKEN: readonly [what: string, bytes: string, message: RegExp][] = [
   ['a number without an end', `00 00000020 0a ${'ff '.repeat(11)}`, /too long/],
 ];
 for (const [what, bytes, message] of BROKEN) {
-  test(`${what} is refused`, () => assert.match(outcome([hex(bytes)]), message));
+  test(`${what} is rejected`, () => assert.match(outcome([hex(bytes)]), message));
 }
 
 test('the length of a message costs nothing', () => {
@@ -66,18 +66,18 @@ test('the length of a message costs nothing', () => {
   }
 });
 
-function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
+function split(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const at = places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b);
   return [0, ...at].map((from, i) => bytes.subarray(from, at[i] ?? bytes.length));
 }
 
 const splits = fc.array(fc.nat(), { maxLength: 12 });
 
-test('any split of what is written gives it back', () => {
+test('the written bytes are read back, however they are split', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), splits, (chunks, at) => {
       const bytes = Buffer.concat(chunks.flatMap(encodeHunks));
-      assert.equal(outcome(cut(bytes, at)), `${Buffer.concat(chunks).toString('hex')} whole`);
+      assert.equal(outcome(split(bytes, at)), `${Buffer.concat(chunks).toString('hex')} whole`);
     }),
   );
 });
@@ -89,7 +89,7 @@ test('any bytes in any split give a result or a named error, and the same one', 
   fc.assert(
     fc.property(likely, splits, (numbers, at) => {
       const bytes = Uint8Array.from(numbers);
-      assert.equal(outcome(cut(bytes, at)), outcome([bytes]));
+      assert.equal(outcome(split(bytes, at)), outcome([bytes]));
     }),
     { numRuns: 1000 },
   );

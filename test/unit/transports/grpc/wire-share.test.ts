@@ -20,13 +20,13 @@ test('what the connection moved besides is shared by what each moved', () => {
   first.addReceived(300);
   second.addReceived(100);
   assert.deepEqual([first.bytesRead, second.bytesRead], [330, 110]);
-  // What a tunnel that has left moved later is nobody's.
+  // Bytes moved after `leave` belong to no tunnel.
   first.leave();
   first.addReceived(699);
   assert.equal(first.bytesRead, 330);
 });
 
-test('who moves nothing bears nothing of what the others cause', () => {
+test('a tunnel that moves nothing gets no overhead', () => {
   const wire = { bytesRead: 0, bytesWritten: 0 };
   const share = new WireShare(wire);
   const [first, second] = [share.join(), share.join()];
@@ -80,7 +80,7 @@ test('counters never fall, and together are those of the socket', () => {
         now.forEach((value, i) => (before[i] = value));
         const sum = now.reduce((total, value) => total + value, 0);
         assert.ok(sum <= wire.bytesRead, `${sum} of ${wire.bytesRead}`);
-        // But for a fraction of a byte for each, once there was somebody to bear it all.
+        // Except for a fraction of a byte each, once there was a tunnel to take the overhead.
         if (bytes > 0) assert.ok(sum > wire.bytesRead - 3, `${sum} of ${wire.bytesRead}`);
       }
     }),
@@ -91,7 +91,7 @@ test('a look at the share of a tunnel costs the same among many as among few', (
   const wire = { bytesRead: 0, bytesWritten: 0 };
   const share = new WireShare(wire);
   const tunnels = Array.from({ length: 50_000 }, () => share.join());
-  // Some minutes of work, were each look a walk through all tunnels; the time limit of tests tells.
+  // Minutes of work if each read visited all tunnels, which the time limit of tests would catch.
   for (const tunnel of tunnels) {
     tunnel.addReceived(10);
     wire.bytesRead += 11;

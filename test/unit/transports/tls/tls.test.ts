@@ -32,7 +32,7 @@ async function works(pair: StreamPair): Promise<void> {
   server.link.destroy();
 }
 
-async function refused(pair: StreamPair, message: RegExp): Promise<void> {
+async function rejected(pair: StreamPair, message: RegExp): Promise<void> {
   await using carriers = await CarrierPair.open(pair);
   await assert.rejects(carriers.dial(), (error) => {
     assert.ok(error instanceof DialError, String(error));
@@ -44,28 +44,28 @@ async function refused(pair: StreamPair, message: RegExp): Promise<void> {
 
 test('a name of the certificate is verified', () => works(TLS_PAIR));
 
-test('a name that the certificate does not have is refused, whoever signed it', () =>
-  refused(withClient({ serverName: 'other.test' }), /^127\.0\.0\.1:\d+: TLS: .*altnames/));
+test('a name that the certificate does not have is rejected, whatever authority signed it', () =>
+  rejected(withClient({ serverName: 'other.test' }), /^127\.0\.0\.1:\d+: TLS: .*altnames/));
 
 test('an IP address is looked for in the certificate, and sent as no SNI', async () => {
   await works(withClient({ serverName: '127.0.0.1' }));
-  await refused(withClient({ serverName: '127.0.0.2' }), /IP: 127\.0\.0\.2 is not in/);
+  await rejected(withClient({ serverName: '127.0.0.2' }), /IP: 127\.0\.0\.2 is not in/);
 });
 
-test('an authority that nobody trusts is refused', () =>
-  refused(withClient({ ca: undefined }), /TLS: .*certificate/));
+test('a certificate of an unknown authority is rejected', () =>
+  rejected(withClient({ ca: undefined }), /TLS: .*certificate/));
 
-test('an authority of a file goes for one that another signed no further', () => {
+test('an authority of a file does not verify certificates of another authority', () => {
   const other = new TestAuthority('other');
   const ca = { file: 'x', certificates: [other.cert] };
-  return refused(withClient({ ca }), /TLS: .*certificate/);
+  return rejected(withClient({ ca }), /TLS: .*certificate/);
 });
 
-test('an expired certificate is refused', () => {
+test('an expired certificate is rejected', () => {
   const authority = new TestAuthority();
   const { cert, key } = authority.issue({ dns: ['server.test'], expired: true });
   const ca = { file: 'x', certificates: [authority.cert] };
-  return refused(withClient({ ca }, { certificates: cert, key }), /expired/);
+  return rejected(withClient({ ca }, { certificates: cert, key }), /expired/);
 });
 
 test('insecure takes any certificate under any name', () =>
@@ -86,7 +86,7 @@ test('the second connection resumes the session of the first', async () => {
   assert.ok(second < first - 300, `no certificate is sent again: ${first}, ${second}`);
 });
 
-/** A client of Node's own, with what it is told about the connection. */
+/** A client of Node with the properties of its connection. */
 async function handshake(
   inbound: InboundStreamSpec,
   options: tls.ConnectionOptions,
@@ -144,12 +144,12 @@ for (const [inbound, offered, chosen] of ALPN) {
   });
 }
 
-test('a server of grpc refuses who does not speak HTTP/2', async () => {
+test('a gRPC server rejects a client that does not offer HTTP/2', async () => {
   const result = await handshake(stream(grpcPair(true)), { ALPNProtocols: ['http/1.1'] });
   assert.ok(result instanceof Error);
 });
 
-test('who says nothing is cut when the limit of the handshake has passed', async () => {
+test('a silent client is disconnected at the limit of the handshake', async () => {
   const clock = new ManualClock();
   await using carriers = await CarrierPair.open(TLS_PAIR, clock);
   const socket = connect({ host: '127.0.0.1', port: carriers.port });
@@ -162,7 +162,7 @@ test('who says nothing is cut when the limit of the handshake has passed', async
   await once(socket, 'close');
 });
 
-test('who sends garbage gets an alert and is cut', async () => {
+test('a client that sends garbage gets an alert and is disconnected', async () => {
   await using carriers = await CarrierPair.open(TLS_PAIR);
   const socket = connect({ host: '127.0.0.1', port: carriers.port });
   socket.on('error', () => undefined);
@@ -174,7 +174,7 @@ test('who sends garbage gets an alert and is cut', async () => {
   server.link.destroy();
 });
 
-test('a server that never answers is given up when the limit has passed', async () => {
+test('a dial of a silent server fails at the limit of the handshake', async () => {
   const clock = new ManualClock();
   const silent: StreamPair = { ...TLS_PAIR, inbound: undefined };
   await using carriers = await CarrierPair.open(silent, clock);
@@ -199,12 +199,12 @@ test('an aborted dial leaves nothing behind', async () => {
   server.link.destroy();
 });
 
-test('a cut below TLS is no end', async () => {
+test('a reset below TLS is not an end of stream', async () => {
   await using carriers = await CarrierPair.open(TLS_PAIR);
   const { client, server } = await carriers.connect();
   await server.link.write(Buffer.from('half'));
   assert.equal(String(await client.link.read()), 'half');
-  server.link.destroy(new Error('cut'));
+  server.link.destroy(new Error('aborted'));
   await assert.rejects(client.link.read());
 });
 
@@ -270,7 +270,7 @@ test('what is given to TLS can be freed at once', async () => {
   server.link.destroy();
 });
 
-test('a link that is cut with bytes waiting is not read as one that has ended', async () => {
+test('a link aborted with unread bytes does not read as ended', async () => {
   await using carriers = await CarrierPair.open(TLS_PAIR);
   for (let round = 0; round < 5; round++) {
     const { client, server } = await carriers.connect();
@@ -279,7 +279,7 @@ test('a link that is cut with bytes waiting is not read as one that has ended', 
       while ((await client.link.read()) !== undefined);
     })();
     if (round % 2 === 1) server.link.closeWrite().catch(() => undefined);
-    server.link.destroy(new Error('cut off'));
+    server.link.destroy(new Error('aborted'));
     await assert.rejects(reading, /ECONNRESET/);
   }
 });

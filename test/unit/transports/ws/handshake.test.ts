@@ -12,7 +12,7 @@ import {
   toRequestTarget,
 } from '../../../../src/transports/ws/handshake.ts';
 
-test('the key of RFC 6455 §1.3 is answered', () => {
+test('the key of RFC 6455 §1.3 is accepted with the value there', () => {
   assert.equal(acceptKey('dGhlIHNhbXBsZSBub25jZQ=='), 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
   assert.ok(isKey('dGhlIHNhbXBsZSBub25jZQ=='));
   for (const key of [undefined, '', 'short==', 'dGhlIHNhbXBsZSBub25jZQ']) assert.ok(!isKey(key));
@@ -90,7 +90,7 @@ test('early data is taken in either alphabet, padded or not', () => {
   }
 });
 
-test('what is no early data is a protocol that somebody asks for', () => {
+test('a header that is not early data is a list of protocols', () => {
   for (const text of [undefined, '', 'a, b', 'v1.chat', 'a', 'abcde', 'ab===', 'ü']) {
     assert.equal(decodeEarlyData(text), undefined);
   }

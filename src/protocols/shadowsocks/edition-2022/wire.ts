@@ -1,37 +1,36 @@
-import { decodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
-import type { Endpoint } from '../../net/address.ts';
-import { ProtocolError } from '../../net/errors.ts';
+import { decodeAddressField, SOCKS_ADDRESS } from '../../../net/address-field.ts';
+import type { Endpoint } from '../../../net/address.ts';
+import { ProtocolError } from '../../../net/errors.ts';
 
-/** The headers of SIP022, opened: pure bytes, no cipher and no clock. */
+/** The headers of SIP022 before they are sealed. */
 
-/** Who speaks (§3.1.3, §3.2.3). */
+/** The direction of a message (§3.1.3, §3.2.3). */
 export const HeaderType = { client: 0, server: 1 } as const;
 
 export const MAX_PADDING = 900;
-/** How far the clocks of two peers may be apart. */
-export const MAX_SKEW_S = 30;
+/** How far the clocks of two peers may differ, in seconds. */
+const MAX_SKEW_S = 30;
 
-/** Type, timestamp, length. */
+/** The length of a request's fixed header: type, timestamp, length. */
 export const REQUEST_FIXED = 1 + 8 + 2;
-/** The same with the request's salt in between. */
+/** The length of a response's, which has the salt of the request before the length. */
 export const responseFixed = (saltLength: number): number => 1 + 8 + saltLength + 2;
 
 const TIMESTAMP_AT = 1;
 
-/** Writes a type and a timestamp, in Unix seconds, to the start of `out`. */
+/** Writes a type and a timestamp, in Unix seconds, to `out` at `offset`. */
 export function writeStamp(out: Buffer, type: number, wallMs: number, offset = 0): void {
   out[offset] = type;
   out.writeBigUInt64BE(BigInt(Math.floor(wallMs / 1000)), offset + TIMESTAMP_AT);
 }
 
-/** @throws {ProtocolError} for a header of the other direction, or of another time. */
+/** @throws {ProtocolError} for a header of the other direction, or outside the time tolerance. */
 export function checkStamp(header: Buffer, type: number, wallMs: number, offset = 0): void {
-  if (header[offset] !== type)
-    throw new ProtocolError('shadowsocks-2022: a header of the wrong type');
+  if (header[offset] !== type) throw new ProtocolError('shadowsocks-2022: invalid header type');
   const stamp = Number(header.readBigUInt64BE(offset + TIMESTAMP_AT));
   if (Math.abs(stamp - Math.floor(wallMs / 1000)) > MAX_SKEW_S) {
     throw new ProtocolError(
-      'shadowsocks-2022: the clocks are more than 30 s apart, or it is a replay',
+      'shadowsocks-2022: the clocks differ by more than 30 s, or the message is a replay',
     );
   }
 }
@@ -44,7 +43,7 @@ export function encodeRequestFixed(wallMs: number, length: number): Buffer {
   return header;
 }
 
-/** The length of the variable header. @throws {ProtocolError} */
+/** The length of the variable header. @throws {ProtocolError} for an invalid stamp. */
 export function decodeRequestFixed(header: Buffer, wallMs: number): number {
   checkStamp(header, HeaderType.client, wallMs);
   return header.readUInt16BE(REQUEST_FIXED - 2);
@@ -63,7 +62,7 @@ export function encodeResponseFixed(
   return header;
 }
 
-/** The length of the first payload. @throws {ProtocolError} also for another request's response. */
+/** The length of the first payload. @throws {ProtocolError} also for a response to another request. */
 export function decodeResponseFixed(
   header: Buffer,
   wallMs: number,
@@ -76,7 +75,7 @@ export function decodeResponseFixed(
   return header.readUInt16BE(9 + requestSalt.length);
 }
 
-/** The variable header of a request: address, padding, and the payload that there is already. */
+/** The variable header of a request: address, padding and the first payload. */
 export function encodeRequestVariable(
   address: Uint8Array,
   padding: Uint8Array,
@@ -91,16 +90,17 @@ export interface RequestVariable {
   readonly payload: Uint8Array;
 }
 
-/** @throws {ProtocolError} when it is none, or has neither padding nor payload. */
+/** @throws {ProtocolError} when it is invalid, or has neither padding nor payload. */
 export function decodeRequestVariable(header: Buffer): RequestVariable {
   const field = decodeAddressField(header, 0, SOCKS_ADDRESS);
-  if (!field) throw new ProtocolError('shadowsocks-2022: the request ends in its address');
-  if (!field.endpoint) throw new ProtocolError('the destination has a name that is none');
-  if (header.length < field.end + 2) throw new ProtocolError('shadowsocks-2022: no padding length');
+  if (!field) throw new ProtocolError('shadowsocks-2022: the address is truncated');
+  if (!field.endpoint) throw new ProtocolError('the destination has an invalid host name');
+  if (header.length < field.end + 2)
+    throw new ProtocolError('shadowsocks-2022: the padding length is missing');
   const padding = header.readUInt16BE(field.end);
   const start = field.end + 2 + padding;
   if (start > header.length) {
-    throw new ProtocolError('shadowsocks-2022: padding beyond the end of the header');
+    throw new ProtocolError('shadowsocks-2022: the padding exceeds the header');
   }
   const payload = header.subarray(start);
   if (padding === 0 && payload.length === 0) {

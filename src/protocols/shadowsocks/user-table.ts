@@ -1,23 +1,24 @@
-import { BlockCipher, identityOf, identitySubkeyOf } from './keys.ts';
+import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';
+import { textOf } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 
-/** A client that may use an inbound. */
+/** A user of an inbound. */
 export interface User {
   readonly index: number;
   readonly key: Uint8Array;
-  /** The label of the user's flows; `undefined` for none. */
+  /** The label of the user's flows; `undefined` without one. */
   readonly label: string | undefined;
 }
 
-/** Who may come in through an inbound, and how he is told from the others. */
-export class Users {
+/** The users of an inbound and how each is identified. */
+export class UserTable {
   readonly method: Method;
-  /** Everybody, or the one of an inbound without users. */
+  /** One at least: an inbound without `users` has a single user with its own key. */
   readonly all: readonly User[];
-  /** The key that identity headers are sealed under (SIP023); `undefined` without such headers. */
+  /** The key of identity headers in streams (SIP023); `undefined` without such headers. */
   readonly identityKey: Uint8Array | undefined;
-  /** The same for datagrams, which use the key as it is. */
+  /** The same for datagrams, which use that key without a salt. */
   readonly identityCipher: BlockCipher | undefined;
   readonly #byIdentity = new Map<string, User>();
 
@@ -38,22 +39,17 @@ export class Users {
     for (const user of this.all) this.#byIdentity.set(textOf(identityOf(user.key)), user);
   }
 
-  /** The user whom an identity, decrypted, names. */
+  /** The user of a decrypted identity. */
   identified(identity: Uint8Array): User | undefined {
     return this.#byIdentity.get(textOf(identity));
   }
 
-  /** The user whom the identity header of a stream names. */
+  /** The user of the identity header of a stream. */
   identifiedBy(header: Uint8Array, salt: Uint8Array): User | undefined {
     if (!this.identityKey) return undefined;
-    return this.identified(
-      new BlockCipher(identitySubkeyOf(this.identityKey, salt)).decrypt(header),
-    );
+    return this.identified(identityIn(header, this.identityKey, salt));
   }
 }
 
-/** A text that tells a user from the others of its method, now and after a reload. */
-export const idOf = ({ key }: User): string => textOf(key);
-
-const textOf = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+/** A text that identifies a user among those of its method, before and after a reload. */
+export const userIdOf = ({ key }: User): string => textOf(key);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { UdpLink } from '../../../../src/net/node/udp-link.ts';
-import { datagramAddress } from '../../../../src/protocols/shadowsocks/server-address.ts';
+import { serverAddress } from '../../../../src/protocols/shadowsocks/upstream-association.ts';
 import { client, dialOptions } from './harness.ts';
 
 const METHOD = 'aes-128-gcm';
@@ -10,25 +10,25 @@ const SITE = { host: 'example.com', port: 5000 };
 describe('the address of a server for its datagrams', () => {
   const [v6, v4] = ['2001:db8::1', '192.0.2.1'];
 
-  test('is of IPv4 when there is a choice and nothing else is known', () => {
-    assert.equal(datagramAddress([v6, v4], 'auto', undefined), v4);
-    assert.equal(datagramAddress([v6], 'auto', undefined), v6);
-    assert.equal(datagramAddress([], 'auto', undefined), undefined);
+  test('is an IPv4 address when there is a choice and nothing else is known', () => {
+    assert.equal(serverAddress([v6, v4], 'auto', undefined), v4);
+    assert.equal(serverAddress([v6], 'auto', undefined), v6);
+    assert.equal(serverAddress([], 'auto', undefined), undefined);
   });
 
   test('is the first one when the operator prefers a family', () => {
-    assert.equal(datagramAddress([v6, v4], 'prefer_ipv6', undefined), v6);
-    assert.equal(datagramAddress([v4, v6], 'prefer_ipv4', undefined), v4);
+    assert.equal(serverAddress([v6, v4], 'prefer_ipv6', undefined), v6);
+    assert.equal(serverAddress([v4, v6], 'prefer_ipv4', undefined), v4);
   });
 
-  test('is the one that a connection has reached, whatever is preferred', () => {
-    assert.equal(datagramAddress([v4, v6], 'auto', v6), v6);
-    assert.equal(datagramAddress([v6, '192.0.2.9', v4], 'prefer_ipv6', v4), v4);
+  test('is the one that a connection has reached, whatever the preference', () => {
+    assert.equal(serverAddress([v4, v6], 'auto', v6), v6);
+    assert.equal(serverAddress([v6, '192.0.2.9', v4], 'prefer_ipv6', v4), v4);
   });
 
-  test('keeps to the family that was reached when the name has other addresses by now', () => {
-    assert.equal(datagramAddress([v4, v6], 'auto', '2001:db8::9'), v6);
-    assert.equal(datagramAddress([v4], 'auto', '2001:db8::9'), v4);
+  test('has the family that was reached when the name has other addresses by now', () => {
+    assert.equal(serverAddress([v4, v6], 'auto', '2001:db8::9'), v6);
+    assert.equal(serverAddress([v4], 'auto', '2001:db8::9'), v4);
   });
 });
 
@@ -45,26 +45,26 @@ describe('datagrams to a server by a name with two families', () => {
     const packets = await outbound.associate(dialOptions());
     packets.send({ data: Buffer.from('query'), peer: SITE });
     const datagram = await socket.receive();
-    // Both directions of the legacy edition look the same: an echo is an answer.
+    // Both directions of the legacy edition look the same: an echo is a response.
     assert.ok(datagram);
     socket.send(datagram);
-    const answer = await packets.receive();
+    const response = await packets.receive();
     packets.close();
-    return answer;
+    return response;
   };
 
-  test('reach it by IPv4, and are answered', async () => {
-    const answer = await ask(undefined, 'auto');
-    assert.deepEqual([String(answer?.data), answer?.peer], ['query', SITE]);
+  test('reach it by IPv4, and responses arrive', async () => {
+    const response = await ask(undefined, 'auto');
+    assert.deepEqual([String(response?.data), response?.peer], ['query', SITE]);
   });
 
-  test('go where the last connection went', async () => {
+  test('are sent to the address that the last connection reached', async () => {
     assert.equal(String((await ask('127.0.0.1', 'prefer_ipv6'))?.data), 'query');
   });
 });
 
 for (const host of ['::ffff:7f00:1', '0:0:0:0:0:ffff:7f00:1', '::ffff:127.0.0.1']) {
-  test(`datagrams to a server written as ${host} are answered`, async () => {
+  test(`datagrams reach a server written as ${host}, and responses arrive`, async () => {
     await using socket = await onLoopback();
     const { outbound } = client(METHOD, undefined, undefined, 'client', {
       server: { host, port: socket.port },

@@ -1,23 +1,24 @@
-import type { Endpoint } from '../../net/address.ts';
-import type { Packet } from '../../net/link.ts';
 import { decodeAddressField, encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
+import type { Endpoint } from '../../net/address.ts';
 import { ProtocolError } from '../../net/errors.ts';
+import type { Packet } from '../../net/link.ts';
 
-/** The client side of one association: packets in and out of datagrams of the protocol. */
+/** The client's side of one association: packets to datagrams of the protocol, and back. */
 export interface DatagramCodec extends Disposable {
-  /** The datagram that carries a packet; `undefined` when its host does not fit. */
+  /** The datagram that carries a packet; `undefined` when the peer's host does not fit. */
   encode(packet: Packet): Buffer | undefined;
-  /** What a datagram carries; `undefined` when it is not authentic, or came before. */
+  /** The packet of a datagram; `undefined` when it is not authentic, invalid or a replay. */
   decode(datagram: Uint8Array): Packet | undefined;
 }
 
-const NOWHERE: Endpoint = { host: '', port: 0 };
+const NO_PEER: Endpoint = { host: '', port: 0 };
 
-/** Address fields of the peer that the last packet was for: most associations have one. */
+/** Encodes addresses and keeps the last one: most associations have a single peer. */
 export class AddressMemo {
-  #peer: Endpoint = NOWHERE;
+  #peer: Endpoint = NO_PEER;
   #field: Buffer | undefined;
 
+  /** The address field of `peer`; `undefined` when its host does not fit. */
   encode(peer: Endpoint): Buffer | undefined {
     const { host, port } = this.#peer;
     if (peer !== this.#peer && (peer.host !== host || peer.port !== port)) {
@@ -28,7 +29,7 @@ export class AddressMemo {
   }
 }
 
-/** An address and then data to the end; `undefined` when there is no such thing. */
+/** Decodes an address and the data after it; `undefined` when the address is invalid. */
 export function decodeAddressed(bytes: Uint8Array, offset = 0): Packet | undefined {
   try {
     const field = decodeAddressField(bytes, offset, SOCKS_ADDRESS);

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import { unmapIPv4, type Endpoint } from '../net/address.ts';
-import type { ByteLink, Carrier, WireCounter } from '../net/link.ts';
-import { SocketLink } from '../net/node/socket-link.ts';
+import { unmapIPv4, type Endpoint } from '../address.ts';
+import type { ByteLink, Carrier, WireCounter } from '../link.ts';
+import { SocketLink } from './socket-link.ts';
 
 /** The addresses of a connected kernel socket. */
 export interface SocketEnds {
@@ -9,7 +9,7 @@ export interface SocketEnds {
   readonly local: Endpoint | undefined;
 }
 
-/** To be asked while the socket lives: the kernel forgets them with the connection. */
+/** Only for an open socket: the kernel forgets the addresses with the connection. */
 export const endsOf = (socket: Socket): SocketEnds => ({
   remote: endpointOf(socket.remoteAddress, socket.remotePort),
   local: endpointOf(socket.localAddress, socket.localPort),

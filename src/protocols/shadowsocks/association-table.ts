@@ -1,30 +1,38 @@
 import { LRUCache } from 'lru-cache';
+import type { RandomSource } from '../../crypto/random-source.ts';
 import { unmapIPv4, type Endpoint } from '../../net/address.ts';
 import type { DatagramSessions, InboundContext } from '../contract.ts';
-import { Association, type AnswerSealer } from './association.ts';
-import type { User } from './users.ts';
+import { ClientAssociation, type ResponseSealer } from './client-association.ts';
+import type { User, UserTable } from './user-table.ts';
 
-/** Associations of one inbound; beyond it the one that was silent longest ends. */
+/** What the datagram server of either edition is made with. */
+export interface DatagramServerDeps {
+  readonly users: UserTable;
+  readonly context: InboundContext;
+  readonly random: RandomSource;
+}
+
+/** Associations of one inbound; beyond it the least recently used one is closed. */
 const MOST_ASSOCIATIONS = 4096;
 /**
- * What one of many users may have of them; where there are few users each has an equal part. Beyond
- * it his own oldest one ends, so that nobody ends those of others by opening more.
+ * Associations of one user among many; where there are few users each has an equal share. Beyond it
+ * the user's own oldest one is closed, so that no user closes those of others by opening more.
  */
 const MOST_OF_USER = 256;
 
-/** One association with what its protocol knows of it. */
-export interface Entry<State> {
-  readonly association: Association;
+/** One association with the state that its edition keeps of it. */
+export interface AssociationEntry<State> {
+  readonly association: ClientAssociation;
   readonly user: User;
   readonly state: State;
 }
 
-/** The live associations of an inbound by their protocol's key, bounded in count and idle time. */
-export class Associations<State> {
+/** The live associations of an inbound by their edition's key, bounded in count and idle time. */
+export class AssociationTable<State> {
   readonly #context: InboundContext;
   readonly #sessions: DatagramSessions;
-  readonly #entries: LRUCache<string, Entry<State>>;
-  readonly #byUser = new Map<User, Set<Association>>();
+  readonly #entries: LRUCache<string, AssociationEntry<State>>;
+  readonly #byUser = new Map<User, Set<ClientAssociation>>();
   readonly #limitOfUser: number;
 
   /** @param users how many share the associations. */
@@ -43,34 +51,34 @@ export class Associations<State> {
     });
   }
 
-  /** The association of that key; it has just been heard of. */
-  find(key: string): Entry<State> | undefined {
+  /** The association of that key, which becomes the most recently used one. */
+  find(key: string): AssociationEntry<State> | undefined {
     return this.#entries.get(key);
   }
 
-  /** Begins an association and hands it to the dispatcher. */
-  begin(
+  /** Opens an association and hands it to the dispatcher. */
+  open(
     key: string,
     user: User,
     client: Endpoint,
-    sealer: AnswerSealer,
+    sealer: ResponseSealer,
     state: State,
-  ): Entry<State> {
+  ): AssociationEntry<State> {
     const { tag, clock, dispatcher } = this.#context;
-    const forget = (): void => {
+    const remove = (): void => {
       own.delete(association);
       if (own.size === 0) this.#byUser.delete(user);
       if (this.#entries.peek(key) === entry) this.#entries.delete(key);
     };
-    // What an association is sealed and opened with goes with it: it must not be found after that.
-    const owned: AnswerSealer = {
+    // Sealer and state are released with the association: it must not be found after that.
+    const owned: ResponseSealer = {
       seal: (packet) => sealer.seal(packet),
       [Symbol.dispose]: () => {
-        forget();
+        remove();
         sealer[Symbol.dispose]();
       },
     };
-    const association = new Association(client, owned, clock);
+    const association = new ClientAssociation(client, owned, clock);
     const own = this.#makeRoom(user);
     own.add(association);
     const source = unmapIPv4(client.host);
@@ -88,19 +96,19 @@ export class Associations<State> {
   }
 
   /** The live associations of that user, with room for another. */
-  #makeRoom(user: User): Set<Association> {
+  #makeRoom(user: User): Set<ClientAssociation> {
     const before = this.#byUser.get(user);
-    if (before && before.size >= this.#limitOfUser) longestSilent(before)?.close();
+    if (before && before.size >= this.#limitOfUser) longestIdle(before)?.close();
     const own = this.#byUser.get(user) ?? new Set();
     this.#byUser.set(user, own);
     return own;
   }
 }
 
-function longestSilent(associations: Iterable<Association>): Association | undefined {
-  let oldest: Association | undefined;
+function longestIdle(associations: Iterable<ClientAssociation>): ClientAssociation | undefined {
+  let oldest: ClientAssociation | undefined;
   for (const association of associations) {
-    if (!oldest || association.lastSeen < oldest.lastSeen) oldest = association;
+    if (!oldest || association.lastActive < oldest.lastActive) oldest = association;
   }
   return oldest;
 }

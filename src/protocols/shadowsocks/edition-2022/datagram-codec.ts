@@ -1,34 +1,36 @@
-import type { Opener } from '../../crypto/aead.ts';
-import type { Packet } from '../../net/link.ts';
-import type { DatagramCodec } from './datagram-codec.ts';
-import { BlockCipher } from './keys.ts';
+import type { Opener } from '../../../crypto/aead.ts';
+import { ReplayWindow } from '../../../crypto/replay-window.ts';
+import type { Packet } from '../../../net/link.ts';
+import type { DatagramCodec } from '../packets.ts';
 import {
+  DatagramSealer,
   hasSeparateHeader,
   LONG_NONCE,
   openBody,
   packetIdOf,
   readMessage,
+  REPLAY_WINDOW,
   SESSION_HEADER,
   SESSION_ID,
   sessionOpener,
-} from './packet-2022.ts';
-import { DatagramSealer, type SealDeps } from './seal-2022.ts';
-import { SlidingWindow } from './sliding-window.ts';
+} from './datagrams.ts';
+import { BlockCipher } from './identity.ts';
+import type { SealingDeps } from './stream.ts';
 
-/** A session of the server's that answers come in. */
+/** A session of the server, in which it sends responses. */
 interface ServerSession {
   readonly id: Buffer;
   readonly opener: Opener;
-  readonly window: SlidingWindow;
+  readonly window: ReplayWindow;
   lastSeen: number;
 }
 
-/** While an old session was heard of within this time, no third one is taken up (§3.2.4). */
+/** A third session is accepted once the old one has been silent for this long (§3.2.4). */
 const OLD_SESSION_MS = 60_000;
 
 /** A client's association with a server of SIP022. */
-export class ClientCodec2022 implements DatagramCodec {
-  readonly #deps: SealDeps;
+export class DatagramCodec2022 implements DatagramCodec {
+  readonly #deps: SealingDeps;
   readonly #key: Uint8Array;
   readonly #sealer: DatagramSealer;
   readonly #cipher: BlockCipher | undefined;
@@ -37,7 +39,7 @@ export class ClientCodec2022 implements DatagramCodec {
   #current: ServerSession | undefined;
   #old: ServerSession | undefined;
 
-  constructor(deps: SealDeps, keys: readonly Uint8Array[]) {
+  constructor(deps: SealingDeps, keys: readonly Uint8Array[]) {
     const separate = hasSeparateHeader(deps.method);
     this.#deps = deps;
     this.#key = keys.at(-1) ?? new Uint8Array(0); // there is one at least
@@ -61,21 +63,21 @@ export class ClientCodec2022 implements DatagramCodec {
   [Symbol.dispose](): void {
     this.#sealer[Symbol.dispose]();
     this.#shared?.[Symbol.dispose]();
-    this.#drop(this.#current);
-    this.#drop(this.#old);
+    this.#release(this.#current);
+    this.#release(this.#old);
   }
 
   #decodeSeparate(cipher: BlockCipher, datagram: Uint8Array): Packet | undefined {
     if (datagram.length < SESSION_HEADER) return undefined;
     const header = cipher.decrypt(datagram.subarray(0, SESSION_HEADER));
-    const known = this.#session(header);
-    if (!known && !this.#mayBegin()) return undefined;
-    const session = known ?? this.#begin(header);
+    const known = this.#find(header);
+    if (!known && !this.#acceptsNew()) return undefined;
+    const session = known ?? this.#newSession(header);
     const packet = this.#accept(session, header, () => {
       const body = openBody(session.opener, header.subarray(4), datagram.subarray(SESSION_HEADER));
       return body && { body, at: 0 };
     });
-    if (!known && !packet) this.#drop(session);
+    if (!known && !packet) this.#release(session);
     return packet;
   }
 
@@ -86,9 +88,12 @@ export class ClientCodec2022 implements DatagramCodec {
     const body = openBody(opener, nonce, datagram.subarray(LONG_NONCE));
     if (!body || body.length < SESSION_HEADER) return undefined;
     const header = body.subarray(0, SESSION_HEADER);
-    const known = this.#session(header);
-    if (!known && !this.#mayBegin()) return undefined;
-    return this.#accept(known ?? this.#begin(header), header, () => ({ body, at: SESSION_HEADER }));
+    const known = this.#find(header);
+    if (!known && !this.#acceptsNew()) return undefined;
+    return this.#accept(known ?? this.#newSession(header), header, () => ({
+      body,
+      at: SESSION_HEADER,
+    }));
   }
 
   #accept(
@@ -101,36 +106,36 @@ export class ClientCodec2022 implements DatagramCodec {
     const opened = open();
     if (!opened) return undefined;
     const { clock } = this.#deps;
-    const parts = { wallMs: clock.wall(), clientSession: this.#sealer.session.id };
-    const packet = readMessage(opened.body, opened.at, parts);
+    const context = { wallMs: clock.wall(), clientSession: this.#sealer.session.id };
+    const packet = readMessage(opened.body, opened.at, context);
     if (!packet) return undefined;
     session.window.mark(id);
     session.lastSeen = clock.now();
     if (session !== this.#current && session !== this.#old) {
-      this.#drop(this.#old);
+      this.#release(this.#old);
       this.#old = this.#current;
       this.#current = session;
     }
     return packet;
   }
 
-  #session(header: Buffer): ServerSession | undefined {
+  #find(header: Buffer): ServerSession | undefined {
     const id = header.subarray(0, SESSION_ID);
     if (this.#current?.id.equals(id)) return this.#current;
     return this.#old?.id.equals(id) ? this.#old : undefined;
   }
 
-  #mayBegin(): boolean {
+  #acceptsNew(): boolean {
     return !this.#old || this.#deps.clock.now() - this.#old.lastSeen >= OLD_SESSION_MS;
   }
 
-  #begin(header: Buffer): ServerSession {
+  #newSession(header: Buffer): ServerSession {
     const id = Buffer.from(header.subarray(0, SESSION_ID));
     const opener = this.#shared ?? sessionOpener(this.#deps.method, this.#key, id);
-    return { id, opener, window: new SlidingWindow(), lastSeen: 0 };
+    return { id, opener, window: new ReplayWindow(REPLAY_WINDOW), lastSeen: 0 };
   }
 
-  #drop(session: ServerSession | undefined): void {
+  #release(session: ServerSession | undefined): void {
     if (session && session.opener !== this.#shared) session.opener[Symbol.dispose]();
   }
 }

@@ -11,9 +11,9 @@ import { Http2Server } from '../../../support/http2-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
 const never = new AbortController().signal;
-/** From silence to the question, and from there to the cut. */
-const WATCH_MS = 30_000;
-const ANSWER_MS = 10_000;
+/** From silence to the probe, and from the probe to the close. */
+const PROBE_INTERVAL_MS = 30_000;
+const PROBE_RESPONSE_MS = 10_000;
 
 const FrameType = { data: 0, headers: 1, settings: 4, goaway: 7 } as const;
 const ACK = 1;
@@ -48,10 +48,10 @@ const REQUEST = Buffer.concat([
 ]);
 
 /**
- * DATA behind the end of its stream is an error of the connection. Behind a GOAWAY, Node reads no
- * more then, closes nothing and says nothing.
+ * DATA after END_STREAM is a connection error. After a GOAWAY, Node then stops reading, closes
+ * nothing and emits nothing.
  */
-const GIVEN_UP = Buffer.concat([
+const ABANDONED = Buffer.concat([
   Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
   frame(FrameType.settings, 0, 0),
   frame(FrameType.settings, ACK, 0),
@@ -60,28 +60,28 @@ const GIVEN_UP = Buffer.concat([
   frame(FrameType.data, 0, 11, Buffer.alloc(73)),
 ]);
 
-test('a connection that Node has given up on goes with its tunnel', async () => {
+test('a connection that Node no longer reads is closed with its tunnel', async () => {
   const clock = new ManualClock();
   await using carriers = await CarrierPair.open(grpcPair(false), clock);
   const client = connect({ host: '127.0.0.1', port: carriers.port });
   client.on('error', () => undefined).resume();
   const gone = once(client, 'close');
-  client.write(GIVEN_UP);
+  client.write(ABANDONED);
   const { link } = await carriers.accept();
   assert.equal(String(await readAll(link)), '');
   const closing = link.closeWrite();
-  clock.advance(WATCH_MS + ANSWER_MS);
+  clock.advance(PROBE_INTERVAL_MS + PROBE_RESPONSE_MS);
   await link.closed;
   await closing;
   await gone;
 });
 
-test('a tunnel on a connection that Node has given up on closes once it is let go', async () => {
+test('a tunnel on a connection that Node no longer reads closes once it is destroyed', async () => {
   const clock = new ManualClock();
   await using carriers = await CarrierPair.open(grpcPair(false), clock);
   const client = connect({ host: '127.0.0.1', port: carriers.port });
   client.on('error', () => undefined).resume();
-  client.write(GIVEN_UP);
+  client.write(ABANDONED);
   const { link } = await carriers.accept();
   assert.equal(String(await readAll(link)), '');
   await link.closeWrite();
@@ -93,7 +93,7 @@ test('a tunnel on a connection that Node has given up on closes once it is let g
 
 for (const closing of [false, true]) {
   const what = closing ? 'that its client is closing' : 'with a silent tunnel';
-  test(`a connection ${what} stays as long as the client answers`, async () => {
+  test(`a connection ${what} stays open as long as the client responds`, async () => {
     const clock = new ManualClock();
     await using carriers = await CarrierPair.open(grpcPair(false), clock);
     const session = http2.connect(`http://127.0.0.1:${carriers.port}`);
@@ -106,10 +106,10 @@ for (const closing of [false, true]) {
     const { link } = await carriers.accept();
     if (closing) session.close();
     for (let i = 0; i < 3; i++) {
-      const asked = once(session, 'remoteSettings');
-      clock.advance(WATCH_MS);
-      await asked;
-      // It comes behind the answer.
+      const probed = once(session, 'remoteSettings');
+      clock.advance(PROBE_INTERVAL_MS);
+      await probed;
+      // It arrives after the acknowledgement.
       stream.write(Buffer.concat(encodeHunks(Buffer.from('x'))));
       assert.equal(String(await link.read()), 'x');
     }
@@ -119,7 +119,7 @@ for (const closing of [false, true]) {
   });
 }
 
-/** Between a client and a server, until the way from the one to the other is lost without a word. */
+/** A path between a client and a server that can be lost silently. */
 class Tap implements Disposable {
   readonly #server = createServer();
   readonly #sockets: Socket[] = [];
@@ -141,7 +141,7 @@ class Tap implements Disposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Loses the connections that there are; later ones live. */
+  /** Loses the present connections; later ones work. */
   lose(): void {
     for (const socket of this.#sockets) socket.unpipe().pause();
   }
@@ -152,7 +152,7 @@ class Tap implements Disposable {
   }
 }
 
-/** A tunnel on the first connection, over which the server has said something. */
+/** A tunnel on the first connection, over which the server has sent a byte. */
 async function talkingTunnel(
   server: Http2Server,
   dialer: ReturnType<Http2Server['dialer']>,
@@ -165,21 +165,21 @@ async function talkingTunnel(
   return link;
 }
 
-test('a server that has vanished costs its tunnels no more than the limit', async () => {
+test('tunnels to a server that has vanished fail at the limit', async () => {
   await using server = await Http2Server.open();
   using tap = await Tap.open(server.port);
   const clock = new ManualClock();
   const dialer = server.dialer(clock, tap.port);
   const link = await talkingTunnel(server, dialer);
   tap.lose();
-  const lost = assert.rejects(link.read(), /answers no more/);
-  // The byte may have come after the last look, so it may be a little later.
-  clock.advance(WATCH_MS + ANSWER_MS);
+  const lost = assert.rejects(link.read(), /does not respond/);
+  // The byte may have been received after the last look, so this is a little later.
+  clock.advance(PROBE_INTERVAL_MS + PROBE_RESPONSE_MS);
   await lost;
   dialer.close();
 });
 
-test('the first tunnel after a connection was lost goes over a new one', async () => {
+test('the first tunnel after a connection was lost uses a new one', async () => {
   await using server = await Http2Server.open();
   using tap = await Tap.open(server.port);
   const clock = new ManualClock();
@@ -187,7 +187,7 @@ test('the first tunnel after a connection was lost goes over a new one', async (
   await talkingTunnel(server, dialer);
   tap.lose();
   clock.advance(20_000);
-  // That bytes have come since the last dial says nothing about now.
+  // Bytes received since the last dial do not show that the server still responds.
   const dialling = dialer.dial({ signal: never });
   clock.advance(5_000);
   await dialling;

@@ -1,0 +1,79 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { codeOf } from '../../errors.ts';
+
+/** Where to bind a UDP socket. */
+export interface UdpSocketOptions {
+  readonly family: 4 | 6;
+  /**
+   * The local IP address; every address of the family when left out. The IPv6 wildcard `::` is dual
+   * stack: it reaches and is reached by IPv4 peers as well.
+   */
+  readonly address?: string | undefined;
+  /** 0, or left out, lets the kernel choose. */
+  readonly port?: number | undefined;
+}
+
+/**
+ * What the kernel is asked to hold while the event loop is busy: a burst of several hundred full
+ * datagrams. The send buffer stays as it is, since more of it only delays what is sent.
+ */
+const RECEIVE_BUFFER = 1024 * 1024;
+/** Datagrams that may wait in libuv when the kernel takes no more. */
+export const MAX_UNSENT = 256;
+/** The largest UDP payload over IPv4 (RFC 768) and IPv6 (RFC 8200), without jumbograms. */
+export const MAX_UDP_PAYLOAD = { 4: 65_507, 6: 65_527 } as const;
+
+/**
+ * Failures of single datagrams, reported by a later receive (ICMP errors, an interface that went
+ * away, memory pressure): the socket is as good as before.
+ */
+const TRANSIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'EMSGSIZE',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOBUFS',
+  'ENOMEM',
+  'EPERM',
+  'EPROTO',
+]);
+
+export const isTransient = (error: Error): boolean => TRANSIENT_ERRORS.has(codeOf(error));
+
+/** The wildcard address of a family. */
+export const wildcardOf = (family: 4 | 6): string => (family === 4 ? '0.0.0.0' : '::');
+
+/**
+ * Opens and binds a socket of Node that is sent to by IP literals alone.
+ * @throws the system's error (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6).
+ */
+export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> {
+  const { family, address = wildcardOf(family), port = 0 } = options;
+  const socket = createSocket({
+    type: family === 4 ? 'udp4' : 'udp6',
+    // Calling back at once keeps `send` free of a DNS lookup and of the tick that Node 24 spends on
+    // literals too.
+    lookup: (host, _options, callback) => callback(null, host, family),
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.once('error', reject);
+  socket.once('listening', resolve);
+  try {
+    // Exclusive: a cluster worker must not share the socket of an association.
+    socket.bind({ address, port, exclusive: true });
+    await promise;
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
+  socket.off('error', reject);
+  try {
+    socket.setRecvBufferSize(RECEIVE_BUFFER);
+  } catch {
+    // Not essential: systems that refuse more than their limit keep their default.
+  }
+  return socket;
+}

@@ -1,0 +1,98 @@
+import type { Endpoint } from '../../net/address.ts';
+import type { Clock } from '../../net/clock.ts';
+import { IdleTimer } from '../../net/idle-timer.ts';
+import type { Packet, PacketLink, WireCounter } from '../../net/link.ts';
+import { onClosed } from '../../net/on-closed.ts';
+import { PacketQueue } from '../../net/packet-queue.ts';
+import { UDP_IDLE_MS } from '../../net/time-limits.ts';
+import type { Answers } from '../contract.ts';
+
+/** Seals responses as datagrams for one client. */
+export interface ResponseSealer extends Disposable {
+  /** The datagram; `undefined` when the peer's host does not fit. */
+  seal(packet: Packet): Uint8Array | undefined;
+}
+
+/** The association of one client of an inbound, as the dispatcher carries it. */
+export class ClientAssociation implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #queue = new PacketQueue();
+  readonly #idle: IdleTimer;
+  readonly #sealer: ResponseSealer;
+  readonly #counts = { bytesRead: 0, bytesWritten: 0 };
+  #client: Endpoint;
+  #replyPath: Answers | undefined;
+  #forgetSocket: (() => void) | undefined;
+  #refused = 0;
+  #ended = false;
+
+  /** @param client the address that responses are sent to until a datagram has another source. */
+  constructor(client: Endpoint, sealer: ResponseSealer, clock: Clock) {
+    this.#client = client;
+    this.#sealer = sealer;
+    this.#idle = new IdleTimer(clock, UDP_IDLE_MS, () => this.close());
+    this.#idle.start();
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  /** Bytes of the client's datagrams. */
+  get wire(): WireCounter {
+    return this.#counts;
+  }
+
+  /** When the last datagram was sent or received, on the clock. */
+  get lastActive(): number {
+    return this.#idle.lastActive;
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#queue.dropped;
+  }
+
+  /** Takes the packet of a datagram of `size` bytes; responses are sent to where it came from. */
+  deliver(packet: Packet, size: number, client: Endpoint, replyPath: Answers): void {
+    if (this.#ended) return;
+    this.#idle.touch();
+    this.#counts.bytesRead += size;
+    if (client.host !== this.#client.host || client.port !== this.#client.port) {
+      this.#client = client;
+    }
+    if (replyPath !== this.#replyPath) this.#replyBy(replyPath);
+    this.#queue.push(packet);
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  send(packet: Packet): void {
+    const data = this.#ended ? undefined : this.#sealer.seal(packet);
+    if (!data || !this.#replyPath) {
+      this.#refused++;
+      return;
+    }
+    this.#idle.touch();
+    this.#counts.bytesWritten += data.length;
+    this.#replyPath.send({ data, peer: this.#client });
+  }
+
+  close(cause?: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#idle.stop();
+    this.#forgetSocket?.();
+    this.#queue.end(cause);
+    this.#sealer[Symbol.dispose]();
+    this.#resolveClosed(cause);
+  }
+
+  /** An association is closed with the socket that its client's datagrams arrive at. */
+  #replyBy(replyPath: Answers): void {
+    this.#forgetSocket?.();
+    this.#replyPath = replyPath;
+    this.#forgetSocket = onClosed(replyPath.closed, () => this.close());
+  }
+}

@@ -1,0 +1,212 @@
+import {
+  createOpener,
+  createSealer,
+  TAG_LENGTH,
+  type Opener,
+  type Sealer,
+} from '../../../crypto/aead.ts';
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { ProtocolError } from '../../../net/errors.ts';
+import type { Packet } from '../../../net/link.ts';
+import { subkeyOf } from '../keys.ts';
+import type { Method } from '../methods.ts';
+import { AddressMemo, decodeAddressed } from '../packets.ts';
+import { BlockCipher, identityOf, xor } from './identity.ts';
+import type { SealingDeps } from './stream.ts';
+import { checkStamp, HeaderType, MAX_PADDING, writeStamp } from './wire.ts';
+
+/** Datagrams of SIP022 §3.2 and §4.1, for both sides and both constructions. */
+
+/** The length of session id and packet id, in bytes. */
+export const SESSION_HEADER = 16;
+/** The length of a session id. */
+export const SESSION_ID = 8;
+/** The length of the random nonce in the construction with XChaCha20. */
+export const LONG_NONCE = 24;
+const STAMP = 1 + 8;
+const DNS_PORT = 53;
+/** Packets that may arrive late, counted back from the newest of their session. */
+export const REPLAY_WINDOW = 2048;
+
+/** Whether session id and packet id are a block of their own, encrypted with AES. */
+export const hasSeparateHeader = ({ aead }: Method): boolean => aead !== 'chacha20-poly1305';
+
+/** The id of a packet; `undefined` beyond the safe integers, which no session reaches. */
+export function packetIdOf(header: Buffer): number | undefined {
+  const high = header.readUInt32BE(SESSION_ID);
+  return high > 0x1f_ffff ? undefined : high * 2 ** 32 + header.readUInt32BE(SESSION_ID + 4);
+}
+
+/** The id of a session of our own and the numbering of its packets. */
+class SendingSession {
+  readonly id: Buffer;
+  #next = 0;
+
+  constructor(random: RandomSource) {
+    this.id = random.bytes(SESSION_ID);
+  }
+
+  /** The header of the next packet. */
+  header(): Buffer {
+    const header = Buffer.allocUnsafe(SESSION_HEADER);
+    header.set(this.id);
+    header.writeUInt32BE(Math.floor(this.#next / 2 ** 32), SESSION_ID);
+    header.writeUInt32BE(this.#next % 2 ** 32, SESSION_ID + 4);
+    this.#next++;
+    return header;
+  }
+}
+
+/** What main headers are written and checked with. */
+export interface MessageContext {
+  readonly wallMs: number;
+  /** In responses only: the session of the request. */
+  readonly clientSession: Uint8Array | undefined;
+}
+
+/** Messages to DNS servers get padding, since lengths reveal them; elsewhere it costs packets. */
+const paddingLength = (port: number, random: RandomSource): number =>
+  port === DNS_PORT ? 1 + random.below(MAX_PADDING) : 0;
+
+/** The length of a message that `writeMessage` writes. */
+const messageLength = (
+  { clientSession }: MessageContext,
+  padding: number,
+  address: Uint8Array,
+  data: Uint8Array,
+): number => STAMP + (clientSession?.length ?? 0) + 2 + padding + address.length + data.length;
+
+/** Writes main header and data at `offset` (§3.2.3). */
+function writeMessage(
+  out: Buffer,
+  offset: number,
+  { wallMs, clientSession }: MessageContext,
+  padding: Uint8Array,
+  address: Uint8Array,
+  data: Uint8Array,
+): void {
+  writeStamp(out, clientSession ? HeaderType.server : HeaderType.client, wallMs, offset);
+  let at = offset + STAMP;
+  if (clientSession) {
+    out.set(clientSession, at);
+    at += clientSession.length;
+  }
+  at = out.writeUInt16BE(padding.length, at);
+  out.set(padding, at);
+  out.set(address, at + padding.length);
+  out.set(data, at + padding.length + address.length);
+}
+
+/**
+ * Reads main header and data at `offset`; `undefined` for an invalid message and one of another
+ * direction, time or session.
+ */
+export function readMessage(
+  bytes: Buffer,
+  offset: number,
+  { wallMs, clientSession }: MessageContext,
+): Packet | undefined {
+  let at = offset + STAMP + (clientSession?.length ?? 0);
+  if (bytes.length < at + 2) return undefined;
+  try {
+    checkStamp(bytes, clientSession ? HeaderType.server : HeaderType.client, wallMs, offset);
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
+  }
+  if (clientSession && !bytes.subarray(offset + STAMP, at).equals(clientSession)) return undefined;
+  at += 2 + bytes.readUInt16BE(at);
+  return decodeAddressed(bytes, at);
+}
+
+/** Seals the bodies of a session; the construction with XChaCha20 uses the key itself. */
+const sessionSealer = (method: Method, key: Uint8Array, session: Uint8Array): Sealer =>
+  hasSeparateHeader(method)
+    ? createSealer(method.aead, subkeyOf(method, key, session))
+    : createSealer('xchacha20-poly1305', key);
+
+/** Opens the bodies of a session, which `sessionSealer` seals. */
+export const sessionOpener = (method: Method, key: Uint8Array, session: Uint8Array): Opener =>
+  hasSeparateHeader(method)
+    ? createOpener(method.aead, subkeyOf(method, key, session))
+    : createOpener('xchacha20-poly1305', key);
+
+/** Opens a body to a new buffer; `undefined` when it is not authentic. */
+export function openBody(
+  opener: Opener,
+  nonce: Uint8Array,
+  sealed: Uint8Array,
+): Buffer | undefined {
+  if (sealed.length < TAG_LENGTH) return undefined;
+  const plain = Buffer.allocUnsafe(sealed.length - TAG_LENGTH);
+  return opener.open(nonce, sealed, plain) ? plain : undefined;
+}
+
+/** Seals the datagrams of one session of our own. */
+export class DatagramSealer implements Disposable {
+  readonly session: SendingSession;
+  readonly #deps: SealingDeps;
+  readonly #sealer: Sealer;
+  readonly #clientSession: Uint8Array | undefined;
+  readonly #ciphers: readonly BlockCipher[];
+  readonly #identities: readonly Buffer[];
+  readonly #address = new AddressMemo();
+
+  /**
+   * @param keys a client's chain, the user's own key last; for a server the key of the user.
+   * @param clientSession of a server: the session of the requests.
+   */
+  constructor(deps: SealingDeps, keys: readonly Uint8Array[], clientSession?: Uint8Array) {
+    const own = keys.at(-1) ?? new Uint8Array(0); // there is one at least
+    this.#deps = deps;
+    this.#clientSession = clientSession;
+    this.session = new SendingSession(deps.random);
+    this.#sealer = sessionSealer(deps.method, own, this.session.id);
+    this.#ciphers = hasSeparateHeader(deps.method) ? keys.map((key) => new BlockCipher(key)) : [];
+    this.#identities = keys.slice(1).map(identityOf);
+  }
+
+  /** The datagram; `undefined` when the peer's host does not fit. */
+  seal({ data, peer }: Packet): Buffer | undefined {
+    const address = this.#address.encode(peer);
+    if (!address) return undefined;
+    const { method, clock, random } = this.#deps;
+    const context = { wallMs: clock.wall(), clientSession: this.#clientSession };
+    const padding = random.bytes(paddingLength(peer.port, random));
+    const length = messageLength(context, padding.length, address, data);
+    const header = this.session.header();
+    if (!hasSeparateHeader(method)) {
+      const bodyAt = LONG_NONCE + SESSION_HEADER;
+      const out = Buffer.allocUnsafe(bodyAt + length + TAG_LENGTH);
+      const nonce = random.bytes(LONG_NONCE);
+      out.set(nonce);
+      out.set(header, LONG_NONCE);
+      writeMessage(out, bodyAt, context, padding, address, data);
+      this.#sealBody(nonce, out, LONG_NONCE);
+      return out;
+    }
+    const bodyAt = SESSION_HEADER * (1 + this.#identities.length);
+    const out = Buffer.allocUnsafe(bodyAt + length + TAG_LENGTH);
+    this.#writeHeaders(out, header);
+    writeMessage(out, bodyAt, context, padding, address, data);
+    this.#sealBody(header.subarray(4), out, bodyAt);
+    return out;
+  }
+
+  [Symbol.dispose](): void {
+    this.#sealer[Symbol.dispose]();
+  }
+
+  #sealBody(nonce: Uint8Array, out: Buffer, at: number): void {
+    this.#sealer.seal(nonce, out.subarray(at, out.length - TAG_LENGTH), out.subarray(at));
+  }
+
+  /** Writes the separate header under the first key and an identity header for each further one. */
+  #writeHeaders(out: Buffer, header: Buffer): void {
+    this.#ciphers.forEach((cipher, index) => {
+      if (index === 0) out.set(cipher.encrypt(header));
+      const identity = this.#identities[index];
+      if (identity) out.set(cipher.encrypt(xor(identity, header)), SESSION_HEADER * (index + 1));
+    });
+  }
+}

@@ -1,0 +1,55 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { blake3 } from '@noble/hashes/blake3.js';
+import { deriveKey } from '../keys.ts';
+
+/** Identity headers (SIP023), by which a server of several users finds the key of a client. */
+
+/** The length of an identity, and of the header that holds one. */
+export const IDENTITY_LENGTH = 16;
+
+const CONTEXT = Buffer.from('shadowsocks 2022 identity subkey');
+
+/** AES on single blocks under one key. Blocks are independent, so one object serves for all. */
+export class BlockCipher {
+  readonly #encrypt;
+  readonly #decrypt;
+
+  constructor(key: Uint8Array) {
+    const name = `aes-${key.length * 8}-ecb`;
+    this.#encrypt = createCipheriv(name, key, null).setAutoPadding(false);
+    this.#decrypt = createDecipheriv(name, key, null).setAutoPadding(false);
+  }
+
+  /** `block` has 16 bytes. */
+  encrypt(block: Uint8Array): Buffer {
+    return this.#encrypt.update(block);
+  }
+
+  /** `block` has 16 bytes. */
+  decrypt(block: Uint8Array): Buffer {
+    return this.#decrypt.update(block);
+  }
+}
+
+/** The identity of a key: what the header before it holds. */
+export const identityOf = (key: Uint8Array): Buffer =>
+  Buffer.from(blake3(key)).subarray(0, IDENTITY_LENGTH);
+
+/** The identity headers of a stream under a chain of keys: one for each key but the last. */
+export function identityHeaders(keys: readonly Uint8Array[], salt: Uint8Array): Buffer[] {
+  return keys.slice(1).map((next, index) => {
+    const key = keys[index] ?? new Uint8Array(0); // there is one before each
+    return streamCipher(key, salt).encrypt(identityOf(next));
+  });
+}
+
+/** The identity in the header of a stream. */
+export const identityIn = (header: Uint8Array, key: Uint8Array, salt: Uint8Array): Buffer =>
+  streamCipher(key, salt).decrypt(header);
+
+const streamCipher = (key: Uint8Array, salt: Uint8Array): BlockCipher =>
+  new BlockCipher(deriveKey(CONTEXT, key, salt));
+
+/** In datagrams an identity is combined with the separate header before it is encrypted. */
+export const xor = (a: Uint8Array, b: Uint8Array): Buffer =>
+  Buffer.from(a.map((byte, index) => byte ^ (b[index] ?? 0)));

@@ -1,0 +1,82 @@
+import { ipVersion, type Endpoint } from '../../net/address.ts';
+import type { Packet, PacketLink } from '../../net/link.ts';
+import { bindToServer } from '../../net/node/server-socket.ts';
+import type { UdpSocket } from '../../net/sockets.ts';
+import { preferredAddress } from '../../net/resolver.ts';
+import type { FamilyPolicy } from '../../net/resolver.ts';
+import type { DatagramCodec } from './packets.ts';
+
+/** An association of an outbound with its server: one socket and one codec. */
+export class UpstreamAssociation implements PacketLink {
+  readonly #udp: UdpSocket;
+  readonly #codec: DatagramCodec;
+  readonly #server: Endpoint;
+  #dropped = 0;
+  #ended = false;
+
+  /**
+   * @param server an IP address and a port.
+   * @param codec released with the association.
+   * @throws the system's error when no socket can be bound; the codec is then the caller's.
+   */
+  static async open(server: Endpoint, codec: DatagramCodec): Promise<UpstreamAssociation> {
+    const bound = await bindToServer(server, (data) => codec.decode(data));
+    return new UpstreamAssociation(bound.udp, codec, bound.server);
+  }
+
+  private constructor(udp: UdpSocket, codec: DatagramCodec, server: Endpoint) {
+    this.#udp = udp;
+    this.#codec = codec;
+    this.#server = server;
+    void udp.closed.then(() => {
+      this.#ended = true;
+      codec[Symbol.dispose]();
+    });
+  }
+
+  get dropped(): number {
+    return this.#dropped + this.#udp.dropped;
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#udp.closed;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#udp.receive();
+  }
+
+  send(packet: Packet): void {
+    const data = this.#ended ? undefined : this.#codec.encode(packet);
+    if (data) this.#udp.send({ data, peer: this.#server });
+    else this.#dropped++;
+  }
+
+  close(cause?: Error): void {
+    this.#ended = true;
+    this.#udp.close(cause);
+  }
+}
+
+/**
+ * The address of a server that datagrams are sent to; `undefined` when there is none to choose from.
+ *
+ * The loss of datagrams is not reported, but connections have raced: the address by which the last
+ * one reached the server is known to work, or at least its family when the name has other addresses
+ * by now.
+ *
+ * @param addresses of the server, in the order of the resolver.
+ * @param reached by the last connection; `undefined` when there was none.
+ */
+export function serverAddress(
+  addresses: readonly string[],
+  family: FamilyPolicy,
+  reached: string | undefined,
+): string | undefined {
+  if (reached === undefined) return preferredAddress(addresses, family);
+  return (
+    addresses.find((address) => address === reached) ??
+    addresses.find((address) => ipVersion(address) === ipVersion(reached)) ??
+    preferredAddress(addresses, family)
+  );
+}
