@@ -3,12 +3,15 @@ import type { Endpoint } from '../../net/address.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { DialError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
+import { LinkWatch, type WatchResult } from '../../net/link-watch.ts';
+import { closeGracefully } from '../../net/close-gracefully.ts';
+import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
 import { CHALLENGE, CONNECTED, answerBytes, STATUS_OF } from './answer.ts';
 import type { Framing } from './body.ts';
 import type { Credentials } from './credentials.ts';
-import { closeGently, drainBody, isDrainable } from './discard.ts';
+import { drainBody, isDrainable } from './transfer-body.ts';
 import { MessageError } from './errors.ts';
 import { Exchange } from './exchange.ts';
 import { valuesOf, type Fields } from './fields.ts';
@@ -21,10 +24,9 @@ import {
 } from './forwarding.ts';
 import { requestFraming } from './framing.ts';
 import { parseRequestHead, type RequestHead } from './head.ts';
-import { HANDSHAKE_MS, KEEP_ALIVE_MS } from './limits.ts';
+import { KEEP_ALIVE_MS, LINGER_MS } from './limits.ts';
 import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
 import { OriginFlow } from './origin-flow.ts';
-import { QuietWatch, type Seen } from './quiet-watch.ts';
 import { readHead, startsRequest, type HeadBytes } from './read-head.ts';
 import { parseHost, parseTarget, type Place } from './target.ts';
 
@@ -89,7 +91,10 @@ export class ClientConnection {
       let next = await this.#next(true);
       while (next === 'request') next = await this.#next(false);
       this.#retireIdle();
-      if (next === 'close') await closeGently(this.#link, this.#context.clock);
+      if (next === 'close') {
+        const limits = { limitMs: LINGER_MS, limitBytes: Infinity };
+        await closeGracefully(this.#link, this.#context.clock, limits);
+      }
     } catch (error) {
       this.#link.destroy(error instanceof Error ? error : undefined);
       throw error;
@@ -174,9 +179,9 @@ export class ClientConnection {
       });
     } catch (error) {
       if (accepted || !(error instanceof DialError)) throw error;
-      const seen = await this.#look();
+      const sent = await this.#sentMeanwhile();
       // Bytes that were meant for the tunnel must not be read as the next request.
-      const followed = request.followed || seen.kind === 'bytes';
+      const followed = request.followed || sent.kind === 'bytes';
       return this.#refuse({ ...request, followed }, STATUS_OF[error.code], error.message);
     }
     return 'spent';
@@ -250,7 +255,7 @@ export class ClientConnection {
         sniff: false,
       });
     } catch (error) {
-      await this.#look();
+      await this.#sentMeanwhile();
       if (!(error instanceof DialError)) throw error;
       return this.#refuse(request, STATUS_OF[error.code], error.message);
     }
@@ -297,11 +302,11 @@ export class ClientConnection {
     return keep ? 'request' : 'close';
   }
 
-  /** What the client has done meanwhile; throws what cut it off, if it is gone. */
-  async #look(): Promise<Seen> {
-    const seen = await new QuietWatch(this.#link).stop();
-    if (seen.kind === 'failure') throw seen.error;
-    return seen;
+  /** What the client has sent during the dial. @throws the failure of its connection. */
+  async #sentMeanwhile(): Promise<WatchResult> {
+    const result = await new LinkWatch(this.#link).stop();
+    if (result.kind === 'failure') throw result.error;
+    return result;
   }
 
   #park(key: string, flow: OriginFlow): void {

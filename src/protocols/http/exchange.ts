@@ -1,6 +1,8 @@
 import type { Clock } from '../../net/clock.ts';
 import { DeadlineError, LinkClosedError } from '../../net/errors.ts';
+import { IdleTimer } from '../../net/idle-timer.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { LinkWatch } from '../../net/link-watch.ts';
 import { relay } from '../../net/relay.ts';
 import { HALF_CLOSED_IDLE_MS } from '../../net/time-limits.ts';
 import {
@@ -15,9 +17,7 @@ import { MessageError, SideError, type Side } from './errors.ts';
 import { clientHead, mayTrail, originHead, persists, type OriginRequest } from './forwarding.ts';
 import { responseFraming } from './framing.ts';
 import { parseResponseHead, type ResponseHead, type Version } from './head.ts';
-import { QuietWatch } from './quiet-watch.ts';
 import { readHead, startsResponse } from './read-head.ts';
-import { IdleTimer } from '../../net/idle-timer.ts';
 import { transferBody } from './transfer-body.ts';
 
 /** The client has its response. */
@@ -58,7 +58,7 @@ export class Exchange {
   readonly #upload: BodyDecoder;
   readonly #idle: IdleTimer;
   readonly #stop = new AbortController();
-  #watch: QuietWatch | undefined;
+  #watch: LinkWatch | undefined;
   /** The whole request was handed to the origin. */
   #sent = false;
   /** The final response is complete, or given up. */
@@ -123,11 +123,11 @@ export class Exchange {
       return;
     }
     if (this.#over) return;
-    this.#watch = new QuietWatch(this.#client);
-    const seen = await this.#watch.seen;
+    this.#watch = new LinkWatch(this.#client);
+    const result = await this.#watch.result;
     // A half-close is no departure: simple clients end what they send before they read.
-    if (seen.kind === 'end') this.#idle.start();
-    else if (seen.kind === 'failure') this.#clientFailed(seen.error);
+    if (result.kind === 'end') this.#idle.start();
+    else if (result.kind === 'failure') this.#clientFailed(result.error);
   }
 
   #clientFailed(error: Error): void {

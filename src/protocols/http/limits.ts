@@ -14,9 +14,6 @@ export const CHUNK_LINE_LIMIT = 4096;
 /** The trailer section of a chunked body. */
 export const TRAILER_LIMIT = 16 * 1024;
 
-/** A client's first request head, and every later one from its first byte on. */
-export const HANDSHAKE_MS = 10_000;
-
 /** How long a client connection may be idle between two requests. */
 export const KEEP_ALIVE_MS = 60_000;
 

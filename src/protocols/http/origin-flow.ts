@@ -1,10 +1,10 @@
 import type { Clock } from '../../net/clock.ts';
 import { DialError, LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { LinkWatch } from '../../net/link-watch.ts';
 import { linkPair } from '../../net/memory-link.ts';
 import type { Dispatcher, StreamRequest } from '../contract.ts';
 import { RETIRE_MS } from './limits.ts';
-import { QuietWatch } from './quiet-watch.ts';
 
 /**
  * One flow to an origin, over which this side speaks HTTP itself: the dispatcher relays one end of
@@ -14,7 +14,7 @@ export class OriginFlow {
   readonly link: ByteLink;
   /** Resolves, never rejects, when the dispatcher is done with the flow. */
   readonly ended: Promise<void>;
-  #watch: QuietWatch | undefined;
+  #watch: LinkWatch | undefined;
 
   private constructor(link: ByteLink, ended: Promise<void>) {
     this.link = link;
@@ -55,18 +55,18 @@ export class OriginFlow {
 
   /** Leaves the flow idle between two requests; `onGone` is called when its origin gives it up. */
   park(onGone: () => void): void {
-    const watch = new QuietWatch(this.link);
+    const watch = new LinkWatch(this.link);
     this.#watch = watch;
-    void watch.seen.then(({ kind }) => {
-      if (kind !== 'nothing') onGone();
+    void watch.result.then(({ kind }) => {
+      if (kind !== 'stopped') onGone();
     });
   }
 
   /** Takes a parked flow up again; `false` when its origin has closed it, or spoken unasked. */
   async resume(): Promise<boolean> {
-    const seen = await this.#watch?.stop();
+    const result = await this.#watch?.stop();
     this.#watch = undefined;
-    return seen === undefined || seen.kind === 'nothing';
+    return result === undefined || result.kind === 'stopped';
   }
 
   /** Closes the flow after its last response: the origin sees the end and is given time to close. */

@@ -1,6 +1,10 @@
 import type { ByteLink } from '../../net/link.ts';
-import type { BodyDecoder, BodyEncoder } from './body.ts';
-import { SideError, type Side } from './errors.ts';
+import { type BodyDecoder, type BodyEncoder, createDecoder, type Framing } from './body.ts';
+import { SideError, type Side, MessageError } from './errors.ts';
+import type { Clock } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { DeadlineError } from '../../net/errors.ts';
+import { DRAIN_LIMIT, DRAIN_MS } from './limits.ts';
 
 /** One end of a transfer: a link, and the side it is named by when it fails. */
 export interface End {
@@ -76,5 +80,33 @@ async function send({ link, side }: End, chunks: readonly Uint8Array[]): Promise
     if (full) await full;
   } catch (error) {
     throw new SideError(side, error);
+  }
+}
+
+/** Whether it is worth trying to read over a body that nobody wants. */
+export const isDrainable = (framing: Framing): boolean =>
+  framing.kind !== 'length' || framing.length <= DRAIN_LIMIT;
+
+/**
+ * Reads over a request body, so that the next request can be read; `false` when it is broken, too
+ * long or too slow for that.
+ */
+export async function drainBody(link: ByteLink, framing: Framing, clock: Clock): Promise<boolean> {
+  const decoder = createDecoder(framing);
+  if (decoder.done) return true;
+  using deadline = new Deadline(clock, DRAIN_MS, 'the rest of a refused request');
+  let taken = 0;
+  try {
+    while (!decoder.done && taken <= DRAIN_LIMIT) {
+      const chunk = await link.read(deadline.signal);
+      if (chunk === undefined) return false;
+      const used = decoder.push(chunk, []);
+      taken += used;
+      if (used < chunk.length) link.unread(chunk.subarray(used));
+    }
+    return decoder.done;
+  } catch (error) {
+    if (error instanceof MessageError || error instanceof DeadlineError) return false;
+    throw error;
   }
 }

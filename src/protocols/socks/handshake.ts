@@ -3,10 +3,10 @@ import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { abortReason } from '../../net/read-queue.ts';
+import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 
 /** The longest message is a user name and a password of 255 bytes each. */
 const HANDSHAKE_BYTES = 1024;
-export const HANDSHAKE_MS = 10_000;
 
 /** One side of a conversation before the payload begins. */
 export interface Conversation {

@@ -6,7 +6,8 @@ import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { AccountTable } from './account-table.ts';
 import { associate } from './associate.ts';
 import { converse, say, type Conversation } from './handshake.ts';
-import { farewell, SocksRefusal } from './refusal.ts';
+import { closeGracefully } from '../../net/close-gracefully.ts';
+import { SocksRefusal } from './refusal.ts';
 import { planRelay } from './relay-plan.ts';
 import { replyOf } from './replies.ts';
 import type { SocksInboundSettings } from './settings.ts';
@@ -54,7 +55,9 @@ class SocksInbound implements InboundHandler {
       if (request.command === 'connect') await this.#connect(request, carrier, origin);
       else await this.#associate(request, carrier, origin);
     } catch (error) {
-      if (error instanceof SocksRefusal) await farewell(carrier.link, error.answer, clock);
+      if (error instanceof SocksRefusal) {
+        await closeGracefully(carrier.link, clock, { response: error.answer });
+      }
       throw error;
     }
   }
@@ -94,7 +97,9 @@ class SocksInbound implements InboundHandler {
     try {
       await dispatcher.stream({ origin, destination, sniff, client: link, accept });
     } catch (error) {
-      if (!accepted) await farewell(link, encodeReply(version, replyOf(error)), clock);
+      if (!accepted) {
+        await closeGracefully(link, clock, { response: encodeReply(version, replyOf(error)) });
+      }
       // That a destination cannot be reached is the dispatcher's news, and the client has it now.
       if (accepted || !(error instanceof DialError)) throw error;
     }
