@@ -1,6 +1,6 @@
 import type { Packet } from '../net/link.ts';
 import type {
-  Answers,
+  ReplyPath,
   DatagramServer,
   DatagramSessions,
   InboundHandler,
@@ -42,7 +42,7 @@ export class DatagramSide {
     this.#served = [{ server, live }, ...this.#served.filter((old) => old.live.size > 0)];
   }
 
-  receive(packet: Packet, answers: Answers): void {
+  receive(packet: Packet, answers: ReplyPath): void {
     const [current, ...replaced] = this.#served;
     for (const { server, live } of replaced) {
       if (live.size > 0 && server.receive(packet, answers, true)) return;

@@ -1,5 +1,4 @@
-import { mayAnswer } from '../net/answers.ts';
-import type { Endpoint } from '../net/address.ts';
+import { mayRespondFor, type Endpoint } from '../net/address.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import { PacketQueue } from '../net/packet-queue.ts';
 import { encodeEnd, encodePacketHead } from './frame.ts';
@@ -76,7 +75,7 @@ export class MuxPackets implements PacketLink {
   send({ data, peer }: Packet): void {
     const { id, destination, outlet, now } = this.#options;
     const fits = data.length <= (this.#addressed ? MAX_ADDRESSED : MAX_PLAIN);
-    const sayable = this.#addressed || mayAnswer(destination, peer);
+    const sayable = this.#addressed || mayRespondFor(destination, peer);
     const head =
       fits && sayable && !this.#over
         ? encodePacketHead(id, data.length, this.#addressed ? peer : undefined)

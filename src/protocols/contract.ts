@@ -104,7 +104,7 @@ export interface DatagramSession {
 }
 
 /** The way back to clients: ends with the socket that their datagrams came by. */
-export type Answers = Pick<PacketLink, 'send' | 'closed'>;
+export type ReplyPath = Pick<PacketLink, 'send' | 'closed'>;
 
 /** Takes the datagrams of all clients of an inbound. */
 export interface DatagramServer {
@@ -115,7 +115,7 @@ export interface DatagramServer {
    *   handlers asked that have been replaced, before their successor is.
    * @returns whether it belongs to an association.
    */
-  receive(packet: Packet, answers: Answers, known: boolean): boolean;
+  receive(packet: Packet, answers: ReplyPath, known: boolean): boolean;
 }
 
 /** Limits of one dial. */

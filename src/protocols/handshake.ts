@@ -13,7 +13,7 @@ export interface HandshakeOptions {
   /** Of which protocol it is, for the text of a deadline that passed. */
   readonly protocol: string;
   /** Called with the reason as soon as a client is rejected. */
-  readonly onRefusal: (error: unknown) => void;
+  readonly onRejected: (error: unknown) => void;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface HandshakeOptions {
  */
 export async function readHandshake<T>(
   link: ByteLink,
-  { clock, limit, protocol, onRefusal }: HandshakeOptions,
+  { clock, limit, protocol, onRejected }: HandshakeOptions,
   read: (reader: BoundedReader) => Promise<T>,
 ): Promise<T> {
   try {
@@ -35,7 +35,7 @@ export async function readHandshake<T>(
     reader.release();
     return result;
   } catch (error) {
-    onRefusal(error);
+    onRejected(error);
     await closeGracefully(link, clock);
     throw error;
   }

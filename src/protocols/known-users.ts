@@ -1,6 +1,22 @@
+import { ipVersion, parseIPv6, unmapIPv4 } from '../net/address.ts';
 import { LRUCache } from 'lru-cache';
 import type { InboundMemory } from './inbound-memory.ts';
-import { sourceGroup } from './source-group.ts';
+
+/** Bytes of an IPv6 address that name a network; one host has all addresses of it (RFC 4291 §2.5.4). */
+const PREFIX = 8;
+
+/**
+ * What counts as one source of clients: an IPv4 address, or an IPv6 network of 64 bits, from which
+ * one client can send with as many addresses as it likes. All clients of a unix socket are one.
+ *
+ * @param source an IP address; `undefined` for a unix socket.
+ */
+export function sourceGroup(source: string | undefined): string {
+  if (source === undefined) return '';
+  const address = unmapIPv4(source);
+  const bytes = ipVersion(address) === 6 ? parseIPv6(address) : undefined;
+  return bytes ? Buffer.from(bytes).toString('hex', 0, PREFIX) : address;
+}
 
 /** Sources whose users are remembered; beyond it the one that was silent longest is forgotten. */
 const MOST_SOURCES = 4096;

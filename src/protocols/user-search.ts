@@ -5,9 +5,8 @@ import type { ByteLink } from '../net/link.ts';
 import { onClosed } from '../net/on-closed.ts';
 import { abortReason } from '../net/read-queue.ts';
 import type { InboundContext } from './contract.ts';
-import type { KnownUsers } from './known-users.ts';
+import { type KnownUsers, sourceGroup } from './known-users.ts';
 import { SearchBudget } from './search-budget.ts';
-import { sourceGroup } from './source-group.ts';
 
 /** The longest that a search holds up everything else at a time. */
 const SLICE_MS = 1;

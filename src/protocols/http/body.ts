@@ -1,6 +1,6 @@
-import { ChunkedDecoder, frameChunk, frameLastChunk } from './chunked.ts';
 import { MessageError } from './errors.ts';
-import type { Field } from './fields.ts';
+import { type Field, hasControl, parseField } from './fields.ts';
+import { CHUNK_LINE_LIMIT, FIELD_LIMIT, TRAILER_LIMIT } from './limits.ts';
 
 /** How the end of a message body is told (RFC 9112 §6.3). */
 export type Framing =
@@ -101,4 +101,116 @@ export function chunkedEncoder(keepTrailer: (trailer: Field) => boolean): BodyEn
     frame: (pieces) => frameChunk(pieces.length > GATHER_LIMIT ? [Buffer.concat(pieces)] : pieces),
     finish: (trailers) => [frameLastChunk(trailers.filter(keepTrailer))],
   };
+}
+
+const LF = 0x0a;
+// 13 hexadecimal digits stay below 2^53.
+const CHUNK_SIZE = /^0*([0-9A-Fa-f]{1,13})(?:[ \t]*;.*)?$/;
+
+type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done';
+
+/**
+ * Takes the chunked coding (RFC 9112 §7.1) off a body, however its bytes are cut. Extensions are
+ * read over, trailers are kept. Lines must end in CR LF: a bare LF is where readers differ.
+ */
+export class ChunkedDecoder implements BodyDecoder {
+  #state: State = 'size';
+  /** Bytes of the chunk that are still to come. */
+  #left = 0;
+  #line = '';
+  #trailerBytes = 0;
+  readonly #trailers: Field[] = [];
+
+  get done(): boolean {
+    return this.#state === 'done';
+  }
+
+  get trailers(): readonly Field[] {
+    return this.#trailers;
+  }
+
+  push(chunk: Uint8Array, out: Uint8Array[]): number {
+    let at = 0;
+    while (at < chunk.length && this.#state !== 'done') {
+      if (this.#state === 'data') {
+        const piece = chunk.subarray(at, at + this.#left);
+        out.push(piece);
+        at += piece.length;
+        this.#left -= piece.length;
+        if (this.#left === 0) this.#state = 'data-end';
+        continue;
+      }
+      const end = chunk.indexOf(LF, at);
+      const stop = end < 0 ? chunk.length : end + 1;
+      this.#addToLine(chunk.subarray(at, stop));
+      at = stop;
+      if (end >= 0) this.#endLine();
+    }
+    return at;
+  }
+
+  end(): void {
+    if (!this.done) throw new MessageError(400, 'the peer closed in the middle of a chunked body');
+  }
+
+  #addToLine(bytes: Uint8Array): void {
+    this.#line += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+    // Data that is longer than its chunk said shows before its line ends, which may be never.
+    if (this.#state === 'data-end' && !'\r\n'.startsWith(this.#line)) {
+      throw new MessageError(400, 'a chunk is longer than its size says');
+    }
+    if (this.#line.length > this.#lineLimit()) {
+      throw new MessageError(400, 'a line of a chunked body is too long');
+    }
+  }
+
+  #lineLimit(): number {
+    if (this.#state === 'trailers') return TRAILER_LIMIT - this.#trailerBytes;
+    return CHUNK_LINE_LIMIT;
+  }
+
+  #endLine(): void {
+    const line = this.#line;
+    this.#line = '';
+    if (!line.endsWith('\r\n')) {
+      throw new MessageError(400, 'a line of a chunked body does not end in CR LF');
+    }
+    if (this.#state === 'size') this.#startChunk(line.slice(0, -2));
+    else if (this.#state === 'data-end') this.#state = 'size';
+    else this.#addTrailer(line.slice(0, -2), line.length);
+  }
+
+  #startChunk(line: string): void {
+    const digits = CHUNK_SIZE.exec(line)?.[1];
+    if (digits === undefined || hasControl(line)) {
+      throw new MessageError(400, 'a chunk has no valid size');
+    }
+    this.#left = Number.parseInt(digits, 16);
+    this.#state = this.#left === 0 ? 'trailers' : 'data';
+  }
+
+  #addTrailer(line: string, bytes: number): void {
+    if (line === '') {
+      this.#state = 'done';
+      return;
+    }
+    this.#trailerBytes += bytes;
+    if (this.#trailers.length >= FIELD_LIMIT) throw new MessageError(400, 'too many trailer lines');
+    this.#trailers.push(parseField(line));
+  }
+}
+
+const CRLF = Buffer.from('\r\n');
+
+/** One chunk around the given pieces, which hold at least one byte in all. */
+export function frameChunk(pieces: readonly Uint8Array[]): Uint8Array[] {
+  let length = 0;
+  for (const piece of pieces) length += piece.length;
+  return [Buffer.from(`${length.toString(16)}\r\n`, 'latin1'), ...pieces, CRLF];
+}
+
+/** The last chunk with the trailer section after it. */
+export function frameLastChunk(trailers: readonly Field[]): Uint8Array {
+  const lines = trailers.map(({ name, value }) => `${name}: ${value}\r\n`).join('');
+  return Buffer.from(`0\r\n${lines}\r\n`, 'latin1');
 }

@@ -8,9 +8,10 @@ import { closeGracefully } from '../../net/close-gracefully.ts';
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
-import { CHALLENGE, CONNECTED, answerBytes, STATUS_OF } from './answer.ts';
+import { CHALLENGE, CONNECTED, answerBytes, STATUS_OF } from './own-response.ts';
 import type { Framing } from './body.ts';
-import type { Credentials } from './credentials.ts';
+import type { AccountTable } from '../account-table.ts';
+import { userOf } from './credentials.ts';
 import { drainBody, isDrainable } from './transfer-body.ts';
 import { MessageError } from './errors.ts';
 import { Exchange } from './exchange.ts';
@@ -34,7 +35,7 @@ import { parseHost, parseTarget, type Place } from './target.ts';
 export interface HttpInboundShared {
   readonly context: InboundContext;
   /** `undefined` for an open proxy. */
-  readonly credentials: Credentials | undefined;
+  readonly accounts: AccountTable | undefined;
   readonly allowTransparent: boolean;
   /** Names this inbound in `Via`. */
   readonly pseudonym: string;
@@ -146,10 +147,10 @@ export class ClientConnection {
     const framing = requestFraming(head);
     const hosts = valuesOf(head.fields, 'host');
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
-    const { credentials, allowTransparent } = this.#shared;
-    const user = credentials?.userOf(head.fields);
+    const { accounts, allowTransparent } = this.#shared;
+    const user = accounts && userOf(head.fields, accounts);
     const request: Request = { head, framing, user, followed };
-    if (credentials && user === undefined) {
+    if (accounts && user === undefined) {
       return this.#refuse(request, 407, 'this proxy wants a user name and password', CHALLENGE);
     }
     const target = parseTarget(head.method, head.target);

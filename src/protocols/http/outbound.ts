@@ -1,5 +1,4 @@
-import type { Endpoint } from '../../net/address.ts';
-import { formatEndpoint } from '../../net/address.ts';
+import { type Endpoint, formatEndpoint } from '../../net/address.ts';
 import { abortReason } from '../../net/read-queue.ts';
 import { DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';

@@ -1,7 +1,7 @@
 import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
-import type { Account } from '../account.ts';
+import type { Account } from '../account-table.ts';
 
 export interface HttpInboundSettings {
   /** In file order; of a repeated user the last counts. Empty for an open proxy. */

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../net/clock.ts';
 import type { Packet, PacketLink, WireCounter } from '../../net/link.ts';
 import { onClosed } from '../../net/on-closed.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
-import type { Answers } from '../contract.ts';
+import type { ReplyPath } from '../contract.ts';
 
 /** An association without a datagram in either direction ends after this long. */
 export const IDLE_MS = 300_000;
@@ -22,7 +22,7 @@ export class Association implements PacketLink {
   readonly #sealer: AnswerSealer;
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
   #client: Endpoint;
-  #answers: Answers | undefined;
+  #answers: ReplyPath | undefined;
   #forgetAnswers: (() => void) | undefined;
   #lastSeen: number;
   #timer: Timer;
@@ -55,7 +55,7 @@ export class Association implements PacketLink {
   }
 
   /** Takes what a datagram of `size` bytes brought; answers go to where it came from. */
-  deliver(packet: Packet, size: number, client: Endpoint, answers: Answers): void {
+  deliver(packet: Packet, size: number, client: Endpoint, answers: ReplyPath): void {
     if (this.#ended) return;
     this.#lastSeen = this.#clock.now();
     this.#counts.bytesRead += size;
@@ -92,7 +92,7 @@ export class Association implements PacketLink {
   }
 
   /** An association goes with the socket that its client speaks to. */
-  #answerBy(answers: Answers): void {
+  #answerBy(answers: ReplyPath): void {
     this.#forgetAnswers?.();
     this.#answers = answers;
     this.#forgetAnswers = onClosed(answers.closed, () => this.close());

@@ -1,6 +1,6 @@
 import type { Opener } from '../../crypto/aead.ts';
 import type { Packet } from '../../net/link.ts';
-import type { Answers, DatagramServer, DatagramSessions, InboundContext } from '../contract.ts';
+import type { ReplyPath, DatagramServer, DatagramSessions, InboundContext } from '../contract.ts';
 import type { KnownUsers } from '../known-users.ts';
 import { SearchBudget } from '../search-budget.ts';
 import { Associations, type Entry } from './associations.ts';
@@ -58,7 +58,7 @@ export class LegacyDatagramServer implements DatagramServer {
     );
   }
 
-  receive({ data, peer }: Packet, answers: Answers, known: boolean): boolean {
+  receive({ data, peer }: Packet, answers: ReplyPath, known: boolean): boolean {
     const key = `${peer.host} ${peer.port}`;
     let entry = this.#associations.find(key);
     if (known && !entry) return false;
@@ -143,7 +143,7 @@ export class DatagramServer2022 implements DatagramServer {
     else this.#shared = sessionOpener(method, single.key, single.key);
   }
 
-  receive({ data, peer }: Packet, answers: Answers, known: boolean): boolean {
+  receive({ data, peer }: Packet, answers: ReplyPath, known: boolean): boolean {
     const named = this.#cipher ? this.#readSeparate(this.#cipher, data) : this.#readMerged(data);
     if (!named) return false;
     const { header, user } = named;

@@ -2,9 +2,9 @@ import { unmapIPv4 } from '../../net/address.ts';
 import { Deadline } from '../../net/deadline.ts';
 import type { Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
-import { carryStream } from '../carry-stream.ts';
+import { carryStream } from '../serve-flows.ts';
 import { KnownUsers } from '../known-users.ts';
-import { tellOfRefusal } from '../refused-client.ts';
+import { logRejection } from '../rejected-client.ts';
 import { UserSearch } from '../user-search.ts';
 import type {
   DatagramServer,
@@ -92,7 +92,7 @@ class ShadowsocksInbound implements InboundHandler {
         ? await readLegacyRequest(reader, trial, this.#salts)
         : await readRequest2022(reader, this.#pool, clock);
     } catch (error) {
-      tellOfRefusal(error, this.#context, source);
+      logRejection(error, this.#context, source);
       // A legacy stranger sees what one sees who sends nothing: a reset when the time is over.
       if (legacy) await ignore(link, clock, Math.max(0, began + HANDSHAKE_MS - clock.now()));
       else await hangUp(link, clock, STRANGER_MS);

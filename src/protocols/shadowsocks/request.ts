@@ -7,7 +7,7 @@ import { ProtocolError } from '../../net/errors.ts';
 import { GrowingBytes } from '../../net/growing-bytes.ts';
 import type { ByteLink } from '../../net/link.ts';
 import type { KnownUsers } from '../known-users.ts';
-import { RefusedClientError } from '../refused-client.ts';
+import { RejectedClientError } from '../rejected-client.ts';
 import type { UserSearch } from '../user-search.ts';
 import { ChunkOpener, LENGTH_CHUNK } from './chunks.ts';
 import { subkeyOf } from './keys.ts';
@@ -87,7 +87,7 @@ export async function readLegacyRequest(
   // Before any key is tried: a replay must not cost a search.
   if (salts.has(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   const user = await findUser(reader, trial, salt, head.subarray(method.keyLength, first));
-  if (!user) throw new RefusedClientError('shadowsocks: the key of no user fits');
+  if (!user) throw new RejectedClientError('shadowsocks: the key of no user fits');
   if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   trial.known.remember(trial.source, user);
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
@@ -149,7 +149,7 @@ export async function readRequest2022(
   const user = users.identityKey
     ? users.identifiedBy(head.subarray(saltEnd, identityEnd), salt)
     : users.all[0];
-  if (!user) throw new RefusedClientError('shadowsocks-2022: an identity that no user has');
+  if (!user) throw new RejectedClientError('shadowsocks-2022: an identity that no user has');
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
     const fixed = openFirst(opener, head.subarray(identityEnd, fixedEnd));
@@ -173,7 +173,7 @@ function openFirst(opener: ChunkOpener, sealed: Uint8Array): Buffer {
     return opener.piece(sealed);
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    throw new RefusedClientError('shadowsocks-2022: the key of no user fits', { cause: error });
+    throw new RejectedClientError('shadowsocks-2022: the key of no user fits', { cause: error });
   }
 }
 

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { MessageError } from '../../../../src/protocols/http/errors.ts';
-import { HeadScanner } from '../../../../src/protocols/http/head-scanner.ts';
+import { HeadScanner, startsRequest } from '../../../../src/protocols/http/read-head.ts';
 import { parseRequestHead, parseResponseHead } from '../../../../src/protocols/http/head.ts';
 import { FIELD_LIMIT, HEAD_LIMIT } from '../../../../src/protocols/http/limits.ts';
-import { startsRequest } from '../../../../src/protocols/http/read-head.ts';
 import { chunksOf, outcomeOf } from './fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');

@@ -4,7 +4,7 @@ import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink, Carrier, Packet, WireCounter } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import type {
-  Answers,
+  ReplyPath,
   DatagramSessions,
   Dispatcher,
   InboundHandler,
@@ -209,7 +209,7 @@ export async function expire({ clock }: Server): Promise<void> {
 }
 
 /** A UDP socket of a server, as far as associations see it. */
-export class FakeAnswers implements Answers {
+export class FakeAnswers implements ReplyPath {
   readonly sent: Packet[] = [];
   readonly closed: Promise<Error | undefined>;
   readonly close: () => void;

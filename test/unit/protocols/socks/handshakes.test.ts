@@ -79,13 +79,13 @@ const handshakes: Case[] = [
     name: 'SOCKS4a refuses an empty name',
     sends: '04 01 0050 00000001 00 00',
     gets: no4,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS4a refuses a name with control bytes',
     sends: `04 01 0050 00000001 00 'www' 0d0a 'example' 00`,
     gets: no4,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS4a drops a client whose name is too long',
@@ -103,14 +103,14 @@ const handshakes: Case[] = [
     name: 'SOCKS4 refuses BIND',
     sends: '04 02 0050 c0000207 00',
     gets: no4,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS4 is refused where a password is asked for',
     settings: guarded,
     sends: `04 01 0050 c0000207 'kim' 00`,
     gets: no4,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS4 rejects when the destination is not reached',
@@ -171,20 +171,20 @@ const handshakes: Case[] = [
     name: 'SOCKS5 without authentication does not do for a client that insists on a password',
     sends: '05 01 02',
     gets: '05 ff',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 accepts no offer of nothing',
     sends: '05 00',
     gets: '05 ff',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 with a password does not do for a client without',
     settings: guarded,
     sends: `05 01 00 ${toSite}`,
     gets: '05 ff',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 lets an account in, and the last entry of a name counts',
@@ -199,21 +199,21 @@ const handshakes: Case[] = [
     settings: guarded,
     sends: `05 01 02 ${login('kim', 'old')}`,
     gets: '05 02 01 01',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses the password of another account',
     settings: guarded,
     sends: `05 01 02 ${login('kim', 'lovelace')}`,
     gets: '05 02 01 01',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses a name in other case',
     settings: guarded,
     sends: `05 01 02 ${login('Kim', 'sesame')}`,
     gets: '05 02 01 01',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 can have an account of empty texts',
@@ -228,7 +228,7 @@ const handshakes: Case[] = [
     settings: withAccounts(),
     sends: `05 01 02 ${login('kim', 'sesame')}`,
     gets: '05 02 01 01',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 drops a client of an unknown version of the password exchange',
@@ -241,43 +241,43 @@ const handshakes: Case[] = [
     name: 'SOCKS5 refuses BIND',
     sends: '05 01 00 05 02 00 01 c0000207 0050',
     gets: `05 00 ${reply5('07')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses commands that do not exist',
     sends: '05 01 00 05 09 00 01 c0000207 0050',
     gets: `05 00 ${reply5('07')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses address types that do not exist',
     sends: '05 01 00 05 01 00 02 c0000207 0050',
     gets: `05 00 ${reply5('08')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses an empty name',
     sends: '05 01 00 05 01 00 03 00 0050',
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses a name with control bytes',
     sends: `05 01 00 05 01 00 03 04 'a' 00 'bc' 0050`,
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses a name with a blank, which a request line would break at',
     sends: `05 01 00 05 01 00 03 03 'a' 20 'b' 0050`,
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses a name that is not UTF-8',
     sends: `05 01 00 05 01 00 03 03 'a' fffe 0050`,
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 drops a client whose request is of another version',
@@ -290,14 +290,14 @@ const handshakes: Case[] = [
     settings: { ...plainSettings, udp: false },
     sends: '05 01 00 05 03 00 01 00000000 0000',
     gets: `05 00 ${reply5('07')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses UDP ASSOCIATE when the relay is of another family than the client',
     settings: { ...plainSettings, udpBind: '::1' },
     sends: '05 01 00 05 03 00 01 00000000 0000',
     gets: `05 00 ${reply5('02')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses UDP ASSOCIATE on a unix socket for an unstated source',
@@ -305,14 +305,14 @@ const handshakes: Case[] = [
     ends: onUnixSocket,
     sends: '05 01 00 05 03 00 01 00000000 0000',
     gets: `05 00 ${reply5('02')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 refuses UDP ASSOCIATE when the relay address is not ours',
     settings: { ...plainSettings, udpBind: '192.0.2.1' },
     sends: '05 01 00 05 03 00 01 00000000 0000',
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'HTTP on a SOCKS port is dropped',
@@ -478,7 +478,7 @@ describe('a client that will not go on', () => {
     assert.equal((await readAll(client)).toString('hex'), '05ff');
     await idle();
     fixture.clock.advance(2_000);
-    assert.equal(codeOf(await served), 'socks_refused');
+    assert.equal(codeOf(await served), 'socks_rejected');
     await client.closed;
   });
 
@@ -490,6 +490,6 @@ describe('a client that will not go on', () => {
       for (;;) await client.write(Buffer.alloc(16_384));
     };
     await assert.rejects(flood());
-    assert.equal(codeOf(await served), 'socks_refused');
+    assert.equal(codeOf(await served), 'socks_rejected');
   });
 });

@@ -2,6 +2,7 @@ import type { Endpoint } from '../net/address.ts';
 import { DialError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import type { InboundContext, Origin } from './contract.ts';
+import { MuxCarrier } from '../mux/mux-carrier.ts';
 
 /**
  * Carries one stream for protocols in which the client is told nothing: it may send at once, and
@@ -25,4 +26,22 @@ export async function carryStream(
     // That a destination cannot be reached is the dispatcher's news.
     if (!(error instanceof DialError)) throw error;
   }
+}
+
+/**
+ * Serves a Mux.Cool connection to its end: each of its flows is a flow of its own, with the origin
+ * of the carrier, its session included.
+ *
+ * @throws {ProtocolError} when the client does not speak Mux.Cool.
+ */
+export function serveMux(link: ByteLink, origin: Origin, context: InboundContext): Promise<void> {
+  const carrier = new MuxCarrier(
+    link,
+    {
+      stream: (stream, destination) => carryStream(stream, { origin, destination }, context),
+      packets: (client) => context.dispatcher.packets({ origin, client }),
+    },
+    context.clock,
+  );
+  return carrier.run();
 }
