@@ -5,19 +5,18 @@ import { Deadline } from '../net/deadline.ts';
 import type { ByteLink } from '../net/link.ts';
 import { HANDSHAKE_MS } from '../net/time-limits.ts';
 
-/** What reading a client's first message needs to know. */
 export interface HandshakeOptions {
   readonly clock: Clock;
-  /** The longest first message. */
+  /** Bytes of the longest first message. */
   readonly limit: number;
-  /** Of which protocol it is, for the text of a deadline that passed. */
+  /** Name of the protocol, for the error of a deadline that passed. */
   readonly protocol: string;
   /** Called with the reason as soon as a client is rejected. */
   readonly onRejected: (error: unknown) => void;
 }
 
 /**
- * Reads a client's first message under one time limit. Bytes after it are the link's again.
+ * Reads a client's first message under one time limit. Bytes after it are put back into the link.
  *
  * A client whose message is invalid is rejected without a response, whatever the error: its stream
  * is drained before the connection is closed, since a reset at the first invalid byte would show

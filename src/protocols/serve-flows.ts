@@ -5,9 +5,9 @@ import type { InboundContext, Origin } from './contract.ts';
 import { MuxCarrier } from '../mux/mux-carrier.ts';
 
 /**
- * Carries one stream for protocols in which the client is told nothing: it may send at once, and
- * learns of a destination that was not reached by a cut connection. `onAccept` is called when it is
- * reached, or before that when the route depends on the first bytes.
+ * Serves one stream of a protocol without replies: the client may send at once, and its connection
+ * is closed when the destination is not reached. `onAccept` is called when it is reached, or before
+ * that when the route depends on the first bytes.
  */
 export async function carryStream(
   link: ByteLink,
@@ -23,14 +23,14 @@ export async function carryStream(
     await dispatcher.stream({ origin, destination, sniff, client: link, accept });
   } catch (error) {
     link.destroy(error instanceof Error ? error : undefined);
-    // That a destination cannot be reached is the dispatcher's news.
+    // The dispatcher logs destinations that cannot be reached.
     if (!(error instanceof DialError)) throw error;
   }
 }
 
 /**
- * Serves a Mux.Cool connection to its end: each of its flows is a flow of its own, with the origin
- * of the carrier, its session included.
+ * Serves a Mux.Cool connection until it ends: each sub-link is a flow with the origin and session of
+ * the carrier.
  *
  * @throws {ProtocolError} when the client does not speak Mux.Cool.
  */

@@ -2,28 +2,28 @@ import { MessageError } from './errors.ts';
 import { type Field, hasControl, parseField } from './fields.ts';
 import { CHUNK_LINE_LIMIT, FIELD_LIMIT, TRAILER_LIMIT } from './limits.ts';
 
-/** How the end of a message body is told (RFC 9112 §6.3). */
+/** How the length of a message body is determined (RFC 9112 §6.3). */
 export type Framing =
   | { readonly kind: 'none' }
   | { readonly kind: 'length'; readonly length: number }
   | { readonly kind: 'chunked' }
   | { readonly kind: 'until-close' };
 
-/** Takes the framing off a body, chunk by chunk, without copying and without keeping any of it. */
+/** Removes the framing of a body, chunk by chunk, without copying or buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
   /** Complete once `done`. */
   readonly trailers: readonly Field[];
   /**
-   * Appends the payload in `chunk` to `out`, as views, and gives the number of bytes that belong to
-   * the body; what follows them is the next message's.
+   * Appends the payload in `chunk` to `out`, as views, and returns the number of bytes that belong
+   * to the body; those after them belong to the next message.
    *
-   * @throws {MessageError} 400 when the framing is broken.
+   * @throws {MessageError} 400 when the framing is invalid.
    */
   push(chunk: Uint8Array, out: Uint8Array[]): number;
   /**
-   * The peer has closed.
-   * @throws {MessageError} when the body is not complete by that.
+   * The stream has ended.
+   * @throws {MessageError} when that truncates the body.
    */
   end(): void;
 }
@@ -78,7 +78,7 @@ class UntilCloseDecoder implements BodyDecoder {
   }
 }
 
-/** Puts a framing around payload that was taken out of another one. */
+/** Adds a framing to payload. */
 export interface BodyEncoder {
   /** The bytes to send for some payload, at least one byte of it. */
   frame(pieces: readonly Uint8Array[]): readonly Uint8Array[];
@@ -95,7 +95,7 @@ export const plainEncoder: BodyEncoder = {
 // one-byte chunks must not cost the proxy more than its sender.
 const GATHER_LIMIT = 16;
 
-/** `keepTrailer` chooses the trailer lines that are sent on. */
+/** `keepTrailer` selects the trailer fields that are forwarded. */
 export function chunkedEncoder(keepTrailer: (trailer: Field) => boolean): BodyEncoder {
   return {
     frame: (pieces) => frameChunk(pieces.length > GATHER_LIMIT ? [Buffer.concat(pieces)] : pieces),
@@ -110,12 +110,12 @@ const CHUNK_SIZE = /^0*([0-9A-Fa-f]{1,13})(?:[ \t]*;.*)?$/;
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done';
 
 /**
- * Takes the chunked coding (RFC 9112 §7.1) off a body, however its bytes are cut. Extensions are
- * read over, trailers are kept. Lines must end in CR LF: a bare LF is where readers differ.
+ * Decodes the chunked coding (RFC 9112 §7.1), wherever its chunks are split. Extensions are ignored,
+ * trailers are kept. Lines must end in CR LF: recipients differ in how they treat a bare LF.
  */
 export class ChunkedDecoder implements BodyDecoder {
   #state: State = 'size';
-  /** Bytes of the chunk that are still to come. */
+  /** Bytes that remain of the chunk. */
   #left = 0;
   #line = '';
   #trailerBytes = 0;
@@ -155,9 +155,9 @@ export class ChunkedDecoder implements BodyDecoder {
 
   #addToLine(bytes: Uint8Array): void {
     this.#line += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-    // Data that is longer than its chunk said shows before its line ends, which may be never.
+    // Excess data is detected before the end of its line, which may never arrive.
     if (this.#state === 'data-end' && !'\r\n'.startsWith(this.#line)) {
-      throw new MessageError(400, 'a chunk is longer than its size says');
+      throw new MessageError(400, 'a chunk is longer than its size');
     }
     if (this.#line.length > this.#lineLimit()) {
       throw new MessageError(400, 'a line of a chunked body is too long');
@@ -183,7 +183,7 @@ export class ChunkedDecoder implements BodyDecoder {
   #startChunk(line: string): void {
     const digits = CHUNK_SIZE.exec(line)?.[1];
     if (digits === undefined || hasControl(line)) {
-      throw new MessageError(400, 'a chunk has no valid size');
+      throw new MessageError(400, 'the size of a chunk is invalid');
     }
     this.#left = Number.parseInt(digits, 16);
     this.#state = this.#left === 0 ? 'trailers' : 'data';

@@ -8,7 +8,7 @@ import { closeGracefully } from '../../net/close-gracefully.ts';
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
-import { CHALLENGE, CONNECTED, answerBytes, STATUS_OF } from './own-response.ts';
+import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
 import type { Framing } from './body.ts';
 import type { AccountTable } from '../account-table.ts';
 import { userOf } from './credentials.ts';
@@ -41,25 +41,25 @@ export interface HttpInboundShared {
   readonly pseudonym: string;
 }
 
-/** What follows a request on its connection. */
+/** What is done with the connection after a request. */
 type Next =
-  /** Another request may. */
+  /** The next request is read. */
   | 'request'
-  /** The connection is to be closed, once what was answered has arrived. */
+  /** It is closed once the response has arrived. */
   | 'close'
-  /** The link was used up by a tunnel. */
+  /** Nothing: its link became a tunnel, which has ended. */
   | 'spent';
 
-/** A request that was understood, with the user who sent it. */
+/** A valid request with its authenticated user. */
 interface Request {
   readonly head: RequestHead;
   readonly framing: Framing;
   readonly user: string | undefined;
-  /** Whether bytes came with its head, behind it. */
+  /** Whether bytes after its head arrived with it. */
   readonly followed: boolean;
 }
 
-/** Methods that may be sent twice without doing twice what they ask for (RFC 9110 §9.2.2). */
+/** Methods that may be repeated (RFC 9110 §9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -69,13 +69,13 @@ const IDEMPOTENT: ReadonlySet<string> = new Set([
   'DELETE',
 ]);
 
-/** One client connection: reads requests one after the other and serves each before the next. */
+/** One client connection: reads and serves one request after the other. */
 export class ClientConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
   readonly #origin: Omit<Origin, 'user'>;
-  /** The origin of the last request, kept for one more to the same authority. */
+  /** The flow of the last request, kept for the next one to the same authority. */
   #idle: { readonly key: string; readonly flow: OriginFlow } | undefined;
   readonly #retiring = new Set<Promise<void>>();
 
@@ -86,7 +86,7 @@ export class ClientConnection {
     this.#origin = { inbound: shared.context.tag, source: carrier.remote?.host, session };
   }
 
-  /** Serves the connection to its end; resolves when its flows have ended as well. */
+  /** Serves the connection until it ends; resolves when its flows have ended as well. */
   async serve(): Promise<void> {
     try {
       let next = await this.#next(true);
@@ -111,14 +111,14 @@ export class ClientConnection {
       return read ? await this.#serveRequest(read) : 'close';
     } catch (error) {
       if (!(error instanceof MessageError)) throw error;
-      return await this.#answer(error.status, error.message, { keep: false });
+      return await this.#respond(error.status, error.message, { keep: false });
     }
   }
 
-  /** `undefined` when the client has ended or stayed idle too long. */
+  /** `undefined` at the end of the stream and after the idle time. */
   async #readHead(first: boolean): Promise<HeadBytes | undefined> {
     const { clock } = this.#context;
-    // The first request is the handshake of this connection and has one limit from its start on.
+    // The first request is the handshake of this connection, under one limit from the start.
     using opening = new Deadline(clock, first ? HANDSHAKE_MS : KEEP_ALIVE_MS, 'a request');
     if (!(await this.#firstByte(opening.signal))) return undefined;
     using head = first ? undefined : new Deadline(clock, HANDSHAKE_MS, 'a request');
@@ -151,7 +151,7 @@ export class ClientConnection {
     const user = accounts && userOf(head.fields, accounts);
     const request: Request = { head, framing, user, followed };
     if (accounts && user === undefined) {
-      return this.#refuse(request, 407, 'this proxy wants a user name and password', CHALLENGE);
+      return this.#reject(request, 407, 'this proxy requires a user name and password', CHALLENGE);
     }
     const target = parseTarget(head.method, head.target);
     if (target.form === 'authority') return this.#connect(request, target.destination);
@@ -163,7 +163,7 @@ export class ClientConnection {
   }
 
   async #connect(request: Request, destination: Endpoint): Promise<Next> {
-    // A CONNECT has no content (RFC 9110 §9.3.6): what follows its head is the tunnel's.
+    // A CONNECT has no content (RFC 9110 §9.3.6): what follows its head belongs to the tunnel.
     if (request.framing.kind !== 'none') throw new MessageError(400, 'a CONNECT with a body');
     const { dispatcher, sniffing } = this.#context;
     let accepted = false;
@@ -183,7 +183,7 @@ export class ClientConnection {
       const sent = await this.#sentMeanwhile();
       // Bytes that were meant for the tunnel must not be read as the next request.
       const followed = request.followed || sent.kind === 'bytes';
-      return this.#refuse({ ...request, followed }, STATUS_OF[error.code], error.message);
+      return this.#reject({ ...request, followed }, STATUS_OF[error.code], error.message);
     }
     return 'spent';
   }
@@ -191,12 +191,12 @@ export class ClientConnection {
   async #forward(request: Request, { destination, authority }: Place, path: string): Promise<Next> {
     const { framing, user } = request;
     const { pseudonym } = this.#shared;
-    // What was forwarded here and arrives again would do so for ever (RFC 9110 §7.6.3).
+    // A request that has been forwarded here before is in a loop (RFC 9110 §7.6.3).
     if (hasPassed(request.head.fields, pseudonym)) {
-      return this.#refuse(request, 508, 'the request has passed this proxy before');
+      return this.#reject(request, 508, 'the request has passed this proxy before');
     }
     const hops = hopsLeft(request.head);
-    if (hops === 0) return this.#answerInPlaceOfOrigin(request);
+    if (hops === 0) return this.#respondAsOrigin(request);
     const head = hops === undefined ? request.head : withOneHopLess(request.head, hops);
     const keep = persists(head);
     const message: OriginRequest = {
@@ -229,14 +229,14 @@ export class ClientConnection {
         switch (outcome.kind) {
           case 'upgraded':
             return 'spent';
-          case 'answered':
+          case 'responded':
             parked = outcome.keepOrigin && outcome.keepClient;
             if (parked) this.#park(key, flow);
             return outcome.keepClient ? 'request' : 'close';
-          case 'unanswered':
+          case 'failed':
             // RFC 9112 §9.3.1: an idle connection may close just as it is used again.
             if (reused && outcome.stale && repeatable) continue;
-            return await this.#answer(outcome.status, outcome.error.message, {
+            return await this.#respond(outcome.status, outcome.error.message, {
               keep: keep && outcome.drained,
               headOnly: head.method === 'HEAD',
             });
@@ -247,10 +247,10 @@ export class ClientConnection {
     }
   }
 
-  /** Opens a flow, or tells the client why there is none. */
+  /** Opens a flow, or sends the client the reason why it failed. */
   async #open(request: Request, destination: Endpoint): Promise<OriginFlow | Next> {
     try {
-      // The name is in the request already, so there is nothing to learn from its first bytes.
+      // The request has the host name, so the first bytes need not be sniffed for it.
       return await OriginFlow.open(this.#context.dispatcher, {
         ...this.#streamRequest(request, destination),
         sniff: false,
@@ -258,7 +258,7 @@ export class ClientConnection {
     } catch (error) {
       await this.#sentMeanwhile();
       if (!(error instanceof DialError)) throw error;
-      return this.#refuse(request, STATUS_OF[error.code], error.message);
+      return this.#reject(request, STATUS_OF[error.code], error.message);
     }
   }
 
@@ -269,36 +269,36 @@ export class ClientConnection {
     return { origin: { ...this.#origin, user }, destination, client: this.#link };
   }
 
-  /** Answers a request that goes nowhere, and reads over its body when that keeps the connection. */
-  async #refuse(request: Request, status: number, reason: string, fields?: Fields): Promise<Next> {
+  /** Responds to a request that is not forwarded, and drains its body to keep the connection. */
+  async #reject(request: Request, status: number, reason: string, fields?: Fields): Promise<Next> {
     const keep = canKeep(request);
     const headOnly = request.head.method === 'HEAD';
-    const next = await this.#answer(status, reason, { keep, headOnly, fields: fields ?? [] });
-    return next === 'close' ? next : this.#readOver(request);
+    const next = await this.#respond(status, reason, { keep, headOnly, fields: fields ?? [] });
+    return next === 'close' ? next : this.#drain(request);
   }
 
-  /** Answers a TRACE or OPTIONS that has been forwarded as often as it may be (RFC 9110 §7.6.2). */
-  async #answerInPlaceOfOrigin(request: Request): Promise<Next> {
+  /** Responds to a TRACE or OPTIONS whose Max-Forwards is 0 (RFC 9110 §7.6.2). */
+  async #respondAsOrigin(request: Request): Promise<Next> {
     const { log, tag } = this.#context;
     const keep = canKeep(request);
-    log.debug(`inbound ${tag}: answered 200: Max-Forwards is 0`);
+    log.debug(`inbound ${tag}: responded 200: Max-Forwards is 0`);
     const full = this.#link.write(finalResponse(request.head, keep));
     if (full) await full;
-    return keep ? this.#readOver(request) : 'close';
+    return keep ? this.#drain(request) : 'close';
   }
 
-  async #readOver({ framing }: Request): Promise<Next> {
+  async #drain({ framing }: Request): Promise<Next> {
     return (await drainBody(this.#link, framing, this.#context.clock)) ? 'request' : 'close';
   }
 
-  async #answer(
+  async #respond(
     status: number,
     reason: string,
     { keep, headOnly = false, fields = [] }: { keep: boolean; headOnly?: boolean; fields?: Fields },
   ): Promise<Next> {
     const { log, tag } = this.#context;
-    log.debug(`inbound ${tag}: answered ${status}: ${reason}`);
-    const full = this.#link.write(answerBytes({ status, reason, fields, keep, headOnly }));
+    log.debug(`inbound ${tag}: responded ${status}: ${reason}`);
+    const full = this.#link.write(responseBytes({ status, reason, fields, keep, headOnly }));
     if (full) await full;
     return keep ? 'request' : 'close';
   }
@@ -339,9 +339,9 @@ export class ClientConnection {
   }
 }
 
-/** Whether the next request can follow one that is not forwarded, once its body is read over. */
+/** Whether the next request can be read after one that is not forwarded, once its body is drained. */
 function canKeep({ head, framing, followed }: Request): boolean {
   const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
-  // A client that waits for leave to send its body will not send it now, or will: who can tell.
+  // A client that expects 100 Continue may or may not send its body after a final response.
   return persists(head) && readable && !expectsContinue(head);
 }

@@ -16,8 +16,8 @@ export function createHttpInbound(
 ): InboundHandler {
   const { allowTransparent } = settings;
   const accounts = settings.accounts.length > 0 ? new AccountTable(settings.accounts) : undefined;
-  // Random, so that it reveals nothing about this host and no client can forge it; kept by reloads,
-  // since a request may still be on its way in a loop.
+  // Random, so that it reveals nothing about this host and clients cannot guess it; reloads keep it,
+  // so that a request in a loop is still recognized.
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;
   const shared = { context, accounts, allowTransparent, pseudonym };
   return {

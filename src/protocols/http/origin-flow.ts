@@ -7,12 +7,12 @@ import type { Dispatcher, StreamRequest } from '../contract.ts';
 import { RETIRE_MS } from './limits.ts';
 
 /**
- * One flow to an origin, over which this side speaks HTTP itself: the dispatcher relays one end of
- * a pair of links, the other end is `link`.
+ * One flow to an origin, of which the proxy is itself the HTTP client: the dispatcher relays one end
+ * of a pair of links, the other end is `link`.
  */
 export class OriginFlow {
   readonly link: ByteLink;
-  /** Resolves, never rejects, when the dispatcher is done with the flow. */
+  /** Resolves, never rejects, when the flow has ended at the dispatcher. */
   readonly ended: Promise<void>;
   #watch: LinkWatch | undefined;
 
@@ -22,7 +22,7 @@ export class OriginFlow {
   }
 
   /**
-   * Asks the dispatcher for a flow.
+   * Opens a flow at the dispatcher.
    * @throws {DialError} when the destination was not reached.
    */
   static async open(
@@ -53,7 +53,7 @@ export class OriginFlow {
     return new OriginFlow(near, ended);
   }
 
-  /** Leaves the flow idle between two requests; `onGone` is called when its origin gives it up. */
+  /** Leaves the flow idle between two requests; `onGone` is called when its origin closes it. */
   park(onGone: () => void): void {
     const watch = new LinkWatch(this.link);
     this.#watch = watch;
@@ -62,14 +62,14 @@ export class OriginFlow {
     });
   }
 
-  /** Takes a parked flow up again; `false` when its origin has closed it, or spoken unasked. */
+  /** Resumes a parked flow; `false` when its origin has closed it, or sent an unsolicited byte. */
   async resume(): Promise<boolean> {
     const result = await this.#watch?.stop();
     this.#watch = undefined;
     return result === undefined || result.kind === 'stopped';
   }
 
-  /** Closes the flow after its last response: the origin sees the end and is given time to close. */
+  /** Closes the flow after its last response: half-closes it, and gives the origin time to close. */
   async retire(clock: Clock): Promise<void> {
     const timer = clock.after(RETIRE_MS, () => {
       this.link.destroy(new LinkClosedError('the origin did not close its side'));

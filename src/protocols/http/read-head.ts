@@ -7,11 +7,11 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Finds where a message head ends in a stream of chunks, however they are cut, and holds no more
- * than `limit` bytes. Empty lines before the start line are skipped (RFC 9112 §2.2).
+ * Finds the end of a message head in a stream of chunks, wherever they are split, and buffers no
+ * more than `limit` bytes. Empty lines before the start line are skipped (RFC 9112 §2.2).
  *
- * An empty line ends the head whether its line ends are CR LF or LF alone: whoever reads the head
- * refuses the latter if it must, at once and not after a time limit.
+ * An empty line ends the head whether its line ends are CR LF or LF alone, so that the parser can
+ * reject the latter at once and not after a time limit.
  */
 export class HeadScanner {
   readonly #limit: number;
@@ -23,8 +23,8 @@ export class HeadScanner {
   #started = false;
 
   /**
-   * @param startsWell whether a byte can begin the start line; anything else is refused at once,
-   *   so that a peer which speaks another protocol is not waited for.
+   * @param startsWell whether a byte can begin the start line; any other is rejected at once, so
+   *   that a peer of another protocol does not wait for the time limit.
    */
   constructor(limit: number, startsWell: (byte: number) => boolean) {
     this.#limit = limit;
@@ -42,7 +42,7 @@ export class HeadScanner {
   }
 
   /**
-   * Takes the next chunk. Gives the number of its bytes that belong to the head when the head ends
+   * Adds the next chunk. Returns the number of its bytes that belong to the head when the head ends
    * in it, `undefined` when more is needed.
    *
    * @throws {MessageError} 400 when this cannot be HTTP, 431 beyond the limit.
@@ -112,7 +112,7 @@ export class HeadScanner {
 
 export interface HeadBytes {
   readonly bytes: Uint8Array;
-  /** Whether bytes came after the head with it; they are back in the link. */
+  /** Whether bytes after the head arrived with it; they are back in the link. */
   readonly followed: boolean;
 }
 
@@ -120,17 +120,17 @@ const TOKEN_BYTES = Uint8Array.from({ length: 256 }, (_, byte) =>
   isToken(String.fromCharCode(byte)) ? 1 : 0,
 );
 
-/** What begins a request line. */
+/** Whether a byte can begin a request line. */
 export const startsRequest = (byte: number): boolean => TOKEN_BYTES[byte] === 1;
 
-/** What begins a status line: the H of HTTP. */
+/** Whether a byte can begin a status line: the H of HTTP. */
 export const startsResponse = (byte: number): boolean => byte === 0x48;
 
 /**
  * Reads one message head from a link and leaves what follows it there; `undefined` when the peer
  * ended before its start line began.
  *
- * @throws {MessageError} 400 for a cut or impossible head, 431 for one beyond the limit.
+ * @throws {MessageError} 400 for a truncated or impossible head, 431 for one beyond the limit.
  */
 export async function readHead(
   link: ByteLink,

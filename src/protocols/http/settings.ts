@@ -13,7 +13,7 @@ export interface HttpOutboundSettings {
   readonly account: Account | undefined;
 }
 
-/** Basic credentials are split at the first colon (RFC 7617 §2): such a user could never log in. */
+/** Basic credentials are split at the first colon (RFC 7617 §2), so a user name cannot have one. */
 const userName: Decoder<string> = converted(str, (text, reject) => {
   if (text.includes(':')) throw reject('an account user may not contain `:`');
   return text;

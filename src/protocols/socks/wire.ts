@@ -21,7 +21,7 @@ export const AUTH_VERSION = 1;
 export const AuthStatus = { success: 0, failure: 1 } as const;
 export type AuthStatus = (typeof AuthStatus)[keyof typeof AuthStatus];
 
-/** Commands; SOCKS4 knows the first two (RFC 1928 §4). */
+/** Commands; SOCKS4 has the first two (RFC 1928 §4). */
 export const Command = { connect: 1, bind: 2, associate: 3 } as const;
 export type Command = (typeof Command)[keyof typeof Command];
 
@@ -67,7 +67,7 @@ export function encodeReply(
 /** A client's offer of exactly one method (RFC 1928 §3). */
 export const encodeOffer = (method: Method): Uint8Array => Uint8Array.of(SOCKS5, 1, method);
 
-/** A client's user name and password, each cut to the 255 bytes that fit (RFC 1929 §2). */
+/** A client's user name and password, each truncated to 255 bytes (RFC 1929 §2). */
 export function encodeCredentials(user: string, pass: string): Uint8Array {
   const name = Buffer.from(user, 'utf8').subarray(0, 255);
   const word = Buffer.from(pass, 'utf8').subarray(0, 255);

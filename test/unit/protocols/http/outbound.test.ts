@@ -76,15 +76,15 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
   });
 
   const refusals: readonly (readonly [string, string, RegExp])[] = [
-    ['HTTP/1.1 403 Forbidden', 'upstream', /up: a\.example:443: the proxy answered 403 Forbidden/],
-    ['HTTP/1.1 407 Who are you', 'upstream', /refused the credentials \(407 Who are you\)/],
+    ['HTTP/1.1 403 Forbidden', 'upstream', /up: a\.example:443: the proxy responded 403 Forbidden/],
+    ['HTTP/1.1 407 Who are you', 'upstream', /rejected the credentials \(407 Who are you\)/],
     ['HTTP/1.1 502 Bad Gateway', 'upstream', /502 Bad Gateway/],
     ['HTTP/1.1 504 Gateway Timeout', 'timed_out', /504 Gateway Timeout/],
-    ['HTTP/1.1 301', 'upstream', /the proxy answered 301$/],
+    ['HTTP/1.1 301', 'upstream', /the proxy responded 301$/],
     ['HTTP/1.1 101 Switching', 'upstream', /101 Switching/],
     ['SSH-2.0-x', 'upstream', /not HTTP/],
-    ['HTTP/2.0 200 OK', 'upstream', /not spoken/],
-    ['', 'upstream', /closed without an answer/],
+    ['HTTP/2.0 200 OK', 'upstream', /not supported/],
+    ['', 'upstream', /closed without a response/],
     ['HTTP/1.1 200 OK\r\nX:', 'upstream', /closed in the middle/],
   ];
   for (const [answer, code, message] of refusals) {
@@ -105,7 +105,7 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
 
   test('does not read interim answers for ever', async () => {
     const { connect, proxy } = start();
-    const refused = assert.rejects(connect(), failsAs('upstream', /does not come to an answer/));
+    const refused = assert.rejects(connect(), failsAs('upstream', /sent no final response/));
     await proxy.head();
     await proxy.send('HTTP/1.1 100 Continue\r\n\r\n'.repeat(100)).catch(() => undefined);
     await refused;
