@@ -35,13 +35,13 @@ export function unmapIPv4(host: string): string {
   return isIP(tail) === 4 ? tail : host;
 }
 
-/** Parses a dotted quad into 4 bytes; `undefined` for anything else. */
+/** Parses a dotted quad into 4 bytes; `undefined` when it is none. */
 export function parseIPv4(text: string): Uint8Array | undefined {
   if (isIP(text) !== 4) return undefined;
   return Uint8Array.from(text.split('.'), Number);
 }
 
-/** Parses an IPv6 address, an embedded dotted quad included, into 16 bytes. Zone ids are invalid. */
+/** Parses an IPv6 address, an embedded dotted quad included, into 16 bytes. Zone ids are refused. */
 export function parseIPv6(text: string): Uint8Array | undefined {
   if (isIP(text) !== 6 || text.includes('%')) return undefined;
   let source = text;
@@ -91,7 +91,7 @@ export function formatIP(bytes: Uint8Array): string {
 }
 
 /**
- * The canonical text of an IP address, as the kernel reports that of a peer: IPv6 in the form of RFC 5952, an
+ * The one text of an IP address, as the kernel tells it of a peer: IPv6 in the form of RFC 5952, an
  * IPv4-mapped address as the IPv4 one. A name stays as it is, and so does an address with a zone.
  */
 export function canonicalHost(host: string): string {
