@@ -17,7 +17,7 @@ const sent = (value: string): string | undefined =>
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
 describe('proxy credentials', () => {
-  test('name the user whose password they have', () => {
+  test('authenticate the user with the password', () => {
     assert.equal(sent(basic('bob:a:b')), 'bob');
     assert.equal(sent(basic('zoë:pässword')), 'zoë');
     assert.equal(sent(basic('empty:')), 'empty');

@@ -19,7 +19,7 @@ interface Understood {
   readonly trailers: readonly string[];
 }
 
-/** As this codec understands it; `undefined` when it is refused or not complete. */
+/** As this codec reads it; `undefined` when it is invalid or incomplete. */
 function ours(bytes: Buffer): Understood | undefined {
   try {
     const scanner = new HeadScanner(HEAD_LIMIT, startsRequest);
