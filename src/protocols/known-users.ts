@@ -1,5 +1,5 @@
-import { ipVersion, parseIPv6, unmapIPv4 } from '../net/address.ts';
 import { LRUCache } from 'lru-cache';
+import { ipVersion, parseIPv6, unmapIPv4 } from '../net/address.ts';
 import type { InboundMemory } from './inbound-memory.ts';
 
 /** Bytes of the network in an IPv6 address; a host has all addresses of it (RFC 4291 §2.5.4). */

@@ -1,8 +1,8 @@
+import { MuxCarrier } from '../mux/mux-carrier.ts';
 import type { Endpoint } from '../net/address.ts';
 import { DialError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import type { InboundContext, Origin } from './contract.ts';
-import { MuxCarrier } from '../mux/mux-carrier.ts';
 
 /**
  * Serves one stream of a protocol without replies: the client may send at once, and its connection

@@ -1,18 +1,16 @@
 import { messageOf } from '../../errors.ts';
 import type { Endpoint } from '../../net/address.ts';
+import { closeGracefully } from '../../net/close-gracefully.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { DialError } from '../../net/errors.ts';
-import type { ByteLink, Carrier } from '../../net/link.ts';
 import { LinkWatch, type WatchResult } from '../../net/link-watch.ts';
-import { closeGracefully } from '../../net/close-gracefully.ts';
+import type { ByteLink, Carrier } from '../../net/link.ts';
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
-import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
-import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
-import type { Framing } from './body.ts';
 import type { AccountTable } from '../account-table.ts';
+import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
+import type { Framing } from './body.ts';
 import { userOf } from './credentials.ts';
-import { drainBody, isDrainable } from './transfer-body.ts';
 import { MessageError } from './errors.ts';
 import { Exchange } from './exchange.ts';
 import { valuesOf, type Fields } from './fields.ts';
@@ -28,8 +26,10 @@ import { parseRequestHead, type RequestHead } from './head.ts';
 import { KEEP_ALIVE_MS, LINGER_MS } from './limits.ts';
 import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
 import { OriginFlow } from './origin-flow.ts';
+import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
 import { readHead, startsRequest, type HeadBytes } from './read-head.ts';
 import { parseHost, parseTarget, type Place } from './target.ts';
+import { drainBody, isDrainable } from './transfer-body.ts';
 
 /** What all connections of one inbound share. */
 export interface HttpInboundShared {
@@ -156,8 +156,7 @@ export class ClientConnection {
     const target = parseTarget(head.method, head.target);
     if (target.form === 'authority') return this.#connect(request, target.destination);
     if (target.form === 'absolute') return this.#forward(request, target, target.path);
-    if (!allowTransparent)
-      throw new MessageError(400, 'this is a proxy: the request names no host');
+    if (!allowTransparent) throw new MessageError(400, 'this is a proxy: the request has no host');
     const place = parseHost(hosts[0] ?? '');
     return this.#forward(request, place, target.path);
   }

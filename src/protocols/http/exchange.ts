@@ -1,8 +1,8 @@
 import type { Clock } from '../../net/clock.ts';
 import { DeadlineError, LinkClosedError } from '../../net/errors.ts';
 import { IdleTimer } from '../../net/idle-timer.ts';
-import type { ByteLink } from '../../net/link.ts';
 import { LinkWatch } from '../../net/link-watch.ts';
+import type { ByteLink } from '../../net/link.ts';
 import { relay } from '../../net/relay.ts';
 import { HALF_CLOSED_IDLE_MS } from '../../net/time-limits.ts';
 import {
@@ -97,7 +97,7 @@ export class Exchange {
       const { side, cause } = error instanceof SideError ? error : new SideError('origin', error);
       this.#origin.destroy(cause);
       await this.#stopSending(sending);
-      return this.#giveUp(side, cause);
+      return this.#fail(side, cause);
     } finally {
       this.#idle.stop();
     }
@@ -223,14 +223,14 @@ export class Exchange {
   }
 
   /** Determines the response for a failure, or destroys the client's link when it is too late. */
-  #giveUp(side: Side, cause: Error): Outcome {
+  #fail(side: Side, cause: Error): Outcome {
     const error = this.#clientError ?? cause;
-    const failed = this.#clientError ? 'client' : side;
-    if (this.#responded || (failed === 'client' && !(error instanceof MessageError))) {
+    const failedSide = this.#clientError ? 'client' : side;
+    if (this.#responded || (failedSide === 'client' && !(error instanceof MessageError))) {
       this.#client.destroy(error);
-      throw new SideError(failed, error);
+      throw new SideError(failedSide, error);
     }
-    if (failed === 'client') {
+    if (failedSide === 'client') {
       return { kind: 'failed', error, status: 400, stale: false, drained: false };
     }
     return {

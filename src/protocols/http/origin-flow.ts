@@ -1,7 +1,7 @@
 import type { Clock } from '../../net/clock.ts';
 import { DialError, LinkClosedError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
 import { LinkWatch } from '../../net/link-watch.ts';
+import type { ByteLink } from '../../net/link.ts';
 import { linkPair } from '../../net/memory-link.ts';
 import type { Dispatcher, StreamRequest } from '../contract.ts';
 import { RETIRE_MS } from './limits.ts';

@@ -1,7 +1,8 @@
-import { type Endpoint, formatEndpoint } from '../../net/address.ts';
-import { abortReason } from '../../net/read-queue.ts';
+import { messageOf } from '../../errors.ts';
+import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import { DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { abortReason } from '../../net/read-queue.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { basicCredentials } from './credentials.ts';
 import { field } from './fields.ts';
@@ -92,7 +93,7 @@ function asDialError(
 ): DialError {
   const reason: unknown = signal.aborted ? signal.reason : error;
   const name = `outbound ${tag}: ${formatEndpoint(destination)}`;
-  const message = `${name}: ${reason instanceof Error ? reason.message : String(reason)}`;
+  const message = `${name}: ${messageOf(reason)}`;
   return new DialError(codeFor(reason, signal.aborted), message, { cause: error });
 }
 

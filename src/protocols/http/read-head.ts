@@ -1,5 +1,5 @@
-import { MessageError } from './errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { MessageError } from './errors.ts';
 import { isToken } from './fields.ts';
 import { HEAD_LIMIT } from './limits.ts';
 

@@ -1,9 +1,9 @@
-import type { ByteLink } from '../../net/link.ts';
-import { type BodyDecoder, type BodyEncoder, createDecoder, type Framing } from './body.ts';
-import { SideError, type Side, MessageError } from './errors.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { DeadlineError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { createDecoder, type BodyDecoder, type BodyEncoder, type Framing } from './body.ts';
+import { SideError, MessageError, type Side } from './errors.ts';
 import { DRAIN_LIMIT, DRAIN_MS } from './limits.ts';
 
 /** One end of a transfer: a link, and the side that an error of it has. */

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../net/address.ts';
-import { encodeAddress, UNSPECIFIED } from './address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
+import { encodeAddress, UNSPECIFIED } from './address.ts';
 
 /**
  * The messages of SOCKS4, SOCKS4a, SOCKS5 (RFC 1928) and its username/password authentication
