@@ -1,10 +1,5 @@
-import type { Packet } from '../net/link.ts';
-import type {
-  Answers,
-  DatagramServer,
-  DatagramSessions,
-  InboundHandler,
-} from '../protocols/contract.ts';
+import type { Packet, ReplyPath } from '../net/link.ts';
+import type { DatagramServer, DatagramSessions, InboundHandler } from '../protocols/contract.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 
 /** What serves the datagrams of one handler, with its live associations. */
@@ -42,7 +37,7 @@ export class DatagramSide {
     this.#served = [{ server, live }, ...this.#served.filter((old) => old.live.size > 0)];
   }
 
-  receive(packet: Packet, answers: Answers): void {
+  receive(packet: Packet, answers: ReplyPath): void {
     const [current, ...replaced] = this.#served;
     for (const { server, live } of replaced) {
       if (live.size > 0 && server.receive(packet, answers, true)) return;

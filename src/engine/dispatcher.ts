@@ -13,7 +13,7 @@ import type {
   PacketRequest,
   StreamRequest,
 } from '../protocols/contract.ts';
-import { RefusalTable } from '../protocols/refusal-table.ts';
+import { LogLimiter } from '../protocols/log-limiter.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
 import { ClientWatch } from './client-watch.ts';
@@ -53,11 +53,11 @@ export interface DispatcherDeps {
 export class Dispatcher implements DispatcherContract {
   readonly #deps: DispatcherDeps;
   readonly #stopping = new AbortController();
-  readonly #refused: RefusalTable;
+  readonly #refused: LogLimiter;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
-    this.#refused = new RefusalTable(deps.clock);
+    this.#refused = new LogLimiter(deps.clock);
   }
 
   /** Aborts every dial under way and refuses new ones: the process is at the end of its grace. */
@@ -164,7 +164,7 @@ export class Dispatcher implements DispatcherContract {
     const { inbound, source, network } = query;
     const note = this.#refused.note(`${inbound} ${failure.code} ${formatEndpoint(query)}`);
     if (!note) return;
-    const more = note.untold > 0 ? ` (${note.untold} more since the last such line)` : '';
+    const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
     log.warn(
       `${inbound} -> ${network} ${formatEndpoint(query)} for ${source ?? 'a local client'} refused: ${failure.message}${more}`,
     );

@@ -1,8 +1,8 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Carrier, Packet } from '../net/link.ts';
+import type { Carrier, Packet, ReplyPath } from '../net/link.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
-import type { Answers, InboundHandler } from '../protocols/contract.ts';
+import type { InboundHandler } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 import { DatagramSide } from './datagram-side.ts';
@@ -65,7 +65,7 @@ export class InboundRuntime {
   };
 
   /** Takes one datagram that a client sent to the listen address. */
-  readonly receive = (packet: Packet, answers: Answers): void => {
+  readonly receive = (packet: Packet, answers: ReplyPath): void => {
     this.#datagrams.receive(packet, answers);
   };
 

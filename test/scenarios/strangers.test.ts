@@ -45,7 +45,7 @@ test('strangers are told of at once, at the level of the house, and without a se
     stranger.on('error', () => undefined).resume();
     // The version of VLESS, and then nobody's name.
     stranger.write(Buffer.alloc(200));
-    const line = ` INFO svc_app: inbound ${tag}: 127.0.0.1 was turned away: ${reason}\n`;
+    const line = ` INFO svc_app: inbound ${tag}: rejected 127.0.0.1: ${reason}\n`;
     await weir.child.until(line, ({ stderr }) => stderr.includes(line) || undefined);
     stranger.destroy();
   }

@@ -15,9 +15,9 @@ import { parseServerKey } from '../../src/crypto/server-certificate.ts';
 import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff-domain.ts';
 import { chooseFilter } from '../../src/log/filter.ts';
 import { trimBlanks } from '../../src/net/trim-blanks.ts';
-import { ChunkedDecoder } from '../../src/protocols/http/chunked.ts';
+import { ChunkedDecoder } from '../../src/protocols/http/body.ts';
 import { listOf, parseField } from '../../src/protocols/http/fields.ts';
-import { HeadScanner } from '../../src/protocols/http/head-scanner.ts';
+import { HeadScanner } from '../../src/protocols/http/read-head.ts';
 import { parseRequestHead, parseResponseHead } from '../../src/protocols/http/head.ts';
 import { parseTarget } from '../../src/protocols/http/target.ts';
 import {
@@ -188,7 +188,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('a[', '['), run('a=', 'a'), run('', '[]'), runs('', 'a', 'a', '=a=')],
   },
   {
-    file: 'protocols/http/chunked.ts',
+    file: 'protocols/http/body.ts',
     pattern: /^0*([0-9A-Fa-f]{1,13})(?:[ \t]*;.*)?$/,
     worst: [
       run('', '0'),

@@ -3,13 +3,13 @@ import type { DialErrorCode } from '../../net/errors.ts';
 import { field, type Fields } from './fields.ts';
 import { headBytes } from './forwarding.ts';
 
-/** What a CONNECT is answered with once its destination is connected (RFC 9110 §9.3.6). */
+/** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */
 export const CONNECTED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
 
-/** Sent with 407; the realm tells nothing about who asks. */
+/** Sent with 407; the realm does not identify this host. */
 export const CHALLENGE: Fields = [field('Proxy-Authenticate', 'Basic realm="proxy"')];
 
-/** The status that tells a client why its destination was not reached. */
+/** The status for a destination that was not reached. */
 export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
   refused: 502,
   unreachable_host: 502,
@@ -25,19 +25,25 @@ export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
   aborted: 503,
 };
 
-export interface Answer {
+/** A response that the proxy generates itself. */
+export interface OwnResponse {
   readonly status: number;
-  /** One line for the person at the other end. */
+  /** The body: one line of text for the user. */
   readonly reason: string;
   readonly fields?: Fields;
-  /** Whether the connection goes on after it. */
+  /** Whether the connection persists after it. */
   readonly keep: boolean;
-  /** Whether it answers a HEAD, which gets the length of the text but not the text. */
+  /** Whether it is the response to a HEAD, which has the length of the text but not the text. */
   readonly headOnly: boolean;
 }
 
-/** A response of the proxy's own: a status and a line of plain text that says why. */
-export function answerBytes({ status, reason, fields = [], keep, headOnly }: Answer): Buffer {
+export function responseBytes({
+  status,
+  reason,
+  fields = [],
+  keep,
+  headOnly,
+}: OwnResponse): Buffer {
   // oxlint-disable-next-line no-control-regex
   const text = Buffer.from(`${reason.replaceAll(/[\0-\x1f\x7f]+/g, ' ')}\n`);
   const head = headBytes(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, [

@@ -40,12 +40,12 @@ describe('a request that could be understood in two ways', LIMIT, () => {
     ['many lines', `${absolute}${'X: y\r\n'.repeat(300)}\r\n`, 431],
   ];
   for (const [what, text, status] of table) {
-    test(`(${what}) is answered ${status}, and nothing behind it is read as a request`, async () => {
+    test(`(${what}) gets ${status}, and nothing after it is read as a request`, async () => {
       const { client, dispatcher, served } = startProxy();
       await client.send(text + smuggled);
-      const answer = await client.answer();
-      assert.equal(answer.status, status);
-      assert.match(answer.head, /\r\nConnection: close/);
+      const response = await client.response();
+      assert.equal(response.status, status);
+      assert.match(response.head, /\r\nConnection: close/);
       assert.equal(await client.rest(), '');
       await client.end();
       assert.equal(await served, undefined);
@@ -61,7 +61,7 @@ describe('a request that could be understood in two ways', LIMIT, () => {
     ]) {
       const { client, dispatcher } = startProxy();
       await client.send(`${absolute}Transfer-Encoding: chunked\r\n\r\n${body}${smuggled}`);
-      assert.equal((await client.answer()).status, 400);
+      assert.equal((await client.response()).status, 400);
       assert.equal(await client.rest(), '');
       assert.deepEqual(dispatcher.destinations, ['a.example 80']);
     }
@@ -69,7 +69,7 @@ describe('a request that could be understood in two ways', LIMIT, () => {
 });
 
 describe('a client that keeps the proxy waiting', LIMIT, () => {
-  test('is closed without a word when it says nothing for 10 s', async () => {
+  test('is closed without a response when it sends nothing for 10 s', async () => {
     const { client, clock, served } = startProxy();
     await settle();
     clock.advance(9_999);
@@ -81,7 +81,7 @@ describe('a client that keeps the proxy waiting', LIMIT, () => {
     assert.equal(clock.timers, 0);
   });
 
-  test('is answered 408 when its first head is not complete in 10 s', async () => {
+  test('gets 408 when its first head is not complete in 10 s', async () => {
     const { client, clock, served } = startProxy();
     for (const piece of ['GET http://a', '.example/ HT', 'TP/1.1\r\nX: ']) {
       await client.send(piece);
@@ -90,9 +90,9 @@ describe('a client that keeps the proxy waiting', LIMIT, () => {
     }
     await settle();
     clock.advance(1_000);
-    const answer = await client.answer();
-    assert.equal(answer.status, 408);
-    assert.match(answer.head, /\r\nConnection: close/);
+    const response = await client.response();
+    assert.equal(response.status, 408);
+    assert.match(response.head, /\r\nConnection: close/);
     await client.end();
     assert.equal(await served, undefined);
   });
@@ -112,7 +112,7 @@ describe('a client that keeps the proxy waiting', LIMIT, () => {
     clock.advance(9_999);
     await settle();
     clock.advance(1);
-    assert.equal((await client.answer()).status, 408);
+    assert.equal((await client.response()).status, 408);
   });
 
   test('is closed after 60 s between requests', async () => {
@@ -133,10 +133,10 @@ describe('a client that keeps the proxy waiting', LIMIT, () => {
     assert.equal(clock.timers, 0);
   });
 
-  test('is cut when it neither reads nor closes after its answer', async () => {
+  test('is closed when it neither reads nor closes after its response', async () => {
     const { client, clock, served } = startProxy();
     await client.send('GET / HTTP/1.1\r\n\r\n');
-    assert.equal((await client.answer()).status, 400);
+    assert.equal((await client.response()).status, 400);
     await settle();
     clock.advance(5_000);
     assert.equal(await served, undefined);
@@ -145,7 +145,7 @@ describe('a client that keeps the proxy waiting', LIMIT, () => {
 });
 
 describe('any bytes from a client', LIMIT, () => {
-  test('end in answers and a closed connection, and leave no flow behind', async () => {
+  test('end in responses and a closed connection, and leave no flow behind', async () => {
     const part = fc.constantFrom(
       'GET http://a.example/ HTTP/1.1\r\n',
       'CONNECT a.example:443 HTTP/1.1\r\n',
