@@ -8,7 +8,7 @@ export interface Case {
   readonly title: string;
   readonly load: LoadName;
   readonly parallel: number;
-  /** Who can do it. */
+  /** Those that can do it. */
   readonly contestants: readonly ContestantName[];
   /** What lies between two processes; absent: one process, SOCKS in and freedom out. */
   readonly tunnel?: Tunnel;
@@ -30,7 +30,7 @@ export type Goal =
   | { readonly atMost: number };
 
 /** Contestants of the cases without a tunnel. */
-const ALL: readonly ContestantName[] = ['direct', 'pipe', 'weir', 'v2ray'];
+const ALL: readonly ContestantName[] = ['direct', 'pipe', 'weir', 'v2ray', 'xray', 'sing-box'];
 
 const GBIT = 1e9 / 8;
 
@@ -81,8 +81,8 @@ export const IDLE: Case = {
   title: 'resident memory of an idle flow',
   load: 'idle',
   parallel: 10_000,
-  // Nothing stands in the direct way whose memory could be measured.
-  contestants: ['pipe', 'weir', 'v2ray'],
+  // The direct connection has no process whose memory could be measured.
+  contestants: ALL.filter((name) => name !== 'direct'),
   figure: 'memoryPerFlow',
   unit: 'KB',
   divisor: 1024,
@@ -93,7 +93,7 @@ export const IDLE: Case = {
 
 export const DATAGRAMS: Case = {
   name: 'udp',
-  title: 'datagrams there and back a second (512 bytes, 64 under way)',
+  title: 'datagrams there and back a second (512 bytes, 64 in flight)',
   load: 'datagrams',
   parallel: 64,
   contestants: ALL,

@@ -6,7 +6,7 @@ import { startOrigin } from './origin.ts';
  * The load generator's process: clients and origin in one, so that on a machine of two cores the
  * contestant has the other. It does one job and waits to be ended.
  *
- * With the argument `origin` it is the far end alone, for loads whose two ends together need more
+ * With the argument `origin` it is the far end alone, for loads of which both ends together need more
  * descriptors than one process may have.
  */
 const say = (report: Report): void => {

@@ -15,9 +15,9 @@ export const singBox: Program = {
   version: () => versionOf('sing-box', ['version'], /^sing-box version (\d\S*)/),
   unable,
   lacks,
-  server: (way, options = {}) => start({ inbound: inbound(way) }, options),
+  server: (way, options) => startSingBox({ inbound: inbound(way) }, options),
   client: (way, server) =>
-    start({ inbound: { type: 'socks' }, outbound: outbound(way, server) }, {}),
+    startSingBox({ inbound: { type: 'socks' }, outbound: outbound(way, server) }),
 };
 
 function lacks(way: Way, role: Role): Lack[] {
@@ -48,10 +48,15 @@ function unable(way: Way, role: Role): string | undefined {
 
 interface Sides {
   readonly inbound: object;
+  /** Absent: direct. */
   readonly outbound?: object;
 }
 
-function start({ inbound, outbound }: Sides, { port }: ServerOptions): Promise<Peer> {
+/** sing-box with one inbound and one outbound, as its JSON without address and port. */
+export function startSingBox(
+  { inbound, outbound }: Sides,
+  { port }: ServerOptions = {},
+): Promise<Peer> {
   const command = async ([chosen]: readonly number[], folder: string): Promise<string[]> => {
     const file = join(folder, 'config.json');
     const config = {
