@@ -123,10 +123,15 @@ async function loopDelay(child: Child): Promise<Figures> {
   return { loopP50: Number(p50), loopP99: Number(p99), loopMax: Number(max) };
 }
 
-/** A proxy needs two descriptors a flow; some machines do not allow 20,000. */
+/**
+ * The flows that every contestant can hold under the limit of open files: two sockets each, and two
+ * pipes of two descriptors in programs that splice.
+ */
 function flowLimit(): number {
   const limits = readFileSync('/proc/self/limits', 'latin1');
   const descriptors = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
-  const OTHERS = 300;
-  return Math.floor((descriptors - OTHERS) / 2);
+  // Those of the program itself, and of the warm-up's flows, which some peers close late.
+  const OTHERS = 1000;
+  const PER_FLOW = 6;
+  return Math.floor((descriptors - OTHERS) / PER_FLOW);
 }

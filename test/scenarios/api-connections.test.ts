@@ -7,7 +7,8 @@ import { socksConnect } from '../support/socks-client.ts';
 import { UdpAssociation } from '../support/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
 import type { SeenEvent } from '../conformance/api-client.ts';
-import { api, connections, editConfig, start, type FlowView } from './api-support.ts';
+import type { FlowView } from '../support/control.ts';
+import { api, connections, editConfig, start } from './api-support.ts';
 
 const ACCOUNTS = `[inbound.settings]
 auth = "password"

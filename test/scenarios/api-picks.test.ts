@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'node:test';
+import { etagOf } from '../support/control.ts';
 import { freedom, proxyOut, socksIn } from '../support/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { recorder } from '../support/recorder.ts';
@@ -22,8 +22,6 @@ import {
   readConfig,
   start,
 } from './api-support.ts';
-
-const etagOf = (text: string): string => `"${createHash('sha256').update(text).digest('hex')}"`;
 
 /** The name of the recorder that a new flow ends up at. */
 async function whereTo(weir: Weir, host = 'anything.example'): Promise<string> {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +8,7 @@ import { ctl } from '../../src/cli/ctl.ts';
 import { ApiClient, type Reply } from '../conformance/api-client.ts';
 import { disposable, parseAddress, type Address } from '../support/address.ts';
 import { freedom, rule, socksIn } from '../support/config.ts';
-import { errorOf } from '../support/control.ts';
+import { errorOf, etagOf } from '../support/control.ts';
 import { ask } from '../support/http-client.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer, udpEcho, type Origin } from '../support/servers.ts';
@@ -104,9 +103,6 @@ async function apiOf(weir: Weir): Promise<Address> {
   );
   return parseAddress(text);
 }
-
-const etagOf = (bytes: Uint8Array | string): string =>
-  `"${createHash('sha256').update(bytes).digest('hex')}"`;
 
 interface Connections {
   readonly sessions: readonly Record<string, unknown>[];

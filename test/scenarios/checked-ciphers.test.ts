@@ -4,11 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { hostPort, type Address } from '../support/address.ts';
 import { freedom, proxyOut, socksIn } from '../support/config.ts';
 import { API, Control } from '../support/control.ts';
-import { bothWays, datagrams, socksHalfCloses } from '../support/exchange.ts';
+import { bothWays, datagrams, socksHalfCloses, manyStreams } from '../support/exchange.ts';
 import { readAll, readExactly } from '../support/read.ts';
 import { echoServer, tcpServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect } from '../support/socks-client.ts';
-import { manyStreams } from '../support/many-streams.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 

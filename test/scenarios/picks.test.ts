@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +7,7 @@ import { ApiClient } from '../conformance/api-client.ts';
 import { parseAddress } from '../support/address.ts';
 import { isTemporaryName } from '../../src/app/replace-file.ts';
 import { freedom, httpIn, proxyOut, socksIn } from '../support/config.ts';
-import { API, Control, errorOf, type Report } from '../support/control.ts';
+import { API, Control, errorOf, type Report, etagOf } from '../support/control.ts';
 import { Download, ownAddress, streamOrigin } from '../support/load.ts';
 import { recorder } from '../support/recorder.ts';
 import { socksConnect } from '../support/socks-client.ts';
@@ -32,8 +31,6 @@ inherit = { group = "Video Streaming" }
 [[route_group.rule]]
 domain_suffix = ["news.example"]
 `;
-
-const etagOf = (text: string): string => `"${createHash('sha256').update(text).digest('hex')}"`;
 
 test('a pick moves new flows of its group, and no flow that is open', async () => {
   await using one = await SocksServer.start();

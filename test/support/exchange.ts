@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { curl } from './curl.ts';
 import { bodyOf, receiveBody, sendBody } from './pattern.ts';
-import { readAll } from './read.ts';
-import { digestServer, sendFirstServer, webBody, type Origin } from './servers.ts';
+import { readAll, readExactly, roundTrip } from './read.ts';
+import { digestServer, sendFirstServer, webBody, type Origin, echoServer } from './servers.ts';
 import type { Address } from './address.ts';
 import type { Socket } from 'node:net';
-import { socksConnect, type SocksOptions } from './socks-client.ts';
+import { socksConnect, type SocksOptions, socksConnectSaying } from './socks-client.ts';
 import { UdpAssociation } from './socks-udp.ts';
 import { within } from './wait.ts';
 
@@ -77,4 +77,24 @@ export async function datagrams(
       assert.deepEqual([answer.from.host, answer.from.port], [server.host, server.port]);
     }
   }
+}
+
+/**
+ * Opens `count` streams to one server at the same time, each with a payload of its own. `inOneGo`
+ * sends the payload along with the request, for clients that do not wait for the first bytes.
+ */
+export async function manyStreams(socks: Address, count: number, inOneGo = false): Promise<void> {
+  await using echo = await echoServer();
+  const words = (i: number): string => `stream ${i}`;
+  const connect = (i: number): Promise<Socket> =>
+    inOneGo ? socksConnectSaying(words(i), socks, echo.target) : socksConnect(socks, echo.target);
+  const sockets = await Promise.all(Array.from({ length: count }, (_, i) => connect(i)));
+  await Promise.all(
+    sockets.map(async (socket, i) => {
+      const text = words(i);
+      const answer = inOneGo ? readExactly(socket, text.length) : roundTrip(socket, text);
+      assert.equal(String(await answer), text);
+    }),
+  );
+  for (const socket of sockets) socket.destroy();
 }

@@ -6,6 +6,7 @@ import { Child } from './child.ts';
 import { freePort } from './ports.ts';
 import { eventually } from './wait.ts';
 import { scratch } from './weir.ts';
+import { spawnSync } from 'node:child_process';
 
 /** Programs by other authors, as Debian installs them. */
 export type PeerName =
@@ -234,4 +235,16 @@ function isExecutable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The version that a program prints: the first group of `pattern`; `undefined` when not found. */
+export function versionOf(
+  name: PeerName,
+  args: readonly string[],
+  pattern: RegExp,
+): string | undefined {
+  const path = findPeer(name);
+  if (path === undefined) return undefined;
+  const { stdout, stderr } = spawnSync(path, args, { encoding: 'utf8', timeout: 10_000 });
+  return pattern.exec(stdout + stderr)?.[1];
 }

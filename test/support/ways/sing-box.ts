@@ -1,12 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { portOf, type Address } from '../address.ts';
-import { startPeer, type Peer } from '../peers.ts';
+import { startPeer, type Peer, versionOf } from '../peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { halfCloseLack, type Feature, type Lack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';
 import { clientSecrets, ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
-import { versionOf } from './version.ts';
 import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export const singBox: Program = {

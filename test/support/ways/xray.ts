@@ -1,8 +1,7 @@
-import { startXray } from '../peers.ts';
+import { startXray, versionOf } from '../peers.ts';
 import { rayLacks, type Lack } from './lack.ts';
 import type { Program, Role } from './program.ts';
 import { RAY_SOCKS_IN, rayIn, rayOut } from './ray.ts';
-import { versionOf } from './version.ts';
 import { isModern, type Way } from './way.ts';
 
 /** Recent versions block loopback destinations of remote clients unless a final rule allows them. */
