@@ -62,7 +62,7 @@ export function fuzzSuite(carrier: Carrier): void {
         await using api = await serve(carrier, secret);
         await fc.assert(
           fc.asyncProperty(input, fc.nat(), async (sent, cut) => {
-            const reply = await exchange(api.stranger, sent, cut);
+            const reply = await exchange(api.unauthenticated, sent, cut);
             if (reply !== '') assert.match(reply, /^HTTP\/1\.1 \d{3} /);
             if (secret !== undefined) {
               const statuses = Array.from(

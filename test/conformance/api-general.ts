@@ -337,7 +337,7 @@ export function generalSuite(carrier: Carrier): void {
 
     test('requests write no log lines, refused ones included', async () => {
       await using api = await serve(carrier, 'sesame');
-      await api.stranger.get('/v1/health');
+      await api.unauthenticated.get('/v1/health');
       await api.client.get('/nowhere');
       await api.client.pick('nobody', 'tokyo');
       await api.client.raw('rubbish\r\n\r\n');

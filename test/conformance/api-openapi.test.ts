@@ -180,7 +180,7 @@ describe('docs/openapi.yaml', () => {
     await using closed = await serve('tcp', 'sesame');
     for (const { method, path } of ROUTES) {
       const refusals = [
-        { api: { ...closed, client: closed.stranger }, status: 401, headers: {} },
+        { api: { ...closed, client: closed.unauthenticated }, status: 401, headers: {} },
         { api: open, status: 403, headers: { origin: 'https://evil.example' } },
         { api: open, status: 421, headers: { host: 'evil.example' } },
       ];

@@ -127,14 +127,14 @@ const QUIET_REPORT = { swapped: [], drained: [], rebound: [], restarted: [], rem
 
 for (const carrier of ['tcp', 'unix'] as const) {
   describe(`the API of a process over ${carrier}`, { concurrency: 2 }, () => {
-    test('answers that it lives, what it is, and 401 to strangers', async () => {
+    test('reports its health and version, and responds 401 without the secret', async () => {
       await using it = await serve(carrier);
       const { api } = it;
       assert.deepEqual(await api.json('GET', '/v1/health'), { status: 'ok' });
       assert.deepEqual(await api.json('GET', '/v1/version'), { version: '2.1.1' });
-      const stranger = new ApiClient(it.apiAddress);
+      const unauthenticated = new ApiClient(it.apiAddress);
       for (const path of ['/v1/health', '/nowhere']) {
-        const refused = await stranger.get(path);
+        const refused = await unauthenticated.get(path);
         assert.deepEqual(
           [refused.status, errorOf(refused), refused.headers['www-authenticate']],
           [401, 'a valid bearer token is required', 'Bearer'],
@@ -193,7 +193,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.deepEqual(json(gone), { ...switched, drained: ['blackhole@v1'] });
     });
 
-    test('refuses a pick with the status of what is wrong, and leaves the file', async () => {
+    test('refuses a pick with the status of its error, and leaves the file', async () => {
       await using it = await serve(carrier);
       const { api } = it;
       const before = await it.text();
@@ -230,7 +230,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.deepEqual(await api.json('POST', '/v1/reload'), { status: 'unchanged' });
     });
 
-    test('keeps a pick whose reload fails, tells its tag, and runs what ran', async () => {
+    test('keeps a pick whose reload fails, returns its tag, and keeps the running configuration', async () => {
       await using it = await serve(carrier);
       await using echo = await echoServer();
       const { api } = it;
@@ -269,7 +269,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.match(await it.text(), /^News = "Node 1"$/m);
     });
 
-    test('takes no harm from clients that leave in the middle of a pick', async () => {
+    test('survives clients that disconnect in the middle of a pick', async () => {
       await using it = await serve(carrier);
       const before = await it.text();
       const body = '{"target":"other"}';
@@ -291,7 +291,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       }
     });
 
-    test('shows flows and sessions exactly, and closes what it is told to', async () => {
+    test('shows flows and sessions exactly, and closes those that a request selects', async () => {
       await using it = await serve(carrier);
       await using echo = await echoServer();
       const { api } = it;
@@ -348,7 +348,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
         },
         { id: 3, ...flow, session: 3, host: 'localhost', plane_epoch: 2, up: 1, down: 1 },
       ]);
-      // The handshakes: 3 + 8 + 10 bytes of an IPv4 request with RFC 1929, 2 + 2 + 10 of answers.
+      // The handshakes: 3 + 8 + 10 bytes of an IPv4 request with RFC 1929, 2 + 2 + 10 of replies.
       const wire = [3 + 8 + 10 + request.length, 2 + 2 + 10 + request.length];
       assert.deepEqual(sessions.map(timeless), [
         { id: 1, inbound: 'socks', source: '127.0.0.1', user: 'ann', up: wire[0], down: wire[1] },
@@ -490,7 +490,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.ok(Number(next['tick']) > Number(tick['tick']));
     });
 
-    test('is asked by weir ctl, with the secret from a file', async () => {
+    test('serves weir ctl, with the secret from a file', async () => {
       await using it = await serve(carrier);
       await using echo = await echoServer();
       const secretFile = join(it.folder, 'secret');
@@ -534,7 +534,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       await readAll(socket);
     });
 
-    test('tells its secret to no log, whatever is asked', async () => {
+    test('writes its secret to no log, whatever the request', async () => {
       await using it = await serve(carrier);
       const wrong = new ApiClient(it.apiAddress, `${SECRET}!`);
       await wrong.get('/v1/health');
@@ -576,7 +576,7 @@ function timeless(view: Record<string, unknown>): Record<string, unknown> {
   return rest;
 }
 
-test('a request over TCP with the name of another host is misdirected without a secret', async () => {
+test('a request over TCP with another host name is 421 without a secret', async () => {
   await using weir = await Weir.start(`[api]\nlisten = "127.0.0.1:0"\n${socksIn()}${freedom()}`);
   const api = new ApiClient(await apiOf(weir));
   const where = api.host;

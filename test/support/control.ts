@@ -132,6 +132,6 @@ export class Control {
   }
 }
 
-/** The `error` of an answer. */
+/** The `error` of a response. */
 export const errorOf = ({ text }: Reply): string =>
   (JSON.parse(text) as { readonly error: string }).error;

@@ -41,7 +41,7 @@ export async function recordingRelay(to: Address): Promise<RecordingRelay> {
     datagrams.push(message);
     let out = outward.get(from.port);
     if (!out) {
-      out = createSocket('udp4').on('message', (answer) => socket.send(answer, from.port));
+      out = createSocket('udp4').on('message', (reply) => socket.send(reply, from.port));
       outward.set(from.port, out);
     }
     out.send(message, target.port, target.host);

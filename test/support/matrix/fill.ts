@@ -70,9 +70,9 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
       },
     );
   }
-  const told = cell.client.name === 'weir' && tellsItsEnd(way);
+  const marked = cell.client.name === 'weir' && tellsItsEnd(way);
   const noticed = lackOf('a dead server is noticed') === undefined;
-  const outcry = noticed ? (told ? 'cut' : 'any end') : 'not asked';
+  const outcry = noticed ? (marked ? 'cut' : 'any end') : 'not asked';
   await check('the server killed in the middle of a body', () =>
     killedInTheMiddle(
       socks,
@@ -92,7 +92,7 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
   return carriesDatagrams(way) ? 'TCP UDP' : 'TCP';
 }
 
-/** What the server says before its client has said anything comes through. */
+/** The bytes of a server that sends before its client arrive. */
 async function speaksFirst(tunnel: Tunnel): Promise<void> {
   const TEXT = '220 welcome\r\n';
   await using banner = await tcpServer((socket) => {

@@ -10,7 +10,7 @@ import type { Address } from '../address.ts';
 const ENDLESS = 2 ** 40;
 const MOVED = 1 << 20;
 
-/** What the client of a dead server sees: it is cut, or cut or ended, or this is not asked. */
+/** What the client of a dead server sees: an abort, an abort or an end of stream, or either is allowed. */
 export type Outcry = 'cut' | 'any end' | 'not asked';
 
 /**

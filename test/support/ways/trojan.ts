@@ -8,7 +8,7 @@ import type { Program, Role, ServerOptions } from './program.ts';
 import { clientSecrets, PASSWORD } from './secrets.ts';
 import { carrierOf, type Way } from './way.ts';
 
-/** Debian's trojan, which passes strangers on to nobody. */
+/** Debian's trojan, without a fallback for unauthenticated clients. */
 export const trojan: Program = {
   name: 'trojan',
   needs: { server: ['trojan'], client: ['trojan'] },
