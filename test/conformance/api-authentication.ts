@@ -39,7 +39,7 @@ const ACCEPTED: readonly string[] = [
 
 export function authenticationSuite(carrier: Carrier): void {
   describe('authentication', () => {
-    test('without a secret nothing is asked for', async () => {
+    test('without a secret no token is required', async () => {
       await using api = await serve(carrier);
       for (const authorization of ['', 'Bearer wrong', 'rubbish']) {
         const { status } = await api.client.get('/v1/health', { headers: { authorization } });
@@ -60,7 +60,7 @@ export function authenticationSuite(carrier: Carrier): void {
       }
     });
 
-    test('a method that nobody knows is 401 as well, and 405 or 404 with the token', async () => {
+    test('an unknown method is 401 as well, and 405 or 404 with the token', async () => {
       await using api = await serve(carrier, SECRET);
       const ask = (path: string, more: string): Promise<string> =>
         api.client.raw(`BREW ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`);
@@ -74,7 +74,7 @@ export function authenticationSuite(carrier: Carrier): void {
       );
     });
 
-    test('a path with bytes that do not belong there is 401 as well', async () => {
+    test('a path with invalid bytes is 401 as well', async () => {
       await using api = await serve(carrier, SECRET);
       const request = Buffer.from(
         'PUT /v1/routes/\xff HTTP/1.1\r\nHost: localhost\r\n\r\n',
@@ -90,7 +90,7 @@ export function authenticationSuite(carrier: Carrier): void {
       );
     });
 
-    test('the token comes before whatever else is wrong', async () => {
+    test('the token is checked before anything else', async () => {
       await using api = await serve(carrier, SECRET);
       const bad = { headers: { 'if-match': 'W/"x"', host: 'evil.example' }, body: 'not json' };
       const { status } = await api.unauthenticated.ask('PUT', '/v1/routes/%FF', bad);
@@ -142,7 +142,7 @@ export function authenticationSuite(carrier: Carrier): void {
       }
     });
 
-    test('with the token the rest of the handling follows', async () => {
+    test('with the token the request is handled', async () => {
       await using api = await serve(carrier, SECRET);
       assert.equal((await api.client.get('/v1/health')).status, 200);
       assert.equal((await api.client.get('/nowhere')).status, 404);

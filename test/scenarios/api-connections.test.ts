@@ -36,7 +36,7 @@ interface Traffic extends Figures {
 
 const flowOf = (event: SeenEvent | undefined): FlowView => event?.data as FlowView;
 
-test('a stream shows in the list with its session, and its events tell of its life', async () => {
+test('a stream shows in the list with its session, and its events report its opening and closing', async () => {
   await using echo = await echoServer();
   await using running = await start(CONFIG);
   const { weir, client } = running;
@@ -141,7 +141,7 @@ test('a UDP sub-link that is closed leaves its association, and the next datagra
   assert.equal(next?.session, flow?.session);
 });
 
-test('traffic is told once a second, by inbound and by outbound', async () => {
+test('traffic is reported once a second, by inbound and by outbound', async () => {
   await using echo = await echoServer();
   await using running = await start(socksIn('entry') + freedom('out') + api());
   const { weir, client } = running;

@@ -5,13 +5,13 @@ import { Weir, type WeirOptions } from '../support/weir.ts';
 import { ApiClient } from '../conformance/api-client.ts';
 import type { Connections } from '../support/control.ts';
 
-/** The line in which the API says where it is. */
+/** The line with which the API logs its address. */
 const LISTENING = /svc_app: API listening on (\S+)$/gm;
 
-/** An `[api]` on a port that the kernel chooses; `more` goes into the table. */
+/** An `[api]` on a port that the kernel chooses; `more` is added to the table. */
 export const api = (more = ''): string => `[api]\nlisten = "127.0.0.1:0"\n${more}\n`;
 
-/** Every address that the API has said it listens on, in order. */
+/** Every address that the API has logged, in order. */
 export const apiAddresses = (weir: Weir): Address[] =>
   Array.from(weir.child.stderr.matchAll(LISTENING), ([, text = '']) => parseAddress(text));
 

@@ -67,7 +67,7 @@ export class Download implements Disposable {
     this.#socket.write(ask);
     this.moved.up += ASK;
     const bytes = await readUpTo(this.#socket, size);
-    if (!bytes) throw new Error(`the flow to ${this.moved.host} was cut`);
+    if (!bytes) throw new Error(`the flow to ${this.moved.host} was aborted`);
     this.moved.down += size;
     if (!bytes.equals(this.#stream.update(Buffer.alloc(size)))) {
       throw new Error(`the flow to ${this.moved.host} brought other bytes`);

@@ -19,7 +19,7 @@ import { lacksOf, type Cell } from './cell.ts';
 import { killedInTheMiddle, worksAgain } from './kill.ts';
 import type { Outcome } from './result.ts';
 
-/** Puts one cell through everything that its ends do, each as a test of its own. */
+/** Runs every exchange that both ends of one cell support, each as a test of its own. */
 export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
   const { way } = cell;
   await using stack = new AsyncDisposableStack();
@@ -72,7 +72,7 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
   }
   const marked = cell.client.name === 'weir' && tellsItsEnd(way);
   const noticed = lackOf('a dead server is noticed') === undefined;
-  const outcry = noticed ? (marked ? 'cut' : 'any end') : 'not asked';
+  const sign = noticed ? (marked ? 'abort' : 'any end') : 'not checked';
   await check('the server killed in the middle of a body', () =>
     killedInTheMiddle(
       socks,
@@ -80,7 +80,7 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
         server.child.signal('SIGKILL');
         await server.child.exited;
       },
-      outcry,
+      sign,
     ),
   );
   await check('the server back at its port', async () => {
