@@ -61,17 +61,22 @@ export const stream = (
   work: { per: 'GB', divisor: 1e9 },
 });
 
-export const CONNECT: Case = {
-  name: 'connect',
-  title: 'new connections a second (32 at once)',
-  load: 'connect',
-  parallel: 32,
+/** What cases that count operations have in common. */
+const PER_SECOND = {
   contestants: ALL,
   figure: 'rate',
   unit: '1/s',
   divisor: 1,
   digits: 0,
   better: 'higher',
+} as const;
+
+export const CONNECT: Case = {
+  name: 'connect',
+  title: 'new connections a second (32 at once)',
+  load: 'connect',
+  parallel: 32,
+  ...PER_SECOND,
   goals: [{ against: 'v2ray', atLeast: 0.8 }],
   work: { per: '1,000 connections', divisor: 1000 },
 };
@@ -96,12 +101,7 @@ export const DATAGRAMS: Case = {
   title: 'datagrams there and back a second (512 bytes, 64 in flight)',
   load: 'datagrams',
   parallel: 64,
-  contestants: ALL,
-  figure: 'rate',
-  unit: '1/s',
-  divisor: 1,
-  digits: 0,
-  better: 'higher',
+  ...PER_SECOND,
   goals: [],
   work: { per: '1,000 datagrams', divisor: 1000 },
 };

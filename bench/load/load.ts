@@ -7,7 +7,7 @@ export type Load = (job: Job, origin: Origin, begin: () => void) => Promise<Figu
 
 const WARM_UP_MS = 1000;
 
-/** Gives compilers and buffers of all processes time to warm up before anything is counted. */
+/** Lets compilers and buffers of all processes warm up before anything is counted. */
 export const warmUp = (): Promise<void> => sleep(WARM_UP_MS);
 
 /** Waits for `seconds` and returns the seconds that really passed. */

@@ -104,7 +104,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
     test('ends with status 1 and the text of the API when that refuses', async () => {
       await using api = await serve(carrier);
       for (const [argv, text] of [
-        [['pick', 'nobody', 'osaka'], 'no route group named "nobody"'],
+        [['pick', 'absent', 'osaka'], 'no route group named "absent"'],
         [['close', '99'], 'no live flow 99'],
         [['close', 'x'], 'Invalid URL: Cannot parse `x` to a `u64`'],
         [

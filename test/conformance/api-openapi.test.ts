@@ -82,7 +82,7 @@ const CASES: readonly Case[] = [
       [200, 'default', PICK],
       [400, 'default', { headers: JSON_TYPE, body: '{}' }],
       [400, '%FF', PICK],
-      [404, 'nobody', PICK],
+      [404, 'absent', PICK],
       [409, 'default', { ...PICK, headers: { ...JSON_TYPE, 'if-match': '""' } }],
       [422, 'default', { headers: JSON_TYPE, body: '{"target":"nowhere"}' }],
     ] as const

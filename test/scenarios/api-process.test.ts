@@ -18,8 +18,8 @@ import { eventually } from '../support/wait.ts';
 import { Weir, runWeir } from '../support/weir.ts';
 
 /*
- * The API of the real process, every endpoint from end to end, on both carriers. What HTTP has to say
- * about each is the business of the conformance suite.
+ * The API of the real process, every endpoint from end to end, on both carriers. The conformance
+ * suite covers the HTTP of each endpoint.
  */
 
 const SECRET = 'a secret that must not show';
@@ -198,8 +198,8 @@ for (const carrier of ['tcp', 'unix'] as const) {
       const { api } = it;
       const before = await it.text();
       const etag = etagOf(before);
-      const unknown = await api.pick('Nobody', 'direct');
-      assert.deepEqual([unknown.status, errorOf(unknown)], [404, 'no route group named "Nobody"']);
+      const unknown = await api.pick('Absent', 'direct');
+      assert.deepEqual([unknown.status, errorOf(unknown)], [404, 'no route group named "Absent"']);
       const nowhere = await api.pick('News', 'nowhere');
       assert.deepEqual(
         [nowhere.status, errorOf(nowhere)],

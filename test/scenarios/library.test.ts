@@ -155,8 +155,8 @@ test('the example runs a proxy, returns from its calls and ends by itself', asyn
   await prints(
     '^invalid: no node, outbound or balancer is named "nowhere"; the route view lists them$',
   );
-  send('pick nobody other');
-  await prints('^unknown_group: no route group named "nobody"$');
+  send('pick absent other');
+  await prints('^unknown_group: no route group named "absent"$');
 
   send('stop');
   assert.deepEqual(await within(host.exited, 'the end of the host'), { code: 0, signal: null });

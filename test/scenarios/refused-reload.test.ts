@@ -46,9 +46,9 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'an unknown tag',
-    config: () => `${VALID}[route]\ndefault = "nobody"\n`,
+    config: () => `${VALID}[route]\ndefault = "absent"\n`,
     status: 422,
-    error: 'route references unknown outbound tag: nobody',
+    error: 'route references unknown outbound tag: absent',
     place: 'weir.toml:13:11 (route)',
   },
   {

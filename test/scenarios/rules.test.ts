@@ -19,7 +19,7 @@ const RULES: Readonly<Record<string, string>> = {
   port: 'port = ["7000", "8000 - 8010"]',
   both: 'domain_suffix = ["both.example"]\nport = ["443"]',
   source: 'source_cidr = ["127.0.0.2"]',
-  inbound: 'inbound_tag = ["second", "nobody"]',
+  inbound: 'inbound_tag = ["second", "absent"]',
 };
 
 /** Where each destination must go; `default` when no rule matches. */

@@ -41,7 +41,7 @@ test('the name in the first bytes decides the route of a flow to an address', as
     ['a client that sends nothing', [], 'plain'],
   ];
   for (const [name, pieces, outbound] of cases) {
-    await t.test(`${name} goes to ${outbound}`, async () => {
+    await t.test(`${name} is routed to ${outbound}`, async () => {
       assert.equal(await taken(weir, 'socks', pieces), outbound);
     });
   }

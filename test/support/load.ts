@@ -9,9 +9,9 @@ import type { Address } from './address.ts';
 import { eventually } from './wait.ts';
 
 /**
- * A steady load through a proxy whose every byte is known: each flow goes to an address of its own
- * in 127.0.0.0/8, so that what the client moved can be compared with what the proxy reports of the flow
- * to that address.
+ * A steady load of known bytes through a proxy: each flow has a destination of its own in
+ * 127.0.0.0/8, so that the bytes of the client can be compared with those that the proxy reports for
+ * the flow to that address.
  */
 
 /** An endless stream of bytes, the same for both ends, in which a lost or doubled one shows. */

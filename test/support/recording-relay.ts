@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { portOf, type Address } from './address.ts';
 import { freePort } from './ports.ts';
 
-/** Stands before a server, passes everything on, and keeps what clients say. */
+/** Forwards to a server and records the bytes of its clients. */
 export interface RecordingRelay extends AsyncDisposable {
   readonly address: Address;
   /** What each connection has sent so far, the first one first. */
