@@ -44,7 +44,7 @@ async function udpPair(
   };
 }
 
-/** The queue of every UDP link that is not told another. */
+/** The default queue of a UDP link. */
 const DEFAULT_QUEUE = 256;
 
 /** The far side of a SOCKS relay: a plain UDP socket that speaks with headers. */

@@ -10,31 +10,39 @@ import { carriesDatagrams, TLS, wayTitle, type Way } from '../../support/ways/wa
 
 const MODERN = '2022-blake3-aes-128-gcm';
 
-/** What the server speaks, and what a client speaks whom it must not serve. */
+/** A server's way, and how the way of a client that it must reject differs. */
 const PAIRS: readonly (readonly [wrong: string, way: Way, more: Partial<Way>])[] = [
-  ['a wrong password', { protocol: 'socks', login: true }, { stranger: 'by key' }],
-  ['a wrong password', { protocol: 'http', login: true }, { stranger: 'by key' }],
-  ['a wrong password', { protocol: 'trojan' }, { stranger: 'by key' }],
-  ['a wrong password', { protocol: 'trojan', carrier: TLS }, { stranger: 'by key' }],
-  ['a wrong user', { protocol: 'vless' }, { stranger: 'by key' }],
-  ['a wrong user', { protocol: 'vmess', cipher: 'aes-128-gcm' }, { stranger: 'by key' }],
-  ['a wrong password', { protocol: 'shadowsocks', cipher: 'aes-256-gcm' }, { stranger: 'by key' }],
+  ['a wrong password', { protocol: 'socks', login: true }, { credentials: 'wrong' }],
+  ['a wrong password', { protocol: 'http', login: true }, { credentials: 'wrong' }],
+  ['a wrong password', { protocol: 'trojan' }, { credentials: 'wrong' }],
+  ['a wrong password', { protocol: 'trojan', carrier: TLS }, { credentials: 'wrong' }],
+  ['a wrong user', { protocol: 'vless' }, { credentials: 'wrong' }],
+  ['a wrong user', { protocol: 'vmess', cipher: 'aes-128-gcm' }, { credentials: 'wrong' }],
+  [
+    'a wrong password',
+    { protocol: 'shadowsocks', cipher: 'aes-256-gcm' },
+    { credentials: 'wrong' },
+  ],
   [
     'a wrong user',
     { protocol: 'shadowsocks', cipher: 'aes-256-gcm', users: true },
-    { stranger: 'by key' },
+    { credentials: 'wrong' },
   ],
   [
     'a wrong method',
     { protocol: 'shadowsocks', cipher: 'aes-256-gcm' },
     { cipher: 'chacha20-ietf-poly1305' },
   ],
-  ['a wrong key', { protocol: 'shadowsocks', cipher: MODERN }, { stranger: 'by key' }],
-  ['a wrong key', { protocol: 'shadowsocks', cipher: MODERN, users: true }, { stranger: 'by key' }],
+  ['a wrong key', { protocol: 'shadowsocks', cipher: MODERN }, { credentials: 'wrong' }],
+  [
+    'a wrong key',
+    { protocol: 'shadowsocks', cipher: MODERN, users: true },
+    { credentials: 'wrong' },
+  ],
   [
     'a wrong user',
     { protocol: 'shadowsocks', cipher: MODERN, users: true },
-    { stranger: 'by user' },
+    { credentials: 'unknown user' },
   ],
   [
     'a wrong method',
@@ -50,28 +58,28 @@ for (const [wrong, way, more] of PAIRS) {
     const title = `${wayTitle(way)}, ${column.client} to ${column.server}: ${wrong} reaches nothing`;
     test(title, { skip: missing(cell) }, async () => {
       await using server = await cell.server.server(way);
-      await using friend = await cell.client.client(way, server.address);
-      await using stranger = await cell.client.client({ ...way, ...more }, server.address);
+      await using accepted = await cell.client.client(way, server.address);
+      await using rejected = await cell.client.client({ ...way, ...more }, server.address);
       await using echo = await echoServer();
-      await refused(stranger.address, echo);
-      await served(friend.address, echo);
+      await refused(rejected.address, echo);
+      await served(accepted.address, echo);
       assert.equal(echo.accepted(), 1);
       if (!carriesDatagrams(way)) return;
       await using udp = await udpEcho();
-      await sentInVain(stranger.address, udp);
-      using association = await UdpAssociation.open(friend.address);
-      association.send(udp.target, 'from a friend');
-      assert.equal(String((await association.receive()).data), 'from a friend');
+      await sentInVain(rejected.address, udp);
+      using association = await UdpAssociation.open(accepted.address);
+      association.send(udp.target, 'accepted');
+      assert.equal(String((await association.receive()).data), 'accepted');
       assert.equal(udp.accepted(), 1);
     });
   }
 }
 
-/** A connection that comes to nothing, whether it is refused or granted first. */
+/** A connection that carries no data, whether it is refused or granted first. */
 async function refused(socks: Address, echo: Origin): Promise<void> {
   const client = await socksConnect(socks, echo.target).catch((error: unknown) => {
     if (error instanceof SocksRefused) return undefined;
-    // Some cut where others answer.
+    // Some reset the connection where others send a reply.
     assert.match(String(error), /the peer closed before/);
     return undefined;
   });
@@ -84,15 +92,15 @@ async function refused(socks: Address, echo: Origin): Promise<void> {
 
 async function served(socks: Address, echo: Origin): Promise<void> {
   const client = await socksConnect(socks, echo.target);
-  assert.equal(String(await roundTrip(client, 'from a friend')), 'from a friend');
+  assert.equal(String(await roundTrip(client, 'accepted')), 'accepted');
   client.destroy();
 }
 
-/** A datagram that is lost, unless there is no association for it to begin with. */
+/** A datagram that is lost, unless the association itself is refused. */
 async function sentInVain(socks: Address, udp: Origin): Promise<void> {
   try {
     using association = await UdpAssociation.open(socks);
-    association.send(udp.target, 'from a stranger');
+    association.send(udp.target, 'rejected');
   } catch (error) {
     assert.ok(error instanceof SocksRefused || /the peer closed before/.test(String(error)));
   }
