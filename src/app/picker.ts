@@ -9,7 +9,7 @@ import {
 import type { IfMatch } from '../api/if-match.ts';
 import { DEFAULT_GROUP } from '../config/route-targets.ts';
 import { messageOf } from '../errors.ts';
-import { abortReason } from '../net/read-queue.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError, toReadError } from './control-errors.ts';
 import { FileLog } from './file-log.ts';
@@ -67,7 +67,7 @@ export class Picker {
     try {
       const etag = await this.#edit(group, target, ifMatch, signal);
       try {
-        return { report: await unlessAborted(this.#steps.reload(), signal), etag };
+        return { report: await step(this.#steps.reload(), signal), etag };
       } catch (error) {
         signal.throwIfAborted();
         throw toControlError(error).withEtag(etag);
@@ -84,7 +84,7 @@ export class Picker {
     ifMatch: IfMatch,
     signal: AbortSignal,
   ): Promise<string> {
-    const read = await unlessAborted(this.#read(signal), signal);
+    const read = await step(this.#read(signal), signal);
     const { bytes: before, view, etag } = read;
     if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
     const { groups, targets } = view;
@@ -94,9 +94,9 @@ export class Picker {
     if (!targets.some(({ name }) => name === target)) throw unknownTarget(target);
 
     const editing = editPickAside(read, group, target, this.#path, this.#steps.thread, signal);
-    const edited = await unlessAborted(inControl(editing), signal);
+    const edited = await step(inControl(editing), signal);
     if (Buffer.compare(edited, before) === 0) return etag;
-    await unlessAborted(this.#check(edited), signal);
+    await step(this.#check(edited), signal);
     await this.#write(before, edited, signal);
     return etagOf(edited);
   }
@@ -114,7 +114,7 @@ export class Picker {
     if (path === undefined) {
       throw new ControlError('failed', 'the built-in configuration has no file to write to');
     }
-    const now = await unlessAborted(readAgain(path), signal);
+    const now = await step(readAgain(path), signal);
     if (Buffer.compare(now, before) !== 0) throw stale(etagOf(now));
     try {
       await replaceFile(path, edited, this.#fs);
@@ -142,22 +142,13 @@ async function readAgain(path: string): Promise<Uint8Array> {
 }
 
 /**
- * Waits no longer than the signal lets it; `work` itself goes on.
+ * One step of an edit: none follows an abort, even one in the turn in which `work` ends.
  * @throws the signal's reason.
  */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(abortReason(signal));
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    const result = await Promise.race([aborted, work]);
-    // Both may have come in the same turn.
-    signal.throwIfAborted();
-    return result;
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+async function step<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const result = await unlessAborted(work, signal);
+  signal.throwIfAborted();
+  return result;
 }
 
 async function inControl<T>(work: Promise<T>): Promise<T> {

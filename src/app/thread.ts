@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { WeirError } from '../errors.ts';
 import { systemClock, type Clock, type Timer } from '../net/clock.ts';
-import { abortReason } from '../net/read-queue.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
 import type { FirstPiece, NextPiece } from './pieces.ts';
 
@@ -142,16 +142,12 @@ export class ConfigThread {
     signal?.throwIfAborted();
     if (this.#stopped) throw this.#stopped;
     const job = this.#jobFor(task);
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const onAbort = (): void => reject(abortReason(signal as AbortSignal)); // only where there is one
-    signal?.addEventListener('abort', onAbort, { once: true });
     job.callers++;
     this.#callers++;
     this.#next();
     try {
-      return await Promise.race([job.outcome.promise, aborted]);
+      return await unlessAborted(job.outcome.promise, signal);
     } finally {
-      signal?.removeEventListener('abort', onAbort);
       job.callers--;
       this.#callers--;
       if (job.callers === 0) this.#drop(job);

@@ -82,3 +82,16 @@ test('releasing twice lets nobody else in', async () => {
   second();
   (await third)();
 });
+
+test('an abort in the turn in which the lock is released wins, and the next one gets it', async () => {
+  const mutex = new Mutex();
+  const release = await mutex.acquire();
+  const controller = new AbortController();
+  const second = mutex.acquire(controller.signal);
+  const third = mutex.acquire();
+  const reason = new Error('has gone');
+  release();
+  controller.abort(reason);
+  await assert.rejects(second, reason);
+  (await third)();
+});
