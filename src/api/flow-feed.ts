@@ -3,7 +3,7 @@ import { KEPT_EVENTS, type FlowNotice, type FlowSubscription } from '../tracker/
 import type { FlowEvent } from '../tracker/flow-events.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { eventText, type EventStream } from './event-stream.ts';
-import { Rounds } from './rounds.ts';
+import { Rounds } from './slices.ts';
 import type { StartTimes } from './start-times.ts';
 import { flowJson } from './views.ts';
 

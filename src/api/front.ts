@@ -1,10 +1,8 @@
 import type { ApiOptions } from '../config/api.ts';
 import { empty, foreignOrigin, misdirected, unauthorized, type Answer } from './answer.ts';
-import { bearerCheck, type BearerCheck } from './bearer.ts';
-import { parseTarget } from './request-target.ts';
-import { Router } from './router.ts';
+import { bearerCheck, type BearerCheck, isOwnOrigin, namesThisHost } from './access.ts';
+import { parseTarget, Router } from './router.ts';
 import { ROUTES, type Route } from './routes.ts';
-import { isOwnOrigin, namesThisHost } from './same-origin.ts';
 
 /** What decides about a request before any handler runs. */
 export interface RequestHead {

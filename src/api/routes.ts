@@ -11,7 +11,7 @@ import type { RouteKey } from './router.ts';
 import { parseSelector } from './selector.ts';
 import type { StartTimes } from './start-times.ts';
 import type { TrafficFeed } from './traffic-feed.ts';
-import { writeList } from './write-list.ts';
+import { writeList } from './slices.ts';
 import { flowJson, reportJson, routesJson, sessionJson } from './views.ts';
 
 /** What handlers have at hand. */

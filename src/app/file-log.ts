@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { FileReadError, type FileReader } from '../config/files.ts';
+import { FileReadError, type FileReader } from '../config/input-files.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 
 /** Read at once: little enough to be hashed in a fraction of a millisecond. */

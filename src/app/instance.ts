@@ -15,7 +15,7 @@ import { attachConfig, detachConfig } from './detached-config.ts';
 import { FileLog } from './file-log.ts';
 import { loadAside } from './load-aside.ts';
 import { Picker } from './picker.ts';
-import { failureLine, summaryOf } from './reload-lines.ts';
+import { failureLine, summaryOf } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
 import { ConfigThread } from './thread.ts';
 

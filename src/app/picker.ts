@@ -11,13 +11,12 @@ import { DEFAULT_GROUP } from '../config/route-targets.ts';
 import { messageOf } from '../errors.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
-import { toControlError, toReadError } from './control-errors.ts';
+import { toControlError, toReadError } from './outcomes.ts';
 import { FileLog } from './file-log.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
 import type { ConfigThread } from './thread.ts';
-import { etagOf } from './etag.ts';
-import { editPickAside, readRoutesAside, type RoutesRead } from './routes-aside.ts';
+import { etagOf, editPickAside, readRoutesAside, type RoutesRead } from './routes-aside.ts';
 
 /** What editing the configuration file needs of the rest. */
 export interface PickerSteps {

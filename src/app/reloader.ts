@@ -2,7 +2,7 @@ import { ControlError } from '../api/contract.ts';
 import { ConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
-import { toControlError } from './control-errors.ts';
+import { toControlError } from './outcomes.ts';
 import { FileLog } from './file-log.ts';
 import { Mutex } from './mutex.ts';
 

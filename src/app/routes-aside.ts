@@ -1,10 +1,10 @@
 import { readDocuments } from '../config/documents.ts';
 import { editPick } from '../config/edit/pick-editor.ts';
-import type { FileReader } from '../config/files.ts';
+import type { FileReader } from '../config/input-files.ts';
 import { routeView, type RouteView } from '../config/route-view.ts';
-import { etagOf } from './etag.ts';
 import { FileLog, TooMuchToReadError } from './file-log.ts';
 import { SMALL, type ConfigThread } from './thread.ts';
+import { hash } from 'node:crypto';
 
 /** The files as they are written: plain data. */
 export interface RoutesRead {
@@ -51,3 +51,6 @@ export async function editPickAside(
   const task = { kind: 'edit', path, bytes, subscribe, group, target } as const;
   return (await thread.run(task, signal)) as Uint8Array; // as the task answers
 }
+
+/** The strong entity tag of a configuration file (RFC 9110 §8.8.3): its SHA-256 in quotes. */
+export const etagOf = (bytes: Uint8Array): string => `"${hash('sha256', bytes)}"`;

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { parentPort } from 'node:worker_threads';
 import { editPick } from '../config/edit/pick-editor.ts';
-import { loadConfigFile } from './config-source.ts';
+import { loadConfigFile } from './load-aside.ts';
 import { detachConfig, type LoadOutcome } from './detached-config.ts';
 import { detachError } from './detached-error.ts';
 import { FileLog } from './file-log.ts';

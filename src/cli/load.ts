@@ -1,4 +1,4 @@
-import { loadConfigFile, type LoadOptions } from '../app/config-source.ts';
+import { loadConfigFile, type LoadOptions } from '../app/load-aside.ts';
 import { processLog } from '../app/process-log.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';

@@ -3,9 +3,8 @@ import { FileWatcher } from '../app/file-watcher.ts';
 import { Instance } from '../app/instance.ts';
 import { processLog } from '../app/process-log.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, WeirError } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import { surviveDefects } from './defects.ts';
 import { loadOrReport } from './load.ts';
 
 /** How long live connections may go on after the first stop signal. */
@@ -100,4 +99,19 @@ function stopSignals(): StopSignals {
     second: second.promise,
     [Symbol.dispose]: () => clearInterval(alive),
   };
+}
+
+/**
+ * A defect met while serving one connection must not end all the others: it is logged with its
+ * stack, for it has to be mended, and the process goes on.
+ */
+export function surviveDefects(log: Logger): void {
+  process.on('uncaughtException', (error) => log.error(describeDefect(error)));
+  process.on('unhandledRejection', (reason) => log.error(describeDefect(reason)));
+}
+
+/** What a person needs to report it. */
+function describeDefect(error: unknown): string {
+  const detail = error instanceof Error && !(error instanceof WeirError) ? error.stack : undefined;
+  return `internal error: ${detail ?? messageOf(error)}`;
 }

@@ -27,6 +27,11 @@ const configFile = struct({
 /** What a file says, with the places where it says it; what that means is `lowerConfig`'s. */
 export type ConfigFile = Output<typeof configFile>;
 
+/** The tags of the balancers of a file, in file order. */
+export function balancerTags({ balancer }: ConfigFile): readonly string[] {
+  return balancer.map(({ tag }) => tag.value);
+}
+
 /**
  * Reads the shape of a configuration file.
  *

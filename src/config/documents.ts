@@ -1,12 +1,11 @@
 import { readConfigFile, type ConfigFile } from './config-file.ts';
 import { DEFAULT_CONFIG } from './default-config.ts';
 import { DocumentReadError } from './errors.ts';
-import { FileReadError, type FileReader } from './files.ts';
+import { FileReadError, type FileReader } from './input-files.ts';
 import { JoinedPlaces, type Places } from './places.ts';
-import type { SourceText } from './source-text.ts';
+import { type SourceText, decodeSource } from './source-text.ts';
 import { readSubscribeFile, type SubscribeFile } from './subscribe-file.ts';
-import { subscribePath } from './subscribe-path.ts';
-import { decodeSource } from './utf8.ts';
+import { subscribePath } from './tables/subscribe.ts';
 
 /** What is read. */
 export interface ConfigSource {

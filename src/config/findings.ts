@@ -1,3 +1,4 @@
+import { DecodeError, PlainDecodeError } from '../schema/errors.ts';
 import { WeirError } from '../errors.ts';
 import type { Span } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind } from './errors.ts';
@@ -24,6 +25,18 @@ export class Finding extends WeirError {
 
 /** Something wrong within `settings`: its place orders it among others and is not told. */
 export class SettingsFinding extends Finding {}
+
+/** Runs a protocol's decoder; its errors are reported without a line, as `settings` errors are. */
+export function lowerSettings<T>(subject: string, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const what = error instanceof PlainDecodeError ? '' : 'invalid settings: ';
+    const message = `${subject}: ${what}${error.message}`;
+    throw new SettingsFinding(message, error.span, { cause: error });
+  }
+}
 
 /** Something that is right, but that this version cannot do: it goes before every other finding. */
 export class NotYet extends Finding {}

@@ -5,8 +5,7 @@ import type { Spec } from '../spec.ts';
 import { readApiTable, type ApiOptions } from './api.ts';
 import { readDocuments, type ConfigSource, type Documents } from './documents.ts';
 import { ConfigError, DocumentReadError } from './errors.ts';
-import type { FileReader } from './files.ts';
-import { InputFiles } from './input-files.ts';
+import { type FileReader, InputFiles } from './input-files.ts';
 import { loadGeo } from './load-geo.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
 

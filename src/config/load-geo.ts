@@ -9,7 +9,7 @@ import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from './findings.ts';
 import type { Places } from './places.ts';
 import { ruleSubject } from './tables/rule.ts';
-import { parseGeoipRef, parseGeositeRef } from './values/geo-ref.ts';
+import { parseGeoipRef, parseGeositeRef } from './values/matchers.ts';
 
 /** What the lists are loaded for. */
 export interface GeoLoad {

@@ -1,6 +1,5 @@
 import { emptyTable } from '../schema/node.ts';
-import { balancerTags } from './balancer-tags.ts';
-import type { ConfigFile } from './config-file.ts';
+import { balancerTags, type ConfigFile } from './config-file.ts';
 import { Finding, type Findings } from './findings.ts';
 import { DEFAULT_GROUP, defaultPick, groupTargets } from './route-targets.ts';
 import type { DeadEnd, Target } from './route-targets.ts';

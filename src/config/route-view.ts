@@ -1,5 +1,4 @@
-import type { ConfigFile } from './config-file.ts';
-import { balancerTags } from './balancer-tags.ts';
+import { type ConfigFile, balancerTags } from './config-file.ts';
 import { defaultPick, defaultTarget, groupTargets, picksOf } from './route-targets.ts';
 import { inheritOf, type Inherit, type SubscribeFile } from './subscribe-file.ts';
 

@@ -6,6 +6,7 @@ import {
   type ConfigLocation,
 } from './errors.ts';
 import { shownLine } from './shown-line.ts';
+import { isUtf8 } from 'node:buffer';
 
 /** The text of a configuration file, which knows where its offsets are. */
 export class SourceText {
@@ -68,3 +69,33 @@ const characters = (text: string): number => Array.from(text).length;
 
 /** Control characters would reach a terminal or a log: each is shown as a replacement character. */
 const printable = (text: string): string => text.replaceAll(/(?!\t)\p{Cc}/gu, '\u{FFFD}');
+
+const BYTE_ORDER_MARK = '\u{FEFF}';
+
+/**
+ * The text of a configuration file, without the byte order mark that some editors write.
+ * @throws {ConfigError} at the first byte that is not UTF-8.
+ */
+export function decodeSource(bytes: Uint8Array, file: string | undefined): SourceText {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+  const bom = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+  const source = new SourceText(text.slice(bom), file);
+  if (isUtf8(bytes)) return source;
+  const start = firstReplaced(text, bytes) - bom;
+  throw source.tomlError('invalid UTF-8', { start, end: start + 1 });
+}
+
+/** The offset of the first character of `text` that stands for bytes that are not UTF-8. */
+function firstReplaced(text: string, bytes: Uint8Array): number {
+  const encoded = Buffer.from(text);
+  let wrong = 0;
+  while (encoded[wrong] === bytes[wrong]) wrong++;
+  let offset = 0;
+  let length = 0;
+  for (const character of text) {
+    length += Buffer.byteLength(character);
+    if (length > wrong) break;
+    offset += character.length;
+  }
+  return offset;
+}

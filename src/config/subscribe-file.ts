@@ -3,13 +3,12 @@ import { DecodeError } from '../schema/errors.ts';
 import type { Span } from '../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../schema/struct.ts';
 import { describe, expectedOneOf } from '../schema/words.ts';
-import { baseAfter } from './places.ts';
+import { baseAfter, shiftNode, shiftSpan } from './places.ts';
 import type { SourceText } from './source-text.ts';
 import { outboundShape } from './tables/outbound.ts';
 import { matcherShape } from './tables/rule.ts';
 import { TomlError } from './toml/error.ts';
 import { parseToml } from './toml/parse.ts';
-import { shiftNode, shiftSpan } from './toml/shift.ts';
 
 /** Where the flows of a group go that has no pick: named in words of their own, or another group. */
 export type Inherit = 'default' | 'direct' | 'blackhole' | { readonly group: string };

@@ -1,8 +1,8 @@
 import { ControlError, type PickResult, type RoutesResult } from '../api/contract.ts';
 import { ANY_FILE } from '../api/if-match.ts';
 import { StartTimes } from '../api/start-times.ts';
-import { loadConfigFile } from '../app/config-source.ts';
-import { toControlError } from '../app/control-errors.ts';
+import { loadConfigFile } from '../app/load-aside.ts';
+import { toControlError } from '../app/outcomes.ts';
 import { FileLog } from '../app/file-log.ts';
 import { Instance } from '../app/instance.ts';
 import { APP_TARGET } from '../app/process-log.ts';

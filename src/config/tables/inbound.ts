@@ -4,11 +4,10 @@ import { optional, struct, type Output } from '../../schema/struct.ts';
 import { findProtocol } from '../../protocols/registry.ts';
 import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { InboundSpec } from '../../spec.ts';
-import { Finding, type Findings } from '../findings.ts';
+import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
 import { LATER_INBOUNDS, notYet } from '../not-yet.ts';
 import { lowerListen } from './listen.ts';
-import { lowerSettings } from './settings.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
 
 /** `[[inbound]]` as written. */

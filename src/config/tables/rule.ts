@@ -4,9 +4,7 @@ import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
-import { parseCidr } from '../values/cidr.ts';
-import { parseGeoipRef, parseGeositeRef } from '../values/geo-ref.ts';
-import { parsePortRange } from '../values/port-range.ts';
+import { parseCidr, parseGeoipRef, parseGeositeRef, parsePortRange } from '../values/matchers.ts';
 
 const texts = fallback(array(str), []);
 const locatedTexts = fallback(array(located(str)), []);

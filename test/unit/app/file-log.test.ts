@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { FileLog } from '../../../src/app/file-log.ts';
-import { FileReadError } from '../../../src/config/files.ts';
+import { FileReadError } from '../../../src/config/input-files.ts';
 
 /** A folder that goes away with the test, and the path of a file in it. */
 async function scratch(context: TestContext): Promise<{ folder: string; file: string }> {

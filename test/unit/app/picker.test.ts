@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ControlError, type PickResult } from '../../../src/api/contract.ts';
 import type { IfMatch } from '../../../src/api/if-match.ts';
-import { etagOf } from '../../../src/app/etag.ts';
+import { etagOf } from '../../../src/app/routes-aside.ts';
 import { Picker, type PickerSteps } from '../../../src/app/picker.ts';
 import { systemFiles, type ReplaceFileSystem } from '../../../src/app/replace-file.ts';
 import { ConfigThread } from '../../../src/app/thread.ts';

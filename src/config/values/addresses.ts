@@ -1,4 +1,18 @@
+import { ipVersion } from '../../net/address.ts';
 import type { FamilyPolicy } from '../../net/resolver.ts';
+
+/** White space, and what belongs to URLs, paths and socket addresses, is in no host name. */
+const NOT_IN_NAMES = /[\s/\\:@[\]?#%\p{Cc}]/u;
+
+/** What is wrong with a host that stands alone, its port in a key of its own. */
+export function hostProblem(text: string): string | undefined {
+  if (text === '') return 'is empty';
+  if (ipVersion(text) !== 0) return undefined;
+  if (/^\[.*\]$/.test(text)) return 'has brackets; write the IPv6 address without them';
+  if (/^[^:]*:\d+$/.test(text)) return 'has a port, which belongs in port';
+  if (NOT_IN_NAMES.test(text)) return 'is neither an IP address nor a host name';
+  return undefined;
+}
 
 /** Every spelling of a policy; a name that is one thing in common use stands for that thing. */
 const SPELLINGS: Readonly<Record<FamilyPolicy, readonly string[]>> = {

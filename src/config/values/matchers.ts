@@ -1,5 +1,5 @@
 import { formatIP, parseIP } from '../../net/address.ts';
-import type { CidrSpec } from '../../spec.ts';
+import type { CidrSpec, PortRangeSpec, GeoipRef, GeositeRef } from '../../spec.ts';
 
 /** Why a text is no network, in the words of Rust's cidr crate. */
 export interface CidrProblem {
@@ -45,3 +45,33 @@ function hasHostBits(bytes: Uint8Array, prefix: number): boolean {
     return (byte & (0xff >> networkBits)) !== 0;
   });
 }
+
+/** Why a text is no port and no range of ports. */
+export interface PortProblem {
+  readonly problem: string;
+}
+
+const SPEC = /^ *(?<low>\d+) *(?:- *(?<high>\d+) *)?$/;
+
+/** Parses `<port>` or `<low>-<high>`, both inclusive, with spaces around the numbers as wanted. */
+export function parsePortRange(text: string): PortRangeSpec | PortProblem {
+  const groups = SPEC.exec(text)?.groups;
+  if (!groups) return { problem: `${text}: expected <port> or <low>-<high>` };
+  const low = Number(groups['low']);
+  const high = groups['high'] === undefined ? low : Number(groups['high']);
+  if (low > 0xffff || high > 0xffff) return { problem: `${text}: a port is at most 65535` };
+  if (low > high) return { problem: `${text} has a lower bound above its upper bound` };
+  return { low, high };
+}
+
+/** Reads `<code>` or `<code>@<attribute>`. */
+export function parseGeositeRef(text: string): GeositeRef {
+  const at = text.indexOf('@');
+  return at < 0
+    ? { code: text, attribute: undefined }
+    : { code: text.slice(0, at), attribute: text.slice(at + 1) };
+}
+
+/** Reads `<code>` or `!<code>`. */
+export const parseGeoipRef = (text: string): GeoipRef =>
+  text.startsWith('!') ? { code: text.slice(1), negate: true } : { code: text, negate: false };
