@@ -5,12 +5,12 @@ import { isIP } from 'node:net';
 const FOREIGN = /[^\t\x20-\x7e]/;
 const SCHEME = 'bearer';
 
-/** Says whether an `Authorization` header carries the secret. */
+/** Whether an `Authorization` header carries the secret. */
 export type BearerCheck = (authorization: string | undefined) => boolean;
 
 /**
  * A check for `secret` (RFC 6750 §2.1, with the scheme in any letter case). Digests are compared, in
- * constant time, so the time taken tells nothing of the secret or of how close a guess came.
+ * constant time, so that the time reveals nothing about the secret or a guess.
  */
 export function bearerCheck(secret: string): BearerCheck {
   const wanted = digest(secret);
@@ -29,7 +29,7 @@ function tokenOf(authorization: string | undefined): string | undefined {
   return authorization.slice(space).trim();
 }
 
-/** How a request names the server it is for, as far as a browser can be made to lie about it. */
+/** The headers by which a request from a web page is recognised. */
 export interface RequestOrigin {
   /** The authority: of an absolute request target, else the `Host` header. */
   readonly authority: string | undefined;
@@ -41,8 +41,8 @@ const DEFAULT_PORT = 80;
 
 /**
  * Whether the authority is one that a browser reaches only by address: an IP or `localhost`. A page
- * that had its own name resolve to this host (DNS rebinding) sends that name. None at all is no
- * browser.
+ * whose own name resolves to this host (DNS rebinding) sends that name. A request without one is not
+ * from a browser.
  */
 export function namesThisHost(authority: string | undefined): boolean {
   if (authority === undefined || authority === '') return true;

@@ -9,7 +9,7 @@ export interface LoadOptions {
   readonly files?: FileLog | undefined;
   /** Compiles patterns; pass the one that is kept across reloads, where there is one. */
   readonly regexes?: RegexCache | undefined;
-  /** What is taken to be in the configuration file, which is not read then. */
+  /** Used as the contents of the configuration file, which is not read then. */
   readonly bytes?: Uint8Array | undefined;
   /** Whether `[api]` will be served; as in the command when left out. */
   readonly serveApi?: boolean | undefined;
@@ -20,7 +20,7 @@ export interface LoadOptions {
 /**
  * Reads a configuration file and what it names, or the built-in configuration when none is named.
  *
- * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` when something is wrong.
+ * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one.
  */
 export const loadConfigFile = (
   path: string | undefined,
@@ -32,10 +32,10 @@ export const loadConfigFile = (
 };
 
 /**
- * Loads while traffic goes on: small files at once, large ones in the thread, which also builds
- * the tables of the routes. The same errors as of `loadConfigFile` come out of both.
+ * Loads without delaying traffic: small files at once, large ones in the thread, which also builds
+ * the tables of the routes. Both throw the errors of `loadConfigFile`.
  *
- * @param signal gives up waiting for the thread
+ * @param signal ends the wait for the thread
  */
 export async function loadAside(
   path: string | undefined,
@@ -56,8 +56,8 @@ export async function loadAside(
       files.adopt(read.seen);
     }
   }
-  const answer = await thread.run({ kind: 'load', path, bytes, serveApi }, signal);
-  const outcome = answer as LoadOutcome; // as the task answers
+  const result = await thread.run({ kind: 'load', path, bytes, serveApi }, signal);
+  const outcome = result as LoadOutcome; // see `carryOut` in thread-main.ts
   files.adopt(outcome.files);
   return attachConfig(outcome.result);
 }

@@ -5,10 +5,9 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 import type { AppliedReport } from '../supervisor/reload-report.ts';
 
 /**
- * What went wrong, as whoever asked for it is told.
- *
- * What the author of the files can mend is `invalid`; what only the surroundings can (a file that
- * cannot be read, an address in use, a process that is stopping) is `failed`.
+ * A failure as the caller of an operation gets it: `invalid` when the author of the files can correct
+ * it, `failed` when its cause lies elsewhere (an unreadable file, an address in use, a process that is
+ * stopping).
  */
 export function toControlError(error: unknown): ControlError {
   if (error instanceof ControlError) return error;
@@ -17,7 +16,7 @@ export function toControlError(error: unknown): ControlError {
   });
 }
 
-/** The same for reading the files as they are: what could not be read is named by the path. */
+/** The same for reading the files as they are; an error of reading names the path. */
 export function toReadError(error: unknown, path: string | undefined): ControlError {
   if (!(error instanceof DocumentReadError) || path === undefined) return toControlError(error);
   const code = isInvalid(error) ? 'invalid' : 'failed';
@@ -32,7 +31,7 @@ function isInvalid(error: unknown): boolean {
 
 const KEEPING = 'keeping the running config';
 
-/** What a reload did, in one line: names where something changed, a number of what did not. */
+/** What a reload did, in one line: the names of all that changed, the number of the rest. */
 export function summaryOf(report: AppliedReport): string {
   const { built, swapped, drained, rebound, restarted, removed, reused } = report;
   const parts = Object.entries({ built, swapped, drained, rebound, restarted, removed })
@@ -41,7 +40,7 @@ export function summaryOf(report: AppliedReport): string {
   return [...parts, `reused ${reused.length}`].join('; ');
 }
 
-/** Why a reload did not happen, as the log tells it. `error` is what the reload rejected with. */
+/** The log line of a failed reload. `error` is what the reload rejected with. */
 export function failureLine(error: Error): string {
   const { cause } = error;
   if (cause instanceof ApplyError && cause.code === 'disruptive') {

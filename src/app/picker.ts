@@ -18,9 +18,9 @@ import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file
 import type { ConfigThread } from './thread.ts';
 import { etagOf, editPickAside, readRoutesAside, type RoutesRead } from './routes-aside.ts';
 
-/** What editing the configuration file needs of the rest. */
+/** What editing the configuration file needs from its instance. */
 export interface PickerSteps {
-  /** Does with edited bytes what a check-only run does; rejects when they would not do. */
+  /** Checks edited bytes as `--test` would; rejects when they are invalid. */
   readonly check: (bytes: Uint8Array) => Promise<void>;
   readonly reload: () => Promise<ReloadReport>;
   /** Reads and edits large files. */
@@ -49,10 +49,10 @@ export class Picker {
 
   /**
    * Sets the pick of a group and reloads. Edits wait for each other until their reload is over;
-   * reloads from elsewhere wait for none.
+   * other reloads do not wait.
    *
-   * @param signal gives up what has not been written yet, and the wait for the reload, so that the
-   *   next edit has its turn; a write that has begun is finished
+   * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that
+   *   the next edit has its turn; a write that has begun is finished
    * @throws {ControlError}
    * @throws the signal's reason
    */
@@ -76,7 +76,7 @@ export class Picker {
     }
   }
 
-  /** Everything up to the reload; gives the tag of the file as it is then. */
+  /** Everything up to the reload; returns the tag of the file as it is then. */
   async #edit(
     group: string,
     target: string,

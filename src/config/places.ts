@@ -31,12 +31,12 @@ export function shiftNode(node: Node, by: number): Node {
   }
 }
 
-/** Makes errors of places; a `SourceText` does it for one file. */
+/** Creates errors with places; a `SourceText` does so for one file. */
 export type Places = Pick<SourceText, 'error'>;
 
 /**
  * Two files, one written after the other: places in the second have larger offsets than any in the
- * first, so that a place says which file it is in and all of them have one order.
+ * first, so that a place identifies its file and all places have one order.
  */
 export class JoinedPlaces implements Places {
   readonly #first: SourceText;

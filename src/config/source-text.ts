@@ -8,7 +8,7 @@ import {
 import { shownLine } from './shown-line.ts';
 import { isUtf8 } from 'node:buffer';
 
-/** The text of a configuration file, which knows where its offsets are. */
+/** The text of a configuration file, for errors with a line and column. */
 export class SourceText {
   readonly text: string;
   readonly file: string | undefined;
@@ -25,7 +25,7 @@ export class SourceText {
     return { file: this.file, line, column: characters(before.slice(start)) + 1 };
   }
 
-  /** An error at a place that its message does not name, or about the document as a whole. */
+  /** An error with a place apart from its message, or about the document as a whole. */
   error(
     kind: ConfigErrorKind,
     message: string,
@@ -36,7 +36,7 @@ export class SourceText {
     return new ConfigError(kind, message, { location, ...options });
   }
 
-  /** An error of the document itself: the line is shown, its values starred out, and marked as Rust's toml crate does it. */
+  /** An error of the document itself, in the format of Rust's toml crate: the line, its values replaced by stars, and marks. */
   tomlError(message: string, span: Span, options?: ErrorOptions): ConfigError {
     const location = this.locate(span.start);
     const { line, column } = location;
@@ -45,7 +45,7 @@ export class SourceText {
     const shown = shownLine(this.text, lineStart, lineEnd);
     const marked = this.text.slice(span.start, Math.min(span.end, lineEnd));
     const gutter = ' '.repeat(String(line).length);
-    // A tab stays a tab, so that the marks stand below what they mark.
+    // Tabs are kept, so that the marks are aligned with the line above.
     const indent = this.text.slice(lineStart, span.start).replaceAll(/[^\t]/gu, ' ');
     const marks = '^'.repeat(Math.max(1, characters(marked)));
     const text = [
@@ -67,7 +67,7 @@ export class SourceText {
 
 const characters = (text: string): number => Array.from(text).length;
 
-/** Control characters would reach a terminal or a log: each is shown as a replacement character. */
+/** Replaces control characters, which must not reach a terminal or a log. */
 const printable = (text: string): string => text.replaceAll(/(?!\t)\p{Cc}/gu, '\u{FFFD}');
 
 const BYTE_ORDER_MARK = '\u{FEFF}';
@@ -85,7 +85,7 @@ export function decodeSource(bytes: Uint8Array, file: string | undefined): Sourc
   throw source.tomlError('invalid UTF-8', { start, end: start + 1 });
 }
 
-/** The offset of the first character of `text` that stands for bytes that are not UTF-8. */
+/** The offset of the first character of `text` that replaces invalid UTF-8. */
 function firstReplaced(text: string, bytes: Uint8Array): number {
   const encoded = Buffer.from(text);
   let wrong = 0;

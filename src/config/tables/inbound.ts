@@ -18,7 +18,7 @@ export const inboundTable = located(
     listen: optional(located(str)),
     port: optional(located(u16)),
     stream: optional(streamTable),
-    // Only there so that inbounds and outbounds read alike.
+    // Accepted only because outbounds have it.
     addressFamily: optional(str),
     sniffing: optional(bool),
     settings: optional(table),
@@ -26,7 +26,7 @@ export const inboundTable = located(
 );
 export type InboundTable = Output<typeof inboundTable>;
 
-/** Lowers one inbound; `undefined` when something is wrong with it. */
+/** Lowers one inbound; `undefined` when it is invalid. */
 export function lowerInbound(
   written: InboundTable,
   files: InputFiles,

@@ -9,7 +9,7 @@ import { parseCidr, parseGeoipRef, parseGeositeRef, parsePortRange } from '../va
 const texts = fallback(array(str), []);
 const locatedTexts = fallback(array(located(str)), []);
 
-/** What a rule asks of a flow. */
+/** The matchers of a rule. */
 export const matcherShape = {
   domainSuffix: texts,
   domainKeyword: texts,
@@ -31,7 +31,7 @@ export type RuleTable = Output<typeof ruleTable>;
 /** How errors name a rule: by the index that the API shows too. */
 export const ruleSubject = (index: number): string => `route.rule[${index}]`;
 
-/** Lowers a rule, `index` being its place in the file; `undefined` when something is wrong. */
+/** Lowers a rule, `index` being its place in the file; `undefined` when it is invalid. */
 export function lowerRule(
   rule: RuleTable,
   index: number,
@@ -88,7 +88,7 @@ function lowerGeoip({ value, span }: Located<string>): GeoipRef {
   return ref;
 }
 
-/** An entry without a code may well be in the file, but it is no list that has a name. */
+/** The file may have an entry without a code, but it is not a named list. */
 function refuseNoCode(kind: GeoKind, code: string, span: Span): void {
   if (code !== '') return;
   const cause = new GeoCodeError(kind, code);

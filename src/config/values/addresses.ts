@@ -1,10 +1,10 @@
 import { ipVersion } from '../../net/address.ts';
 import type { FamilyPolicy } from '../../net/resolver.ts';
 
-/** White space, and what belongs to URLs, paths and socket addresses, is in no host name. */
+/** White space and the delimiters of URLs, paths and socket addresses, which no host name has. */
 const NOT_IN_NAMES = /[\s/\\:@[\]?#%\p{Cc}]/u;
 
-/** What is wrong with a host that stands alone, its port in a key of its own. */
+/** The error of a host whose port has a key of its own; `undefined` for a valid one. */
 export function hostProblem(text: string): string | undefined {
   if (text === '') return 'is empty';
   if (ipVersion(text) !== 0) return undefined;
@@ -14,7 +14,7 @@ export function hostProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Every spelling of a policy; a name that is one thing in common use stands for that thing. */
+/** Every spelling of a policy, those of other programs included. */
 const SPELLINGS: Readonly<Record<FamilyPolicy, readonly string[]>> = {
   auto: ['auto', 'any', 'dual_stack'],
   ipv4_only: ['ipv4_only', 'v4_only', 'only_ipv4', 'only_v4', 'ipv4', 'v4'],

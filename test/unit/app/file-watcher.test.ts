@@ -212,7 +212,10 @@ test('where folders cannot be watched the files are compared, with one warning f
   const watcher = new FileWatcher(() => [file], count, log, { clock, watchFolder });
   const expected = warnings.length;
   assert.ok(expected > 0);
-  assert.match(warnings[0] ?? '', /^cannot watch \/: no space left; looking every 5 s instead$/);
+  assert.match(
+    warnings[0] ?? '',
+    /^cannot watch \/: no space left; comparing the files every 5 s instead$/,
+  );
   clock.advance(10_000);
   assert.equal(changes, 0);
   await writeFile(file, 'longer');
