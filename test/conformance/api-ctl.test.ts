@@ -165,7 +165,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.equal(await done, 0);
     });
 
-    test('follows events, and ends quietly when nobody reads them', async () => {
+    test('follows events, and ends quietly when the output is closed', async () => {
       await using api = await serve(carrier);
       const { io, stdout } = streams(false);
       const done = ctl(['events', ...at(api)], io);
@@ -185,7 +185,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.equal(await done, 0);
     });
 
-    test('ends with status 1 when the API goes away in the middle of a stream', async () => {
+    test('ends with status 1 when the API stops in the middle of a stream', async () => {
       await using api = await serve(carrier);
       const { io, stderr } = streams(false);
       const done = ctl(['events', ...at(api)], io);

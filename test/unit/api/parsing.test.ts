@@ -11,7 +11,7 @@ import { parseSelector } from '../../../src/api/selector.ts';
 import { parseU64, u64Text } from '../../../src/api/u64.ts';
 
 describe('unsigned 64-bit numbers', () => {
-  test('are read exactly, with what Rust says of others', () => {
+  test('are read exactly, with the errors of Rust for others', () => {
     for (const [text, value] of [
       ['0', 0n],
       ['+7', 7n],

@@ -114,7 +114,7 @@ test('a large configuration is loaded in a thread and decides as one that is loa
   assert.deepEqual(plan(other, here).built, ['route']);
 });
 
-test('what is wrong with a large configuration is told in the same words, with its place', async (context) => {
+test('an error in a large configuration is reported in the same words, with its place', async (context) => {
   const folder = await scratch(context);
   const path = join(folder, 'weir.toml');
   for (const [name, text] of [

@@ -8,7 +8,7 @@ import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
 
 const codeAndText = ({ code, message }: ControlError): [string, string] => [code, message];
 
-describe('what an error is to whoever asked', () => {
+describe('an error as its caller gets it', () => {
   test('bad data is invalid, what cannot be read has failed', () => {
     const invalid = new ConfigError('invalid', 'config defines no outbounds');
     assert.deepEqual(codeAndText(toControlError(invalid)), ['invalid', invalid.message]);
@@ -110,7 +110,7 @@ test('a summary names what changed in the order of the report and counts the res
   );
 });
 
-test('a configuration error says that the running one is kept, and where the error stands', () => {
+test('the line of a configuration error reports that the running one is kept, and the place of the error', () => {
   assert.equal(
     lineOf(new ConfigError('invalid', 'config defines no outbounds')),
     'reload: configuration invalid: config defines no outbounds; keeping the running config',
@@ -124,7 +124,7 @@ test('a configuration error says that the running one is kept, and where the err
   );
 });
 
-test('an address that cannot be had says that the running configuration is kept', () => {
+test('the line of an address that cannot be bound reports that the running configuration is kept', () => {
   assert.equal(
     applyLine('bind', 'inbound s: cannot listen on 127.0.0.1:80: permission denied'),
     'reload: inbound s: cannot listen on 127.0.0.1:80: permission denied; keeping the running config',
@@ -142,6 +142,6 @@ test('a change that would end live connections is a refusal', () => {
   );
 });
 
-test('what is neither is told as it is', () => {
+test('any other error is logged with its message', () => {
   assert.equal(lineOf(new Error('odd')), 'reload: odd; keeping the running config');
 });

@@ -10,7 +10,7 @@ import { encodeGeoip } from '../../support/geo-fixture.ts';
 
 const DIRECT = '[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n';
 
-/** Paths in a folder that goes away with the test; the configuration is `weir.toml`. */
+/** Paths in a folder that is removed with the test; the configuration is `weir.toml`. */
 async function scratch(context: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'weir-source-'));
   context.after(() => rm(folder, { recursive: true }));
