@@ -137,7 +137,7 @@ test('a SIGHUP that comes while it starts does not end it, and reloads once it r
     nodeArgs: ['--import', hangUpEarly],
   });
   await weir.child.until('the reload', ({ stderr }) =>
-    stderr.includes('reload: the files are those that run') ? true : undefined,
+    stderr.includes('reload: the files have not changed') ? true : undefined,
   );
   assert.deepEqual(await weir.stop(), { code: 0, signal: null });
 });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { isOwnOrigin } from '../../src/api/same-origin.ts';
+import { isOwnOrigin } from '../../src/api/access.ts';
 import { percentDecode } from '../../src/api/path-parameter.ts';
 import { parseHead } from '../../src/api/raw-http.ts';
 import { parseSelector } from '../../src/api/selector.ts';
@@ -91,7 +91,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('a:', ' '), runs('a:', ' ', 'b'), run('a:b', ' '), run('', 'a'), run('a', ':')],
   },
   {
-    file: 'api/request-target.ts',
+    file: 'api/router.ts',
     pattern: /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i,
     worst: [run('', 'a'), run('a:/', 'a'), run('a', '://')],
   },
@@ -101,7 +101,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '{'), run('{', 'a'), run('', '{a'), run('', '{a}')],
   },
   {
-    file: 'api/same-origin.ts',
+    file: 'api/access.ts',
     pattern: /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/,
     worst: [
       run('', 'a'),
@@ -129,12 +129,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('"', 'a'), run('"', '\\"'), run('"', '\\'), run("'", 'a'), run('', 'a')],
   },
   {
-    file: 'config/values/host.ts',
+    file: 'config/values/addresses.ts',
     pattern: /^[^:]*:\d+$/,
     worst: [run('', '1'), run(':', '1'), run('', ':1')],
   },
   {
-    file: 'config/values/port-range.ts',
+    file: 'config/values/matchers.ts',
     pattern: /^ *(?<low>\d+) *(?:- *(?<high>\d+) *)?$/,
     worst: [
       run('', ' '),

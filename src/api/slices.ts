@@ -1,9 +1,10 @@
 import type { Clock, Timer } from '../net/clock.ts';
+import { setImmediate as turn } from 'node:timers/promises';
 
-/** How long the thread works for clients at a stretch, in milliseconds: traffic waits so long. */
+/** How long the thread works for clients at a stretch, in milliseconds: traffic waits that long. */
 const SLICE_MS = 2;
 
-/** The part of the thread's time that a feed takes at most. What does not fit into it comes later. */
+/** The share of the thread's time that a feed takes at most; the rest of its work comes later. */
 const SHARE = 1 / 4;
 
 /**
@@ -50,7 +51,7 @@ export class Rounds<Client> {
     this.#again = false;
   }
 
-  /** The next slice, when the rest is over: behind whatever else this turn of the loop has to do. */
+  /** The next slice, after the rest: behind all other work of this turn of the loop. */
   #schedule(): void {
     if (this.#immediate || this.#timer) return;
     const wait = this.#restUntil - this.#clock.now();
@@ -85,4 +86,31 @@ export class Rounds<Client> {
     this.#again = false;
     this.#schedule();
   }
+}
+
+/** The clock is read once for this many items. */
+const STRIDE = 64;
+
+/**
+ * Writes items one after the other with commas between. A long list gives way to other work every
+ * few milliseconds; each item shows its state at the moment when it is written.
+ */
+export async function writeList<Item>(
+  items: readonly Item[],
+  write: (item: Item) => string,
+  clock: Clock,
+): Promise<Buffer[]> {
+  const pieces: Buffer[] = [];
+  let text = '';
+  let start = clock.now();
+  for (const [index, item] of items.entries()) {
+    text += index === 0 ? write(item) : `,${write(item)}`;
+    if (index % STRIDE !== STRIDE - 1 || clock.now() - start < SLICE_MS) continue;
+    pieces.push(Buffer.from(text));
+    text = '';
+    await turn();
+    start = clock.now();
+  }
+  pieces.push(Buffer.from(text));
+  return pieces;
 }

@@ -1,6 +1,20 @@
+import { ipVersion } from '../../net/address.ts';
 import type { FamilyPolicy } from '../../net/resolver.ts';
 
-/** Every spelling of a policy; a name that is one thing in common use stands for that thing. */
+/** White space and the delimiters of URLs, paths and socket addresses, which no host name has. */
+const NOT_IN_NAMES = /[\s/\\:@[\]?#%\p{Cc}]/u;
+
+/** The error of a host whose port has a key of its own; `undefined` for a valid one. */
+export function hostProblem(text: string): string | undefined {
+  if (text === '') return 'is empty';
+  if (ipVersion(text) !== 0) return undefined;
+  if (/^\[.*\]$/.test(text)) return 'has brackets; write the IPv6 address without them';
+  if (/^[^:]*:\d+$/.test(text)) return 'has a port, which belongs in port';
+  if (NOT_IN_NAMES.test(text)) return 'is neither an IP address nor a host name';
+  return undefined;
+}
+
+/** Every spelling of a policy, those of other programs included. */
 const SPELLINGS: Readonly<Record<FamilyPolicy, readonly string[]>> = {
   auto: ['auto', 'any', 'dual_stack'],
   ipv4_only: ['ipv4_only', 'v4_only', 'only_ipv4', 'only_v4', 'ipv4', 'v4'],

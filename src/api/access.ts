@@ -1,6 +1,35 @@
+import { hash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** How a request names the server it is for, as far as a browser can be made to lie about it. */
+/** Anything but visible ASCII, space and tab. */
+const FOREIGN = /[^\t\x20-\x7e]/;
+const SCHEME = 'bearer';
+
+/** Whether an `Authorization` header carries the secret. */
+export type BearerCheck = (authorization: string | undefined) => boolean;
+
+/**
+ * A check for `secret` (RFC 6750 §2.1, with the scheme in any letter case). Digests are compared, in
+ * constant time, so that the time reveals nothing about the secret or a guess.
+ */
+export function bearerCheck(secret: string): BearerCheck {
+  const wanted = digest(secret);
+  return (authorization) => {
+    const token = tokenOf(authorization);
+    return token !== undefined && timingSafeEqual(digest(token), wanted);
+  };
+}
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
+
+function tokenOf(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || FOREIGN.test(authorization)) return undefined;
+  const space = authorization.indexOf(' ');
+  if (space < 0 || authorization.slice(0, space).toLowerCase() !== SCHEME) return undefined;
+  return authorization.slice(space).trim();
+}
+
+/** The headers by which a request from a web page is recognised. */
 export interface RequestOrigin {
   /** The authority: of an absolute request target, else the `Host` header. */
   readonly authority: string | undefined;
@@ -12,8 +41,8 @@ const DEFAULT_PORT = 80;
 
 /**
  * Whether the authority is one that a browser reaches only by address: an IP or `localhost`. A page
- * that had its own name resolve to this host (DNS rebinding) sends that name. None at all is no
- * browser.
+ * whose own name resolves to this host (DNS rebinding) sends that name. A request without one is not
+ * from a browser.
  */
 export function namesThisHost(authority: string | undefined): boolean {
   if (authority === undefined || authority === '') return true;

@@ -3,14 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { loadConfigFile } from '../../../src/app/config-source.ts';
+import { loadConfigFile } from '../../../src/app/load-aside.ts';
 import { FileLog } from '../../../src/app/file-log.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { encodeGeoip } from '../../support/geo-fixture.ts';
 
 const DIRECT = '[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n';
 
-/** Paths in a folder that goes away with the test; the configuration is `weir.toml`. */
+/** Paths in a folder that is removed with the test; the configuration is `weir.toml`. */
 async function scratch(context: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'weir-source-'));
   context.after(() => rm(folder, { recursive: true }));

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, test } from 'node:test';
-import { Rounds } from '../../../src/api/rounds.ts';
-import { writeList } from '../../../src/api/write-list.ts';
+import { Rounds, writeList } from '../../../src/api/slices.ts';
 import type { Clock, Timer } from '../../../src/net/clock.ts';
 
 /** A clock on which work takes time as well: what is due while something works comes after it. */

@@ -4,56 +4,60 @@ import { BadPath, BadRequest, NotFound } from './rejections.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** A whole answer. */
-export interface Answer {
+/** A complete response. */
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: Buffer;
 }
 
-/** An answer that goes on: `open` is given the stream once its head is due. */
+/** A response that does not end by itself: `open` gets the stream, whose headers are sent first. */
 export interface Streaming {
   readonly open: (stream: EventStream) => void;
 }
 
 const EMPTY = Buffer.alloc(0);
 
-/** An answer without a body. */
-export const empty = (status: number, headers: Headers = {}): Answer => ({
+/** A response without a body. */
+export const empty = (status: number, headers: Headers = {}): ApiResponse => ({
   status,
   headers,
   body: EMPTY,
 });
 
 /** @param text JSON, already written out. */
-export const jsonText = (status: number, text: string | Buffer, headers: Headers = {}): Answer => ({
+export const jsonText = (
+  status: number,
+  text: string | Buffer,
+  headers: Headers = {},
+): ApiResponse => ({
   status,
   headers: { 'Content-Type': 'application/json', ...headers },
   body: typeof text === 'string' ? Buffer.from(text) : text,
 });
 
-export const json = (status: number, value: unknown, headers?: Headers): Answer =>
+export const json = (status: number, value: unknown, headers?: Headers): ApiResponse =>
   jsonText(status, JSON.stringify(value), headers);
 
-const failure = (status: number, error: string, headers?: Headers): Answer =>
+const failure = (status: number, error: string, headers?: Headers): ApiResponse =>
   json(status, { error }, headers);
 
-const plain = (status: number, text: string): Answer => ({
+const plain = (status: number, text: string): ApiResponse => ({
   status,
   headers: { 'Content-Type': 'text/plain; charset=utf-8' },
   body: Buffer.from(text),
 });
 
-export const unauthorized = (): Answer =>
+export const unauthorized = (): ApiResponse =>
   failure(401, 'a valid bearer token is required', { 'WWW-Authenticate': 'Bearer' });
 
-export const misdirected = (): Answer =>
+export const misdirected = (): ApiResponse =>
   failure(421, 'this API answers to an IP address or localhost only; set a secret to use a name');
 
-export const foreignOrigin = (): Answer =>
+export const foreignOrigin = (): ApiResponse =>
   failure(403, 'this API does not answer to web pages; set a secret to use it from one');
 
-/** What `GET /v1/routes` and `PUT /v1/routes/{group}` say the file is now. */
+/** The file as it is now, in responses to `GET /v1/routes` and `PUT /v1/routes/{group}`. */
 export const withEtag = (etag: string): Headers => ({ ETag: etag });
 
 const CONTROL_STATUS: Readonly<Record<ControlErrorCode, number>> = {
@@ -63,8 +67,8 @@ const CONTROL_STATUS: Readonly<Record<ControlErrorCode, number>> = {
   failed: 500,
 };
 
-/** The answer to a request that a named error ended; `undefined` for a defect of ours. */
-export function answerTo(error: unknown): Answer | undefined {
+/** The response to a request that failed with a named error; `undefined` for a defect. */
+export function responseTo(error: unknown): ApiResponse | undefined {
   if (error instanceof BadPath) return plain(400, error.message);
   if (error instanceof BadRequest) return failure(400, error.message);
   if (error instanceof NotFound) return failure(404, error.message);
@@ -75,4 +79,5 @@ export function answerTo(error: unknown): Answer | undefined {
   return undefined;
 }
 
-export const internalError = (reason: string): Answer => failure(500, `internal error: ${reason}`);
+export const internalError = (reason: string): ApiResponse =>
+  failure(500, `internal error: ${reason}`);
