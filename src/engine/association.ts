@@ -5,7 +5,7 @@ import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
 import { notAHost } from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
-import { SubLink, type PacketDeps } from './sub-link.ts';
+import { SubLink, type AssociationDeps } from './sub-link.ts';
 
 /** Decisions kept for peers already seen; beyond it they are made again. */
 const KEPT_DECISIONS = 1024;
@@ -22,12 +22,12 @@ interface Decision {
  */
 export class Association {
   readonly #request: PacketRequest;
-  readonly #deps: PacketDeps;
+  readonly #deps: AssociationDeps;
   readonly #links = new Map<OutboundVersion, SubLink>();
   readonly #decisions = new Map<string, Decision | undefined>();
   #decidedOn: Plane | undefined;
 
-  constructor(request: PacketRequest, deps: PacketDeps) {
+  constructor(request: PacketRequest, deps: AssociationDeps) {
     this.#request = request;
     this.#deps = deps;
   }

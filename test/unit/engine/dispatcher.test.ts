@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Dispatcher, DIAL_TIMEOUT_MS, WATCH_AFTER_MS } from '../../../src/engine/dispatcher.ts';
+import { Dispatcher } from '../../../src/engine/dispatcher.ts';
+import { WATCH_AFTER_MS } from '../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
 import type { Endpoint } from '../../../src/net/address.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { linkPair } from '../../../src/net/memory-link.ts';
+import { DIAL_MS } from '../../../src/net/time-limits.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../conformance/byte-link.ts';
@@ -173,7 +175,7 @@ describe('the dispatcher', () => {
         signal.addEventListener('abort', () => reject(new Error('given up')));
       });
     const failed = assert.rejects(dispatcher.stream(request), { code: 'timed_out' });
-    clock.advance(DIAL_TIMEOUT_MS);
+    clock.advance(DIAL_MS);
     await failed;
     assert.equal(clock.timers, 0);
   });
