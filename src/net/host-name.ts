@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { domainToASCII } from 'node:url';
+import { domainToASCII, domainToUnicode } from 'node:url';
 import { formatIP, ipVersion, parseIP, unmapIPv4 } from './address.ts';
 
 /** Letters, digits, hyphens and underscores: what is asked of servers as it stands. */
@@ -51,6 +51,9 @@ function normalizeAddress(host: string): string | undefined {
   const scoped = bytes.length === 16 && ((first === 0xfe && second >> 6 === 2) || first === 0xff);
   return zone >= 0 && scoped ? text + host.slice(zone) : text;
 }
+
+/** The letters that a name in ASCII stands for (UTS 46); empty when it cannot be decoded. */
+export const unicodeName = (name: string): string => domainToUnicode(name);
 
 // Nothing that a resolver, a log line or the request line of an HTTP proxy could trip over.
 const NOT_IN_NAMES = /[\p{Cc}\p{Z}]/u;

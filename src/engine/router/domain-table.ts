@@ -1,4 +1,4 @@
-import { domainToUnicode } from 'node:url';
+import { unicodeName } from '../../net/host-name.ts';
 import type { DomainList } from './domain-list.ts';
 import type { Hits } from './hits.ts';
 import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
@@ -108,7 +108,7 @@ export class DomainTable {
   /** A part of a name has no ASCII form of its own, so keywords and patterns see the letters too. */
   #matchUnicode(name: string, hits: Hits): void {
     if (!this.#keywords && !this.#regexes) return;
-    const letters = domainToUnicode(name);
+    const letters = unicodeName(name);
     if (letters === '' || letters === name) return;
     const bytes = Buffer.from(letters);
     this.#keywords?.match(bytes, bytes.length, hits);
