@@ -52,6 +52,19 @@ function normalizeAddress(host: string): string | undefined {
   return zone >= 0 && scoped ? text + host.slice(zone) : text;
 }
 
+/**
+ * The spelling of a domain name, as `normalizeHost` has it. `undefined` for what cannot be one,
+ * including text that resolvers read as an address (`127.1`).
+ */
+export function normalizeDomain(host: string): string | undefined {
+  const name = normalizeHost(host);
+  return name === undefined || ipVersion(name) !== 0 ? undefined : name;
+}
+
+/** `localhost` and every name below it is this machine, without a question (RFC 6761 §6.3). */
+export const isLocalhost = (name: string): boolean =>
+  name === 'localhost' || name.endsWith('.localhost');
+
 /** The letters that a name in ASCII stands for (UTS 46); empty when it cannot be decoded. */
 export const unicodeName = (name: string): string => domainToUnicode(name);
 

@@ -185,9 +185,14 @@ const PATTERNS: readonly Row[] = [
     ],
   },
   {
-    file: 'dns/names.ts',
+    file: 'net/host-name.ts',
     pattern: /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/,
     worst: [run('', '.'), run('', '.1'), run('', '1'), run('.0x', 'a'), run('', '.0x0')],
+  },
+  {
+    file: 'dns/name-switch.ts',
+    pattern: /\[[^[\]]*\]|[^\s[\]]+/g,
+    worst: [run('', '['), run('[', '!'), run('', '[a'), run('', 'a')],
   },
   {
     file: 'dns/settings.ts',

@@ -94,7 +94,7 @@ test('only the family that ran out is asked again', async () => {
   assert.deepEqual(await second, ['2001:db8::1', '192.0.2.9']);
 });
 
-test('a TTL is cut to a day, that of an absent name to five minutes', async () => {
+test('a TTL is limited to a day, that of an absent name to five minutes', async () => {
   const { clock, backend, resolver } = harness();
   const first = resolver.resolve('example.com', 'ipv4_only');
   backend.of('A').answer(0xffff_ffff, '192.0.2.1');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decode, encode, type Answer } from 'dns-packet';
 import * as fc from 'fast-check';
-import { concludeReply } from '../../../src/dns/conclusion.ts';
+import { followAliases } from '../../../src/dns/follow-aliases.ts';
 import { encodeQuery, messageId, readReply, type Question } from '../../../src/dns/message.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
 import { a, aaaa, cname, soa } from '../../support/dns-server.ts';
@@ -149,8 +149,8 @@ const OTHERS: Readonly<Record<string, (message: Buffer) => Buffer>> = {
   'no question': (message) => (message.writeUInt16BE(0, 4), message.subarray(0, 12)),
   'two questions': (message) => (message.writeUInt16BE(2, 4), message),
   'no response flag': (message) => (message.writeUInt16BE(0x0180, 2), message),
-  'a question that is cut': (message) => message.subarray(0, 32),
-  'a header that is cut': (message) => message.subarray(0, 11),
+  'a truncated question': (message) => message.subarray(0, 32),
+  'a truncated header': (message) => message.subarray(0, 11),
   'nothing at all': () => Buffer.alloc(0),
 };
 
@@ -178,7 +178,7 @@ test('the id of a message is its first two bytes', () => {
   assert.equal(messageId(Buffer.of(1)), undefined);
 });
 
-test('any bytes behind the question are a conclusion or a named error', () => {
+test('any bytes behind the question are a resolution or a named error', () => {
   const start = QUERY.subarray(12, 33);
   const header = fc.tuple(fc.nat(0xf), fc.nat(8), fc.nat(8), fc.nat(8));
   // Pieces of real records among the noise reach deeper than noise alone.
@@ -205,7 +205,7 @@ test('any bytes behind the question are a conclusion or a named error', () => {
       try {
         const reply = readReply(Buffer.concat([head, start, ...pieces]), QUERY);
         assert.ok(reply);
-        concludeReply(reply, QUESTION);
+        followAliases(reply, QUESTION);
       } catch (error) {
         assert.ok(error instanceof ProtocolError, String(error));
       }
@@ -237,7 +237,7 @@ test('a reply with one byte changed is a reply, none, or a named error', () => {
       changed[at] = value;
       try {
         const reply = readReply(changed, QUERY);
-        if (reply && reply.rcode === 0) concludeReply(reply, QUESTION);
+        if (reply && reply.rcode === 0) followAliases(reply, QUESTION);
       } catch (error) {
         assert.ok(error instanceof ProtocolError, String(error));
       }

@@ -70,13 +70,13 @@ test('answers that nobody waits for are passed over', async (t) => {
   assert.equal(found.records[0]?.data, '192.0.2.1');
 });
 
-test('an answer that cannot be read fails its question alone', async (t) => {
+test('a malformed answer fails its question alone', async (t) => {
   const { server, exchange } = await harness(t, (asked) =>
     asked.name === 'bad.example' ? good(asked).subarray(0, -1) : good(asked),
   );
   await assert.rejects(exchange.ask(question('bad.example'), never), {
     code: 'upstream',
-    message: `DNS server 127.0.0.1:${server.port}: the DNS answer is cut`,
+    message: `DNS server 127.0.0.1:${server.port}: the DNS answer is truncated`,
   });
   await exchange.ask(question('a.example'), never);
   assert.equal(server.connections, 1);
