@@ -11,7 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadGeoData } from '../../src/engine/geo/load.ts';
 import { RegexCache } from '../../src/engine/router/regex-set.ts';
-import { Router, type RouteQuery } from '../../src/engine/router/router.ts';
+import type { RouteQuery } from '../../src/engine/router/query.ts';
+import { Router } from '../../src/engine/router/router.ts';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '../../src/spec.ts';
 import { encodeGeosite } from '../../test/support/geo-fixture.ts';
 

@@ -13,7 +13,7 @@ import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
 import { FlowDialer, type DialledFlow, type FlowDialerDeps } from './flow-dialer.ts';
 import { describe, flowInfo, notAHost } from './flow-record.ts';
-import type { RouteQuery } from './router/router.ts';
+import type { RouteQuery } from './router/query.ts';
 import { sniff } from './sniff/sniff.ts';
 
 export interface DispatcherDeps extends FlowDialerDeps {

@@ -10,7 +10,7 @@ import { RefusalTable } from '../protocols/refusal-table.ts';
 import { ClientWatch } from './client-watch.ts';
 import { asDialError, clientLeft, logDialFailure } from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
-import type { RouteQuery } from './router/router.ts';
+import type { RouteQuery } from './router/query.ts';
 
 /**
  * A dial that takes longer is aborted when its client leaves. Watching the client costs as much as a

@@ -1,6 +1,6 @@
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { Exit } from '../plane.ts';
-import type { Health } from './health.ts';
+import type { Health } from './prober.ts';
 
 export type BalancerStrategy = 'failover' | 'round_robin';
 

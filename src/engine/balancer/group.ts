@@ -4,8 +4,7 @@ import type { BalancerSpec } from '../../spec.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { Exit } from '../plane.ts';
 import { Balancer } from './balancer.ts';
-import type { Health } from './health.ts';
-import { Prober } from './prober.ts';
+import { type Health, Prober } from './prober.ts';
 
 /** A member as a group is given it: a tag that stands twice is given twice. */
 export interface GroupMember {

@@ -2,7 +2,9 @@ import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
-import type { Health } from './health.ts';
+
+/** The result of the last probe of a member; `unknown` before the first has ended. */
+export type Health = 'unknown' | 'available' | 'unavailable';
 
 /** A probe of no time at all could never succeed: about a millisecond is the least there is. */
 const LEAST_TIMEOUT_MS = 1;

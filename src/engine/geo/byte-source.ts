@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { GeoFileError } from './errors.ts';
+import { GeoFileError } from './geo-data.ts';
 
 /** Bytes that are read where they are wanted. */
 export interface ByteSource {

@@ -1,5 +1,5 @@
 import type { ByteSource } from './byte-source.ts';
-import { GeoFileError } from './errors.ts';
+import { GeoFileError } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 
 /** Read ahead at once; entries with a handful of domains come many to a window. */

@@ -1,4 +1,4 @@
-import { GeoFileError } from './errors.ts';
+import { GeoFileError } from './geo-data.ts';
 
 /** The wire types of protocol buffers that are in use (protobuf.dev, "Encoding"). */
 export const VARINT = 0;

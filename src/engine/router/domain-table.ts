@@ -1,8 +1,7 @@
 import { unicodeName } from '../../net/host-name.ts';
-import type { DomainList } from './domain-list.ts';
-import type { Hits } from './hits.ts';
+import { type DomainList, normalizeName } from './domain-list.ts';
+import type { Hits } from './conditions.ts';
 import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
-import { normalizeName } from './name-list.ts';
 import { NameTable, type NameSource, type NameTableData } from './name-table.ts';
 import type { RegexCache, RegexSet } from './regex-set.ts';
 

@@ -1,5 +1,5 @@
-import type { Hits } from './hits.ts';
-import type { NameList } from './name-list.ts';
+import type { Hits } from './conditions.ts';
+import type { NameList } from './domain-list.ts';
 
 /** Names of one list and what being in it means. */
 export interface NameSource {

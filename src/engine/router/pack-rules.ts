@@ -1,5 +1,4 @@
-import { SPACES, type IndexedRule } from './conditions.ts';
-import type { Facts } from './facts.ts';
+import { SPACES, type IndexedRule, type Facts } from './conditions.ts';
 
 /**
  * Rules as numbers in one array, which goes from one thread to another without a copy; ten thousand

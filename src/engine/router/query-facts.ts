@@ -1,9 +1,7 @@
 import { ipVersion } from '../../net/address.ts';
 import { BlockTable } from './block-table.ts';
-import type { Space } from './conditions.ts';
+import { type Space, type Facts, Hits } from './conditions.ts';
 import { DomainTable } from './domain-table.ts';
-import type { Facts } from './facts.ts';
-import { Hits } from './hits.ts';
 import { parseAddress, portWords } from './network-list.ts';
 import type { RegexCache } from './regex-set.ts';
 import type { RouteQuery } from './query.ts';

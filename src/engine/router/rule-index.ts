@@ -1,5 +1,4 @@
-import { SPACES, type Condition, type IndexedRule, type Space } from './conditions.ts';
-import type { Facts } from './facts.ts';
+import { SPACES, type Condition, type IndexedRule, type Space, type Facts } from './conditions.ts';
 import { holdsAt, packRules, positionOf } from './pack-rules.ts';
 
 /** An index as plain data. Rules are told by where they start in `numbers`: see PackedRules. */

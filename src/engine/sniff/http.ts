@@ -1,5 +1,4 @@
-import { domainName } from './domain-name.ts';
-import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffed.ts';
+import { domainName, MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;

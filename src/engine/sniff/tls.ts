@@ -1,6 +1,5 @@
 import { GrowingBytes } from '../../net/growing-bytes.ts';
-import { domainName } from './domain-name.ts';
-import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffed.ts';
+import { domainName, MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 
 /** ContentType handshake (RFC 8446 §5.1): the first byte of every TLS connection. */
 export const TLS_HANDSHAKE = 22;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
-import type { RouteQuery } from '../../../src/engine/router/router.ts';
+import type { RouteQuery } from '../../../src/engine/router/query.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/link.ts';

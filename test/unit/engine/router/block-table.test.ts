@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { BlockTable } from '../../../../src/engine/router/block-table.ts';
-import { Hits } from '../../../../src/engine/router/hits.ts';
+import { Hits } from '../../../../src/engine/router/conditions.ts';
 import {
   NetworkListBuilder,
   packNetworks,

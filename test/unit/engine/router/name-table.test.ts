@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Hits } from '../../../../src/engine/router/hits.ts';
-import { packNames } from '../../../../src/engine/router/name-list.ts';
+import { Hits } from '../../../../src/engine/router/conditions.ts';
+import { packNames } from '../../../../src/engine/router/domain-list.ts';
 import { NameTable, type NameSource } from '../../../../src/engine/router/name-table.ts';
 
 const source = (list: number, suffix: boolean, ...names: string[]): NameSource => ({

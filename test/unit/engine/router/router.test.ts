@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RegexCache, RegexError } from '../../../../src/engine/router/regex-set.ts';
-import { Router, type RouteQuery } from '../../../../src/engine/router/router.ts';
+import type { RouteQuery } from '../../../../src/engine/router/query.ts';
+import { Router } from '../../../../src/engine/router/router.ts';
 import type { RuleSpec } from '../../../../src/spec.ts';
 import { cidr, port, query, rule } from './rules.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sniffDomain } from '../../../../src/engine/sniff/sniff-domain.ts';
+import { sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
 import { OPENSSL, nodeClientHello, refragment } from './client-hello.ts';
 
 const found = (domain: string | undefined) => ({ done: true, domain });

@@ -1,3 +1,5 @@
+import { normalizeDomain } from '../../net/host-name.ts';
+
 /**
  * What the first bytes of a stream tell: a name or that there is none (`done`), or that more bytes
  * are needed to say.
@@ -14,3 +16,12 @@ export interface Sniffer {
 
 export const MORE: Sniffed = { done: false };
 export const NO_NAME: Sniffed = { done: true, domain: undefined };
+
+/**
+ * The domain name in the bytes that a client sent, given as Latin-1 text: lower case, ASCII, without
+ * the dot of the root, as for requested names. `undefined` for IP addresses and for whatever else is
+ * not a name.
+ */
+export function domainName(text: string): string | undefined {
+  return normalizeDomain(Buffer.from(text, 'latin1').toString('utf8'));
+}
