@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BalancerSpec, InboundSpec, OutboundSpec, Spec } from '../spec.ts';
-import type { Same } from './compare.ts';
+import { type Same, exitsNamedBy, isSameRoute } from './compare.ts';
 import type { AppliedReport } from './reload-report.ts';
-import { exitsNamedBy, isSameRoute } from './route-digest.ts';
 
 /** What the plan needs to know of what runs. */
 export interface Running {
