@@ -7,10 +7,10 @@ import { notAHost } from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import { SubLink, type AssociationDeps } from './sub-link.ts';
 
-/** Decisions kept for peers already seen; beyond it they are made again. */
+/** Decisions kept for peers already seen; beyond it all are made again. */
 const KEPT_DECISIONS = 1024;
 
-/** Where the packets to one peer go: the peer in its one spelling, and the way to it. */
+/** The route of packets to one peer: the peer in its normal spelling, and the outbound. */
 interface Decision {
   readonly peer: Endpoint;
   readonly resolved: Resolved;
@@ -63,7 +63,7 @@ export class Association {
     link.send(peer.host === packet.peer.host ? packet : { data: packet.data, peer });
   }
 
-  /** `undefined` for a peer that has no host to send to: the packet is lost. */
+  /** `undefined` for a peer whose host is invalid: the packet is dropped. */
   #decide(written: Endpoint): Decision | undefined {
     const plane = this.#deps.plane();
     if (plane !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {

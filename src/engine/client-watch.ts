@@ -2,18 +2,18 @@ import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { onClosed } from '../net/on-closed.ts';
 
-/** Read ahead of a client while its destination is dialled, give or take a chunk. */
+/** Bytes read ahead from a client while its destination is dialled, give or take a chunk. */
 const AHEAD_BYTES = 16 * 1024;
-/** What a chunk counts at least, so that many short ones are not kept either. */
+/** The least that a chunk counts, so that the number of short ones is bounded too. */
 const CHUNK_BYTES = 1024;
 
 /**
- * Listens to a client while its destination is dialled, so that the dial of one who has left ends
- * with it: it would hold a descriptor, and count for nobody, for as long as a dial may take.
+ * Watches a client while its destination is dialled, so that the dial is aborted when the client
+ * leaves: it would hold a descriptor for as long as a dial may take.
  *
- * Only a reader hears of a reset, so what the client sends meanwhile is read ahead, within limits,
- * and given back. An end is no leaving: who half-closes may still want the answer. That a client has
- * closed altogether looks just the same until something is written to it.
+ * Only a pending read reports a reset, so what the client sends meanwhile is read ahead, within
+ * limits, and unread afterwards. The end of the stream is not taken for leaving: a client that
+ * half-closed may still want the response, and one that closed looks the same until written to.
  */
 export class ClientWatch {
   readonly #link: ByteLink;
@@ -29,7 +29,7 @@ export class ClientWatch {
     this.#reading = this.#watch();
   }
 
-  /** Ends the watch; once this resolves the link may be read, and has all that came. Idempotent. */
+  /** Ends the watch; once this resolves the link may be read, with all that came. Idempotent. */
   stop(): Promise<void> {
     this.#onGone = undefined;
     this.#forgetLink?.();
@@ -40,7 +40,7 @@ export class ClientWatch {
   async #watch(): Promise<void> {
     const ahead = await this.#readAhead();
     for (const chunk of ahead.toReversed()) this.#link.unread(chunk);
-    // Enough was read, or there is no more: what is left to hear of is that the link is destroyed.
+    // Enough was read, or there is no more: only the destruction of the link is left to watch for.
     // The link may serve many requests, each with a watch of its own.
     if (this.#onGone) this.#forgetLink = onClosed(this.#link.closed, () => this.#gone());
   }
@@ -55,7 +55,7 @@ export class ClientWatch {
         left -= Math.max(chunk.length, CHUNK_BYTES);
       }
     } catch {
-      // Called off, unless the client is gone; whoever reads next meets its failure again.
+      // Stopped, or the link has failed; the next read reports that failure again.
       this.#gone();
     }
     return ahead;
@@ -68,5 +68,5 @@ export class ClientWatch {
   }
 }
 
-/** One for all watches: an error with its stack costs more than the watch. */
+/** Shared by all watches: an error with its stack costs more than the watch. */
 const WATCH_IS_OVER = new LinkClosedError('the watch is over');

@@ -90,12 +90,12 @@ export class Dispatcher implements DispatcherContract {
   }
 
   /**
-   * Learns the name of a connected flow for the record alone. A server that speaks first ends the
-   * wait: what follows is neither TLS nor HTTP.
+   * Sniffs the name of a connected flow for the record alone. A server that sends first ends the wait:
+   * the protocol is neither TLS nor HTTP.
    */
   async #sniffBeside(client: ByteLink, remote: ByteLink): Promise<string | undefined> {
     using stop = new DisposableAbort();
-    const serverSpoke = remote.read(stop.signal).then(
+    const serverSent = remote.read(stop.signal).then(
       (chunk) => {
         if (chunk) remote.unread(chunk);
         stop.abort();
@@ -104,7 +104,7 @@ export class Dispatcher implements DispatcherContract {
     );
     const sniffed = await sniff(client, { clock: this.#deps.clock, signal: stop.signal });
     stop.abort();
-    await serverSpoke;
+    await serverSent;
     return sniffed;
   }
 

@@ -49,13 +49,13 @@ const closePackets = (link: PacketLink): void => link.close();
 export interface FlowDialerDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The plane of the moment: read anew for every decision. */
+  /** The current plane: read anew for every decision. */
   readonly plane: () => Plane;
 }
 
 /**
  * Routes and dials, for streams and datagrams alike. What is done with the link, and when the client
- * hears of it, is left to the caller.
+ * is accepted, is left to the caller.
  */
 export class FlowDialer {
   readonly #deps: FlowDialerDeps;
@@ -142,7 +142,7 @@ export class FlowDialer {
     }
   }
 
-  /** A client may ask for the proxy itself as often as it likes: a line a minute for each target. */
+  /** Clients may request the proxy itself any number of times: one line a minute for each target. */
   #logFailure(query: RouteQuery, outbound: string, failure: DialError): void {
     const { log } = this.#deps;
     if (failure.code !== 'loop' && failure.code !== 'forbidden') {

@@ -13,9 +13,9 @@ import type { Plane, Resolved } from './plane.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 
-/** A sub-link that could not be opened drops what comes for this long before it is tried again. */
+/** After a failed dial, packets are dropped for this long before the next attempt. */
 const FAILED_MS = 1_000;
-/** Packets kept while the outbound is still being opened. */
+/** Packets kept while the outbound is being opened. */
 const KEPT_WHILE_OPENING = 64;
 
 /** What carrying packets needs of the engine. */
@@ -31,7 +31,7 @@ export interface SubLinkDeps extends AssociationDeps {
   readonly onClose: () => void;
 }
 
-/** The way of one association's packets through one outbound: one flow, once it is open. */
+/** The packets of one association through one outbound: one flow, once it is open. */
 export class SubLink {
   readonly #request: PacketRequest;
   readonly #resolved: Resolved;
@@ -43,7 +43,7 @@ export class SubLink {
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
   #flow: Flow | undefined;
-  /** Until a sub-link that could not be opened is given up. */
+  /** Until the sub-link is removed after a failed dial. */
   #retry: Timer | undefined;
   readonly #idle: IdleTimer;
   /** Shorter while every packet went to port 53. */
@@ -140,7 +140,7 @@ export class SubLink {
     for (const packet of waiting) this.send(packet);
   }
 
-  /** Moves answers to the client until the outbound's link ends. */
+  /** Moves packets to the client until the outbound's link ends. */
   async #receive(remote: PacketLink): Promise<void> {
     try {
       for (;;) {

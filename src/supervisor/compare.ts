@@ -7,8 +7,8 @@ import { hash } from 'node:crypto';
 const SHORT = 64;
 
 /**
- * Whether two values of plain data are equal, as `isDeepStrictEqual` finds it, without holding up
- * anything however long the lists in them are.
+ * Whether two values of plain data are equal, as `isDeepStrictEqual` does, but yielding to traffic
+ * within long lists.
  */
 export async function isSame(a: unknown, b: unknown, turns: Turns): Promise<boolean> {
   if (Array.isArray(a) && Array.isArray(b) && a.length > SHORT) {
@@ -31,12 +31,12 @@ export async function isSame(a: unknown, b: unknown, turns: Turns): Promise<bool
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** Whether two values are equal, found at once. */
+/** Compares two values synchronously. */
 export type Same = (a: unknown, b: unknown) => boolean;
 
 /**
- * Compares what can be long in two configurations, and gives what remembers that: any other two values
- * it compares when they are asked for.
+ * Compares in advance the parts of two configurations that may be long. The returned function knows
+ * those results, and compares any other two values when it is called.
  */
 export async function compareSpecs(
   old: Spec | undefined,
@@ -67,7 +67,7 @@ export async function compareSpecs(
   };
 }
 
-/** What tells two routes apart whose rules are not at hand. Does not depend on where they are held. */
+/** Identifies a route whose rules may be held in another thread. */
 export const routeDigest = ({ elsewhere, ...route }: RouteSpec): string =>
   elsewhere?.sha256 ?? hash('sha256', JSON.stringify(route));
 

@@ -11,19 +11,19 @@ import {
   type ListenerTarget,
 } from './switched-listener.ts';
 
-/** A listener that an inbound wants: bound anew, or taken over from an inbound that gives it up. */
+/** A listener that an inbound needs: bound anew, or taken over from an inbound that frees it. */
 export interface WantedListener extends BindOptions {
   readonly tag: string;
 }
 
-/** A listener that an inbound gives up when the reload succeeds. */
+/** A listener that an inbound frees when the reload succeeds. */
 export interface FreedListener {
   readonly tag: string;
   readonly listener: SwitchedListener;
 }
 
 /**
- * The listeners of one reload: bound before anything that runs is touched, and given back when the
+ * The listeners of one reload: bound before anything that runs is touched, and closed again when the
  * reload fails.
  *
  * An address that moves from one inbound to another keeps its socket, so that no connection meets a
@@ -71,8 +71,8 @@ export class ListenerExchange {
   }
 
   /**
-   * The reload goes ahead, in one turn: what was bound is served, what was taken over changes hands,
-   * and what is left over is closed.
+   * The reload succeeds, in one turn of the event loop: new listeners are served, those taken over
+   * are switched, and those left over are closed.
    */
   commit(): ReadonlyMap<string, SwitchedListener> {
     const result = new Map(this.#bound);
@@ -87,8 +87,8 @@ export class ListenerExchange {
   }
 
   /**
-   * The reload does not go ahead: closes what was bound, and binds again what had to make room. An
-   * address that cannot be had back is logged.
+   * The reload has failed: closes what was bound, and binds again what had to make room. An address
+   * that cannot be bound again is logged.
    *
    * @param restore false when the process stops: then nothing is bound again
    */

@@ -11,10 +11,10 @@ export interface Running {
   readonly versions: ReadonlyMap<string, number>;
 }
 
-/** Tells the accounts in an inbound's settings; `undefined` for an inbound without users. */
+/** The accounts in an inbound's settings; `undefined` for an inbound without users. */
 export type UsersOf = (inbound: InboundSpec) => unknown;
 
-/** Tells whether an inbound listens for datagrams beside its connections. */
+/** Whether an inbound listens for datagrams beside its connections. */
 export type DatagramsOf = (inbound: InboundSpec) => boolean;
 
 export interface OutboundStep {

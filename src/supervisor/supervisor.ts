@@ -93,7 +93,7 @@ export class Supervisor {
   /**
    * Makes what runs into what is wanted. One call at a time.
    *
-   * @throws {ApplyError} telling why it could not; what ran before then runs as it did.
+   * @throws {ApplyError} with the reason; what ran before then goes on unchanged.
    */
   async apply(wanted: Wanted, { leaving = [], bound }: ApplyOptions = {}): Promise<AppliedReport> {
     this.#refuseStopped();
@@ -119,7 +119,7 @@ export class Supervisor {
   }
 
   /**
-   * Builds everything that is wanted from nothing and lets go of it again; binds no listener and
+   * Builds everything that is wanted from nothing and releases it again; binds no listener and
    * touches nothing that runs.
    *
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
@@ -134,7 +134,7 @@ export class Supervisor {
     disposeStaged(plan, await this.#stage(wanted, plan, new Turns(this.#deps.clock)));
   }
 
-  /** Closes the listeners and gives up a reload that is binding some; live sessions go on. */
+  /** Closes the listeners and aborts a reload that is binding some; live sessions go on. */
   async closeListeners(): Promise<void> {
     this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
     this.#listenersClosed ??= Promise.all(
@@ -251,7 +251,7 @@ export class Supervisor {
         ]) => (endpoint ? [{ inbound, endpoint }] : []),
       ),
     );
-    for (const tag of plan.removed) this.#letGo(before.get(tag)?.runtime);
+    for (const tag of plan.removed) this.#awaitSessions(before.get(tag)?.runtime);
     for (const group of startedGroups) group.start();
     for (const group of stoppedGroups) group.stop();
     for (const { version } of retired) version.retire();
@@ -262,7 +262,7 @@ export class Supervisor {
     return createResolver(spec, { clock, log: log.target('svc_app::dns') });
   }
 
-  #letGo(runtime: InboundRuntime | undefined): void {
+  #awaitSessions(runtime: InboundRuntime | undefined): void {
     if (!runtime || runtime.sessions === 0) return;
     this.#leaving.add(runtime);
     void runtime.whenIdle().then(() => this.#leaving.delete(runtime));

@@ -7,7 +7,7 @@ import type { Acceptor } from '../transports/acceptor.ts';
 import { BACKLOG, listenTcp, type Listener } from '../transports/tcp-listener.ts';
 import { listenUdp, type AnswerLink, type DatagramListener } from '../transports/udp-listener.ts';
 
-/** Who takes what reaches a listener. */
+/** Takes the connections and datagrams that reach a listener. */
 export interface ListenerTarget extends Acceptor {
   receive(packet: Packet, answers: AnswerLink): void;
 }
@@ -15,20 +15,20 @@ export interface ListenerTarget extends Acceptor {
 /** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
 const PORTS_TRIED = 10;
 
-/** Datagrams that are kept for an inbound which is not served yet. */
+/** Datagrams kept for an inbound that is not served yet. */
 const MAX_HELD_DATAGRAMS = 64;
 
-/** A listener that gives up its address, so that another may be bound there. */
+/** A listener that frees its address, so that another may be bound there. */
 export interface LeavingListener {
   /** Whether closing this one could make room for `spec`: another address with the same port. */
   standsInTheWayOf(spec: ListenSpec): boolean;
   /** Frees the address; it may be opened again. */
   close(): Promise<void>;
-  /** Binds the very address again that was bound before, the kernel's choice of a port included. */
+  /** Binds the same address again, including a port that the kernel chose. */
   reopen(): Promise<void>;
 }
 
-/** What to bind, and what takes what reaches it. */
+/** The address to bind and its target. */
 export interface BindOptions {
   readonly spec: ListenSpec;
   /** Whether to take datagrams on the same port as connections. */
@@ -37,10 +37,9 @@ export interface BindOptions {
 }
 
 /**
- * A bound listener whose connections can be given to another inbound without closing it.
+ * A bound listener that can be switched to another inbound without closing it.
  *
- * It serves nothing before `serve`: connections are kept as they were accepted, with nothing read
- * from them, and some datagrams.
+ * Until `serve` it holds accepted connections, of which nothing is read, and some datagrams.
  */
 export class SwitchedListener implements LeavingListener {
   readonly spec: ListenSpec;
@@ -132,7 +131,7 @@ export class SwitchedListener implements LeavingListener {
     }
   }
 
-  /** Gives its target what has come since it was bound, and from now on everything at once. */
+  /** Passes on what was held since it was bound, and from now on everything immediately. */
   serve(): void {
     const held = this.#held;
     this.#held = undefined;
@@ -140,7 +139,7 @@ export class SwitchedListener implements LeavingListener {
     for (const receive of held?.datagrams ?? []) receive();
   }
 
-  /** Gives what comes from now on to another inbound, or to other stream settings of this one. */
+  /** Passes what comes from now on to another inbound, or to new stream settings of this one. */
   switchTo(target: ListenerTarget): void {
     const old = this.#target;
     this.#target = target;
@@ -153,7 +152,7 @@ export class SwitchedListener implements LeavingListener {
     await this.#listener?.close();
   }
 
-  /** Closes it for good: nothing new comes over connections that are shared, either. */
+  /** Closes it for good, with its target: shared connections bring no new carriers either. */
   async retire(): Promise<void> {
     await this.close();
     this.#target.close();

@@ -104,7 +104,7 @@ export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefine
   };
 }
 
-/** Numbers the lists of a space. Rules that say the same share a list, so that it is found once. */
+/** Numbers the lists of a space. Rules with equal entries share a list, which is looked up once. */
 class Numbering<T> {
   readonly lists: T[] = [];
   readonly #numbers = new Map<string, number>();

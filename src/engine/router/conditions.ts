@@ -1,7 +1,7 @@
 /** What a condition looks at. Each has its own numbering of lists. */
 export type Space = 'domain' | 'destination' | 'source' | 'port' | 'inbound' | 'network';
 
-/** Spaces in the order in which a rule is best found by them: the most telling first. */
+/** Spaces in the order in which a rule is best found by them: the most selective first. */
 export const SPACES: readonly Space[] = [
   'domain',
   'destination',

@@ -106,7 +106,7 @@ export class NameListBuilder {
   }
 }
 
-/** What one matcher says about domains: a name is in the list when any entry matches it. */
+/** The domains of one matcher: a name is in the list when any entry matches it. */
 export interface DomainList {
   /** Names that stand for themselves and their subdomains. */
   readonly suffix: NameList;

@@ -50,7 +50,7 @@ export function collectDomains(lists: readonly DomainList[]): DomainTableData {
   };
 }
 
-/** All domain lists of a router: one lookup tells every list that a name is in. */
+/** All domain lists of a router: one lookup finds every list that a name is in. */
 export class DomainTable {
   readonly #names: NameTable;
   readonly #keywords: KeywordTable | undefined;

@@ -1,14 +1,13 @@
 import { normalizeDomain } from '../../net/host-name.ts';
 
 /**
- * What the first bytes of a stream tell: a name or that there is none (`done`), or that more bytes
- * are needed to say.
+ * The result for the first bytes of a stream: a name or none (`done`), or that more bytes are needed.
  */
 export type Sniffed =
   | { readonly done: true; readonly domain: string | undefined }
   | { readonly done: false };
 
-/** Looks for a name in bytes that come one after the other. */
+/** Looks for a name in bytes as they arrive. */
 export interface Sniffer {
   /** `bytes` are all that have come from the start on, those of earlier calls first. */
   look(bytes: Uint8Array): Sniffed;
