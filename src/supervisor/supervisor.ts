@@ -1,5 +1,5 @@
 import { Dispatcher } from '../engine/dispatcher.ts';
-import { InboundRuntime } from '../engine/inbound-runtime.ts';
+import type { InboundRuntime } from '../engine/inbound-runtime.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';

@@ -61,7 +61,7 @@ test('a chain that ends without an address is asked on from its end', () => {
   );
 });
 
-test('an authority over the end of a chain says that there is no address', () => {
+test('an authority over the end of a chain means that there is no address', () => {
   const records = [alias('www.example', 'b.test', 30)];
   assert.deepEqual(resolve(records, { authority: { zone: 'test', ttl: 20 } }), {
     kind: 'none',
@@ -75,7 +75,7 @@ test('an authority over the end of a chain says that there is no address', () =>
   });
 });
 
-test('a name that does not exist is none, for the time that its authority gives', () => {
+test('a name that does not exist has no address, for the TTL of its authority', () => {
   assert.deepEqual(resolve([], { rcode: 3, authority: { zone: 'example', ttl: 20 } }), {
     kind: 'none',
     absent: true,

@@ -4,7 +4,7 @@ import { GetaddrinfoBackend, type HostLookup } from '../../../src/dns/getaddrinf
 
 type Call = { readonly name: string; readonly family: number };
 
-/** A getaddrinfo(3) that knows one dual-stack name, and a name that cannot be asked now. */
+/** A getaddrinfo(3) with one dual-stack name, and a name that fails temporarily. */
 function host(): { calls: Call[]; lookup: HostLookup } {
   const calls: Call[] = [];
   const lookup: HostLookup = (name, { family }, callback) => {

@@ -206,7 +206,7 @@ for (const version of ['h2', 'h1'] as const) {
     assert.equal((await exchange.ask(question('b.example'), never)).records.length, 1);
   });
 
-  test(`${named}: an abort gives up one question and leaves the others`, async (t) => {
+  test(`${named}: an abort ends one question and leaves the others`, async (t) => {
     const arrival = Promise.withResolvers<void>();
     const { exchange } = await harness(t, (asked) => {
       if (asked.name !== 'slow.example') return good(asked);

@@ -47,7 +47,7 @@ test('a padded query is a multiple of 128 bytes, however long its name', () => {
   }
 });
 
-test('a reply gives its addresses and aliases, in lower case and canonical form', () => {
+test('a reply has its addresses and aliases, in lower case and canonical form', () => {
   const reply = readReply(
     response({
       answers: [
@@ -127,7 +127,7 @@ test('the code of an answer is extended by EDNS', () => {
   assert.equal(readReply(response({ additionals: [opt] }), QUERY)?.rcode, 16);
 });
 
-test('a cut message is read as such, wherever it was cut', () => {
+test('a truncated message is read as such, wherever it ends', () => {
   const whole = response({ flags: 0x8380, answers: [a('www.example.com', '192.0.2.1')] });
   for (let length = 33; length <= whole.length; length++) {
     const reply = readReply(whole.subarray(0, length), QUERY);
@@ -160,7 +160,7 @@ for (const [what, change] of Object.entries(OTHERS)) {
   });
 }
 
-test('a reply whose records are cut or loop is a named error', () => {
+test('a reply with truncated or looping records is a named error', () => {
   const whole = response({ answers: [a('www.example.com', '192.0.2.1')] });
   assert.throws(() => readReply(whole.subarray(0, -1), QUERY), ProtocolError);
   const loop = Buffer.concat([whole.subarray(0, 33), hex('c021 0001 0001 00000000 0004 c0000201')]);

@@ -111,7 +111,7 @@ test('answers with another id, name or type, and noise, do not count', async (t)
   assert.equal(server.asked.length, 1);
 });
 
-test('a cut answer is asked again over TCP', async (t) => {
+test('a truncated answer is asked for again over TCP', async (t) => {
   const { exchange, server } = await harness(t, (asked) =>
     asked.over === 'udp'
       ? reply(asked, { truncated: true })
@@ -162,7 +162,7 @@ test('a malformed answer fails its attempt, not the process', async (t) => {
   assert.equal((await exchange.ask(QUESTION, never)).records.length, 1);
 });
 
-test('a dead server is told at once, without waiting for a time-out', async (t) => {
+test('a dead server is reported at once, without waiting for a time-out', async (t) => {
   // The server listens on one address of the loopback network only.
   const { server, clock } = await harness(t, () => undefined);
   const dead = new UdpExchange([{ host: '127.0.0.2', port: server.port }], clock);

@@ -107,7 +107,7 @@ test('a truncated answer is a failure, not an absent name', async () => {
   });
 });
 
-test('the log is told once when the server stops answering, and once when it is back', async () => {
+test('a server that stops responding is logged once, and once when it responds again', async () => {
   let dead = true;
   const { lines, backend } = harness(({ name }) => {
     if (dead) throw new DialError('timed_out', 'DNS server 192.0.2.53:53: no answer');
@@ -124,7 +124,7 @@ test('the log is told once when the server stops answering, and once when it is 
   ]);
 });
 
-test('a question that its asker gave up says nothing about the server', async () => {
+test('an aborted question does not count as a failure of the server', async () => {
   const { lines, backend } = harness(() => {
     throw new DialError('aborted', 'gone');
   });

@@ -134,7 +134,7 @@ test('a matcher without a configured file is refused', async () => {
 
 const BROKEN: [string, Uint8Array, RegExp][] = [
   ['a text', Buffer.from('<!DOCTYPE html>'), /not a geosite file: no list begins at byte 0/],
-  ['a file cut short', GEOSITE.subarray(0, -3), /the file ends in the middle of the list at byte/],
+  ['a truncated file', GEOSITE.subarray(0, -3), /the file ends in the middle of the list at byte/],
   [
     'a geoip file',
     encodeGeoip([{ code: 'shop', networks: [{ ip: [1, 2, 3, 4], prefix: 8 }] }]),

@@ -44,7 +44,7 @@ test('entries longer than any host name match nothing', () => {
   assert.deepEqual(listsOf(table, 'b'), [0]);
 });
 
-test('names are told apart by their bytes, not by their hash', () => {
+test('names are distinguished by their bytes, not by their hash', () => {
   // So many names of equal length that hashes of 32 bits must have met.
   const names = Array.from({ length: 200_000 }, (_, i) => `${i}`.padStart(7, 'x'));
   const table = new NameTable([{ list: 3, suffix: false, names: packNames(names) }]);

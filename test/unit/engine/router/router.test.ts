@@ -195,7 +195,7 @@ test('the first rule in file order decides, whichever table finds it', () => {
   assert.deepEqual(decide({ host: 'a.org' }), { outbound: 'e', rule: 4 });
 });
 
-test('the same entries mean what their own matcher says', () => {
+test('the same entries have the meaning of their own matcher', () => {
   const rules = router({ domainFull: ['a'] }, { domainSuffix: ['a'] }, { domainKeyword: ['a'] });
   const decide = (host: string) => rules.route(query({ host })).rule;
   assert.deepEqual(['a', 'b.a', 'ba'].map(decide), [0, 1, 2]);
