@@ -2,7 +2,7 @@ import { ApiOptions, type ApiListen } from '../config/api.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { buildRouterTables, type RouterTables } from '../engine/router/router-tables.ts';
 import type { Spec } from '../spec.ts';
-import { exitsNamedBy, routeDigest } from '../supervisor/route-digest.ts';
+import { exitsNamedBy, routeDigest } from '../supervisor/compare.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
 import type { FilesSeen } from './file-log.ts';
 

@@ -1,5 +1,4 @@
-import { GeoCodeError, GeoFileError, type GeoKind } from '../engine/geo/errors.ts';
-import type { GeoData } from '../engine/geo/geo-data.ts';
+import { GeoCodeError, GeoFileError, type GeoKind, type GeoData } from '../engine/geo/geo-data.ts';
 import { loadGeoData } from '../engine/geo/load.ts';
 import { RegexError, type RegexCache } from '../engine/router/regex-set.ts';
 import { codeOf } from '../errors.ts';

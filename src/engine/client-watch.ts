@@ -2,7 +2,7 @@ import type { ByteLink } from '../net/link.ts';
 import { LinkWatch } from '../net/link-watch.ts';
 import { onClosed } from '../net/on-closed.ts';
 
-/** Read ahead of a client while its destination is dialled, give or take a chunk. */
+/** Bytes read ahead from a client while its destination is dialled, give or take a chunk. */
 const AHEAD_BYTES = 16 * 1024;
 
 /**

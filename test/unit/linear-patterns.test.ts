@@ -12,7 +12,7 @@ import { EventReader } from '../../src/cli/event-reader.ts';
 import { shownLine } from '../../src/config/shown-line.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
 import { parseServerKey } from '../../src/crypto/server-certificate.ts';
-import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff-domain.ts';
+import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff.ts';
 import { chooseFilter } from '../../src/log/filter.ts';
 import { trimBlanks } from '../../src/net/trim-blanks.ts';
 import { ChunkedDecoder } from '../../src/protocols/http/body.ts';

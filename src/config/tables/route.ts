@@ -1,5 +1,5 @@
 import { RegexError, type RegexCache } from '../../engine/router/regex-set.ts';
-import type { GeoKind } from '../../engine/geo/errors.ts';
+import type { GeoKind } from '../../engine/geo/geo-data.ts';
 import { WeirError } from '../../errors.ts';
 import { array, located, str, type Located } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';

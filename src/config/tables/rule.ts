@@ -1,4 +1,4 @@
-import { GeoCodeError, type GeoKind } from '../../engine/geo/errors.ts';
+import { GeoCodeError, type GeoKind } from '../../engine/geo/geo-data.ts';
 import { array, located, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';

@@ -14,7 +14,7 @@ const answers: ReplyPath = { send: () => undefined, closed: new Promise(() => un
 const wire = { bytesRead: 0, bytesWritten: 0 };
 const from = (host: string): Packet => ({ data: Buffer.alloc(1), peer: { host, port: 1 } });
 
-/** Opens a session for each client and keeps it until it is told to end. */
+/** Opens a session for each client and keeps it until it is ended. */
 class Handler implements InboundHandler {
   readonly taken: string[] = [];
   readonly open = new Map<string, DatagramSession>();

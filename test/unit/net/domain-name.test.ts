@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { canonicalName, isLocalhost } from '../../../src/dns/names.ts';
+import { normalizeDomain, isLocalhost } from '../../../src/net/host-name.ts';
 
 const GOOD: Readonly<Record<string, string>> = {
   'example.com': 'example.com',
@@ -17,7 +17,7 @@ const GOOD: Readonly<Record<string, string>> = {
 
 for (const [host, name] of Object.entries(GOOD)) {
   test(`${JSON.stringify(host)} is asked as ${JSON.stringify(name)}`, () => {
-    assert.equal(canonicalName(host), name);
+    assert.equal(normalizeDomain(host), name);
   });
 }
 
@@ -43,7 +43,7 @@ const BAD: Readonly<Record<string, string>> = {
 };
 
 for (const [what, host] of Object.entries(BAD)) {
-  test(`${what} is not a host name`, () => assert.equal(canonicalName(host), undefined));
+  test(`${what} is not a host name`, () => assert.equal(normalizeDomain(host), undefined));
 }
 
 test('localhost is this machine, and so is everything below it', () => {
@@ -56,10 +56,10 @@ test('localhost is this machine, and so is everything below it', () => {
 test('a canonical name is its own canonical form, whatever it came from', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 80 }), (host) => {
-      const name = canonicalName(host);
+      const name = normalizeDomain(host);
       if (name === undefined) return;
       assert.match(name, /^[a-z0-9._-]{1,253}$/);
-      assert.equal(canonicalName(name), name);
+      assert.equal(normalizeDomain(name), name);
     }),
     { numRuns: 2000 },
   );

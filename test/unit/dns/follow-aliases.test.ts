@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { concludeReply, type Conclusion } from '../../../src/dns/conclusion.ts';
+import { followAliases, type Resolution } from '../../../src/dns/follow-aliases.ts';
 import type { AnswerRecord, Reply } from '../../../src/dns/message.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
 
@@ -17,14 +17,14 @@ const alias = (owner: string, data: string, ttl = 60): AnswerRecord => ({
   ttl,
 });
 
-function conclude(records: readonly AnswerRecord[], rest: Partial<Reply> = {}): Conclusion {
+function resolve(records: readonly AnswerRecord[], rest: Partial<Reply> = {}): Resolution {
   const reply: Reply = { rcode: 0, truncated: false, records, authority: undefined, ...rest };
-  return concludeReply(reply, { name: 'www.example', type: 'A' });
+  return followAliases(reply, { name: 'www.example', type: 'A' });
 }
 
 test('addresses of the name are the answer, each once, with the shortest TTL', () => {
   assert.deepEqual(
-    conclude([
+    resolve([
       address('www.example', '192.0.2.1', 60),
       address('www.example', '192.0.2.2', 20),
       address('www.example', '192.0.2.1', 60),
@@ -35,7 +35,7 @@ test('addresses of the name are the answer, each once, with the shortest TTL', (
 
 test('aliases are followed in whatever order their records come', () => {
   assert.deepEqual(
-    conclude([
+    resolve([
       address('c.example', '192.0.2.1', 300),
       alias('b.example', 'c.example', 10),
       alias('www.example', 'b.example', 200),
@@ -46,7 +46,7 @@ test('aliases are followed in whatever order their records come', () => {
 
 test('records about other names and of the other family are not used', () => {
   assert.deepEqual(
-    conclude([
+    resolve([
       address('other.example', '192.0.2.66'),
       { owner: 'www.example', type: 'AAAA', data: '2001:db8::1', ttl: 60 },
     ]),
@@ -56,32 +56,32 @@ test('records about other names and of the other family are not used', () => {
 
 test('a chain that ends without an address is asked on from its end', () => {
   assert.deepEqual(
-    conclude([alias('www.example', 'b.example', 30), alias('b.example', 'c.test', 90)]),
+    resolve([alias('www.example', 'b.example', 30), alias('b.example', 'c.test', 90)]),
     { kind: 'alias', name: 'c.test', ttl: 30 },
   );
 });
 
-test('an authority over the end of a chain says that there is no address', () => {
+test('an authority over the end of a chain means that there is no address', () => {
   const records = [alias('www.example', 'b.test', 30)];
-  assert.deepEqual(conclude(records, { authority: { zone: 'test', ttl: 20 } }), {
+  assert.deepEqual(resolve(records, { authority: { zone: 'test', ttl: 20 } }), {
     kind: 'none',
     absent: false,
     ttl: 20,
   });
-  assert.deepEqual(conclude(records, { authority: { zone: 'example', ttl: 20 } }), {
+  assert.deepEqual(resolve(records, { authority: { zone: 'example', ttl: 20 } }), {
     kind: 'alias',
     name: 'b.test',
     ttl: 30,
   });
 });
 
-test('a name that does not exist is none, for the time that its authority gives', () => {
-  assert.deepEqual(conclude([], { rcode: 3, authority: { zone: 'example', ttl: 20 } }), {
+test('a name that does not exist has no address, for the TTL of its authority', () => {
+  assert.deepEqual(resolve([], { rcode: 3, authority: { zone: 'example', ttl: 20 } }), {
     kind: 'none',
     absent: true,
     ttl: 20,
   });
-  assert.deepEqual(conclude([], { rcode: 3, authority: { zone: '', ttl: 20 } }), {
+  assert.deepEqual(resolve([], { rcode: 3, authority: { zone: '', ttl: 20 } }), {
     kind: 'none',
     absent: true,
     ttl: 20,
@@ -89,7 +89,7 @@ test('a name that does not exist is none, for the time that its authority gives'
 });
 
 test('the end of a chain that does not exist is not asked for', () => {
-  assert.deepEqual(conclude([alias('www.example', 'gone.test', 30)], { rcode: 3 }), {
+  assert.deepEqual(resolve([alias('www.example', 'gone.test', 30)], { rcode: 3 }), {
     kind: 'none',
     absent: true,
     ttl: 5,
@@ -97,18 +97,18 @@ test('the end of a chain that does not exist is not asked for', () => {
 });
 
 test('an absence without an authority holds for 5 s, or as long as the alias that led to it', () => {
-  assert.deepEqual(conclude([]), { kind: 'none', absent: false, ttl: 5 });
-  assert.deepEqual(conclude([], { rcode: 3 }), { kind: 'none', absent: true, ttl: 5 });
+  assert.deepEqual(resolve([]), { kind: 'none', absent: false, ttl: 5 });
+  assert.deepEqual(resolve([], { rcode: 3 }), { kind: 'none', absent: true, ttl: 5 });
   const records = [alias('www.example', 'gone.test', 2)];
-  assert.deepEqual(conclude(records, { rcode: 3 }), { kind: 'none', absent: true, ttl: 2 });
+  assert.deepEqual(resolve(records, { rcode: 3 }), { kind: 'none', absent: true, ttl: 2 });
 });
 
-test('aliases in a circle are a named error', () => {
+test('aliases in a loop are a named error', () => {
   assert.throws(
-    () => conclude([alias('www.example', 'b.example'), alias('b.example', 'www.example')]),
+    () => resolve([alias('www.example', 'b.example'), alias('b.example', 'www.example')]),
     ProtocolError,
   );
-  assert.throws(() => conclude([alias('www.example', 'www.example')]), /circle/);
+  assert.throws(() => resolve([alias('www.example', 'www.example')]), /loop/);
 });
 
 test('a chain of 16 aliases is followed, a longer one is a named error', () => {
@@ -119,6 +119,6 @@ test('a chain of 16 aliases is followed, a longer one is a named error', () => {
     ),
     address(`n${length}.example`, '192.0.2.1'),
   ];
-  assert.equal(conclude(chain(16)).kind, 'addresses');
-  assert.throws(() => conclude(chain(17)), ProtocolError);
+  assert.equal(resolve(chain(16)).kind, 'addresses');
+  assert.throws(() => resolve(chain(17)), ProtocolError);
 });

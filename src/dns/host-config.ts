@@ -7,7 +7,7 @@ import { readHosts, type HostsTable } from './hosts-file.ts';
 import { hostSources } from './name-switch.ts';
 import { parseResolvConf, type ResolvConf } from './resolv-conf.ts';
 
-/** Where the host says how names are found. */
+/** The files that configure how the host resolves names. */
 export interface HostPaths {
   readonly resolvConf: string;
   readonly hosts: string;
@@ -20,7 +20,7 @@ export const LINUX_PATHS: HostPaths = {
   nameSwitch: '/etc/nsswitch.conf',
 };
 
-/** How names are found, where that is what the files usually say. */
+/** How the host resolves names, where its files are configured in the usual way. */
 export interface HostConfig {
   readonly hosts: HostsTable;
   /** Stays the same object while the file does. */
@@ -31,16 +31,16 @@ export interface HostConfig {
   readonly hostname: string;
 }
 
-/** How often the files are looked at, at most. */
+/** The files are checked at most this often. */
 const CHECK_MS = 1000;
 /** Larger files are left to the C library. */
 const MAX_CONF_SIZE = 65_536;
 const MAX_HOSTS_SIZE = 32 * 1024 * 1024;
 
-/** Addresses of systemd-resolved, which gives by DNS what it gives as the source `resolve`. */
+/** Addresses of systemd-resolved, which answers over DNS as it does as the source `resolve`. */
 const RESOLVED_STUBS: ReadonlySet<string> = new Set(['127.0.0.53', '127.0.0.54']);
 
-/** One file with what was read of it, kept until it changes. */
+/** The parsed content of one file, kept until the file changes. */
 class WatchedFile<T> {
   readonly #path: string;
   readonly #limit: number;
@@ -48,7 +48,7 @@ class WatchedFile<T> {
   #version: string | undefined;
   #value: T | undefined;
 
-  /** `read` gets no path when there is no such file. */
+  /** `read` is called without a path when there is no such file. */
   constructor(path: string, limit: number, read: (path: string | undefined) => Promise<T>) {
     this.#path = path;
     this.#limit = limit;
@@ -64,7 +64,7 @@ class WatchedFile<T> {
         this.#version = version;
       }
     } catch {
-      // The C library may fare better, and reports it if it does not.
+      // The C library may succeed, and reports the failure otherwise.
       this.#version = undefined;
       this.#value = undefined;
     }
@@ -88,7 +88,7 @@ class WatchedFile<T> {
 
 const ABSENT = 'absent';
 
-/** The files that say how this host finds names; changes are noticed within a second. */
+/** Reads the files that configure how this host resolves names; changes are noticed within a second. */
 export class HostFiles {
   readonly #clock: Clock;
   readonly #resolv: WatchedFile<ResolvConf | undefined>;
@@ -112,7 +112,7 @@ export class HostFiles {
     );
   }
 
-  /** `undefined` when only the C library knows how names are found here. Never rejects. */
+  /** `undefined` when the configuration is left to the C library. Never rejects. */
   current(): Promise<HostConfig | undefined> {
     const now = this.#clock.now();
     if (!this.#config || now - this.#checked >= CHECK_MS) {
@@ -122,7 +122,7 @@ export class HostFiles {
     return this.#config;
   }
 
-  /** One look at a time: a long hosts file is not read twice at once. */
+  /** One check at a time: a long hosts file is not read twice at once. */
   async #after(before: Promise<HostConfig | undefined> | undefined) {
     await before;
     const [sources, resolv, hosts] = await Promise.all([

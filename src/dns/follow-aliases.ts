@@ -1,17 +1,17 @@
 import { ProtocolError } from '../net/errors.ts';
 import { RCODE_NXDOMAIN, type AnswerRecord, type Question, type Reply } from './message.ts';
 
-/** What a reply says about its question. TTLs are seconds, the shortest of all records used. */
-export type Conclusion =
+/** What a name resolves to in one reply. TTLs are seconds, the shortest of all records used. */
+export type Resolution =
   | { readonly kind: 'addresses'; readonly addresses: readonly string[]; readonly ttl: number }
-  /** The name has no such address; `absent`: it does not exist at all. */
+  /** The name has no address of the family; `absent`: it does not exist at all. */
   | { readonly kind: 'none'; readonly absent: boolean; readonly ttl: number }
-  /** The name is an alias for another one, about which nothing is said. */
+  /** The name is an alias of one that the reply has no records of. */
   | { readonly kind: 'alias'; readonly name: string; readonly ttl: number };
 
 /**
- * How long an absence holds of which the server does not tell, in seconds. RFC 2308 §5 would not keep
- * it at all; but then a name without IPv6 addresses would cost a question for each connection.
+ * TTL of an absence without an SOA record, in seconds. RFC 2308 §5 would not cache it at all, but then
+ * a name without IPv6 addresses would cost a question for each connection.
  */
 const UNSTATED_TTL = 5;
 
@@ -19,14 +19,14 @@ const UNSTATED_TTL = 5;
 const MAX_ALIASES = 16;
 
 /**
- * Follows the aliases (CNAME) inside a reply from the name that was asked to its addresses.
+ * Follows the aliases (CNAME) in a reply from the name in question to its addresses.
  *
- * Only records that the chain passes through count; what a server adds about other names is never
- * used. `reply` must be one of success or of a name that does not exist.
+ * Only records on that chain count; records of other names are never used. The code of `reply` must
+ * be NOERROR or NXDOMAIN.
  *
- * @throws {ProtocolError} when the aliases lead in a circle or are too many.
+ * @throws {ProtocolError} when the aliases form a loop or are too many.
  */
-export function concludeReply(reply: Reply, question: Question): Conclusion {
+export function followAliases(reply: Reply, question: Question): Resolution {
   const { records, authority, rcode } = reply;
   const passed = new Set<string>();
   let name = question.name;
@@ -41,7 +41,7 @@ export function concludeReply(reply: Reply, question: Question): Conclusion {
     if (!alias) break;
     passed.add(name);
     if (passed.has(alias.data)) {
-      throw new ProtocolError(`the aliases of ${question.name} lead in a circle`);
+      throw new ProtocolError(`the aliases of ${question.name} form a loop`);
     }
     if (passed.size > MAX_ALIASES) {
       throw new ProtocolError(`${question.name} has more than ${MAX_ALIASES} aliases in a row`);
@@ -50,10 +50,10 @@ export function concludeReply(reply: Reply, question: Question): Conclusion {
     ttl = Math.min(ttl, alias.ttl);
   }
   // The code and the authority are about the end of the chain (RFC 2308 §2.1, RFC 6604 §3).
-  const spoken = authority && isWithin(name, authority.zone) ? authority : undefined;
-  if (rcode === RCODE_NXDOMAIN || spoken || passed.size === 0) {
-    const holds = spoken ? spoken.ttl : UNSTATED_TTL;
-    return { kind: 'none', absent: rcode === RCODE_NXDOMAIN, ttl: Math.min(ttl, holds) };
+  const soa = authority && isWithin(name, authority.zone) ? authority : undefined;
+  if (rcode === RCODE_NXDOMAIN || soa || passed.size === 0) {
+    const absence = soa ? soa.ttl : UNSTATED_TTL;
+    return { kind: 'none', absent: rcode === RCODE_NXDOMAIN, ttl: Math.min(ttl, absence) };
   }
   return { kind: 'alias', name, ttl };
 }

@@ -5,7 +5,7 @@ import {
   NameListBuilder,
   packNames,
   type NameList,
-} from '../../../../src/engine/router/name-list.ts';
+} from '../../../../src/engine/router/domain-list.ts';
 
 function namesOf({ bytes, ends }: NameList): string[] {
   return Array.from(ends, (end, index) =>

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SystemBackend, type HostLookup } from '../../../src/dns/system-backend.ts';
+import { GetaddrinfoBackend, type HostLookup } from '../../../src/dns/getaddrinfo-backend.ts';
 
 type Call = { readonly name: string; readonly family: number };
 
-/** A getaddrinfo(3) that knows one dual-stack name, and a name that cannot be asked now. */
+/** A getaddrinfo(3) with one dual-stack name, and a name that fails temporarily. */
 function host(): { calls: Call[]; lookup: HostLookup } {
   const calls: Call[] = [];
   const lookup: HostLookup = (name, { family }, callback) => {
@@ -29,7 +29,7 @@ function host(): { calls: Call[]; lookup: HostLookup } {
 
 test('both families asked together are one call of the host', async () => {
   const { calls, lookup } = host();
-  const backend = new SystemBackend(lookup);
+  const backend = new GetaddrinfoBackend(lookup);
   const [a, aaaa] = await Promise.all([
     backend.query('both.example', 'A'),
     backend.query('both.example', 'AAAA'),
@@ -41,7 +41,7 @@ test('both families asked together are one call of the host', async () => {
 
 test('one family asked alone is all that the host is asked for', async () => {
   const { calls, lookup } = host();
-  const backend = new SystemBackend(lookup);
+  const backend = new GetaddrinfoBackend(lookup);
   await backend.query('both.example', 'A');
   await backend.query('both.example', 'AAAA');
   assert.deepEqual(calls, [
@@ -51,12 +51,12 @@ test('one family asked alone is all that the host is asked for', async () => {
 });
 
 test('a name that does not exist is an answer that holds for 5 s', async () => {
-  const backend = new SystemBackend(host().lookup);
+  const backend = new GetaddrinfoBackend(host().lookup);
   assert.deepEqual(await backend.query('absent.example', 'A'), { addresses: [], ttl: 5 });
 });
 
 test('a resolver that cannot say now is a failure, not an absent name', async () => {
-  const backend = new SystemBackend(host().lookup);
+  const backend = new GetaddrinfoBackend(host().lookup);
   await assert.rejects(backend.query('busy.example', 'A'), {
     code: 'upstream',
     message: "the host's resolver: getaddrinfo EAI_AGAIN",
@@ -64,7 +64,7 @@ test('a resolver that cannot say now is a failure, not an absent name', async ()
 });
 
 test('the real resolver of the host answers for an address in text', async () => {
-  const answer = await new SystemBackend().query('127.0.0.1', 'A');
+  const answer = await new GetaddrinfoBackend().query('127.0.0.1', 'A');
   assert.deepEqual(answer.addresses, ['127.0.0.1']);
 });
 
@@ -77,7 +77,7 @@ function twoThreads() {
     calls.push({ name, answer: () => callback(null, [{ address, family: version }]) });
   };
   const names = (): string[] => calls.map(({ name }) => name);
-  return { calls, names, backend: new SystemBackend(lookup, 2) };
+  return { calls, names, backend: new GetaddrinfoBackend(lookup, 2) };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

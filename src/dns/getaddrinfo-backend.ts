@@ -5,39 +5,39 @@ import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
-/** The host's resolver does not tell how long its answers hold. */
+/** getaddrinfo(3) returns no TTL; these are in seconds. */
 const POSITIVE_TTL = 60;
 const NEGATIVE_TTL = 5;
 
-/** The part of `node:dns` that is used here; tests put their own in its place. */
+/** The part of `node:dns` that is used here; tests replace it. */
 export type HostLookup = (
   name: string,
   options: { readonly all: true; readonly verbatim: true; readonly family: 0 | 4 | 6 },
   callback: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void;
 
-/** One call of the host's resolver. */
+/** One call of getaddrinfo(3). */
 interface Call {
-  /** Narrower until it starts: both families that are asked in one turn share the call. */
+  /** May widen until the call starts: both families that are asked in one turn share it. */
   family: 0 | 4 | 6;
   /** Questions that wait for it. */
   waiting: number;
   readonly answer: PromiseWithResolvers<readonly LookupAddress[]>;
 }
 
-/** libuv gives getaddrinfo(3) half of its threads, rounded up (uv_getaddrinfo, "slow work"). */
+/** libuv runs getaddrinfo(3) on half of its threads, rounded up (uv_getaddrinfo, "slow work"). */
 function libuvThreads(): number {
   const size = Number(process.env['UV_THREADPOOL_SIZE'] ?? 4);
   return Math.ceil(Math.min(Math.max(Number.isInteger(size) ? size : 1, 1), 1024) / 2);
 }
 
 /**
- * The C library's resolver: whatever getaddrinfo(3) reads.
+ * The C library's resolver, getaddrinfo(3).
  *
- * A call cannot be aborted and holds its thread until it is done. Calls beyond the threads wait here
- * and not in libuv, so that one for which no question waits any longer is never made.
+ * A call cannot be aborted and occupies its thread until it is done. Calls beyond the threads queue
+ * here and not in libuv, so that a call whose questions were all aborted is never made.
  */
-export class SystemBackend implements DnsBackend {
+export class GetaddrinfoBackend implements DnsBackend {
   readonly #lookup: HostLookup;
   readonly #threads: number;
   /** By name, in the order in which they came. */
@@ -100,7 +100,7 @@ export class SystemBackend implements DnsBackend {
     }
     const call: Call = { family, waiting: 0, answer: Promise.withResolvers() };
     this.#queued.set(name, call);
-    // Not before the other family could be asked for.
+    // Deferred, so that a question about the other family can join.
     queueMicrotask(() => this.#startNext());
     return call;
   }
