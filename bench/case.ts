@@ -8,7 +8,7 @@ export interface Case {
   readonly title: string;
   readonly load: LoadName;
   readonly parallel: number;
-  /** Who can do it. */
+  /** Those that can do it. */
   readonly contestants: readonly ContestantName[];
   /** What lies between two processes; absent: one process, SOCKS in and freedom out. */
   readonly tunnel?: Tunnel;
@@ -30,7 +30,7 @@ export type Goal =
   | { readonly atMost: number };
 
 /** Contestants of the cases without a tunnel. */
-const ALL: readonly ContestantName[] = ['direct', 'pipe', 'weir', 'v2ray'];
+const ALL: readonly ContestantName[] = ['direct', 'pipe', 'weir', 'v2ray', 'xray', 'sing-box'];
 
 const GBIT = 1e9 / 8;
 
@@ -61,17 +61,22 @@ export const stream = (
   work: { per: 'GB', divisor: 1e9 },
 });
 
-export const CONNECT: Case = {
-  name: 'connect',
-  title: 'new connections a second (32 at once)',
-  load: 'connect',
-  parallel: 32,
+/** What cases that count operations have in common. */
+const PER_SECOND = {
   contestants: ALL,
   figure: 'rate',
   unit: '1/s',
   divisor: 1,
   digits: 0,
   better: 'higher',
+} as const;
+
+export const CONNECT: Case = {
+  name: 'connect',
+  title: 'new connections a second (32 at once)',
+  load: 'connect',
+  parallel: 32,
+  ...PER_SECOND,
   goals: [{ against: 'v2ray', atLeast: 0.8 }],
   work: { per: '1,000 connections', divisor: 1000 },
 };
@@ -81,8 +86,8 @@ export const IDLE: Case = {
   title: 'resident memory of an idle flow',
   load: 'idle',
   parallel: 10_000,
-  // Nothing stands in the direct way whose memory could be measured.
-  contestants: ['pipe', 'weir', 'v2ray'],
+  // The direct connection has no process whose memory could be measured.
+  contestants: ALL.filter((name) => name !== 'direct'),
   figure: 'memoryPerFlow',
   unit: 'KB',
   divisor: 1024,
@@ -93,15 +98,10 @@ export const IDLE: Case = {
 
 export const DATAGRAMS: Case = {
   name: 'udp',
-  title: 'datagrams there and back a second (512 bytes, 64 under way)',
+  title: 'datagrams there and back a second (512 bytes, 64 in flight)',
   load: 'datagrams',
   parallel: 64,
-  contestants: ALL,
-  figure: 'rate',
-  unit: '1/s',
-  divisor: 1,
-  digits: 0,
-  better: 'higher',
+  ...PER_SECOND,
   goals: [],
   work: { per: '1,000 datagrams', divisor: 1000 },
 };

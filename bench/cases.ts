@@ -1,7 +1,7 @@
 import { CONNECT, DATAGRAMS, IDLE, latency, stream, type Case } from './case.ts';
 import { TUNNEL_CASES } from './tunnel-cases.ts';
 
-/** Of one process that only relays. */
+/** The cases of one process that only relays. */
 const RELAY_CASES: readonly Case[] = [
   stream('stream-down', 'one stream down', 'download', 1),
   stream('stream-up', 'one stream up', 'upload', 1),
@@ -16,7 +16,7 @@ const RELAY_CASES: readonly Case[] = [
 
 export const CASES: readonly Case[] = [...RELAY_CASES, ...TUNNEL_CASES];
 
-/** The cases whose names start with one of `words`; of no words those without a tunnel. */
+/** The cases whose names start with one of `words`; without words, those without a tunnel. */
 export const chosen = (words: readonly string[]): readonly Case[] =>
   words.length === 0
     ? RELAY_CASES

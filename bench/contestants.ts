@@ -3,10 +3,12 @@ import type { Via } from './load/flow.ts';
 import { open, portOf, type Address } from '../test/support/address.ts';
 import { Child } from '../test/support/child.ts';
 import { freedom, socksIn } from '../test/support/config.ts';
-import { startV2ray, without, type PeerName } from '../test/support/peers.ts';
+import { startV2ray, startXray, without, type Peer, type PeerName } from '../test/support/peers.ts';
 import { freePort } from '../test/support/ports.ts';
 import { eventually } from '../test/support/wait.ts';
 import { RAY_SOCKS_IN } from '../test/support/ways/ray.ts';
+import { startSingBox } from '../test/support/ways/sing-box.ts';
+import { XRAY_FREEDOM } from '../test/support/ways/xray.ts';
 import { Weir } from '../test/support/weir.ts';
 
 export type ContestantName =
@@ -16,24 +18,25 @@ export type ContestantName =
   | 'baseline'
   | 'v2ray'
   | 'xray'
+  | 'sing-box'
   | 'ss-libev'
   | 'ss-rust';
 
 /** Those of the cases without a tunnel. */
-type RelayName = 'direct' | 'pipe' | 'weir' | 'v2ray';
+type RelayName = 'direct' | 'pipe' | 'weir' | 'v2ray' | 'xray' | 'sing-box';
 
 /** Something that stands between the generator's clients and its origin. */
 export interface Contestant extends AsyncDisposable {
   readonly via: Via;
-  /** Its processes; none when nothing stands between. */
+  /** Its processes, whose memory and processor time count; empty for the direct connection. */
   readonly children: readonly Child[];
-  /** Whether they answer SIGUSR2 with their event-loop delay. */
+  /** Whether they report their event-loop delay on SIGUSR2. */
   readonly isNode: boolean;
 }
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-/** Node's arguments that make a contestant tell its event-loop delay. */
+/** Node's arguments that make a contestant report its event-loop delay. */
 export const MEASURED = ['--import', file('./loop-delay.ts')];
 
 const START: Readonly<Record<RelayName, (port: number) => Promise<Contestant>>> = {
@@ -75,16 +78,18 @@ const START: Readonly<Record<RelayName, (port: number) => Promise<Contestant>>> 
     };
   },
 
-  v2ray: async (port) => {
-    const peer = await startV2ray([RAY_SOCKS_IN]);
-    return {
-      via: socksTo(peer.address, port),
-      children: [peer.child],
-      isNode: false,
-      [Symbol.asyncDispose]: () => peer[Symbol.asyncDispose](),
-    };
-  },
+  v2ray: async (port) => behind(await startV2ray([RAY_SOCKS_IN]), port),
+  xray: async (port) => behind(await startXray([RAY_SOCKS_IN], [XRAY_FREEDOM]), port),
+  'sing-box': async (port) => behind(await startSingBox({ inbound: { type: 'socks' } }), port),
 };
+
+/** Another program with a SOCKS inbound, in front of the origin at `port`. */
+const behind = (peer: Peer, port: number): Contestant => ({
+  via: socksTo(peer.address, port),
+  children: [peer.child],
+  isNode: false,
+  [Symbol.asyncDispose]: () => peer[Symbol.asyncDispose](),
+});
 
 /** Starts a contestant that relays in front of the origin at `port`. */
 export function startRelay(name: ContestantName, port: number): Promise<Contestant> {
@@ -94,7 +99,7 @@ export function startRelay(name: ContestantName, port: number): Promise<Contesta
 
 const isRelay = (name: ContestantName): name is RelayName => Object.hasOwn(START, name);
 
-/** What has to be installed for each. */
+/** The programs that have to be installed for each. */
 const NEEDS: Readonly<Record<ContestantName, readonly PeerName[]>> = {
   direct: [],
   pipe: [],
@@ -102,12 +107,16 @@ const NEEDS: Readonly<Record<ContestantName, readonly PeerName[]>> = {
   baseline: [],
   v2ray: ['v2ray'],
   xray: ['xray'],
+  'sing-box': ['sing-box'],
   'ss-libev': ['ss-server', 'ss-local'],
   'ss-rust': ['ssserver', 'sslocal'],
 };
 
-/** Everybody, in the order of the tables. */
+/** All contestants, in the order of the tables. */
 export const CONTESTANTS = Object.keys(NEEDS) as readonly ContestantName[];
+
+/** Programs by other authors; the best of them is what Weir is compared with. */
+export const isPeer = (name: ContestantName): boolean => NEEDS[name].length > 0;
 
 /** Why this machine cannot run it; `false` when it can. */
 export const unable = (name: ContestantName): string | false =>

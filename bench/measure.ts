@@ -10,10 +10,10 @@ import { startTunnel } from './tunnel-contestants.ts';
 
 const GENERATOR = fileURLToPath(new URL('./load/main.ts', import.meta.url));
 
-/** Nothing here may take longer; whatever hangs ends as a failed measurement. */
+/** Limit of one measurement; one that hangs counts as failed. */
 const LIMIT_MS = 90_000;
 
-/** One measurement of one contestant: everything anew, so that none inherits another's heap. */
+/** One measurement of one contestant: all processes are started anew, so that none inherits a heap. */
 export async function measure(
   test: Case,
   contestant: ContestantName,
@@ -32,11 +32,11 @@ export async function measure(
   const job: Job = { load: test.load, via: subject.via, parallel, seconds };
   const figures = await generator.run(job, () => {
     before = snapshot(children);
-    // The answer to this first signal covers the start and the warm-up; only the next one counts.
+    // The report to this first signal covers the start and the warm-up; only the next one counts.
     if (isNode) for (const child of children) child.signal('SIGUSR2');
   });
   // A proxy that drops everything would otherwise look like a slow one.
-  if (figures['rate'] === 0) throw new Error('nothing came through');
+  if (figures['rate'] === 0) throw new Error('no data came through');
   if (children.length === 0 || !before) return figures;
   const after = snapshot(children);
   const delay = isNode ? await worstDelay(children) : {};
@@ -94,7 +94,7 @@ interface Snapshot {
   readonly time: number;
 }
 
-/** Of all the processes together. */
+/** Sums over the processes. */
 const snapshot = (children: readonly Child[]): Snapshot => ({
   cpu: sum(children.map(({ pid }) => cpuSeconds(pid))),
   memory: sum(children.map(({ pid }) => residentBytes(pid))),
@@ -105,7 +105,7 @@ const sum = (values: readonly number[]): number => values.reduce((all, value) =>
 
 const LOOP_DELAY = /^loop-delay p50=(\S+) p99=(\S+) max=(\S+)$/gm;
 
-/** Of several processes that which was later. */
+/** The greatest delay among several processes. */
 async function worstDelay(children: readonly Child[]): Promise<Figures> {
   const delays = await Promise.all(children.map(loopDelay));
   const worst = (name: string): number => Math.max(...delays.map((delay) => delay[name] ?? NaN));
@@ -123,10 +123,15 @@ async function loopDelay(child: Child): Promise<Figures> {
   return { loopP50: Number(p50), loopP99: Number(p99), loopMax: Number(max) };
 }
 
-/** A proxy needs two descriptors a flow; some machines do not allow 20,000. */
+/**
+ * The flows that every contestant can hold under the limit of open files: two sockets each, and two
+ * pipes of two descriptors in programs that splice.
+ */
 function flowLimit(): number {
   const limits = readFileSync('/proc/self/limits', 'latin1');
   const descriptors = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
-  const OTHERS = 300;
-  return Math.floor((descriptors - OTHERS) / 2);
+  // Those of the program itself, and of the warm-up's flows, which some peers close late.
+  const OTHERS = 1000;
+  const PER_FLOW = 6;
+  return Math.floor((descriptors - OTHERS) / PER_FLOW);
 }

@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net';
 
 /**
  * The least that a relay in Node can be: every connection is piped to one fixed target, every
- * datagram forwarded to it. What Weir is held against.
+ * datagram forwarded to it. Weir is compared with it.
  *
  * Arguments: the target's port, the port to listen on.
  */
@@ -24,7 +24,7 @@ front.on('message', (message, from) => {
   let back = out.get(from.port);
   if (!back) {
     back = createSocket({ type: 'udp4', ...buffers });
-    back.on('message', (answer) => front.send(answer, from.port, from.address));
+    back.on('message', (reply) => front.send(reply, from.port, from.address));
     out.set(from.port, back);
   }
   back.send(message, target, '127.0.0.1');

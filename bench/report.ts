@@ -1,10 +1,10 @@
 import { cpus, totalmem } from 'node:os';
 import type { Case } from './case.ts';
-import type { ContestantName } from './contestants.ts';
+import { isPeer, type ContestantName } from './contestants.ts';
 import type { Figures } from './load/messages.ts';
-import { judge, medians, ratio, type Rounds } from './results.ts';
+import { bestOf, judge, medians, ratio, type Rounds } from './results.ts';
 
-/** The whole result as Markdown; `notes` say what could not be measured. */
+/** The whole result as Markdown; `notes` are lines on what could not be measured. */
 export function markdown(
   cases: readonly Case[],
   names: readonly ContestantName[],
@@ -56,7 +56,8 @@ function mainTable(
 ): string {
   const others = names.filter((name) => name !== 'weir' && name !== 'direct');
   const ratios = others.map((name) => `Weir / ${name}`);
-  const head = ['case', 'unit', ...names, ...ratios, 'processor, Weir / v2ray', 'goal'];
+  const best = ['Weir / best peer', 'processor, Weir / best peer'];
+  const head = ['case', 'unit', ...names, ...ratios, ...best, 'goal'];
   const rows = cases.map((test) => {
     const byName = rounds.get(test.name) ?? new Map<ContestantName, Figures[]>();
     const values = names.map((name) => {
@@ -65,18 +66,24 @@ function mainTable(
     });
     const weir = byName.get('weir');
     const against = others.map((name) => fixed(ratio(test.figure, weir, byName.get(name)), 2));
-    const processor = test.work && ratio('cpuPerUnit', weir, byName.get('v2ray'));
+    const toBest = (figure: string, better: Case['better']): string => {
+      const best = bestOf(names.filter(isPeer), figure, better, byName);
+      if (best === undefined) return '–';
+      return `${fixed(ratio(figure, weir, byName.get(best)), 2)} (${best})`;
+    };
+    const processor = test.work ? toBest('cpuPerUnit', 'lower') : '–';
     const goals = judge(test, byName).map(({ text, met }) => `${text}: ${met ? 'met' : 'missed'}`);
-    return [test.title, test.unit, ...values, ...against, fixed(processor, 2), goals.join('; ')];
+    const cells = [...against, toBest(test.figure, test.better), processor];
+    return [test.title, test.unit, ...values, ...cells, goals.join('; ')];
   });
   return table(head, rows);
 }
 
-/** What is behind the main figures: tails, processor time, event-loop delay. */
+/** The figures behind the main ones: tails, processor time, event-loop delay. */
 function details(cases: readonly Case[], names: readonly ContestantName[], rounds: Rounds): string {
   const head = [
     'case',
-    'who',
+    'contestant',
     'p99 ms',
     'cores',
     'CPU time per unit',
@@ -107,7 +114,7 @@ function details(cases: readonly Case[], names: readonly ContestantName[], round
   return table(head, rows);
 }
 
-/** Of all the contestant's processes together. */
+/** Sums over the contestant's processes. */
 function cpuPerWork(test: Case, figures: Figures): string {
   const { cpuPerUnit } = figures;
   if (!test.work || cpuPerUnit === undefined) return '–';

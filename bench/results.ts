@@ -9,7 +9,7 @@ export type Rounds = Map<string, Map<ContestantName, Figures[]>>;
 export interface Verdict {
   readonly goal: Goal;
   readonly text: string;
-  /** The ratio or the value that the goal is about. */
+  /** The ratio or the value that is compared with the goal. */
   readonly value: number;
   readonly met: boolean;
 }
@@ -23,8 +23,8 @@ export function medians(rounds: readonly Figures[]): Figures {
 }
 
 /**
- * The median over the rounds of the ratio within a round: neighbours in time share what the
- * machine was busy with.
+ * The median over the rounds of the ratio within a round: measurements close in time
+ * share the machine's other load.
  */
 export function ratio(
   figure: string,
@@ -36,6 +36,25 @@ export function ratio(
     return a === undefined || b === undefined || b === 0 ? [] : [a / b];
   });
   return ratios.length > 0 ? median(ratios) : undefined;
+}
+
+/**
+ * Of the contestants `among`, the one with the best median of `figure`; `undefined` when none has
+ * that figure.
+ */
+export function bestOf(
+  among: readonly ContestantName[],
+  figure: string,
+  better: Case['better'],
+  rounds: ReadonlyMap<ContestantName, Figures[]>,
+): ContestantName | undefined {
+  const sign = better === 'higher' ? -1 : 1;
+  return among
+    .flatMap((name) => {
+      const value = medians(rounds.get(name) ?? [])[figure];
+      return value === undefined ? [] : [{ name, value }];
+    })
+    .toSorted((a, b) => sign * (a.value - b.value))[0]?.name;
 }
 
 export function judge(test: Case, rounds: ReadonlyMap<ContestantName, Figures[]>): Verdict[] {

@@ -10,18 +10,18 @@ import { judge, type Rounds } from './results.ts';
 
 const USAGE = `Usage: npm run bench -- [case ...] [options]
 
-Weir beside v2ray, a bare relay in Node and the direct way, interleaved, in one run; and Weir's
-tunnels, two processes each, beside those of other programs.
+Weir beside v2ray, Xray, sing-box, a bare relay in Node and the direct connection, interleaved, in
+one run; and Weir's tunnels, two processes each, beside those of other programs.
 
-Cases (those whose name starts with a word given; without a word all but the tunnels):
+Cases (those whose names start with one of the words; without words, all but the tunnels):
 ${CASES.map(({ name, title }) => `  ${name.padEnd(35)}${title}`).join('\n')}
 
 Options:
-  --rounds N     how often everything is measured (default 3)
-  --seconds N    how long each measurement lasts after its warm-up (default 3)
+  --rounds N     number of measurements of each case (default 3)
+  --seconds N    length of each measurement after its warm-up (default 3)
   --with LIST    contestants, separated by commas (default: all that are installed)
-  --json FILE    write all figures there as JSON
-  --markdown FILE  write the tables there as well
+  --json FILE    write all figures to FILE as JSON
+  --markdown FILE  write the tables to FILE as well
 `;
 
 const { values, positionals } = parseArgs({
@@ -61,7 +61,7 @@ let failures = 0;
 for (let round = 1; round <= rounds; round++) {
   for (const test of cases) {
     const subjects = names.filter((name) => test.contestants.includes(name));
-    // Each round begins with another, so that none always has the machine's same mood.
+    // Each round begins with another, so that none has the same place in all of them.
     for (const [i] of subjects.entries()) {
       const name = subjects[(i + round - 1) % subjects.length];
       if (name !== undefined) await once(test, name, round);

@@ -4,7 +4,7 @@ import { isPlain, type Way } from '../test/support/ways/way.ts';
 import { TUNNEL_PROGRAMS, type TunnelContestant } from './tunnel-contestants.ts';
 import { TUNNELS, type Tunnel } from './tunnels.ts';
 
-/** Who can make the tunnel. */
+/** Those that support the tunnel. */
 function contestantsOf({ way }: Tunnel): ContestantName[] {
   const names = Object.keys(TUNNEL_PROGRAMS) as TunnelContestant[];
   // TLS is Node's own either way.
@@ -51,7 +51,7 @@ function casesOf(tunnel: Tunnel): Case[] {
     pour('streams-down', '64 streams down', 'download', 64),
     other('connect', CONNECT),
     ...(tunnel.way.protocol === 'shadowsocks' ? [other('udp', DATAGRAMS)] : []),
-    // Both processes together; enough flows to tell, few enough for a handshake each.
+    // Both processes together; enough flows for a steady figure, few enough for a handshake each.
     ...(tunnel.way.carrier === undefined ? [] : [other('idle', { ...IDLE, parallel: 1000 })]),
   ];
 }

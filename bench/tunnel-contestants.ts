@@ -6,16 +6,17 @@ import type { Tunnel } from './tunnels.ts';
 
 export type TunnelContestant = Exclude<ContestantName, 'direct' | 'pipe'>;
 
-/** Weir as it is measured; neither kind may inherit a choice that somebody made for this process. */
+/** Weir as it is measured; `WEIR_CRYPTO` of the benchmark's own environment must not reach it. */
 const measured = (env: Readonly<Record<string, string>>): Program =>
   weirProgram({ nodeArgs: MEASURED, env: { WEIR_CRYPTO: undefined, ...env } });
 
-/** Who stands at both ends of a tunnel. */
+/** The program at both ends of a tunnel. */
 export const TUNNEL_PROGRAMS: Readonly<Record<TunnelContestant, Program>> = {
   weir: measured({}),
   baseline: measured({ WEIR_CRYPTO: 'baseline' }),
   v2ray: PROGRAMS.v2ray,
   xray: PROGRAMS.xray,
+  'sing-box': PROGRAMS['sing-box'],
   'ss-libev': PROGRAMS['ss-libev'],
   'ss-rust': PROGRAMS['ss-rust'],
 };

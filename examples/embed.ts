@@ -1,11 +1,11 @@
 /**
- * A host program with Weir inside: it starts the proxy, shows its log and its flows, sends the default
- * route somewhere else when asked to, and stops.
+ * A host program with Weir inside: it starts the proxy, shows its log and its flows, switches routes on
+ * request, and stops.
  *
  *     node embed.ts weir.toml
  *
  * Lines on standard input: `routes`, `pick GROUP TARGET`, `reload`, `flows`, `close ID`, `stop`. The end
- * of the input stops it, too.
+ * of the input stops it as well.
  */
 import { createInterface } from 'node:readline';
 import { ControlError, Weir } from 'weir-proxy';
@@ -37,7 +37,7 @@ async function carryOut(command: string, words: readonly string[]): Promise<void
       return;
     }
     case 'pick': {
-      // Against the file that the user has seen: whoever was faster wins, and the other is told.
+      // Fails as stale when the file has changed since it was read.
       const { etag } = await weir.routes();
       const { report } = await weir.pick(first, second, { ifMatch: etag });
       console.log(`pick: ${report.status}`);

@@ -2,7 +2,7 @@
  * The root of every error that Weir raises on purpose.
  *
  * `code` is stable and meant for programs (tests, the API, exit statuses); `message` is meant for
- * the person who has to act on it. `cause` keeps what the operating system or a library said.
+ * users. `cause` keeps the error of the operating system or a library.
  */
 export class WeirError extends Error {
   readonly code: string;

@@ -2,8 +2,8 @@ import type { Endpoint } from './net/address.ts';
 import type { FamilyPolicy } from './net/resolver.ts';
 
 /**
- * What a configuration means: plain, immutable data that survives `structuredClone`, the only thing
- * that `config` hands on. Defaults are filled in, references are checked, nothing is opened yet.
+ * The meaning of a configuration: plain, immutable data that survives `structuredClone`, the only
+ * output of `config`. Defaults are filled in, references are checked, nothing is opened yet.
  */
 export interface Spec {
   readonly log: LogSpec;
@@ -32,7 +32,7 @@ export type DnsSpec =
     }
   | {
       readonly backend: 'https';
-      /** What is dialled, whatever the URL says. */
+      /** What is dialled, whatever the URL. */
       readonly server: DnsServer;
       /** From the URL: sent as SNI and `Host`, and verified. */
       readonly host: string;
@@ -169,7 +169,7 @@ export interface RouteSpec extends RoutingSpec {
   readonly geosite: GeoFileSpec | undefined;
 }
 
-/** What decides where flows go. */
+/** The routing of flows. */
 export interface RoutingSpec {
   /** Tag of the outbound or balancer that takes what no rule matches; the first outbound when none is named. */
   readonly default: string;
@@ -183,7 +183,7 @@ export interface RoutingSpec {
   readonly elsewhere?: RulesElsewhere;
 }
 
-/** What can be told of rules that are not at hand. */
+/** Identifies rules whose data is not here. */
 export interface RulesElsewhere {
   /** Of the whole route, in hex. */
   readonly sha256: string;

@@ -1,18 +1,16 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Via } from './flow.ts';
-import type { Load } from './loads.ts';
+import { elapse, warmUp, type Load } from './load.ts';
 
 const PAYLOAD = Buffer.alloc(512, 0x64);
-const WARM_UP_MS = 1000;
-/** How long a window may stand still before its datagrams count as lost. */
+/** Without a datagram for this long, those in flight count as lost. */
 const STALL_MS = 100;
 
 /**
- * Keeps `parallel` datagrams under way and counts those that came back. What is lost is sent anew
- * once nothing has come for a while.
+ * Keeps `parallel` datagrams in flight and counts those that came back. Lost datagrams are replaced
+ * once none has arrived for `STALL_MS`.
  */
 export const exchangeDatagrams: Load = async (job, _origin, begin) => {
   const socket = createSocket({ type: 'udp4', recvBufferSize: 4 << 20, sendBufferSize: 4 << 20 });
@@ -39,19 +37,17 @@ export const exchangeDatagrams: Load = async (job, _origin, begin) => {
     seen = received;
   }, STALL_MS);
   fill();
-  await sleep(WARM_UP_MS);
+  await warmUp();
   const before = { sent, received };
   begin();
-  const start = performance.now();
-  await sleep(job.seconds * 1000);
-  const elapsed = (performance.now() - start) / 1000;
-  const answers = received - before.received;
-  const lost = Math.max(0, sent - before.sent - answers - job.parallel);
+  const elapsed = await elapse(job.seconds);
+  const replies = received - before.received;
+  const lost = Math.max(0, sent - before.sent - replies - job.parallel);
   counting = false;
   clearInterval(watch);
   socket.close();
   way.control?.destroy();
-  return { rate: answers / elapsed, lost: lost / Math.max(1, sent - before.sent) };
+  return { rate: replies / elapsed, lost: lost / Math.max(1, sent - before.sent) };
 };
 
 /** Where datagrams go, what each is, and the connection that keeps the way open. */

@@ -2,15 +2,10 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exchangeDatagrams } from './datagrams.ts';
 import { openFlow, type Via } from './flow.ts';
+import { elapse, warmUp, type Load } from './load.ts';
 import type { Figures, Job, LoadName } from './messages.ts';
-import { MODE, pour, REQUEST_SIZE, RESPONSE_SIZE, type Origin } from './origin.ts';
+import { MODE, pour, REQUEST_SIZE, RESPONSE_SIZE } from './origin.ts';
 import { percentile } from '../statistics.ts';
-
-/** Compilers and buffers of everybody get warm before anything is counted. */
-export const WARM_UP_MS = 1000;
-
-/** Runs one load; `begin` is called when the measured part starts. */
-export type Load = (job: Job, origin: Origin, begin: () => void) => Promise<Figures>;
 
 export const LOADS: Readonly<Record<LoadName, Load>> = {
   download: async (job, _origin, begin) => {
@@ -26,73 +21,49 @@ export const LOADS: Readonly<Record<LoadName, Load>> = {
       flow.write(Buffer.from([MODE.upload]));
       pour(flow);
     }
-    return streamRate(job, begin, origin.swallowed, flows);
+    return streamRate(job, begin, origin.discarded, flows);
   },
 
-  connect: async (job, _origin, begin) => {
-    const times: number[] = [];
-    let stop = false;
-    const worker = async (): Promise<void> => {
-      while (!stop) {
+  connect: (job, _origin, begin) =>
+    timings(job, begin, async (isOver, record) => {
+      while (!isOver()) {
         const start = performance.now();
         await connectOnce(job.via);
-        times.push(performance.now() - start);
+        record(performance.now() - start);
       }
-    };
-    const workers = Promise.all(Array.from({ length: job.parallel }, worker));
-    await sleep(WARM_UP_MS);
-    times.length = 0;
-    begin();
-    const elapsed = await measure(job.seconds);
-    const counted = [...times];
-    stop = true;
-    await workers;
-    return { rate: counted.length / elapsed, ...spread(counted) };
-  },
+    }),
 
-  request: async (job, _origin, begin) => {
-    const times: number[] = [];
-    let stop = false;
-    const worker = async (): Promise<void> => {
+  request: (job, _origin, begin) =>
+    timings(job, begin, async (isOver, record) => {
       let missing = 0;
-      let answered = Promise.withResolvers<void>();
+      let complete = Promise.withResolvers<void>();
       const flow = await openFlow(job.via, (data) => {
         missing -= data.length;
-        if (missing === 0) answered.resolve();
+        if (missing === 0) complete.resolve();
       });
       flow.write(Buffer.from([MODE.request]));
       const request = Buffer.alloc(REQUEST_SIZE, 0x63);
-      while (!stop) {
+      while (!isOver()) {
         missing = RESPONSE_SIZE;
-        answered = Promise.withResolvers<void>();
+        complete = Promise.withResolvers<void>();
         const start = performance.now();
         flow.write(request);
-        await answered.promise;
-        times.push(performance.now() - start);
+        await complete.promise;
+        record(performance.now() - start);
       }
       flow.destroy();
-    };
-    const workers = Promise.all(Array.from({ length: job.parallel }, worker));
-    await sleep(WARM_UP_MS);
-    times.length = 0;
-    begin();
-    const elapsed = await measure(job.seconds);
-    const counted = [...times];
-    stop = true;
-    await workers;
-    return { rate: counted.length / elapsed, ...spread(counted) };
-  },
+    }),
 
   idle: async (job, _origin, begin) => {
-    // A few first, so that what a proxy allocates once is not booked on the flows.
+    // A few first, so that what a proxy allocates once does not count as memory of the flows.
     const WARM = 200;
     for (const flow of await idleFlows(job.via, WARM)) flow.destroy();
-    await sleep(WARM_UP_MS);
+    await warmUp();
     begin();
     const flows = await idleFlows(job.via, job.parallel);
     await sleep(job.seconds * 1000);
     const alive = flows.filter((flow) => !flow.destroyed).length;
-    // The flows stay open until this process ends: whoever measures memory reads it after this.
+    // The flows stay open until this process ends: their memory is read after this.
     return { flows: alive };
   },
 
@@ -109,18 +80,41 @@ async function streamRate(
   bytes: () => number,
   flows: readonly Socket[],
 ): Promise<Figures> {
-  await sleep(WARM_UP_MS);
+  await warmUp();
   const before = bytes();
   begin();
-  const elapsed = await measure(job.seconds);
+  const elapsed = await elapse(job.seconds);
   const moved = bytes() - before;
   for (const flow of flows) flow.destroy();
   return { rate: moved / elapsed, bytes: moved };
 }
 
+/** Performs one operation after the other until `isOver`, and records the milliseconds of each. */
+type Worker = (isOver: () => boolean, record: (ms: number) => void) => Promise<void>;
+
+/** Runs `job.parallel` workers: operations a second, and the spread of their times. */
+async function timings(job: Job, begin: () => void, worker: Worker): Promise<Figures> {
+  const times: number[] = [];
+  let over = false;
+  const work = (): Promise<void> =>
+    worker(
+      () => over,
+      (ms) => times.push(ms),
+    );
+  const workers = Promise.all(Array.from({ length: job.parallel }, work));
+  await warmUp();
+  times.length = 0;
+  begin();
+  const elapsed = await elapse(job.seconds);
+  const counted = [...times];
+  over = true;
+  await workers;
+  return { rate: counted.length / elapsed, ...spread(counted) };
+}
+
 /**
  * Handshake, one byte there and back, close. The close is not waited for: v2ray takes a second to
- * pass one on, by design, and would be held back by nothing else.
+ * pass one on, by design, and the rate would show nothing else.
  */
 async function connectOnce(via: Via): Promise<void> {
   const echoed = Promise.withResolvers<void>();
@@ -146,13 +140,6 @@ async function idleFlows(via: Via, count: number): Promise<Socket[]> {
   };
   await Promise.all(Array.from({ length: AT_ONCE }, opener));
   return flows;
-}
-
-/** Waits and gives the seconds that really passed. */
-async function measure(seconds: number): Promise<number> {
-  const start = performance.now();
-  await sleep(seconds * 1000);
-  return (performance.now() - start) / 1000;
 }
 
 const spread = (times: readonly number[]): Figures => ({

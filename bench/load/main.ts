@@ -6,19 +6,19 @@ import { startOrigin } from './origin.ts';
  * The load generator's process: clients and origin in one, so that on a machine of two cores the
  * contestant has the other. It does one job and waits to be ended.
  *
- * With the argument `origin` it is the far end alone, for loads whose two ends together need more
+ * With the argument `origin` it is the far end alone, for loads of which both ends together need more
  * descriptors than one process may have.
  */
-const say = (report: Report): void => {
-  process.send?.(report);
+const report = (message: Report): void => {
+  process.send?.(message);
 };
 
 process.on('disconnect', () => process.exit());
 const origin = await startOrigin();
 process.on('message', (job: Job) => {
-  LOADS[job.load](job, origin, () => say({ kind: 'begin' })).then(
-    (figures) => say({ kind: 'end', figures }),
-    (error: unknown) => say({ kind: 'failed', message: String(error) }),
+  LOADS[job.load](job, origin, () => report({ kind: 'begin' })).then(
+    (figures) => report({ kind: 'end', figures }),
+    (error: unknown) => report({ kind: 'failed', message: String(error) }),
   );
 });
-say({ kind: 'ready', port: origin.port });
+report({ kind: 'ready', port: origin.port });

@@ -3,17 +3,17 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 /**
- * The far end of every load. The first byte of a connection says what it is for, so that one port
- * serves relays that know only one target.
+ * The far end of every load. The first byte of a connection selects its mode, so that one port
+ * serves relays with a single fixed target.
  */
 export const MODE = {
   /** Sends without end. */
   download: 'D'.charCodeAt(0),
-  /** Swallows. */
+  /** Discards. */
   upload: 'U'.charCodeAt(0),
   /** Sends every byte back. */
   echo: 'E'.charCodeAt(0),
-  /** Answers each request of `REQUEST_SIZE` bytes with `RESPONSE_SIZE`. */
+  /** Responds to each request of `REQUEST_SIZE` bytes with `RESPONSE_SIZE`. */
   request: 'R'.charCodeAt(0),
 } as const;
 
@@ -25,14 +25,14 @@ const RESPONSE = Buffer.alloc(RESPONSE_SIZE, 0x62);
 
 export interface Origin {
   readonly port: number;
-  /** Bytes that `upload` connections have swallowed. */
-  readonly swallowed: () => number;
+  /** Bytes that `upload` connections have discarded. */
+  readonly discarded: () => number;
   close(): void;
 }
 
 /** Listens for TCP and, at the same port, for datagrams, which it sends back. */
 export async function startOrigin(): Promise<Origin> {
-  let swallowed = 0;
+  let discarded = 0;
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
     socket.once('data', (first: Buffer) => {
@@ -42,9 +42,9 @@ export async function startOrigin(): Promise<Origin> {
           pour(socket);
           break;
         case MODE.upload:
-          swallowed += rest.length;
+          discarded += rest.length;
           socket.on('data', (chunk: Buffer) => {
-            swallowed += chunk.length;
+            discarded += chunk.length;
             // Freed at once: what is measured must not be this process's collector.
             const { buffer } = chunk;
             if (buffer instanceof ArrayBuffer && chunk.length === buffer.byteLength) {
@@ -53,7 +53,7 @@ export async function startOrigin(): Promise<Origin> {
           });
           break;
         case MODE.request:
-          answerRequests(socket, rest.length);
+          serveRequests(socket, rest.length);
           break;
         default:
           if (rest.length > 0) socket.write(rest);
@@ -66,7 +66,7 @@ export async function startOrigin(): Promise<Origin> {
   datagrams.on('message', (message, from) => datagrams.send(message, from.port, from.address));
   return {
     port,
-    swallowed: () => swallowed,
+    discarded: () => discarded,
     close: () => {
       server.close();
       datagrams.close();
@@ -74,7 +74,7 @@ export async function startOrigin(): Promise<Origin> {
   };
 }
 
-/** The kernel chooses the port for TCP alone: to somebody's datagrams it may belong already. */
+/** The kernel chooses a port free for TCP alone: for UDP it may be in use already. */
 async function listenBoth(
   server: Server,
 ): Promise<{ readonly port: number; readonly datagrams: DatagramSocket }> {
@@ -110,14 +110,14 @@ export function pour(socket: Socket): void {
   more();
 }
 
-function answerRequests(socket: Socket, first: number): void {
+function serveRequests(socket: Socket, first: number): void {
   let received = first;
-  const answer = (): void => {
+  const respond = (): void => {
     for (; received >= REQUEST_SIZE; received -= REQUEST_SIZE) socket.write(RESPONSE);
   };
-  answer();
+  respond();
   socket.on('data', (chunk: Buffer) => {
     received += chunk.length;
-    answer();
+    respond();
   });
 }

@@ -50,7 +50,7 @@ async function start(): Promise<{ weir: Weir; client: ApiClient }> {
   return { weir, client: new ApiClient(parseAddress(address)) };
 }
 
-/** From the request of a pick to its answer, when new flows follow it; and of nothing beside it. */
+/** From the request of a pick to its response, after which new flows follow it, with no other load. */
 async function picks() {
   const { weir, client } = await start();
   await using _ = weir;

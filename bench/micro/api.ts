@@ -24,7 +24,7 @@ import { silentLogger } from '../../src/log/output.ts';
 interface Job {
   readonly port: number;
   readonly kind: 'connections' | 'health' | 'events';
-  /** Answers to fetch one after the other, or streams to open. */
+  /** Responses to fetch one after the other, or streams to open. */
   readonly count: number;
   /** Of the streams, how many are never read. */
   readonly deaf: number;
@@ -40,7 +40,7 @@ const SECONDS = 5;
 const FLOWS_PER_SECOND = 5_000;
 
 async function main(): Promise<void> {
-  console.table([await answers('health', 0, 5_000), await answers('connections', 10_000, 30)]);
+  console.table([await responses('health', 0, 5_000), await responses('connections', 10_000, 30)]);
   const rows = [];
   for (const [clients, deaf] of [
     [0, 0],
@@ -86,8 +86,8 @@ async function start(): Promise<{ tracker: Tracker; server: ApiServer; port: num
   return { tracker, server, port: portOf(parseAddress(server.address)) };
 }
 
-/** Fetches the same answer again and again over one connection. */
-async function answers(kind: 'connections' | 'health', flows: number, count: number) {
+/** Fetches the same response repeatedly over one connection. */
+async function responses(kind: 'connections' | 'health', flows: number, count: number) {
   const { tracker, server, port } = await start();
   for (let i = 0; i < flows; i++) tracker.openFlow(info(i), () => undefined);
   const delay = monitorEventLoopDelay({ resolution: 1 });
@@ -96,7 +96,7 @@ async function answers(kind: 'connections' | 'health', flows: number, count: num
   delay.disable();
   await server.stop();
   return {
-    answer: kind,
+    response: kind,
     flows,
     'ms each': (milliseconds / count).toFixed(3),
     'MB each': (bytes / count / 1e6).toFixed(3),
@@ -183,7 +183,7 @@ async function fetchAll({ port, kind, count }: Job): Promise<Done> {
   return { milliseconds: performance.now() - begin, bytes };
 }
 
-/** Opens streams, some of which it never reads, and counts bytes until told that it is enough. */
+/** Opens streams, some of which it never reads, and counts bytes until it is stopped. */
 async function listen({ port, count, deaf }: Job): Promise<void> {
   const begin = performance.now();
   let bytes = 0;

@@ -11,27 +11,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadGeoData } from '../../src/engine/geo/load.ts';
 import { RegexCache } from '../../src/engine/router/regex-set.ts';
-import { Router, type RouteQuery } from '../../src/engine/router/router.ts';
+import type { RouteQuery } from '../../src/engine/router/query.ts';
+import { Router } from '../../src/engine/router/router.ts';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '../../src/spec.ts';
 import { encodeGeosite } from '../../test/support/geo-fixture.ts';
+import { ruleSpec } from '../../test/support/specs.ts';
 
 const LOOKUPS = 300_000;
 
-const rule = (matchers: Partial<RuleSpec>): RuleSpec => ({
-  outbound: 'out',
-  domainSuffix: [],
-  domainKeyword: [],
-  domainFull: [],
-  domainRegex: [],
-  cidr: [],
-  sourceCidr: [],
-  port: [],
-  network: undefined,
-  inboundTag: [],
-  geosite: [],
-  geoip: [],
-  ...matchers,
-});
+const rule = (matchers: Partial<RuleSpec>): RuleSpec => ruleSpec('out', matchers);
 
 /** The same numbers on every run. */
 function randomNumbers(seed: number): (below: number) => number {

@@ -6,7 +6,7 @@ export const MAX_BODY = 2_097_152;
 
 /**
  * How much of a body that is too long is still read, in bytes. A client writes all of its request
- * before it looks at the answer; to close on it in the middle would lose that answer.
+ * before it reads the response; closing before that would lose the response.
  */
 export const MAX_DISCARDED = 64 << 20;
 
@@ -23,7 +23,7 @@ const tooLong = (): BadRequest =>
   new BadRequest('Failed to buffer the request body: length limit exceeded');
 
 /**
- * Reads a request body. `invite` tells a client that waits for it (`Expect: 100-continue`) to send.
+ * Reads a request body. `invite` is called for a client that waits for `100 Continue`.
  * @throws {BadRequest} when it is too long, or ends before it is complete.
  */
 export async function readBody(request: IncomingMessage, invite?: () => void): Promise<Buffer> {

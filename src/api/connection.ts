@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../net/clock.ts';
 
-/** Requests that a client may send ahead of the answers. */
+/** Requests that a client may send ahead of the responses. */
 const MOST_WAITING = 256;
 
-/** How long a client that has been answered early may go on sending, in milliseconds. */
+/** How long a client may continue to send after an early response, in milliseconds. */
 const LINGER_MS = 1_000;
 
 /** One request and what serves it. */
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Whether nothing should go on for a client that has gone. */
+  /** Whether work ends when the client has disconnected. */
   readonly abandonable: boolean;
   readonly serve: () => void;
 }
@@ -33,8 +33,8 @@ export class Connection {
     this.#socket = socket;
     this.#clock = clock;
     const closeAtOnce = socket.destroySoon.bind(socket);
-    // Node closes with this after the last answer. Closing while a request is still coming in resets
-    // the connection, and the reset can overtake the answer (RFC 9112 §9.6).
+    // Node closes with this after the last response. Closing while a request is still arriving resets
+    // the connection, and the reset can overtake the response (RFC 9112 §9.6).
     socket.destroySoon = () => {
       if (this.#current?.request.complete === false) this.#linger();
       else closeAtOnce();
@@ -44,7 +44,7 @@ export class Connection {
     });
   }
 
-  /** An answer is under way. */
+  /** A response is under way. */
   get busy(): boolean {
     return this.#current !== undefined;
   }
@@ -52,12 +52,12 @@ export class Connection {
   /** Serves the exchange once those before it are over. */
   take(exchange: Exchange): void {
     if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
-    else if (this.#closing) return; // the answer under way, if any, is the last
+    else if (this.#closing) return; // the response under way, if any, is the last
     else if (this.#current) this.#waiting.push(exchange);
     else this.#begin(exchange);
   }
 
-  /** Closes when the answer under way has been sent, at once when there is none. */
+  /** Closes when the response under way has been sent, at once without one. */
   finish(): void {
     this.#closing = true;
     this.#waiting.length = 0;
@@ -69,7 +69,7 @@ export class Connection {
     if (!response.headersSent) response.setHeader('Connection', 'close');
   }
 
-  /** Sends bytes in place of an answer and closes; without a place for them it only closes. */
+  /** Sends bytes in place of a response and closes; once a response has begun, it only closes. */
   refuse(bytes: Buffer): void {
     if (this.#lingering) return;
     if (!this.#socket.writable || this.#current?.response.headersSent === true) {
@@ -94,7 +94,7 @@ export class Connection {
     exchange.serve();
   }
 
-  /** Sends what is left and the end, and reads on until the client ends as well, or for too long. */
+  /** Sends the rest, half-closes, and reads on until the client ends as well or the time is over. */
   #linger(): void {
     if (this.#lingering) return;
     this.#lingering = true;

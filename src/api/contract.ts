@@ -8,7 +8,7 @@ import type { IfMatch } from './if-match.ts';
 export type { RouteGroupView, RouteTargetView, RouteView } from '../config/route-view.ts';
 export type { Inherit as RouteInherit } from '../config/subscribe-file.ts';
 
-/** What the API asks of the process that it controls. */
+/** What the API requires of the process that it controls. */
 export interface ControlledApp {
   /** The program's version. */
   readonly version: string;
@@ -21,9 +21,9 @@ export interface ControlledApp {
   routes(): Promise<RoutesResult>;
   /**
    * Writes the pick of a group, or of `default`, into the configuration file and reloads. Edits
-   * apply one at a time. `signal` aborts when the client has gone: before the file is written
-   * nothing happens then, a write that has begun is finished.
-   * @throws {ControlError} with the `etag` of the file where the client needs it to go on.
+   * apply one at a time. `signal` aborts when the client has disconnected: before the file is
+   * written nothing happens then; a write that has begun is finished.
+   * @throws {ControlError} with the `etag` of the file where the client needs it to continue.
    */
   pick(group: string, target: string, ifMatch: IfMatch, signal: AbortSignal): Promise<PickResult>;
   /**
@@ -47,8 +47,8 @@ export interface PickResult {
 
 /**
  * - `unknown_group`: no route group has that name
- * - `invalid`: the change would not make a valid configuration, or the one on disk cannot be applied
- * - `stale`: the file is no longer the one that the client knows
+ * - `invalid`: the change would make the configuration invalid, or the one on disk cannot be applied
+ * - `stale`: the file is no longer the one that the client has seen
  * - `failed`: a file cannot be read or written, a listener cannot be bound, the runtime has stopped
  */
 export type ControlErrorCode = 'unknown_group' | 'invalid' | 'stale' | 'failed';
@@ -57,10 +57,10 @@ export interface ControlErrorOptions extends ErrorOptions {
   readonly etag?: string | undefined;
 }
 
-/** Why something that was asked of the process was not done. */
+/** Why a request to the process was not carried out. */
 export class ControlError extends WeirError {
   declare readonly code: ControlErrorCode;
-  /** The configuration file's entity tag, when the client should learn it; quotes included. */
+  /** The configuration file's entity tag, when the client should know it; quotes included. */
   readonly etag: string | undefined;
 
   constructor(code: ControlErrorCode, message: string, options: ControlErrorOptions = {}) {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../net/clock.ts';
 
-/** A comment goes out when nothing else has for so long. */
+/** A comment is sent after this long without an event. */
 export const KEEP_ALIVE_MS = 15_000;
 
 export const EVENT_STREAM_HEADERS = {
@@ -23,9 +23,9 @@ export const eventText = (name: string, data: string): string =>
  * one piece and the socket's buffer.
  */
 export class EventStream {
-  /** Called when the piece before has gone and the next may be given. */
+  /** Called when the previous piece has been sent and the next may be. */
   onReady: (() => void) | undefined;
-  /** Called once, when the client has gone or the stream has been ended. */
+  /** Called once, when the client has disconnected or the stream has been ended. */
   onClose: (() => void) | undefined;
   readonly #response: ServerResponse;
   readonly #clock: Clock;
@@ -52,8 +52,8 @@ export class EventStream {
   send(piece: Buffer): void {
     this.#writing = true;
     this.#lastWrite = this.#clock.now();
-    // Corked by hand the piece goes to the system now, not at the end of the tick, where nobody would
-    // count the time that it takes.
+    // Explicitly corked, the piece is written now, not at the end of the tick, so that the time counts
+    // for this round.
     this.#response.cork();
     this.#response.write(piece, () => {
       this.#writing = false;

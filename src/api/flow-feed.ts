@@ -3,7 +3,7 @@ import { KEPT_EVENTS, type FlowNotice, type FlowSubscription } from '../tracker/
 import type { FlowEvent } from '../tracker/flow-events.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { eventText, type EventStream } from './event-stream.ts';
-import { Rounds } from './rounds.ts';
+import { Rounds } from './slices.ts';
 import type { StartTimes } from './start-times.ts';
 import { flowJson } from './views.ts';
 
@@ -25,9 +25,9 @@ const PIECE_LENGTH = 64 << 10;
 /**
  * Sends the openings and closings of flows to any number of clients.
  *
- * The feed is one reader of the tracker, whoever listens, and keeps the last 1024 events for all its
- * clients; of a client it keeps a number. Clients that stand at the same place are sent the same
- * bytes. A client that falls behind by more than what is kept is told how many events it missed.
+ * The feed is one reader of the tracker, however many clients there are, and keeps the last 1024 events
+ * for all of them; of a client it keeps a number. Clients at the same position are sent the same bytes.
+ * A client that falls further behind gets the number of events that it missed.
  */
 export class FlowFeed {
   readonly #tracker: Tracker;

@@ -1,12 +1,10 @@
 import type { ApiOptions } from '../config/api.ts';
-import { empty, foreignOrigin, misdirected, unauthorized, type Answer } from './answer.ts';
-import { bearerCheck, type BearerCheck } from './bearer.ts';
-import { parseTarget } from './request-target.ts';
-import { Router } from './router.ts';
+import { empty, foreignOrigin, misdirected, unauthorized, type ApiResponse } from './response.ts';
+import { bearerCheck, type BearerCheck, isOwnOrigin, namesThisHost } from './access.ts';
+import { parseTarget, Router } from './router.ts';
 import { ROUTES, type Route } from './routes.ts';
-import { isOwnOrigin, namesThisHost } from './same-origin.ts';
 
-/** What decides about a request before any handler runs. */
+/** The parts of a request that are judged before any handler runs. */
 export interface RequestHead {
   readonly method: string;
   /** As sent. */
@@ -17,7 +15,7 @@ export interface RequestHead {
 }
 
 export type Verdict =
-  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'response'; readonly response: ApiResponse }
   | {
       readonly kind: 'call';
       readonly route: Route;
@@ -26,13 +24,13 @@ export type Verdict =
     };
 
 /**
- * Decides what becomes of a request: the token first, whatever is asked for; then, where there is no
- * token, whether a web page may be behind it; then the route.
+ * Decides how a request is handled: the token first, for any path; then, where there is no
+ * token, whether it may come from a web page; then the route.
  */
 export class Front {
   readonly #router = new Router(ROUTES);
   readonly #isAuthorized: BearerCheck | undefined;
-  /** The port, of a listener that anyone on this host may talk to and web pages must not. */
+  /** The port of a listener that is open to every program of this host, but not to web pages. */
   readonly #guardedPort: number | undefined;
 
   /** @param port that is bound; `undefined` for a unix socket. */
@@ -43,25 +41,25 @@ export class Front {
 
   judge(head: RequestHead): Verdict {
     if (this.#isAuthorized && !this.#isAuthorized(head.authorization)) {
-      return { kind: 'answer', answer: unauthorized() };
+      return { kind: 'response', response: unauthorized() };
     }
     const target = parseTarget(head.target);
-    const refusal = this.#refuseWebPage(head, target.authority ?? head.host);
-    if (refusal) return { kind: 'answer', answer: refusal };
+    const rejection = this.#rejectWebPage(head, target.authority ?? head.host);
+    if (rejection) return { kind: 'response', response: rejection };
     const routed = this.#router.find(head.method, target.path);
     switch (routed.kind) {
       case 'found':
         return { ...routed, kind: 'call', query: target.query };
       case 'wrong_method':
-        return { kind: 'answer', answer: empty(405, { Allow: routed.allow }) };
+        return { kind: 'response', response: empty(405, { Allow: routed.allow }) };
       case 'unknown':
-        return { kind: 'answer', answer: empty(404) };
+        return { kind: 'response', response: empty(404) };
       default:
         return routed satisfies never;
     }
   }
 
-  #refuseWebPage({ origin }: RequestHead, authority: string | undefined): Answer | undefined {
+  #rejectWebPage({ origin }: RequestHead, authority: string | undefined): ApiResponse | undefined {
     if (this.#guardedPort === undefined) return undefined;
     if (!namesThisHost(authority)) return misdirected();
     if (!isOwnOrigin({ authority, origin }, this.#guardedPort)) return foreignOrigin();

@@ -12,8 +12,8 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?<rest>\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?/y;
 const LITERALS = ['true', 'false', 'null'] as const;
 
 /**
- * Reads JSON from left to right, one token at a time, so that what is wrong first is found first and
- * nothing that is not wanted is built. The texts are those of Rust's serde_json.
+ * Reads JSON from left to right, one token at a time, so that the first error is found first and
+ * no unwanted value is built. The texts are those of Rust's serde_json.
  */
 export class JsonScanner {
   readonly #text: string;
@@ -38,7 +38,7 @@ export class JsonScanner {
     return true;
   }
 
-  /** Takes a string, whose opening quote comes next, and gives what it says. */
+  /** Takes a string, whose opening quote comes next, and returns its value. */
   string(): string {
     const start = this.#at;
     for (this.#at++; this.#text.charAt(this.#at) !== '"'; this.#at++) {
@@ -53,7 +53,7 @@ export class JsonScanner {
     return this.#unescape(this.#text.slice(start, this.#at));
   }
 
-  /** Takes the next value, or the beginning of one that nests, and says what it is. */
+  /** Takes the next value, or the beginning of a nested one, and describes it. */
   describe(): string {
     const first = this.peek();
     if (first === '"') return `string ${JSON.stringify(this.string())}`;

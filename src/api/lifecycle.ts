@@ -3,13 +3,13 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import type { ControlledApp } from './contract.ts';
-import type { LeavingListener } from '../supervisor/listeners.ts';
+import type { LeavingListener } from '../supervisor/switched-listener.ts';
 import { ApiServer } from './server.ts';
 
 /**
  * - `off`: nothing is bound
  * - `on`: serving
- * - `stopping`: the address is free again, answers under way are being finished
+ * - `stopping`: the address is free again, responses under way are being finished
  * - `failed`: the first `[api]` could not be bound; the process is to end
  */
 export type ApiState = 'off' | 'on' | 'stopping' | 'failed';
@@ -25,22 +25,22 @@ export class ApiLifecycle {
   readonly #log: Logger;
   readonly #ownListeners: OwnListeners;
   #state: ApiState = 'off';
-  /** What `[api]` says, whether or not it could be bound. */
+  /** The current `[api]`, whether or not it could be bound. */
   #options: ApiOptions | undefined;
-  /** What it said when it was read last; later than `#options` while changes wait. */
+  /** The `[api]` that was read last; later than `#options` while changes wait. */
   #wanted: ApiOptions | undefined;
   /** The last attempt to bind, settled or not; never rejects. */
   #bindingDone: Promise<void> = Promise.resolve();
   #server: ApiServer | undefined;
   #ended = false;
-  /** Changes and the stop, in the order in which they were asked for. */
+  /** Changes and the stop, in the order of their calls. */
   #work: Promise<void> = Promise.resolve();
-  /** Listeners that are closed and still have answers under way. */
+  /** Listeners that are closed and still have responses under way. */
   readonly #finishing = new Set<Promise<void>>();
 
   /**
    * @param log the app's own target, `svc_app`
-   * @param ownListeners learns where an API without a secret listens
+   * @param ownListeners gets the address of an API without a secret
    */
   constructor(app: ControlledApp, log: Logger, ownListeners: OwnListeners) {
     this.#ownListeners = ownListeners;
@@ -52,7 +52,7 @@ export class ApiLifecycle {
     return this.#state;
   }
 
-  /** Where the API is to be found while it is on. */
+  /** The address of the API while it is on. */
   get address(): string | undefined {
     return this.#state === 'on' ? this.#server?.address : undefined;
   }
@@ -92,7 +92,7 @@ export class ApiLifecycle {
   }
 
   /**
-   * What a reload found in `[api]`. Resolves when it is in force, or has been logged as failed. Of
+   * Applies the `[api]` of a reload. Resolves when it is in force, or its failure has been logged. Of
    * changes that wait for their turn only the last is carried out.
    */
   change(wanted: ApiOptions | undefined): Promise<void> {
@@ -107,7 +107,7 @@ export class ApiLifecycle {
     });
   }
 
-  /** Stops for good: answers under way get 5 seconds. */
+  /** Stops for good: responses under way get 5 seconds. */
   stop(): Promise<void> {
     return this.#queue(async () => {
       this.#ended = true;
@@ -119,7 +119,7 @@ export class ApiLifecycle {
 
   #queue(work: () => Promise<void>): Promise<void> {
     const done = this.#work.then(work);
-    this.#work = done.catch(() => undefined); // whoever asked for it learns of a failure
+    this.#work = done.catch(() => undefined); // its caller gets the failure
     return done;
   }
 
@@ -153,7 +153,7 @@ export class ApiLifecycle {
     this.#log.error(`${messageOf(error)}; it stays off until [api] changes`);
   }
 
-  /** The old listener has let go of its address, so the new one need not wait for its answers. */
+  /** The old listener has released its address, so the new one need not wait for its responses. */
   async #rebind(options: ApiOptions): Promise<void> {
     try {
       await this.#bind(options);
@@ -168,7 +168,7 @@ export class ApiLifecycle {
     this.#log.info('API stopped: the config no longer has [api]');
   }
 
-  /** Stops the listener, if there is one; resolves when its answers under way are over. */
+  /** Stops the listener, if there is one; resolves when its responses under way are finished. */
   #close(): Promise<void> | undefined {
     const server = this.#server;
     if (!server) return undefined;

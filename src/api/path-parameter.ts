@@ -4,12 +4,12 @@ import { parseU64 } from './u64.ts';
 
 const ESCAPE = /%([0-9a-f]{2})/gi;
 
-/** Percent-decodes; a `%` without two hexadecimal digits behind it stands for itself. */
+/** Percent-decodes; a `%` without two hexadecimal digits after it is kept. */
 export function percentDecode(text: string): Buffer {
   const bytes = text.replaceAll(ESCAPE, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
-  // Request targets reach us as one character a byte, so the result is one, too.
+  // A request target has one character for each byte, and so has the result.
   return Buffer.from(bytes, 'latin1');
 }
 
@@ -25,7 +25,7 @@ export function textParameter(name: string, segment: string): string {
 
 /**
  * The number in a path segment.
- * @throws {BadPath} when it is no unsigned 64-bit integer.
+ * @throws {BadPath} when it is not an unsigned 64-bit integer.
  */
 export function u64Parameter(name: string, segment: string): bigint {
   const text = textParameter(name, segment);

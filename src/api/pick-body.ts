@@ -6,7 +6,7 @@ const KEY = 'target';
 
 /**
  * Reads `{"target": "…"}`: one object with this one key.
- * @throws {BadRequest} for what is no JSON, or JSON of another shape, whichever shows first.
+ * @throws {BadRequest} for invalid JSON, or JSON of another shape, whichever comes first.
  */
 export function parsePickBody(bytes: Buffer): string {
   try {

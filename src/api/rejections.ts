@@ -7,14 +7,14 @@ export class BadRequest extends WeirError {
   }
 }
 
-/** A path parameter that cannot be read: 400 in plain text, before the handler runs. */
+/** An invalid path parameter: 400 in plain text, before the handler runs. */
 export class BadPath extends WeirError {
   constructor(message: string) {
     super('bad_path', `Invalid URL: ${message}`);
   }
 }
 
-/** Something that was addressed and is not there: 404 with the message as JSON. */
+/** A resource that does not exist: 404 with the message as JSON. */
 export class NotFound extends WeirError {
   constructor(message: string) {
     super('not_found', message);

@@ -1,4 +1,27 @@
-/** What is asked for by one method of one path. */
+/** A request target in parts, as they were sent. */
+export interface RequestTarget {
+  /** Of an absolute target; it then counts instead of the `Host` header (RFC 9112 §3.2.2). */
+  readonly authority: string | undefined;
+  readonly path: string;
+  /** What follows the first `?`. */
+  readonly query: string;
+}
+
+const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i;
+
+export function parseTarget(target: string): RequestTarget {
+  const match = ABSOLUTE.exec(target);
+  const authority = match?.groups?.['authority'];
+  const [local = ''] = target.slice(match?.[0].length ?? 0).split('#', 1);
+  const [path = ''] = local.split('?', 1);
+  return {
+    authority,
+    path: path === '' && match ? '/' : path,
+    query: local.slice(path.length + 1),
+  };
+}
+
+/** One method of one path. */
 export interface RouteKey {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE';
   /** The last segment may be a parameter: `/v1/routes/{group}`. */
@@ -21,7 +44,7 @@ const PARAMETER = /\{\w+\}$/;
  */
 export class Router<Route extends RouteKey> {
   readonly #literal = new Map<string, Methods<Route>>();
-  /** By what stands before the parameter. */
+  /** By the path before the parameter. */
   readonly #open = new Map<string, Methods<Route>>();
 
   constructor(routes: readonly Route[]) {
@@ -31,7 +54,7 @@ export class Router<Route extends RouteKey> {
       const key = path.replace(PARAMETER, '');
       const methods: Methods<Route> = table.get(key) ?? new Map();
       methods.set(method, route);
-      // Whatever answers GET answers HEAD, without the body (RFC 9110 §9.3.2).
+      // A path with GET supports HEAD, without the body (RFC 9110 §9.3.2).
       if (method === 'GET') methods.set('HEAD', route);
       table.set(key, methods);
     }

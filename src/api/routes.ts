@@ -1,5 +1,5 @@
 import type { Clock } from '../net/clock.ts';
-import { empty, json, jsonText, withEtag, type Answer, type Streaming } from './answer.ts';
+import { empty, json, jsonText, withEtag, type ApiResponse, type Streaming } from './response.ts';
 import { requireJson } from './body.ts';
 import type { ControlledApp } from './contract.ts';
 import type { FlowFeed } from './flow-feed.ts';
@@ -11,10 +11,10 @@ import type { RouteKey } from './router.ts';
 import { parseSelector } from './selector.ts';
 import type { StartTimes } from './start-times.ts';
 import type { TrafficFeed } from './traffic-feed.ts';
-import { writeList } from './write-list.ts';
+import { writeList } from './slices.ts';
 import { flowJson, reportJson, routesJson, sessionJson } from './views.ts';
 
-/** What handlers have at hand. */
+/** What handlers use. */
 export interface Services {
   readonly app: ControlledApp;
   readonly clock: Clock;
@@ -34,15 +34,18 @@ export interface Call {
   };
   /** @throws {BadRequest} */
   readonly readBody: () => Promise<Buffer>;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 
-export type Handler = (call: Call, services: Services) => Answer | Streaming | Promise<Answer>;
+export type Handler = (
+  call: Call,
+  services: Services,
+) => ApiResponse | Streaming | Promise<ApiResponse>;
 
 export interface Route extends RouteKey {
   readonly handler: Handler;
-  /** When the client goes it is dropped: an edit that has not begun, events that nobody reads. */
+  /** Ends when the client disconnects: an edit that has not begun, a stream of events. */
   readonly abandonable?: true;
 }
 
@@ -74,12 +77,12 @@ export const ROUTES: readonly Route[] = [
   { method: 'GET', path: '/v1/health', handler: () => json(200, { status: 'ok' }) },
 ];
 
-async function getRoutes(_: Call, { app }: Services): Promise<Answer> {
+async function getRoutes(_: Call, { app }: Services): Promise<ApiResponse> {
   const { view, etag } = await app.routes();
   return jsonText(200, routesJson(view), withEtag(etag));
 }
 
-async function putRoute(call: Call, { app }: Services): Promise<Answer> {
+async function putRoute(call: Call, { app }: Services): Promise<ApiResponse> {
   const group = textParameter('group', call.parameter);
   requireJson(call.headers.contentType);
   const target = parsePickBody(await call.readBody());
@@ -88,12 +91,12 @@ async function putRoute(call: Call, { app }: Services): Promise<Answer> {
   return jsonText(200, reportJson(report), withEtag(etag));
 }
 
-async function reload(_: Call, { app }: Services): Promise<Answer> {
+async function reload(_: Call, { app }: Services): Promise<ApiResponse> {
   return jsonText(200, reportJson(await app.reload()));
 }
 
 /** Flows first, then sessions: a flow whose session has ended in between is still a flow. */
-async function getConnections(_: Call, { app, clock, times }: Services): Promise<Answer> {
+async function getConnections(_: Call, { app, clock, times }: Services): Promise<ApiResponse> {
   const offset = times.read();
   const flows = await writeList(app.tracker.flows(), (flow) => flowJson(flow, offset), clock);
   const live = app.tracker.sessions();
@@ -102,11 +105,11 @@ async function getConnections(_: Call, { app, clock, times }: Services): Promise
   return jsonText(200, Buffer.concat([...parts, Buffer.from(']}')]));
 }
 
-function closeConnections({ query }: Call, { app: { tracker } }: Services): Answer {
+function closeConnections({ query }: Call, { app: { tracker } }: Services): ApiResponse {
   return json(200, { closed: tracker.killMatching(parseSelector(query)) });
 }
 
-function closeConnection({ parameter }: Call, { app: { tracker } }: Services): Answer {
+function closeConnection({ parameter }: Call, { app: { tracker } }: Services): ApiResponse {
   const id = u64Parameter('flow', parameter);
   // Ids beyond 2^53 are never given out, and what they round to is not, either.
   const flow = tracker.flow(Number(id));

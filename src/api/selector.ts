@@ -13,10 +13,10 @@ const reject = (reason: string): BadRequest =>
   new BadRequest(`Failed to deserialize query string: ${reason}`);
 
 /**
- * Which flows to close, from a query string. A field that is given with nothing behind it asks for
- * the empty text; no field at all asks for every flow.
+ * Which flows to close, from a query string. A field without a value selects the empty text; no field
+ * at all selects every flow.
  *
- * @throws {BadRequest} for the first field that is unknown, repeated or no number where one belongs.
+ * @throws {BadRequest} for the first field that is unknown, repeated or not the number it should be.
  */
 export function parseSelector(query: string): FlowSelector {
   const texts = new Map<Field, string>();
@@ -28,7 +28,7 @@ export function parseSelector(query: string): FlowSelector {
     if (name !== 'session') continue;
     const parsed = parseU64(value);
     if ('error' in parsed) throw reject(`session: ${parsed.error}`);
-    // Ids count up from 1: beyond 2^53 there is none, and rounding cannot make it one.
+    // Ids count up from 1 and stay below 2^53, so rounding a larger number matches none.
     session = Number(parsed.value);
   }
   return {

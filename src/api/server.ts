@@ -9,23 +9,22 @@ import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { ListenSpec } from '../spec.ts';
 import { bindReason } from '../transports/tcp-listener.ts';
 import { bindUnixSocket } from '../transports/unix-socket.ts';
-import { answerTo, internalError, type Answer } from './answer.ts';
+import { responseTo, internalError, type ApiResponse } from './response.ts';
 import { MAX_DISCARDED, readBody } from './body.ts';
 import { Connection } from './connection.ts';
 import type { ControlledApp } from './contract.ts';
 import { EVENT_STREAM_HEADERS, EventStream } from './event-stream.ts';
 import { FlowFeed } from './flow-feed.ts';
 import { Front, type RequestHead, type Verdict } from './front.ts';
-import { parserRefusal } from './parser-refusal.ts';
-import { rawAnswer } from './raw-http.ts';
+import { parserRejection, rawResponse } from './raw-http.ts';
 import type { Services } from './routes.ts';
 import { StartTimes } from './start-times.ts';
 import { TrafficFeed } from './traffic-feed.ts';
 
-/** How long answers under way may take once the API stops, in milliseconds. */
+/** How long responses under way may take once the API stops, in milliseconds. */
 export const STOP_WAIT_MS = 5_000;
 
-/** A head may be long, for so may a token. */
+/** Large, because a token may be long. */
 const MAX_HEAD_BYTES = 256 << 10;
 const HEAD_TIMEOUT_MS = 30_000;
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -67,8 +66,8 @@ export class ApiServer {
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
     });
-    // A client that has sent its request and then its end still gets the answer; `Connection` decides
-    // for whom the end means that nobody is there any more.
+    // A client that half-closes after its request still gets the response; `Connection` decides for
+    // which requests the end of stream means that the client has disconnected.
     Object.assign(server, { httpAllowHalfOpen: true });
     try {
       await bind(server, options.listen);
@@ -127,7 +126,7 @@ export class ApiServer {
   }
 
   /**
-   * Stops accepting and frees the address at once, lets answers under way be finished for 5 seconds,
+   * Stops accepting and frees the address at once, waits up to 5 seconds for responses under way,
    * then drops them, with a warning.
    */
   stop(): Promise<void> {
@@ -165,13 +164,13 @@ export class ApiServer {
       )
       .on('connect', (request: IncomingMessage, socket: Socket) => {
         const verdict = this.#front.judge(headOf(request));
-        if (verdict.kind === 'answer') this.#refuse(socket, verdict.answer);
-        else socket.destroy(); // no route answers CONNECT
+        if (verdict.kind === 'response') this.#reject(socket, verdict.response);
+        else socket.destroy(); // no route has CONNECT
       })
       .on('clientError', (error: Error, socket: Socket) => {
-        // What follows a request that asked for the end is nobody's: its answer is under way.
+        // Input after a request with `Connection: close` is ignored: its response is under way.
         if (codeOf(error) === 'HPE_CLOSED_CONNECTION') return;
-        this.#refuse(socket, parserRefusal(error, this.#front));
+        this.#reject(socket, parserRejection(error, this.#front));
       })
       // An accept that fails (EMFILE, ECONNABORTED) is one connection lost, not the listener.
       .on('error', () => undefined);
@@ -179,16 +178,16 @@ export class ApiServer {
 
   #accept(socket: Socket): void {
     this.#connections.set(socket, new Connection(socket, this.#services.clock));
-    socket.on('error', () => undefined); // whatever it was, the close follows
+    socket.on('error', () => undefined); // every error is followed by the close
     socket.once('close', () => {
       this.#connections.delete(socket);
       if (this.#connections.size === 0) this.#onEmpty?.();
     });
   }
 
-  #refuse(socket: Socket, answer: Answer): void {
+  #reject(socket: Socket, response: ApiResponse): void {
     const connection = this.#connections.get(socket);
-    if (connection) connection.refuse(rawAnswer(answer));
+    if (connection) connection.refuse(rawResponse(response));
     else socket.destroy();
   }
 
@@ -199,7 +198,7 @@ export class ApiServer {
       response,
       abandonable: verdict.kind === 'call' && verdict.route.abandonable === true,
       serve: () => {
-        if (verdict.kind === 'answer') this.#send(request, response, verdict.answer);
+        if (verdict.kind === 'response') this.#send(request, response, verdict.response);
         else void this.#serve(request, response, verdict, invite);
       },
     });
@@ -223,7 +222,7 @@ export class ApiServer {
       readBody: () => readBody(request, invite),
       signal: gone.signal,
     };
-    let answer: Answer;
+    let reply: ApiResponse;
     try {
       const result = await route.handler(call, this.#services);
       if ('open' in result) {
@@ -231,18 +230,18 @@ export class ApiServer {
         else result.open(new EventStream(response, this.#services.clock));
         return;
       }
-      answer = result;
+      reply = result;
     } catch (error) {
-      // What was given up because the client has gone is nobody's to hear of.
+      // The client has disconnected: no response can be sent.
       if (gone.signal.aborted) return;
-      answer = answerTo(error) ?? this.#defect(error);
+      reply = responseTo(error) ?? this.#defect(error);
     }
-    this.#send(request, response, answer);
+    this.#send(request, response, reply);
   }
 
-  #send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  #send(request: IncomingMessage, response: ServerResponse, reply: ApiResponse): void {
     if (response.destroyed) return;
-    const { status, headers, body } = answer;
+    const { status, headers, body } = reply;
     const announced = Number(request.headers['content-length'] ?? 0);
     const closing = this.#stopping !== undefined || announced > MAX_DISCARDED;
     response.writeHead(status, {
@@ -253,7 +252,7 @@ export class ApiServer {
     response.end(body);
   }
 
-  #defect(error: unknown): Answer {
+  #defect(error: unknown): ApiResponse {
     this.#log.error(`API task failed: ${error instanceof Error ? error.stack : String(error)}`);
     return internalError(messageOf(error));
   }
@@ -284,7 +283,7 @@ function bind(server: Server, listen: ApiListen): Promise<void> {
   return listen.kind === 'tcp' ? attempt() : bindUnixSocket(listen.path, attempt);
 }
 
-/** Node reports a folder that is not there as one that may not be written to. */
+/** Node reports a missing folder as one without write permission. */
 function reasonOf(listen: ApiListen, cause: unknown): string {
   const lost =
     listen.kind === 'unix' && codeOf(cause) === 'EACCES' && !existsSync(dirname(listen.path));

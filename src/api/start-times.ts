@@ -5,17 +5,17 @@ const FIRST_READINGS = 10_000;
 const READINGS = 8;
 
 /**
- * How far the clocks may drift against each other, in milliseconds, before it is taken up. Anything
- * less is what they are read with: the wall clock counts whole milliseconds.
+ * How far the clocks may drift against each other, in milliseconds, before the offset is corrected.
+ * Less is within the error of a reading: the wall clock counts whole milliseconds.
  */
 const SLACK_MS = 2;
 
 /**
- * When things started, in Unix milliseconds, worked out at the moment of asking: now, less what has
- * passed since on the monotonic clock. A step of the wall clock therefore moves what is reported.
+ * Start times in Unix milliseconds, derived when they are read: now, less the time since on the
+ * monotonic clock. A step of the wall clock therefore moves them.
  *
- * What lies between the two clocks is kept as long as it holds, so that the same start is reported
- * alike every time.
+ * The offset between the two clocks is kept while it holds, so that the same start is always reported
+ * alike.
  */
 export class StartTimes {
   readonly #clock: Clock;
@@ -26,7 +26,7 @@ export class StartTimes {
     this.#offset = this.#measure(FIRST_READINGS);
   }
 
-  /** What has to be added to a monotonic time to make it a wall time. */
+  /** The offset to add to a monotonic time for a wall time. */
   read(): number {
     if (!this.#holds(this.#measure(1))) {
       const measured = this.#measure(READINGS);
@@ -41,7 +41,7 @@ export class StartTimes {
 
   /**
    * The greatest of some readings: the wall clock is behind by up to a millisecond, and a thread that
-   * is interrupted between the clocks reads too little, too.
+   * is interrupted between the clocks reads too little as well.
    */
   #measure(readings: number): number {
     let greatest = -Infinity;

@@ -1,10 +1,10 @@
 import type { Clock } from '../net/clock.ts';
 import type { TrafficSampler, TrafficSnapshot } from '../tracker/traffic.ts';
 import { eventText, type EventStream } from './event-stream.ts';
-import { Rounds } from './rounds.ts';
+import { Rounds } from './slices.ts';
 import { trafficJson } from './views.ts';
 
-/** One client, and the newest snapshot that it has been sent or that it must not be sent. */
+/** One client, and the newest snapshot that it has been sent or must not be sent. */
 interface Client {
   readonly stream: EventStream;
   seen: TrafficSnapshot | undefined;

@@ -1,9 +1,9 @@
 const DIGITS = /^\+?\d+$/;
-/** What a `u64` has at most, leading zeros aside. */
+/** The maximum of a `u64`, which has at most this many digits without leading zeros. */
 const MAX_U64 = (1n << 64n) - 1n;
 const MAX_DIGITS = 20;
 
-/** An unsigned 64-bit integer, or why the text is none; accepts what Rust's parser accepts. */
+/** An unsigned 64-bit integer, or the error; accepts what Rust's parser accepts. */
 export function parseU64(text: string): { readonly value: bigint } | { readonly error: string } {
   if (text === '') return { error: 'cannot parse integer from empty string' };
   if (!DIGITS.test(text)) return { error: 'invalid digit found in string' };

@@ -6,8 +6,8 @@ import type { LiveSession } from '../tracker/tracker.ts';
 import { u64Text } from './u64.ts';
 
 /*
- * What goes over the wire, as JSON text. Flows and traffic are put together by hand: there may be
- * thousands of flows in one answer and as many events a second, and tags that look like numbers
+ * Views as JSON text. Flows and traffic are written without `JSON.stringify`: there may be
+ * thousands of flows in one response and as many events a second, and tags that look like numbers
  * must keep their place in a map.
  */
 
@@ -15,7 +15,7 @@ const text = JSON.stringify;
 const textOrNull = (value: string | undefined): string =>
   value === undefined ? 'null' : text(value);
 
-/** @param offset what makes a monotonic time a wall time: see `StartTimes`. */
+/** @param offset from monotonic to wall time: see `StartTimes`. */
 export function sessionJson(session: LiveSession, offset: number): string {
   const { id, inbound, source, user, up, down, startedAt } = session;
   return (
@@ -25,7 +25,7 @@ export function sessionJson(session: LiveSession, offset: number): string {
   );
 }
 
-/** @param offset what makes a monotonic time a wall time: see `StartTimes`. */
+/** @param offset from monotonic to wall time: see `StartTimes`. */
 export function flowJson(flow: Flow, offset: number): string {
   const { session, inbound, user, source, destination, sniffed, outbound } = flow.info;
   const { outboundVersion, rule, planeEpoch } = flow.info;
@@ -57,7 +57,7 @@ function figuresByTag(tags: ReadonlyMap<string, TrafficFigures>): string {
   return `{${entries.join(',')}}`;
 }
 
-/** Field by field: what else the app's objects may hold is nobody's business. */
+/** Field by field, so that no other property of the app's objects is published. */
 export const routesJson = ({ default: main, groups, targets }: RouteView): string =>
   text({
     default: { pick: main.pick, target: main.target },

@@ -2,13 +2,13 @@ import { ApiOptions, type ApiListen } from '../config/api.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { buildRouterTables, type RouterTables } from '../engine/router/router-tables.ts';
 import type { Spec } from '../spec.ts';
-import { exitsNamedBy, routeDigest } from '../supervisor/route-digest.ts';
+import { exitsNamedBy, routeDigest } from '../supervisor/compare.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
 import type { FilesSeen } from './file-log.ts';
 
 /**
- * What a load in another thread sends back: data only. The rules stay behind, and so do the lists of
- * the geo files; the tables that were built of both come instead, without being copied.
+ * What a load in another thread sends back: data only. The rules and the lists of the geo files stay
+ * there; the tables that were built from both are transferred instead, without a copy.
  */
 export interface LoadOutcome {
   readonly files: FilesSeen;
@@ -22,7 +22,7 @@ interface DetachedConfig {
   readonly apiIgnored: boolean;
 }
 
-/** Makes a configuration ready to be sent, and builds its tables. */
+/** Prepares a configuration for sending, and builds its tables. */
 export function detachConfig({ spec, geo, api, apiIgnored }: LoadedConfig): DetachedConfig {
   const { route } = spec;
   const tables = buildRouterTables(route, geo);
@@ -35,7 +35,7 @@ export function detachConfig({ spec, geo, api, apiIgnored }: LoadedConfig): Deta
   };
 }
 
-/** @throws {ConfigError | WeirError} what the load failed with. */
+/** @throws {ConfigError | WeirError} the failure of the load. */
 export function attachConfig(detached: LoadOutcome['result']): LoadedConfig {
   if (!('spec' in detached)) throw attachError(detached);
   const { spec, tables, api, apiIgnored } = detached;

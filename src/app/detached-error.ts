@@ -6,7 +6,7 @@ import {
 } from '../config/errors.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 
-/** An error as it is sent from one thread to another, where classes do not go. */
+/** An error in the form in which it is sent between threads, without its class. */
 export interface DetachedError {
   readonly message: string;
   readonly code: string;

@@ -1,15 +1,15 @@
 import { createHash, hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { FileReadError, type FileReader } from '../config/files.ts';
+import { FileReadError, type FileReader } from '../config/input-files.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 
 /** Read at once: little enough to be hashed in a fraction of a millisecond. */
 const CHUNK = 256 * 1024;
 
-/** Nothing that a configuration names is so long; what is may be a device that never ends. */
+/** No file of a configuration is this long; it may be a device that never ends. */
 const MAX_LENGTH = 512 * 1024 * 1024;
 
-/** What a log has seen, as plain data. */
+/** The state of a log, as plain data. */
 export interface FilesSeen {
   /** By path: the SHA-256 of the content, or why there was none. */
   readonly states: ReadonlyMap<string, string>;
@@ -17,7 +17,7 @@ export interface FilesSeen {
   readonly torn: boolean;
 }
 
-/** The files are longer than the log was to read; nothing is wrong with them. */
+/** The files exceed the budget of the log; they are not invalid. */
 export class TooMuchToReadError extends WeirError {
   constructor() {
     super('too_much_to_read', 'the files are longer than was to be read here');
@@ -25,8 +25,8 @@ export class TooMuchToReadError extends WeirError {
 }
 
 /**
- * Reads files and remembers what was in them, so that a later reload can tell whether any has
- * changed. One log is for one load, and is as good after a load that failed: what was not read
+ * Reads files and remembers their digests, so that a later reload can find out whether any has
+ * changed. One log is for one load, and is valid after a failed load too: files that were not read
  * cannot have made a difference.
  */
 export class FileLog implements FileReader {
@@ -49,12 +49,12 @@ export class FileLog implements FileReader {
     this.#torn = torn;
   }
 
-  /** Counts a file as read that is to hold these bytes. */
+  /** Counts a file as read with these bytes, which it is going to hold. */
   expect(path: string, bytes: Uint8Array): void {
     this.#record(path, hash('sha256', bytes));
   }
 
-  /** The files that a change of would matter, whether or not they could be read. */
+  /** The files whose change would matter, whether or not they could be read. */
   get paths(): readonly string[] {
     return [...this.#seen.keys()];
   }
@@ -114,7 +114,7 @@ async function stateOf(path: string): Promise<string> {
   }
 }
 
-/** The SHA-256 of a file in hex; `take` gets the content in pieces that are only lent. */
+/** The SHA-256 of a file in hex; `take` gets the content in chunks that are reused. */
 async function digestOf(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafe(CHUNK);

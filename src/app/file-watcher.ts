@@ -4,14 +4,14 @@ import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock, type Timer } from '../net/clock.ts';
 
-/** An editor writes in several steps; the last of them is what counts. */
+/** An editor writes in several steps; a change is reported after the last. */
 const SETTLE_MS = 200;
 
-/** Between two looks at the files, where the system does not report changes. */
+/** Between two comparisons of the files, where the system does not report changes. */
 const POLL_MS = 5_000;
 
 /**
- * Reports each change in a folder until it is closed, with the name in it where the system says so.
+ * Reports each change in a folder until it is closed, with the name in it where the system reports one.
  * @throws the system's error
  */
 export type WatchFolder = (
@@ -26,23 +26,22 @@ export interface FileWatcherOptions {
 }
 
 interface WatchedFolder {
-  /** `undefined` for a folder that is not there, or that cannot be watched. */
+  /** `undefined` for a folder that does not exist or cannot be watched. */
   watch: { close(): void } | undefined;
-  /** Those in it that a path leads through. */
+  /** The names in it that paths use. */
   readonly names: Set<string>;
 }
 
 /**
  * Reports when one of some files changes: written in place, replaced by renaming another over it,
- * removed or made anew, or reached by another way, because a folder or a symbolic link anywhere on
+ * removed or created again, or resolved differently, because a folder or a symbolic link anywhere on
  * its path was replaced.
  *
- * Every folder on the way to each file is watched for the one name in it that the way leads through.
- * A watch is on the folder that had the path when it began, so all are begun anew after a change,
- * before it is reported: what happens before is in the files when they are read, and what happens
- * later is another change. Where a folder cannot be watched (the system's limits, no permission to
- * read it), the files are compared every 5 seconds as well, by what
- * `stat` says of them.
+ * Every folder on the path of each file is watched for the one name in it that the path uses.
+ * A watch belongs to the folder that had the path when it began, so all are started again after a
+ * change, before it is reported: an earlier change is in the files when they are read, and a
+ * later one is reported separately. Where a folder cannot be watched (the system's limits, no
+ * permission to read it), the files are compared by `stat` every 5 seconds as well.
  */
 export class FileWatcher {
   readonly #paths: () => readonly string[];
@@ -54,7 +53,7 @@ export class FileWatcher {
   #folders = new Map<string, WatchedFolder>();
   /** Folders that cannot be watched, each logged once for as long as that lasts. */
   #failed = new Set<string>();
-  /** What the files were when they were compared last. */
+  /** The states of the files at the last comparison. */
   #states = '';
   #settling: Timer | undefined;
   #polling: Timer | undefined;
@@ -75,8 +74,8 @@ export class FileWatcher {
   }
 
   /**
-   * Watches what is to be watched now.
-   * @returns whether that is more than before: what is new may have changed since it was read.
+   * Watches the files of the moment.
+   * @returns whether there are more than before: a new one may have changed since it was read.
    */
   refresh(): boolean {
     const before = new Set(this.#watched);
@@ -92,7 +91,7 @@ export class FileWatcher {
     closeAll(this.#folders);
   }
 
-  /** Begins all watches anew, and compares the files where there are not enough of them. */
+  /** Starts all watches again, and compares the files where a folder cannot be watched. */
   #arm(): void {
     const old = this.#folders;
     const failedBefore = this.#failed;
@@ -129,14 +128,14 @@ export class FileWatcher {
         },
       );
     } catch (error) {
-      // One that is not there is seen to come by the watch of the folder that it would be in.
+      // The watch of its parent reports when a missing folder appears.
       if (!isMissing(error)) this.#fail(folder, error, failedBefore);
     }
   }
 
   #fail(folder: string, error: unknown, known: ReadonlySet<string>): void {
     if (!known.has(folder)) {
-      const instead = `looking every ${POLL_MS / 1000} s instead`;
+      const instead = `comparing the files every ${POLL_MS / 1000} s instead`;
       this.#log.warn(`cannot watch ${folder}: ${messageOf(error)}; ${instead}`);
     }
     this.#failed.add(folder);
@@ -157,7 +156,7 @@ export class FileWatcher {
     this.#polling = this.#clock.after(POLL_MS, () => this.#poll());
   }
 
-  /** Compares, and tries again to watch: what kept it from that may be over. */
+  /** Compares, and tries again to watch: the obstacle may be gone. */
   #poll(): void {
     const before = this.#states;
     this.#arm();
@@ -176,7 +175,7 @@ function closeAll(folders: Map<string, WatchedFolder>): void {
 const isMissing = (error: unknown): boolean =>
   codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR';
 
-/** Which file a path names, and what tells whether it was written. */
+/** Identifies the file of a path and its last write. */
 function stateOf(path: string): string {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
@@ -190,8 +189,8 @@ function stateOf(path: string): string {
 const MOST_LINKS = 40;
 
 /**
- * Goes the way that the system goes to a file (path_resolution(7)), through every symbolic link.
- * @param step called for each name on the way, with the folder it is looked up in, before it is
+ * Resolves a path as the system does (path_resolution(7)), through every symbolic link.
+ * @param step called with each name and its folder before the name is looked up
  */
 function walk(path: string, step: (folder: string, name: string) => void): void {
   const absolute = isAbsolute(path) ? path : process.cwd() + sep + path;
@@ -219,7 +218,7 @@ function walk(path: string, step: (folder: string, name: string) => void): void 
   }
 }
 
-/** `undefined` for what is no link, or is not there at the moment: its folder tells when it comes. */
+/** `undefined` for anything else than a link, or a missing name: the watch of its folder reports it. */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);

@@ -15,7 +15,7 @@ import { attachConfig, detachConfig } from './detached-config.ts';
 import { FileLog } from './file-log.ts';
 import { loadAside } from './load-aside.ts';
 import { Picker } from './picker.ts';
-import { failureLine, summaryOf } from './reload-lines.ts';
+import { failureLine, summaryOf } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
 import { ConfigThread } from './thread.ts';
 
@@ -26,7 +26,7 @@ export interface InstanceOptions {
   readonly log: Logger;
   /** Shared with the load that the instance is started with. */
   readonly regexes: RegexCache;
-  /** Whether `[api]` is served; a host program that calls in directly does without. */
+  /** Whether `[api]` is served; a host program calls methods instead. */
   readonly serveApi: boolean;
 }
 
@@ -44,7 +44,7 @@ export class Instance implements ControlledApp {
   readonly #watchers = new Set<() => void>();
   readonly #stopping = new AbortController();
   readonly #thread = new ConfigThread();
-  /** What the pick that is being made was checked as, and the files that this came from. */
+  /** The result of checking the current pick, and the files that it was read from. */
   #checked: { readonly loaded: LoadedConfig; readonly files: FileLog } | undefined;
 
   constructor(options: InstanceOptions) {
@@ -66,12 +66,12 @@ export class Instance implements ControlledApp {
     return this.#supervisor.tracker;
   }
 
-  /** Whether it stops, or has stopped. */
+  /** Whether a stop has begun. */
   get stopping(): boolean {
     return this.#stopping.signal.aborted;
   }
 
-  /** The files that the configuration of the last try came from. */
+  /** The files of the last reload, successful or not. */
   get files(): FileLog {
     return this.#reloader.files;
   }
@@ -90,7 +90,7 @@ export class Instance implements ControlledApp {
       await this.#supervisor.stop(0);
       throw error;
     }
-    this.#tellOfIgnoredApi(loaded);
+    this.#logIgnoredApi(loaded);
     if (loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }
@@ -113,30 +113,30 @@ export class Instance implements ControlledApp {
     }
   }
 
-  /** Reads the files again and applies what has changed; logs what came of it. */
+  /** Reads the files again and applies what has changed; logs the outcome. */
   async reload(): Promise<ReloadReport> {
     try {
       const report = await this.#reloader.reload();
       if (report.status === 'applied') this.#log.info(`config reloaded: ${summaryOf(report)}`);
-      else this.#log.debug('reload: the files are those that run');
+      else this.#log.debug('reload: the files have not changed');
       return report;
     } catch (error) {
       if (error instanceof Error) this.#log.error(failureLine(error));
       throw error;
     } finally {
-      for (const tell of this.#watchers) tell();
+      for (const notify of this.#watchers) notify();
     }
   }
 
-  /** Calls back after every reload, whatever came of it; the returned function ends that. */
+  /** Calls back after every reload, successful or not; the returned function ends that. */
   onReload(callback: () => void): () => void {
     this.#watchers.add(callback);
     return () => this.#watchers.delete(callback);
   }
 
   /**
-   * Closes the listeners of the inbounds at once, stops the API, then lets live connections go on for
-   * `graceMs` and ends them.
+   * Closes the listeners of the inbounds at once, stops the API, then ends live connections after at
+   * most `graceMs`.
    */
   async stop(graceMs: number): Promise<void> {
     const reason = new ApplyError('stopped', 'the proxy is stopping');
@@ -154,7 +154,7 @@ export class Instance implements ControlledApp {
         apply: async (loaded) => {
           const api = await this.#api.leaving(loaded.api);
           const report = await this.#supervisor.apply(loaded, { leaving: api ? [api] : [] });
-          this.#tellOfIgnoredApi(loaded);
+          this.#logIgnoredApi(loaded);
           // Not awaited: this reload may be one of the requests that the old listener finishes.
           void this.#api.change(loaded.api);
           return report;
@@ -164,8 +164,8 @@ export class Instance implements ControlledApp {
     );
   }
 
-  /** Once for as long as the section is there. */
-  #tellOfIgnoredApi({ apiIgnored }: LoadedConfig): void {
+  /** Once for as long as the section exists. */
+  #logIgnoredApi({ apiIgnored }: LoadedConfig): void {
     if (apiIgnored && !this.#apiIgnored) {
       this.#log.info('[api] is not served here: calls are made directly');
     }
@@ -182,7 +182,7 @@ export class Instance implements ControlledApp {
     this.#checked = { loaded, files };
   }
 
-  /** What a pick has just been checked as is not parsed again while all its files are what they were. */
+  /** A pick that has just been checked is not parsed again unless one of its files has changed. */
   async #loadOnce(files: FileLog): Promise<LoadedConfig> {
     const checked = this.#checked;
     this.#checked = undefined;
@@ -198,7 +198,7 @@ export class Instance implements ControlledApp {
   }
 }
 
-/** More rules than these are given up for their tables: comparing them would hold up a reload. */
+/** More rules than this are dropped once their tables are built: comparing them would delay a reload. */
 const MANY_RULES = 256;
 
 const lean = (loaded: LoadedConfig): LoadedConfig =>

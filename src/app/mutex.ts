@@ -1,6 +1,6 @@
-import { abortReason } from '../net/read-queue.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 
-/** Lets one at a time through, in the order of asking. */
+/** Admits one caller at a time, in the order of their calls. */
 export class Mutex {
   #last: Promise<void> = Promise.resolve();
 
@@ -12,19 +12,14 @@ export class Mutex {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = promise;
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const onAbort = (): void => reject(abortReason(signal as AbortSignal)); // only where there is one
-    if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      await Promise.race([before, aborted]);
+      await unlessAborted(before, signal);
+      signal?.throwIfAborted(); // both may come in the same turn
       return resolve;
     } catch (error) {
-      // Whoever waits behind still waits for the one before.
+      // The next in the queue still waits for the one before.
       void before.then(resolve);
       throw error;
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
     }
   }
 }

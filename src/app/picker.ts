@@ -9,19 +9,18 @@ import {
 import type { IfMatch } from '../api/if-match.ts';
 import { DEFAULT_GROUP } from '../config/route-targets.ts';
 import { messageOf } from '../errors.ts';
-import { abortReason } from '../net/read-queue.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
-import { toControlError, toReadError } from './control-errors.ts';
+import { toControlError, toReadError } from './outcomes.ts';
 import { FileLog } from './file-log.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
 import type { ConfigThread } from './thread.ts';
-import { etagOf } from './etag.ts';
-import { editPickAside, readRoutesAside, type RoutesRead } from './routes-aside.ts';
+import { etagOf, editPickAside, readRoutesAside, type RoutesRead } from './routes-aside.ts';
 
-/** What editing the configuration file needs of the rest. */
+/** What editing the configuration file needs from its instance. */
 export interface PickerSteps {
-  /** Does with edited bytes what a check-only run does; rejects when they would not do. */
+  /** Checks edited bytes as `--test` would; rejects when they are invalid. */
   readonly check: (bytes: Uint8Array) => Promise<void>;
   readonly reload: () => Promise<ReloadReport>;
   /** Reads and edits large files. */
@@ -50,10 +49,10 @@ export class Picker {
 
   /**
    * Sets the pick of a group and reloads. Edits wait for each other until their reload is over;
-   * reloads from elsewhere wait for none.
+   * other reloads do not wait.
    *
-   * @param signal gives up what has not been written yet, and the wait for the reload, so that the
-   *   next edit has its turn; a write that has begun is finished
+   * @param signal abandons an edit that has not been written yet, or the wait for the reload, so that
+   *   the next edit has its turn; a write that has begun is finished
    * @throws {ControlError}
    * @throws the signal's reason
    */
@@ -67,7 +66,7 @@ export class Picker {
     try {
       const etag = await this.#edit(group, target, ifMatch, signal);
       try {
-        return { report: await unlessAborted(this.#steps.reload(), signal), etag };
+        return { report: await step(this.#steps.reload(), signal), etag };
       } catch (error) {
         signal.throwIfAborted();
         throw toControlError(error).withEtag(etag);
@@ -77,14 +76,14 @@ export class Picker {
     }
   }
 
-  /** Everything up to the reload; gives the tag of the file as it is then. */
+  /** Everything up to the reload; returns the tag of the file as it is then. */
   async #edit(
     group: string,
     target: string,
     ifMatch: IfMatch,
     signal: AbortSignal,
   ): Promise<string> {
-    const read = await unlessAborted(this.#read(signal), signal);
+    const read = await step(this.#read(signal), signal);
     const { bytes: before, view, etag } = read;
     if (ifMatch.kind === 'is' && ifMatch.etag !== etag) throw stale(etag);
     const { groups, targets } = view;
@@ -94,9 +93,9 @@ export class Picker {
     if (!targets.some(({ name }) => name === target)) throw unknownTarget(target);
 
     const editing = editPickAside(read, group, target, this.#path, this.#steps.thread, signal);
-    const edited = await unlessAborted(inControl(editing), signal);
+    const edited = await step(inControl(editing), signal);
     if (Buffer.compare(edited, before) === 0) return etag;
-    await unlessAborted(this.#check(edited), signal);
+    await step(this.#check(edited), signal);
     await this.#write(before, edited, signal);
     return etagOf(edited);
   }
@@ -114,7 +113,7 @@ export class Picker {
     if (path === undefined) {
       throw new ControlError('failed', 'the built-in configuration has no file to write to');
     }
-    const now = await unlessAborted(readAgain(path), signal);
+    const now = await step(readAgain(path), signal);
     if (Buffer.compare(now, before) !== 0) throw stale(etagOf(now));
     try {
       await replaceFile(path, edited, this.#fs);
@@ -142,22 +141,13 @@ async function readAgain(path: string): Promise<Uint8Array> {
 }
 
 /**
- * Waits no longer than the signal lets it; `work` itself goes on.
+ * One step of an edit: none follows an abort, even one in the turn in which `work` ends.
  * @throws the signal's reason.
  */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(abortReason(signal));
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    const result = await Promise.race([aborted, work]);
-    // Both may have come in the same turn.
-    signal.throwIfAborted();
-    return result;
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+async function step<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const result = await unlessAborted(work, signal);
+  signal.throwIfAborted();
+  return result;
 }
 
 async function inControl<T>(work: Promise<T>): Promise<T> {

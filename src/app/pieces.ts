@@ -4,7 +4,7 @@ const PIECE = 256;
 /** The first of the messages that a value is sent in: all of it but its long lists. */
 export interface FirstPiece {
   readonly value: unknown;
-  /** The long lists in `value`, empty as yet. */
+  /** The long lists in `value`, still empty. */
   readonly lists: readonly unknown[][];
 }
 
@@ -15,10 +15,10 @@ export interface NextPiece {
 }
 
 /**
- * A value of plain data in pieces, none of which takes the receiver long: a message is received in one
- * go, so a configuration of some megabytes would hold up everything else for as long.
+ * A value of plain data in pieces, each of which the receiver deserialises quickly: a message is
+ * deserialised at once, so a configuration of some megabytes would block everything else.
  *
- * Takes the long lists apart for it, so the value is of no use to the sender afterwards.
+ * The long lists are emptied for that, so the sender must not use the value afterwards.
  */
 export class Pieces {
   readonly first: FirstPiece;
@@ -35,7 +35,7 @@ export class Pieces {
     this.first = { value, lists };
   }
 
-  /** The next ones, each `undefined` when there is none left. */
+  /** The next piece; `undefined` after the last. */
   next(): NextPiece | undefined {
     const [source] = this.#rest;
     if (!source) return undefined;
@@ -56,7 +56,7 @@ export class Pieces {
   }
 }
 
-/** Lists that are too long to be received at once, but for those within such a list. */
+/** Lists that are too long to be received at once, except for those within such a list. */
 function longLists(value: unknown, found = new Set<unknown[]>()): Set<unknown[]> {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return found;
   if (Array.isArray(value) && value.length > PIECE) return found.add(value);
@@ -65,8 +65,8 @@ function longLists(value: unknown, found = new Set<unknown[]>()): Set<unknown[]>
 }
 
 /**
- * The buffers of a value of plain data, each once. A buffer that is only looked at in part, such as
- * the pool that small `Buffer`s come from, is not one of them: others may look at the rest.
+ * The buffers of a value of plain data, each once. A buffer that is used in part, such as
+ * the pool of small `Buffer`s, is not among them: the rest may be in use elsewhere.
  */
 export function buffersOf(value: unknown, found = new Set<ArrayBuffer>()): Set<ArrayBuffer> {
   if (ArrayBuffer.isView(value)) {

@@ -21,8 +21,8 @@ export interface ProcessLog {
 
 /**
  * The log of this process, on standard error. Its filter is read once: RUST_LOG when it parses, else
- * `level`, the value of `[log].level`. Where that could not be read (it may be what is wrong) the
- * default level counts.
+ * `level`, the value of `[log].level`. Where that could not be read (it may be the error) the
+ * default level applies.
  */
 export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
   const filter = chooseFilter(process.env['RUST_LOG'], level);

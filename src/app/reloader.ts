@@ -2,33 +2,33 @@ import { ControlError } from '../api/contract.ts';
 import { ConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
-import { toControlError } from './control-errors.ts';
+import { toControlError } from './outcomes.ts';
 import { FileLog } from './file-log.ts';
 import { Mutex } from './mutex.ts';
 
-/** What a reload does; each may reject with a ConfigError or an ApplyError. */
+/** The steps of a reload; each may reject with a ConfigError or an ApplyError. */
 export interface ReloadSteps {
   readonly load: (files: FileLog) => Promise<LoadedConfig>;
   readonly apply: (loaded: LoadedConfig) => Promise<AppliedReport>;
 }
 
 /**
- * Reloads one at a time, and remembers the files of the last try: while they stay as they are, there
- * is nothing to do, or nothing new to say about what is wrong with them.
+ * Reloads one at a time, and remembers the files of the last attempt: while they are unchanged, there
+ * is nothing to do, or the same error to report.
  *
- * Where a file could not be read nothing was tried. The next reload reads again, and with the files
- * back as they were there is nothing to do.
+ * A load with an unreadable file does not count as an attempt. The next reload reads again, and once
+ * the files are back as they were there is nothing to do.
  */
 export class Reloader {
   readonly #steps: ReloadSteps;
   readonly #mutex = new Mutex();
-  /** Those of the last try. */
+  /** Those of the last attempt. */
   #tried: FileLog;
-  /** What came of it, when it failed. */
+  /** Its failure, if any. */
   #failure: unknown;
   #files: FileLog;
 
-  /** @param files of the configuration that runs. */
+  /** @param files of the running configuration. */
   constructor(steps: ReloadSteps, files: FileLog) {
     this.#steps = steps;
     this.#tried = files;
@@ -54,8 +54,8 @@ export class Reloader {
   #unchanged(): ReloadReport {
     if (this.#failure === undefined) return { status: 'unchanged' };
     const { message } = toControlError(this.#failure);
-    const told = `${message} (the files have not changed since this was found)`;
-    throw new ControlError('invalid', told, { cause: this.#failure });
+    const again = `${message} (the files have not changed since this was found)`;
+    throw new ControlError('invalid', again, { cause: this.#failure });
   }
 
   async #try(): Promise<ReloadReport> {

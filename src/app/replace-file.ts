@@ -3,17 +3,17 @@ import { open, realpath, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { WeirError, codeOf } from '../errors.ts';
 
-/** What replacing a file asks of the system, so that a test can let each step fail. */
+/** The system calls of replacing a file, so that a test can make each step fail. */
 export interface ReplaceFileSystem {
   /** The path of the file itself, through every symbolic link. */
   realpath(path: string): Promise<string>;
   /** The permission bits of a file. */
   modeOf(path: string): Promise<number>;
-  /** Makes a file for its owner only and opens it to write; `EEXIST` when the name is taken. */
+  /** Creates a file for its owner only and opens it for writing; `EEXIST` when the name is taken. */
   create(path: string): Promise<NewFile>;
   rename(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
-  /** Opens a folder and makes the names in it outlast a loss of power. */
+  /** Syncs a folder, so that the names in it survive a loss of power. */
   syncFolder(path: string): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface NewFile {
   close(): Promise<void>;
 }
 
-/** How many names in a row may be taken before the attempt is given up. */
+/** How many names in a row may be taken before the attempt fails. */
 const CANDIDATES = 64;
 
 const OWNER_ONLY = 0o600;
@@ -33,28 +33,28 @@ const PERMISSION_BITS = 0o7777;
 /** The name of the file that becomes `name`; hidden, and unlike any that people or editors choose. */
 const candidateName = (name: string, number: number): string => `.${name}.${number}.tmp`;
 
-/** Whether `entry` is what a write of `name` leaves in its folder until it is done. */
+/** Whether `entry` is the temporary file of a write of `name`. */
 export const isTemporaryName = (entry: string, name: string): boolean =>
   entry.startsWith(`.${name}.`) && /^\d+\.tmp$/.test(entry.slice(name.length + 2));
 
 /**
- * Replaces the contents of a file so that whoever reads it, and whatever happens meanwhile, finds the
- * old or the new ones and never a part: they are written to a file beside it, which takes its name
- * when they are safe on disk.
+ * Replaces the contents of a file atomically: a reader, also after a crash, finds the old or the new
+ * contents and never a part. They are written to a file beside it, which is renamed when they are safe
+ * on disk.
  *
  * A symbolic link stays, and the file that it names is replaced. The new file has the permission
  * bits of the old one. Another hard link to the old one keeps the old contents.
  *
  * @param firstNumber in the first temporary name that is tried, at most 2^31
  * @throws {WeirError} `no_temporary_name` when too many names are taken
- * @throws what the system said of the step that failed; the file is as it was and nothing is left
- *   beside it, except after the last step, the sync of the folder, when it has been replaced
+ * @throws the system's error of the failed step; the file is unchanged and no temporary file is left,
+ *   except after the last step, the sync of the folder, when it has been replaced
  */
 export async function replaceFile(
   path: string,
   bytes: Uint8Array,
   fs: ReplaceFileSystem = systemFiles,
-  // Names that earlier processes left when they were killed must not use up the candidates.
+  // Files left by killed processes must not use up the candidates.
   firstNumber: number = randomInt(2 ** 31),
 ): Promise<void> {
   const target = await fs.realpath(path);
@@ -100,7 +100,7 @@ async function fill(file: NewFile, bytes: Uint8Array, mode: number): Promise<voi
   await file.close();
 }
 
-/** For tidying up after a failure, which says more than a failure to tidy up. */
+/** For cleaning up after a failure, whose error matters more than one of the cleanup. */
 const quietly = (work: Promise<void>): Promise<void> => work.catch(() => undefined);
 
 /** The file system of this machine. */

@@ -1,16 +1,16 @@
 import { readDocuments } from '../config/documents.ts';
 import { editPick } from '../config/edit/pick-editor.ts';
-import type { FileReader } from '../config/files.ts';
+import type { FileReader } from '../config/input-files.ts';
 import { routeView, type RouteView } from '../config/route-view.ts';
-import { etagOf } from './etag.ts';
 import { FileLog, TooMuchToReadError } from './file-log.ts';
 import { SMALL, type ConfigThread } from './thread.ts';
+import { hash } from 'node:crypto';
 
 /** The files as they are written: plain data. */
 export interface RoutesRead {
-  /** The configuration file's own. */
+  /** Of the configuration file. */
   readonly bytes: Uint8Array;
-  /** Of these bytes; taken where they are read, for it takes milliseconds for megabytes. */
+  /** Of these bytes; computed where they are read, since megabytes take milliseconds. */
   readonly etag: string;
   readonly view: RouteView;
   /** Whether it has a `[subscribe]` table. */
@@ -35,7 +35,7 @@ export async function readRoutesAside(
   } catch (error) {
     if (!(error instanceof TooMuchToReadError)) throw error;
   }
-  return (await thread.run({ kind: 'routes', path }, signal)) as RoutesRead; // as the task answers
+  return (await thread.run({ kind: 'routes', path }, signal)) as RoutesRead; // see thread-main.ts
 }
 
 /** Edits as `editPick` does, a large file in the thread. @throws {ConfigError} */
@@ -49,5 +49,8 @@ export async function editPickAside(
 ): Promise<Uint8Array> {
   if (bytes.length <= SMALL) return editPick(bytes, { subscribe }, group, target, path);
   const task = { kind: 'edit', path, bytes, subscribe, group, target } as const;
-  return (await thread.run(task, signal)) as Uint8Array; // as the task answers
+  return (await thread.run(task, signal)) as Uint8Array; // see thread-main.ts
 }
+
+/** The strong entity tag of a configuration file (RFC 9110 §8.8.3): its SHA-256 in quotes. */
+export const etagOf = (bytes: Uint8Array): string => `"${hash('sha256', bytes)}"`;

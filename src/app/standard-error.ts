@@ -6,11 +6,11 @@ import type { LineDevice } from '../log/bounded-sink.ts';
 
 const STDERR = 2;
 
-/** How long a terminal that takes nothing (Ctrl-S) is left alone: nothing says when it does again. */
+/** Between attempts to write to a stopped terminal (Ctrl-S), which does not signal when it continues. */
 const RETRY_MS = 10;
 
 /**
- * Standard error, in the way that blocks nothing for each kind of file:
+ * Standard error, written without blocking, in the way that each kind of file requires:
  *
  * - Pipes and sockets are nonblocking streams in Node.
  * - For a terminal Node's stream blocks. It is opened again instead, because the flag that makes
@@ -46,7 +46,7 @@ function openTerminal(): number | undefined {
   return undefined;
 }
 
-/** A reader that went away must not end the process: errors go to the callbacks alone. */
+/** A reader that closes its end must not end the process: errors only reach the callbacks. */
 function streamDevice(stream: NodeJS.WriteStream, colour: boolean): LineDevice {
   stream.on('error', () => undefined);
   return { colour, write: (text, done) => void stream.write(text, done) };

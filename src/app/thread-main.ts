@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { parentPort } from 'node:worker_threads';
 import { editPick } from '../config/edit/pick-editor.ts';
-import { loadConfigFile } from './config-source.ts';
+import { loadConfigFile } from './load-aside.ts';
 import { detachConfig, type LoadOutcome } from './detached-config.ts';
 import { detachError } from './detached-error.ts';
 import { FileLog } from './file-log.ts';
@@ -9,9 +9,9 @@ import { Pieces } from './pieces.ts';
 import { readRoutes } from './routes-aside.ts';
 import type { ThreadMessage, ThreadRequest, ThreadTask } from './thread.ts';
 
-// What runs in a thread of its own: see thread.ts.
+// Runs in a separate thread: see thread.ts.
 
-/** What is left of the outcome of the last task. */
+/** The rest of the outcome of the last task. */
 let pieces: Pieces | undefined;
 
 async function carryOut(task: ThreadTask): Promise<unknown> {
@@ -27,7 +27,7 @@ async function carryOut(task: ThreadTask): Promise<unknown> {
   }
 }
 
-/** A load that failed has seen files, too. */
+/** A failed load reports the files that it has read, too. */
 async function load(options: ThreadTask & { kind: 'load' }): Promise<LoadOutcome> {
   const files = new FileLog();
   const result = await loadConfigFile(options.path, { ...options, files }).then(

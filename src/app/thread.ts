@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads';
 import { WeirError } from '../errors.ts';
 import { systemClock, type Clock, type Timer } from '../net/clock.ts';
-import { abortReason } from '../net/read-queue.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
 import type { FirstPiece, NextPiece } from './pieces.ts';
 
-/** What the thread can be asked to do; the answers are in `thread-main.ts`. */
+/** The tasks of the thread; `thread-main.ts` carries them out. */
 export type ThreadTask =
   | {
       readonly kind: 'load';
@@ -23,12 +23,12 @@ export type ThreadTask =
       readonly target: string;
     };
 
-/** What the thread is sent: a task, or the wish for more of the outcome of the last. */
+/** A message to the thread: a task, or a request for more of the outcome of the last. */
 export type ThreadRequest = ThreadTask | { readonly kind: 'more' };
 
 /**
- * What it sends: the beginning of an outcome and the bytes of its heap, then a piece for every wish;
- * `undefined` after the last.
+ * A message from the thread: the beginning of an outcome and the bytes of its heap, then a piece for
+ * every request; `undefined` after the last.
  */
 export type ThreadMessage =
   | { readonly kind: 'value'; readonly first: FirstPiece; readonly heap: number }
@@ -36,23 +36,23 @@ export type ThreadMessage =
   | { readonly kind: 'piece'; readonly piece: NextPiece | undefined };
 
 /**
- * More than this, all files together, is read in a thread of its own: parsing it would hold up
+ * More than this, all files together, is read in a separate thread: parsing it would delay
  * traffic. The first file of this length that a process parses takes 25 ms, before the parser has
  * been compiled; a warm thread takes less, but one has to be started first, which takes 300.
  */
 export const SMALL = 10 * 1024;
 
-/** How long a thread waits for another task: it costs some 40 MB. */
+/** How long an idle thread is kept: it costs some 40 MB. */
 const IDLE_MS = 10_000;
 
 /** A larger heap is mostly garbage, which is not collected while the thread waits: it ends at once. */
 const MAX_IDLE_HEAP = 128 * 1024 * 1024;
 
-/** Tasks that may wait, and callers that may wait for tasks. */
+/** The most tasks in the queue, and the most callers. */
 const MAX_TASKS = 16;
 const MAX_CALLERS = 1024;
 
-/** Beside this file, whichever of the two it has been compiled to. */
+/** Beside this file, as source or compiled. */
 const THREAD = new URL(
   import.meta.url.endsWith('.ts') ? './thread-main.ts' : './thread-main.js',
   import.meta.url,
@@ -71,7 +71,7 @@ export interface ThreadWorker {
 
 const startWorker = (): ThreadWorker => new Worker(THREAD, { execArgv: [] });
 
-/** One task with everyone who waits for it. */
+/** One task with all its callers. */
 class Job {
   readonly task: ThreadTask;
   readonly outcome = Promise.withResolvers<unknown>();
@@ -81,7 +81,7 @@ class Job {
 
   constructor(task: ThreadTask) {
     this.task = task;
-    // Those who wait may all have left.
+    // All callers may have left.
     this.outcome.promise.catch(() => undefined);
   }
 
@@ -109,9 +109,9 @@ class Job {
 }
 
 /**
- * A thread that does what would hold up traffic, one task after the other. It is started for the
- * first task, ends when it has had none for a while, and is replaced when it fails. Only while it
- * has a task does it keep the process alive.
+ * A thread for work that would delay traffic, one task after the other. It is started for the
+ * first task, ends when it has been idle for a while, and is replaced when it fails. It keeps the
+ * process alive only while it has a task.
  */
 export class ConfigThread {
   readonly #clock: Clock;
@@ -131,10 +131,10 @@ export class ConfigThread {
   }
 
   /**
-   * Has the thread do a task. Reading routes that waits for its turn is shared by all who want the same:
-   * what it will read is not older than what any of them asked for.
+   * Has the thread carry out a task. A queued reading of routes is shared by all callers of the same
+   * path: it begins after each of them has called.
    *
-   * @param signal gives up waiting; a task that has not begun is dropped once nobody waits for it
+   * @param signal ends the wait; a task that has not begun is dropped once it has no caller left
    * @throws {WeirError} what the task failed with, without its cause; `busy` when too much waits
    * @throws the signal's reason
    */
@@ -142,16 +142,12 @@ export class ConfigThread {
     signal?.throwIfAborted();
     if (this.#stopped) throw this.#stopped;
     const job = this.#jobFor(task);
-    const { promise: aborted, reject } = Promise.withResolvers<never>();
-    const onAbort = (): void => reject(abortReason(signal as AbortSignal)); // only where there is one
-    signal?.addEventListener('abort', onAbort, { once: true });
     job.callers++;
     this.#callers++;
     this.#next();
     try {
-      return await Promise.race([job.outcome.promise, aborted]);
+      return await unlessAborted(job.outcome.promise, signal);
     } finally {
-      signal?.removeEventListener('abort', onAbort);
       job.callers--;
       this.#callers--;
       if (job.callers === 0) this.#drop(job);
@@ -186,7 +182,7 @@ export class ConfigThread {
     if (at >= 0) this.#queue.splice(at, 1);
   }
 
-  /** Begins the first task that waits, when none is being done. */
+  /** Begins the first task of the queue, unless one is under way. */
   #next(): void {
     if (this.#job) return;
     const job = this.#queue.shift();

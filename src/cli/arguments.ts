@@ -17,19 +17,19 @@ export class UsageError extends WeirError {
 export const HELP = `Weir, a multi-protocol proxy
 
 Usage: weir [run] [options]
-       weir ctl COMMAND       asks a running Weir through its API: see weir ctl --help
+       weir ctl COMMAND       control a running Weir through its API: see weir ctl --help
 
 Options:
-  -c, --config FILE  read the configuration from FILE; without it a built-in one serves
+  -c, --config FILE  read the configuration from FILE; the built-in one serves
                      SOCKS on 127.0.0.1:1080, HTTP on 127.0.0.1:8080 and the
                      control API on 127.0.0.1:9090
   -w, --watch        reload when a file of the configuration changes
-  -t, --test         check the configuration, print what is wrong with it, and exit
+  -t, --test         check the configuration, report the first error, and exit
   -V, --version      print the version and exit; with --verbose, how it runs here as well
   -h, --help         print this text and exit
 
-Signals: SIGHUP reloads. SIGINT and SIGTERM stop, giving live connections 5 seconds; a second one stops at once.
-Environment: RUST_LOG replaces [log].level of the configuration. WEIR_IO=node keeps to the sockets of Node.js.
+Signals: SIGHUP reloads. SIGINT and SIGTERM stop after at most 5 seconds for live connections; a second one stops at once.
+Environment: RUST_LOG replaces [log].level of the configuration. WEIR_IO=node uses the sockets of Node.js alone.
 `;
 
 /** @throws {UsageError} naming what is wrong. */

@@ -5,7 +5,7 @@ import { systemClock } from '../net/clock.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import { loadOrReport } from './load.ts';
 
-/** `--test`: builds what the configuration means, binds nothing, and says whether it is valid. */
+/** `--test`: builds what the configuration describes, binds nothing, and reports whether it is valid. */
 export async function check(configPath: string | undefined): Promise<number> {
   const regexes = new RegexCache();
   const valid = await loadOrReport(configPath, { regexes }, async (loaded) => {

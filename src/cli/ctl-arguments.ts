@@ -7,7 +7,7 @@ export interface CtlArguments {
   /** `--api` as given. */
   readonly api: string | undefined;
   readonly secretFile: string | undefined;
-  /** JSON lines, wherever the output goes. */
+  /** JSON lines, on a terminal too. */
   readonly json: boolean;
 }
 
@@ -31,13 +31,13 @@ export const CTL_HELP = `weir ctl, a client for the control API
 Usage: weir ctl [options] COMMAND
 
 Commands:
-  routes                    the default route, the groups and what can be picked
-  pick GROUP TARGET         send a group, or "default", to a target
+  routes                    the default route, the groups and the possible targets
+  pick GROUP TARGET         set the target of a group, or of "default"
   reload                    read the configuration again and apply what has changed
   connections [--sessions]  the live flows, or the sessions that carry them
   close FLOW...             close flows by id
   close --outbound TAG --inbound TAG --session ID --user NAME
-                            close the flows that match all that is given
+                            close the flows that match all options given
   close --all               close every flow
   traffic                   totals and rates, once a second
   events                    flows as they open and close
@@ -46,12 +46,12 @@ Commands:
 Options:
   --api WHERE         http://host:port, host:port, or the path of a unix socket
                       (default: $WEIR_API, then 127.0.0.1:9090)
-  --secret-file FILE  a file that holds the secret of [api]
-  --if-match ETAG     pick: only if the configuration file is still that one
+  --secret-file FILE  a file with the secret of [api]
+  --if-match ETAG     pick: only if the configuration file still has this tag
   --json              JSON lines also on a terminal
   -h, --help          print this text and exit
 
-On a terminal the output is a table, in a pipe a line of JSON for each thing.
+On a terminal the output is a table, in a pipe one line of JSON for each entry.
 `;
 
 const SELECTORS = ['outbound', 'inbound', 'session', 'user'] as const;

@@ -4,7 +4,7 @@ import { WeirError, codeOf, messageOf } from '../errors.ts';
 import { UsageError } from './arguments.ts';
 import { EventReader } from './event-reader.ts';
 
-/** The API could not be asked, or said no; the message is its own text where it gave one. */
+/** The API could not be reached, or rejected the request; the message is its own text, if any. */
 export class CtlError extends WeirError {
   constructor(message: string, options?: ErrorOptions) {
     super('ctl', message, options);
@@ -17,7 +17,7 @@ export type ApiPlace =
   | { readonly kind: 'unix'; readonly path: string };
 
 const DEFAULT_PLACE = '127.0.0.1:9090';
-/** How long the API may be silent before it answers; a reload can take its time. */
+/** How long a response may take; a reload can be slow. */
 const SILENCE_MS = 60_000;
 
 /**
@@ -33,16 +33,16 @@ export function parsePlace(text = DEFAULT_PLACE): ApiPlace {
 
 function parseUrl(url: string, text: string): URL {
   const parsed = URL.parse(url);
-  if (!parsed) throw new UsageError(`--api ${JSON.stringify(text)} is no address`);
+  if (!parsed) throw new UsageError(`--api ${JSON.stringify(text)} is not an address`);
   return parsed;
 }
 
-export interface Asked {
+export interface RequestParts {
   readonly body?: unknown;
   readonly ifMatch?: string | undefined;
 }
 
-/** Asks the API; every failure is a CtlError. */
+/** A client of the API; every failure is a CtlError. */
 export class CtlClient {
   readonly #place: ApiPlace;
   readonly #secret: string | undefined;
@@ -52,20 +52,20 @@ export class CtlClient {
     this.#secret = secret;
   }
 
-  /** The JSON of a successful answer; `undefined` when it has no body. */
-  async ask(method: string, path: string, asked: Asked = {}): Promise<unknown> {
-    const answer = await this.#open(method, path, asked);
-    const text = await textOf(answer);
+  /** The JSON of a successful response; `undefined` when it has no body. */
+  async ask(method: string, path: string, parts: RequestParts = {}): Promise<unknown> {
+    const response = await this.#open(method, path, parts);
+    const text = await textOf(response);
     return text === '' ? undefined : this.#parse(text);
   }
 
   /** The events of a stream, one after the other. */
   async *events(path: string): AsyncGenerator<{ readonly event: string; readonly data: unknown }> {
-    const answer = await this.#open('GET', path, {});
-    answer.setEncoding('utf8');
+    const response = await this.#open('GET', path, {});
+    response.setEncoding('utf8');
     const reader = new EventReader();
     try {
-      for await (const chunk of answer as AsyncIterable<string>) {
+      for await (const chunk of response as AsyncIterable<string>) {
         for (const { event, data } of reader.push(chunk)) yield { event, data: this.#parse(data) };
       }
     } catch (error) {
@@ -73,16 +73,20 @@ export class CtlClient {
     }
   }
 
-  async #open(method: string, path: string, asked: Asked): Promise<IncomingMessage> {
-    const answer = await this.#send(method, path, asked);
-    const { statusCode = 0 } = answer;
-    if (statusCode >= 200 && statusCode < 300) return answer;
+  async #open(method: string, path: string, parts: RequestParts): Promise<IncomingMessage> {
+    const response = await this.#send(method, path, parts);
+    const { statusCode = 0 } = response;
+    if (statusCode >= 200 && statusCode < 300) return response;
     throw new CtlError(
-      errorText(await textOf(answer)) ?? `${method} ${path}: status ${statusCode}`,
+      errorText(await textOf(response)) ?? `${method} ${path}: status ${statusCode}`,
     );
   }
 
-  async #send(method: string, path: string, { body, ifMatch }: Asked): Promise<IncomingMessage> {
+  async #send(
+    method: string,
+    path: string,
+    { body, ifMatch }: RequestParts,
+  ): Promise<IncomingMessage> {
     const headers: Record<string, string> = {};
     if (this.#place.kind === 'unix') headers['Host'] = 'localhost';
     if (this.#secret !== undefined) headers['Authorization'] = `Bearer ${this.#secret}`;
@@ -92,11 +96,11 @@ export class CtlClient {
     try {
       const request = this.#request({ method, headers, timeout: SILENCE_MS }, path);
       request
-        .once('response', (answer) => {
+        .once('response', (response) => {
           request.setTimeout(0);
-          resolve(answer);
+          resolve(response);
         })
-        .once('timeout', () => request.destroy(new Error('no answer')))
+        .once('timeout', () => request.destroy(new Error('no response')))
         .on('error', reject)
         .end(body === undefined ? undefined : JSON.stringify(body));
       return await promise;
@@ -112,7 +116,7 @@ export class CtlClient {
       return httpRequest({ ...options, socketPath: this.#place.path, path });
     }
     const { url } = this.#place;
-    // A path in front of the API's own is that of a reverse proxy.
+    // The URL may have the path of a reverse proxy.
     const target = new URL(url.pathname.replace(/\/$/, '') + path, url);
     return (url.protocol === 'https:' ? httpsRequest : httpRequest)(target, options);
   }
@@ -125,22 +129,22 @@ export class CtlClient {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw new CtlError(`what answers on ${this.#where()} is not the API`, { cause: error });
+      throw new CtlError(`the server on ${this.#where()} is not the API`, { cause: error });
     }
   }
 }
 
-async function textOf(answer: IncomingMessage): Promise<string> {
+async function textOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   try {
-    for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
   } catch (error) {
-    throw new CtlError(`the API broke off its answer: ${messageOf(error)}`, { cause: error });
+    throw new CtlError(`the API aborted its response: ${messageOf(error)}`, { cause: error });
   }
   return Buffer.concat(chunks).toString();
 }
 
-/** What the API says is wrong: JSON with `error`, or plain text. */
+/** The error text of a response: JSON with `error`, or plain text. */
 function errorText(body: string): string | undefined {
   if (body === '') return undefined;
   try {
@@ -153,8 +157,8 @@ function errorText(body: string): string | undefined {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
-  ENOENT: 'there is no such socket',
+  ECONNREFUSED: 'connection refused',
+  ENOENT: 'no such socket',
   EACCES: 'permission denied',
 };
 

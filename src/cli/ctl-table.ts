@@ -1,9 +1,9 @@
-/** Text from elsewhere must not steer the terminal that shows it. */
+/** Untrusted text must not control the terminal that shows it. */
 const CONTROL = /[\p{Cc}\p{Cf}]/gu;
 
 export const printable = (text: string): string => text.replaceAll(CONTROL, '\u{FFFD}');
 
-/** What stands for null. */
+/** Shown for null. */
 const NOTHING = '-';
 
 export type Cell = string | number | null | undefined;
@@ -11,7 +11,7 @@ export type Cell = string | number | null | undefined;
 const cellText = (cell: Cell): string =>
   cell === null || cell === undefined || cell === '' ? NOTHING : printable(String(cell));
 
-/** Lines of a table whose columns are as wide as they need to be; numbers stand to the right. */
+/** The lines of a table; columns are as wide as their longest cell, numbers are aligned to the right. */
 export function table(heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const texts = rows.map((row) => row.map(cellText));
   const widths = heads.map((head, column) =>

@@ -3,8 +3,8 @@ import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { age, bytes, printable, table } from './ctl-table.ts';
 
 /*
- * What the API answers, as tables for people. The shapes are those of docs/openapi.yaml; the API is
- * trusted to keep to them, its texts are not trusted to be harmless on a terminal.
+ * Responses of the API as tables. Their shapes are those of docs/openapi.yaml and are not checked; their
+ * texts are untrusted and are made printable.
  */
 
 export interface FlowJson {
@@ -136,8 +136,8 @@ export function eventLine(event: string, data: unknown): string {
     return `lagged   ${missed} events were missed\n`;
   }
   const { id, network, inbound, user, host, port, outbound, up, down } = data as FlowJson;
-  const who = user === null ? '' : ` (${user})`;
+  const account = user === null ? '' : ` (${user})`;
   const moved = event === 'closed' ? `  up ${bytes(up)}, down ${bytes(down)}` : '';
-  const line = `${event.padEnd(7)}  ${id}  ${inbound}${who} -> ${network} ${endpoint(host, port)} by ${outbound}${moved}`;
+  const line = `${event.padEnd(7)}  ${id}  ${inbound}${account} -> ${network} ${endpoint(host, port)} by ${outbound}${moved}`;
   return `${printable(line)}\n`;
 }

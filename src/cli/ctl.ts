@@ -18,7 +18,7 @@ import {
   type TrafficJson,
 } from './ctl-views.ts';
 
-/** What a command writes to and reads its settings from. */
+/** The output and the environment of a command. */
 export interface CtlIo {
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
   readonly stderr: NodeJS.WritableStream;
@@ -26,8 +26,8 @@ export interface CtlIo {
 }
 
 /**
- * `weir ctl`: asks the API of a running Weir. Resolves with the exit status: 1 with the API's error
- * text on standard error when it says no.
+ * `weir ctl`: a client of the API of a running Weir. Resolves with the exit status: 1 when a request
+ * fails, with the API's error text on standard error.
  * @throws {UsageError}
  */
 export async function ctl(argv: readonly string[], io: CtlIo): Promise<number> {
@@ -42,7 +42,7 @@ export async function ctl(argv: readonly string[], io: CtlIo): Promise<number> {
     await carryOut(command, new CtlClient(place, await readSecret(secretFile)), output);
     return 0;
   } catch (error) {
-    // Whoever read the output has seen enough.
+    // The reader of the output has closed it, which is not an error.
     if (output.closed) return 0;
     if (!(error instanceof WeirError)) throw error;
     io.stderr.write(`weir ctl: ${error.message}\n`);
@@ -77,16 +77,16 @@ class Output {
     return this.#closed;
   }
 
-  /** Things of which a table makes one, and JSON a line each. */
+  /** One table of all things, or a line of JSON for each. */
   async write(things: readonly unknown[], table: () => string): Promise<void> {
     const text = this.#json
       ? things.map((thing) => `${JSON.stringify(thing)}\n`).join('')
       : table();
-    if (this.#closed) throw new CtlError('nobody reads the output any more');
+    if (this.#closed) throw new CtlError('the output has been closed');
     if (!this.#stream.write(text)) await once(this.#stream, 'drain');
   }
 
-  /** What only people want to see. */
+  /** For tables only. */
   async head(text: string): Promise<void> {
     if (!this.#json) await this.write([], () => text);
   }
@@ -122,8 +122,8 @@ async function carryOut(command: CtlCommand, client: CtlClient, output: Output):
       }
       return;
     case 'version': {
-      const answer = (await client.ask('GET', '/v1/version')) as { version: string };
-      return output.write([answer], () => `${answer.version}\n`);
+      const response = (await client.ask('GET', '/v1/version')) as { version: string };
+      return output.write([response], () => `${response.version}\n`);
     }
     default:
       return command satisfies never;

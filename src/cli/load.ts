@@ -1,12 +1,12 @@
-import { loadConfigFile, type LoadOptions } from '../app/config-source.ts';
+import { loadConfigFile, type LoadOptions } from '../app/load-aside.ts';
 import { processLog } from '../app/process-log.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
 
 /**
- * Does `work` with the configuration of a command. What is wrong with it goes to the log, whose
- * level is what that very configuration says as far as it can be read; it gives nothing then.
+ * Does `work` with the configuration of a command. An invalid one is logged, at the level that it sets
+ * as far as it can be read, and `undefined` is returned.
  */
 export async function loadOrReport<T>(
   configPath: string | undefined,
@@ -25,7 +25,7 @@ export async function loadOrReport<T>(
   }
 }
 
-/** @throws what is no fault of the configuration. */
+/** @throws every other error than one of the configuration. */
 function describe(error: unknown): string {
   if (error instanceof ConfigError) return renderConfigError(error);
   if (error instanceof ApplyError) return error.message;

@@ -3,9 +3,8 @@ import { FileWatcher } from '../app/file-watcher.ts';
 import { Instance } from '../app/instance.ts';
 import { processLog } from '../app/process-log.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
-import { messageOf } from '../errors.ts';
+import { messageOf, WeirError } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import { surviveDefects } from './defects.ts';
 import { loadOrReport } from './load.ts';
 import { socketsInUse } from './surroundings.ts';
 
@@ -20,8 +19,8 @@ export interface RunOptions {
 
 /** `run`: serves until a signal stops it. */
 export async function run({ config: configPath, watch }: RunOptions): Promise<number> {
-  // Handled from the first moment on, for by default the signal ends a process; it means what is on
-  // disk once this one runs. Stop signals end it in the default way until there is something to stop.
+  // Handled from the start, because by default the signal ends the process; it takes effect once the
+  // process runs. Stop signals have their default effect until there is something to stop.
   const running = Promise.withResolvers<Instance>();
   // The outcome of a reload is logged by the instance.
   const reload = (): void =>
@@ -40,12 +39,12 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   const started = instance.start(loaded, files).then(
     () => 'running' as const,
     (error: unknown) => {
-      // That it was stopped is no failure.
+      // A stop is not a failure.
       if (!instance.stopping) log.error(`failed to start: ${messageOf(error)}`);
       return 'failed' as const;
     },
   );
-  // Binding waits for the addresses of names in `listen`, which may take its time.
+  // Binding waits for the addresses of names in `listen`, which may take long.
   const state = await Promise.race([started, stop.first.then(() => 'stopped' as const)]);
   if (state === 'failed') {
     await flush();
@@ -69,7 +68,7 @@ function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWa
   const check = async (): Promise<void> => {
     if (!(await instance.files.unchanged())) reload();
   };
-  // What was read before it was watched may have changed in between.
+  // A file that was read before it was watched may have changed in between.
   void check();
   instance.onReload(() => {
     if (watcher.refresh()) void check();
@@ -102,4 +101,19 @@ function stopSignals(): StopSignals {
     second: second.promise,
     [Symbol.dispose]: () => clearInterval(alive),
   };
+}
+
+/**
+ * A defect in serving one connection must not end all others: it is logged with its stack, so that it
+ * can be fixed, and the process continues.
+ */
+export function surviveDefects(log: Logger): void {
+  process.on('uncaughtException', (error) => log.error(describeDefect(error)));
+  process.on('unhandledRejection', (reason) => log.error(describeDefect(reason)));
+}
+
+/** The details that a bug report needs. */
+function describeDefect(error: unknown): string {
+  const detail = error instanceof Error && !(error instanceof WeirError) ? error.stack : undefined;
+  return `internal error: ${detail ?? messageOf(error)}`;
 }

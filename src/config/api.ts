@@ -8,10 +8,10 @@ import { optional, struct, type Output } from '../schema/struct.ts';
 import { Finding } from './findings.ts';
 import type { SourceText } from './source-text.ts';
 
-/** Where the API listens when `[api]` does not say. */
+/** Where the API listens by default. */
 export const DEFAULT_API_LISTEN = '127.0.0.1:9090';
 
-/** Where the API listens; `text` is what the configuration says, for log lines and errors. */
+/** Where the API listens; `text` is as written, for log lines and errors. */
 export type ApiListen =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly text: string }
   | { readonly kind: 'unix'; readonly path: string; readonly text: string };
@@ -24,7 +24,7 @@ export const apiTable = struct({
 export type ApiTable = Output<typeof apiTable>;
 
 /**
- * Reads the shape of `[api]`, which is left alone until someone wants to serve it.
+ * Reads the shape of `[api]`, which is ignored by a program that does not serve it.
  * @throws {ConfigError} in the form of a TOML error.
  */
 export function readApiTable(node: Node, source: SourceText): ApiTable {
@@ -36,7 +36,7 @@ export function readApiTable(node: Node, source: SourceText): ApiTable {
   }
 }
 
-/** What `[api]` asks for. Printed or serialised in any way, it keeps the secret to itself. */
+/** The options of `[api]`. Printing or serialising them in any way does not reveal the secret. */
 export class ApiOptions {
   readonly listen: ApiListen;
   readonly #secret: string | undefined;
@@ -46,12 +46,12 @@ export class ApiOptions {
     this.#secret = secret;
   }
 
-  /** The bearer token that every request must carry; `undefined` when anyone may ask. */
+  /** The bearer token that every request must carry; `undefined` when none is required. */
   get secret(): string | undefined {
     return this.#secret;
   }
 
-  /** Whether a listener that serves `other` would do for these, too. */
+  /** Whether a listener for `other` also fits these options. */
   equals(other: ApiOptions | undefined): boolean {
     return other?.listen.text === this.listen.text && other.#secret === this.#secret;
   }
@@ -69,7 +69,7 @@ export class ApiOptions {
 }
 
 /**
- * Works out what `[api]` means. Checked in this order: the form of `listen`, an empty secret, an
+ * Lowers `[api]`. Checked in this order: the form of `listen`, an empty secret, an
  * address that other hosts reach without a secret.
  *
  * @throws {Finding}
@@ -106,7 +106,7 @@ const LISTEN_ADDRESS = /^(?<host>[\d.]+|\[[^\]]+\]):(?<digits>\d+)$/;
 const NAMED_ZONE = /%(?!\d+$)/;
 const MAX_PORT = 0xffff;
 
-/** Whether only this host can connect. An IPv4-mapped address is not taken for the IPv4 one. */
+/** Whether only this host can connect. An IPv4-mapped address does not count as the IPv4 one. */
 function isLocal(listen: ApiListen): boolean {
   if (listen.kind === 'unix') return true;
   const { host } = listen;

@@ -10,11 +10,15 @@ const builtin = (tag: string, protocol: string): OutboundSpec => ({
   settings: undefined,
 });
 
-/** The ways out that every configuration has, as long as nothing else carries their names. */
+/** The outbounds that every configuration has, unless another part of it has their names. */
 const BUILTIN_OUTBOUNDS: readonly OutboundSpec[] = [
   builtin('direct', 'freedom'),
   builtin('blackhole', 'blackhole'),
 ];
+
+/** Whether a route that names this tag may mean a built-in outbound. */
+export const isBuiltinTag = (tag: string): boolean =>
+  BUILTIN_OUTBOUNDS.some((outbound) => outbound.tag === tag);
 
 /** The built-ins among the tags that a route names, without those that the file has itself. */
 export function builtinOutbounds(

@@ -24,14 +24,19 @@ const configFile = struct({
   api: optional(anything),
 });
 
-/** What a file says, with the places where it says it; what that means is `lowerConfig`'s. */
+/** The contents of a file with their places; `lowerConfig` interprets them. */
 export type ConfigFile = Output<typeof configFile>;
+
+/** The tags of the balancers of a file, in file order. */
+export function balancerTags({ balancer }: ConfigFile): readonly string[] {
+  return balancer.map(({ tag }) => tag.value);
+}
 
 /**
  * Reads the shape of a configuration file.
  *
- * @param onLogLevel gets `[log].level`, also when something else in the file is wrong: it decides
- *   whether that is shown. Not called when `[log]` itself cannot be read.
+ * @param onLogLevel gets `[log].level`, also when the rest of the file is invalid: it decides
+ *   whether that error is shown. Not called when `[log]` itself cannot be read.
  * @throws {ConfigError} for the first place that is not TOML, or not of the right shape.
  */
 export function readConfigFile(

@@ -1,22 +1,21 @@
 import { readConfigFile, type ConfigFile } from './config-file.ts';
 import { DEFAULT_CONFIG } from './default-config.ts';
 import { DocumentReadError } from './errors.ts';
-import { FileReadError, type FileReader } from './files.ts';
+import { FileReadError, type FileReader } from './input-files.ts';
 import { JoinedPlaces, type Places } from './places.ts';
-import type { SourceText } from './source-text.ts';
+import { type SourceText, decodeSource } from './source-text.ts';
 import { readSubscribeFile, type SubscribeFile } from './subscribe-file.ts';
-import { subscribePath } from './subscribe-path.ts';
-import { decodeSource } from './utf8.ts';
+import { subscribePath } from './tables/subscribe.ts';
 
-/** What is read. */
+/** The source of a configuration. */
 export interface ConfigSource {
   /** The file, which errors name; the built-in configuration when left out. */
   readonly path?: string | undefined;
-  /** What is taken to be in the file, which is not read then. */
+  /** Used as the contents of the file, which is not read then. */
   readonly bytes?: Uint8Array | undefined;
 }
 
-/** A configuration and its subscribe file, of the right shape; they need not mean anything. */
+/** A configuration and its subscribe file, of the right shape but not checked any further. */
 export interface Documents {
   /** The configuration file's own bytes. */
   readonly bytes: Uint8Array;
@@ -24,7 +23,7 @@ export interface Documents {
   readonly file: ConfigFile;
   /** `undefined` without `[subscribe]`. */
   readonly subscribe: SubscribeFile | undefined;
-  /** Where what stands in either of them. */
+  /** The places of both. */
   readonly places: Places;
 }
 
@@ -33,7 +32,7 @@ export interface Documents {
  *
  * @param onLogLevel as in `readConfigFile`
  * @throws {DocumentReadError} when a file cannot be read or is not named
- * @throws {ConfigError} of kind `invalid` for a file that has not the right shape
+ * @throws {ConfigError} of kind `invalid` for a file of the wrong shape
  */
 export async function readDocuments(
   { path, bytes: given }: ConfigSource,

@@ -8,24 +8,24 @@ export interface ConfigLocation {
   readonly column: number;
 }
 
-/** Bad data is the author's to mend; a file that cannot be read is the system's. */
+/** `invalid`: an error in the files; `io`: a file that cannot be read. */
 export type ConfigErrorKind = 'invalid' | 'io';
 
 export interface ConfigErrorOptions extends ErrorOptions {
   readonly location?: ConfigLocation | undefined;
   readonly subject?: string | undefined;
-  /** Whether the place is told to people; it is when left out. */
+  /** Whether the place is shown; true by default. */
   readonly tellsPlace?: boolean | undefined;
 }
 
 /**
- * Why a configuration cannot be used. `message` is exactly the text that users look for, on several
- * lines where TOML itself is wrong; the rest helps to find the place.
+ * Why a configuration cannot be used. `message` is the specified text, on several lines for an error of
+ * TOML itself; the rest locates it.
  */
 export class ConfigError extends WeirError {
   readonly kind: ConfigErrorKind;
   readonly location: ConfigLocation | undefined;
-  /** What the place belongs to: `inbound socks`, `route`. */
+  /** The part of the file: `inbound socks`, `route`. */
   readonly subject: string | undefined;
   /** False for errors in `settings`, which by their specification carry no line number. */
   readonly tellsPlace: boolean;
@@ -40,12 +40,12 @@ export class ConfigError extends WeirError {
 }
 
 /**
- * Why the files could not even be read: one is not there, or `[subscribe]` does not say which. Its
- * message names no configuration file: who asked for it puts that in front.
+ * Why the files could not be read: one is missing, or `[subscribe]` has no path. Its
+ * message does not name the configuration file: the caller puts that in front.
  */
 export class DocumentReadError extends ConfigError {}
 
-/** The message, and where one is told the place on a line of its own. */
+/** The message, and the place, if shown, on a line of its own. */
 export function renderConfigError(error: ConfigError): string {
   if (!error.location || !error.tellsPlace) return error.message;
   const { file, line, column } = error.location;

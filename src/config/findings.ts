@@ -1,16 +1,17 @@
+import { DecodeError, PlainDecodeError } from '../schema/errors.ts';
 import { WeirError } from '../errors.ts';
 import type { Span } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind } from './errors.ts';
 import type { Places } from './places.ts';
 
 export interface FindingOptions extends ErrorOptions {
-  /** Bad data when left out. */
+  /** `invalid` by default. */
   readonly kind?: ConfigErrorKind;
 }
 
-/** One thing that is wrong in a document of the right shape. */
+/** One error in a document of the right shape. */
 export class Finding extends WeirError {
-  /** Where it is; left out for what is wrong with the document as a whole. */
+  /** Where it is; left out for an error of the document as a whole. */
   readonly span: Span | undefined;
   readonly kind: ConfigErrorKind;
 
@@ -22,13 +23,25 @@ export class Finding extends WeirError {
   }
 }
 
-/** Something wrong within `settings`: its place orders it among others and is not told. */
+/** An error within `settings`: its place orders it among others and is not shown. */
 export class SettingsFinding extends Finding {}
 
-/** Something that is right, but that this version cannot do: it goes before every other finding. */
+/** Runs a protocol's decoder; its errors are reported without a line, as `settings` errors are. */
+export function lowerSettings<T>(subject: string, decode: () => T): T {
+  try {
+    return decode();
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    const what = error instanceof PlainDecodeError ? '' : 'invalid settings: ';
+    const message = `${subject}: ${what}${error.message}`;
+    throw new SettingsFinding(message, error.span, { cause: error });
+  }
+}
+
+/** A valid part that this version does not support yet; it precedes every other finding. */
 export class NotYet extends Finding {}
 
-/** Collects what is wrong, so that the first in document order is what the author hears of. */
+/** Collects errors, so that the first in document order is reported. */
 export class Findings {
   #first: { readonly finding: Finding; readonly subject: string } | undefined;
 
@@ -49,7 +62,7 @@ export class Findings {
   }
 }
 
-/** What is wrong with one part of the document. */
+/** The errors of one part of the document. */
 export class PartFindings {
   readonly #add: (finding: Finding) => void;
   #failed = false;
@@ -63,7 +76,7 @@ export class PartFindings {
     return this.#failed;
   }
 
-  /** Does some of the work; a Finding that it throws is added and gives `undefined`. */
+  /** Does some of the work; a Finding that it throws is added, and `undefined` is returned. */
   attempt<T>(work: () => T): T | undefined {
     try {
       return work();

@@ -1,13 +1,31 @@
+import { WeirError } from '../errors.ts';
 import type { Located } from '../schema/decoder.ts';
-import { FileReadError, type FileReader } from './files.ts';
 import { Finding } from './findings.ts';
 
+/** A file that cannot be read; `message` is the reason alone: `no such file or directory`. */
+export class FileReadError extends WeirError {
+  constructor(reason: string, options?: ErrorOptions) {
+    super('file_read', reason, options);
+  }
+}
+
+/** Reads the files of one load. Relative paths are relative to the process's working directory. */
+export interface FileReader {
+  /** @throws {FileReadError} */
+  read(path: string): Promise<Uint8Array>;
+  /**
+   * The SHA-256 of a file in hex, for files of which not everything is kept in memory.
+   * @throws {FileReadError}
+   */
+  sha256(path: string): Promise<string>;
+}
+
 /**
- * What the files hold that a configuration names.
+ * The contents of the files that a configuration names.
  *
- * Lowering opens nothing: it asks here, and where something has not been read yet it goes on
- * without and is done again once `readWanted` has read it. So the tables alone know which of their
- * keys name files.
+ * Lowering opens no files: it asks this class, and where a file has not been read yet it continues
+ * without it and is repeated once `readWanted` has read it. So only the tables need to know which of
+ * their keys name files.
  */
 export class InputFiles {
   readonly #contents = new FilesAsked((reader, path) => reader.read(path));
@@ -15,7 +33,7 @@ export class InputFiles {
 
   /**
    * The content of a file.
-   * @param failure what goes before the path and the reason: `dns: cannot read ca_file`.
+   * @param failure the beginning of the message, before the path and the reason: `dns: cannot read ca_file`.
    * @throws {Finding} of kind `io` when it cannot be read, of any kind when it has not been so far.
    */
   content(path: Located<string>, failure: string): Uint8Array {
@@ -27,7 +45,7 @@ export class InputFiles {
     return this.#digests.get(path, failure);
   }
 
-  /** Reads what was asked for in vain, and tells whether anything was. */
+  /** Reads the files that were missing; returns whether there were any. */
   async readWanted(reader: FileReader): Promise<boolean> {
     const contents = await this.#contents.readWanted(reader);
     const digests = await this.#digests.readWanted(reader);
@@ -35,7 +53,7 @@ export class InputFiles {
   }
 }
 
-/** One kind of thing that can be read from files. */
+/** One kind of data that is read from files. */
 class FilesAsked<T> {
   readonly #read: (reader: FileReader, path: string) => Promise<T>;
   readonly #known = new Map<string, { readonly value: T } | FileReadError>();

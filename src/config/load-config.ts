@@ -5,21 +5,20 @@ import type { Spec } from '../spec.ts';
 import { readApiTable, type ApiOptions } from './api.ts';
 import { readDocuments, type ConfigSource, type Documents } from './documents.ts';
 import { ConfigError, DocumentReadError } from './errors.ts';
-import type { FileReader } from './files.ts';
-import { InputFiles } from './input-files.ts';
+import { type FileReader, InputFiles } from './input-files.ts';
 import { loadGeo } from './load-geo.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
 
-/** A configuration that is right as far as can be told without building anything. */
+/** A configuration that is valid as far as can be known without building anything. */
 export interface LoadedConfig {
   readonly spec: Spec;
   /** The lists that rules of `spec` name. */
   readonly geo: GeoData;
-  /** Where the routes have been made into tables already; `spec` holds no rules then. */
+  /** Set where the routes have been compiled already; `spec` has no rules then. */
   readonly tables?: RouterTables | undefined;
-  /** What `[api]` asks for; `undefined` without it, and where it is not to be served. */
+  /** The options of `[api]`; `undefined` without it, and where it is not served. */
   readonly api: ApiOptions | undefined;
-  /** Whether there is an `[api]` that was left alone. */
+  /** Whether there is an `[api]` that was ignored. */
   readonly apiIgnored: boolean;
 }
 
@@ -33,9 +32,9 @@ export interface LoadOptions {
 }
 
 /**
- * Reads a configuration and all files that it names, and works out what it means.
+ * Reads a configuration and all files that it names, and lowers it.
  *
- * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` when something is wrong.
+ * @throws {ConfigError} of kind `io` when a file cannot be read, `invalid` for an error in one.
  */
 export async function loadConfig(
   config: ConfigSource,
@@ -47,7 +46,7 @@ export async function loadConfig(
   const input = new InputFiles();
   const lower = (): Lowered => lowerConfig({ file, subscribe, api, places, files: input, regexes });
   let lowered = outcomeOf(lower);
-  // Each time some more files are named and read, until there are none left.
+  // Each pass may name more files, which are read before the next.
   while (await input.readWanted(files)) lowered = outcomeOf(lower);
   if (lowered instanceof ConfigError) throw lowered;
   const { spec, file: merged } = lowered;

@@ -1,5 +1,4 @@
-import { GeoCodeError, GeoFileError, type GeoKind } from '../engine/geo/errors.ts';
-import type { GeoData } from '../engine/geo/geo-data.ts';
+import { GeoCodeError, GeoFileError, type GeoKind, type GeoData } from '../engine/geo/geo-data.ts';
 import { loadGeoData } from '../engine/geo/load.ts';
 import { RegexError, type RegexCache } from '../engine/router/regex-set.ts';
 import { codeOf } from '../errors.ts';
@@ -9,7 +8,7 @@ import type { ConfigFile } from './config-file.ts';
 import { Finding, Findings } from './findings.ts';
 import type { Places } from './places.ts';
 import { ruleSubject } from './tables/rule.ts';
-import { parseGeoipRef, parseGeositeRef } from './values/geo-ref.ts';
+import { parseGeoipRef, parseGeositeRef } from './values/matchers.ts';
 
 /** What the lists are loaded for. */
 export interface GeoLoad {
@@ -24,7 +23,7 @@ export interface GeoLoad {
  * Reads the lists that rules take from the geo files. Their digests have been taken before, so a file
  * that is replaced in between differs from its digest, and the next reload finds that out.
  *
- * @throws {ConfigError} for a file that is none, an unknown code, and a pattern in a list that the
+ * @throws {ConfigError} for an invalid file, an unknown code, and a pattern in a list that the
  *   router could not use; located at the path of the file or at the matcher.
  */
 export async function loadGeo(task: GeoLoad): Promise<GeoData> {
@@ -66,11 +65,11 @@ async function loadKind(
 /** `EIO`, `ENOENT`; Node's own errors are `ERR_…`. */
 const SYSTEM_ERROR = /^E[A-Z0-9]+$/;
 
-/** A file that went away since its digest was taken is not the author's to mend. */
+/** A file that has disappeared since its digest was taken is not an error in the files. */
 const errorKind = ({ cause }: GeoFileError): 'io' | 'invalid' =>
   SYSTEM_ERROR.test(codeOf(cause) ?? '') ? 'io' : 'invalid';
 
-/** Compiles the patterns of all lists together, before the router would stop at a wrong one. */
+/** Compiles the patterns of all lists together, before the router would stop at an invalid one. */
 function checkPatterns(
   { geosite: lists }: GeoData,
   { route, file, regexes }: GeoLoad,
@@ -99,7 +98,7 @@ interface Use {
   readonly subject: string;
 }
 
-/** The first use of a list of that kind that is looked for. */
+/** The first use of a list of that kind that satisfies `wanted`. */
 function useOf(kind: GeoKind, file: ConfigFile, wanted: (use: Use) => boolean): Use | undefined {
   const parse = kind === 'geoip' ? parseGeoipRef : parseGeositeRef;
   const rules = file.route?.rule ?? [];

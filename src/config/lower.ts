@@ -19,9 +19,9 @@ import { lowerGeoFile, lowerRules, routeReferences, type Reference } from './tab
 /** What is lowered. */
 export interface Lowering {
   readonly file: ConfigFile;
-  /** The file that `[subscribe]` names; none without that table. */
+  /** The file that `[subscribe]` names; `undefined` without that table. */
   readonly subscribe: SubscribeFile | undefined;
-  /** `[api]`, by a program that serves it. */
+  /** `[api]`, in a program that serves it. */
   readonly api: ApiTable | undefined;
   readonly places: Places;
   /** The files that the configuration names, as far as they have been read. */
@@ -29,7 +29,7 @@ export interface Lowering {
   readonly regexes: RegexCache;
 }
 
-/** What a configuration means, and the tables that it came from once they were merged. */
+/** The meaning of a configuration, and the merged tables that it was lowered from. */
 export interface Lowered {
   readonly spec: Spec;
   readonly api: ApiOptions | undefined;
@@ -37,9 +37,9 @@ export interface Lowered {
 }
 
 /**
- * Works out what a file means, together with its subscribe file where it has one.
+ * Lowers a file, together with its subscribe file where it has one.
  *
- * Every table is looked at, whatever is wrong with the others, so that the error that is reported is
+ * Every table is checked, whatever the errors of the others, so that the error that is reported is
  * the first in document order.
  *
  * @throws {ConfigError}
@@ -56,7 +56,7 @@ export function lowerConfig(task: Lowering): Lowered {
   refuseDuplicates(file.outbound, 'outbound', (tag) => `duplicate outbound tag: ${tag}`, findings);
   const inbounds = file.inbound.map((inbound) => lowerInbound(inbound, files, findings));
   const written = file.outbound.map((outbound) => lowerOutbound(outbound, files, findings));
-  // Before the rules, so that the lack of a file is told rather than what is wrong with a code.
+  // Before the rules, so that a missing file is reported rather than an invalid code.
   const geoip = lowerGeoFile(file.route, 'geoip', files, findings);
   const geosite = lowerGeoFile(file.route, 'geosite', files, findings);
   const rules = lowerRules(file.route, regexes, findings);
@@ -69,8 +69,8 @@ export function lowerConfig(task: Lowering): Lowered {
   const builtins = builtinOutbounds(new Set(references.map(({ tag }) => tag.value)), carried);
   for (const { tag } of builtins) carried.add(tag);
   let balancers: BalancerSpec[] = [];
-  // A built-in is no default route unless it is named as one. Without any way out every reference is
-  // unknown, which would hide what is wrong.
+  // A built-in is not a default route unless it is named as one. Without any outbound every reference
+  // is unknown, which would hide the actual error.
   const hasDefault = file.outbound.length > 0 || file.route?.default !== undefined;
   if (hasDefault && file.outbound.length + builtins.length > 0) {
     balancers = lowerBalancers(file.balancer, file.outbound, findings);

@@ -1,13 +1,13 @@
 import { emptyTable } from '../schema/node.ts';
-import { balancerTags } from './balancer-tags.ts';
-import type { ConfigFile } from './config-file.ts';
+import { isBuiltinTag } from './builtin-outbounds.ts';
+import { balancerTags, type ConfigFile } from './config-file.ts';
 import { Finding, type Findings } from './findings.ts';
 import { DEFAULT_GROUP, defaultPick, groupTargets } from './route-targets.ts';
 import type { DeadEnd, Target } from './route-targets.ts';
 import { placeOfInherit, type RouteGroup, type SubscribeFile } from './subscribe-file.ts';
 import { routeTable } from './tables/route.ts';
 
-/** A route group with where its flows go. */
+/** A route group with its target. */
 export interface MergedGroup {
   readonly name: string;
   /** How errors name it. */
@@ -27,14 +27,14 @@ interface ResolvedGroup {
 }
 
 /**
- * Writes a subscribe file into the configuration that names it. Its nodes become outbounds after the
+ * Merges a subscribe file into the configuration that names it. Its nodes become outbounds after the
  * configuration's own; its groups become rules after the configuration's own, each with what its
  * group leads to; the pick of the default route takes the place of `[route].default`.
  *
  * @param subscribe given only for a configuration with `[subscribe]`
  *
- * What is in the way of that goes to `findings`. Tags that nobody carries and tags that two carry are
- * left to be found like those of any other configuration, and so is the making of built-ins.
+ * Errors of the merge are added to `findings`. Unknown and duplicate tags are found later, as in any
+ * other configuration, and built-ins are added later too.
  */
 export function mergeSubscribe(
   config: ConfigFile,
@@ -67,7 +67,7 @@ export function mergeSubscribe(
   };
 }
 
-/** The groups that lead somewhere; why others do not, and names that cannot be, are findings. */
+/** The groups that have a target; groups without one and invalid names are findings. */
 function resolveGroups(
   config: ConfigFile,
   subscribe: SubscribeFile,
@@ -93,7 +93,7 @@ function resolveGroups(
 }
 
 function refuseDeadEnd(group: RouteGroup, end: DeadEnd, findings: Findings): void {
-  // Without a default target there is no outbound either, which is said of the whole.
+  // Without a default target there is no outbound either, which is reported once for the file.
   if (end.problem === 'no_default') return;
   const why =
     end.problem === 'cycle'
@@ -105,12 +105,9 @@ function refuseDeadEnd(group: RouteGroup, end: DeadEnd, findings: Findings): voi
 
 const subjectOf = ({ name }: RouteGroup): string => `route group ${JSON.stringify(name.value)}`;
 
-/** The outbounds that exist without being written: a route that names one must not mean another. */
-const BUILTINS: ReadonlySet<string> = new Set(['direct', 'blackhole']);
-
 /**
  * A pick of `direct` or `blackhole` means the built-in, or an outbound or node of that name. With a
- * balancer of that name it could mean either, and traffic would leave where nobody expects it.
+ * balancer of that name it could mean either, and traffic could leave by an unexpected outbound.
  */
 function refuseBalancers(
   config: ConfigFile,
@@ -118,7 +115,7 @@ function refuseBalancers(
   groups: readonly ResolvedGroup[],
   findings: Findings,
 ): void {
-  const balancers = new Set(balancerTags(config).filter((tag) => BUILTINS.has(tag)));
+  const balancers = new Set(balancerTags(config).filter(isBuiltinTag));
   for (const { value } of config.outbound) balancers.delete(value.tag.value);
   for (const { value } of subscribe?.proxyServer ?? []) balancers.delete(value.name.value);
   const refuse = (subject: string, target: Target | undefined): void => {

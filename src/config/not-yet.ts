@@ -1,7 +1,7 @@
 import type { Span } from '../schema/node.ts';
 import { NotYet } from './findings.ts';
 
-/** What the specification has and this version does not: each line goes when its part lands. */
+// Protocols of the specification that this version does not support yet.
 
 export const LATER_INBOUNDS: ReadonlySet<string> = new Set(['hysteria2', 'hysteria', 'hy2', 'tun']);
 
@@ -12,6 +12,6 @@ export const LATER_OUTBOUNDS: ReadonlySet<string> = new Set([
   'wireguard',
 ]);
 
-/** The refusal of a part that is written as it should be. */
+/** The rejection of a part that is valid but not supported yet. */
 export const notYet = (what: string, span: Span): NotYet =>
   new NotYet(`${what} is not in this version yet`, span);

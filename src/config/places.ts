@@ -1,14 +1,42 @@
-import type { Span } from '../schema/node.ts';
+import type { Entry, Node, Span } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind, ConfigErrorOptions } from './errors.ts';
 import type { SourceText } from './source-text.ts';
-import { shiftSpan } from './toml/shift.ts';
 
-/** Makes errors of places; a `SourceText` does it for one file. */
+export const shiftSpan = ({ start, end }: Span, by: number): Span => ({
+  start: start + by,
+  end: end + by,
+});
+
+/** The same values, in places `by` characters further on. */
+export function shiftNode(node: Node, by: number): Node {
+  const span = shiftSpan(node.span, by);
+  switch (node.kind) {
+    case 'array':
+      return { ...node, span, items: node.items.map((item) => shiftNode(item, by)) };
+    case 'table': {
+      const shifted = ([name, { key, value }]: readonly [string, Entry]): [string, Entry] => [
+        name,
+        { key: shiftSpan(key, by), value: shiftNode(value, by) },
+      ];
+      return { ...node, span, entries: new Map(Array.from(node.entries, shifted)) };
+    }
+    case 'string':
+    case 'integer':
+    case 'float':
+    case 'boolean':
+    case 'datetime':
+      return { ...node, span };
+    default:
+      return node satisfies never;
+  }
+}
+
+/** Creates errors with places; a `SourceText` does so for one file. */
 export type Places = Pick<SourceText, 'error'>;
 
 /**
  * Two files, one written after the other: places in the second have larger offsets than any in the
- * first, so that a place says which file it is in and all of them have one order.
+ * first, so that a place identifies its file and all places have one order.
  */
 export class JoinedPlaces implements Places {
   readonly #first: SourceText;

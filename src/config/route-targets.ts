@@ -7,10 +7,10 @@ import {
   type SubscribeFile,
 } from './subscribe-file.ts';
 
-/** A name of an outbound, node, balancer or built-in, with the place that says it. */
+/** A name of an outbound, node, balancer or built-in, with its place. */
 export type Target = Located<string>;
 
-/** Why a group leads nowhere: there is no default target, or no group of that name. */
+/** Why a group has no target: no default target, a cycle, or no group of that name. */
 export type DeadEnd =
   | { readonly problem: 'no_default' }
   | { readonly problem: 'cycle' }
@@ -25,11 +25,11 @@ const NO_PICKS: ReadonlyMap<string, Target> = new Map();
 export const picksOf = (config: ConfigFile): ReadonlyMap<string, Target> =>
   config.subscribe?.value.routes ?? NO_PICKS;
 
-/** What the files say for the default route: a pick beside the subscribe file goes first. */
+/** The name of the default route in the files; a pick of `[subscribe.routes]` takes precedence. */
 export const defaultPick = (config: ConfigFile): Target | undefined =>
   picksOf(config).get(DEFAULT_GROUP) ?? config.route?.default;
 
-/** Where what no rule and no group takes goes; `undefined` when the files name no way out. */
+/** The target of flows that no rule and no group matches; `undefined` without any outbound. */
 export const defaultTarget = (
   config: ConfigFile,
   subscribe: SubscribeFile | undefined,
@@ -37,8 +37,8 @@ export const defaultTarget = (
   defaultPick(config) ?? config.outbound[0]?.value.tag ?? subscribe?.proxyServer[0]?.value.name;
 
 /**
- * Where each route group leads, in file order: to its pick, else to what it inherits, through the
- * picks of other groups, in the end to the default target. Of several groups of one name the first
+ * The target of each route group, in file order: its pick, else what it inherits, through the
+ * picks of other groups, in the end the default target. Of several groups of one name the first
  * is inherited from. Takes time in proportion to the number of groups, however they inherit.
  */
 export function groupTargets(
@@ -51,7 +51,7 @@ export function groupTargets(
   for (const group of subscribe.routeGroup.toReversed()) byName.set(group.name.value, group);
   const known = new Map<RouteGroup, Target | DeadEnd>();
 
-  /** Where a group leads by itself: to the end of the way, or on to another group. */
+  /** One step of inheritance: a target, a dead end, or another group. */
   const step = (group: RouteGroup): Target | DeadEnd | RouteGroup => {
     const pick = picks.get(group.name.value);
     if (pick) return pick;

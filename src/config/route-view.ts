@@ -1,11 +1,10 @@
-import type { ConfigFile } from './config-file.ts';
-import { balancerTags } from './balancer-tags.ts';
+import { type ConfigFile, balancerTags } from './config-file.ts';
 import { defaultPick, defaultTarget, groupTargets, picksOf } from './route-targets.ts';
 import { inheritOf, type Inherit, type SubscribeFile } from './subscribe-file.ts';
 
 /**
  * The routes as the files describe them, whether or not such a configuration would apply: a pick is
- * what a file says, a target is where traffic goes, and null says that there is none.
+ * the name in a file, a target is what traffic uses, and null stands for none.
  */
 export interface RouteView {
   readonly default: { readonly pick: string | null; readonly target: string | null };
@@ -30,7 +29,7 @@ export interface RouteTargetView {
 /**
  * Describes the routes of two files as they are written, unmerged.
  *
- * @param subscribe the file that `[subscribe]` names; without that table it is not looked at
+ * @param subscribe the file that `[subscribe]` names; without that table it is ignored
  */
 export function routeView(config: ConfigFile, subscribe: SubscribeFile | undefined): RouteView {
   const provided = config.subscribe ? subscribe : undefined;

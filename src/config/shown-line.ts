@@ -1,6 +1,6 @@
 /**
- * Every key that a file may hold. Inside brackets only these are shown: what merely looks like a key
- * there may be part of a value that has lost its quotes.
+ * Every key that a file may have. Inside brackets only these are shown: other text that looks like a
+ * key there may be part of a value that has lost its quotes.
  */
 const KEYS: ReadonlySet<string> = new Set(
   `accounts address_family allow_insecure allow_transparent api auth authority backend balancer
@@ -14,7 +14,7 @@ const KEYS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Keys whose values are no secret and are known to be none; of all others nothing is shown. */
+/** Keys whose values are known not to be secret; values of all others are not shown. */
 const HARMLESS: ReadonlySet<string> = new Set(
   `address_family allow_insecure allow_transparent auth backend default inherit level listen method
   name network outbound port probe_interval probe_timeout protocol security server server_name
@@ -30,7 +30,7 @@ const STATEMENT = /^[ \t]*(?:[\w-]+\.)*([\w-]+)[ \t]*=[ \t]*/;
 const PLAIN_VALUE = /(?:"[^"\\@]*"|'[^'@]*'|[\w.:+-]+)(?=[ \t]*(?:#|$))/y;
 const FIRST_WORD = /^[ \t]*([\w-]+)/;
 
-/** Within brackets, and for all of a value: what shows how it is built. */
+/** The punctuation that shows the structure of a value. */
 const STRUCTURE = /[ \t,={}[\]]+/y;
 const INNER_KEY = /(["']?)([\w-]+)\1(?=[ \t]*=)/y;
 const CLOSED_STRING =
@@ -38,12 +38,12 @@ const CLOSED_STRING =
 
 /**
  * A line of a document as an error may show it: keys, headers and brackets as they are written,
- * values starred out character by character, since any may be a secret. The value of a key that is
- * known to hold none is shown where it is all that stands on the line. Comments may hold a secret
+ * values replaced by stars character by character, since any may be a secret. The value of a key that
+ * is known to hold none is shown where nothing else follows on the line. Comments may hold a secret
  * that was commented out.
  *
- * Nothing is assumed of the line being TOML: from the first thing on that does not fit, all is
- * starred out. Tabs stay, so that every column stays what it is.
+ * The line need not be TOML: from the first text on that does not fit, everything is replaced. Tabs
+ * stay, so that columns are preserved.
  *
  * @param text the document
  * @param start where the line begins in it
@@ -109,7 +109,7 @@ function shownParts(line: string, from: number): string {
   return shown + starred(line.slice(at));
 }
 
-/** A star for every character but tabs, which are as wide as their place makes them. */
+/** A star for every character except tabs, whose width depends on their column. */
 const starred = (text: string): string => text.replaceAll(/[^\t]/gsu, '*');
 
 const BASIC_TEXT = /"""(?:[^\\]|\\.)*?"""/sy;
@@ -118,12 +118,12 @@ const STRING = /"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*'/y;
 const COMMENT = /#[^\n]*/y;
 const PLAIN = /[^"'#[\]{}\s]+/y;
 
-/** Reads the document up to `end`, where a line begins, for what is open there. */
+/** Reads the document up to `end`, where a line begins, and returns what is open there. */
 function standingAt(text: string, end: number): Standing {
   let depth = 0;
   /** The last token of a header or a `key = value` that is not over yet. */
   let last: string | undefined;
-  /** Whether that has all it needs: what follows an incomplete one may be its value. */
+  /** Whether that is complete: text after an incomplete one may be its value. */
   let complete = true;
   for (let at = 0; at < end;) {
     const next = endOfToken(text, at);

@@ -6,8 +6,9 @@ import {
   type ConfigLocation,
 } from './errors.ts';
 import { shownLine } from './shown-line.ts';
+import { isUtf8 } from 'node:buffer';
 
-/** The text of a configuration file, which knows where its offsets are. */
+/** The text of a configuration file, for errors with a line and column. */
 export class SourceText {
   readonly text: string;
   readonly file: string | undefined;
@@ -24,7 +25,7 @@ export class SourceText {
     return { file: this.file, line, column: characters(before.slice(start)) + 1 };
   }
 
-  /** An error at a place that its message does not name, or about the document as a whole. */
+  /** An error with a place apart from its message, or about the document as a whole. */
   error(
     kind: ConfigErrorKind,
     message: string,
@@ -35,7 +36,7 @@ export class SourceText {
     return new ConfigError(kind, message, { location, ...options });
   }
 
-  /** An error of the document itself: the line is shown, its values starred out, and marked as Rust's toml crate does it. */
+  /** An error of the document itself, in the format of Rust's toml crate: the line, its values replaced by stars, and marks. */
   tomlError(message: string, span: Span, options?: ErrorOptions): ConfigError {
     const location = this.locate(span.start);
     const { line, column } = location;
@@ -44,7 +45,7 @@ export class SourceText {
     const shown = shownLine(this.text, lineStart, lineEnd);
     const marked = this.text.slice(span.start, Math.min(span.end, lineEnd));
     const gutter = ' '.repeat(String(line).length);
-    // A tab stays a tab, so that the marks stand below what they mark.
+    // Tabs are kept, so that the marks are aligned with the line above.
     const indent = this.text.slice(lineStart, span.start).replaceAll(/[^\t]/gu, ' ');
     const marks = '^'.repeat(Math.max(1, characters(marked)));
     const text = [
@@ -66,5 +67,35 @@ export class SourceText {
 
 const characters = (text: string): number => Array.from(text).length;
 
-/** Control characters would reach a terminal or a log: each is shown as a replacement character. */
+/** Replaces control characters, which must not reach a terminal or a log. */
 const printable = (text: string): string => text.replaceAll(/(?!\t)\p{Cc}/gu, '\u{FFFD}');
+
+const BYTE_ORDER_MARK = '\u{FEFF}';
+
+/**
+ * The text of a configuration file, without the byte order mark that some editors write.
+ * @throws {ConfigError} at the first byte that is not UTF-8.
+ */
+export function decodeSource(bytes: Uint8Array, file: string | undefined): SourceText {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+  const bom = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+  const source = new SourceText(text.slice(bom), file);
+  if (isUtf8(bytes)) return source;
+  const start = firstReplaced(text, bytes) - bom;
+  throw source.tomlError('invalid UTF-8', { start, end: start + 1 });
+}
+
+/** The offset of the first character of `text` that replaces invalid UTF-8. */
+function firstReplaced(text: string, bytes: Uint8Array): number {
+  const encoded = Buffer.from(text);
+  let wrong = 0;
+  while (encoded[wrong] === bytes[wrong]) wrong++;
+  let offset = 0;
+  let length = 0;
+  for (const character of text) {
+    length += Buffer.byteLength(character);
+    if (length > wrong) break;
+    offset += character.length;
+  }
+  return offset;
+}

@@ -3,15 +3,14 @@ import { DecodeError } from '../schema/errors.ts';
 import type { Span } from '../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../schema/struct.ts';
 import { describe, expectedOneOf } from '../schema/words.ts';
-import { baseAfter } from './places.ts';
+import { baseAfter, shiftNode, shiftSpan } from './places.ts';
 import type { SourceText } from './source-text.ts';
 import { outboundShape } from './tables/outbound.ts';
 import { matcherShape } from './tables/rule.ts';
 import { TomlError } from './toml/error.ts';
 import { parseToml } from './toml/parse.ts';
-import { shiftNode, shiftSpan } from './toml/shift.ts';
 
-/** Where the flows of a group go that has no pick: named in words of their own, or another group. */
+/** What a group without a pick uses: a keyword, or the target of another group. */
 export type Inherit = 'default' | 'direct' | 'blackhole' | { readonly group: string };
 
 const INHERIT_WORDS = ['default', 'direct', 'blackhole'] as const;
@@ -30,7 +29,7 @@ const inherit: Decoder<Inherit> = (node) => {
   throw new DecodeError(message, node.span);
 };
 
-/** `[[proxy_server]]` as written: an outbound that the provider of the file names. */
+/** `[[proxy_server]]` as written: an outbound named by the provider of the file. */
 const nodeTable = located(struct({ name: located(str), ...outboundShape }));
 
 /** `[[route_group]]` as written. */
@@ -45,14 +44,14 @@ const subscribeFile = struct({
   routeGroup: fallback(array(groupTable), []),
 });
 
-/** What a subscribe file says, with the places where it says it. */
+/** The contents of a subscribe file with their places. */
 export type SubscribeFile = Output<typeof subscribeFile>;
 export type RouteGroup = Output<typeof groupTable>;
 
-/** What a group inherits; the default route when it does not say. */
+/** What a group inherits; by default the default route. */
 export const inheritOf = ({ inherit }: RouteGroup): Inherit => inherit?.value ?? 'default';
 
-/** Where a group says what it inherits, or could have said it. */
+/** The place of `inherit`, or of the group's name without it. */
 export const placeOfInherit = ({ inherit, name }: RouteGroup): Span => (inherit ?? name).span;
 
 /**

@@ -2,10 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { ipVersion } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
-import { normalizeHost } from '../net/host-name.ts';
+import { normalizeHost, isLocalhost } from '../net/host-name.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
-import { isLocalhost } from './names.ts';
 import {
   addressWord,
   allowsAddress,
@@ -16,14 +15,14 @@ import {
 import { Questions, type Outcome, type PendingQuestion } from './questions.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
-/** Names kept; the one that was used longest ago makes room. */
+/** Names kept; the least recently used one makes room. */
 const MAX_NAMES = 4096;
-/** Failures kept, and for how long: a storm of flows must not ask at once anew (RFC 9520 §3.2). */
+/** Failures kept, and for how long: a burst of flows must not repeat a failed question (RFC 9520 §3.2). */
 const MAX_FAILURES = 1024;
 const FAILURE_MS = 5000;
-/** Addresses of one family that are kept of an answer. */
+/** Addresses of one family that are kept from an answer. */
 const MAX_ADDRESSES = 16;
-/** Longest times that an answer is kept, in seconds, whatever its server says. */
+/** Upper limits of an answer's TTL, in seconds. */
 const MAX_POSITIVE_TTL = 24 * 60 * 60;
 const MAX_NEGATIVE_TTL = 5 * 60;
 /** How long addresses of one family wait for those of the other (RFC 8305 §3). */
@@ -37,16 +36,16 @@ interface CachedAnswer {
   readonly expires: number;
 }
 
-/** What is known about one name, a slot for each family. */
+/** The answers for one name, a slot for each family. */
 interface CachedName {
   A: CachedAnswer | undefined;
   AAAA: CachedAnswer | undefined;
 }
 
-/** Why a question has failed, for the time in which it is not asked again. */
+/** A question that failed and is not asked again before `expires`. */
 interface KeptFailure {
   readonly error: DialError;
-  /** Like that of an answer. */
+  /** On the monotonic clock, in milliseconds. */
   readonly expires: number;
 }
 
@@ -55,25 +54,24 @@ const LOCALHOST: Readonly<Record<AddressType, readonly string[]>> = {
   AAAA: ['::1'],
 };
 
-/** A resolver that can be put away. */
+/** A resolver that its owner closes. */
 export interface OwnedResolver extends Resolver {
   /**
-   * Lets the questions under way end, then closes what the backend holds open. Who still asks is
-   * answered, so that a resolver can be replaced under flows that are being dialled.
+   * Lets pending questions finish, then closes the backend's connections. Later questions are still
+   * answered, so that a resolver can be replaced while flows are being dialled.
    */
   close(): void;
-  /** Ends the questions under way at once, and closes what the backend holds open. */
+  /** Aborts pending questions and closes the backend's connections. */
   destroy(): void;
 }
 
 /**
  * Answers from memory for as long as the answers' TTL allows, else asks a backend.
  *
- * Absent names are remembered as well (RFC 2308), failures for 5 s (RFC 9520). Identical questions
- * under way are asked once; who stops waiting takes nothing from the others, and what no one waits
- * for any longer is dropped. Both families are asked in
- * parallel, and addresses of the one wait at most 50 ms for those of the other, 2 s when the policy
- * prefers those.
+ * Absent names are cached as well (RFC 2308), failures for 5 s (RFC 9520). Identical questions share
+ * one query, which is aborted when the last flow that waits for it has left. Both families are asked
+ * in parallel, and addresses of one wait at most 50 ms for those of the other, 2 s when the policy
+ * prefers the other.
  */
 export class CachedResolver implements OwnedResolver {
   readonly #backend: DnsBackend;
@@ -160,7 +158,7 @@ export class CachedResolver implements OwnedResolver {
       ? gather(preferred, other, policy, this.#clock)
       : preferred.then((outcome) => [outcome]);
     try {
-      return await this.#conclude(
+      return await this.#addressesOf(
         name,
         policy,
         types,
@@ -172,7 +170,7 @@ export class CachedResolver implements OwnedResolver {
     }
   }
 
-  #conclude(
+  #addressesOf(
     name: string,
     policy: FamilyPolicy,
     types: readonly AddressType[],
@@ -183,14 +181,14 @@ export class CachedResolver implements OwnedResolver {
     const ipv4 = found('A') ?? [];
     const ipv6 = found('AAAA') ?? [];
     if (ipv4.length + ipv6.length === 0) {
-      // "Does not exist" may only be said when every question was answered.
+      // Only when every question was answered is it known that there is no address.
       const failed = outcomes.find((outcome) => outcome?.error);
       if (failed?.error) return Promise.reject(failed.error);
     }
     return finish(name, policy, ipv4, ipv6);
   }
 
-  /** From the cache, else with those who already ask, else asked now. */
+  /** From the cache, else from a pending question, else from a new one. */
   #outcome(name: string, type: AddressType, client: string | undefined): PendingQuestion {
     const now = this.#clock.now();
     const known = this.#names.get(name)?.[type];
@@ -221,7 +219,7 @@ export class CachedResolver implements OwnedResolver {
   }
 }
 
-/** What needs no question. */
+/** An outcome that is known already. */
 const settled = (outcome: Outcome): PendingQuestion => ({
   outcome: Promise.resolve(outcome),
   leave: () => undefined,
@@ -244,8 +242,7 @@ function finish(
 }
 
 /**
- * Both outcomes; or the first that brings addresses, with what has come of the other by the end of
- * the delay.
+ * Both outcomes; or the first that has addresses, with the other if it came before the delay ended.
  */
 function gather(
   preferred: Promise<Outcome>,

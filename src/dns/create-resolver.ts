@@ -13,7 +13,7 @@ import { WireBackend } from './wire-backend.ts';
 
 export interface ResolverDeps {
   readonly clock: Clock;
-  /** Is told when the server stops answering, and when it does again. */
+  /** Has a line when the server stops responding, and when it responds again. */
   readonly log: Logger;
 }
 

@@ -1,31 +1,39 @@
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import { codeOf } from '../errors.ts';
-import { DialError, toDialError } from '../net/errors.ts';
+import { codeOf, messageOf, WeirError } from '../errors.ts';
+import { DialError, toDialError, DeadlineError } from '../net/errors.ts';
 import type { Question, Reply } from './message.ts';
 
-/** A way to one DNS server: UDP, TLS or HTTPS. */
+/** Exchanges messages with a DNS server, over UDP, TLS or HTTPS. */
 export interface Exchange {
   /** The server, for messages: `192.0.2.53:853`. */
   readonly server: string;
   /**
-   * Asks one question and gives the server's reply, whatever its response code.
+   * Asks one question. A reply with any response code is returned.
    *
-   * @throws {DialError} `timed_out`, `upstream`, or what `signal` means.
+   * @throws {DialError} `timed_out`, `upstream`, or the reason of `signal`.
    */
   ask(question: Question, signal: AbortSignal): Promise<Reply>;
-  /** Closes connections while no question waits. A later one opens them anew. */
+  /** Closes connections; called while no question waits. A later one opens them anew. */
   close(): void;
 }
 
 /**
- * What a failed exchange means to a flow. That the *server* refused or is out of reach says nothing
- * about the destination, so of the codes of a dial only `timed_out` and `aborted` stay.
+ * A failed exchange as the failure of a dial. A *DNS server* that refuses or cannot be reached says
+ * nothing about the destination, so only the codes `timed_out` and `aborted` are kept.
  */
 export function serverError(server: Endpoint, error: unknown): DialError {
   const endpoint = formatEndpoint(server);
-  const told = toDialError(error, server);
-  const timedOut = told.code === 'timed_out' || codeOf(error) === 'timed_out';
-  const code = timedOut ? 'timed_out' : told.code === 'aborted' ? 'aborted' : 'upstream';
-  const reason = told.message.replace(`${endpoint}: `, '');
+  const failure = toDialError(error, server);
+  const timedOut = failure.code === 'timed_out' || codeOf(error) === 'timed_out';
+  const code = timedOut ? 'timed_out' : failure.code === 'aborted' ? 'aborted' : 'upstream';
+  const reason = failure.message.replace(`${endpoint}: `, '');
   return new DialError(code, `DNS server ${endpoint}: ${reason}`, { cause: error });
+}
+
+/** The connection closed before the reply: the question may be repeated on another one. */
+export class ConnectionLostError extends WeirError {
+  constructor(cause?: unknown) {
+    const code = cause instanceof DeadlineError ? 'timed_out' : 'connection_lost';
+    super(code, cause === undefined ? 'the connection was closed' : messageOf(cause), { cause });
+  }
 }

@@ -12,7 +12,7 @@ export function frame(message: Uint8Array): Buffer {
   return framed;
 }
 
-/** Takes messages off a stream, one at a time, whatever pieces they come in. */
+/** Reads the messages of a stream one at a time, however they are split into chunks. */
 export class MessageReader {
   readonly #reader: BoundedReader;
 

@@ -3,37 +3,38 @@ import { ipVersion } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
-import { HostFiles, LINUX_PATHS, type HostConfig, type HostPaths } from './host-files.ts';
+import { HostFiles, LINUX_PATHS, type HostConfig, type HostPaths } from './host-config.ts';
 import type { AddressType } from './policy.ts';
 import { searchNames, type ResolvConf } from './resolv-conf.ts';
-import { SystemBackend } from './system-backend.ts';
+import { GetaddrinfoBackend } from './getaddrinfo-backend.ts';
 import { UdpExchange } from './udp-exchange.ts';
 import { WireBackend } from './wire-backend.ts';
 
 const DNS_PORT = 53;
 
-/** Longest times in seconds that answers are kept, so that changes of the host's files count soon. */
+/** Upper limits of TTLs in seconds, so that changes of the host's files take effect soon. */
 const MAX_TTL = 60;
 const MAX_ABSENT_TTL = 5;
 const HOSTS_TTL = 5;
 
 export interface HostBackendOptions {
   readonly clock: Clock;
-  /** The files that are read; only those of Linux say all that its C library goes by. */
+  /** The files that are read; only on Linux do they describe all that the C library does. */
   readonly paths?: HostPaths | undefined;
-  /** The C library's resolver. */
+  /** Asked where the files do not suffice. */
   readonly library?: DnsBackend;
-  /** Of the name servers in resolv.conf. */
+  /** Port of the name servers in resolv.conf. */
   readonly port?: number;
 }
 
 /**
- * The host's own resolver, which one name that gets no answer cannot hold up.
+ * The resolver that the host is configured with.
  *
- * getaddrinfo(3) cannot be aborted and has few threads, so that a few such names delay all others.
- * What the files of the host describe in the usual way (the hosts file, then the servers of
- * resolv.conf with its search list) is therefore asked here; the C library is left with names that
- * other sources of nsswitch.conf answer for, and with hosts whose files say anything unusual.
+ * getaddrinfo(3) cannot be aborted and has few threads, so a few names without an answer delay all
+ * others. Where the files of the host are configured in the usual way (the hosts file, then the
+ * servers of resolv.conf with its search list) they are therefore followed here. The C library is
+ * asked for names that belong to other sources of nsswitch.conf, and on hosts that are configured
+ * otherwise.
  */
 export class HostBackend implements DnsBackend {
   readonly #files: HostFiles | undefined;
@@ -45,7 +46,7 @@ export class HostBackend implements DnsBackend {
   constructor({
     clock,
     paths = process.platform === 'linux' ? LINUX_PATHS : undefined,
-    library = new SystemBackend(),
+    library = new GetaddrinfoBackend(),
     port = DNS_PORT,
   }: HostBackendOptions) {
     this.#files = paths && new HostFiles(clock, paths);
@@ -72,7 +73,7 @@ export class HostBackend implements DnsBackend {
     this.#servers?.wire.close();
   }
 
-  /** The first name of the search list that exists decides; a failure does when none does. */
+  /** The first name of the search list that exists decides; if none does, the first failure. */
   async #search(
     name: string,
     type: AddressType,
@@ -92,11 +93,11 @@ export class HostBackend implements DnsBackend {
         if (answer.addresses.length > 0) return { addresses: answer.addresses, ttl };
         absent &&= answer.absent ?? false;
         if (answer.absent || candidates.length === 1) continue;
-        // The other family may live here: addresses of two hosts must not be mixed.
+        // The name may exist in the other family alone: addresses of two hosts must not be mixed.
         const other = await wire.query(candidate, type === 'A' ? 'AAAA' : 'A', signal);
         if (other.addresses.length > 0) return { addresses: [], ttl };
       } catch (error) {
-        // A server that does not answer now will not for the next name either.
+        // A server that does not respond now will not for the next name either.
         if (!(error instanceof DialError) || error.code !== 'upstream') throw error;
         failure ??= error;
       }
@@ -110,14 +111,14 @@ export class HostBackend implements DnsBackend {
       const { nameservers, rounds, rotate } = resolv;
       const servers = nameservers.map((host) => ({ host, port: this.#port }));
       const exchange = new UdpExchange(servers, this.#clock, { rounds, rotate });
-      // The host's servers were never watched here, and one name without an answer says little.
+      // Silent: a name without an answer does not mean that the host's servers fail.
       this.#servers = { resolv, wire: new WireBackend(exchange, silentLogger) };
     }
     return this.#servers.wire;
   }
 }
 
-/** Whether a source other than the hosts file and DNS may answer for this name. */
+/** Whether this name may belong to a source other than the hosts file and DNS. */
 function belongsElsewhere(name: string, { sources, hostname }: HostConfig): boolean {
   // `files` and `dns` are always there.
   if (sources.size === 2) return false;

@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { ipVersion } from '../net/address.ts';
-import { normalizeHost } from '../net/host-name.ts';
-import { canonicalName } from './names.ts';
+import { normalizeHost, normalizeDomain } from '../net/host-name.ts';
 
 /** Addresses by canonical name, of both families. */
 export type HostsTable = ReadonlyMap<string, readonly string[]>;
@@ -12,14 +11,14 @@ const MAX_ADDRESSES = 32;
 const BLANKS = /[ \t]+/;
 
 /**
- * Reads hosts(5). Names on several lines have the addresses of all of them; lines without an address
- * in front are passed over. Long lists are read piece by piece, so that other work goes on.
+ * Reads hosts(5). A name on several lines has the addresses of all of them; lines that do not start
+ * with an address are skipped. Long files are read in pieces, so that other work goes on.
  *
  * @throws {Error} when the stream fails.
  */
 export async function readHosts(file: Readable): Promise<HostsTable> {
   const table = new Map<string, string[]>();
-  // A failure of the stream ends the lines without an error of theirs.
+  // readline ends its lines without an error when the stream fails.
   let failure: Error | undefined;
   file.on('error', (error) => (failure = error));
   for await (const line of createInterface({ input: file, crlfDelay: Infinity })) {
@@ -30,7 +29,7 @@ export async function readHosts(file: Readable): Promise<HostsTable> {
     const address = normalizeHost(written);
     if (address === undefined) continue;
     for (const each of names) {
-      const name = canonicalName(each);
+      const name = normalizeDomain(each);
       if (name === undefined) continue;
       const known = table.get(name);
       if (!known) table.set(name, [address]);

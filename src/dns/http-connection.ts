@@ -6,7 +6,7 @@ import { MAX_MESSAGE_SIZE } from './message.ts';
 
 export const DNS_MESSAGE = 'application/dns-message';
 
-/** Where questions are posted. */
+/** What questions are posted to. */
 export interface DohTarget {
   /** Sent as `Host` or `:authority`. */
   readonly host: string;
@@ -31,29 +31,31 @@ export interface HttpConnection extends Connection {
   post(message: Buffer, signal: AbortSignal): Promise<DohResponse>;
 }
 
-/** Headers of the request, but for its target. */
+/** Header fields of the request, without those of its target. */
 export const requestHeaders = (message: Buffer): Record<string, string> => ({
   'content-type': DNS_MESSAGE,
   accept: DNS_MESSAGE,
   'content-length': String(message.length),
 });
 
-/** Reads a response to its end. Errors of the stream pass through. */
+/** Reads a response to its end. @throws {ProtocolError} and any error of the stream. */
 export async function readResponse(
   status: number,
   headers: IncomingHttpHeaders,
   body: Readable,
 ): Promise<DohResponse> {
-  if (status !== 200) throw new ProtocolError(`answered with HTTP status ${status}`);
+  if (status !== 200) throw new ProtocolError(`responded with HTTP status ${status}`);
   const [type = ''] = (headers['content-type'] ?? '').split(';');
   if (type.trim().toLowerCase() !== DNS_MESSAGE) {
-    throw new ProtocolError(`answered with ${type || 'no content type'}, not a DNS message`);
+    throw new ProtocolError(`responded with ${type || 'no content type'}, not a DNS message`);
   }
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > MAX_MESSAGE_SIZE) throw new ProtocolError('the answer is longer than DNS allows');
+    if (length > MAX_MESSAGE_SIZE) {
+      throw new ProtocolError('the response is longer than a DNS message can be');
+    }
     chunks.push(chunk);
   }
   const age = /^\d{1,9}$/.test(headers.age ?? '') ? Number(headers.age) : 0;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { Clock } from '../net/clock.ts';
 import { abortedDial, ProtocolError } from '../net/errors.ts';
-import { ConnectionLostError } from './connection-lost.ts';
+import { ConnectionLostError } from './exchange.ts';
 import {
   readResponse,
   requestHeaders,
@@ -14,10 +14,10 @@ import { Liveness } from './liveness.ts';
 import { connectionOptions, type TlsTarget } from './tls-connect.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
-/** Questions asked at once, each on a socket of its own; further ones wait for a free socket. */
+/** Concurrent questions, each on a socket of its own; further ones wait for a free socket. */
 const MAX_SOCKETS = 6;
 
-/** DNS over HTTP/1.1, for servers that have nothing newer. */
+/** DNS over HTTP/1.1, for servers without HTTP/2. */
 export class Http1Connection implements HttpConnection {
   readonly #agent: Agent;
   readonly #target: DohTarget;
@@ -42,13 +42,13 @@ export class Http1Connection implements HttpConnection {
 
   async post(message: Buffer, signal: AbortSignal): Promise<DohResponse> {
     if (this.#ended) throw new ConnectionLostError();
-    const giveUp = new AbortController();
+    const abandoned = new AbortController();
     this.#liveness.asked();
     try {
-      return await unlessAborted(this.#exchange(message, giveUp.signal), signal, abortedDial);
+      return await unlessAborted(this.#exchange(message, abandoned.signal), signal, abortedDial);
     } catch (error) {
-      // A response that nobody reads would hold its socket.
-      giveUp.abort();
+      // A response that is not read would occupy its socket.
+      abandoned.abort();
       throw error;
     } finally {
       this.#liveness.settled();
@@ -64,20 +64,20 @@ export class Http1Connection implements HttpConnection {
     this.#onEnd();
   }
 
-  async #exchange(message: Buffer, giveUp: AbortSignal): Promise<DohResponse> {
+  async #exchange(message: Buffer, abandoned: AbortSignal): Promise<DohResponse> {
     try {
-      const response = await this.#request(message, giveUp);
+      const response = await this.#request(message, abandoned);
       this.#liveness.heard();
       return await readResponse(response.statusCode ?? 0, response.headers, response);
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
       // Other kept sockets are likely as dead as this one.
-      if (!giveUp.aborted) this.end(error);
+      if (!abandoned.aborted) this.end(error);
       throw new ConnectionLostError(this.#cause ?? error);
     }
   }
 
-  #request(message: Buffer, giveUp: AbortSignal): Promise<IncomingMessage> {
+  #request(message: Buffer, abandoned: AbortSignal): Promise<IncomingMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const { host, path } = this.#target;
     const outgoing = request({
@@ -85,7 +85,7 @@ export class Http1Connection implements HttpConnection {
       method: 'POST',
       path,
       headers: { ...requestHeaders(message), host },
-      signal: giveUp,
+      signal: abandoned,
     });
     outgoing.on('response', resolve);
     outgoing.on('error', reject);

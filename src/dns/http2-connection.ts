@@ -8,7 +8,7 @@ import {
 import type { TLSSocket } from 'node:tls';
 import type { Clock } from '../net/clock.ts';
 import { abortedDial, ProtocolError } from '../net/errors.ts';
-import { ConnectionLostError } from './connection-lost.ts';
+import { ConnectionLostError } from './exchange.ts';
 import {
   readResponse,
   requestHeaders,
@@ -19,7 +19,7 @@ import {
 import { Liveness } from './liveness.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
-/** DNS over HTTP/2: every question is a stream of one connection. */
+/** DNS over HTTP/2: each question is a stream of one connection. */
 export class Http2Connection implements HttpConnection {
   readonly #session: ClientHttp2Session;
   readonly #target: DohTarget;
@@ -39,7 +39,7 @@ export class Http2Connection implements HttpConnection {
     });
     this.#session.on('error', (error) => this.end(error));
     this.#session.on('close', () => this.end());
-    // What is under way may still be answered; Node closes the session after it.
+    // Pending streams may still complete; Node closes the session afterwards.
     this.#session.on('goaway', () => this.#retire());
   }
 
@@ -87,7 +87,7 @@ export class Http2Connection implements HttpConnection {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingHttpHeaders>();
     stream.on('response', resolve);
     stream.on('error', reject);
-    // A server may end a stream without an error, and without a response.
+    // A server may end a stream with neither an error nor a response.
     stream.on('close', () => reject(new ConnectionLostError()));
     try {
       const headers = await promise;

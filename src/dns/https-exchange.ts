@@ -19,8 +19,7 @@ export interface HttpsExchangeOptions extends DohTarget {
 }
 
 /**
- * DNS over HTTPS (RFC 8484): posts questions over HTTP/2, or over HTTP/1.1 where the server has
- * only that.
+ * DNS over HTTPS (RFC 8484): posts questions over HTTP/2, or over HTTP/1.1 to servers without it.
  */
 export class HttpsExchange implements Exchange {
   readonly server: string;
@@ -35,14 +34,14 @@ export class HttpsExchange implements Exchange {
       const tls = { server, name: host, trust: trust() };
       const socket = await connectTls({ ...tls, alpn: ['h2', 'http/1.1'] }, signal);
       if (socket.alpnProtocol === 'h2') return new Http2Connection(socket, target, clock, onEnd);
-      // That socket only served to learn it: Node's agent opens and keeps its own.
+      // This socket has served its purpose, the negotiation: Node's agent opens its own.
       socket.destroy();
       return new Http1Connection({ ...tls, alpn: ['http/1.1'] }, target, clock, onEnd);
     });
   }
 
   async ask(question: Question, signal: AbortSignal): Promise<Reply> {
-    // The id is 0 so that caches on the way see equal questions as equal (RFC 8484 §4.1).
+    // The id is 0 so that HTTP caches recognise equal questions (RFC 8484 §4.1).
     const query = encodeQuery(question, { id: 0, padded: true });
     try {
       const { body, age } = await this.#connection.use(
@@ -62,7 +61,7 @@ export class HttpsExchange implements Exchange {
   }
 }
 
-/** The reply as it is after it has spent `age` seconds in a cache. */
+/** The reply with its TTLs reduced by `age`, the seconds that it has spent in a cache. */
 function aged(reply: Reply, age: number): Reply {
   if (age === 0) return reply;
   const older = <T extends { readonly ttl: number }>(each: T): T => ({

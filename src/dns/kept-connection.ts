@@ -1,6 +1,6 @@
 import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
-import { ConnectionLostError } from './connection-lost.ts';
+import { ConnectionLostError } from './exchange.ts';
 import { abortedDial } from '../net/errors.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
@@ -9,19 +9,19 @@ const CONNECT_MS = 5000;
 
 /** A connection to a server that answers questions until it ends. */
 export interface Connection {
-  /** Closes it; questions that wait are lost. */
+  /** Closes it; pending questions fail with ConnectionLostError. */
   end(cause?: unknown): void;
 }
 
 /**
- * The one connection to a server that everybody shares: opened when first needed, kept until it
- * ends, and opened anew for the next question.
+ * The one connection to a server that all questions share: opened with the first question, kept until
+ * it ends, and opened anew for the next question.
  */
 export class KeptConnection<C extends Connection> {
   readonly #open: (signal: AbortSignal, onEnd: () => void) => Promise<C>;
   readonly #clock: Clock;
   #current: Promise<C> | undefined;
-  /** Calls off the connection while it is being opened. */
+  /** Aborts the connection while it is being opened. */
   #opening = new AbortController();
 
   /** `open` connects; its connection calls `onEnd` once when it takes no more questions. */
@@ -31,8 +31,8 @@ export class KeptConnection<C extends Connection> {
   }
 
   /**
-   * Runs `ask` on the connection. When that is lost before the answer, it is run once more on a new
-   * one: a server may close an idle connection in the moment in which it is used.
+   * Runs `ask` on the connection. When the connection is lost before the reply, it is run once more on
+   * a new one: a server may close an idle connection just when it is used again.
    */
   async use<T>(ask: (connection: C) => Promise<T>, signal: AbortSignal): Promise<T> {
     const connection = await this.#get(signal);
@@ -64,7 +64,7 @@ export class KeptConnection<C extends Connection> {
       if (this.#current === current) this.#current = undefined;
     };
     const current = this.#limited(forget);
-    // Those who wait learn of a failure; the next question tries again.
+    // Pending questions fail with it; the next one tries again.
     current.catch(forget);
     return current;
   }

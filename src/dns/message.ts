@@ -3,34 +3,34 @@ import { formatIP, parseIP } from '../net/address.ts';
 import { ProtocolError } from '../net/errors.ts';
 import type { AddressType } from './policy.ts';
 
-/** What is asked: a canonical name, and the family of its addresses. */
+/** A canonical name, and the family of addresses in question. */
 export interface Question {
   readonly name: string;
   readonly type: AddressType;
 }
 
-/** A record of the answer section; other types than these are left out. */
+/** A record of the answer section; records of other types are left out. */
 export interface AnswerRecord {
   /** In lower case, without a final dot. */
   readonly owner: string;
   readonly type: AddressType | 'CNAME';
-  /** An IP address in canonical text, or the name that an alias stands for, like `owner`. */
+  /** An IP address in canonical text, or the target of an alias in the form of `owner`. */
   readonly data: string;
   /** Seconds. */
   readonly ttl: number;
 }
 
-/** The start of authority in an answer, which tells how long an absence holds (RFC 2308 §5). */
+/** The SOA record of a reply, whose TTL is that of an absence (RFC 2308 §5). */
 export interface Authority {
   readonly zone: string;
   readonly ttl: number;
 }
 
-/** What is used of a server's message. */
+/** The parts of a server's message that are used. */
 export interface Reply {
   /** Response code, extended by EDNS (RFC 6891 §6.1.3). */
   readonly rcode: number;
-  /** The message was cut to fit its datagram; its records are not given. */
+  /** The message was truncated to fit its datagram; `records` is empty then. */
   readonly truncated: boolean;
   readonly records: readonly AnswerRecord[];
   readonly authority: Authority | undefined;
@@ -43,29 +43,29 @@ export const RCODE_NXDOMAIN = 3;
 export const RCODE_NOTIMP = 4;
 export const RCODE_REFUSED = 5;
 
-/** The largest datagram that is asked for: it passes every common link whole (DNS flag day 2020). */
+/** The largest datagram accepted: it passes common links unfragmented (DNS flag day 2020). */
 const UDP_PAYLOAD_SIZE = 1232;
 /** The largest message (RFC 1035 §4.2.2: its length has two bytes). */
 export const MAX_MESSAGE_SIZE = 65_535;
-/** More records than any honest answer has. */
+/** More records than any legitimate reply has. */
 const MAX_RECORDS = 1024;
 const HEADER_SIZE = 12;
 const FLAG_RESPONSE = 0x8000;
 const FLAG_TRUNCATED = 0x0200;
-/** Queries over TLS are padded to a multiple of this, so that their length tells little. */
+/** Queries over TLS are padded to a multiple of this, to hide the length of the name. */
 const PADDING_BLOCK = 128;
 /** RFC 2181 §8: a TTL with the top bit set counts as 0. */
 const MAX_TTL = 0x7fff_ffff;
 
 export interface QueryOptions {
   readonly id: number;
-  /** Whether to speak EDNS (RFC 6891); on unless a server turned out not to know it. */
+  /** Whether to use EDNS (RFC 6891); off for a server that turned out not to support it. */
   readonly edns?: boolean;
   /** Whether to pad (RFC 8467 §4.1): for encrypted carriers. */
   readonly padded?: boolean;
 }
 
-/** The message that asks `question`, recursion desired. */
+/** Encodes a query with recursion desired. */
 export function encodeQuery(
   question: Question,
   { id, edns = true, padded = false }: QueryOptions,
@@ -103,18 +103,18 @@ export function messageId(message: Uint8Array): number | undefined {
 }
 
 /**
- * Reads a message as the reply to `query`, which must be what was sent.
+ * Reads a message as the reply to `query`, the message that was sent.
  *
- * `undefined` when it is none: no response, another id, or another question (RFC 5452 §9.1).
+ * `undefined` when it is not: no response, another id, or another question (RFC 5452 §9.1).
  *
- * @throws {ProtocolError} when it is the reply but cannot be read.
+ * @throws {ProtocolError} when it is the reply but malformed.
  */
 export function readReply(message: Uint8Array, query: Buffer): Reply | undefined {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength);
   if (!answers(bytes, query)) return undefined;
   const flags = bytes.readUInt16BE(2);
   const rcode = flags & 0xf;
-  // A cut message may end within a record, and one with an error carries nothing that is needed.
+  // A truncated message may end within a record, and one with an error has nothing that is needed.
   const truncated = (flags & FLAG_TRUNCATED) !== 0;
   if (truncated || (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN)) {
     return { rcode, truncated, records: [], authority: undefined };
@@ -140,7 +140,7 @@ function answers(message: Buffer, query: Buffer): boolean {
 function readRecords(message: Buffer, rcode: number): Reply {
   const count = message.readUInt16BE(6) + message.readUInt16BE(8) + message.readUInt16BE(10);
   if (count > MAX_RECORDS) {
-    throw new ProtocolError(`a DNS answer of ${count} records is more than is read`);
+    throw new ProtocolError(`the DNS answer has ${count} records, more than ${MAX_RECORDS}`);
   }
   const packet = decodeWhole(message);
   let extended = 0;
@@ -160,10 +160,10 @@ function decodeWhole(message: Buffer): DecodedPacket {
   try {
     packet = decode(message);
   } catch (error) {
-    throw new ProtocolError('the DNS answer cannot be read', { cause: error });
+    throw new ProtocolError('the DNS answer is malformed', { cause: error });
   }
-  // The decoder does not mind when the data of its last record is missing.
-  if (decode.bytes > message.length) throw new ProtocolError('the DNS answer is cut');
+  // The decoder accepts a last record whose data is missing.
+  if (decode.bytes > message.length) throw new ProtocolError('the DNS answer is truncated');
   return packet;
 }
 
@@ -175,7 +175,7 @@ function answerRecord(record: Answer): AnswerRecord[] {
   }
   if (record.type !== 'A' && record.type !== 'AAAA') return [];
   const address = parseIP(record.data);
-  if (!address) throw new ProtocolError('the DNS answer has an address that cannot be read');
+  if (!address) throw new ProtocolError('the DNS answer has a malformed address');
   return [{ owner, type: record.type, data: formatIP(address), ttl }];
 }
 

@@ -1,7 +1,7 @@
 /** A source, or what to do after it, in brackets (nsswitch.conf(5)). */
 const WORD = /\[[^\][]*\]|[^\s[\]]+/g;
 
-/** Sources that answer for names of their own kind only, beside `files` and `dns`. */
+/** Sources beside `files` and `dns` that only have names of their own kind. */
 const NARROW: ReadonlySet<string> = new Set([
   'myhostname',
   'mymachines',
@@ -14,17 +14,17 @@ const NARROW: ReadonlySet<string> = new Set([
   'mdns6_minimal',
 ]);
 
-/** Actions that change nothing for the names that `files` and `dns` answer. */
+/** Actions that change nothing for names in `files` and `dns`. */
 const USUAL_ACTION = /^\[(?:NOTFOUND|!UNAVAIL)=return\]$/i;
 const BEFORE_ACTION = /^(?:resolve|mdns[46]?_minimal)$/;
 
-/** What the C library asks when the file or the line is missing. */
+/** The sources of the C library when the file or the line is missing. */
 const DEFAULT: ReadonlySet<string> = new Set(['files', 'dns']);
 
 /**
- * The sources of host names in nsswitch.conf(5) when they mean what is usual: the hosts file first,
- * then DNS, and around them sources of their own kinds of names. `undefined` when only the C library
- * knows what the line means.
+ * The sources of host names in nsswitch.conf(5) when the line is a usual one: the hosts file first,
+ * then DNS, with other sources around them only for names of their own kinds. `undefined` when the
+ * line is left to the C library.
  */
 export function hostSources(text: string | undefined): ReadonlySet<string> | undefined {
   const line = text?.split('\n').find((each) => /^[ \t]*hosts:/.test(each));

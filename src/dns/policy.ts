@@ -5,7 +5,7 @@ import type { FamilyPolicy } from '../net/resolver.ts';
 /** The two kinds of address records. */
 export type AddressType = 'A' | 'AAAA';
 
-/** What has to be asked under a policy, the preferred family first. */
+/** The record types that a policy needs, the preferred family first. */
 export function wantedTypes(policy: FamilyPolicy): readonly AddressType[] {
   switch (policy) {
     case 'ipv4_only':
@@ -75,5 +75,5 @@ const WORDS: Readonly<Record<FamilyPolicy, string>> = {
   ipv6_only: 'IPv6 address',
 };
 
-/** What a policy looks for, for messages: `no <address> found`. */
+/** The kind of address that a policy allows, for messages: `no <address> found`. */
 export const addressWord = (policy: FamilyPolicy): string => WORDS[policy];

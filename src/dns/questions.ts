@@ -6,9 +6,9 @@ import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
-/** Questions under way at once; further ones are refused. */
+/** Pending questions at most; further ones are refused. */
 const MAX_QUESTIONS = 2048;
-/** All tries of one question together. */
+/** Limit of one question, all attempts together. */
 const QUESTION_MS = 10_000;
 
 /** How one question ended. */
@@ -16,17 +16,17 @@ export type Outcome =
   | { readonly addresses: readonly string[]; readonly error?: undefined }
   | { readonly addresses?: undefined; readonly error: DialError };
 
-/** A question under way. */
+/** A pending question, from the view of one flow that waits for it. */
 export interface PendingQuestion {
   /** Never rejects. */
   readonly outcome: Promise<Outcome>;
-  /** One that waited has left: what only that one waited for is not asked any longer. */
+  /** The flow waits no longer; the question is aborted with the last flow that does. */
   leave(): void;
 }
 
-/** What to do with the end of a question. */
+/** Callbacks for the ends of questions. */
 export interface QuestionEnds {
-  /** Takes the answer, and returns what is used of it. */
+  /** Returns the addresses that are used. */
   answered(name: string, type: AddressType, answer: DnsAnswer): readonly string[];
   failed(name: string, type: AddressType, error: DialError): void;
   /** No question is left. */
@@ -34,11 +34,11 @@ export interface QuestionEnds {
 }
 
 /**
- * The questions that a backend is asked now: identical ones once, each with a deadline, all of them
- * bounded.
+ * The pending questions to a backend: identical ones are asked once, each has a deadline, and their
+ * number is bounded.
  *
- * One client may have as many questions under way as are still free, so that it alone never takes
- * more than half, and others find room whatever it asks.
+ * A client may have as many pending questions as there are places left, so one client alone never
+ * takes more than half of them.
  */
 export class Questions {
   readonly #backend: DnsBackend;
@@ -59,9 +59,9 @@ export class Questions {
   }
 
   /**
-   * Asks, or waits with those who have asked already.
+   * Asks, or joins the pending question.
    *
-   * @param client who asks: questions without one are those of the configuration.
+   * @param client its address; `undefined` for questions of the configuration.
    */
   ask(name: string, type: AddressType, client: string | undefined): PendingQuestion {
     const key = `${type} ${name}`;
@@ -75,7 +75,7 @@ export class Questions {
     return question;
   }
 
-  /** Ends every question now. */
+  /** Ends all pending questions. */
   abort(cause: DialError): void {
     this.#closing.abort(cause);
   }
@@ -104,8 +104,8 @@ export class Questions {
     };
     const outcome = this.#outcome(name, type, deadline.signal).finally(end);
     return new SharedQuestion(outcome, () => {
-      deadline.abort(new DialError('aborted', 'no client waits for the name any longer'));
-      // At once: one that comes now asks anew.
+      deadline.abort(new DialError('aborted', 'all clients that waited for the name have left'));
+      // Immediately, so that the next flow asks anew.
       end();
     });
   }

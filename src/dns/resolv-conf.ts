@@ -1,49 +1,49 @@
 import { ipVersion } from '../net/address.ts';
-import { canonicalName } from './names.ts';
+import { normalizeDomain } from '../net/host-name.ts';
 
-/** What resolv.conf(5) says about asking. */
+/** The settings of resolv.conf(5) that are used. */
 export interface ResolvConf {
   /** IP addresses in text. */
   readonly nameservers: readonly string[];
-  /** Domains in which short names are looked for, in canonical form. */
+  /** Domains in which short names are looked up, in canonical form. */
   readonly search: readonly string[];
-  /** Names with fewer dots than this are looked for in `search` first. */
+  /** Names with fewer dots than this are looked up in `search` first. */
   readonly ndots: number;
-  /** How long each round waits for one server, in milliseconds. */
+  /** For each round, how long to wait for one server, in milliseconds. */
   readonly rounds: readonly number[];
-  /** Whether questions take turns at starting with each server. */
+  /** Whether questions start with each server in turn. */
   readonly rotate: boolean;
-  /** Whether AAAA is never asked. */
+  /** Whether AAAA records are never queried. */
   readonly noAaaa: boolean;
 }
 
-/** What surrounds the file: variables of the environment and the name of the host. */
+/** What overrides or completes the file: environment variables and the host's name. */
 export interface ResolvSurroundings {
   readonly localDomain: string | undefined;
   readonly resOptions: string | undefined;
   readonly hostname: string;
 }
 
-/** Limits of glibc, which takes larger values for these. */
+/** Limits of glibc, to which it reduces larger values. */
 const MAX_NAMESERVERS = 3;
 const MAX_NDOTS = 15;
 const MAX_TIMEOUT = 30;
 const MAX_ATTEMPTS = 5;
-/** Kubernetes writes up to 32. */
+/** Kubernetes allows up to 32. */
 const MAX_SEARCH = 32;
 
-/** What glibc takes when only one of the two is written. */
+/** Defaults of glibc, for the other one when only one of the two is set. */
 const DEFAULT_TIMEOUT = 5;
 const DEFAULT_ATTEMPTS = 2;
-/** When neither is written: a lost datagram or a dead server should not cost 5 s. */
+/** When neither is set: a lost datagram or a dead server should not cost 5 s. */
 const DEFAULT_ROUNDS: readonly number[] = [1000, 2000, 4000];
 
 const COMMENT = /^[#;]/;
 const BLANKS = /[ \t\r]+/;
 
 /**
- * Reads resolv.conf(5). `undefined` when it has no name server, or asks for what is left to the
- * host's own resolver: `sortlist`, and TCP alone (`use-vc`).
+ * Parses resolv.conf(5). `undefined` when it has no name server, or uses what is left to the C
+ * library: `sortlist` and TCP alone (`use-vc`).
  */
 export function parseResolvConf(
   text: string,
@@ -68,7 +68,7 @@ export function parseResolvConf(
   if (nameservers.length === 0 || options.includes('use-vc')) return undefined;
   return {
     nameservers: nameservers.slice(0, MAX_NAMESERVERS),
-    search: search.slice(0, MAX_SEARCH).flatMap((each) => canonicalName(each) ?? []),
+    search: search.slice(0, MAX_SEARCH).flatMap((each) => normalizeDomain(each) ?? []),
     ndots: Math.min(numberOf(options, 'ndots:') ?? 1, MAX_NDOTS),
     rounds: roundsOf(options),
     rotate: options.includes('rotate'),
@@ -91,9 +91,9 @@ function numberOf(options: readonly string[], name: string): number | undefined 
   return value !== undefined && /^[0-9]{1,9}$/.test(value) ? Number(value) : undefined;
 }
 
-/** The names to ask for `name`, in order, as res_search(3) does. */
+/** The names to query for `name`, in order, as res_search(3) does. */
 export function searchNames(name: string, { search, ndots }: ResolvConf): readonly string[] {
-  const below = search.flatMap((domain) => canonicalName(`${name}.${domain}`) ?? []);
+  const below = search.flatMap((domain) => normalizeDomain(`${name}.${domain}`) ?? []);
   const dots = name.split('.').length - 1;
   return dots >= ndots ? [name, ...below] : [...below, name];
 }

@@ -13,7 +13,7 @@ export interface DnsSettings {
   readonly ca_file?: { readonly file: string; readonly content: Uint8Array } | undefined;
 }
 
-/** What is wrong with `[dns]`; `key` is where, so that its place in the file can be told. */
+/** An invalid `[dns]` table; `key` leads to the place in the file. */
 export class DnsSettingsError extends WeirError {
   readonly key: keyof DnsSettings;
 
@@ -28,7 +28,7 @@ const HTTPS = 'https://';
 const DEFAULT_PATH = '/dns-query';
 
 /**
- * Checks and lowers the table `[dns]`; keys that the backend does not use are not looked at.
+ * Checks and lowers the table `[dns]`; keys that the backend does not use are ignored.
  *
  * @throws {DnsSettingsError} with the message for the user.
  */
@@ -99,7 +99,7 @@ const SOCKET_ADDRESS = /^(?:(?<v4>[\d.]+)|\[(?<v6>[\da-fA-F:.]+(?:%\d+)?)\]):(?<
 /**
  * An IP address with a port.
  *
- * @throws {DnsSettingsError} for anything else, a host name among it.
+ * @throws {DnsSettingsError} for anything else, including a host name.
  */
 export function parseServerAddress(text: string): DnsServer {
   const { v4, v6, port } = SOCKET_ADDRESS.exec(text)?.groups ?? {};
@@ -117,7 +117,7 @@ export function parseServerAddress(text: string): DnsServer {
 /**
  * Splits the URL of a DNS over HTTPS server by the rules of `[dns].url`, which are simpler than a
  * URL's: the host ends at the first colon, a port is ignored, and the path begins at the first
- * slash. Of the path, what HTTP does not allow in a request line is percent-encoded.
+ * slash. Characters of the path that a request line cannot hold are percent-encoded.
  *
  * @throws {DnsSettingsError} for another scheme, userinfo or an empty host.
  */

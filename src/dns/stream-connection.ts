@@ -1,12 +1,13 @@
 import type { Clock } from '../net/clock.ts';
 import type { ByteLink } from '../net/link.ts';
-import { ConnectionLostError } from './connection-lost.ts';
+import { ConnectionLostError } from './exchange.ts';
 import { frame, MessageReader } from './framing.ts';
 import type { Connection } from './kept-connection.ts';
 import { Liveness } from './liveness.ts';
 import { encodeQuery, messageId, readReply, type Question, type Reply } from './message.ts';
 import { abortedDial } from '../net/errors.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
+import { asError } from '../errors.ts';
 
 const IDS = 0x1_0000;
 
@@ -17,7 +18,7 @@ interface Waiting {
 }
 
 /**
- * One stream to a DNS server that carries many questions at once; answers come in any order
+ * One stream to a DNS server that carries concurrent questions; replies come in any order
  * (RFC 7766 §6.2.1.1).
  */
 export class StreamConnection implements Connection {
@@ -25,7 +26,7 @@ export class StreamConnection implements Connection {
   readonly #liveness: Liveness;
   readonly #onEnd: () => void;
   readonly #waiting = new Map<number, Waiting>();
-  // The carrier authenticates its server, so ids only have to be distinct.
+  // TLS authenticates the server, so ids only have to be distinct.
   #nextId = 0;
   #ended = false;
 
@@ -54,13 +55,13 @@ export class StreamConnection implements Connection {
     try {
       return await unlessAborted(promise, signal, abortedDial);
     } finally {
-      // An answer that comes later finds nobody, or another question under its id.
+      // A later reply finds no question, or another one, under this id.
       this.#waiting.delete(id);
       this.#liveness.settled();
     }
   }
 
-  /** Closes the connection; questions that wait are lost. */
+  /** Closes the connection; pending questions fail. */
   end(cause?: unknown): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -88,7 +89,7 @@ export class StreamConnection implements Connection {
       const reply = readReply(message, waiting.query);
       if (reply) waiting.resolve(reply);
     } catch (error) {
-      waiting.reject(error instanceof Error ? error : new Error(String(error)));
+      waiting.reject(asError(error));
     }
   }
 

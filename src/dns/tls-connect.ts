@@ -15,14 +15,14 @@ export interface TlsTarget {
   /** Sent as SNI unless it is an IP address (RFC 6066 §3), and always verified. */
   readonly name: string;
   readonly trust: SecureContext;
-  /** Protocols offered; none for no ALPN at all. */
+  /** Protocols offered; `undefined` for no ALPN at all. */
   readonly alpn?: readonly string[];
 }
 
 /**
  * Connects to a DNS server and verifies it.
  *
- * @throws {DialError} when it is not reached, or its certificate is refused.
+ * @throws {DialError} when it is not reached, or its certificate is invalid.
  */
 export function connectTls(target: TlsTarget, signal: AbortSignal): Promise<TLSSocket> {
   const { server, name } = target;
@@ -48,7 +48,7 @@ export function connectTls(target: TlsTarget, signal: AbortSignal): Promise<TLSS
     const onClose = (): void => onError(new Error(`${name} closed during the TLS handshake`));
     const onAbort = (): void => {
       settle();
-      // The handshake may still fail of its own after this.
+      // The handshake may still emit an error after this.
       socket.on('error', () => undefined);
       socket.destroy();
       reject(abortedDial(signal, server));
@@ -60,7 +60,7 @@ export function connectTls(target: TlsTarget, signal: AbortSignal): Promise<TLSS
   });
 }
 
-/** How a server is dialled and verified, for whatever calls `tls.connect`. */
+/** Options of `tls.connect` that dial and verify a server. */
 export function connectionOptions({ server, name, trust, alpn }: TlsTarget): ConnectionOptions {
   const options: ConnectionOptions = {
     host: server.host,

@@ -17,7 +17,7 @@ export interface TlsExchangeOptions {
   readonly clock: Clock;
 }
 
-/** DNS over TLS (RFC 7858): one connection that is kept and shared by all questions. */
+/** DNS over TLS (RFC 7858): one kept connection that all questions share. */
 export class TlsExchange implements Exchange {
   readonly server: string;
   readonly #server: Endpoint;

@@ -1,8 +1,8 @@
-import { randomInt } from 'node:crypto';
 import { createSocket } from 'node:dgram';
+import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
 import { formatEndpoint, ipVersion, type Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
-import { abortedDial, DeadlineError, DialError } from '../net/errors.ts';
+import { abortedDial, DeadlineError, DialError, ProtocolError } from '../net/errors.ts';
 import { serverError, type Exchange } from './exchange.ts';
 import {
   encodeQuery,
@@ -14,28 +14,38 @@ import {
   type Question,
   type Reply,
 } from './message.ts';
-import { askOverTcp } from './tcp-question.ts';
+import { Deadline } from '../net/deadline.ts';
+import { connectTcp } from '../net/node/tcp-dial.ts';
+import { frame, MessageReader } from './framing.ts';
 
-/** How long each try waits; the next one asks anew. Together less than a question may take. */
+/** How long each attempt waits. Together less than a question may take. */
 const TRY_MS: readonly number[] = [1000, 2000, 4000];
 
-/** Codes by which a server speaks for itself, not about the name: another one may know it. */
+/** Connecting and the reply together. */
+const TCP_MS = 5000;
+
+/** Ids of messages have 16 bits (RFC 1035 §4.1.1). */
+const IDS = 0x1_0000;
+
+/** Codes that concern the server, not the name: another server may have the answer. */
 const ASK_ANOTHER: ReadonlySet<number> = new Set([RCODE_SERVFAIL, RCODE_NOTIMP, RCODE_REFUSED]);
 
 export interface UdpExchangeOptions {
-  /** How long every round waits for each server, in milliseconds. */
+  /** For each round, how long to wait for each server, in milliseconds. */
   readonly rounds?: readonly number[];
-  /** Whether questions take turns at starting with each server. */
+  /** Whether questions start with each server in turn. */
   readonly rotate?: boolean;
+  /** Where ids come from. */
+  readonly random?: RandomSource;
 }
 
 /**
  * Plain DNS over UDP (RFC 1035 §4.2.1).
  *
- * Every try has its own socket and id, so that a forger has to guess the source port and the id of
- * one short moment (RFC 5452 §4.5); the socket is connected, so the kernel drops what other hosts
- * send. A truncated answer is asked again over TCP (RFC 7766 §5). Of several servers the next one is
- * asked when one does not answer in time or cannot.
+ * Each attempt has its own socket and id, so that an attacker has to guess both the source port and
+ * the id (RFC 5452 §4.5); the socket is connected, so the kernel drops datagrams of other hosts. A
+ * truncated reply is asked for again over TCP (RFC 7766 §5). Of several servers, the next one is
+ * asked when one does not respond in time or reports a failure of its own.
  */
 export class UdpExchange implements Exchange {
   readonly server: string;
@@ -43,19 +53,21 @@ export class UdpExchange implements Exchange {
   readonly #clock: Clock;
   readonly #rounds: readonly number[];
   readonly #rotate: boolean;
+  readonly #random: RandomSource;
   #turn = 0;
 
   /** @param servers at least one. */
   constructor(
     servers: readonly Endpoint[],
     clock: Clock,
-    { rounds = TRY_MS, rotate = false }: UdpExchangeOptions = {},
+    { rounds = TRY_MS, rotate = false, random = new SystemRandomSource() }: UdpExchangeOptions = {},
   ) {
     this.server = servers.map(formatEndpoint).join(', ');
     this.#servers = servers;
     this.#clock = clock;
     this.#rounds = rounds;
     this.#rotate = rotate;
+    this.#random = random;
   }
 
   async ask(question: Question, signal: AbortSignal): Promise<Reply> {
@@ -90,7 +102,7 @@ export class UdpExchange implements Exchange {
     return [...this.#servers.slice(first), ...this.#servers.slice(0, first)];
   }
 
-  /** A server from before EDNS does not understand the message (RFC 6891 §7): then without it. */
+  /** A server without EDNS rejects the message (RFC 6891 §7): it is repeated without. */
   async #askOne(
     server: Endpoint,
     question: Question,
@@ -99,12 +111,12 @@ export class UdpExchange implements Exchange {
     signal: AbortSignal,
   ): Promise<Reply> {
     let reply = await this.#try(server, question, !withoutEdns.has(server), limit, signal);
-    const baffled = reply.rcode === RCODE_FORMERR || reply.rcode === RCODE_NOTIMP;
-    if (baffled && !withoutEdns.has(server)) {
+    const rejected = reply.rcode === RCODE_FORMERR || reply.rcode === RCODE_NOTIMP;
+    if (rejected && !withoutEdns.has(server)) {
       withoutEdns.add(server);
       reply = await this.#try(server, question, false, limit, signal);
     }
-    return reply.truncated ? askOverTcp(server, question, this.#clock, signal) : reply;
+    return reply.truncated ? this.#askOverTcp(server, question, signal) : reply;
   }
 
   async #try(
@@ -114,7 +126,7 @@ export class UdpExchange implements Exchange {
     limit: number,
     signal: AbortSignal,
   ): Promise<Reply> {
-    const query = encodeQuery(question, { id: randomInt(0x1_0000), edns });
+    const query = encodeQuery(question, { id: this.#random.below(IDS), edns });
     const socket = createSocket(ipVersion(server.host) === 6 ? 'udp6' : 'udp4');
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     const onAbort = (): void => reject(abortedDial(signal));
@@ -124,7 +136,7 @@ export class UdpExchange implements Exchange {
     });
     signal.addEventListener('abort', onAbort);
     try {
-      // "Connection refused" arrives here, when the server's host says that nobody listens.
+      // Includes ECONNREFUSED, when the server's host reports that the port is closed.
       socket.on('error', reject);
       socket.on('message', (message) => {
         try {
@@ -135,7 +147,7 @@ export class UdpExchange implements Exchange {
         }
       });
       socket.once('connect', onConnect);
-      // With a callback of its own, a failure to connect would not come as an event.
+      // With a callback, a failure to connect would not be emitted as an event.
       socket.connect(server.port, server.host);
       return await promise;
     } finally {
@@ -143,6 +155,21 @@ export class UdpExchange implements Exchange {
       signal.removeEventListener('abort', onAbort);
       socket.off('connect', onConnect);
       socket.close();
+    }
+  }
+
+  /** Over a connection of its own, for answers that do not fit a datagram. */
+  async #askOverTcp(server: Endpoint, question: Question, signal: AbortSignal): Promise<Reply> {
+    using deadline = new Deadline(this.#clock, TCP_MS, 'the answer over TCP', signal);
+    const { link } = await connectTcp(server.host, server.port, { signal: deadline.signal });
+    try {
+      const query = encodeQuery(question, { id: this.#random.below(IDS) });
+      await link.write(frame(query));
+      const reply = readReply(await new MessageReader(link, deadline.signal).next(), query);
+      if (!reply) throw new ProtocolError('the answer over TCP is to another question');
+      return reply;
+    } finally {
+      link.destroy();
     }
   }
 }

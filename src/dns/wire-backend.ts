@@ -2,16 +2,16 @@ import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
-import { concludeReply, type Conclusion } from './conclusion.ts';
+import { followAliases, type Resolution } from './follow-aliases.ts';
 import type { Exchange } from './exchange.ts';
 import { RCODE_NOERROR, RCODE_NXDOMAIN, type Question, type Reply } from './message.ts';
-import { canonicalName } from './names.ts';
+import { normalizeDomain } from '../net/host-name.ts';
 import type { AddressType } from './policy.ts';
 
-/** Questions that one name may cost: the first, and those for the names that it is an alias of. */
+/** Questions per name: the first, and those for the targets of its aliases. */
 const MAX_QUESTIONS = 8;
 
-/** Names of the codes that servers answer with (IANA, DNS RCODEs). */
+/** Names of response codes (IANA, DNS RCODEs). */
 const RCODES: Readonly<Record<number, string>> = {
   1: 'FORMERR',
   2: 'SERVFAIL',
@@ -21,7 +21,7 @@ const RCODES: Readonly<Record<number, string>> = {
   16: 'BADVERS',
 };
 
-/** Asks one DNS server, and on for the name behind an alias that its answer leaves open. */
+/** Asks one DNS server, and asks on for the target of an alias that a reply leaves unresolved. */
 export class WireBackend implements DnsBackend {
   readonly #exchange: Exchange;
   readonly #log: Logger;
@@ -37,15 +37,15 @@ export class WireBackend implements DnsBackend {
     let ttl = Number.POSITIVE_INFINITY;
     let next: string | undefined = name;
     while (next !== undefined) {
-      if (asked.has(next)) throw this.#upstream(`the aliases of ${name} lead in a circle`);
+      if (asked.has(next)) throw this.#upstream(`the aliases of ${name} form a loop`);
       if (asked.size >= MAX_QUESTIONS) throw this.#upstream(`${name} has too many aliases`);
       asked.add(next);
-      const conclusion = await this.#ask({ name: next, type }, signal);
-      ttl = Math.min(ttl, conclusion.ttl);
-      if (conclusion.kind === 'addresses') return { addresses: conclusion.addresses, ttl };
-      if (conclusion.kind === 'none') return { addresses: [], ttl, absent: conclusion.absent };
-      // An alias of what is not a host name leads nowhere.
-      next = canonicalName(conclusion.name);
+      const resolution = await this.#ask({ name: next, type }, signal);
+      ttl = Math.min(ttl, resolution.ttl);
+      if (resolution.kind === 'addresses') return { addresses: resolution.addresses, ttl };
+      if (resolution.kind === 'none') return { addresses: [], ttl, absent: resolution.absent };
+      // The target of an alias need not be a host name; then there is no address.
+      next = normalizeDomain(resolution.name);
     }
     return { addresses: [], ttl };
   }
@@ -54,25 +54,25 @@ export class WireBackend implements DnsBackend {
     this.#exchange.close();
   }
 
-  async #ask(question: Question, signal: AbortSignal): Promise<Conclusion> {
+  async #ask(question: Question, signal: AbortSignal): Promise<Resolution> {
     const { rcode, ...reply } = await this.#reply(question, signal);
     if (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN) {
-      throw this.#upstream(`answered ${RCODES[rcode] ?? `code ${rcode}`}`);
+      throw this.#upstream(`responded with ${RCODES[rcode] ?? `code ${rcode}`}`);
     }
-    // Where datagrams are not the limit, nothing is left that would give the rest.
-    if (reply.truncated) throw this.#upstream(`the answer about ${question.name} is cut`);
+    // The exchange has used TCP where datagrams were too small: the rest cannot be had.
+    if (reply.truncated) throw this.#upstream(`the answer for ${question.name} is truncated`);
     try {
-      return concludeReply({ rcode, ...reply }, question);
+      return followAliases({ rcode, ...reply }, question);
     } catch (error) {
       throw this.#upstream(messageOf(error), error);
     }
   }
 
-  /** Exchanges, and tells the log when the server stops answering and when it does again. */
+  /** Asks, and logs when the server stops responding and when it responds again. */
   async #reply(question: Question, signal: AbortSignal): Promise<Reply> {
     try {
       const reply = await this.#exchange.ask(question, signal);
-      if (this.#failing) this.#log.info(`DNS server ${this.#exchange.server} answers again`);
+      if (this.#failing) this.#log.info(`DNS server ${this.#exchange.server} responds again`);
       this.#failing = false;
       return reply;
     } catch (error) {

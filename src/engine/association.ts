@@ -5,12 +5,12 @@ import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
 import { notAHost } from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
-import { SubLink, type PacketDeps } from './sub-link.ts';
+import { SubLink, type AssociationDeps } from './sub-link.ts';
 
-/** Decisions kept for peers already seen; beyond it they are made again. */
+/** Decisions kept for peers already seen; beyond it all are made again. */
 const KEPT_DECISIONS = 1024;
 
-/** Where the packets to one peer go: the peer in its one spelling, and the way to it. */
+/** The route of packets to one peer: the peer in its normal spelling, and the outbound. */
 interface Decision {
   readonly peer: Endpoint;
   readonly resolved: Resolved;
@@ -22,12 +22,12 @@ interface Decision {
  */
 export class Association {
   readonly #request: PacketRequest;
-  readonly #deps: PacketDeps;
+  readonly #deps: AssociationDeps;
   readonly #links = new Map<OutboundVersion, SubLink>();
   readonly #decisions = new Map<string, Decision | undefined>();
   #decidedOn: Plane | undefined;
 
-  constructor(request: PacketRequest, deps: PacketDeps) {
+  constructor(request: PacketRequest, deps: AssociationDeps) {
     this.#request = request;
     this.#deps = deps;
   }
@@ -63,7 +63,7 @@ export class Association {
     link.send(peer.host === packet.peer.host ? packet : { data: packet.data, peer });
   }
 
-  /** `undefined` for a peer that has no host to send to: the packet is lost. */
+  /** `undefined` for a peer whose host is invalid: the packet is dropped. */
   #decide(written: Endpoint): Decision | undefined {
     const plane = this.#deps.plane();
     if (plane !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {

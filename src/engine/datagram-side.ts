@@ -1,28 +1,23 @@
-import type { Packet } from '../net/link.ts';
-import type {
-  Answers,
-  DatagramServer,
-  DatagramSessions,
-  InboundHandler,
-} from '../protocols/contract.ts';
+import type { Packet, ReplyPath } from '../net/link.ts';
+import type { DatagramServer, DatagramSessions, InboundHandler } from '../protocols/contract.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 
-/** What serves the datagrams of one handler, with its live associations. */
-interface Served {
+/** The datagram server of one handler, with its live associations. */
+interface ServingHandler {
   readonly server: DatagramServer;
   readonly live: Map<LiveSession, (cause: Error) => void>;
 }
 
 /**
- * The datagrams of one inbound: they go to the handler of the moment, unless they belong to an
- * association of one that was replaced.
+ * The datagrams of one inbound: the current handler takes them, unless they belong to an association
+ * of a replaced one.
  */
 export class DatagramSide {
   readonly #tag: string;
   readonly #tracker: Tracker;
   readonly #onClose: () => void;
-  /** The handler of the moment first, then replaced ones that have associations. */
-  #served: readonly Served[] = [];
+  /** The current handler first, then replaced ones with associations. */
+  #handlers: readonly ServingHandler[] = [];
 
   /** `onClose` is called when a session has ended. */
   constructor(tag: string, tracker: Tracker, onClose: () => void) {
@@ -32,29 +27,29 @@ export class DatagramSide {
   }
 
   get sessions(): number {
-    return this.#served.reduce((sessions, { live }) => sessions + live.size, 0);
+    return this.#handlers.reduce((sessions, { live }) => sessions + live.size, 0);
   }
 
   /** New clients are served by `handler`. */
   swap(handler: InboundHandler): void {
-    const live: Served['live'] = new Map();
-    const server = handler.serveDatagrams?.(this.#sessionsOf(live)) ?? DEAF;
-    this.#served = [{ server, live }, ...this.#served.filter((old) => old.live.size > 0)];
+    const live: ServingHandler['live'] = new Map();
+    const server = handler.serveDatagrams?.(this.#sessionsOf(live)) ?? NO_DATAGRAMS;
+    this.#handlers = [{ server, live }, ...this.#handlers.filter((old) => old.live.size > 0)];
   }
 
-  receive(packet: Packet, answers: Answers): void {
-    const [current, ...replaced] = this.#served;
+  receive(packet: Packet, replies: ReplyPath): void {
+    const [current, ...replaced] = this.#handlers;
     for (const { server, live } of replaced) {
-      if (live.size > 0 && server.receive(packet, answers, true)) return;
+      if (live.size > 0 && server.receive(packet, replies, true)) return;
     }
-    current?.server.receive(packet, answers, false);
+    current?.server.receive(packet, replies, false);
   }
 
   destroy(cause: Error): void {
-    for (const { live } of this.#served) for (const destroy of live.values()) destroy(cause);
+    for (const { live } of this.#handlers) for (const destroy of live.values()) destroy(cause);
   }
 
-  #sessionsOf(live: Served['live']): DatagramSessions {
+  #sessionsOf(live: ServingHandler['live']): DatagramSessions {
     return {
       open: (source, wire, destroy) => {
         const session = this.#tracker.openSession(this.#tag, source, wire);
@@ -71,4 +66,4 @@ export class DatagramSide {
 }
 
 /** In place of a handler that serves no datagrams. */
-const DEAF: DatagramServer = { receive: () => false };
+const NO_DATAGRAMS: DatagramServer = { receive: () => false };

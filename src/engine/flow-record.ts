@@ -27,25 +27,25 @@ export function flowInfo(
   };
 }
 
-/** One line for the log: who goes where by which way. */
+/** The inbound, destination and outbound of a flow, for log lines. */
 export const describe = ({ info }: Flow): string =>
   `${info.inbound} -> ${info.destination.network} ${formatEndpoint(info.destination)} by ${info.outbound}`;
 
-/** Why a dial ends whose client is no longer there. */
+/** The reason of a dial that is aborted because its client has left. */
 export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
 
-/** What is written in an error of a host that is not one. */
+/** Characters of an invalid host that an error quotes. */
 const SHOWN = 256;
 
-/** Why a destination cannot be dialled by any outbound: no rule could judge it. */
+/** The failure of a destination whose host is invalid: no rule could match it. */
 export const notAHost = (host: string): DialError =>
   new DialError('not_found', `${JSON.stringify(host.slice(0, SHOWN))} is not a host name`);
 
-/** An outbound may surface an abort as anything; the signal knows what it was. */
+/** An outbound may raise any error for an abort; the signal has the reason. */
 export const asDialError = (error: unknown, signal: AbortSignal, target: Endpoint): DialError =>
   signal.aborted ? abortedDial(signal, target) : toDialError(error, target);
 
-/** What a person who wonders why nothing arrives looks for; what was wanted so is for debugging. */
+/** Failures are logged at `info`; what the configuration or the client caused is for debugging. */
 export function logDialFailure(
   log: Logger,
   { inbound, network, host, port }: { inbound: string; network: string } & Endpoint,

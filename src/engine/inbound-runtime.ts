@@ -1,20 +1,20 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Carrier, Packet } from '../net/link.ts';
+import type { Carrier, Packet, ReplyPath } from '../net/link.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
-import type { Answers, InboundHandler } from '../protocols/contract.ts';
+import type { InboundHandler } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 import { DatagramSide } from './datagram-side.ts';
 
 /**
- * The running side of one inbound: opens a session for each accepted carrier and gives it to the
- * handler of the moment, and gives it the datagrams that come to its port. Sessions outlive the
- * listener and the handler that they started with.
+ * The running side of one inbound: opens a session for each accepted carrier and passes it to the
+ * current handler, as it does with datagrams that reach the port. Sessions may outlive the listener
+ * and the handler that they started with.
  */
 export class InboundRuntime {
   readonly tag: string;
-  /** What its handlers share, this one and those to come. */
+  /** Shared by its successive handlers. */
   readonly memory: InboundMemory;
   readonly #tracker: Tracker;
   readonly #ownListeners: OwnListeners;
@@ -52,7 +52,7 @@ export class InboundRuntime {
     this.#datagrams.swap(handler);
   }
 
-  /** Takes one accepted carrier; its failure ends nothing but itself. */
+  /** Takes one accepted carrier; its failure ends its session alone. */
   readonly accept = (carrier: Carrier): void => {
     const session = this.#tracker.openSession(
       this.tag,
@@ -65,7 +65,7 @@ export class InboundRuntime {
   };
 
   /** Takes one datagram that a client sent to the listen address. */
-  readonly receive = (packet: Packet, answers: Answers): void => {
+  readonly receive = (packet: Packet, answers: ReplyPath): void => {
     this.#datagrams.receive(packet, answers);
   };
 

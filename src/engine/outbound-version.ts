@@ -2,7 +2,7 @@ import type { Outbound } from '../protocols/contract.ts';
 
 /**
  * One built outbound: a tag may have several versions over the life of the process, of which only
- * the newest takes new flows. A version that was retired is closed when its last flow has ended.
+ * the newest takes new flows. A retired version is closed when its last flow has ended.
  */
 export class OutboundVersion {
   readonly tag: string;
@@ -39,7 +39,7 @@ export class OutboundVersion {
     };
   }
 
-  /** No new flow will come: close now, or with the last user. */
+  /** No new flow will use it: closes now, or with the last user. */
   retire(): void {
     this.#retired = true;
     this.#closeIfIdle();

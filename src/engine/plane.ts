@@ -1,5 +1,5 @@
 import type { OutboundVersion } from './outbound-version.ts';
-import type { RouteDecision, RouteQuery } from './router/router.ts';
+import type { RouteDecision, RouteQuery } from './router/query.ts';
 
 /** What a route may name: an outbound, or a group that picks one for each new flow. */
 export interface Exit {

@@ -3,35 +3,35 @@ import type { Endpoint } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { IdleTimer } from '../net/idle-timer.ts';
 import { UDP_DNS_IDLE_MS, udpIdleMs } from '../net/time-limits.ts';
-import { Deadline } from '../net/deadline.ts';
+import type { Deadline } from '../net/deadline.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { Flow } from '../tracker/flow.ts';
-import { asDialError, clientLeft, describe, flowInfo, logDialFailure } from './flow-record.ts';
+import type { DialledFlow, FlowDialer } from './flow-dialer.ts';
+import { clientLeft, describe, flowInfo } from './flow-record.ts';
 import type { Plane, Resolved } from './plane.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 
-/** A sub-link that could not be opened drops what comes for this long before it is tried again. */
+/** After a failed dial, packets are dropped for this long before the next attempt. */
 const FAILED_MS = 1_000;
-/** Packets kept while the outbound is still being opened. */
+/** Packets kept while the outbound is being opened. */
 const KEPT_WHILE_OPENING = 64;
 
 /** What carrying packets needs of the engine. */
-export interface PacketDeps {
+export interface AssociationDeps {
   readonly tracker: Tracker;
   readonly clock: Clock;
   readonly log: Logger;
   readonly plane: () => Plane;
-  readonly signal: AbortSignal;
-  readonly dialTimeoutMs: number;
+  readonly dialer: FlowDialer;
 }
 
-export interface SubLinkDeps extends PacketDeps {
+export interface SubLinkDeps extends AssociationDeps {
   readonly onClose: () => void;
 }
 
-/** The way of one association's packets through one outbound: one flow, once it is open. */
+/** The packets of one association through one outbound: one flow, once it is open. */
 export class SubLink {
   readonly #request: PacketRequest;
   readonly #resolved: Resolved;
@@ -43,7 +43,7 @@ export class SubLink {
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
   #flow: Flow | undefined;
-  /** Until a sub-link that could not be opened is given up. */
+  /** Until the sub-link is removed after a failed dial. */
   #retry: Timer | undefined;
   readonly #idle: IdleTimer;
   /** Shorter while every packet went to port 53. */
@@ -94,32 +94,22 @@ export class SubLink {
   }
 
   async #run(): Promise<void> {
-    const release = this.#resolved.version.hold();
-    try {
-      const remote = await this.#associate();
-      if (!remote) return;
-      this.#start(remote);
-      await this.#receive(remote);
-      this.close();
-    } finally {
-      release();
-    }
+    using dialled = await this.#associate();
+    if (!dialled) return;
+    this.#start(dialled.link);
+    await this.#receive(dialled.link);
+    this.close();
   }
 
-  async #associate(): Promise<PacketLink | undefined> {
-    const { clock, log, signal, dialTimeoutMs } = this.#deps;
-    const { version } = this.#resolved;
-    using deadline = new Deadline(clock, dialTimeoutMs, 'the dial', signal);
+  async #associate(): Promise<DialledFlow<PacketLink> | undefined> {
+    const { clock, dialer } = this.#deps;
+    using deadline = dialer.limit();
     this.#dial = deadline;
     try {
-      return await version.outbound.associate({
-        signal: deadline.signal,
-        origin: this.#request.origin,
-      });
-    } catch (error) {
-      const failure = asDialError(error, deadline.signal, this.#opener);
-      const { inbound } = this.#request.origin;
-      logDialFailure(log, { inbound, network: 'udp', ...this.#opener }, version.tag, failure);
+      const { origin } = this.#request;
+      return await dialer.associate(this.#resolved, this.#opener, origin, deadline);
+    } catch {
+      // Logged by the dialer. Until it is tried again, packets are dropped.
       if (this.#state === 'closed') return undefined;
       this.#state = 'failed';
       this.#waiting = [];
@@ -150,7 +140,7 @@ export class SubLink {
     for (const packet of waiting) this.send(packet);
   }
 
-  /** Moves answers to the client until the outbound's link ends. */
+  /** Moves packets to the client until the outbound's link ends. */
   async #receive(remote: PacketLink): Promise<void> {
     try {
       for (;;) {

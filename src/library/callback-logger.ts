@@ -5,7 +5,7 @@ import type { LogLevel, Logger } from '../log/logger.ts';
 export interface LogLine {
   readonly time: Date;
   readonly level: LogLevel;
-  /** The part that says it: `svc_app`, `svc_app::instance`. */
+  /** The part of the program: `svc_app`, `svc_app::instance`. */
   readonly target: string;
   readonly message: string;
 }
@@ -29,7 +29,7 @@ export function callbackLogger(filter: LogFilter, take: LogCallback, target: str
   };
 }
 
-/** What the host's callback throws is the host's to see, and must not end what was being logged. */
+/** An error of the host's callback is reported to the host, and must not end the work being logged. */
 function hand(take: LogCallback, line: LogLine): void {
   try {
     take(line);

@@ -3,7 +3,7 @@ import type { FlowNotice, FlowSubscription } from '../tracker/flow-events.ts';
 import type { TrafficSampler } from '../tracker/traffic.ts';
 import { flowView, trafficView, type FlowEventView, type TrafficView } from './views.ts';
 
-/** Things that happen, one after the other; closing it, or leaving a `for await`, ends it. */
+/** Events, one after the other; closing the stream, or leaving a `for await`, ends it. */
 export interface EventStream<T> extends AsyncIterableIterator<T, undefined>, AsyncDisposable {
   close(): void;
 }
@@ -43,8 +43,8 @@ function eventView(notice: FlowNotice, times: StartTimes): FlowEventView {
 }
 
 /**
- * A stream over a source that gives one thing at a time and `undefined` after its signal has
- * aborted. It stands from now on, not from the first `next`, which an async generator would wait for.
+ * A stream over a source that returns one item at a time, and `undefined` after its signal has
+ * aborted. It begins now, not with the first `next` as an async generator would.
  */
 function untilEnd<T extends object>(
   end: AbortSignal,
@@ -58,7 +58,7 @@ function untilEnd<T extends object>(
   end.addEventListener('abort', close, { once: true });
   if (end.aborted) close();
   const take = open(closing.signal);
-  /** Calls of `next` are answered in their order, each with what comes next. */
+  /** Calls of `next` are resolved in their order. */
   let last: Promise<unknown> = Promise.resolve();
   const takeNext = async (): Promise<IteratorResult<T, undefined>> => {
     const value = closing.signal.aborted ? undefined : await take();

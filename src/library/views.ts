@@ -3,8 +3,7 @@ import type { TrafficFigures, TrafficSnapshot } from '../tracker/traffic.ts';
 import type { LiveSession } from '../tracker/tracker.ts';
 
 /*
- * What a host program is given: the shapes of the API's JSON, field by field, so that a user
- * interface can be fed by either.
+ * The shapes of the API's JSON, field by field, so that a user interface can use either.
  */
 
 /** One accepted connection of a client. Counts are wire bytes, protocol overhead included. */
@@ -14,7 +13,7 @@ export interface SessionView {
   readonly inbound: string;
   /** The client's IP address; `null` on a unix socket. */
   readonly source: string | null;
-  /** `null` for nobody, and until the first flow has named one. */
+  /** `null` without a user, and until the first flow has named one. */
   readonly user: string | null;
   /** Bytes from the client. */
   readonly up: number;
@@ -47,7 +46,7 @@ export interface FlowView {
   readonly started_at: number;
   /** Bytes toward the destination. */
   readonly up: number;
-  /** Bytes back. */
+  /** Bytes toward the client. */
   readonly down: number;
 }
 
@@ -83,13 +82,13 @@ export interface TrafficView extends TrafficFiguresView {
   readonly outbounds: Readonly<Record<string, TrafficFiguresView>>;
 }
 
-/** @param offset what makes a monotonic time a wall time: see `StartTimes`. */
+/** @param offset from monotonic to wall time: see `StartTimes`. */
 export function sessionView(session: LiveSession, offset: number): SessionView {
   const { id, inbound, source = null, user = null, up, down, startedAt } = session;
   return { id, inbound, source, user, up, down, started_at: wallTime(offset + startedAt) };
 }
 
-/** @param offset what makes a monotonic time a wall time: see `StartTimes`. */
+/** @param offset from monotonic to wall time: see `StartTimes`. */
 export function flowView(flow: Flow, offset: number): FlowView {
   const { session, inbound, user = null, source = null, destination, sniffed = null } = flow.info;
   const { outbound, outboundVersion, rule = null, planeEpoch } = flow.info;

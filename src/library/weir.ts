@@ -1,8 +1,8 @@
 import { ControlError, type PickResult, type RoutesResult } from '../api/contract.ts';
 import { ANY_FILE } from '../api/if-match.ts';
 import { StartTimes } from '../api/start-times.ts';
-import { loadConfigFile } from '../app/config-source.ts';
-import { toControlError } from '../app/control-errors.ts';
+import { loadConfigFile } from '../app/load-aside.ts';
+import { toControlError } from '../app/outcomes.ts';
 import { FileLog } from '../app/file-log.ts';
 import { Instance } from '../app/instance.ts';
 import { APP_TARGET } from '../app/process-log.ts';
@@ -22,23 +22,23 @@ import {
 } from './views.ts';
 
 export interface StartOptions {
-  /** The configuration file; paths in it mean what they mean to the command. */
+  /** The configuration file; paths in it are resolved as by the command. */
   readonly config: string;
   /** Gets every line of the log that the filter lets through; without it nothing is logged. */
   readonly onLog?: LogCallback | undefined;
-  /** Takes the place of `[log].level`, in the same syntax. The environment is not asked. */
+  /** Takes the place of `[log].level`, in the same syntax. The environment is not used. */
   readonly logLevel?: string | undefined;
 }
 
 export interface PickOptions {
   /** Only when the configuration file still has this tag, quotes included. */
   readonly ifMatch?: string | undefined;
-  /** Gives up what has not been written yet; a write that has begun is finished. */
+  /** Abandons a pick that has not been written yet; a write that has begun is finished. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface StopOptions {
-  /** How long live connections may go on; 5 seconds when left out. */
+  /** How long live connections may continue; 5 seconds by default. */
   readonly graceMs?: number | undefined;
 }
 
@@ -47,11 +47,11 @@ const STOP_GRACE_MS = 5_000;
 /**
  * One running proxy inside a host program. Several may run side by side.
  *
- * It does what the command does, except that `[api]` is neither served nor read: what the API offers
- * is called here. Every method that can fail rejects with a `ControlError`.
+ * It does what the command does, except that `[api]` is neither served nor read: the calls of the API
+ * are methods here. Every method that can fail rejects with a `ControlError`.
  */
 export class Weir implements AsyncDisposable {
-  /** The program's version, as `GET /v1/version` answers it. */
+  /** The program's version, as `GET /v1/version` returns it. */
   readonly version = VERSION;
   readonly #instance: Instance;
   readonly #times: StartTimes;
@@ -65,9 +65,9 @@ export class Weir implements AsyncDisposable {
   }
 
   /**
-   * Reads the configuration, builds what it means, binds its listeners and serves.
+   * Reads the configuration, builds its parts, binds its listeners and serves.
    * @throws {ControlError} `invalid` for a configuration that cannot be used, `failed` for a file that
-   *   cannot be read or an address that cannot be had; nothing runs then
+   *   cannot be read or an address that cannot be bound; nothing runs then
    */
   static async start({ config, onLog, logLevel }: StartOptions): Promise<Weir> {
     const regexes = new RegexCache();
@@ -85,7 +85,7 @@ export class Weir implements AsyncDisposable {
     }
   }
 
-  /** Whether it has been told to stop. */
+  /** Whether a stop has begun. */
   get stopping(): boolean {
     return this.#ending.signal.aborted;
   }
@@ -115,7 +115,7 @@ export class Weir implements AsyncDisposable {
 
   /**
    * Reads the files again and applies what has changed in them.
-   * @throws {ControlError} `invalid` or `failed`; what ran before runs on
+   * @throws {ControlError} `invalid` or `failed`; the previous configuration stays in force
    */
   async reload(): Promise<ReloadReport> {
     this.#refuseStopped();
@@ -145,7 +145,7 @@ export class Weir implements AsyncDisposable {
 
   /**
    * Every flow that opens or closes after this call. The last 1024 events are kept for a reader; one
-   * that falls further behind gets `lagged` and goes on with the oldest kept. Ends with a stop.
+   * that falls further behind gets `lagged` and continues with the oldest kept. Ends with a stop.
    */
   flowEvents(): EventStream<FlowEventView> {
     const subscription = this.#instance.tracker.events.subscribe();
@@ -157,7 +157,7 @@ export class Weir implements AsyncDisposable {
     return trafficSamples(this.#instance.tracker.traffic, this.#ending.signal);
   }
 
-  /** Closes the listeners, lets live connections go on for a while, then ends them. Idempotent. */
+  /** Closes the listeners, gives live connections `graceMs`, then ends them. Idempotent. */
   stop({ graceMs = STOP_GRACE_MS }: StopOptions = {}): Promise<void> {
     this.#ending.abort();
     this.#stopped ??= this.#instance.stop(graceMs);

@@ -13,8 +13,8 @@ const MAX_BACKLOG = 1 << 20;
 /**
  * A sink that neither blocks nor grows when its device is slow or stuck. One write is under way at
  * a time, and a bounded backlog waits behind it. A line that does not fit is dropped, and so are
- * those after it until the backlog has been written, so that there is one gap, whose size is then
- * reported at the place where it is.
+ * those after it until the backlog has been written, so that there is one gap, whose size is
+ * reported at its place.
  */
 export class BoundedSink implements LogSink {
   readonly #device: LineDevice;

@@ -28,8 +28,8 @@ const ERRORS_ONLY: LogFilter = { directives: [{ target: '', level: 1 }] };
 
 /**
  * Chooses the filter of a process. `environment` (the value of RUST_LOG) wins whenever all of it
- * parses, an empty one included, which shows nothing. `level` is what the configuration says: of it
- * the directives that parse count, and without any only errors are shown.
+ * parses, an empty one included, which shows nothing. `level` is that of the configuration: its
+ * valid directives count, and without any only errors are shown.
  */
 export function chooseFilter(environment: string | undefined, level: string): LogFilter {
   if (environment !== undefined) {

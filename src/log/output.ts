@@ -32,7 +32,7 @@ export function createLogger(filter: LogFilter, sink: LogSink, target: string): 
   };
 }
 
-/** For work that nobody watches. */
+/** Drops every line. */
 export const silentLogger: Logger = createLogger(
   SILENT,
   { colour: false, write: () => undefined },

@@ -1,5 +1,4 @@
-import { mayAnswer } from '../net/answers.ts';
-import type { Endpoint } from '../net/address.ts';
+import { mayRespondFor, type Endpoint } from '../net/address.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import { PacketQueue } from '../net/packet-queue.ts';
 import { encodeEnd, encodePacketHeader } from './frame.ts';
@@ -75,7 +74,7 @@ export class MuxPackets implements PacketLink {
   send({ data, peer }: Packet): void {
     const { id, destination, outlet, now } = this.#options;
     const fits = data.length <= (this.#addressed ? MAX_ADDRESSED : MAX_PLAIN);
-    const isEncodable = this.#addressed || mayAnswer(destination, peer);
+    const isEncodable = this.#addressed || mayRespondFor(destination, peer);
     const header =
       fits && isEncodable && !this.#over
         ? encodePacketHeader(id, data.length, this.#addressed ? peer : undefined)

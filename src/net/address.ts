@@ -110,3 +110,12 @@ function longestZeroRun(groups: readonly number[]): { start: number; length: num
   }
   return best;
 }
+
+/**
+ * Whether a datagram from `source` may be passed on as a response of `peer`, in a framing that has
+ * no field for the source. The address of a peer with a name is not known, so only its port counts.
+ */
+export const mayRespondFor = (peer: Endpoint, source: Endpoint): boolean =>
+  peer === source ||
+  (peer.port === source.port &&
+    (peer.host === source.host || (ipVersion(peer.host) === 0 && ipVersion(source.host) !== 0)));

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { domainToASCII } from 'node:url';
+import { domainToASCII, domainToUnicode } from 'node:url';
 import { formatIP, ipVersion, parseIP, unmapIPv4 } from './address.ts';
 
 /** Letters, digits, hyphens and underscores: names that are resolved unchanged. */
@@ -51,6 +51,22 @@ function normalizeAddress(host: string): string | undefined {
   const scoped = bytes.length === 16 && ((first === 0xfe && second >> 6 === 2) || first === 0xff);
   return zone >= 0 && scoped ? text + host.slice(zone) : text;
 }
+
+/**
+ * The spelling of a domain name, as `normalizeHost` has it. `undefined` for what cannot be one,
+ * including text that resolvers read as an address (`127.1`).
+ */
+export function normalizeDomain(host: string): string | undefined {
+  const name = normalizeHost(host);
+  return name === undefined || ipVersion(name) !== 0 ? undefined : name;
+}
+
+/** `localhost` and every name below it is this machine, without a question (RFC 6761 §6.3). */
+export const isLocalhost = (name: string): boolean =>
+  name === 'localhost' || name.endsWith('.localhost');
+
+/** The letters that a name in ASCII stands for (UTS 46); empty when it cannot be decoded. */
+export const unicodeName = (name: string): string => domainToUnicode(name);
 
 // Characters that would be unsafe in a log line or in the request line of an HTTP proxy.
 const NOT_IN_NAMES = /[\p{Cc}\p{Z}]/u;

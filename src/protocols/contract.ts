@@ -1,140 +1,138 @@
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
-import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../net/link.ts';
+import type { ByteLink, Carrier, Packet, PacketLink, ReplyPath, WireCounter } from '../net/link.ts';
 import type { DialOrigin, OwnListeners } from '../net/own-listeners.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Session } from '../tracker/session.ts';
 import type { InboundMemory } from './inbound-memory.ts';
 
-/** Who asks: the parts of a request that every flow it causes carries along. */
+/** The client of a request, as every flow that the request causes has it. */
 export interface Origin {
   /** Tag of the inbound. */
   readonly inbound: string;
   /** The client's IP address, `undefined` for a unix socket. */
   readonly source: string | undefined;
-  /** Label of the authenticated user; `undefined` for nobody. */
+  /** Label of the user; `undefined` without authentication. */
   readonly user: string | undefined;
-  /** The carrying session; `undefined` where there is none (a TUN device). */
+  /** The session of the carrier; `undefined` without one (a TUN device). */
   readonly session: Session | undefined;
 }
 
-/** A client that wants a byte stream to a destination. */
+/** A client's request for a byte stream to a destination. */
 export interface StreamRequest {
   readonly origin: Origin;
   readonly destination: Endpoint;
-  /** Whether the inbound wants the first bytes of flows to a plain IP inspected. */
+  /** Whether the first bytes of flows to an IP address are sniffed. */
   readonly sniff: boolean;
   /**
-   * The link by which the client would leave. Until `accept` is called or the request has failed it
-   * is the dispatcher's to read, which gives back what came; a failure of it ends the dial.
+   * The client's connection. Until `accept` is called or the request has failed, the dispatcher may
+   * read it and puts back what it has read; a failure of it aborts the dial.
    */
   readonly client: ByteLink;
   /**
-   * Tells the client that it is connected and hands over the link of its payload. Called at most
+   * Sends the client the response of success and returns the link of its payload. Called at most
    * once: when the destination is connected, or before that when the route depends on the first
-   * bytes. May reject, when the client is gone.
+   * bytes. Rejects when the client's connection has failed.
    */
   accept(): Promise<ByteLink>;
 }
 
-/** A client that wants datagrams carried; each packet names its own destination. */
+/** A client's request for an association; each packet has its own destination. */
 export interface PacketRequest {
   readonly origin: Origin;
-  /** `receive` gives the client's packets, `send` returns answers with their source. */
+  /** `receive` returns the client's packets, `send` sends responses with their source. */
   readonly client: PacketLink;
 }
 
-/** What inbounds may ask of the engine. It is the only place where flows are made. */
+/** The engine as inbounds use it: the only place where flows are made. */
 export interface Dispatcher {
   /**
    * Routes, dials and relays one stream; resolves when the flow is over.
    *
    * @throws {DialError} when the destination was not reached and `accept` was never called, so that
-   *   the inbound can tell its client why. Once accepted, failures only end the client's link.
+   *   the inbound can send its client the reason. After `accept` a failure only destroys the
+   *   client's link.
    */
   stream(request: StreamRequest): Promise<void>;
   /** Carries datagrams until the client's link closes. Never rejects. */
   packets(request: PacketRequest): Promise<void>;
 }
 
-/** What the handler of an inbound is built with. */
+/** What the handler of an inbound is made with. */
 export interface InboundContext {
   readonly tag: string;
   readonly sniffing: boolean;
   /** Whether the listener is a unix socket. */
   readonly unixSocket: boolean;
   readonly dispatcher: Dispatcher;
-  /** Shared with the handlers before and after it. */
+  /** Shared by successive handlers of the inbound. */
   readonly memory: InboundMemory;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * The protocol of an inbound: turns one accepted carrier into requests.
+ * The protocol of an inbound: reads requests from accepted carriers.
  *
- * Listening, sessions and closing are the engine's: a handler owns no socket and no listener, so it
- * can be swapped while its live carriers go on with the one that they started with.
+ * Listeners, sessions and closing belong to the engine: a handler owns no socket, so it can be
+ * replaced while its live carriers continue with the handler that they started with.
  */
 export interface InboundHandler {
-  /** Serves one carrier to its end. A rejection is the failure of that carrier alone. */
+  /** Serves one carrier until it ends. A rejection is the failure of that carrier alone. */
   serve(carrier: Carrier, session: Session): Promise<void>;
   /**
-   * Begins to serve datagrams that reach the inbound's listen address; called at most once. Only
-   * protocols that say so in `InboundProtocol.datagrams` have it.
+   * Begins to serve datagrams to the inbound's listen address; called at most once, and only where
+   * `InboundProtocol.datagrams` is set.
    */
   serveDatagrams?(sessions: DatagramSessions): DatagramServer;
 }
 
-/** Where a handler that serves datagrams opens the sessions of its clients. */
+/** Opens sessions for a handler that serves datagrams. */
 export interface DatagramSessions {
   /**
-   * Opens the session of a client that was let in: one for each association.
+   * Opens the session of an authenticated client, one for each association.
    * @param wire counts the client's datagrams, protocol overhead included.
    * @param destroy ends the association; called when the proxy stops.
    */
   open(source: string, wire: WireCounter, destroy: (cause: Error) => void): DatagramSession;
 }
 
-/** The session of a client's association. Whoever opened it closes it. */
+/** The session of a client's association; to be closed by the handler that opened it. */
 export interface DatagramSession {
   readonly session: Session;
   close(): void;
 }
 
-/** The way back to clients: ends with the socket that their datagrams came by. */
-export type Answers = Pick<PacketLink, 'send' | 'closed'>;
-
-/** Takes the datagrams of all clients of an inbound. */
+/** Receives the datagrams of all clients of an inbound. */
 export interface DatagramServer {
   /**
-   * Takes one datagram, whose `peer` is the client that sent it, or forgets it. Never throws.
+   * Handles or drops one datagram, whose `peer` is the client that sent it. Never throws.
    *
-   * @param known take it only when it belongs to an association that there is already: so are
-   *   handlers asked that have been replaced, before their successor is.
+   * @param known handle it only if it belongs to an existing association: replaced handlers are
+   *   offered it in this way before their successor.
    * @returns whether it belongs to an association.
    */
-  receive(packet: Packet, answers: Answers, known: boolean): boolean;
+  receive(packet: Packet, replies: ReplyPath, known: boolean): boolean;
 }
 
 /** Limits of one dial. */
 export interface DialOptions {
-  /** Aborts the dial; what was opened so far is released. */
+  /** Aborts the dial; what it has opened is released. */
   readonly signal: AbortSignal;
-  /** For whom it is made; handed on to every dial below. `undefined` when for no client. */
+  /** The client that it is made for; passed on to every dial below. `undefined` for none. */
   readonly origin?: DialOrigin | undefined;
 }
 
-/** What an outbound is built with. */
+/** What an outbound is made with. */
 export interface OutboundContext {
   readonly tag: string;
-  /** For `freedom` the policy for destinations; for others it is already part of `dial`. */
+  /** For `freedom` the policy for destinations; for others `dial` applies it. */
   readonly family: FamilyPolicy;
   readonly resolver: Resolver;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Consulted before a destination is dialled directly. */
+  /** Checked before a destination is dialled directly. */
   readonly ownListeners: OwnListeners;
   /** The outbound's own `server` and `port`; `undefined` where the protocol needs none. */
   readonly server: Endpoint | undefined;
@@ -145,18 +143,18 @@ export interface OutboundContext {
   dial(options: DialOptions): Promise<Carrier>;
 }
 
-/** A way out. Knows nothing of routing or flows; checked by `test/conformance/outbound.ts`. */
+/** Connects to destinations. Checked by `test/conformance/outbound.ts`. */
 export interface Outbound {
   /**
    * Connects to a destination.
-   * @throws {DialError} with the code that tells why it could not.
+   * @throws {DialError} with the code of the reason.
    */
   connect(destination: Endpoint, options: DialOptions): Promise<ByteLink>;
   /**
-   * Opens a way for datagrams to any peer.
-   * @throws {DialError} `unsupported` where the protocol carries none.
+   * Opens an association for datagrams to any peer.
+   * @throws {DialError} `unsupported` where the protocol has no datagrams.
    */
   associate(options: DialOptions): Promise<PacketLink>;
-  /** Releases what flows share, once the last flow has ended. */
+  /** Releases what flows share; called after the last flow has ended. */
   close(): void;
 }

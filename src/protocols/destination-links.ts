@@ -8,21 +8,21 @@ import { PacketQueue } from '../net/packet-queue.ts';
 import { DIAL_MS, udpIdleMs } from '../net/time-limits.ts';
 import type { DialOptions, OutboundContext } from './contract.ts';
 
-/** Streams of one association; beyond it the one that was idle longest is closed. */
+/** Streams of one association; beyond it the least recently used is closed. */
 export const MAX_LINKS = 256;
 /** Datagrams kept for a destination while its stream is being opened. */
 const KEPT_WHILE_OPENING = 16;
 /** Datagrams to a destination whose stream failed are dropped for this long before the next try. */
 const FAILED_MS = 1_000;
-/** How often idle streams are looked for. */
+/** Interval of the checks for idle streams. */
 const SWEEP_MS = 5_000;
 
 type Open = (destination: Endpoint, options: DialOptions) => Promise<PacketLink>;
 type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
 
 /**
- * Datagrams to any peer over a protocol whose streams carry those of one destination each: a stream
- * is opened for every destination that a datagram goes to. Responses come from destinations alone.
+ * Datagrams to any peer over a protocol whose streams carry those of one destination each: the first
+ * datagram to a destination opens its stream. Responses come from destinations alone.
  */
 export class DestinationLinks implements PacketLink {
   readonly closed: Promise<Error | undefined>;
@@ -33,7 +33,7 @@ export class DestinationLinks implements PacketLink {
   readonly #links = new Map<string, DestinationLink>();
   readonly #ending = new AbortController();
   #timer: Timer | undefined;
-  #refused = 0;
+  #lost = 0;
 
   constructor(open: Open, deps: Deps) {
     this.#open = open;
@@ -44,7 +44,7 @@ export class DestinationLinks implements PacketLink {
   }
 
   get dropped(): number {
-    let dropped = this.#refused + this.#queue.dropped;
+    let dropped = this.#lost + this.#queue.dropped;
     for (const stream of this.#links.values()) dropped += stream.dropped;
     return dropped;
   }
@@ -55,13 +55,13 @@ export class DestinationLinks implements PacketLink {
 
   send(packet: Packet): void {
     if (this.#ending.signal.aborted) {
-      this.#refused++;
+      this.#lost++;
       return;
     }
     const key = formatEndpoint(packet.peer);
     let stream = this.#links.get(key);
     if (!stream) {
-      if (this.#links.size >= MAX_LINKS) this.#closeIdlest();
+      if (this.#links.size >= MAX_LINKS) this.#closeLeastRecent();
       stream = this.#add(packet.peer);
       this.#links.set(key, stream);
     }
@@ -88,19 +88,19 @@ export class DestinationLinks implements PacketLink {
     );
   }
 
-  /** One timer for all streams, none a datagram. */
+  /** One timer for all streams, instead of one for each. */
   #sweep(): void {
     for (const [key, stream] of this.#links) if (stream.spent) this.#remove(key);
     this.#timer =
       this.#links.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
   }
 
-  #closeIdlest(): void {
-    let idlest: [key: string, lastSeen: number] | undefined;
+  #closeLeastRecent(): void {
+    let oldest: [key: string, lastSeen: number] | undefined;
     for (const [key, { lastSeen }] of this.#links) {
-      if (!idlest || lastSeen < idlest[1]) idlest = [key, lastSeen];
+      if (!oldest || lastSeen < oldest[1]) oldest = [key, lastSeen];
     }
-    if (idlest) this.#remove(idlest[0]);
+    if (oldest) this.#remove(oldest[0]);
   }
 
   #remove(key: string): void {
@@ -108,11 +108,11 @@ export class DestinationLinks implements PacketLink {
     if (!stream) return;
     this.#links.delete(key);
     stream.close();
-    this.#refused += stream.dropped;
+    this.#lost += stream.dropped;
   }
 }
 
-/** The stream of one destination: opened by its first datagram, and again after it has ended. */
+/** The stream of one destination: opened by its first datagram, and opened again after its end. */
 class DestinationLink {
   readonly #peer: Endpoint;
   readonly #open: (options: DialOptions) => Promise<PacketLink>;
@@ -123,7 +123,7 @@ class DestinationLink {
   #waiting: Packet[] = [];
   #packets: PacketLink | undefined;
   #lastSeen: number;
-  #refused = 0;
+  #lost = 0;
 
   constructor(
     peer: Endpoint,
@@ -141,14 +141,14 @@ class DestinationLink {
   }
 
   get dropped(): number {
-    return this.#refused + (this.#packets?.dropped ?? 0);
+    return this.#lost + (this.#packets?.dropped ?? 0);
   }
 
   get lastSeen(): number {
     return this.#lastSeen;
   }
 
-  /** Whether it was idle for so long that it can be closed. */
+  /** Whether its idle time is over. */
   get spent(): boolean {
     return this.#deps.clock.now() - this.#lastSeen >= udpIdleMs(this.#peer.port);
   }
@@ -156,7 +156,7 @@ class DestinationLink {
   send(packet: Packet): void {
     const now = this.#deps.clock.now();
     if (this.#state === 'failed' && now - this.#lastSeen >= FAILED_MS) this.#state = 'idle';
-    // Datagrams to a destination that failed do not postpone the next try.
+    // Datagrams to a destination that failed do not delay the next attempt.
     if (this.#state !== 'failed') this.#lastSeen = now;
     switch (this.#state) {
       case 'idle':
@@ -166,14 +166,14 @@ class DestinationLink {
         break;
       case 'opening':
         if (this.#waiting.length < KEPT_WHILE_OPENING) this.#waiting.push(packet);
-        else this.#refused++;
+        else this.#lost++;
         break;
       case 'open':
         this.#packets?.send(packet);
         break;
       case 'failed':
       case 'closed':
-        this.#refused++;
+        this.#lost++;
         break;
       default:
         this.#state satisfies never;
@@ -182,7 +182,7 @@ class DestinationLink {
 
   close(): void {
     this.#state = 'closed';
-    this.#refused += this.#waiting.length;
+    this.#lost += this.#waiting.length;
     this.#waiting = [];
     this.#packets?.close();
   }
@@ -221,10 +221,10 @@ class DestinationLink {
     return packets;
   }
 
-  /** A server that ends a stream without a response would end the next one as well. */
+  /** A server that ends a stream without a response is likely to end the next one as well. */
   #end(responded: boolean): void {
     if (this.#state === 'closed') return;
-    this.#refused += this.#waiting.length + (this.#packets?.dropped ?? 0);
+    this.#lost += this.#waiting.length + (this.#packets?.dropped ?? 0);
     this.#packets = undefined;
     this.#waiting = [];
     this.#lastSeen = this.#deps.clock.now();

@@ -1,35 +1,30 @@
 import { BoundedReader } from '../net/bounded-reader.ts';
 import type { Clock } from '../net/clock.ts';
+import { closeGracefully } from '../net/close-gracefully.ts';
 import { Deadline } from '../net/deadline.ts';
 import type { ByteLink } from '../net/link.ts';
+import { HANDSHAKE_MS } from '../net/time-limits.ts';
 
-/** How long a client may take to say who it is and what it wants. */
-export const HANDSHAKE_MS = 10_000;
-
-/** What a client that is turned away may still send, and for how long. */
-const LEAVING_MS = 2_000;
-const LEAVING_BYTES = 64 * 1024;
-
-/** What reading a client's first message needs to know. */
 export interface HandshakeOptions {
   readonly clock: Clock;
-  /** The longest first message. */
+  /** Bytes of the longest first message. */
   readonly limit: number;
-  /** Of which protocol it is, for the text of a deadline that passed. */
+  /** Name of the protocol, for the error of a deadline that passed. */
   readonly protocol: string;
-  /** Told at once why a client is turned away. */
-  readonly onRefusal: (error: unknown) => void;
+  /** Called with the reason as soon as a client is rejected. */
+  readonly onRejected: (error: unknown) => void;
 }
 
 /**
- * Reads a client's first message under one time limit. Bytes after it are the link's again.
+ * Reads a client's first message under one time limit. Bytes after it are put back into the link.
  *
- * A client that did not say what it should is turned away in silence, whatever it did wrong: see
- * `turnAway`. Then this rejects with what was wrong.
+ * A client whose message is invalid is rejected without a response, whatever the error: its stream
+ * is drained before the connection is closed, since a reset at the first invalid byte would show
+ * where the server stopped reading. Then this rejects with the error.
  */
 export async function readHandshake<T>(
   link: ByteLink,
-  { clock, limit, protocol, onRefusal }: HandshakeOptions,
+  { clock, limit, protocol, onRejected }: HandshakeOptions,
   read: (reader: BoundedReader) => Promise<T>,
 ): Promise<T> {
   try {
@@ -39,33 +34,8 @@ export async function readHandshake<T>(
     reader.release();
     return result;
   } catch (error) {
-    onRefusal(error);
-    await turnAway(link, clock);
+    onRejected(error);
+    await closeGracefully(link, clock);
     throw error;
-  }
-}
-
-/**
- * Ends a connection without an answer, as any server does that hangs up: closing while bytes of
- * the client are unread would reset it, and only a server that had understood part of them would
- * stop reading just there. Never rejects.
- */
-export async function turnAway(link: ByteLink, clock: Clock): Promise<void> {
-  using limit = new Deadline(clock, LEAVING_MS, 'the end of a refused connection');
-  const cut = (): void => link.destroy();
-  limit.signal.addEventListener('abort', cut, { once: true });
-  try {
-    await link.closeWrite();
-    let left = LEAVING_BYTES;
-    while (left > 0) {
-      const chunk = await link.read(limit.signal);
-      if (chunk === undefined) break;
-      left -= chunk.length;
-    }
-  } catch {
-    // The client went first, or would not go.
-  } finally {
-    limit.signal.removeEventListener('abort', cut);
-    link.destroy();
   }
 }

@@ -1,11 +1,11 @@
 /**
- * What handlers of one inbound leave to those that replace them. A reload must not make a request
- * acceptable that the handler before it has seen.
+ * State that the handlers of one inbound keep across reloads: a reload must not make the replay of a
+ * request acceptable.
  */
 export class InboundMemory {
   readonly #kept = new Map<string, object>();
 
-  /** What is kept under a name; made now when there is nothing of that class. */
+  /** The object kept under a name; made when there is none of that class. */
   recall<T extends object>(
     name: string,
     kind: abstract new (...args: never[]) => T,

@@ -1,20 +1,37 @@
 import { LRUCache } from 'lru-cache';
+import { ipVersion, parseIPv6, unmapIPv4 } from '../net/address.ts';
 import type { InboundMemory } from './inbound-memory.ts';
-import { sourceGroup } from './source-group.ts';
 
-/** Sources whose users are remembered; beyond it the one that was silent longest is forgotten. */
+/** Bytes of the network in an IPv6 address; a host has all addresses of it (RFC 4291 §2.5.4). */
+const PREFIX = 8;
+
+/**
+ * What counts as one source of clients: an IPv4 address, or an IPv6 network of 64 bits, since one
+ * client can use any address in it. All clients of a unix socket are one source.
+ *
+ * @param source an IP address; `undefined` for a unix socket.
+ */
+export function sourceGroup(source: string | undefined): string {
+  if (source === undefined) return '';
+  const address = unmapIPv4(source);
+  const bytes = ipVersion(address) === 6 ? parseIPv6(address) : undefined;
+  return bytes ? Buffer.from(bytes).toString('hex', 0, PREFIX) : address;
+}
+
+/** Sources whose users are remembered; beyond it the least recently used is removed. */
 const MOST_SOURCES = 4096;
-/** Users that are remembered of one source. A client that is none of them costs as many trials. */
+/** Users that are remembered of one source: as many trials for a client that is another user. */
 const MOST_OF_SOURCE = 16;
 
-/** Which users came from a source, by a text of each that outlives reloads; the last one first. */
+/** The users of each source, the latest first, by an id that is the same after reloads. */
 class SourceTable {
   readonly sources = new LRUCache<string, readonly string[]>({ max: MOST_SOURCES });
 }
 
 /**
- * The users of an inbound that are found by trial, and where they came from: those are tried first,
- * so that a user pays for a search once, and is let in when others exhaust the time for searches.
+ * The users of an inbound that are found by trial, and the sources that they came from: the users of
+ * a source are tried first, so that a user is searched for once, and is found even while other
+ * clients exhaust the time for searches.
  */
 export class KnownUsers<User> {
   readonly all: readonly User[];
@@ -22,7 +39,7 @@ export class KnownUsers<User> {
   readonly #byId: ReadonlyMap<string, User>;
   readonly #table: SourceTable;
 
-  /** @param idOf gives a text that tells a user apart, now and after a reload. */
+  /** @param idOf returns a unique id of a user, the same after a reload. */
   constructor(all: readonly User[], idOf: (user: User) => string, memory: InboundMemory) {
     this.all = all;
     this.#idOf = idOf;
@@ -30,7 +47,7 @@ export class KnownUsers<User> {
     this.#table = memory.recall('users by source', SourceTable, () => new SourceTable());
   }
 
-  /** The user who fits among those that came from `source`; a few trials at most. */
+  /** The user that fits among those of `source`, after a few trials at most. */
   from(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     for (const id of this.#table.sources.get(sourceGroup(source)) ?? []) {
       const user = this.#byId.get(id);
@@ -39,7 +56,7 @@ export class KnownUsers<User> {
     return undefined;
   }
 
-  /** To be called when `user` has authenticated itself with something that is not a replay. */
+  /** To be called when `user` is authenticated by something other than a replay. */
   remember(source: string | undefined, user: User): void {
     if (this.all.length < 2) return;
     const { sources } = this.#table;

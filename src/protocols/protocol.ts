@@ -2,13 +2,13 @@ import type { TableNode } from '../schema/node.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { InboundContext, InboundHandler, Outbound, OutboundContext } from './contract.ts';
 
-/** What the rules of an inbound's settings may depend on. */
+/** What the validity of an inbound's settings may depend on. */
 export interface InboundSettingsContext {
   readonly tag: string;
   readonly listen: ListenSpec;
 }
 
-/** What the rules of an outbound's settings may depend on. */
+/** What the validity of an outbound's settings may depend on. */
 export interface OutboundSettingsContext {
   readonly tag: string;
   /** IPv6 without brackets; `undefined` only where the protocol needs no upstream. */
@@ -23,13 +23,13 @@ export interface InboundProtocol<Settings> {
   /** Whether its handlers serve datagrams on the listen address as well; not on a unix socket. */
   readonly datagrams?: boolean;
   /**
-   * Decodes the `settings` table, an empty one when it is left out, and fills in defaults.
+   * Decodes the `settings` table, an empty one when it is omitted, and adds defaults.
    * @throws {DecodeError} with the text that follows `invalid settings: `.
    */
   settings(table: TableNode, context: InboundSettingsContext): Settings;
   /**
-   * The accounts in its settings, as plain data: the user set that a reload reports on its own.
-   * `undefined` where nobody has to name himself.
+   * The accounts in its settings, as plain data: a reload reports changes of them separately.
+   * `undefined` without authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
   create(settings: Settings, context: InboundContext): InboundHandler;
@@ -38,7 +38,7 @@ export interface InboundProtocol<Settings> {
 /** The client side of a protocol. `Settings` is plain data that survives `structuredClone`. */
 export interface OutboundProtocol<Settings> {
   readonly stream: boolean;
-  /** Whether `server` and `port` must be written. */
+  /** Whether `server` and `port` are required. */
   readonly upstream: boolean;
   /** As for an inbound. */
   settings(table: TableNode, context: OutboundSettingsContext): Settings;
@@ -55,7 +55,7 @@ export interface Protocol {
   readonly outbound: OutboundProtocol<unknown> | undefined;
 }
 
-/** What a protocol's folder hands to the registry. */
+/** What a protocol's folder exports to the registry. */
 export interface ProtocolParts<In, Out> {
   readonly name: string;
   readonly aliases?: readonly string[];
@@ -64,10 +64,10 @@ export interface ProtocolParts<In, Out> {
 }
 
 /**
- * Lets protocols with different settings stand in one list.
+ * Makes protocols with different settings members of one list.
  *
- * This is the one place where a settings type is forgotten: what `settings` of a protocol
- * made comes back to the same protocol, for a Spec keeps the protocol's name beside its settings.
+ * This is the one place where the type of settings is erased: a Spec has the protocol's name beside
+ * its settings, so what `settings` of a protocol returned is passed to the same protocol.
  */
 export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In, Out>): Protocol {
   const { name, aliases = [], inbound, outbound } = parts;

@@ -8,7 +8,7 @@ import { trojan } from './trojan/index.ts';
 import { vless } from './vless/index.ts';
 import { vmess } from './vmess/index.ts';
 
-/** Every protocol there is: a new one is a folder and a line here. */
+/** All protocols: a new one is a folder and a line here. */
 const PROTOCOLS: readonly Protocol[] = [
   blackhole,
   freedom,
@@ -26,17 +26,17 @@ const BY_NAME: ReadonlyMap<string, Protocol> = new Map(
   ),
 );
 
-/** The protocol of that name or alias, exactly as written. */
+/** The protocol of that name or alias; case matters. */
 export const findProtocol = (name: string): Protocol | undefined => BY_NAME.get(name);
 
-/** The server side of a protocol that a Spec names. */
+/** The server side of the protocol of a Spec. */
 export function inboundProtocol(name: string): InboundProtocol<unknown> {
   const side = findProtocol(name)?.inbound;
   if (!side) throw new RangeError(`there is no inbound protocol ${name}`);
   return side;
 }
 
-/** The client side of a protocol that a Spec names. */
+/** The client side of the protocol of a Spec. */
 export function outboundProtocol(name: string): OutboundProtocol<unknown> {
   const side = findProtocol(name)?.outbound;
   if (!side) throw new RangeError(`there is no outbound protocol ${name}`);

@@ -2,15 +2,15 @@ import type { Clock } from '../net/clock.ts';
 
 /** The share of all time that searches may take in the long run. */
 const SHARE = 0.2;
-/** What they may take at once after a pause. */
+/** Milliseconds that they may take at once after a pause. */
 const MOST_SAVED_MS = 20;
 
 /**
- * Bounds the time that is spent on finding out which user sent something: an unauthenticated client
- * can make a server look, from any source address, and with many users each search takes
- * milliseconds in which no other client is served.
+ * Bounds the time of searches for the user that sent something: an unauthenticated client can cause
+ * a search from any source address, and with many users each takes milliseconds in which no other
+ * client is served.
  *
- * A search that takes more than was left is paid for by those after it.
+ * A search that takes more than was left reduces the time for the next ones.
  */
 export class SearchBudget {
   readonly #clock: Clock;
@@ -22,7 +22,7 @@ export class SearchBudget {
     this.#countedAt = clock.now();
   }
 
-  /** What the search finds; `undefined`, without a search, when there is no time left for one. */
+  /** The result of the search; `undefined`, without a search, when no time is left. */
   spend<T>(search: () => T | undefined): T | undefined {
     const began = this.#clock.now();
     const earned = (began - this.#countedAt) * SHARE;
@@ -36,7 +36,7 @@ export class SearchBudget {
     }
   }
 
-  /** How long it takes, from the last search on, until one of so many milliseconds is paid for. */
+  /** Milliseconds after the last search until there is time for one of this length. */
   waitFor(milliseconds: number): number {
     return Math.max(0, (milliseconds - this.#left) / SHARE);
   }

@@ -1,24 +1,24 @@
 import { LRUCache } from 'lru-cache';
+import { asError } from '../errors.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { onClosed } from '../net/on-closed.ts';
 import { abortReason } from '../net/read-queue.ts';
 import type { InboundContext } from './contract.ts';
-import type { KnownUsers } from './known-users.ts';
+import { type KnownUsers, sourceGroup } from './known-users.ts';
 import { SearchBudget } from './search-budget.ts';
-import { sourceGroup } from './source-group.ts';
 
-/** The longest that a search holds up everything else at a time. */
+/** The longest time that a search blocks the event loop. */
 const SLICE_MS = 1;
 /** Searches that may wait. */
-const MOST_WAITING = 1024;
+const MAX_WAITING = 1024;
 /** How long a search that found no user counts against its source. */
 const FAILURE_MS = 60_000;
 /** Sources of which failures are counted. */
-const MOST_FAILED = 4096;
+const MAX_FAILED = 4096;
 
-/** For whom a user is looked for: the search ends with the link, and when the time is over. */
+/** The client of a search, which ends when the link closes or the signal aborts. */
 export interface WaitingClient {
   readonly link: Pick<ByteLink, 'closed'>;
   readonly signal: AbortSignal;
@@ -28,8 +28,8 @@ interface Search<User> {
   readonly group: string;
   readonly fits: (user: User) => boolean;
   readonly settle: (found: User | undefined) => void;
-  readonly refuse: (error: Error) => void;
-  /** The next user to be tried. */
+  readonly reject: (error: Error) => void;
+  /** Index of the next user to be tried. */
   next: number;
 }
 
@@ -39,20 +39,20 @@ interface Failures {
 }
 
 /**
- * Finds the user that a stream belongs to where only trying the key of each can tell.
+ * Finds the user of a stream by trying the key of each.
  *
- * Users that came from the same source before are tried at once. Everything else is at the expense
- * of a budget that clients share, since whoever connects can ask for it: searches go on in slices,
- * one a turn of the event loop, and wait while the budget is spent. Those of sources with the fewest
- * failures go first, sources take turns, so that a source with many clients delays its own most.
+ * The known users of the source are tried at once. Other searches share a budget, since
+ * unauthenticated clients can cause them: they run in slices, one in each turn of the event loop, and
+ * wait while the budget is exhausted. Sources with the fewest failures are first and take turns, so
+ * that a source with many clients delays mostly its own.
  */
 export class UserSearch<User> {
   readonly #known: KnownUsers<User>;
   readonly #clock: Clock;
   readonly #budget: SearchBudget;
-  /** By source, in the order of their turns. */
+  /** By source, in the order of turns. */
   readonly #waiting = new Map<string, Search<User>[]>();
-  readonly #failures = new LRUCache<string, Failures>({ max: MOST_FAILED });
+  readonly #failures = new LRUCache<string, Failures>({ max: MAX_FAILED });
   readonly #limit: number;
   #waitingCount = 0;
   #active: Search<User> | undefined;
@@ -62,7 +62,7 @@ export class UserSearch<User> {
   constructor(
     known: KnownUsers<User>,
     { clock, memory }: Pick<InboundContext, 'clock' | 'memory'>,
-    limit = MOST_WAITING,
+    limit = MAX_WAITING,
   ) {
     this.#known = known;
     this.#clock = clock;
@@ -71,7 +71,7 @@ export class UserSearch<User> {
   }
 
   /**
-   * The user whom `fits` accepts; `undefined` for none. The caller says whom to remember.
+   * The user that `fits` accepts; `undefined` for none. The caller adds it to the known users.
    *
    * @throws {ProtocolError} when too many searches wait.
    * @throws {LinkClosedError} when the link is destroyed.
@@ -93,15 +93,15 @@ export class UserSearch<User> {
       group: sourceGroup(source),
       fits,
       settle: resolve,
-      refuse: reject,
+      reject,
       next: 0,
     };
-    const giveUp = (reason: Error): void => {
+    const abandon = (reason: Error): void => {
       this.#drop(search);
       reject(reason);
     };
-    const onAbort = (): void => giveUp(abortReason(signal));
-    const forgetLink = onClosed(link.closed, () => giveUp(new LinkClosedError()));
+    const onAbort = (): void => abandon(abortReason(signal));
+    const forgetLink = onClosed(link.closed, () => abandon(new LinkClosedError()));
     signal.addEventListener('abort', onAbort, { once: true });
     try {
       this.#add(search);
@@ -117,7 +117,7 @@ export class UserSearch<User> {
     if (own) own.push(search);
     else this.#waiting.set(search.group, [search]);
     this.#waitingCount++;
-    if (this.#waitingCount > this.#limit) this.#refuseWorst();
+    if (this.#waitingCount > this.#limit) this.#rejectWorst();
     this.#schedule(0);
   }
 
@@ -131,8 +131,8 @@ export class UserSearch<User> {
     this.#waitingCount--;
   }
 
-  /** Refuses the newest search of the source that failed most, then of the one that waits most. */
-  #refuseWorst(): void {
+  /** Rejects the newest search of the source with the most failures, then most waiting searches. */
+  #rejectWorst(): void {
     let worst:
       | { readonly search: Search<User>; readonly rank: readonly [number, number] }
       | undefined;
@@ -143,10 +143,10 @@ export class UserSearch<User> {
     }
     if (!worst) return;
     this.#drop(worst.search);
-    worst.search.refuse(new ProtocolError('too many clients wait for their user to be found'));
+    worst.search.reject(new ProtocolError('too many searches for users are waiting'));
   }
 
-  /** Begins the search whose turn it is. */
+  /** Removes and returns the search whose turn it is. */
   #take(): Search<User> | undefined {
     let best: { readonly group: string; readonly failures: number } | undefined;
     for (const group of this.#waiting.keys()) {
@@ -200,7 +200,7 @@ export class UserSearch<User> {
       if (user !== undefined && !search.fits(user)) return;
     } catch (error) {
       this.#active = undefined;
-      search.refuse(error instanceof Error ? error : new ProtocolError(String(error)));
+      search.reject(asError(error));
       return;
     }
     this.#active = undefined;
@@ -219,6 +219,6 @@ export class UserSearch<User> {
   }
 }
 
-/** Like two numbers, the first ones first. */
+/** Compares the first numbers, then the second ones. */
 const compare = (one: readonly [number, number], other: readonly [number, number]): number =>
   one[0] - other[0] || one[1] - other[1];

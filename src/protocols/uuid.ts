@@ -5,7 +5,7 @@ const HYPHENATED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DECORATED = /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s;
 
 /**
- * The 32 lower-case hex digits of a UUID in any form that a file may use: hyphenated, without
+ * The 32 lower-case hex digits of a UUID in any form that is allowed: hyphenated, without
  * hyphens, hyphenated in braces, or hyphenated after a lower-case `urn:uuid:`. `undefined` for
  * anything else.
  */
@@ -16,10 +16,10 @@ export function parseUuid(text: string): string | undefined {
   return bare.replaceAll('-', '').toLowerCase();
 }
 
-/** The 16 bytes of what `parseUuid` gave. */
+/** The 16 bytes of a UUID that `parseUuid` returned. */
 export const uuidBytes = (digits: string): Buffer => Buffer.from(digits, 'hex');
 
-/** A UUID that is a credential: wrong ones are not quoted. */
+/** A UUID that is a credential: error messages do not quote it. */
 export const uuid: Decoder<string> = converted(secret, (text, reject) => {
   const digits = parseUuid(text);
   if (digits === undefined) throw reject('invalid uuid');

@@ -5,18 +5,18 @@ import { describe, describeKind, expectedOneOf } from './words.ts';
 /**
  * Turns a node into a value.
  *
- * @throws {DecodeError} for the first part, in document order, that has not the shape that is
- *   wanted. The texts are those of Rust's serde, which users of such files know.
+ * @throws {DecodeError} for the first part, in document order, that has the wrong shape. The texts are
+ *   those of Rust's serde, as specified.
  */
 export type Decoder<T> = (node: Node) => T;
 
-/** A value with its place, for checks that come later and know more. */
+/** A value with its place, for later checks. */
 export interface Located<T> {
   readonly value: T;
   readonly span: Span;
 }
 
-/** For what may be a secret, and in the place of a list or a table that may hold one. */
+/** For values that may be a secret, and in the place of a list or a table that may hold one. */
 const withoutValue = (node: Node, wanted: string): DecodeError =>
   new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span);
 
@@ -81,7 +81,7 @@ export const array =
     return values;
   };
 
-/** A table whose keys are names that its author chose. */
+/** A table whose keys are names chosen by its author. */
 export const record =
   <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
   (node) => {
@@ -94,7 +94,7 @@ export const record =
     return values;
   };
 
-/** Any table, not yet decoded: what it may hold is decided elsewhere. */
+/** Any table, not yet decoded: its keys are defined elsewhere. */
 export const table: Decoder<TableNode> = (node) => {
   if (node.kind !== 'table') throw withoutValue(node, 'a table');
   return node;
@@ -107,7 +107,7 @@ export const located =
   <T>(inner: Decoder<T>): Decoder<Located<T>> =>
   (node) => ({ value: inner(node), span: node.span });
 
-/** Goes on from a decoded value; `convert` throws what `reject` makes of a message. */
+/** Converts a decoded value; `convert` throws the error that `reject` makes of a message. */
 export const converted =
   <T, U>(
     inner: Decoder<T>,

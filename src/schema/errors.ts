@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.ts';
 import type { Span } from './node.ts';
 
-/** A value that does not have the shape that is wanted; `span` is where. */
+/** A value of the wrong shape; `span` is its place. */
 export class DecodeError extends WeirError {
   readonly span: Span;
 
@@ -11,14 +11,14 @@ export class DecodeError extends WeirError {
   }
 }
 
-/** One whose message needs no introduction such as `invalid settings`. */
+/** A DecodeError whose message gets no prefix such as `invalid settings`. */
 export class PlainDecodeError extends DecodeError {}
 
-/** Lets several parts of a value be decoded and keeps the error that stands first in the document. */
+/** Decodes several parts of a value and keeps the error that comes first in the document. */
 export class FirstError {
   #first: DecodeError | undefined;
 
-  /** Runs one part; its DecodeError is kept, any other error is a defect and goes on. */
+  /** Runs one part; its DecodeError is kept, any other error is a defect and is rethrown. */
   attempt(part: () => void): void {
     try {
       part();

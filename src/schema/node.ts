@@ -1,6 +1,6 @@
 /**
- * Values as a document holds them, each with its place. The document format (TOML) is known only to
- * the reader that makes these nodes, so whoever decodes settings needs to know none.
+ * The values of a document, each with its place. Only the reader that makes these nodes depends on the
+ * document format (TOML); decoders of settings do not.
  */
 
 /** A half-open range of UTF-16 offsets into the document's text. */
@@ -63,5 +63,5 @@ export interface Entry {
 export type ScalarNode = StringNode | IntegerNode | FloatNode | BooleanNode | DatetimeNode;
 export type Node = ScalarNode | ArrayNode | TableNode;
 
-/** Stands for a table that was left out, at the place where it could have been. */
+/** A table that was left out, at the place where it could have been. */
 export const emptyTable = (span: Span): TableNode => ({ kind: 'table', span, entries: new Map() });

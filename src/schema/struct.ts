@@ -2,15 +2,15 @@ import { table, type Decoder } from './decoder.ts';
 import { DecodeError, FirstError } from './errors.ts';
 import { expectedOneOf } from './words.ts';
 
-/** A key of a table that may be left out, or goes by several names. */
+/** A key of a table that may be left out, or has aliases. */
 export interface Field<T> {
   readonly decode: Decoder<T>;
-  /** What stands in for a key that is left out; `undefined` when it may not be. */
+  /** The value of an absent key; `undefined` for a required one. */
   readonly absent: (() => T) | undefined;
   readonly aliases: readonly string[];
 }
 
-/** What a table may hold: a bare decoder is a required key. */
+/** The keys of a table: a bare decoder is a required key. */
 export type Shape = Readonly<Record<string, Decoder<unknown> | Field<unknown>>>;
 
 /** The type of a decoded table. */
@@ -22,7 +22,7 @@ export type Decoded<S extends Shape> = {
       : never;
 };
 
-/** The type that a decoder gives. */
+/** The type that a decoder returns. */
 export type Output<D> = D extends Decoder<infer T> ? T : never;
 
 const toField = <T>(part: Decoder<T> | Field<T>): Field<T> =>
@@ -53,10 +53,10 @@ const keyOf = (property: string): string =>
   property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
- * A table with known keys: property names are written in snake case, any other key is refused.
+ * A table with known keys: property names are written in snake case, any other key is an error.
  *
- * A key that is missing is reported only when everything that is there is right, since a misspelt
- * key says more than the absence of the right one.
+ * A missing key is reported only when all present ones are valid, since a misspelt key
+ * is the more useful error.
  */
 export function struct<S extends Shape>(shape: S): Decoder<Decoded<S>> {
   const fields = Object.entries(shape).map(([property, part]) => ({

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Turns } from '../net/turns.ts';
-import type { InboundSpec, Spec } from '../spec.ts';
+import type { InboundSpec, Spec, RouteSpec } from '../spec.ts';
+import { hash } from 'node:crypto';
 
 /** Lists of more items are compared item by item. */
 const SHORT = 64;
 
 /**
- * Whether two values of plain data are equal, as `isDeepStrictEqual` finds it, without holding up
- * anything however long the lists in them are.
+ * Whether two values of plain data are equal, as `isDeepStrictEqual` does, but yielding to traffic
+ * within long lists.
  */
 export async function isSame(a: unknown, b: unknown, turns: Turns): Promise<boolean> {
   if (Array.isArray(a) && Array.isArray(b) && a.length > SHORT) {
@@ -30,12 +31,12 @@ export async function isSame(a: unknown, b: unknown, turns: Turns): Promise<bool
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** Whether two values are equal, found at once. */
+/** Compares two values synchronously. */
 export type Same = (a: unknown, b: unknown) => boolean;
 
 /**
- * Compares what can be long in two configurations, and gives what remembers that: any other two values
- * it compares when they are asked for.
+ * Compares in advance the parts of two configurations that may be long. The returned function knows
+ * those results, and compares any other two values when it is called.
  */
 export async function compareSpecs(
   old: Spec | undefined,
@@ -65,3 +66,16 @@ export async function compareSpecs(
     return found && found.before === a ? found.same : isDeepStrictEqual(a, b);
   };
 }
+
+/** Identifies a route whose rules may be held in another thread. */
+export const routeDigest = ({ elsewhere, ...route }: RouteSpec): string =>
+  elsewhere?.sha256 ?? hash('sha256', JSON.stringify(route));
+
+/** Tags of the outbounds and balancers that a route can decide on. */
+export function exitsNamedBy(route: RouteSpec): Set<string> {
+  const named = route.elsewhere?.exits ?? route.rules.map(({ outbound }) => outbound);
+  return new Set([...named, route.default]);
+}
+
+export const isSameRoute = (a: RouteSpec, b: RouteSpec): boolean =>
+  a.elsewhere || b.elsewhere ? routeDigest(a) === routeDigest(b) : isDeepStrictEqual(a, b);

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BalancerSpec, InboundSpec, OutboundSpec, Spec } from '../spec.ts';
-import type { Same } from './compare.ts';
+import { type Same, exitsNamedBy, isSameRoute } from './compare.ts';
 import type { AppliedReport } from './reload-report.ts';
-import { exitsNamedBy, isSameRoute } from './route-digest.ts';
 
 /** What the plan needs to know of what runs. */
 export interface Running {
@@ -12,10 +11,10 @@ export interface Running {
   readonly versions: ReadonlyMap<string, number>;
 }
 
-/** Tells the accounts in an inbound's settings; `undefined` for an inbound without users. */
+/** The accounts in an inbound's settings; `undefined` for an inbound without users. */
 export type UsersOf = (inbound: InboundSpec) => unknown;
 
-/** Tells whether an inbound listens for datagrams beside its connections. */
+/** Whether an inbound listens for datagrams beside its connections. */
 export type DatagramsOf = (inbound: InboundSpec) => boolean;
 
 export interface OutboundStep {

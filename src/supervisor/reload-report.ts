@@ -21,7 +21,7 @@ export interface AppliedReport {
   readonly rebound: readonly string[];
   /** Tags of inbounds whose listener was started anew. */
   readonly restarted: readonly string[];
-  /** Tags of inbounds that are gone. */
+  /** Tags of removed inbounds. */
   readonly removed: readonly string[];
   /** Resource names as in `built`. */
   readonly reused: readonly string[];

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { Dispatcher } from '../engine/dispatcher.ts';
-import { InboundRuntime } from '../engine/inbound-runtime.ts';
+import type { InboundRuntime } from '../engine/inbound-runtime.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
@@ -13,33 +12,23 @@ import { LinkClosedError } from '../net/errors.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import { Turns } from '../net/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
-import type { InboundHandler } from '../protocols/contract.ts';
-import { InboundMemory } from '../protocols/inbound-memory.ts';
-import type { DnsSpec, InboundStreamSpec, Spec } from '../spec.ts';
+import type { DnsSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { ApplyError } from './apply-error.ts';
 import { compareSpecs } from './compare.ts';
-import {
-  buildAcceptor,
-  buildBalancer,
-  buildHandler,
-  buildOutbound,
-  buildPlane,
-  datagramsOf,
-  exitsOf,
-  usersOf,
-  type BuiltOutbound,
-} from './build.ts';
-import {
-  ListenerExchange,
-  type LeavingListener,
-  type ListenerTarget,
-  type SwitchedListener,
-  type WantedListener,
-} from './listeners.ts';
+import { datagramsOf, usersOf, type BuiltOutbound } from './build.ts';
+import { ListenerExchange, type WantedListener } from './listener-exchange.ts';
+import type { LeavingListener, SwitchedListener } from './switched-listener.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
 import { ResolverHandle } from './resolver-handle.ts';
+import {
+  disposeStaged,
+  stagePlan,
+  type RunningInbound,
+  type RunningResources,
+  type Staged,
+} from './stage.ts';
 
 export interface SupervisorDeps {
   readonly clock: Clock;
@@ -48,13 +37,6 @@ export interface SupervisorDeps {
   readonly ownListeners: OwnListeners;
   /** Kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
-}
-
-/** One inbound with what it listens on. */
-interface RunningInbound {
-  readonly runtime: InboundRuntime;
-  readonly listener: SwitchedListener;
-  readonly stream: InboundStreamSpec | undefined;
 }
 
 /** What is to run: the configuration and the lists that its rules take from geo files. */
@@ -70,20 +52,6 @@ export interface ApplyOptions {
   readonly leaving?: readonly LeavingListener[];
   /** Called when all listeners are bound and none is served yet; what it rejects with is the end. */
   readonly bound?: () => Promise<void>;
-}
-
-/** Everything a reload has built and not yet put in force. */
-interface Staged {
-  /** `undefined` when the one that runs is reused. */
-  readonly resolver: OwnedResolver | undefined;
-  readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
-  readonly balancers: ReadonlyMap<string, BalancerGroup>;
-  readonly plane: Plane;
-  readonly handlers: ReadonlyMap<string, InboundHandler>;
-  /** Runtimes of inbounds that are new. */
-  readonly runtimes: ReadonlyMap<string, InboundRuntime>;
-  /** For listeners that are new, and for those whose stream settings are. */
-  readonly targets: ReadonlyMap<string, ListenerTarget>;
 }
 
 /**
@@ -125,7 +93,7 @@ export class Supervisor {
   /**
    * Makes what runs into what is wanted. One call at a time.
    *
-   * @throws {ApplyError} telling why it could not; what ran before then runs as it did.
+   * @throws {ApplyError} with the reason; what ran before then goes on unchanged.
    */
   async apply(wanted: Wanted, { leaving = [], bound }: ApplyOptions = {}): Promise<AppliedReport> {
     this.#refuseStopped();
@@ -143,7 +111,7 @@ export class Supervisor {
       this.#refuseStopped();
     } catch (error) {
       await exchange.rollBack(!signal.aborted);
-      this.#dispose(plan, staged);
+      disposeStaged(plan, staged);
       throw error;
     }
     this.#commit(spec, plan, staged, exchange);
@@ -151,7 +119,7 @@ export class Supervisor {
   }
 
   /**
-   * Builds everything that is wanted from nothing and lets go of it again; binds no listener and
+   * Builds everything that is wanted from nothing and releases it again; binds no listener and
    * touches nothing that runs.
    *
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
@@ -163,10 +131,10 @@ export class Supervisor {
       usersOf,
       datagramsOf,
     );
-    this.#dispose(plan, await this.#stage(wanted, plan, new Turns(this.#deps.clock)));
+    disposeStaged(plan, await this.#stage(wanted, plan, new Turns(this.#deps.clock)));
   }
 
-  /** Closes the listeners and gives up a reload that is binding some; live sessions go on. */
+  /** Closes the listeners and aborts a reload that is binding some; live sessions go on. */
   async closeListeners(): Promise<void> {
     this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
     this.#listenersClosed ??= Promise.all(
@@ -204,59 +172,20 @@ export class Supervisor {
     this.#stopping.signal.throwIfAborted();
   }
 
-  /**
-   * Builds all that the plan calls for, giving way to traffic; touches nothing that runs and opens no
-   * socket.
-   */
-  async #stage({ spec, geo, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
-    const { clock, log, ownListeners } = this.#deps;
-    const deps = { clock, log, ownListeners, resolver: this.#resolver };
-    const outbounds = new Map<string, BuiltOutbound>();
-    for (const { action, spec: outbound, version } of plan.outbounds) {
-      const running = action === 'reuse' ? this.#outbounds.get(outbound.tag) : undefined;
-      outbounds.set(outbound.tag, running ?? buildOutbound(outbound, version, deps));
-      if (turns.due) await turns.next();
-    }
-    const balancers = new Map<string, BalancerGroup>();
-    for (const { action, spec: balancer } of plan.balancers) {
-      const running = this.#balancers.get(balancer.tag);
-      const reused = action === 'reuse' ? running : undefined;
-      balancers.set(balancer.tag, reused ?? buildBalancer(balancer, outbounds, running, deps));
-      if (turns.due) await turns.next();
-    }
-    const plane =
-      plan.route === 'reuse'
-        ? this.#currentPlane()
-        : buildPlane(spec.route, exitsOf(outbounds, balancers), (this.#plane?.epoch ?? 0) + 1, {
-            regexes: this.#deps.regexes,
-            geo,
-            tables,
-          });
-    const handlers = new Map<string, InboundHandler>();
-    const runtimes = new Map<string, InboundRuntime>();
-    const targets = new Map<string, ListenerTarget>();
-    for (const { action, spec: inbound } of plan.inbounds) {
-      if (action === 'reuse') continue;
-      if (turns.due) await turns.next();
-      const { tag, stream } = inbound;
-      const old = action === 'build' ? undefined : this.#inbounds.get(tag);
-      const memory = old?.runtime.memory ?? new InboundMemory();
-      const handler = buildHandler(inbound, { clock, log, dispatcher: this.#dispatcher, memory });
-      handlers.set(tag, handler);
-      const runtime =
-        old?.runtime ?? new InboundRuntime(tag, memory, handler, this.tracker, ownListeners, log);
-      if (!old) runtimes.set(tag, runtime);
-      if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
-      const acceptor = buildAcceptor(inbound, runtime.accept, { clock, log });
-      targets.set(tag, {
-        accept: (connection) => acceptor.accept(connection),
-        close: () => acceptor.close(),
-        receive: runtime.receive,
-        heldBack: heldBackLine(tag, this.#deps),
-      });
-    }
-    const resolver = plan.dns === 'build' ? this.#createResolver(spec.dns) : undefined;
-    return { resolver, outbounds, balancers, plane, handlers, runtimes, targets };
+  #stage({ spec, geo, tables }: Wanted, plan: Plan, turns: Turns): Promise<Staged> {
+    const running: RunningResources = {
+      outbounds: this.#outbounds,
+      balancers: this.#balancers,
+      inbounds: this.#inbounds,
+      plane: this.#plane,
+    };
+    return stagePlan(plan, { route: spec.route, geo, tables }, running, turns, {
+      ...this.#deps,
+      tracker: this.tracker,
+      dispatcher: this.#dispatcher,
+      resolver: this.#resolver,
+      createResolver: () => this.#createResolver(spec.dns),
+    });
   }
 
   #freedBy({ removed, inbounds }: Plan): { tag: string; listener: SwitchedListener }[] {
@@ -322,19 +251,10 @@ export class Supervisor {
         ]) => (endpoint ? [{ inbound, endpoint }] : []),
       ),
     );
-    for (const tag of plan.removed) this.#letGo(before.get(tag)?.runtime);
+    for (const tag of plan.removed) this.#awaitSessions(before.get(tag)?.runtime);
     for (const group of startedGroups) group.start();
     for (const group of stoppedGroups) group.stop();
     for (const { version } of retired) version.retire();
-  }
-
-  /** Lets go of what was built for a reload that failed. */
-  #dispose(plan: Plan, { resolver, outbounds, targets }: Staged): void {
-    resolver?.destroy();
-    for (const target of targets.values()) target.close();
-    for (const { action, spec } of plan.outbounds) {
-      if (action === 'build') outbounds.get(spec.tag)?.version.retire();
-    }
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {
@@ -342,7 +262,7 @@ export class Supervisor {
     return createResolver(spec, { clock, log: log.target('svc_app::dns') });
   }
 
-  #letGo(runtime: InboundRuntime | undefined): void {
+  #awaitSessions(runtime: InboundRuntime | undefined): void {
     if (!runtime || runtime.sessions === 0) return;
     this.#leaving.add(runtime);
     void runtime.whenIdle().then(() => this.#leaving.delete(runtime));
@@ -354,17 +274,3 @@ const notIn = <T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>)
   [...items].filter(([tag, item]) => others.get(tag) !== item).map(([, item]) => item);
 
 const isRebound = ({ action }: InboundStep): boolean => action === 'rebind';
-
-/** Time between two lines that say the same of one inbound. */
-const SAME_LINE_MS = 60_000;
-
-/** Descriptors may run out and come free many times a second. */
-function heldBackLine(tag: string, { clock, log }: SupervisorDeps): (reason: string) => void {
-  let next = -Infinity;
-  return (reason) => {
-    const now = clock.now();
-    if (now < next) return;
-    next = now + SAME_LINE_MS;
-    log.warn(`inbound ${tag}: ${reason}; new connections wait until others are closed`);
-  };
-}

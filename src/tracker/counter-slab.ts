@@ -33,8 +33,8 @@ export class ByteCounter {
 }
 
 /**
- * Hands out counters from blocks of shared memory, so that a relay which runs outside this thread
- * can book what it moves while the tracker goes on reading. Doubles hold whole bytes up to 2^53.
+ * Allocates counters in blocks of shared memory, so that a relay outside this thread can count the
+ * bytes that it moves while the tracker reads them. Doubles hold whole numbers up to 2^53.
  */
 export class CounterSlab {
   readonly #free: ByteCounter[] = [];
@@ -47,8 +47,8 @@ export class CounterSlab {
     return counter;
   }
 
-  /** The caller has copied what it wants to keep: the counter will count for another flow. */
-  give(counter: ByteCounter): void {
+  /** Returns a counter, which will count for another flow. */
+  release(counter: ByteCounter): void {
     this.#free.push(counter);
   }
 

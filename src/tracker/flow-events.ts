@@ -13,9 +13,9 @@ export const KEPT_EVENTS = 1024;
 /**
  * The openings and closings of flows, for any number of readers.
  *
- * One ring serves all of them, each with its own position, so that publishing costs the same
- * whoever listens and never waits. A reader that falls more than the ring behind is told how many
- * events it missed and goes on from the oldest one kept.
+ * One ring serves all of them, each with its own position, so that publishing costs the same for any
+ * number of readers and never waits. A reader that falls behind by more than the ring receives the
+ * number of missed events and goes on from the oldest one kept.
  */
 export class FlowEvents {
   readonly #ring: (FlowEvent | undefined)[] = Array.from({ length: KEPT_EVENTS });
@@ -37,7 +37,7 @@ export class FlowEvents {
   subscribe(): FlowSubscription {
     const reader: FlowSubscription = new FlowSubscription(this, () => {
       this.#readers.delete(reader);
-      // Flows that nobody will hear of any more need not be kept alive by the ring.
+      // Without readers, the ring need not keep flows alive.
       if (this.#readers.size === 0) this.#ring.fill(undefined);
     });
     this.#readers.add(reader);

@@ -2,7 +2,7 @@ import type { Destination } from '../net/address.ts';
 import type { ByteCounter } from './counter-slab.ts';
 import type { Session } from './session.ts';
 
-/** What is known of a flow when it registers: its dial has completed, nothing has moved yet. */
+/** A flow as it is registered: its dial has completed, nothing has moved yet. */
 export interface FlowInfo {
   /** `undefined` for a flow that no session carries (a TUN device's). */
   readonly session: Session | undefined;
@@ -68,7 +68,7 @@ export class Flow {
     this.#counter?.addDown(bytes);
   }
 
-  /** Ends the flow; `false` when it was told so before. It stays registered until it has closed. */
+  /** Ends the flow; `false` when it was killed before. It stays registered until it has closed. */
   kill(): boolean {
     if (this.#killed || !this.#counter) return false;
     this.#killed = true;

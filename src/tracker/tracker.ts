@@ -7,7 +7,7 @@ import { Flow, type FlowInfo } from './flow.ts';
 import type { Session } from './session.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
 
-/** A session as the tracker holds it: whoever opened it closes it. */
+/** A session as the tracker holds it; its opener closes it. */
 export interface LiveSession extends Session {
   /** Wire bytes from the client so far, protocol overhead included. */
   readonly up: number;
@@ -25,10 +25,10 @@ export interface FlowSelector {
 }
 
 /**
- * Knows every live session and flow, whatever the inbound or outbound, across reloads.
+ * Holds every live session and flow of all inbounds and outbounds, across reloads.
  *
- * Ids of both grow in order of registration and are never used twice. What `sessions` and `flows`
- * give are lists of the moment, in order of id.
+ * Ids of both grow in order of registration and are never reused. `sessions` and `flows` return
+ * snapshots in order of id.
  */
 export class Tracker {
   readonly events = new FlowEvents();
@@ -62,7 +62,7 @@ export class Tracker {
     return session;
   }
 
-  /** Registers a flow; `kill` ends it when someone asks for that. Its opener closes it. */
+  /** Registers a flow; `kill` ends it at the operator's request. Its opener closes it. */
   openFlow(info: FlowInfo, kill: () => void): Flow {
     const counter = this.#slab.take();
     const flow = new Flow(
@@ -75,7 +75,7 @@ export class Tracker {
         this.#flows.delete(closed.id);
         this.#totals.closed(closed);
         this.events.publish({ kind: 'closed', flow: closed });
-        this.#slab.give(used);
+        this.#slab.release(used);
       },
     );
     this.#flows.set(flow.id, flow);

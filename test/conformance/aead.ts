@@ -14,7 +14,7 @@ const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 
 /** Runs the promise of AeadBackend (src/crypto/aead-contract.ts) against an implementation. */
 export function aeadConformance(title: string, backend: AeadBackend): void {
-  describe(`${title} keeps the promise of an AEAD`, () => {
+  describe(`${title} keeps the contract of an AEAD`, () => {
     for (const vector of AEAD_VECTORS) {
       const { aead, nonce, associated, plain, sealed } = vector;
 
@@ -47,7 +47,7 @@ export function aeadConformance(title: string, backend: AeadBackend): void {
             if (plain !== zeros) assert.notEqual(out.toString('hex'), plain);
           }
         }
-        // As Wycheproof does: special tags, and messages that were cut or extended.
+        // As Wycheproof does: special tags, and messages that were truncated or extended.
         for (const tag of [Buffer.alloc(16), Buffer.alloc(16, 0xff), Buffer.alloc(16, 0x80)]) {
           assert.equal(open({ sealed: Buffer.concat([hex(sealed).subarray(0, -16), tag]) }), false);
         }
@@ -66,7 +66,7 @@ export function aeadConformance(title: string, backend: AeadBackend): void {
       const key = Buffer.alloc(keyLength, 1);
       const nonce = Buffer.alloc(nonceLength, 2);
 
-      test(`${name} seals and opens in place, and leaves what lies behind alone`, () => {
+      test(`${name} seals and opens in place, and leaves the bytes behind alone`, () => {
         using sealer = backend.sealer(name, key);
         using opener = backend.opener(name, key);
         const room = Buffer.alloc(200, 0xaa);
@@ -83,7 +83,7 @@ export function aeadConformance(title: string, backend: AeadBackend): void {
         assert.deepEqual(room.subarray(message.length, length), expected.subarray(message.length));
       });
 
-      test(`${name} works under another key from then on`, () => {
+      test(`${name} uses another key from then on`, () => {
         const other = Buffer.alloc(keyLength, 9);
         using sealer = backend.sealer(name, key);
         using fresh = backend.sealer(name, other);
@@ -134,7 +134,7 @@ export function aeadConformance(title: string, backend: AeadBackend): void {
         }
       });
 
-      test(`${name} is of no use once it is closed, and may be closed twice`, () => {
+      test(`${name} throws once it is closed, and may be closed twice`, () => {
         const sealer = backend.sealer(name, key);
         const opener = backend.opener(name, key);
         const out = Buffer.alloc(32);

@@ -39,7 +39,7 @@ const ACCEPTED: readonly string[] = [
 
 export function authenticationSuite(carrier: Carrier): void {
   describe('authentication', () => {
-    test('without a secret nothing is asked for', async () => {
+    test('without a secret no token is required', async () => {
       await using api = await serve(carrier);
       for (const authorization of ['', 'Bearer wrong', 'rubbish']) {
         const { status } = await api.client.get('/v1/health', { headers: { authorization } });
@@ -51,7 +51,7 @@ export function authenticationSuite(carrier: Carrier): void {
       await using api = await serve(carrier, SECRET);
       for (const path of ['/v1/health', '/v1/routes', '/v1/routes/%FF', '/nowhere', '/', '*']) {
         for (const method of ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'PATCH']) {
-          const { status, headers, text } = await api.stranger.ask(method, path);
+          const { status, headers, text } = await api.unauthenticated.ask(method, path);
           assert.equal(status, 401, `${method} ${path}`);
           assert.equal(headers['www-authenticate'], 'Bearer');
           const body = method === 'HEAD' ? '' : '{"error":"a valid bearer token is required"}';
@@ -60,7 +60,7 @@ export function authenticationSuite(carrier: Carrier): void {
       }
     });
 
-    test('a method that nobody knows is 401 as well, and 405 or 404 with the token', async () => {
+    test('an unknown method is 401 as well, and 405 or 404 with the token', async () => {
       await using api = await serve(carrier, SECRET);
       const ask = (path: string, more: string): Promise<string> =>
         api.client.raw(`BREW ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`);
@@ -74,29 +74,32 @@ export function authenticationSuite(carrier: Carrier): void {
       );
     });
 
-    test('a path with bytes that do not belong there is 401 as well', async () => {
+    test('a path with invalid bytes is 401 as well', async () => {
       await using api = await serve(carrier, SECRET);
       const request = Buffer.from(
         'PUT /v1/routes/\xff HTTP/1.1\r\nHost: localhost\r\n\r\n',
         'latin1',
       );
-      assert.match(await api.stranger.raw(request), /^HTTP\/1\.1 401 /);
+      assert.match(await api.unauthenticated.raw(request), /^HTTP\/1\.1 401 /);
       const authorized = request
         .toString('latin1')
         .replace('\r\n', `\r\nAuthorization: Bearer ${SECRET}\r\n`);
-      assert.match(await api.stranger.raw(Buffer.from(authorized, 'latin1')), /^HTTP\/1\.1 400 /);
+      assert.match(
+        await api.unauthenticated.raw(Buffer.from(authorized, 'latin1')),
+        /^HTTP\/1\.1 400 /,
+      );
     });
 
-    test('the token comes before whatever else is wrong', async () => {
+    test('the token is checked before anything else', async () => {
       await using api = await serve(carrier, SECRET);
       const bad = { headers: { 'if-match': 'W/"x"', host: 'evil.example' }, body: 'not json' };
-      const { status } = await api.stranger.ask('PUT', '/v1/routes/%FF', bad);
+      const { status } = await api.unauthenticated.ask('PUT', '/v1/routes/%FF', bad);
       assert.equal(status, 401);
     });
 
     test('the head alone is enough for 401: the body is not waited for', async () => {
       await using api = await serve(carrier, SECRET);
-      const reply = await api.stranger.raw(
+      const reply = await api.unauthenticated.raw(
         'PUT /v1/routes/default HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 100\r\n\r\n{',
         { end: false },
       );
@@ -106,7 +109,7 @@ export function authenticationSuite(carrier: Carrier): void {
     for (const authorization of REFUSED) {
       test(`${inspect(authorization).slice(0, 40)} is no valid token`, async () => {
         await using api = await serve(carrier, SECRET);
-        const reply = await api.stranger.raw(
+        const reply = await api.unauthenticated.raw(
           Buffer.from(
             `GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: ${authorization}\r\n\r\n`,
             'latin1',
@@ -119,7 +122,7 @@ export function authenticationSuite(carrier: Carrier): void {
     for (const authorization of ACCEPTED) {
       test(`${inspect(authorization)} is accepted`, async () => {
         await using api = await serve(carrier, SECRET);
-        const reply = await api.stranger.raw(
+        const reply = await api.unauthenticated.raw(
           `GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: ${authorization}\r\n\r\n`,
         );
         assert.match(reply, /^HTTP\/1\.1 200 /);
@@ -135,11 +138,11 @@ export function authenticationSuite(carrier: Carrier): void {
           Buffer.from([byte]),
           Buffer.from('\r\n\r\n'),
         ]);
-        assert.match(await api.stranger.raw(request), /^HTTP\/1\.1 401 /);
+        assert.match(await api.unauthenticated.raw(request), /^HTTP\/1\.1 401 /);
       }
     });
 
-    test('with the token the rest of the handling follows', async () => {
+    test('with the token the request is handled', async () => {
       await using api = await serve(carrier, SECRET);
       assert.equal((await api.client.get('/v1/health')).status, 200);
       assert.equal((await api.client.get('/nowhere')).status, 404);
@@ -149,8 +152,8 @@ export function authenticationSuite(carrier: Carrier): void {
 
     test('event streams need the token, too', async () => {
       await using api = await serve(carrier, SECRET);
-      assert.equal((await api.stranger.get('/v1/traffic')).status, 401);
-      assert.equal((await api.stranger.get('/v1/connections/events')).status, 401);
+      assert.equal((await api.unauthenticated.get('/v1/traffic')).status, 401);
+      assert.equal((await api.unauthenticated.get('/v1/connections/events')).status, 401);
     });
 
     test('options do not show the secret, however they are printed', () => {

@@ -53,7 +53,7 @@ export class ApiClient {
     return this.ask('GET', path, asked);
   }
 
-  /** A PUT of a pick, with JSON unless the body says otherwise. */
+  /** A PUT of a pick, with JSON unless the body is not. */
   pick(
     group: string,
     target: string,
@@ -65,7 +65,7 @@ export class ApiClient {
     });
   }
 
-  /** The JSON of an answer that must be a success. */
+  /** The JSON of a response that must be a success. */
   async json(method: string, path: string, asked?: Asked): Promise<unknown> {
     const { status, text } = await this.ask(method, path, asked);
     if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
@@ -113,7 +113,7 @@ export class ApiClient {
     });
     request.once('response', resolve).once('error', reject);
     request.end(body);
-    return within(promise, `an answer to ${method} ${path}`);
+    return within(promise, `a response to ${method} ${path}`);
   }
 }
 

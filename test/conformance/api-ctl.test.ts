@@ -57,7 +57,7 @@ const at = (api: Served): string[] => ['--api', api.server.address];
 
 for (const carrier of ['tcp', 'unix'] as const) {
   describe(`weir ctl over ${carrier}`, () => {
-    test('prints what the API says as a line of JSON in a pipe', async () => {
+    test('prints the response of the API as a line of JSON in a pipe', async () => {
       await using api = await serve(carrier);
       const version = await run(['version', ...at(api)]);
       assert.deepEqual(version, { status: 0, out: '{"version":"9.8.7-test"}\n', err: '' });
@@ -101,10 +101,10 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.match(stale.err, /the config file has changed since it was read/);
     });
 
-    test('ends with status 1 and the text of the API when that says no', async () => {
+    test('ends with status 1 and the text of the API when that refuses', async () => {
       await using api = await serve(carrier);
       for (const [argv, text] of [
-        [['pick', 'nobody', 'osaka'], 'no route group named "nobody"'],
+        [['pick', 'absent', 'osaka'], 'no route group named "absent"'],
         [['close', '99'], 'no live flow 99'],
         [['close', 'x'], 'Invalid URL: Cannot parse `x` to a `u64`'],
         [
@@ -165,7 +165,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.equal(await done, 0);
     });
 
-    test('follows events, and ends quietly when nobody reads them', async () => {
+    test('follows events, and ends quietly when the output is closed', async () => {
       await using api = await serve(carrier);
       const { io, stdout } = streams(false);
       const done = ctl(['events', ...at(api)], io);
@@ -185,7 +185,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.equal(await done, 0);
     });
 
-    test('ends with status 1 when the API goes away in the middle of a stream', async () => {
+    test('ends with status 1 when the API stops in the middle of a stream', async () => {
       await using api = await serve(carrier);
       const { io, stderr } = streams(false);
       const done = ctl(['events', ...at(api)], io);
@@ -197,7 +197,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.match(stderr.text, /^weir ctl: (the API ended the stream|cannot reach the API)/);
     });
 
-    test('says when what answers is not the API', async () => {
+    test('reports a server that is not the API', async () => {
       const bodies = ['<html>', '', '{"x":1}'];
       await using other = await tcpServer((socket) => {
         socket.once('data', () => {
@@ -207,21 +207,21 @@ for (const carrier of ['tcp', 'unix'] as const) {
       });
       const where = ['--api', `127.0.0.1:${other.port}`];
       const html = await run(['version', ...where]);
-      assert.match(html.err, /^weir ctl: what answers on 127\.0\.0\.1:\d+ is not the API\n$/);
+      assert.match(html.err, /^weir ctl: the server on 127\.0\.0\.1:\d+ is not the API\n$/);
       const none = await run(['close', '1', ...where]);
       assert.equal(none.status, 0);
       const gateway = await run(['version', ...where]);
       assert.equal(gateway.err, 'weir ctl: GET /v1/version: status 502\n');
     });
 
-    test('says when nobody is there', async () => {
+    test('reports that no server listens', async () => {
       const api = await serve(carrier);
       await api[Symbol.asyncDispose]();
       const { status, err } = await run(['version', ...at(api)]);
       assert.equal(status, 1);
       assert.match(
         err,
-        /^weir ctl: cannot reach the API on .*: (nobody listens there|there is no such socket)\n$/,
+        /^weir ctl: cannot reach the API on .*: (connection refused|no such socket)\n$/,
       );
     });
   });
@@ -284,7 +284,7 @@ describe('weir ctl on a terminal', () => {
     );
   });
 
-  test('is not steered by texts from elsewhere', async () => {
+  test('escapes control characters in texts of clients', async () => {
     await using api = await serve('tcp');
     openFlow(api.app, { destination: { network: 'tcp', host: '\x1b[2Jevil\n', port: 1 } });
     const { out } = await run(['connections', ...at(api)], true);
@@ -295,7 +295,7 @@ describe('weir ctl on a terminal', () => {
 });
 
 describe('the command line of weir ctl', () => {
-  test('refuses what makes no command', async () => {
+  test('refuses invalid commands', async () => {
     for (const argv of [
       [],
       ['nonsense'],
@@ -320,7 +320,7 @@ describe('the command line of weir ctl', () => {
     assert.equal((await run(['pick', '-h'])).out, CTL_HELP);
   });
 
-  test('finds the API where --api or the environment says', async () => {
+  test('finds the API by --api or the environment', async () => {
     assert.deepEqual(parsePlace('/run/weir.sock'), { kind: 'unix', path: '/run/weir.sock' });
     assert.deepEqual(parsePlace('unix:weir.sock'), { kind: 'unix', path: 'weir.sock' });
     assert.deepEqual(parsePlace('run/weir.sock'), { kind: 'unix', path: 'run/weir.sock' });
@@ -352,7 +352,7 @@ describe('tables', () => {
     assert.equal(table(['A', 'B'], []), 'A  B\n');
   });
 
-  test('round bytes and times for people', () => {
+  test('round bytes and times for display', () => {
     const counts = [0, 999, 1_000, 1_499, 99_400, 99_500, 999_499, 999_500, 1e12, 9e18];
     assert.deepEqual(counts.map(bytes), [
       '0 B',

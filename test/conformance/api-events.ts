@@ -26,7 +26,7 @@ export function eventsSuite(carrier: Carrier): void {
       assert.equal(events.message.headers['cache-control'], 'no-cache');
     });
 
-    test('tells of openings and closings with the view of the flow', async () => {
+    test('reports openings and closings with the view of the flow', async () => {
       await using api = await serve(carrier);
       using events = await api.client.events(PATH);
       const flow = openFlow(api.app, { user: 'ann', rule: 2 });
@@ -62,7 +62,7 @@ export function eventsSuite(carrier: Carrier): void {
       assert.deepEqual([upOf(opened), upOf(closed)], [1_000, 1_000]);
     });
 
-    test('every client is told', async () => {
+    test('every client receives every event', async () => {
       await using api = await serve(carrier);
       using first = await api.client.events(PATH);
       const one = openFlow(api.app);
@@ -83,7 +83,7 @@ export function eventsSuite(carrier: Carrier): void {
       assert.deepEqual(brief(await events.next()), ['closed', flow.id]);
     });
 
-    test(`${KEPT_EVENTS} events at once are all told`, async () => {
+    test(`${KEPT_EVENTS} events at once all arrive`, async () => {
       await using api = await serve(carrier);
       using events = await api.client.events(PATH);
       const ids = Array.from({ length: KEPT_EVENTS }, () => openFlow(api.app).id);
@@ -108,7 +108,7 @@ export function eventsSuite(carrier: Carrier): void {
       assert.deepEqual(brief(await events.next()), ['opened', next.id]);
     });
 
-    test('a client that does not read for long is told exactly how many it missed', async () => {
+    test('a client that does not read for long receives the exact number of events that it missed', async () => {
       await using api = await serve(carrier);
       using events = await api.client.events(PATH);
       events.message.pause();
@@ -123,14 +123,14 @@ export function eventsSuite(carrier: Carrier): void {
       };
       await eventually('enough events', lagging);
       events.message.resume();
-      let [told, missed] = [0, 0];
+      let [received, missed] = [0, 0];
       let last: SeenEvent | undefined;
-      while (told + missed < published) {
+      while (received + missed < published) {
         last = await events.next();
         if (last?.name === 'lagged') missed += (last.data as { missed: number }).missed;
-        else if (last && last.name !== ':') told++;
+        else if (last && last.name !== ':') received++;
       }
-      assert.equal(told + missed, published);
+      assert.equal(received + missed, published);
       assert.ok(missed > 0);
       assert.deepEqual(brief(last), ['closed', published / 2]);
     });
@@ -147,7 +147,7 @@ export function eventsSuite(carrier: Carrier): void {
       }
     });
 
-    test('15 seconds without an event bring a comment, an event puts it off', async () => {
+    test('15 seconds without an event bring a comment, an event postpones it', async () => {
       await using api = await serve(carrier);
       using events = await api.client.events(PATH);
       api.app.clock.advance(14_999);
@@ -162,7 +162,7 @@ export function eventsSuite(carrier: Carrier): void {
       assert.equal((await events.next())?.name, ':');
     });
 
-    test('a connection that is dropped is a subscription dropped', async () => {
+    test('a dropped connection ends its subscription', async () => {
       await using api = await serve(carrier);
       const timers = api.app.clock.timers;
       for (let i = 0; i < 5; i++) {
@@ -176,7 +176,7 @@ export function eventsSuite(carrier: Carrier): void {
       assert.equal((await api.client.get('/v1/health')).status, 200);
     });
 
-    test('a client that sends its end is gone', async () => {
+    test('a client that half-closes ends its subscription', async () => {
       await using api = await serve(carrier);
       const reply = await api.client.raw(`GET ${PATH} HTTP/1.1\r\nHost: localhost\r\n\r\n`, {
         end: true,

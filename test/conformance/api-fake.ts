@@ -191,7 +191,7 @@ function withPick(file: string, group: string, target: string): string {
   return existing.test(file) ? file.replace(existing, () => line) : `${file}${line}\n`;
 }
 
-/** What a flow is, where a test does not say. */
+/** The fields of a flow that a test leaves at their defaults. */
 export const flowInfo = (over: Partial<FlowInfo> = {}): FlowInfo => ({
   session: undefined,
   inbound: 'socks',

@@ -44,10 +44,10 @@ const shaped = fc
 const bytes = fc.uint8Array({ maxLength: 400 }).map((values) => Buffer.from(values));
 const input = fc.oneof({ weight: 3, arbitrary: shaped }, bytes);
 
-/** Sends the bytes in two parts and reads to the end: an answer, or a closed connection. */
-async function exchange(client: ApiClient, sent: Buffer, cut: number): Promise<string> {
+/** Sends the bytes in two parts and reads to the end: a response, or a closed connection. */
+async function exchange(client: ApiClient, sent: Buffer, split: number): Promise<string> {
   const socket = await open(client.address);
-  const at = cut % (sent.length + 1);
+  const at = split % (sent.length + 1);
   socket.write(sent.subarray(0, at));
   socket.end(sent.subarray(at));
   const { data } = await readAll(socket);
@@ -58,11 +58,11 @@ async function exchange(client: ApiClient, sent: Buffer, cut: number): Promise<s
 export function fuzzSuite(carrier: Carrier): void {
   describe('any bytes', () => {
     for (const secret of [undefined, 'sesame']) {
-      test(`get an answer or a closed connection, ${secret === undefined ? 'without' : 'with'} a secret`, async () => {
+      test(`get a response or a closed connection, ${secret === undefined ? 'without' : 'with'} a secret`, async () => {
         await using api = await serve(carrier, secret);
         await fc.assert(
-          fc.asyncProperty(input, fc.nat(), async (sent, cut) => {
-            const reply = await exchange(api.stranger, sent, cut);
+          fc.asyncProperty(input, fc.nat(), async (sent, split) => {
+            const reply = await exchange(api.unauthenticated, sent, split);
             if (reply !== '') assert.match(reply, /^HTTP\/1\.1 \d{3} /);
             if (secret !== undefined) {
               const statuses = Array.from(

@@ -67,7 +67,7 @@ const UNKNOWN_PATHS = [
 
 export function generalSuite(carrier: Carrier): void {
   describe('in general', () => {
-    test('the health answer is given whenever the API serves', async () => {
+    test('the health response is served whenever the API serves', async () => {
       await using api = await serve(carrier);
       api.app.routesError = new Error('the files are gone');
       api.app.tracker.traffic.stop();
@@ -81,7 +81,7 @@ export function generalSuite(carrier: Carrier): void {
       assert.deepEqual(await api.client.json('GET', '/v1/version'), { version: '9.8.7-test' });
     });
 
-    test('JSON answers say that they are JSON', async () => {
+    test('JSON responses have the content type of JSON', async () => {
       await using api = await serve(carrier);
       for (const path of ['/v1/health', '/v1/version', '/v1/routes', '/v1/connections']) {
         const { headers } = await api.client.get(path);
@@ -161,7 +161,7 @@ export function generalSuite(carrier: Carrier): void {
       assert.equal((await api.client.ask('HEAD', '/v1/routes')).status, 500);
     });
 
-    test('no answer carries a CORS header', async () => {
+    test('no response carries a CORS header', async () => {
       await using api = await serve(carrier, 'sesame');
       const origin = { origin: 'https://page.example', 'access-control-request-method': 'PUT' };
       for (const [method, path] of [
@@ -175,7 +175,7 @@ export function generalSuite(carrier: Carrier): void {
       }
     });
 
-    test('HTTP/2 is not spoken', async () => {
+    test('HTTP/2 is not supported', async () => {
       await using api = await serve(carrier);
       const reply = await api.client.raw('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
       assert.doesNotMatch(reply, /^HTTP\/1\.1 2/);
@@ -188,7 +188,7 @@ export function generalSuite(carrier: Carrier): void {
       assert.match(data.toString(), /^HTTP\/1\.1 200 /);
     });
 
-    test('HTTP/1.0 is answered, and closed when it does not ask to be kept', async () => {
+    test('HTTP/1.0 is served, and closed without a keep-alive request', async () => {
       await using api = await serve(carrier);
       const reply = await api.client.raw('GET /v1/health HTTP/1.0\r\n\r\n');
       assert.match(reply, /^HTTP\/1\.1 200 OK\r\n/);
@@ -214,7 +214,7 @@ export function generalSuite(carrier: Carrier): void {
       }
     });
 
-    test('a client that has sent its end still gets an answer that takes a while', async () => {
+    test('a client that has half-closed still gets a response that takes a while', async () => {
       await using api = await serve(carrier);
       const reply = await api.client.raw(
         'GET /v1/routes HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
@@ -237,7 +237,7 @@ export function generalSuite(carrier: Carrier): void {
       }
     });
 
-    test('requests sent ahead are done one after the other', async () => {
+    test('pipelined requests are served one after the other', async () => {
       await using api = await serve(carrier);
       const body = '{"target":"osaka"}';
       const put =
@@ -266,7 +266,7 @@ export function generalSuite(carrier: Carrier): void {
       held.release();
     });
 
-    test('what follows a request that asks for the end does not cost its answer', async () => {
+    test('bytes after a request with Connection: close do not abort its response', async () => {
       await using api = await serve(carrier);
       for (const path of ['/v1/health', '/v1/routes']) {
         const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
@@ -276,7 +276,7 @@ export function generalSuite(carrier: Carrier): void {
       }
     });
 
-    test('a client that waits to be invited is invited only when its body is wanted', async () => {
+    test('a client that expects 100 Continue gets it only when its body is wanted', async () => {
       await using api = await serve(carrier);
       const head = (type: string): string =>
         `PUT /v1/routes/default HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\n` +
@@ -289,12 +289,12 @@ export function generalSuite(carrier: Carrier): void {
       assert.equal(invitation?.toString(), 'HTTP/1.1 100 Continue\r\n\r\n');
       socket.end('{"target":"osaka"}');
       const { data } = await readAll(socket);
-      // The end of what it sends is taken for its leaving: nothing, or the answer, but no harm.
+      // Its half-close counts as disconnecting: it gets nothing, or the response, and no harm is done.
       assert.match(data.toString(), /^(HTTP\/1\.1 200 |$)/);
       assert.equal((await api.client.get('/v1/health')).status, 200);
     });
 
-    test('an expectation that nobody knows is ignored', async () => {
+    test('an unknown expectation is ignored', async () => {
       await using api = await serve(carrier);
       const { status } = await api.client.get('/v1/health', { headers: { expect: 'miracles' } });
       assert.equal(status, 200);
@@ -306,7 +306,7 @@ export function generalSuite(carrier: Carrier): void {
       assert.match(reply, /^HTTP\/1\.1 404 /);
     });
 
-    test('what is no HTTP is answered 400 and closed', async () => {
+    test('invalid HTTP gets a 400 response and is closed', async () => {
       await using api = await serve(carrier);
       for (const bytes of [
         '\r\n\r\nrubbish\r\n\r\n',
@@ -337,9 +337,9 @@ export function generalSuite(carrier: Carrier): void {
 
     test('requests write no log lines, refused ones included', async () => {
       await using api = await serve(carrier, 'sesame');
-      await api.stranger.get('/v1/health');
+      await api.unauthenticated.get('/v1/health');
       await api.client.get('/nowhere');
-      await api.client.pick('nobody', 'tokyo');
+      await api.client.pick('absent', 'tokyo');
       await api.client.raw('rubbish\r\n\r\n');
       assert.deepEqual(api.log.lines, []);
     });

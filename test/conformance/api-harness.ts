@@ -48,7 +48,7 @@ export interface Served extends AsyncDisposable {
   /** With the secret, when there is one. */
   readonly client: ApiClient;
   /** Without it. */
-  readonly stranger: ApiClient;
+  readonly unauthenticated: ApiClient;
 }
 
 /** A place to listen on, of which the kernel or a new folder makes sure that it is free. */
@@ -75,7 +75,7 @@ export async function serve(carrier: Carrier, secret?: string): Promise<Served> 
     server,
     log,
     client: new ApiClient(address, secret),
-    stranger: new ApiClient(address),
+    unauthenticated: new ApiClient(address),
     [Symbol.asyncDispose]: async () => {
       const stopped = server.stop();
       app.clock.advance(5_000);

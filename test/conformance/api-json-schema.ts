@@ -2,7 +2,7 @@ import type { Yaml } from './api-yaml.ts';
 
 type Schema = { readonly [key: string]: Yaml };
 
-/** Everything that docs/openapi.yaml says with schemas; an unknown word is an error. */
+/** The keywords of schemas that docs/openapi.yaml uses; any other is an error. */
 const WORDS = new Set(
   '$ref type required properties additionalProperties items enum const oneOf pattern minimum maximum description'.split(
     ' ',
@@ -20,7 +20,7 @@ export function resolve(document: Yaml, value: Yaml): Schema {
   return resolve(document, target);
 }
 
-/** What is wrong with `value`; nothing when it is as the schema says. */
+/** What is wrong with `value`; empty when it matches the schema. */
 export function violations(document: Yaml, schemaOrRef: Yaml, value: unknown, at = '$'): string[] {
   const schema = resolve(document, schemaOrRef);
   for (const word of Object.keys(schema)) {

@@ -63,7 +63,7 @@ export function lifecycleSuite(carrier: Carrier): void {
       assert.deepEqual([run.api.state, run.api.address, run.log.lines], ['off', undefined, []]);
     });
 
-    test('says where it listens: the bound address, or the path', async () => {
+    test('logs where it listens: the bound address, or the path', async () => {
       await using run = await lifecycle(carrier);
       await run.api.start(apiOptions(run.listen));
       assert.equal(run.api.state, 'on');
@@ -125,7 +125,7 @@ export function lifecycleSuite(carrier: Carrier): void {
       assert.equal((await events.next())?.name, ':');
     });
 
-    test('stops when a reload removes [api], and says so', async () => {
+    test('stops when a reload removes [api], and logs it', async () => {
       await using run = await lifecycle(carrier);
       await run.api.start(apiOptions(run.listen));
       const client = run.client();
@@ -158,7 +158,7 @@ export function lifecycleSuite(carrier: Carrier): void {
       assert.equal(run.api.state, 'on');
     });
 
-    test('that is off is not said to have stopped when [api] goes', async () => {
+    test('that is off logs no stop when [api] is removed', async () => {
       await using run = await lifecycle(carrier);
       await using taken = await occupy(carrier, run.otherListen);
       await run.api.start(apiOptions(run.listen));
@@ -229,7 +229,7 @@ export function lifecycleSuite(carrier: Carrier): void {
         assert.equal(existsSync(run.listen), false);
       });
 
-      test('is not put in the place of a file that is no socket', async () => {
+      test('does not replace a file that is not a socket', async () => {
         await using run = await lifecycle(carrier);
         await writeFile(run.listen, 'precious');
         await assert.rejects(run.api.start(apiOptions(run.listen)), /address already in use$/);

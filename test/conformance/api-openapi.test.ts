@@ -29,7 +29,7 @@ const documented = Object.entries(paths).flatMap(([path, operations]) =>
   ),
 );
 
-/** A request that makes a server answer so. */
+/** A request that makes a server respond so. */
 interface Case {
   readonly method: string;
   readonly path: string;
@@ -82,7 +82,7 @@ const CASES: readonly Case[] = [
       [200, 'default', PICK],
       [400, 'default', { headers: JSON_TYPE, body: '{}' }],
       [400, '%FF', PICK],
-      [404, 'nobody', PICK],
+      [404, 'absent', PICK],
       [409, 'default', { ...PICK, headers: { ...JSON_TYPE, 'if-match': '""' } }],
       [422, 'default', { headers: JSON_TYPE, body: '{"target":"nowhere"}' }],
     ] as const
@@ -126,7 +126,7 @@ function openSome(app: FakeApp): void {
   openFlow(app, { source: undefined });
 }
 
-/** Holds an answer against what the file says of it. */
+/** Compares a response with its description in the file. */
 function assertDocumented({ method, path, status }: Case, reply: Reply): void {
   const name = `${method} ${path} ${status}`;
   assert.equal(reply.status, status, `${name}: ${reply.text}`);
@@ -168,19 +168,19 @@ describe('docs/openapi.yaml', () => {
   });
 
   for (const one of CASES) {
-    test(`${one.method} ${one.asked ?? one.path} answers ${one.status} as it says`, async () => {
+    test(`${one.method} ${one.asked ?? one.path} responds ${one.status} as documented`, async () => {
       await using api = await serve('tcp');
       one.prepare?.(api.app);
       assertDocumented(one, await ask(api, one));
     });
   }
 
-  test('401, 403 and 421 of every route are as it says', async () => {
+  test('401, 403 and 421 of every route are as documented', async () => {
     await using open = await serve('tcp');
     await using closed = await serve('tcp', 'sesame');
     for (const { method, path } of ROUTES) {
       const refusals = [
-        { api: { ...closed, client: closed.stranger }, status: 401, headers: {} },
+        { api: { ...closed, client: closed.unauthenticated }, status: 401, headers: {} },
         { api: open, status: 403, headers: { origin: 'https://evil.example' } },
         { api: open, status: 421, headers: { host: 'evil.example' } },
       ];
@@ -191,7 +191,7 @@ describe('docs/openapi.yaml', () => {
     }
   });
 
-  test('events are as it says', async () => {
+  test('events are as documented', async () => {
     await using api = await serve('tcp');
     const schemas = ((document as Fields)['components'] as Fields)['schemas'] as Fields;
     const assertIs = (name: string, data: unknown): void =>
@@ -238,7 +238,7 @@ describe('docs/openapi.yaml', () => {
     assert.equal(((document as Fields)['info'] as Fields)['version'], VERSION);
   });
 
-  test('every reference in it leads somewhere, and every component is referred to', () => {
+  test('every reference in it resolves, and every component is referred to', () => {
     const text = JSON.stringify(document);
     const references = new Set(
       Array.from(text.matchAll(/"\$ref":"([^"]+)"/g), ([, to]) => to ?? ''),

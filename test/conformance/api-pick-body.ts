@@ -150,7 +150,7 @@ export function pickBodySuite(carrier: Carrier): void {
       assert.equal((await put(api, '{"target":"osaka"}', chunked)).status, 200);
     });
 
-    test('that is too long is refused at once when the client waits to be invited', async () => {
+    test('that is too long is refused at once when the client expects 100 Continue', async () => {
       await using api = await serve(carrier);
       const reply = await api.client.raw(
         'PUT /v1/routes/default HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
@@ -179,7 +179,7 @@ export function pickBodySuite(carrier: Carrier): void {
       assert.deepEqual(api.app.picks, []);
     });
 
-    test('that is not wanted is passed over, and the connection goes on', async () => {
+    test('that is not wanted is skipped, and the connection stays open', async () => {
       await using api = await serve(carrier);
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       try {
@@ -198,7 +198,7 @@ export function pickBodySuite(carrier: Carrier): void {
       }
     });
 
-    test('that comes behind its answer does not cost the answer', async () => {
+    test('that arrives after its response does not abort the response', async () => {
       await using api = await serve(carrier);
       const socket = await api.client.connect();
       socket.write(

@@ -9,7 +9,7 @@ import { errorOf } from './api-pick-support.ts';
 
 export function pickSuite(carrier: Carrier): void {
   describe('PUT /v1/routes/{group}', () => {
-    test('writes the pick, reloads, and answers the report with the new tag', async () => {
+    test('writes the pick, reloads, and responds with the report and the new tag', async () => {
       await using api = await serve(carrier);
       const before = (await api.client.get('/v1/routes')).headers['etag'];
       const { status, headers, text } = await api.client.pick('default', 'osaka');
@@ -20,7 +20,7 @@ export function pickSuite(carrier: Carrier): void {
       assert.equal(api.app.pickOf('default'), 'osaka');
     });
 
-    test('the same pick again writes nothing, and the reload is asked for all the same', async () => {
+    test('the same pick again writes nothing, and still reloads', async () => {
       await using api = await serve(carrier);
       const first = await api.client.pick('default', 'osaka');
       const second = await api.client.pick('default', 'osaka');
@@ -72,9 +72,9 @@ export function pickSuite(carrier: Carrier): void {
 
     test('a group that does not exist is 404', async () => {
       await using api = await serve(carrier);
-      const reply = await api.client.pick('nobody', 'osaka');
+      const reply = await api.client.pick('absent', 'osaka');
       assert.equal(reply.status, 404);
-      assert.equal(errorOf(reply), 'no route group named "nobody"');
+      assert.equal(errorOf(reply), 'no route group named "absent"');
       assert.equal(reply.headers['etag'], undefined);
       assert.equal(api.app.writes, 0);
     });
@@ -129,7 +129,7 @@ export function pickSuite(carrier: Carrier): void {
     });
 
     describe('several at once', () => {
-      test('of two that know the same tag one wins, the other gets 409 and succeeds with the new tag', async () => {
+      test('of two with the same tag one wins, the other gets 409 and succeeds with the new tag', async () => {
         await using api = await serve(carrier);
         const known = { 'if-match': api.app.etag };
         const replies = await Promise.all([
@@ -176,9 +176,9 @@ export function pickSuite(carrier: Carrier): void {
       });
     });
 
-    describe('a client that goes', () => {
+    describe('a client that disconnects', () => {
       for (const step of ['lock', 'check', 'write'] as const) {
-        test(`while its edit is at the ${step} changes nothing, and the next edit goes on`, async () => {
+        test(`while its edit is at the ${step} changes nothing, and the next edit continues`, async () => {
           await using api = await serve(carrier);
           const before = api.app.file;
           const held = api.app.hold(step);
@@ -198,7 +198,7 @@ export function pickSuite(carrier: Carrier): void {
         });
       }
 
-      test('in the middle of its body is no edit', async () => {
+      test('in the middle of its body makes no edit', async () => {
         await using api = await serve(carrier);
         const socket = await api.client.connect();
         socket.write(

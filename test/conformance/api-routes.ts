@@ -5,7 +5,7 @@ import { serve, type Carrier } from './api-harness.ts';
 
 export function routesSuite(carrier: Carrier): void {
   describe('GET /v1/routes', () => {
-    test('gives the view with every field, null where there is nothing', async () => {
+    test('returns the view with every field, null where there is nothing', async () => {
       await using api = await serve(carrier);
       await api.client.pick('a/b', 'auto');
       assert.deepEqual(await api.client.json('GET', '/v1/routes'), {

@@ -26,7 +26,7 @@ export function stopSuite(carrier: Carrier): void {
       await stopped;
     });
 
-    test('finishes the answer under way and closes its connection', async () => {
+    test('finishes the response under way and closes its connection', async () => {
       await using api = await serve(carrier);
       const agent = new Agent({ keepAlive: true });
       const held = api.app.hold('lock');
@@ -46,7 +46,7 @@ export function stopSuite(carrier: Carrier): void {
       agent.destroy();
     });
 
-    test('requests sent ahead of the answer under way are not served any more', async () => {
+    test('requests pipelined behind the response under way are not served', async () => {
       await using api = await serve(carrier);
       const held = api.app.hold('reload');
       const socket = await api.client.connect();
@@ -63,7 +63,7 @@ export function stopSuite(carrier: Carrier): void {
       assert.equal(api.app.reloads, 1);
     });
 
-    test('a reload that came in through the API is answered before the API is gone', async () => {
+    test('a reload through the API gets its response before the API stops', async () => {
       await using api = await serve(carrier);
       const held = api.app.hold('reload');
       const reload = api.client.ask('POST', '/v1/reload');
@@ -102,7 +102,7 @@ export function stopSuite(carrier: Carrier): void {
       assert.deepEqual(api.app.abandoned, ['lock']);
     });
 
-    test('an event stream goes on until then', async () => {
+    test('an event stream continues until then', async () => {
       await using api = await serve(carrier);
       using events = await api.client.events('/v1/traffic');
       const stopped = api.server.stop();
@@ -124,7 +124,7 @@ export function stopSuite(carrier: Carrier): void {
       assert.deepEqual(api.log.lines, []);
     });
 
-    test('stopping twice is stopping once', async () => {
+    test('stopping twice is the same as once', async () => {
       await using api = await serve(carrier);
       assert.equal(api.server.stop(), api.server.stop());
       await api.server.stop();

@@ -79,7 +79,7 @@ export function trafficSuite(carrier: Carrier): void {
       );
     });
 
-    test('users are not told of', async () => {
+    test('users are not listed', async () => {
       await using api = await serve(carrier);
       using events = await api.client.events(PATH);
       openFlow(api.app, { user: 'ann' });
@@ -96,7 +96,7 @@ export function trafficSuite(carrier: Carrier): void {
       assert.equal(tickOf(await events.next()), 3);
     });
 
-    test('counts ticks from the start, whoever listens', async () => {
+    test('counts ticks from the start, with or without clients', async () => {
       await using api = await serve(carrier);
       for (let i = 0; i < 5; i++) await tick(api);
       using first = await api.client.events(PATH);
@@ -136,7 +136,7 @@ export function trafficSuite(carrier: Carrier): void {
       assert.equal(await late.next(), undefined);
     });
 
-    test('a connection that is dropped is a subscription dropped', async () => {
+    test('a dropped connection ends its subscription', async () => {
       await using api = await serve(carrier);
       const timers = api.app.clock.timers;
       for (let i = 0; i < 3; i++) {

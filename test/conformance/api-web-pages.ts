@@ -6,7 +6,7 @@ export function webPagesSuite(carrier: Carrier): void {
   describe('web pages', () => {
     const guarded = carrier === 'tcp';
 
-    test(`a name other than localhost as host is ${guarded ? '421' : 'as good as any'}`, async () => {
+    test(`a name other than localhost as host is ${guarded ? '421' : 'accepted'}`, async () => {
       await using api = await serve(carrier);
       for (const host of [
         'evil.example',
@@ -37,7 +37,7 @@ export function webPagesSuite(carrier: Carrier): void {
       }
     });
 
-    test('of an absolute target its own authority counts', async () => {
+    test('the authority of an absolute target counts as the host', async () => {
       await using api = await serve(carrier);
       const ask = (target: string, host: string): Promise<string> =>
         api.client.raw(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
@@ -72,13 +72,13 @@ export function webPagesSuite(carrier: Carrier): void {
       }
     });
 
-    test('with a secret any name and any page may ask', async () => {
+    test('with a secret any host name and any origin is served', async () => {
       await using api = await serve(carrier, 'sesame');
       const headers = { host: 'weir.example', origin: 'https://panel.example' };
       assert.equal((await api.client.get('/v1/health', { headers })).status, 200);
     });
 
-    test('a page is refused before a path is looked at', async () => {
+    test('a page is refused before the path is checked', async () => {
       await using api = await serve(carrier);
       const { status } = await api.client.get('/nowhere', { headers: { host: 'evil.example' } });
       assert.equal(status, guarded ? 421 : 404);

@@ -32,7 +32,7 @@ byteLinkConformance('a flow of Mux.Cool', () => {
   return Promise.resolve({ left: muxFlow(near), right: muxFlow(far) });
 });
 
-/** The only flow on a carrier, of whose frames it gets those that come after New. */
+/** The only flow on a carrier, which gets the frames that follow New. */
 function muxFlow(carrier: ByteLink): ByteLink {
   let room: (() => void) | undefined;
   const stream = new MuxStream(1, new Outlet(carrier, (error) => stream.abandon(error)), {

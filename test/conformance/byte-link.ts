@@ -37,7 +37,7 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
     });
   };
 
-  describe(`${name} keeps the promise of a byte link`, () => {
+  describe(`${name} keeps the contract of a byte link`, () => {
     check('bytes arrive in order, in both directions at once', async ({ left, right }) => {
       await left.write(bytes('ping'));
       await right.write(bytes('pong'));
@@ -73,20 +73,20 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       },
     );
 
-    check('the end is read again and again once it was reached', async ({ left, right }) => {
+    check('the end of stream is read repeatedly once it was reached', async ({ left, right }) => {
       await left.closeWrite();
       assert.equal(await right.read(), undefined);
       assert.equal(await right.read(), undefined);
     });
 
-    check('after a half-close the other direction goes on', async ({ left, right }) => {
+    check('after a half-close the other direction stays open', async ({ left, right }) => {
       await left.write(bytes('request'));
       await left.closeWrite();
       assert.equal((await readAll(right)).toString(), 'request');
       await right.write(bytes('late '));
-      await right.write(bytes('answer'));
+      await right.write(bytes('reply'));
       await right.closeWrite();
-      assert.equal((await readAll(left)).toString(), 'late answer');
+      assert.equal((await readAll(left)).toString(), 'late reply');
     });
 
     check('half-closing twice is one half-close', async ({ left, right }) => {
@@ -100,7 +100,7 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       await assert.rejects(async () => left.write(bytes('more')));
     });
 
-    check('bytes that were given back are read first', async ({ left, right }) => {
+    check('unread bytes are read first', async ({ left, right }) => {
       await left.write(bytes('GET /'));
       const reader = new BoundedReader(right, 64);
       assert.equal((await reader.bytes(1)).toString(), 'G');
@@ -109,7 +109,7 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       assert.equal((await readAll(right)).toString(), 'ET /');
     });
 
-    check('bytes can be given back after the end as well', async ({ left, right }) => {
+    check('bytes can be unread after the end as well', async ({ left, right }) => {
       await left.write(bytes('x'));
       await left.closeWrite();
       const all = await readAll(right);
@@ -137,7 +137,7 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
     });
 
     check(
-      'a writer that outruns its reader is asked to wait, and goes on',
+      'a writer that outruns its reader is asked to wait, and continues',
       async ({ left, right }) => {
         const chunk = Buffer.alloc(64 * 1024, 7);
         const total = 512;
@@ -165,51 +165,54 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       },
     );
 
-    check('what came before a half-close arrives although its writer is gone', async (ends) => {
+    check('bytes before a half-close arrive although their writer is gone', async (ends) => {
       await ends.left.write(bytes('last words'));
       await ends.left.closeWrite();
       ends.left.destroy();
       assert.equal((await readAll(ends.right)).toString(), 'last words');
     });
 
-    check('and although it has not read what came for it', async ({ left, right }) => {
-      await right.write(bytes('to nobody'));
-      await nextTurn();
-      const words = Buffer.alloc(48 << 10, 'last words');
-      await left.write(Buffer.from(words));
-      await left.closeWrite();
-      left.destroy();
-      // A link without a kernel in between may know already that nobody is there.
-      right.write(bytes('nor this'))?.catch(() => undefined);
-      await nextTurn();
-      assert.ok((await readAll(right)).equals(words));
-      right.destroy();
-    });
+    check(
+      'bytes before a half-close arrive although their writer has unread bytes',
+      async ({ left, right }) => {
+        await right.write(bytes('unread'));
+        await nextTurn();
+        const words = Buffer.alloc(48 << 10, 'last words');
+        await left.write(Buffer.from(words));
+        await left.closeWrite();
+        left.destroy();
+        // A link without a kernel in between may have noticed already that its peer is gone.
+        right.write(bytes('nor this'))?.catch(() => undefined);
+        await nextTurn();
+        assert.ok((await readAll(right)).equals(words));
+        right.destroy();
+      },
+    );
 
     check('destroying ends reads, writes and the peer', async ({ left, right }) => {
-      const reading = assert.rejects(left.read(), /cut off/);
-      left.destroy(new Error('cut off'));
+      const reading = assert.rejects(left.read(), /aborted here/);
+      left.destroy(new Error('aborted here'));
       await reading;
-      await assert.rejects(left.read(), /cut off/);
+      await assert.rejects(left.read(), /aborted here/);
       await assert.rejects(async () => left.write(bytes('x')));
-      assert.match(String((await left.closed)?.message), /cut off/);
+      assert.match(String((await left.closed)?.message), /aborted here/);
       // The peer reads a failure or the end, and never waits for ever.
       await readAll(right).catch(() => undefined);
       left.destroy(new Error('again'));
     });
 
-    check('destroying while a half-close is on its way leaves nothing behind', async (ends) => {
+    check('destroying while a half-close is under way leaves nothing behind', async (ends) => {
       const { left, right } = ends;
-      // Carriers that have more to say once they are open have said it.
+      // Carriers that send more once they are open have sent it.
       await left.write(bytes('a'));
       await right.read();
       await right.write(bytes('b'));
       await left.read();
       left.closeWrite().catch(() => undefined);
-      left.destroy(new Error('cut off'));
-      assert.match(String((await left.closed)?.message), /cut off/);
+      left.destroy(new Error('aborted here'));
+      assert.match(String((await left.closed)?.message), /aborted here/);
       await readAll(right).catch(() => undefined);
-      // Whoever is left writing learns of it as well, sooner or later.
+      // A writer that is left fails as well, sooner or later.
       for (;;) {
         try {
           await right.write(bytes('x'));

@@ -1,7 +1,7 @@
 import { CarrierPair, CARRIERS, type StreamPair } from '../support/carriers.ts';
 import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 
-/** Who dials is left in one run and right in the other. */
+/** The dialling end is left in one run and right in the other. */
 async function ends(stream: StreamPair, dialerIsLeft: boolean): Promise<LinkEnds> {
   const carriers = await CarrierPair.open(stream);
   const { client, server } = await carriers.connect();
@@ -16,6 +16,6 @@ async function ends(stream: StreamPair, dialerIsLeft: boolean): Promise<LinkEnds
 for (const [name, stream] of Object.entries(CARRIERS)) {
   // Its first write opens it, so there are no two ends before that.
   if (name.includes('early data')) continue;
-  byteLinkConformance(`${name}, seen from who dials,`, () => ends(stream, true));
-  byteLinkConformance(`${name}, seen from who accepts,`, () => ends(stream, false));
+  byteLinkConformance(`${name}, seen from the dialling end,`, () => ends(stream, true));
+  byteLinkConformance(`${name}, seen from the accepting end,`, () => ends(stream, false));
 }

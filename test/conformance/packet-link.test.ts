@@ -2,8 +2,7 @@ import { networkInterfaces } from 'node:os';
 import type { Endpoint } from '../../src/net/address.ts';
 import { UdpLink } from '../../src/net/node/udp-link.ts';
 import { linkPair } from '../../src/net/memory-link.ts';
-import { ClientDatagrams } from '../../src/protocols/socks/client-datagrams.ts';
-import { ServerDatagrams } from '../../src/protocols/socks/server-datagrams.ts';
+import { ClientDatagrams, ServerDatagrams } from '../../src/protocols/socks/association.ts';
 import { UdpFraming } from '../../src/protocols/socks/udp-framing.ts';
 import { FramedPackets, type PacketFraming } from '../../src/net/framed-packets.ts';
 import type { ByteLink, PacketLink } from '../../src/net/link.ts';
@@ -45,7 +44,7 @@ async function udpPair(
   };
 }
 
-/** The queue of every UDP link that is not told another. */
+/** The default queue of a UDP link. */
 const DEFAULT_QUEUE = 256;
 
 /** The far side of a SOCKS relay: a plain UDP socket that speaks with headers. */

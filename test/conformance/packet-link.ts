@@ -3,12 +3,12 @@ import { describe, test } from 'node:test';
 import type { Endpoint } from '../../src/net/address.ts';
 import type { PacketLink } from '../../src/net/link.ts';
 
-/** A link under test with somebody at its other side. */
+/** A link under test with a peer at its other side. */
 export interface PacketLinkFixture {
   readonly link: PacketLink;
   /** Datagrams that the link keeps for a reader. */
   readonly queue: number;
-  /** Who the other side is, as the link names it. */
+  /** The address of the other side, as the link reports it. */
   readonly peer: Endpoint;
   /** Sends one datagram to the link. */
   deliver(data: Uint8Array): void;
@@ -40,7 +40,7 @@ export function packetLinkConformance(name: string, make: () => Promise<PacketLi
     });
   };
 
-  describe(`${name} keeps the promise of a PacketLink`, () => {
+  describe(`${name} keeps the contract of a PacketLink`, () => {
     check('datagrams arrive whole, in order and with their source', async (fixture) => {
       const sent = [datagram(1), datagram(2, 2), new Uint8Array(1400).fill(3), datagram()];
       for (const data of sent) fixture.deliver(data);

@@ -102,7 +102,7 @@ export function checkPickEdit(given: PickCase): Outcome {
 }
 
 /**
- * Edits bytes that may be anything: a ConfigError says what is wrong with them, or they hold the pick
+ * Edits bytes that may be anything: a ConfigError reports what is wrong with them, or they hold the pick
  * and nothing else has changed.
  */
 export function checkBrokenDocument(bytes: Uint8Array): Outcome['kind'] {
@@ -116,7 +116,7 @@ export function checkBrokenDocument(bytes: Uint8Array): Outcome['kind'] {
     assert.ok(error instanceof ConfigError, String(error));
     return 'refused';
   }
-  // Numbers beyond 64 bits and what else only one parser knows: the check after the edit sees them.
+  // Numbers beyond 64 bits and whatever else only one parser accepts: the check after the edit sees them.
   return 'unchanged';
 }
 

@@ -70,7 +70,7 @@ async function load(
   await using weir = await Weir.start(config, { env: { RUST_LOG: 'debug' } });
   const page = await browse(url, `${scheme}://${hostPort(weir.address(inbound))}`, flags);
   for (const part of ['by script', 'picture', 'frame']) assert.ok(page.includes(part), page);
-  // That it did not go past the proxy: the proxy knows the destination.
+  // The proxy reports the destination, so Chromium did not bypass it.
   const { port } = new URL(url);
   assert.ok(weir.child.stderr.includes(`:${port}`), weir.child.stderr);
 }

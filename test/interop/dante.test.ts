@@ -26,7 +26,7 @@ test('Weir as a client of Dante', { skip }, async (t) => {
     await using second = await udpEcho();
     await datagrams(socks, [first, second]);
   });
-  await t.test('a refusal comes through as one', async () => {
+  await t.test('a refusal is passed on', async () => {
     const target = { host: '127.0.0.1', port: await freePort() };
     assert.equal(await socksReply(socks, target), 0x05);
   });

@@ -17,7 +17,7 @@ import { TestAuthority } from '../support/test-certificates.ts';
 const authority = new TestAuthority();
 const certificate = authority.issue({ dns: ['dns.example.test'] });
 const ca = { file: 'ca.pem', certificates: [authority.cert] };
-const stranger = { file: 'ca.pem', certificates: [new TestAuthority('stranger').cert] };
+const otherAuthority = { file: 'ca.pem', certificates: [new TestAuthority('other').cert] };
 const NAME = 'dns.example.test';
 
 const loopback = (address: Address | undefined) => ({
@@ -71,13 +71,13 @@ test('unbound resolves a zone', { skip: without('unbound') }, async (t) => {
       ca,
     });
   });
-  await t.test('but not with a certificate for another name or of a stranger', async () => {
+  await t.test('rejects a certificate for another name or of an unknown authority', async () => {
     await refuses({ backend: 'tls', server: tls, serverName: 'other.test', ca });
-    await refuses({ backend: 'tls', server: tls, serverName: NAME, ca: stranger });
+    await refuses({ backend: 'tls', server: tls, serverName: NAME, ca: otherAuthority });
     await refuses({ backend: 'tls', server: tls, serverName: NAME, ca: undefined });
     const doh = { backend: 'https', server: https, path: '/dns-query' } as const;
     await refuses({ ...doh, host: 'other.test', ca });
-    await refuses({ ...doh, host: NAME, ca: stranger });
+    await refuses({ ...doh, host: NAME, ca: otherAuthority });
   });
 });
 
@@ -93,7 +93,7 @@ test('nginx stands before a DNS server', { skip: without('nginx', 'unbound') }, 
       const server = loopback(nginx.address);
       const doh = { backend: 'https', server, host: NAME, ca } as const;
       await resolvesTheZone(t2, { ...doh, path: '/dns-query' });
-      // nginx has no such page, and says so in HTML.
+      // nginx has no such page and responds in HTML.
       await refuses({ ...doh, path: '/elsewhere' });
     });
   }
@@ -104,8 +104,8 @@ async function startBridge(t: TestContext, dnsPort: number): Promise<number> {
   const server = createServer((request, response) => {
     void bytesOf(request)
       .then((query) => askOverTcp(dnsPort, query))
-      .then((answer) => {
-        response.writeHead(200, { 'content-type': 'application/dns-message' }).end(answer);
+      .then((message) => {
+        response.writeHead(200, { 'content-type': 'application/dns-message' }).end(message);
       });
   });
   server.listen(0, '127.0.0.1');
@@ -122,12 +122,12 @@ async function askOverTcp(port: number, query: Buffer): Promise<Buffer> {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(query.length);
   socket.write(Buffer.concat([length, query]));
-  let answer = Buffer.alloc(0);
+  let reply = Buffer.alloc(0);
   for await (const chunk of socket as AsyncIterable<Buffer>) {
-    answer = Buffer.concat([answer, chunk]);
-    if (answer.length >= 2 && answer.length >= 2 + answer.readUInt16BE(0)) break;
+    reply = Buffer.concat([reply, chunk]);
+    if (reply.length >= 2 && reply.length >= 2 + reply.readUInt16BE(0)) break;
   }
-  return answer.subarray(2);
+  return reply.subarray(2);
 }
 
 async function bytesOf(stream: Readable): Promise<Buffer> {

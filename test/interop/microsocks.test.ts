@@ -26,7 +26,7 @@ test('Weir as a client of microsocks', { skip: without('microsocks') }, async (t
     await t.test(`${name}: a body both ways`, () =>
       bothWays(['-x', `socks5h://${hostPort(socks)}`], web, BODY),
     );
-    await t.test(`${name}: a refusal comes through as one`, async () => {
+    await t.test(`${name}: a refusal is passed on`, async () => {
       const target = { host: '127.0.0.1', port: await freePort() };
       assert.equal(await socksReply(socks, target), 0x05);
     });

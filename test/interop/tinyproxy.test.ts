@@ -27,7 +27,7 @@ test('Weir as a client of tinyproxy', { skip }, async (t) => {
     await t.test(`${name}: a body both ways, in by HTTP`, () =>
       bothWays(['-x', `http://${hostPort(weir.address('http'))}`], web, BODY),
     );
-    await t.test(`${name}: a refusal comes through as one`, async () => {
+    await t.test(`${name}: a refusal is passed on`, async () => {
       const target = { host: '127.0.0.1', port: await freePort() };
       assert.notEqual(await socksReply(weir.address('socks'), target), 0);
     });

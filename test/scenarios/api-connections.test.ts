@@ -7,7 +7,8 @@ import { socksConnect } from '../support/socks-client.ts';
 import { UdpAssociation } from '../support/socks-udp.ts';
 import { eventually } from '../support/wait.ts';
 import type { SeenEvent } from '../conformance/api-client.ts';
-import { api, connections, editConfig, start, type FlowView } from './api-support.ts';
+import type { FlowView } from '../support/control.ts';
+import { api, connections, editConfig, start } from './api-support.ts';
 
 const ACCOUNTS = `[inbound.settings]
 auth = "password"
@@ -35,7 +36,7 @@ interface Traffic extends Figures {
 
 const flowOf = (event: SeenEvent | undefined): FlowView => event?.data as FlowView;
 
-test('a stream shows in the list with its session, and its events tell of its life', async () => {
+test('a stream shows in the list with its session, and its events report its opening and closing', async () => {
   await using echo = await echoServer();
   await using running = await start(CONFIG);
   const { weir, client } = running;
@@ -140,7 +141,7 @@ test('a UDP sub-link that is closed leaves its association, and the next datagra
   assert.equal(next?.session, flow?.session);
 });
 
-test('traffic is told once a second, by inbound and by outbound', async () => {
+test('traffic is reported once a second, by inbound and by outbound', async () => {
   await using echo = await echoServer();
   await using running = await start(socksIn('entry') + freedom('out') + api());
   const { weir, client } = running;

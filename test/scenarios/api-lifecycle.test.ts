@@ -15,7 +15,7 @@ import { api, apiAddresses, apiOf, editConfig, logged, start } from './api-suppo
 const BASE = socksIn() + freedom();
 const reload = (client: ApiClient): Promise<unknown> => client.json('POST', '/v1/reload');
 
-test('without [api] nothing listens, with it the log says where', async () => {
+test('without [api] nothing listens, with it the log has the address', async () => {
   await using off = await Weir.start(BASE);
   assert.doesNotMatch(off.child.stderr, /API/);
   await using running = await start(BASE + api());
@@ -27,7 +27,7 @@ test('without [api] nothing listens, with it the log says where', async () => {
   assert.deepEqual(await running.client.json('GET', '/v1/version'), { version: '2.1.1' });
 });
 
-test('a check tells what is wrong with [api], and binds nothing', async () => {
+test('a check reports what is wrong with [api], and binds nothing', async () => {
   await using taken = await tcpServer(() => undefined);
   await using folder = await scratch();
   const file = join(folder.path, 'weir.toml');
@@ -62,7 +62,7 @@ test('an API that cannot be bound at the start ends the process, with nothing le
   if (inbound) assert.ok(await isFree(portOf(inbound)));
 });
 
-test('a reload through the API that changes the secret is answered, and the old secret is then 401', async () => {
+test('a reload through the API that changes the secret gets its response, and the old secret is then 401', async () => {
   await using running = await start(BASE + api('secret = "one"'));
   const { weir, client } = running;
   const [address] = apiAddresses(weir);
@@ -77,7 +77,7 @@ test('a reload through the API that changes the secret is answered, and the old 
   assert.equal((await next.get('/v1/health')).status, 200);
 });
 
-test('the section may go, come back, and fail to be bound; the proxy goes on', async () => {
+test('[api] may be removed, come back, and fail to be bound; the proxy continues', async () => {
   await using echo = await echoServer();
   await using taken = await tcpServer(() => undefined);
   await using running = await start(BASE + api());
@@ -135,7 +135,7 @@ test('a stop ends the API first: no new request, streams dropped after 5 seconds
   );
 });
 
-test('without streams a stop is quick and says nothing', async () => {
+test('without streams a stop is quick and logs nothing', async () => {
   await using running = await start(BASE + api());
   await running.client.get('/v1/health');
   assert.deepEqual(await running.weir.stop(), { code: 0, signal: null });
@@ -182,17 +182,17 @@ test('the secret is in no line of the log, at any level', async () => {
   assert.doesNotMatch(weir.child.stderr, new RegExp(secret));
 });
 
-test('weir ctl speaks to a running Weir', async () => {
+test('weir ctl controls a running Weir', async () => {
   await using running = await start(BASE + api());
   const where = ['--api', running.client.host];
   const version = await runWeir(['ctl', 'version', ...where]);
   assert.deepEqual([version.ended?.code, version.stdout], [0, '{"version":"2.1.1"}\n']);
   const pick = await runWeir(['ctl', 'pick', 'default', 'blackhole', ...where]);
   assert.equal(pick.ended?.code, 0, pick.stderr);
-  const wrong = await runWeir(['ctl', 'pick', 'nobody', 'direct', ...where]);
+  const wrong = await runWeir(['ctl', 'pick', 'absent', 'direct', ...where]);
   assert.deepEqual(
     [wrong.ended?.code, wrong.stderr],
-    [1, 'weir ctl: no route group named "nobody"\n'],
+    [1, 'weir ctl: no route group named "absent"\n'],
   );
   const nonsense = await runWeir(['ctl', 'nonsense']);
   assert.equal(nonsense.ended?.code, 2);
@@ -200,7 +200,7 @@ test('weir ctl speaks to a running Weir', async () => {
     nonsense.stderr,
     /^weir: unknown command "nonsense" of ctl\nTry 'weir ctl --help'\.\n$/,
   );
-  // Whoever reads only the first lines ends it quietly.
+  // A reader that closes after the first lines ends it quietly.
   await using events = weirCommand(['ctl', 'traffic', ...where]);
   await events.until('an event', ({ stdout }) => (stdout.includes('\n') ? true : undefined));
   events.process.stdout?.destroy();
@@ -225,14 +225,14 @@ test('many clients of events of which half never read: traffic moves, memory is 
     for (const flow of flows) flow.destroy();
     assert.equal(String(await roundTrip(busy, `round ${round}`)), `round ${round}`);
   }
-  // Each client was told of everything, or of how much it was not told.
+  // Each client received every event, or the number of those that it missed.
   const expected = ROUNDS * 4 * 2 + 1;
   for (const { message } of deaf) message.resume();
   for (const reader of readers) {
     let known = 0;
     while (known < expected) {
       const event = await reader.next();
-      assert.ok(event, 'the stream goes on');
+      assert.ok(event, 'the stream continues');
       if (event.name === 'lagged') known += (event.data as { missed: number }).missed;
       else if (event.name !== ':') known++;
     }

@@ -22,7 +22,7 @@ const REST = socksIn() + freedom();
 const api = (listen: string, secret?: string): string =>
   `[api]\nlisten = ${JSON.stringify(listen)}\n${secret === undefined ? '' : `secret = "${secret}"\n`}${REST}`;
 
-/** A process whose configuration is written anew and reloaded by a signal. */
+/** A process with a configuration that is rewritten and reloaded by a signal. */
 class Subject implements AsyncDisposable {
   readonly weir: Weir;
 
@@ -46,7 +46,7 @@ class Subject implements AsyncDisposable {
     return this.logged(line, before);
   }
 
-  /** Waits for a line of the log; gives its first group, or all of it. */
+  /** Waits for a line of the log; returns its first group, or all of it. */
   logged(line: string | RegExp, from = 0): Promise<string> {
     const pattern =
       typeof line === 'string' ? new RegExp(`^\\S+Z ${RegExp.escape(line)}$`, 'm') : line;
@@ -77,7 +77,7 @@ const refuses = (where: string): Promise<void> =>
   assert.rejects(open(parseAddress(where)), /ECONNREFUSED|ENOENT/);
 
 describe('the listener of the API', { concurrency: 3 }, () => {
-  test('is not there without [api], comes with it, and goes with it', async () => {
+  test('exists exactly while the configuration has [api]', async () => {
     await using it = await Subject.start(REST);
     assert.equal(it.count('API'), 0);
     const where = await it.reload(api('127.0.0.1:0'), LISTENING);
@@ -90,7 +90,7 @@ describe('the listener of the API', { concurrency: 3 }, () => {
     assert.equal(await health(again), 200);
   });
 
-  test('is bound anew at the same address when the secret changes, and the old secret gives 401', async () => {
+  test('is bound anew at the same address when the secret changes, and the old secret is then 401', async () => {
     const listen = `127.0.0.1:${await freePort()}`;
     await using it = await Subject.start(api(listen));
     assert.equal(await it.logged(LISTENING), listen);
@@ -187,7 +187,7 @@ describe('the listener of the API', { concurrency: 3 }, () => {
     }
   });
 
-  test('that cannot be bound on a reload stays off until [api] changes, and the proxy goes on', async () => {
+  test('that cannot be bound on a reload stays off until [api] changes, and the proxy continues', async () => {
     await using echo = await echoServer();
     await using it = await Subject.start(api('127.0.0.1:0'));
     const first = await it.logged(LISTENING);
@@ -205,7 +205,7 @@ describe('the listener of the API', { concurrency: 3 }, () => {
     assert.equal(await health(second), 200);
   });
 
-  test('replaces a socket file that a dead process left, and no other', async (t) => {
+  test('replaces a socket file of a dead process, and no other file', async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-test-'));
     t.after(() => rm(folder, { recursive: true }));
     const path = join(folder, 'api.sock');
@@ -264,7 +264,7 @@ describe('the listener of the API', { concurrency: 3 }, () => {
       ),
     );
     // The connection has its grace, and its end is the end of the process.
-    await roundTrip(socket, 'goes on');
+    await roundTrip(socket, 'continues');
     socket.destroy();
     assert.deepEqual(await within(it.weir.child.exited, 'the end'), { code: 0, signal: null });
     assert.equal(it.count('requests still in flight'), 0);
@@ -284,7 +284,7 @@ describe('the listener of the API', { concurrency: 3 }, () => {
   });
 });
 
-test('--test tells what is wrong with [api] and binds nothing', { concurrency: 2 }, async (t) => {
+test('--test reports what is wrong with [api] and binds nothing', { concurrency: 2 }, async (t) => {
   await using holder = await bannerServer('taken');
   await using folder = await scratch();
   const needsSecret = (listen: string): string =>

@@ -20,7 +20,7 @@ const socksAt = (port: number, tag = 'socks', listen = '127.0.0.1'): string =>
 
 const local = (port: number): string => `127.0.0.1:${port}`;
 
-/** Asks until the API answers there: it moves once the reload has been answered. */
+/** Polls until the API responds there: it moves once the reload has its response. */
 const healthy = (where: string, token?: string): Promise<boolean> =>
   eventually(`the API on ${where}`, () =>
     new ApiClient(parseAddress(where), token).get('/v1/health').then(
@@ -59,7 +59,7 @@ describe('one reload through the API', { concurrency: 3 }, () => {
     await assert.rejects(open(parseAddress(local(b))), /ECONNREFUSED/);
   });
 
-  test('lets the API and an inbound change places', async () => {
+  test('lets the API and an inbound exchange addresses', async () => {
     const [a, b] = await ports();
     await using weir = await Weir.start(apiAt(local(a)) + socksAt(b) + freedom());
     const control = await Control.of(weir);
@@ -69,7 +69,7 @@ describe('one reload through the API', { concurrency: 3 }, () => {
     await healthy(local(b));
   });
 
-  test('removes the API and gives its port to an inbound on every address', async () => {
+  test('removes the API and binds its port to an inbound on every address', async () => {
     const port = await freePort();
     await using weir = await Weir.start(apiAt(local(port)) + freedom());
     const control = await Control.of(weir);

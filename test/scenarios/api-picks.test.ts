@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { readFile, readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'node:test';
+import { etagOf } from '../support/control.ts';
 import { freedom, proxyOut, socksIn } from '../support/config.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { recorder } from '../support/recorder.ts';
@@ -22,8 +22,6 @@ import {
   readConfig,
   start,
 } from './api-support.ts';
-
-const etagOf = (text: string): string => `"${createHash('sha256').update(text).digest('hex')}"`;
 
 /** The name of the recorder that a new flow ends up at. */
 async function whereTo(weir: Weir, host = 'anything.example'): Promise<string> {
@@ -80,7 +78,7 @@ test('a switch of the default route sends new flows elsewhere, leaves open ones,
   await logged(weir, /INFO svc_app::instance: config reloaded: built route; .*$/m);
 });
 
-test('a pick that newly names a built-in builds it, one that stops naming it removes it', async () => {
+test('a pick that newly names a built-in builds it, one that no longer names it removes it', async () => {
   await using running = await start(`${socksIn()}${freedom('near')}${api()}`);
   const { weir, client } = running;
   const direct = report(await client.pick('default', 'direct'));
@@ -180,7 +178,7 @@ test('groups are picked by name, follow what they inherit, and survive a restart
   );
 });
 
-test('what cannot be read or does not hold is told with the status and the path that belong to it', async () => {
+test('errors of reading and of checking have their own status and path', async () => {
   await using running = await subscribed();
   const { weir, client } = running;
   const file = configFile(weir);
@@ -226,7 +224,7 @@ test('what cannot be read or does not hold is told with the status and the path 
   assert.equal((await reload()).status, 200);
 });
 
-test('of two clients that know the same file one wins, and the other learns the tag to go on with', async () => {
+test('of two clients with the same tag one wins, and the other receives the current tag', async () => {
   const outbounds = Array.from({ length: 11 }, (_, index) => freedom(`o${index}`));
   await using running = await start(socksIn() + outbounds.join('') + api());
   const { weir, client } = running;
@@ -250,7 +248,7 @@ test('of two clients that know the same file one wins, and the other learns the 
   }
 });
 
-test('a file that is edited by hand while picks are written is never half of anything', async () => {
+test('a file that is edited by hand while picks are written is always whole', async () => {
   await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
   const { weir, client } = running;
   await client.pick('default', 'a');
@@ -287,7 +285,7 @@ test('a kill in the middle of a pick leaves the old file or the new one', async 
 
 const withPick = (text: string): string => text.replace('default = "a"', 'default = "b"');
 
-test('a client that goes before its pick is written has changed nothing or all, and the next goes on', async () => {
+test('a client that disconnects before its pick is written changes nothing or all, and the next pick works', async () => {
   await using running = await start(`${socksIn()}${freedom('a')}${freedom('b')}${api()}`);
   const { weir, client } = running;
   await client.pick('default', 'a');

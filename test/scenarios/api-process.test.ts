@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +8,7 @@ import { ctl } from '../../src/cli/ctl.ts';
 import { ApiClient, type Reply } from '../conformance/api-client.ts';
 import { disposable, parseAddress, type Address } from '../support/address.ts';
 import { freedom, rule, socksIn } from '../support/config.ts';
-import { errorOf } from '../support/control.ts';
+import { errorOf, etagOf } from '../support/control.ts';
 import { ask } from '../support/http-client.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer, udpEcho, type Origin } from '../support/servers.ts';
@@ -19,8 +18,8 @@ import { eventually } from '../support/wait.ts';
 import { Weir, runWeir } from '../support/weir.ts';
 
 /*
- * The API of the real process, every endpoint from end to end, on both carriers. What HTTP has to say
- * about each is the business of the conformance suite.
+ * The API of the real process, every endpoint from end to end, on both carriers. The conformance
+ * suite covers the HTTP of each endpoint.
  */
 
 const SECRET = 'a secret that must not show';
@@ -105,9 +104,6 @@ async function apiOf(weir: Weir): Promise<Address> {
   return parseAddress(text);
 }
 
-const etagOf = (bytes: Uint8Array | string): string =>
-  `"${createHash('sha256').update(bytes).digest('hex')}"`;
-
 interface Connections {
   readonly sessions: readonly Record<string, unknown>[];
   readonly flows: readonly (Record<string, unknown> & { readonly id: number })[];
@@ -131,14 +127,14 @@ const QUIET_REPORT = { swapped: [], drained: [], rebound: [], restarted: [], rem
 
 for (const carrier of ['tcp', 'unix'] as const) {
   describe(`the API of a process over ${carrier}`, { concurrency: 2 }, () => {
-    test('answers that it lives, what it is, and 401 to strangers', async () => {
+    test('reports its health and version, and responds 401 without the secret', async () => {
       await using it = await serve(carrier);
       const { api } = it;
       assert.deepEqual(await api.json('GET', '/v1/health'), { status: 'ok' });
       assert.deepEqual(await api.json('GET', '/v1/version'), { version: '2.1.1' });
-      const stranger = new ApiClient(it.apiAddress);
+      const unauthenticated = new ApiClient(it.apiAddress);
       for (const path of ['/v1/health', '/nowhere']) {
-        const refused = await stranger.get(path);
+        const refused = await unauthenticated.get(path);
         assert.deepEqual(
           [refused.status, errorOf(refused), refused.headers['www-authenticate']],
           [401, 'a valid bearer token is required', 'Bearer'],
@@ -197,13 +193,13 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.deepEqual(json(gone), { ...switched, drained: ['blackhole@v1'] });
     });
 
-    test('refuses a pick with the status of what is wrong, and leaves the file', async () => {
+    test('refuses a pick with the status of its error, and leaves the file', async () => {
       await using it = await serve(carrier);
       const { api } = it;
       const before = await it.text();
       const etag = etagOf(before);
-      const unknown = await api.pick('Nobody', 'direct');
-      assert.deepEqual([unknown.status, errorOf(unknown)], [404, 'no route group named "Nobody"']);
+      const unknown = await api.pick('Absent', 'direct');
+      assert.deepEqual([unknown.status, errorOf(unknown)], [404, 'no route group named "Absent"']);
       const nowhere = await api.pick('News', 'nowhere');
       assert.deepEqual(
         [nowhere.status, errorOf(nowhere)],
@@ -234,7 +230,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.deepEqual(await api.json('POST', '/v1/reload'), { status: 'unchanged' });
     });
 
-    test('keeps a pick whose reload fails, tells its tag, and runs what ran', async () => {
+    test('keeps a pick whose reload fails, returns its tag, and keeps the running configuration', async () => {
       await using it = await serve(carrier);
       await using echo = await echoServer();
       const { api } = it;
@@ -273,7 +269,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.match(await it.text(), /^News = "Node 1"$/m);
     });
 
-    test('takes no harm from clients that leave in the middle of a pick', async () => {
+    test('survives clients that disconnect in the middle of a pick', async () => {
       await using it = await serve(carrier);
       const before = await it.text();
       const body = '{"target":"other"}';
@@ -295,7 +291,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       }
     });
 
-    test('shows flows and sessions exactly, and closes what it is told to', async () => {
+    test('shows flows and sessions exactly, and closes those that a request selects', async () => {
       await using it = await serve(carrier);
       await using echo = await echoServer();
       const { api } = it;
@@ -352,7 +348,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
         },
         { id: 3, ...flow, session: 3, host: 'localhost', plane_epoch: 2, up: 1, down: 1 },
       ]);
-      // The handshakes: 3 + 8 + 10 bytes of an IPv4 request with RFC 1929, 2 + 2 + 10 of answers.
+      // The handshakes: 3 + 8 + 10 bytes of an IPv4 request with RFC 1929, 2 + 2 + 10 of replies.
       const wire = [3 + 8 + 10 + request.length, 2 + 2 + 10 + request.length];
       assert.deepEqual(sessions.map(timeless), [
         { id: 1, inbound: 'socks', source: '127.0.0.1', user: 'ann', up: wire[0], down: wire[1] },
@@ -494,7 +490,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.ok(Number(next['tick']) > Number(tick['tick']));
     });
 
-    test('is asked by weir ctl, with the secret from a file', async () => {
+    test('serves weir ctl, with the secret from a file', async () => {
       await using it = await serve(carrier);
       await using echo = await echoServer();
       const secretFile = join(it.folder, 'secret');
@@ -538,7 +534,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       await readAll(socket);
     });
 
-    test('tells its secret to no log, whatever is asked', async () => {
+    test('writes its secret to no log, whatever the request', async () => {
       await using it = await serve(carrier);
       const wrong = new ApiClient(it.apiAddress, `${SECRET}!`);
       await wrong.get('/v1/health');
@@ -580,7 +576,7 @@ function timeless(view: Record<string, unknown>): Record<string, unknown> {
   return rest;
 }
 
-test('a request over TCP with the name of another host is misdirected without a secret', async () => {
+test('a request over TCP with another host name is 421 without a secret', async () => {
   await using weir = await Weir.start(`[api]\nlisten = "127.0.0.1:0"\n${socksIn()}${freedom()}`);
   const api = new ApiClient(await apiOf(weir));
   const where = api.host;

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { parseAddress, type Address } from '../support/address.ts';
 import { Weir, type WeirOptions } from '../support/weir.ts';
 import { ApiClient } from '../conformance/api-client.ts';
+import type { Connections } from '../support/control.ts';
 
-/** The line in which the API says where it is. */
+/** The line with which the API logs its address. */
 const LISTENING = /svc_app: API listening on (\S+)$/gm;
 
-/** An `[api]` on a port that the kernel chooses; `more` goes into the table. */
+/** An `[api]` on a port that the kernel chooses; `more` is added to the table. */
 export const api = (more = ''): string => `[api]\nlisten = "127.0.0.1:0"\n${more}\n`;
 
-/** Every address that the API has said it listens on, in order. */
+/** Every address that the API has logged, in order. */
 export const apiAddresses = (weir: Weir): Address[] =>
   Array.from(weir.child.stderr.matchAll(LISTENING), ([, text = '']) => parseAddress(text));
 
@@ -49,41 +50,7 @@ export async function editConfig(weir: Weir, edit: (text: string) => string): Pr
 export const logged = (weir: Weir, line: RegExp): Promise<string> =>
   weir.child.until(String(line), ({ stderr }) => line.exec(stderr)?.[0]);
 
-export interface FlowView {
-  readonly id: number;
-  readonly session: number | null;
-  readonly network: string;
-  readonly inbound: string;
-  readonly user: string | null;
-  readonly source: string | null;
-  readonly host: string;
-  readonly port: number;
-  readonly sniffed: string | null;
-  readonly outbound: string;
-  readonly outbound_version: number;
-  readonly rule: number | null;
-  readonly plane_epoch: number;
-  readonly started_at: number;
-  readonly up: number;
-  readonly down: number;
-}
-
-export interface SessionView {
-  readonly id: number;
-  readonly inbound: string;
-  readonly source: string | null;
-  readonly user: string | null;
-  readonly up: number;
-  readonly down: number;
-  readonly started_at: number;
-}
-
-export interface ConnectionsView {
-  readonly sessions: readonly SessionView[];
-  readonly flows: readonly FlowView[];
-}
-
-export const connections = async (client: ApiClient): Promise<ConnectionsView> =>
-  (await client.json('GET', '/v1/connections')) as ConnectionsView;
+export const connections = async (client: ApiClient): Promise<Connections> =>
+  (await client.json('GET', '/v1/connections')) as Connections;
 
 export const errorOf = (text: string): string => (JSON.parse(text) as { error: string }).error;

@@ -25,7 +25,7 @@ async function startAll(count: number): Promise<SocksServer[]> {
   return Promise.all(Array.from({ length: count }, () => SocksServer.start()));
 }
 
-/** A download through the balancer, and the member that the API says it is on. */
+/** A download through the balancer, and the member that the API reports for it. */
 async function through(control: Control, origin: Origin): Promise<Download> {
   const host = ownAddress();
   const proxy = control.weir.address('socks');
@@ -35,7 +35,7 @@ async function through(control: Control, origin: Origin): Promise<Download> {
 const memberOf = async (control: Control, { moved }: Download): Promise<string | undefined> =>
   (await control.flowsTo(moved.host))[0]?.outbound;
 
-test('a member that dies and comes back costs no flow but those that were on it', async () => {
+test('a member that dies and comes back breaks only the flows that it carried', async () => {
   const members = await startAll(3);
   const [first, second, third] = members;
   assert.ok(first && second && third);
@@ -73,10 +73,10 @@ test('a member that dies and comes back costs no flow but those that were on it'
 
   dying = true;
   await first.kill();
-  await assert.rejects(doomed.round(SIZE), /was cut/);
+  await assert.rejects(doomed.round(SIZE), /was aborted/);
   await control.logged(died);
 
-  // From the probe on nothing fails, though nobody is told of the change but the log.
+  // From the probe on nothing fails, and only the log reports the change.
   const long = await Promise.all(Array.from({ length: 10 }, () => through(control, origin)));
   for (const download of long) {
     await download.round(SIZE);
@@ -104,13 +104,13 @@ test('a member that dies and comes back costs no flow but those that were on it'
     moved.push(download.moved);
   }
   await ledger.agrees(moved);
-  // Told once each, however many probes have found the same.
+  // Logged once each, however many probes have found the same.
   assert.equal(control.count(died), 1);
   assert.equal(control.count('is available again'), 1);
   assert.equal(control.count('outbound up1'), 0);
 });
 
-test('round_robin goes round the members that live', async () => {
+test('round_robin distributes flows over the live members', async () => {
   const members = await startAll(3);
   const [first, second, third] = members;
   assert.ok(first && second && third);
@@ -144,7 +144,7 @@ test('round_robin goes round the members that live', async () => {
   assert.notEqual(rest[0], rest[1]);
 });
 
-test('with every member dead the first is tried, and the client and the log learn why it failed', async () => {
+test('with every member dead the first is tried, and the client and the log get the reason', async () => {
   const members = await startAll(2);
   const [first, second] = members;
   assert.ok(first && second);

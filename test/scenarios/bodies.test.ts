@@ -30,7 +30,7 @@ const TUNNELS: readonly (readonly [string, (weir: Weir, to: Target) => Promise<S
 test('bytes arrive whole and ends are passed on, each direction by itself', async (t) => {
   await using weir = await Weir.start(CONFIG);
   for (const [name, tunnel] of TUNNELS) {
-    await t.test(`${name}: the client ends first and still gets its answer`, async () => {
+    await t.test(`${name}: the client half-closes first and still gets its response`, async () => {
       await using server = await digestServer();
       const client = await tunnel(weir, server.target);
       const sent = await sendBody(client, 16 * MB);
@@ -39,7 +39,7 @@ test('bytes arrive whole and ends are passed on, each direction by itself', asyn
       assert.deepEqual([JSON.parse(String(data)), clean], [sent, true]);
     });
 
-    await t.test(`${name}: the server ends first and still gets the rest`, async () => {
+    await t.test(`${name}: the server half-closes first and still gets the rest`, async () => {
       await using server = await sendFirstServer(16 * MB);
       const client = await tunnel(weir, server.target);
       assert.deepEqual(await receiveBody(client), bodyOf(16 * MB));
@@ -57,7 +57,7 @@ test('bytes arrive whole and ends are passed on, each direction by itself', asyn
       assert.deepEqual(await back, sent);
     });
 
-    await t.test(`${name}: a server that speaks first and leaves`, async () => {
+    await t.test(`${name}: a server that sends first and closes`, async () => {
       await using server = await bannerServer('welcome and goodbye');
       const client = await tunnel(weir, server.target);
       const { data, clean } = await readAll(client);
@@ -67,7 +67,7 @@ test('bytes arrive whole and ends are passed on, each direction by itself', asyn
   }
 });
 
-test('a connection that the server cuts is cut for the client as well, not ended cleanly', async () => {
+test('a connection that the server resets is reset for the client as well, not ended cleanly', async () => {
   await using weir = await Weir.start(CONFIG);
   await using server = await tcpServer((socket) => {
     socket.write('the first half of some');
@@ -78,7 +78,7 @@ test('a connection that the server cuts is cut for the client as well, not ended
   assert.equal((await readAll(client)).clean, false);
 });
 
-test('bytes that come in one segment with the handshake are the first of the payload', async (t) => {
+test('bytes in the same segment as the handshake are the first of the payload', async (t) => {
   await using weir = await Weir.start(CONFIG);
   await using echo = await echoServer();
   const address = encodeAddress(echo.target);
@@ -90,12 +90,12 @@ test('bytes that come in one segment with the handshake are the first of the pay
     ['SOCKS5', 'socks', Buffer.concat([Buffer.from([5, 1, 0, 5, 1, 0]), address]), 12],
     ['HTTP CONNECT', 'http', Buffer.from(connect), undefined],
   ] as const;
-  for (const [name, inbound, bytes, answer] of handshakes) {
+  for (const [name, inbound, bytes, reply] of handshakes) {
     await t.test(name, async () => {
       using client = disposable(await open(weir.address(inbound)));
       client.write(Buffer.concat([bytes, Buffer.from('payload')]));
-      if (answer === undefined) await readHead(client);
-      else await readExactly(client, answer);
+      if (reply === undefined) await readHead(client);
+      else await readExactly(client, reply);
       assert.equal(String(await readExactly(client, 7)), 'payload');
     });
   }

@@ -55,7 +55,7 @@ const WAYS: readonly Way[] = [
   { inbound: 'http-login', settings: LOGIN },
 ];
 
-test('two Weirs in a row carry bytes, ends and refusals', async (t) => {
+test('two Weirs in a chain carry bytes, ends of stream and refusals', async (t) => {
   await using exit = await Weir.start(EXIT);
   await using entry = await Weir.start(entryTo(exit, WAYS));
   await using web = await webServer();
@@ -80,7 +80,7 @@ test('two Weirs in a row carry bytes, ends and refusals', async (t) => {
   }
 });
 
-test('a login that the next proxy does not know is refused, not hung', async (t) => {
+test('an invalid login at the next proxy is refused and does not hang', async (t) => {
   await using exit = await Weir.start(EXIT);
   const ways = ['socks-login', 'http-login'].flatMap((inbound) =>
     ['', 'user = "mia"\npass = "wrong"'].map((settings): Way => ({ inbound, settings })),
@@ -109,7 +109,7 @@ test('datagrams pass two Weirs over SOCKS and come back with their source', asyn
   }
 });
 
-test('datagrams towards an HTTP proxy go nowhere and streams beside them go on', async () => {
+test('datagrams towards an HTTP proxy are dropped and streams beside them continue', async () => {
   await using exit = await Weir.start(EXIT);
   await using web = await webServer();
   await using server = await udpEcho();

@@ -4,17 +4,16 @@ import { fileURLToPath } from 'node:url';
 import { hostPort, type Address } from '../support/address.ts';
 import { freedom, proxyOut, socksIn } from '../support/config.ts';
 import { API, Control } from '../support/control.ts';
-import { bothWays, datagrams, socksHalfCloses } from '../support/exchange.ts';
+import { bothWays, datagrams, socksHalfCloses, manyStreams } from '../support/exchange.ts';
 import { readAll, readExactly } from '../support/read.ts';
 import { echoServer, tcpServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect } from '../support/socks-client.ts';
-import { manyStreams } from '../support/many-streams.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
 /**
  * Runs under the checks of `WEIR_CRYPTO=checked`: every message is compared with the baseline, a
- * cipher that is used after its end throws, and one that nobody closed is reported when collected.
+ * cipher that is used after its end throws, and one that was never closed is reported when collected.
  */
 const CHECKED = {
   env: { WEIR_CRYPTO: 'checked', RUST_LOG: 'debug' },
@@ -91,7 +90,7 @@ async function endings(socks: Address): Promise<void> {
 }
 
 for (const { name, protocol, inbound, outbound } of WAYS) {
-  test(`${name}: ciphers agree with the baseline, are not used after their end, and have one`, async () => {
+  test(`${name}: ciphers agree with the baseline, are closed, and are not used after that`, async () => {
     const settings = `[inbound.settings]\n${inbound}\n`;
     const config = `[[inbound]]\ntag = "in"\nprotocol = "${protocol}"\nport = 0\n${settings}`;
     await using exit = await Weir.start(API + freedom() + config, CHECKED);

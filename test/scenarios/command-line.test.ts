@@ -32,7 +32,7 @@ test('--help lists the options on standard output', async () => {
   assert.equal((await weir.exited).code, 0);
 });
 
-test('an unknown option or command is told on standard error and ends with a failure', async (t) => {
+test('an unknown option or command is reported on standard error and ends with a failure', async (t) => {
   for (const args of [['--no-such-option'], ['walk'], ['run', 'twice'], ['--config']]) {
     await t.test(args.join(' '), async () => {
       const weir = await runWeir(args);
@@ -43,7 +43,7 @@ test('an unknown option or command is told on standard error and ends with a fai
   }
 });
 
-test('--test says that a valid file is valid and binds nothing', async () => {
+test('--test reports that a valid file is valid and binds nothing', async () => {
   await using folder = await scratch();
   await using holder = await bannerServer('taken');
   const file = join(folder.path, 'weir.toml');
@@ -53,7 +53,7 @@ test('--test says that a valid file is valid and binds nothing', async () => {
   assert.deepEqual(await weir.exited, { code: 0, signal: null });
 });
 
-test('--test says what is wrong with an invalid file', async (t) => {
+test('--test reports what is wrong with an invalid file', async (t) => {
   const cases = [
     ['no outbound', socksIn(), 'config defines no outbounds'],
     [
@@ -137,12 +137,12 @@ test('a SIGHUP that comes while it starts does not end it, and reloads once it r
     nodeArgs: ['--import', hangUpEarly],
   });
   await weir.child.until('the reload', ({ stderr }) =>
-    stderr.includes('reload: the files are those that run') ? true : undefined,
+    stderr.includes('reload: the files have not changed') ? true : undefined,
   );
   assert.deepEqual(await weir.stop(), { code: 0, signal: null });
 });
 
-/** Sends the signal as soon as somebody takes it. */
+/** Sends the signal as soon as the process has a handler for it. */
 const hangUpEarly = `data:text/javascript,${encodeURIComponent(
   `process.on('newListener', (name) => {
      if (name === 'SIGHUP') setImmediate(() => process.kill(process.pid, 'SIGHUP'));

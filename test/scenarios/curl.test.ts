@@ -10,7 +10,7 @@ import { Weir } from '../support/weir.ts';
 const MB = 1 << 20;
 const CONFIG = socksIn() + httpIn() + freedom();
 
-/** How curl is told to go through each kind of proxy, and whether it leaves names to the proxy. */
+/** curl's options for each kind of proxy, and whether the proxy resolves names. */
 const WAYS = [
   { name: 'socks4', inbound: 'socks', scheme: 'socks4', names: false, args: [] },
   { name: 'socks4a', inbound: 'socks', scheme: 'socks4a', names: true, args: [] },
@@ -52,7 +52,7 @@ test('curl fetches and sends through every kind of inbound', async (t) => {
   }
 });
 
-test('a plain HTTP request reaches the origin without what was meant for the proxy', async () => {
+test('a plain HTTP request reaches the origin without the headers for the proxy', async () => {
   await using web = await webServer();
   await using weir = await Weir.start(CONFIG);
   const proxy = ['-x', `http://${hostPort(weir.address('http'))}`, '-U', 'user:secret'];

@@ -51,7 +51,7 @@ const PREFIXES = [
   `\0${USER}\0\x03\0\x0c\0\x01\x01\0\x01\0\x01\x01\x7f\0\0\x01`,
 ].map((text) => Buffer.from(text, 'latin1'));
 
-test('ten thousand connections that send garbage leave nothing behind', async (t) => {
+test('ten thousand connections that send garbage leave no resources behind', async (t) => {
   await using echo = await echoServer();
   // A heap kept small shows what is kept for good; a large one grows before it is swept.
   const nodeArgs = ['--max-heap-size=64', '--max-semi-space-size=1'];
@@ -71,7 +71,7 @@ test('ten thousand connections that send garbage leave nothing behind', async (t
       () => openDescriptors(weir.pid) <= descriptors,
     );
   });
-  await t.test('no memory to speak of', () => {
+  await t.test('no significant memory', () => {
     const grown = (residentBytes(weir.pid) - memory) / MB;
     assert.ok(grown < 16, `grown by ${grown.toFixed(1)} MB`);
   });
@@ -118,12 +118,12 @@ async function throwAt(
   await Promise.all(Array.from({ length: AT_ONCE }, thrower));
 }
 
-/** Sends the bytes, then either cuts the connection or ends it and waits for the server's end. */
-function throwOne(to: Address, bytes: Buffer, cut: boolean): Promise<void> {
+/** Sends the bytes, then either resets the connection or half-closes it and waits for the server's end. */
+function throwOne(to: Address, bytes: Buffer, reset: boolean): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const socket = connect(portOf(to), '127.0.0.1');
   socket.on('error', () => undefined).once('close', () => resolve());
-  if (cut) socket.write(bytes, () => socket.resetAndDestroy());
+  if (reset) socket.write(bytes, () => socket.resetAndDestroy());
   else socket.resume().end(bytes);
   return promise;
 }

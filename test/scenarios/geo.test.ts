@@ -37,7 +37,7 @@ async function taker(control: Control, host: string): Promise<string> {
   }
 }
 
-test('geo files decide, and a reload after a new one came decides by it', async () => {
+test('geo files decide routes, and a reload applies a new geo file', async () => {
   await using listed = await recorder('listed');
   await using other = await recorder('other');
   const config = (folder: string): string =>
@@ -117,7 +117,7 @@ async function resolving(t: TestContext, script: Script) {
   return { dns, weir, origin, config, reach };
 }
 
-test('[dns] by udp: aliases, answers that are kept, names that are not there, answers that are cut', async (t) => {
+test('[dns] by udp: aliases, cached answers, names that do not exist, truncated answers', async (t) => {
   const HOST_UNREACHABLE = 4;
   const { dns, weir, origin, reach } = await resolving(t, (asked) => {
     if (asked.name === 'gone.test')
@@ -128,7 +128,8 @@ test('[dns] by udp: aliases, answers that are kept, names that are not there, an
         answers: [cname('alias.test', 'real.test'), a('real.test', '127.0.0.1')],
       });
     }
-    if (asked.name === 'cut.test' && asked.over === 'udp') return reply(asked, { truncated: true });
+    if (asked.name === 'truncated.test' && asked.over === 'udp')
+      return reply(asked, { truncated: true });
     return reply(asked, { answers: [a(asked.name, '127.0.0.1')] });
   });
   await reach('alias.test');
@@ -137,10 +138,10 @@ test('[dns] by udp: aliases, answers that are kept, names that are not there, an
     dns.asked.filter(({ name, type }) => name === 'alias.test' && type === 'A').length,
     1,
   );
-  await reach('cut.test');
+  await reach('truncated.test');
   assert.deepEqual(
     dns.asked
-      .filter(({ name, type }) => name === 'cut.test' && type === 'A')
+      .filter(({ name, type }) => name === 'truncated.test' && type === 'A')
       .map(({ over }) => over),
     ['udp', 'tcp'],
   );
@@ -154,7 +155,7 @@ test('[dns] by udp: aliases, answers that are kept, names that are not there, an
   );
 });
 
-test('a new [dns] answers new names at once, and no outbound is built for it', async (t) => {
+test('a new [dns] resolves new names at once, and no outbound is rebuilt for it', async (t) => {
   const script: Script = (asked) =>
     reply(asked, { answers: asked.type === 'A' ? [a(asked.name, '127.0.0.1', 3600)] : [] });
   const { dns, weir, config, reach } = await resolving(t, script);

@@ -8,7 +8,7 @@ import { Weir } from '../support/weir.ts';
 
 const RULES = 300;
 
-/** Makes it more than is read at once, so that all of it goes through another thread. */
+/** Makes it larger than one read, so that another thread handles all of it. */
 const REMARK = `# ${'x'.repeat(300_000)}\n`;
 
 const large = (last: string): string =>
@@ -26,7 +26,7 @@ const large = (last: string): string =>
     rule('hole', `domain_full = ["${last}"]`),
   ].join('\n');
 
-test('a large configuration is reloaded, refused and edited beside the traffic', async () => {
+test('a large configuration is reloaded, refused and edited under traffic', async () => {
   const NOT_ALLOWED = 2;
   await using origin = await streamOrigin();
   await using weir = await Weir.start(large('localhost'));
@@ -47,12 +47,12 @@ test('a large configuration is reloaded, refused and edited beside the traffic',
   assert.deepEqual(report.built, ['route']);
   assert.equal(await socksReply(proxy, local), 0);
 
-  const broken = `${large('elsewhere')}\n${rule('nobody', 'port = ["1"]')}`;
+  const broken = `${large('elsewhere')}\n${rule('absent', 'port = ["1"]')}`;
   await control.write(broken);
   const refused = await control.post();
-  const unknown = 'route references unknown outbound tag: nobody';
+  const unknown = 'route references unknown outbound tag: absent';
   assert.deepEqual([refused.status, errorOf(refused)], [422, unknown]);
-  const line = broken.slice(0, broken.indexOf('nobody')).split('\n').length;
+  const line = broken.slice(0, broken.indexOf('absent')).split('\n').length;
   await control.logged(`at ${control.file}:${line}:12 (route.rule[${RULES + 1}])`);
   const again = await control.post();
   assert.equal(errorOf(again), `${unknown} (the files have not changed since this was found)`);

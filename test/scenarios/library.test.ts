@@ -111,60 +111,60 @@ export async function use(weir: Weir): Promise<FlowView | undefined> {
   await run(process.execPath, [TSC, '--project', at('tsconfig.json')], folder.path);
 });
 
-test('the example runs a proxy, answers its calls and ends by itself', async () => {
+test('the example runs a proxy, returns from its calls and ends by itself', async () => {
   const config = `${socksIn()}${freedom('direct')}${freedom('other')}[api]\nlisten = "nonsense"\n`;
   await writeFile(at('weir.toml'), config);
   await using origin = await echoServer();
   await using host = new Child(process.execPath, ['embed.ts', 'weir.toml'], { cwd: folder.path });
-  const says = (text: string | RegExp): Promise<RegExpExecArray> =>
+  const prints = (text: string | RegExp): Promise<RegExpExecArray> =>
     host.until(String(text), ({ stdout, stderr }) => {
       const found = new RegExp(text, 'm').exec(stdout) ?? new RegExp(text, 'm').exec(stderr);
       return found ?? undefined;
     });
-  const tell = (line: string): void => void host.stdin.write(`${line}\n`);
+  const send = (line: string): void => void host.stdin.write(`${line}\n`);
 
-  await says('^weir 2\\.1\\.1 is running$');
-  await says('^info: \\[api\\] is not served here: ');
-  const [, address = ''] = await says('^info: inbound socks listening on (\\S+)$');
+  await prints('^weir 2\\.1\\.1 is running$');
+  await prints('^info: \\[api\\] is not served here: ');
+  const [, address = ''] = await prints('^info: inbound socks listening on (\\S+)$');
 
   const socket = await socksConnect(parseAddress(address), origin.target);
   await roundTrip(socket, 'hello');
-  const [, id = ''] = await says(`^opened (\\d+) 127\\.0\\.0\\.1:${origin.port}$`);
-  tell('flows');
-  await says('^1 flows$');
-  tell(`close ${id}`);
-  await says('^closed it$');
-  await says(`^closed ${id} `);
-  tell(`close ${id}`);
-  await says('^no such flow$');
+  const [, id = ''] = await prints(`^opened (\\d+) 127\\.0\\.0\\.1:${origin.port}$`);
+  send('flows');
+  await prints('^1 flows$');
+  send(`close ${id}`);
+  await prints('^closed it$');
+  await prints(`^closed ${id} `);
+  send(`close ${id}`);
+  await prints('^no such flow$');
 
-  tell('routes');
-  await says('^default goes to direct$');
-  tell('pick default other');
-  await says('^pick: applied$');
+  send('routes');
+  await prints('^default goes to direct$');
+  send('pick default other');
+  await prints('^pick: applied$');
   assert.equal(await readFile(at('weir.toml'), 'utf8'), `${config}\n[route]\ndefault = "other"\n`);
-  tell('routes');
-  await says('^default goes to other$');
-  tell('reload');
-  await says('^reload: unchanged$');
-  // More than is read at once: a thread does it, whose file lies in the built package.
+  send('routes');
+  await prints('^default goes to other$');
+  send('reload');
+  await prints('^reload: unchanged$');
+  // More than is read at once: a thread of the built package does it.
   await appendFile(at('weir.toml'), `#${'-'.repeat(400_000)}\n`);
-  tell('reload');
-  await says('^reload: applied$');
-  tell('pick default nowhere');
-  await says(
+  send('reload');
+  await prints('^reload: applied$');
+  send('pick default nowhere');
+  await prints(
     '^invalid: no node, outbound or balancer is named "nowhere"; the route view lists them$',
   );
-  tell('pick nobody other');
-  await says('^unknown_group: no route group named "nobody"$');
+  send('pick absent other');
+  await prints('^unknown_group: no route group named "absent"$');
 
-  tell('stop');
+  send('stop');
   assert.deepEqual(await within(host.exited, 'the end of the host'), { code: 0, signal: null });
   assert.match(host.stdout, /^stopped$/m);
   socket.destroy();
 });
 
-test('the built command runs, too', async () => {
+test('the built command runs as well', async () => {
   const child = await run(process.execPath, [
     at('node_modules/weir-proxy/dist/main.js'),
     '--version',

@@ -8,8 +8,8 @@ import { eventually, within } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
 /**
- * What is seen of a process that starts and stops, which it tells at info, and of one that cannot
- * bind, which it tells at error.
+ * The lines of a process that starts and stops, logged at info, and of one that cannot bind, logged
+ * at error.
  */
 type Seen = 'nothing' | 'errors' | 'both';
 
@@ -34,7 +34,7 @@ const CASES: readonly (readonly [level: string | undefined, env: string | undefi
   ['error', 'a=b=c', 'errors'],
 ];
 
-test('the log shows what its filter lets through', async (t) => {
+test('the log contains the lines that its filter passes', async (t) => {
   await using holder = await bannerServer('taken');
   for (const [level, env, seen] of CASES) {
     const name = `level ${JSON.stringify(level)}, RUST_LOG ${JSON.stringify(env)}: ${seen}`;
@@ -100,7 +100,7 @@ async function beInvalid(
   return weir.child.stderr;
 }
 
-test('[log].level counts for configuration errors, whatever is wrong', async () => {
+test('[log].level applies to configuration errors of every kind', async () => {
   for (const args of [['--test'], []]) {
     for (const rest of INVALID) {
       const [silent, shown] = await Promise.all([

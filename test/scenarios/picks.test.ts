@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +7,7 @@ import { ApiClient } from '../conformance/api-client.ts';
 import { parseAddress } from '../support/address.ts';
 import { isTemporaryName } from '../../src/app/replace-file.ts';
 import { freedom, httpIn, proxyOut, socksIn } from '../support/config.ts';
-import { API, Control, errorOf, type Report } from '../support/control.ts';
+import { API, Control, errorOf, type Report, etagOf } from '../support/control.ts';
 import { Download, ownAddress, streamOrigin } from '../support/load.ts';
 import { recorder } from '../support/recorder.ts';
 import { socksConnect } from '../support/socks-client.ts';
@@ -33,13 +32,11 @@ inherit = { group = "Video Streaming" }
 domain_suffix = ["news.example"]
 `;
 
-const etagOf = (text: string): string => `"${createHash('sha256').update(text).digest('hex')}"`;
-
 test('a pick moves new flows of its group, and no flow that is open', async () => {
   await using one = await SocksServer.start();
   await using two = await recorder('two');
   await using origin = await streamOrigin();
-  // What only one knows of is the address that a flow is opened to.
+  // Only the address that a flow is opened to belongs to one of them.
   const host = ownAddress();
   const groups = GROUPS.replace('domain_suffix = ["video.example"]', `cidr = ["${host}"]`);
   const config = `${API}${socksIn()}${freedom('own')}\n[subscribe]\npath = "sub.toml" # the file\n\n[subscribe.routes]\n"Video Streaming" = 'One' # as it was\n`;
@@ -102,7 +99,7 @@ test('a pick moves new flows of its group, and no flow that is open', async () =
   const [flow] = await control.flowsTo(host);
   assert.deepEqual([flow?.outbound, flow?.plane_epoch, flow?.rule], ['One', 1, 0]);
 
-  // The same again changes nothing; an old tag is told the new one and can go on from there.
+  // The same again changes nothing; an old tag gets the new one in its response and can continue from there.
   const again = await api.pick('Video Streaming', 'Two');
   assert.deepEqual([again.status, JSON.parse(again.text)], [200, { status: 'unchanged' }]);
   const stale = await api.pick('Video Streaming', 'One', { 'if-match': etag });
@@ -116,7 +113,7 @@ test('a pick moves new flows of its group, and no flow that is open', async () =
   );
   assert.equal(await readFile(control.file, 'utf8'), after);
 
-  // A built-in that nothing named so far is built, and goes with its last pick.
+  // A built-in that nothing named so far is built, and removed with its last pick.
   const built = JSON.parse((await api.pick('News', 'direct')).text) as Report;
   assert.deepEqual(built.built, ['outbound direct@v1', 'route']);
   const gone = JSON.parse((await api.pick('News', 'One')).text) as Report;
@@ -124,15 +121,15 @@ test('a pick moves new flows of its group, and no flow that is open', async () =
   const back = JSON.parse((await api.pick('News', 'direct')).text) as Report;
   assert.deepEqual(back.built, ['outbound direct@v2', 'route']);
 
-  const nobody = await api.pick('Radio', 'One');
-  assert.deepEqual([nobody.status, errorOf(nobody)], [404, 'no route group named "Radio"']);
+  const unknown = await api.pick('Radio', 'One');
+  assert.deepEqual([unknown.status, errorOf(unknown)], [404, 'no route group named "Radio"']);
   const nowhere = await api.pick('News', 'Three');
   assert.deepEqual(
     [nowhere.status, errorOf(nowhere)],
     [422, 'no node, outbound or balancer is named "Three"; the route view lists them'],
   );
 
-  // The default route of all is a pick of its own: it goes into the same table.
+  // The default route of all is a pick of its own: it is written to the same table.
   const routed = JSON.parse((await api.pick('default', 'Two')).text) as Report;
   assert.deepEqual(routed.built, ['route']);
   assert.match(await readFile(control.file, 'utf8'), /^default = "Two"$/m);
@@ -142,21 +139,21 @@ test('a pick moves new flows of its group, and no flow that is open', async () =
   await download.end();
 });
 
-test('edits from two sides at once each apply or are told that they came too late', async () => {
+test('edits from two sides at once each apply or are refused as out of date', async () => {
   await using weir = await Weir.start(
     `${API}${socksIn()}${httpIn()}${freedom('a')}${freedom('b')}${freedom('c')}[route]\ndefault = "a"\n`,
   );
   const control = await Control.of(weir);
   const { headers } = await control.api.get('/v1/routes');
   const etag = headers['etag'] ?? '';
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     ['b', 'c', 'b', 'c'].map((target) => control.api.pick('default', target, { 'if-match': etag })),
   );
-  const refused = answers.filter(({ status }) => status === 409);
-  assert.equal(refused.length, answers.length - 1);
-  const won = answers.find(({ status }) => status === 200);
+  const refused = responses.filter(({ status }) => status === 409);
+  assert.equal(refused.length, responses.length - 1);
+  const won = responses.find(({ status }) => status === 200);
   const text = await readFile(control.file, 'utf8');
-  for (const answer of answers) assert.equal(answer.headers['etag'], etagOf(text));
+  for (const response of responses) assert.equal(response.headers['etag'], etagOf(text));
   assert.equal((JSON.parse(won?.text ?? '') as Report).status, 'applied');
 
   // Without a condition each of many gets its turn, and the file is what the last one wrote.
@@ -169,7 +166,7 @@ test('edits from two sides at once each apply or are told that they came too lat
   assert.match(await readFile(control.file, 'utf8'), new RegExp(`default = "${route.pick}"`));
 });
 
-test('a process that is killed while picks are written leaves the file as it was or as it should be', async (t) => {
+test('a process that is killed while picks are written leaves the old file or the new one', async (t) => {
   await using up = await SocksServer.start();
   const folder = await mkdtemp(join(tmpdir(), 'weir-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -186,12 +183,12 @@ test('a process that is killed while picks are written leaves the file as it was
       return text;
     });
     const api = new ApiClient(parseAddress(address));
-    let answered = 0;
+    let completed = 0;
     const picks = (async () => {
-      for (; ; answered++) await api.pick('default', answered % 2 === 0 ? 'up' : 'direct');
+      for (; ; completed++) await api.pick('default', completed % 2 === 0 ? 'up' : 'direct');
     })().catch(() => undefined);
-    // In the middle of one of the next, some requests after the last that was answered.
-    await eventually('some picks', () => answered > kill);
+    // In the middle of one of the next, some requests after the last that was completed.
+    await eventually('some picks', () => completed > kill);
     for (let i = 0; i < kill; i++) await api.get('/v1/health');
     child.signal('SIGKILL');
     await child.exited;

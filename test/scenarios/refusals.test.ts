@@ -29,7 +29,7 @@ const CONFIG = [
   rule('block', `domain_suffix = ["${BLOCKED}"]`),
 ].join('\n');
 
-test('a SOCKS client is told why: refused, unreachable and blocked differ', async (t) => {
+test('SOCKS reply codes differ for refused, unreachable and blocked', async (t) => {
   // A flow to an address is granted before its first bytes are read when a name could matter, so
   // the plain refusals need an inbound that does not sniff.
   await using weir = await Weir.start(CONFIG.replaceAll('port = 0', 'port = 0\nsniffing = false'));
@@ -45,7 +45,7 @@ test('a SOCKS client is told why: refused, unreachable and blocked differ', asyn
     assert.ok([0x03, 0x04].includes(replies.unreachable), `0x0${replies.unreachable}`),
   );
   await t.test('blocked is 0x02', () => assert.equal(replies.blocked, 0x02));
-  await t.test('SOCKS4 knows one refusal, 91', async () => {
+  await t.test('SOCKS4 has one refusal, 91', async () => {
     const target = { host: '127.0.0.1', port: closed };
     assert.equal(await socksReply(socks, target, { version: '4' }), 91);
     assert.equal(await socksReply(socks, { host: BLOCKED, port: 80 }, { version: '4a' }), 91);
@@ -62,7 +62,7 @@ test('a SOCKS client is told why: refused, unreachable and blocked differ', asyn
   });
 });
 
-test('what SOCKS clients may ask for and Weir does not do is refused by its code', async (t) => {
+test('unsupported SOCKS requests are refused with their reply codes', async (t) => {
   const config = [socksIn(), socksIn('no-udp', '[inbound.settings]\nudp = false'), freedom()].join(
     '\n',
   );
@@ -94,7 +94,7 @@ test('what SOCKS clients may ask for and Weir does not do is refused by its code
   });
 });
 
-test('SOCKS with a password lets in who knows it and nobody else', async (t) => {
+test('SOCKS with a password accepts only clients with a valid login', async (t) => {
   const accounts =
     '{ user = "ann", pass = "old" }, { user = "ann", pass = "new" }, { user = "bob", pass = "b" }';
   const settings = `[inbound.settings]\nauth = "password"\naccounts = [${accounts}]`;
@@ -110,11 +110,11 @@ test('SOCKS with a password lets in who knows it and nobody else', async (t) => 
     ['an earlier password of a repeated user', { user: 'ann', pass: 'old' }, false],
     ['a wrong password', { user: 'bob', pass: 'c' }, false],
     ['another case of the name', { user: 'Bob', pass: 'b' }, false],
-    ['nobody', {}, false],
+    ['no login', {}, false],
     ['SOCKS4', { version: '4' }, false],
   ] as const;
-  for (const [name, options, welcome] of cases) {
-    await t.test(`${name} is ${welcome ? 'let in' : 'kept out'}`, async () => {
+  for (const [name, options, accepted] of cases) {
+    await t.test(`${name} is ${accepted ? 'accepted' : 'rejected'}`, async () => {
       const before = echo.accepted();
       const connected = await socksConnect(socks, echo.target, options).then(
         async (socket) => {
@@ -124,21 +124,21 @@ test('SOCKS with a password lets in who knows it and nobody else', async (t) => 
         },
         () => false,
       );
-      assert.equal(connected, welcome);
-      assert.equal(echo.accepted() - before, welcome ? 1 : 0);
+      assert.equal(connected, accepted);
+      assert.equal(echo.accepted() - before, accepted ? 1 : 0);
     });
   }
   await t.test('an association needs the password as well', async () => {
     await assert.rejects(UdpAssociation.open(socks));
     (await UdpAssociation.open(socks, { user: 'bob', pass: 'b' }))[Symbol.dispose]();
   });
-  await t.test('an empty list lets nobody in', async () => {
+  await t.test('an empty list rejects every client', async () => {
     const address = weir.address('empty');
     await assert.rejects(socksConnect(address, echo.target, { user: 'bob', pass: 'b' }));
   });
 });
 
-test('HTTP with accounts asks for them with 407', async (t) => {
+test('HTTP with accounts responds 407 without a login', async (t) => {
   const accounts = 'accounts = [{ user = "ann", pass = "a:b" }]';
   await using echo = await echoServer();
   await using web = await webServer();
@@ -189,7 +189,7 @@ test('origin-form requests need allow_transparent', async (t) => {
     ['http', 400],
     ['open', 200],
   ] as const) {
-    await t.test(`${inbound} answers ${status}`, async () => {
+    await t.test(`${inbound} responds ${status}`, async () => {
       using socket = disposable(await open(weir.address(inbound)));
       assert.equal((await ask(socket, get)).status, status);
     });

@@ -23,7 +23,7 @@ interface Case {
   readonly files?: Readonly<Record<string, string>>;
   readonly status: number;
   readonly error: string | ((folder: string, taken: number) => string);
-  /** What the log says of the configuration, in front of the error. */
+  /** What precedes the error in the log. */
   readonly kind?: 'configuration' | 'apply';
   /** The line below it in the log. */
   readonly place?: string;
@@ -46,9 +46,9 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'an unknown tag',
-    config: () => `${VALID}[route]\ndefault = "nobody"\n`,
+    config: () => `${VALID}[route]\ndefault = "absent"\n`,
     status: 422,
-    error: 'route references unknown outbound tag: nobody',
+    error: 'route references unknown outbound tag: absent',
     place: 'weir.toml:13:11 (route)',
   },
   {
@@ -121,7 +121,7 @@ const CASES: readonly Case[] = [
     error: (folder) => `dns: cannot read ca_file ${folder}: is a directory`,
   },
   {
-    what: 'geo data that is none',
+    what: 'invalid geo data',
     config: (folder) =>
       `${VALID}[route]\ngeosite = "${join(folder, 'sites.dat')}"\n[[route.rule]]\noutbound = "direct"\ngeosite = ["x"]\n`,
     files: { 'sites.dat': 'not a geosite file' },
@@ -131,7 +131,7 @@ const CASES: readonly Case[] = [
 ];
 
 describe('a reload that is refused', () => {
-  test('says why in the answer and in the log, and touches nothing', async (t) => {
+  test('has its reason in the response and in the log, and changes nothing', async (t) => {
     await using origin = await streamOrigin();
     await using weir = await Weir.start(VALID);
     const control = await Control.of(weir);
@@ -153,16 +153,16 @@ describe('a reload that is refused', () => {
       await control.write(config(weir.folder, port));
       const expected = typeof error === 'string' ? error : error(weir.folder, port);
       const first = await control.post();
-      const told = errorOf(first);
-      assert.ok(told.startsWith(expected), `${what}: ${told}`);
+      const reported = errorOf(first);
+      assert.ok(reported.startsWith(expected), `${what}: ${reported}`);
       assert.equal(first.status, status, what);
 
       const front = rest.kind === 'apply' ? '' : 'configuration invalid: ';
-      const line = `ERROR svc_app::instance: reload: ${front}${told.split('\n')[0]}`;
+      const line = `ERROR svc_app::instance: reload: ${front}${reported.split('\n')[0]}`;
       await control.logged(line);
       const logged = weir.child.stderr;
       assert.ok(
-        logged.includes(`reload: ${front}${told}; keeping the running config\n`),
+        logged.includes(`reload: ${front}${reported}; keeping the running config\n`),
         `${what}: ${logged.slice(-500)}`,
       );
       if (rest.place !== undefined)
@@ -170,7 +170,7 @@ describe('a reload that is refused', () => {
 
       // A file that could not be read was not tried, so the same again is no repetition.
       const expectedAgain =
-        status === 500 && rest.kind !== 'apply' ? [500, told] : [422, told + UNCHANGED];
+        status === 500 && rest.kind !== 'apply' ? [500, reported] : [422, reported + UNCHANGED];
       const second = await control.post();
       assert.deepEqual([second.status, errorOf(second)], expectedAgain, what);
 
@@ -196,7 +196,7 @@ describe('a reload that is refused', () => {
     await download.end();
   });
 
-  test('of a configuration file that is gone, or a folder, answers that it cannot be read', async () => {
+  test('of a configuration file that is missing, or a folder, reports that it cannot be read', async () => {
     await using weir = await Weir.start(VALID);
     const control = await Control.of(weir);
     await rename(control.file, `${control.file}.away`);
@@ -218,7 +218,7 @@ describe('a reload that is refused', () => {
     assert.equal(control.count('config reloaded'), 0);
   });
 
-  test('is refused again in the same words by a signal, until a file changes', async () => {
+  test('is refused again with the same text by a signal, until a file changes', async () => {
     await using weir = await Weir.start(VALID);
     const control = await Control.of(weir);
     const refusal = 'reload: configuration invalid: config defines no outbounds';

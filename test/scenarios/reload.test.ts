@@ -8,13 +8,13 @@ const BROKEN: readonly Broken[] = [
     error: 'TOML parse error at line ',
   },
   {
-    make: (valid) => valid.replace('outbound = "spare"', 'outbound = "nobody"'),
+    make: (valid) => valid.replace('outbound = "spare"', 'outbound = "absent"'),
     status: 422,
-    error: 'route references unknown outbound tag: nobody',
+    error: 'route references unknown outbound tag: absent',
   },
 ];
 
-test('random reloads under load touch no flow and lose no byte', async (t) => {
+test('random reloads under load change no flow and lose no byte', async (t) => {
   const result = await soak(t, {
     downloads: 20,
     associations: 4,

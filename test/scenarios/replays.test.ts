@@ -57,8 +57,8 @@ const exitConfig = (protocol: string, settings: string, sniffing: boolean): stri
   `${API}${freedom()}[[inbound]]\ntag = "in"\nprotocol = "${protocol}"\nport = 0\n` +
   `sniffing = ${sniffing}\n[inbound.settings]\n${settings}\n`;
 
-/** Passes connections on to `server` and keeps what the first client says. */
-async function tap(server: Address): Promise<Origin & { readonly said: () => Buffer }> {
+/** Passes connections on to `server` and keeps what the first client sends. */
+async function tap(server: Address): Promise<Origin & { readonly sent: () => Buffer }> {
   const chunks: Buffer[] = [];
   let first = true;
   const origin = await tcpServer(async (client) => {
@@ -67,11 +67,11 @@ async function tap(server: Address): Promise<Origin & { readonly said: () => Buf
     first = false;
     await Promise.all([pipeline(client, upstream), pipeline(upstream, client)]);
   });
-  return { ...origin, said: () => Buffer.concat(chunks) };
+  return { ...origin, sent: () => Buffer.concat(chunks) };
 }
 
 for (const { name, protocol, inbound, another, outbound, refusal } of WAYS) {
-  test(`${name}: a request counts once, before and after reloads`, async () => {
+  test(`${name}: a request is accepted once, before and after reloads`, async () => {
     await using echo = await echoServer();
     await using exit = await Weir.start(exitConfig(protocol, inbound, true), {
       env: { RUST_LOG: 'debug' },
@@ -91,9 +91,9 @@ for (const { name, protocol, inbound, another, outbound, refusal } of WAYS) {
     const refusals = (): number => exit.child.stderr.match(refusal)?.length ?? 0;
     const replay = async (): Promise<void> => {
       const before = refusals();
-      const stranger = await open({ host: '127.0.0.1', port: portOf(exit.address('in')) });
-      stranger.on('error', () => undefined).resume();
-      stranger.end(tapped.said());
+      const replaying = await open({ host: '127.0.0.1', port: portOf(exit.address('in')) });
+      replaying.on('error', () => undefined).resume();
+      replaying.end(tapped.sent());
       await exit.child.until('the replay was refused', () => refusals() > before || undefined);
       assert.equal(echo.accepted(), 1);
     };

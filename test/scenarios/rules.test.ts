@@ -19,7 +19,7 @@ const RULES: Readonly<Record<string, string>> = {
   port: 'port = ["7000", "8000 - 8010"]',
   both: 'domain_suffix = ["both.example"]\nport = ["443"]',
   source: 'source_cidr = ["127.0.0.2"]',
-  inbound: 'inbound_tag = ["second", "nobody"]',
+  inbound: 'inbound_tag = ["second", "absent"]',
 };
 
 /** Where each destination must go; `default` when no rule matches. */
@@ -71,21 +71,21 @@ test('each kind of matcher picks its outbound, the first rule in file order wins
   await using weir = await Weir.start(config);
 
   for (const [to, outbound] of CASES) {
-    await t.test(`${to} goes to ${outbound}`, async () => {
+    await t.test(`${to} is routed to ${outbound}`, async () => {
       assert.equal(await taken(weir, 'first', to), outbound);
     });
   }
-  await t.test('the destination travels on as the client named it', () => {
+  await t.test('the destination is passed on as the client named it', () => {
     const seen = new Set(recorders.flatMap(({ targets }) => targets.map(({ host }) => host)));
     for (const host of ['a.b.suffix.example', '10.1.255.255', '2001:db8:1:ffff::1']) {
       assert.ok(seen.has(host), host);
     }
   });
-  await t.test('a client at 127.0.0.2 is known by its source', async () => {
+  await t.test('a client at 127.0.0.2 matches by its source', async () => {
     const options = { localAddress: '127.0.0.2' };
     assert.equal(await taken(weir, 'first', '203.0.113.1:80', options), 'source');
   });
-  await t.test('another inbound is known by its tag', async () => {
+  await t.test('another inbound matches by its tag', async () => {
     assert.equal(await taken(weir, 'second', '203.0.113.1:80'), 'inbound');
   });
   await t.test('a CONNECT is routed like a SOCKS request', async () => {
@@ -119,16 +119,16 @@ test('a rule for one network leaves the other alone', async (t) => {
       using association = await UdpAssociation.open(socks);
       association.send(udp.target, 'there');
       association.send(elsewhere.target, 'elsewhere');
-      // Answers of two servers come in either order; the second tells that the first had its turn.
-      const answers = [String((await association.receive()).data)];
-      if (network === 'tcp') answers.push(String((await association.receive()).data));
-      assert.deepEqual(answers.sort(), network === 'tcp' ? ['elsewhere', 'there'] : ['elsewhere']);
+      // Replies of two servers arrive in either order; the second shows that the first had its turn.
+      const replies = [String((await association.receive()).data)];
+      if (network === 'tcp') replies.push(String((await association.receive()).data));
+      assert.deepEqual(replies.sort(), network === 'tcp' ? ['elsewhere', 'there'] : ['elsewhere']);
       assert.equal(udp.accepted() - before, network === 'tcp' ? 1 : 0);
     });
   }
 });
 
-/** The name of the outbound that a connection took, told by the recorder behind it. */
+/** The name of the outbound that a connection took, sent by the recorder behind it. */
 async function taken(
   weir: Weir,
   inbound: string,

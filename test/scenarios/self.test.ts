@@ -19,7 +19,7 @@ const elsewhere = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 
-test('a transparent request for the inbound that it came in by is answered 508', async (t) => {
+test('a transparent request for its own inbound gets a 508 response', async (t) => {
   await using weir = await Weir.start(
     `${api()}${httpIn('http', `listen = "::"\n${TRANSPARENT}`)}${freedom()}`,
   );
@@ -51,7 +51,7 @@ test('a transparent request for the inbound that it came in by is answered 508',
   );
 });
 
-test('a chain over two inbounds of one process goes through', async () => {
+test('a chain over two inbounds of one process works', async () => {
   await using weir = await Weir.start(socksIn() + httpIn() + freedom());
   const inner = weir.address('http');
   const { status, socket } = await httpConnect(inner, `127.0.0.1:${portOf(weir.address('socks'))}`);
@@ -101,7 +101,7 @@ test(
   },
 );
 
-test('a request that comes back by another way is known by its Via', async () => {
+test('a request that loops over another path is recognized by its Via', async () => {
   await using weir = await Weir.start(httpIn('http', TRANSPARENT) + freedom());
   const { once } = await import('node:events');
   const { createServer } = await import('node:http');

@@ -10,7 +10,7 @@ import { Weir } from '../support/weir.ts';
 import { Duplex } from 'node:stream';
 
 const RULE = rule('named', 'domain_suffix = ["sniffed.example"]');
-/** A destination given as an address: only what the client sends can tell its name. */
+/** A destination given as an address: only what the client sends can contain its name. */
 const TARGET = { host: '192.0.2.1', port: 443 };
 
 const request = (host: string): Buffer =>
@@ -35,25 +35,25 @@ test('the name in the first bytes decides the route of a flow to an address', as
     ['an HTTP request byte by byte', bytesOf(request('sniffed.example')), 'named'],
     ['a TLS server name', [hello], 'named'],
     ['another TLS server name', [await clientHello('www.other.example')], 'plain'],
-    ['a ClientHello in three segments', cut(hello, [3, 70]), 'named'],
+    ['a ClientHello in three segments', splitAt(hello, [3, 70]), 'named'],
     ['a ClientHello over several records', [fragment(hello, 50)], 'named'],
     ['bytes of no known kind', [Buffer.from([0, 1, 2, 3, 4, 5, 6, 7])], 'plain'],
-    ['a client that says nothing', [], 'plain'],
+    ['a client that sends nothing', [], 'plain'],
   ];
   for (const [name, pieces, outbound] of cases) {
-    await t.test(`${name} goes to ${outbound}`, async () => {
+    await t.test(`${name} is routed to ${outbound}`, async () => {
       assert.equal(await taken(weir, 'socks', pieces), outbound);
     });
   }
   await t.test('an inbound that does not sniff routes by address', async () => {
     assert.equal(await taken(weir, 'blind', [hello]), 'plain');
   });
-  await t.test('the outbound is asked for the address, not for the name', () => {
+  await t.test('the outbound gets the address, not the name', () => {
     for (const { host } of named.targets) assert.equal(host, TARGET.host);
   });
 });
 
-test('sniffed bytes reach the server, all of them and once', async () => {
+test('all sniffed bytes reach the server once', async () => {
   await using echo = await echoServer();
   await using elsewhere = await recorder('elsewhere');
   const config = [
@@ -71,7 +71,7 @@ test('sniffed bytes reach the server, all of them and once', async () => {
   assert.ok(clean);
 });
 
-test('a server that speaks first is heard by a client that waits for it', async () => {
+test('the bytes of a server that sends first reach a client that waits for them', async () => {
   await using server = await bannerServer('220 ready\r\n');
   await using weir = await Weir.start(socksIn() + freedom() + freedom('named') + RULE);
   const client = await socksConnect(weir.address('socks'), server.target);
@@ -114,7 +114,7 @@ async function clientHello(servername: string): Promise<Buffer> {
   return hello;
 }
 
-/** The same handshake message cut into TLS records of `size` bytes (RFC 8446 §5.1). */
+/** The same handshake message divided into TLS records of `size` bytes (RFC 8446 §5.1). */
 function fragment(record: Buffer, size: number): Buffer {
   const head = record.subarray(0, 3);
   const message = record.subarray(5);
@@ -130,7 +130,7 @@ function fragment(record: Buffer, size: number): Buffer {
 
 const bytesOf = (data: Buffer): Buffer[] => Array.from(data, (byte) => Buffer.from([byte]));
 
-function cut(data: Buffer, at: readonly number[]): Buffer[] {
+function splitAt(data: Buffer, at: readonly number[]): Buffer[] {
   const edges = [0, ...at, data.length];
   return edges.slice(1).map((end, i) => data.subarray(edges[i], end));
 }

@@ -25,7 +25,7 @@ async function start() {
   return {
     weir,
     client: control.api,
-    /** Logs as many lines, each by a reload that is answered before the next. */
+    /** Logs as many lines, each by a reload that completes before the next. */
     fail: async (times: number): Promise<void> => {
       await control.write(REFUSED);
       for (let i = 0; i < times; i++) {
@@ -36,7 +36,7 @@ async function start() {
   };
 }
 
-test('lines that are not read are dropped and counted, and the process serves on', async () => {
+test('lines that are not read are dropped and counted, and the process continues to serve', async () => {
   await using it = await start();
   const { child } = it.weir;
   const stderr = child.process.stderr ?? assert.fail();
@@ -59,7 +59,7 @@ test('lines that are not read are dropped and counted, and the process serves on
   );
 });
 
-test('a process whose lines are not read stops all the same', async () => {
+test('a process with unread lines still stops', async () => {
   await using it = await start();
   const { child } = it.weir;
   child.process.stderr?.pause();
@@ -69,7 +69,7 @@ test('a process whose lines are not read stops all the same', async () => {
   assert.deepEqual(await within(ended, 'the end'), [0, null]);
 });
 
-test('lines that are read late come out before the process ends', async () => {
+test('lines that are read late are written before the process ends', async () => {
   await using it = await start();
   const { child } = it.weir;
   child.process.stderr?.pause();
@@ -81,7 +81,7 @@ test('lines that are read late come out before the process ends', async () => {
   assert.match(child.stderr, /INFO svc_app: shutting down$/m);
 });
 
-test('a reader that goes away does not end the process', async () => {
+test('a reader that closes its end does not end the process', async () => {
   await using it = await start();
   it.weir.child.process.stderr?.destroy();
   await it.fail(3);
@@ -105,7 +105,7 @@ test('a full disk below standard error does not end the process', async () => {
     file,
   ]);
   const client = new ApiClient({ path: socket });
-  await eventually('the API to answer', () =>
+  await eventually('the API to respond', () =>
     client.get('/v1/health').then(
       ({ status }) => status === 200,
       () => false,

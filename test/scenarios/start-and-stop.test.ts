@@ -51,7 +51,7 @@ const refuses = async (port: number): Promise<boolean> => {
 };
 
 describe('a start', { concurrency: 3 }, () => {
-  test('serves a client that comes when its inbound is bound and another is not', async () => {
+  test('serves a client of a bound inbound while another is not yet bound', async () => {
     await using echo = await echoServer();
     const port = await freePort();
     await using weir = await startSlowly(port);
@@ -64,7 +64,7 @@ describe('a start', { concurrency: 3 }, () => {
     await roundTrip(socket, 'served');
   });
 
-  test('serves nothing when a later listener cannot be bound', async () => {
+  test('serves no client when a later listener cannot be bound', async () => {
     await using holder = await bannerServer('taken');
     const port = await freePort();
     await using weir = await startSlowly(port, `[api]\nlisten = "127.0.0.1:${holder.port}"\n`);

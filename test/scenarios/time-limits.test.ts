@@ -13,7 +13,7 @@ import { Weir } from '../support/weir.ts';
 const SETTINGS = '[inbound.settings]\nauth = "password"\naccounts = [{ user = "u", pass = "p" }]\n';
 const EVERY_INBOUND = socksIn() + socksIn('guarded', SETTINGS) + httpIn() + freedom();
 
-/** What a client of each kind says before it falls silent. */
+/** The bytes that a client of each kind sends before it stalls. */
 const BEGINNINGS: readonly (readonly [name: string, inbound: string, bytes: string])[] = [
   ['nothing (SOCKS)', 'socks', ''],
   ['a version', 'socks', '\x05'],
@@ -69,7 +69,7 @@ async function handshakesEnd(t: TestContext): Promise<void> {
   control.destroy();
 }
 
-/** Says `bytes`, falls silent or drips on, and tells whether the server ended the connection. */
+/** Sends `bytes`, stalls or sends a byte at a time, and returns whether the server closed the connection. */
 async function stall(
   name: string,
   address: Address,
@@ -97,7 +97,7 @@ async function ending(socket: Socket): Promise<void> {
 
 const PLAIN = socksIn() + freedom();
 
-/** Waits until nobody listens any more, which shows that the stop has begun. */
+/** Waits until the listener is closed, which shows that the stop has begun. */
 function stopsListening(weir: Weir): Promise<true> {
   return eventually('the listener to close', async () => {
     try {
@@ -110,15 +110,15 @@ function stopsListening(weir: Weir): Promise<true> {
 }
 
 /** All of these wait for a clock, so they run side by side. */
-describe('by the clock', { concurrency: true }, () => {
-  test('handshakes that never finish are ended and leave nothing behind', handshakesEnd);
+describe('time limits', { concurrency: true }, () => {
+  test('handshakes that never finish are closed and leave no resources behind', handshakesEnd);
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`a stop by ${signal} without connections ends at once with status 0`, async () => {
       await using weir = await Weir.start(PLAIN);
       const before = performance.now();
       assert.deepEqual(await weir.stop(signal), { code: 0, signal: null });
-      // The grace is five seconds; whoever waits for it without need takes at least that.
+      // The grace period is five seconds; a stop that waits without need takes at least that.
       assert.ok(performance.now() - before < 4500);
     });
   }
@@ -139,7 +139,7 @@ describe('by the clock', { concurrency: true }, () => {
     assert.ok(performance.now() - before < 4500);
   });
 
-  test('a stop cuts connections that outlast the grace', async () => {
+  test('a stop aborts connections that outlast the grace period', async () => {
     await using echo = await echoServer();
     await using weir = await Weir.start(PLAIN);
     const client = await socksConnect(weir.address('socks'), echo.target);

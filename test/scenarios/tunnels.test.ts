@@ -2,12 +2,11 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { hostPort, open } from '../support/address.ts';
 import { freedom, socksIn } from '../support/config.ts';
-import { bothWays, datagrams, socksHalfCloses } from '../support/exchange.ts';
+import { bothWays, datagrams, socksHalfCloses, manyStreams } from '../support/exchange.ts';
 import { addressed, frame, NEW } from '../support/mux-client.ts';
 import { readAll, readExactly, roundTrip } from '../support/read.ts';
 import { echoServer, tcpServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect } from '../support/socks-client.ts';
-import { manyStreams } from '../support/many-streams.ts';
 import { ID } from '../support/ways/secrets.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { eventually } from '../support/wait.ts';
@@ -43,7 +42,7 @@ interface Connections {
 const connections = async (api: string): Promise<Connections> =>
   (await (await fetch(`${api}/connections`)).json()) as Connections;
 
-test('two Weirs in a row carry everything by one header', async (t) => {
+test('two Weirs in a chain carry streams, half-closes and datagrams', async (t) => {
   const { weir: exit, api } = await startExit();
   await using _exit = exit;
   for (const protocol of TUNNELS) {
@@ -62,31 +61,37 @@ test('two Weirs in a row carry everything by one header', async (t) => {
     });
     await t.test(`${protocol}: many streams at once`, () => manyStreams(socks, STREAMS));
 
-    await t.test(`${protocol}: a server that speaks first is heard`, async () => {
+    await t.test(`${protocol}: the bytes of a server that sends first arrive`, async () => {
       await using server = await tcpServer((socket) => void socket.end('welcome'));
       const client = await socksConnect(socks, server.target);
       assert.equal(String((await readAll(client)).data), 'welcome');
       client.destroy();
     });
 
-    await t.test(`${protocol}: a destination that is not reached is a connection cut`, async () => {
-      const client = await socksConnect(socks, { host: '127.0.0.1', port: 1 });
-      client.on('error', () => undefined);
-      client.write('hello');
-      assert.deepEqual(await readAll(client), { data: Buffer.alloc(0), clean: false });
-    });
+    await t.test(
+      `${protocol}: a destination that is unreachable resets the connection`,
+      async () => {
+        const client = await socksConnect(socks, { host: '127.0.0.1', port: 1 });
+        client.on('error', () => undefined);
+        client.write('hello');
+        assert.deepEqual(await readAll(client), { data: Buffer.alloc(0), clean: false });
+      },
+    );
 
-    await t.test(`${protocol}: a server killed in the middle cuts the client`, async () => {
-      await using server = await tcpServer((socket) => {
-        socket.write('half of');
-        socket.once('data', () => socket.resetAndDestroy());
-      });
-      const client = await socksConnect(socks, server.target);
-      client.on('error', () => undefined);
-      assert.equal(String(await readExactly(client, 7)), 'half of');
-      client.write('go');
-      assert.equal((await readAll(client)).clean, false);
-    });
+    await t.test(
+      `${protocol}: a server killed in the middle of a body resets the client's connection`,
+      async () => {
+        await using server = await tcpServer((socket) => {
+          socket.write('half of');
+          socket.once('data', () => socket.resetAndDestroy());
+        });
+        const client = await socksConnect(socks, server.target);
+        client.on('error', () => undefined);
+        assert.equal(String(await readExactly(client, 7)), 'half of');
+        client.write('go');
+        assert.equal((await readAll(client)).clean, false);
+      },
+    );
 
     await t.test(`${protocol}: a flow has its user, its session, and can be killed`, async () => {
       await using echo = await echoServer();
@@ -102,7 +107,7 @@ test('two Weirs in a row carry everything by one header', async (t) => {
       assert.deepEqual([first?.user, first?.up, first?.network], [user, 5, 'tcp']);
       const session = sessions.find(({ id }) => id === first?.session);
       assert.equal(session?.user, user);
-      // Header and payload there, an answer's header and payload back.
+      // Header and payload there, a response header and payload back.
       assert.ok(session.up > 5 && session.down === (protocol === 'trojan' ? 5 : 7));
       assert.equal(
         (await fetch(`${api}/connections/${first?.id}`, { method: 'DELETE' })).status,
@@ -114,26 +119,29 @@ test('two Weirs in a row carry everything by one header', async (t) => {
       await eventually('no flow left', async () => (await connections(api)).flows.length === 0);
     });
 
-    await t.test(`${protocol}: a stranger is cut, and the log says why`, async () => {
-      const stranger =
-        protocol === 'trojan' ? 'password = "wrong"' : `id = "${ID.replace('b', 'c')}"`;
-      const config =
-        socksIn() + weirOut({ protocol }, exit.address(protocol), { settings: stranger });
-      await using wrong = await Weir.start(config);
-      await using echo = await echoServer();
-      const client = await socksConnect(wrong.address('socks'), echo.target);
-      client.on('error', () => undefined);
-      client.write('hello');
-      assert.equal((await readAll(client)).data.length, 0);
-      assert.equal(echo.accepted(), 0);
-      await exit.child.until('the reason', () =>
-        exit.child.stderr.includes(`${protocol}: invalid user`),
-      );
-    });
+    await t.test(
+      `${protocol}: an unauthenticated client is rejected, and the log has the reason`,
+      async () => {
+        const wrongSettings =
+          protocol === 'trojan' ? 'password = "wrong"' : `id = "${ID.replace('b', 'c')}"`;
+        const config =
+          socksIn() + weirOut({ protocol }, exit.address(protocol), { settings: wrongSettings });
+        await using wrong = await Weir.start(config);
+        await using echo = await echoServer();
+        const client = await socksConnect(wrong.address('socks'), echo.target);
+        client.on('error', () => undefined);
+        client.write('hello');
+        assert.equal((await readAll(client)).data.length, 0);
+        assert.equal(echo.accepted(), 0);
+        await exit.child.until('the reason', () =>
+          exit.child.stderr.includes(`${protocol}: invalid user`),
+        );
+      },
+    );
   }
 });
 
-test('a killed sub-flow leaves its carrier and the others', async () => {
+test('a killed sub-flow leaves its carrier and the other sub-flows open', async () => {
   const { weir: exit, api } = await startExit();
   await using _exit = exit;
   await using echo = await echoServer();
@@ -143,7 +151,7 @@ test('a killed sub-flow leaves its carrier and the others', async () => {
   carrier.write(Buffer.concat([Buffer.of(0), id, Buffer.of(0, 3)]));
   const tcp = addressed('tcp', echo.target);
   carrier.write(frame(1, NEW, 'one', tcp));
-  // The header of the answer, and a frame: length, id, status, options, length, data.
+  // The response header, and a frame: length, id, status, options, length, data.
   assert.equal(
     (await readExactly(carrier, 2 + 8 + 3)).toString('hex'),
     '000000040001020100036f6e65',

@@ -20,7 +20,7 @@ function dnsQuery(id: number, name: string): Buffer {
   return Buffer.concat([head, Buffer.from(`${labels.join('')}\0\0\x01\0\x01`, 'latin1')]);
 }
 
-/** The answer 192.0.2.53 to whatever is asked. */
+/** The DNS answer 192.0.2.53 to any question. */
 function dnsAnswer(query: Buffer): Buffer {
   const head = Buffer.from(query.subarray(0, 12));
   head[2] = 0x81;
@@ -50,7 +50,7 @@ test('a name is asked over UDP through SOCKS', async (t) => {
   }
 });
 
-test('one association talks with many servers and keeps their answers apart', async () => {
+test('one association serves many servers and keeps their replies apart', async () => {
   await using stack = new AsyncDisposableStack();
   const servers = await Promise.all(Array.from({ length: 20 }, () => udpEcho()));
   for (const server of servers) stack.use(server);
@@ -65,19 +65,19 @@ test('one association talks with many servers and keeps their answers apart', as
   }
 });
 
-test('a peer that was never written to is heard: the association is full-cone', async () => {
-  using stranger = await datagrams();
+test('a datagram of a third party is delivered: the association is full-cone', async () => {
+  using third = await datagrams();
   using server = await datagrams();
-  // The server says nothing itself: it lets the stranger speak to where the datagram came from.
+  // The server sends nothing itself: a third party sends to the source of its datagram.
   server.socket.on('message', (_message, from) => {
-    stranger.socket.send('surprise', from.port, from.address);
+    third.socket.send('surprise', from.port, from.address);
   });
   await using weir = await Weir.start(CONFIG);
   using association = await UdpAssociation.open(weir.address('socks'));
   association.send({ host: '127.0.0.1', port: server.port }, 'hello');
   const { from, data } = await association.receive();
   assert.equal(String(data), 'surprise');
-  assert.deepEqual([from.host, from.port], ['127.0.0.1', stranger.port]);
+  assert.deepEqual([from.host, from.port], ['127.0.0.1', third.port]);
 });
 
 test('datagrams of every size up to what UDP carries come back as they were', async () => {
@@ -92,7 +92,7 @@ test('datagrams of every size up to what UDP carries come back as they were', as
   }
 });
 
-test('malformed and fragmented datagrams are dropped and the association lives on', async () => {
+test('malformed and fragmented datagrams are dropped and the association stays open', async () => {
   await using echo = await udpEcho();
   await using weir = await Weir.start(CONFIG);
   using association = await UdpAssociation.open(weir.address('socks'));
@@ -116,7 +116,7 @@ test('malformed and fragmented datagrams are dropped and the association lives o
   assert.equal(echo.accepted(), 1);
 });
 
-test('an association ends with its connection and gives its sockets back', async () => {
+test('an association ends with its connection and releases its sockets', async () => {
   await using echo = await udpEcho();
   await using tcp = await echoServer();
   await using weir = await Weir.start(CONFIG);

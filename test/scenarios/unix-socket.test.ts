@@ -18,7 +18,7 @@ const MB = 1 << 20;
 const unixIn = (tag: string, protocol: string, path: string, settings = ''): string =>
   `[[inbound]]\ntag = "${tag}"\nprotocol = "${protocol}"\nlisten = "${path}"\n${settings}\n`;
 
-test('inbounds on unix sockets carry what those on ports do', async (t) => {
+test('inbounds on unix sockets carry the same traffic as those on ports', async (t) => {
   await using folder = await scratch();
   const socks = join(folder.path, 'socks.sock');
   const http = join(folder.path, 'http.sock');
@@ -27,7 +27,7 @@ test('inbounds on unix sockets carry what those on ports do', async (t) => {
     unixIn('socks', 'socks', socks, udpBind) + unixIn('http', 'http', http) + freedom();
   await using weir = await Weir.start(config);
 
-  await t.test('they say where they listen', () => {
+  await t.test('they log where they listen', () => {
     assert.deepEqual(weir.address('socks'), { path: socks });
     assert.deepEqual(weir.address('http'), { path: http });
   });
@@ -64,7 +64,7 @@ test('inbounds on unix sockets carry what those on ports do', async (t) => {
   });
 });
 
-test('a socket file that a killed process left behind does not hinder the next start', async () => {
+test('a socket file of a killed process does not prevent the next start', async () => {
   await using folder = await scratch();
   const path = join(folder.path, 'socks.sock');
   const config = unixIn('socks', 'socks', path, '[inbound.settings]\nudp = false') + freedom();
@@ -81,7 +81,7 @@ test('a socket file that a killed process left behind does not hinder the next s
   client.destroy();
 });
 
-test('a socket that somebody listens on is not taken over', async () => {
+test('a socket with a live listener is not taken over', async () => {
   await using folder = await scratch();
   const path = join(folder.path, 'socks.sock');
   const config = unixIn('socks', 'socks', path, '[inbound.settings]\nudp = false') + freedom();

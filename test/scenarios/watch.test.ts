@@ -9,7 +9,7 @@ import { scratch, weirCommand } from '../support/weir.ts';
 const config = (...tags: string[]): string =>
   tags.map((tag) => socksIn(tag)).join('\n') + freedom();
 
-test('--watch goes on after the folder of the configuration is replaced, or removed for a while', async () => {
+test('--watch continues after the folder of the configuration is replaced, or removed for a while', async () => {
   await using folder = await scratch();
   const at = (...names: string[]): string => join(folder.path, ...names);
   const file = at('live', 'weir.toml');

@@ -12,7 +12,7 @@ export interface Changing {
   change(): void;
   /** Undoes all changes. */
   reset(): void;
-  /** What the configuration says of the default route. */
+  /** The default route of the configuration. */
   pick: Pick;
   toString(): string;
 }
@@ -115,13 +115,13 @@ export function serverConfiguration(tunnels: readonly Tunnel[], around: Around):
   );
 }
 
-/** What goes out by a tunnel, with the right and with a wrong secret, comes in by these. */
+/** The inbounds of flows that leave by a tunnel, with the right and with a wrong secret. */
 export const entrance = (tag: string): string => `in-${tag}`;
 export const wrongEntrance = (tag: string): string => `wrong-${tag}`;
 export const HTTP = 'http-in';
 export const GROUP = 'group';
 
-/** The end whose clients choose a tunnel by the inbound that they come in by. */
+/** The end at which the inbound of a client selects the tunnel. */
 export function clientConfiguration(
   tunnels: readonly Tunnel[],
   server: (tag: string) => Address,
@@ -136,7 +136,7 @@ export function clientConfiguration(
     const wrong = tunnels
       .filter(hasSecret)
       .map(({ tag, way }) =>
-        weirOut({ ...way, stranger: 'by key' }, server(tag), { tag: wrongEntrance(tag) }),
+        weirOut({ ...way, credentials: 'wrong' }, server(tag), { tag: wrongEntrance(tag) }),
       );
     const secret = tunnels.filter(hasSecret).map(({ tag }) => tag);
     return [

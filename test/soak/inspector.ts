@@ -1,7 +1,7 @@
 import { within } from '../support/wait.ts';
 
-/** An answer of the inspector protocol. */
-interface Answer {
+/** A response of the inspector protocol. */
+interface Response {
   readonly id: number;
   readonly error?: { readonly message: string };
   readonly result?: unknown;
@@ -25,7 +25,7 @@ export class Inspector implements Disposable {
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.addEventListener('message', ({ data }) =>
-      this.#take(JSON.parse(String(data)) as Answer),
+      this.#take(JSON.parse(String(data)) as Response),
     );
     socket.addEventListener('close', () => {
       for (const { reject } of this.#waiting.values()) reject(new Error('the inspector has gone'));
@@ -91,16 +91,16 @@ export class Inspector implements Disposable {
 
   #send(method: string, params: object = {}): Promise<unknown> {
     const id = ++this.#last;
-    const answer = Promise.withResolvers<unknown>();
-    this.#waiting.set(id, answer);
+    const response = Promise.withResolvers<unknown>();
+    this.#waiting.set(id, response);
     this.#socket.send(JSON.stringify({ id, method, params }));
-    return within(answer.promise, `${method} of the inspector`, PATIENCE_MS);
+    return within(response.promise, `${method} of the inspector`, PATIENCE_MS);
   }
 
-  #take({ id, error, result }: Answer): void {
-    const answer = this.#waiting.get(id);
+  #take({ id, error, result }: Response): void {
+    const response = this.#waiting.get(id);
     this.#waiting.delete(id);
-    if (error) answer?.reject(new Error(error.message));
-    else answer?.resolve(result);
+    if (error) response?.reject(new Error(error.message));
+    else response?.resolve(result);
   }
 }

@@ -33,7 +33,7 @@ export function optionsOf(env: Readonly<Record<string, string | undefined>>): So
     if (Number.isSafeInteger(value) && value >= least) return value;
     throw new Error(`WEIR_SOAK_${name} is not a whole number of at least ${least}: ${text}`);
   };
-  // A line through fewer than four samples says little.
+  // A line through fewer than four samples is no evidence.
   const LEAST_ROUNDS = 4;
   return {
     connections: whole('CONNECTIONS', 4_000, LEAST_ROUNDS),

@@ -47,7 +47,7 @@ export const startOrigin = (): Promise<Origin> =>
     }
   }, '0.0.0.0');
 
-/** Names that are answered, at 127.0.0.1; below `none` there is nothing, below `silent` no answer. */
+/** Names that resolve to 127.0.0.1; those below `none` do not exist, those below `silent` time out. */
 export async function startNames(): Promise<AsyncDisposable & { readonly port: number }> {
   const socket = createSocket('udp4');
   socket.on('message', (message, from) => {

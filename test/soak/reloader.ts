@@ -27,11 +27,11 @@ export class Reloader {
     const before = this.#weir.reloads;
     await this.#weir.write(String(this.#config));
     if (way === 0) {
-      // Not every change shows in a file: then the process says that nothing has changed.
+      // Not every change shows in a file: then the process reports that nothing has changed.
       await this.#post();
       return;
     }
-    // Turned back by something that must show, so that the log says when it has been applied.
+    // Reverted together with a visible change, so that the log shows when it has been applied.
     this.#config.pick = this.#config.pick === 'direct' ? 'spare' : 'direct';
     await this.#weir.write(String(this.#config));
     this.#weir.signal('SIGHUP');
@@ -42,7 +42,7 @@ export class Reloader {
     );
   }
 
-  /** Goes back to the first configuration. */
+  /** Restores the first configuration. */
   async reset(): Promise<void> {
     this.#config.reset();
     await this.#weir.write(String(this.#config));

@@ -17,7 +17,7 @@ const DEBUGGER = /^Debugger listening on (\S+)$/;
 const RELOADED = /config reloaded:/;
 /** What a line of the log starts with. */
 const LOG_LINE = /^\d{4}-\d\d-\d\dT\S+Z +(?:INFO|WARN|DEBUG|TRACE) /;
-/** What Node says of its inspector. */
+/** The line with which Node reports its inspector's address. */
 const OF_INSPECTOR = /^(?:Debugger |For help, see: |$)/;
 
 /** Kept of what should not have been logged. */

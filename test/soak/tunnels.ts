@@ -34,7 +34,7 @@ export const TUNNELS: readonly Tunnel[] = [
   }),
 ];
 
-/** Those whose inbound asks for a password or a key, so that a client can have a wrong one. */
+/** Those with a password or key at the inbound, so that a client can have a wrong one. */
 export const hasSecret = ({ way }: Tunnel): boolean =>
   way.login === true || (way.protocol !== 'socks' && way.protocol !== 'http');
 

@@ -40,7 +40,7 @@ export async function open(
     throw error;
   }
   socket.off('error', reject);
-  // What goes wrong later shows in what is read; an unheard error event would end the process.
+  // A later failure shows in what is read; an unhandled error event would end the process.
   socket.on('error', () => undefined);
   return socket;
 }

@@ -61,7 +61,7 @@ export const AEAD_VECTORS: readonly AeadVector[] = [
       '4d5c2af327cd64a62cf35abd2ba6fab4',
   },
   {
-    name: 'AES-128, a cut block and associated data',
+    name: 'AES-128, a partial block and associated data',
     source: `${GCM}, case 4`,
     aead: 'aes-128-gcm',
     key: GCM_KEY,
@@ -107,7 +107,7 @@ export const AEAD_VECTORS: readonly AeadVector[] = [
       'b094dac5d93471bdec1a502270e3cc6c',
   },
   {
-    name: 'AES-256, a cut block and associated data',
+    name: 'AES-256, a partial block and associated data',
     source: `${GCM}, case 16`,
     aead: 'aes-256-gcm',
     key: GCM_KEY + GCM_KEY,

@@ -33,7 +33,7 @@ export const TLS_CLIENT: TlsClientSpec = {
   ca: { file: 'ca.pem', certificates: [authority.cert] },
 };
 
-/** What both ends of a connection are told about its carrier. */
+/** The carrier's settings at both ends of a connection. */
 export interface StreamPair {
   readonly inbound: InboundStreamSpec | undefined;
   readonly outbound: OutboundStreamSpec | undefined;

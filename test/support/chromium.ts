@@ -18,7 +18,7 @@ const QUIET = [
 
 /**
  * Loads `url` in a fresh headless Chromium through `proxy` (`socks5://host:port`, `http://…`) and
- * gives the document as it stands when the page and all it asks for has loaded.
+ * returns the document once the page and its resources have loaded.
  */
 export async function browse(
   url: string,
@@ -33,7 +33,7 @@ export async function browse(
     ...flags,
     `--user-data-dir=${profile.path}`,
     `--proxy-server=${proxy}`,
-    // Loopback goes past a proxy unless told otherwise.
+    // Chromium bypasses the proxy for loopback by default.
     '--proxy-bypass-list=<-loopback>',
     '--dump-dom',
     url,

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 
-/** Where a run of bytes is cut into chunks. */
+/** The positions that divide a run of bytes into chunks. */
 export const cuts: fc.Arbitrary<readonly number[]> = fc
   .array(fc.nat(90), { maxLength: 8 })
   .map((all) => all.toSorted((a, b) => a - b));

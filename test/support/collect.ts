@@ -1,6 +1,6 @@
 /**
  * Loaded before a Node child with `--import` and `--expose-gc`: on SIGUSR2 it collects garbage until
- * what is told of collected objects has been told, and then says so on standard error.
+ * all finalizers of collected objects have run, and then reports that on standard error.
  */
 process.on('SIGUSR2', () => {
   const ROUNDS = 5;

@@ -2,7 +2,7 @@ import { portOf, type Address } from './address.ts';
 
 /** Pieces of configuration files, so that a scenario shows only what it is about. */
 
-/** A SOCKS inbound on a port that the kernel chooses; `more` goes into its table. */
+/** A SOCKS inbound on a port that the kernel chooses; `more` is added to its table. */
 export const socksIn = (tag = 'socks', more = ''): string =>
   `[[inbound]]\ntag = "${tag}"\nprotocol = "socks"\nport = 0\n${more}\n`;
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiClient, type Reply } from '../conformance/api-client.ts';
@@ -9,15 +10,17 @@ export const API = '[api]\nlisten = "127.0.0.1:0"\n';
 
 const LISTENING = /svc_app: API listening on (\S+)$/m;
 
-/** A flow as the API shows it; more fields than are named here come with it. */
+/** A flow as the API shows it. */
 export interface FlowView {
   readonly id: number;
   readonly session: number | null;
   readonly network: string;
   readonly inbound: string;
   readonly user: string | null;
+  readonly source: string | null;
   readonly host: string;
   readonly port: number;
+  readonly sniffed: string | null;
   readonly outbound: string;
   readonly outbound_version: number;
   readonly rule: number | null;
@@ -27,12 +30,26 @@ export interface FlowView {
   readonly down: number;
 }
 
+export interface SessionView {
+  readonly id: number;
+  readonly inbound: string;
+  readonly source: string | null;
+  readonly user: string | null;
+  readonly up: number;
+  readonly down: number;
+  readonly started_at: number;
+}
+
 export interface Connections {
-  readonly sessions: readonly { readonly id: number; readonly inbound: string }[];
+  readonly sessions: readonly SessionView[];
   readonly flows: readonly FlowView[];
 }
 
-/** What a reload answered. */
+/** The tag of a configuration file: its SHA-256, quoted. */
+export const etagOf = (bytes: Uint8Array | string): string =>
+  `"${createHash('sha256').update(bytes).digest('hex')}"`;
+
+/** The report of a reload. */
 export interface Report {
   readonly status: 'applied' | 'unchanged';
   readonly built: readonly string[];
@@ -115,6 +132,6 @@ export class Control {
   }
 }
 
-/** The `error` of an answer. */
+/** The `error` of a response. */
 export const errorOf = ({ text }: Reply): string =>
   (JSON.parse(text) as { readonly error: string }).error;

@@ -28,7 +28,7 @@ export async function curl(args: readonly string[], upload?: number): Promise<Fe
     if (text.length < KEPT_TEXT) text += chunk.toString('latin1');
   });
   const body = receiveBody(child.stdout);
-  // curl may end before it has read all of its input: that is its answer to tell, not a failure.
+  // curl may exit before it has read all of its input; its exit code reports the failure.
   const fed = pipeline(pattern(upload ?? 0), child.stdin).catch(() => undefined);
   const [[code]] = await Promise.all([exited, fed]);
   return { code, body: await body, text, stderr };

@@ -6,7 +6,7 @@ import type { TestCertificate } from './test-certificates.ts';
 /** Addresses of one name that do not fit a datagram of 1232 bytes. */
 export const MANY = 200;
 
-/** What unbound serves; it asks nobody, since everything below the root is its own. */
+/** What unbound serves; it forwards no question, since it is authoritative for everything below the root. */
 const ZONE = [
   `local-zone: "." static`,
   `local-zone: "example.test." static`,
@@ -52,7 +52,7 @@ export function startUnbound(certificate: TestCertificate): Promise<Peer> {
   });
 }
 
-/** Requests after which nginx says goodbye to a connection. */
+/** Requests after which nginx closes a connection. */
 export const KEPT_REQUESTS = 50;
 
 /** nginx with TLS in front of an HTTP server, with HTTP/2 or with HTTP/1.1 only. */

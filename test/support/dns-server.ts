@@ -16,10 +16,10 @@ export interface Asked {
   readonly id: number;
   readonly name: string;
   readonly type: string;
-  /** Size of the datagram that the client says it can take; `undefined` without EDNS. */
+  /** The UDP payload size that the client announces; `undefined` without EDNS. */
   readonly payloadSize: number | undefined;
   readonly message: Buffer;
-  /** The client's port, which tells connections and tries apart. */
+  /** The client's port, which distinguishes connections and retries. */
   readonly from: number;
   readonly http:
     | { readonly method: string; readonly path: string; readonly host: string }
@@ -36,7 +36,7 @@ export interface HttpOverride {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A DNS server on loopback that does what its script says. */
+/** A DNS server on loopback whose responses a script decides. */
 export class TestDnsServer {
   readonly host = '127.0.0.1';
   readonly asked: Asked[] = [];
@@ -68,7 +68,7 @@ export class TestDnsServer {
     socket.on('close', () => this.#sockets.delete(socket));
   }
 
-  async answer(
+  async respond(
     message: Buffer,
     over: Asked['over'],
     from: number,
@@ -100,8 +100,8 @@ export async function startPlainDns(t: TestContext, script: Script): Promise<Tes
   const tcp = createServer({ noDelay: true }, (socket) => serveStream(server, socket, 'tcp'));
   const udp = await bindBoth(t, tcp, server);
   udp.on('message', (message, { port, address }) => {
-    void server.answer(message, 'udp', port).then((answers) => {
-      for (const answer of answers) udp.send(answer, port, address);
+    void server.respond(message, 'udp', port).then((replies) => {
+      for (const reply of replies) udp.send(reply, port, address);
     });
   });
   return server;
@@ -186,11 +186,11 @@ function serveStream(server: TestDnsServer, socket: Socket, over: 'tcp' | 'tls')
     while (rest.length >= 2 && rest.length >= 2 + rest.readUInt16BE(0)) {
       const message = rest.subarray(2, 2 + rest.readUInt16BE(0));
       rest = rest.subarray(2 + message.length);
-      void server.answer(message, over, socket.remotePort ?? 0).then((answers) => {
-        for (const answer of answers) {
+      void server.respond(message, over, socket.remotePort ?? 0).then((replies) => {
+        for (const reply of replies) {
           const length = Buffer.alloc(2);
-          length.writeUInt16BE(answer.length);
-          socket.write(Buffer.concat([length, answer]));
+          length.writeUInt16BE(reply.length);
+          socket.write(Buffer.concat([length, reply]));
         }
       });
     }
@@ -212,16 +212,16 @@ async function serveRequest(
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   const host = request.headers[':authority'] ?? request.headers.host ?? '';
-  const [answer] = await server.answer(
+  const [message] = await server.respond(
     Buffer.concat(chunks),
     over,
     request.socket.remotePort ?? 0,
     { method: request.method ?? '', path: request.url ?? '', host: String(host) },
   );
-  if (!answer) return;
+  if (!message) return;
   const { status = 200, headers = {} } = server.http;
   response.writeHead(status, { 'content-type': 'application/dns-message', ...headers });
-  response.end(answer);
+  response.end(message);
 }
 
 const FLAGS = 0x8180; // response, recursion desired and available
@@ -229,11 +229,11 @@ const FLAGS = 0x8180; // response, recursion desired and available
 export interface ReplyParts extends Pick<Packet, 'answers' | 'authorities' | 'additionals' | 'id'> {
   readonly rcode?: number;
   readonly truncated?: boolean;
-  /** Answers to another question than was asked. */
+  /** A question section that differs from the question asked. */
   readonly name?: string;
 }
 
-/** A message that answers a question, but for what `parts` say otherwise. */
+/** A response to a question, with the changes in `parts`. */
 export function reply(asked: Asked, parts: ReplyParts = {}): Buffer {
   const { rcode = 0, truncated = false, name = asked.name, id = asked.id, ...sections } = parts;
   return encode({

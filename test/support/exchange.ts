@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { curl } from './curl.ts';
 import { bodyOf, receiveBody, sendBody } from './pattern.ts';
-import { readAll } from './read.ts';
-import { digestServer, sendFirstServer, webBody, type Origin } from './servers.ts';
+import { readAll, readExactly, roundTrip } from './read.ts';
+import { digestServer, sendFirstServer, webBody, type Origin, echoServer } from './servers.ts';
 import type { Address } from './address.ts';
 import type { Socket } from 'node:net';
-import { socksConnect, type SocksOptions } from './socks-client.ts';
+import { socksConnect, type SocksOptions, socksConnectSaying } from './socks-client.ts';
 import { UdpAssociation } from './socks-udp.ts';
 import { within } from './wait.ts';
 
-/** What a chain of proxies is put through, whoever its members are. */
+/** The exchanges that tests run through a chain of proxies. */
 
 /** A body of `bytes` down and up through curl with the proxy arguments given. */
 export async function bothWays(
@@ -31,7 +31,7 @@ export type Tunnel = (to: Origin) => Promise<Socket>;
 
 const HALF_CLOSED = 4 << 20;
 
-/** The client ends first and is still answered. */
+/** The client half-closes first and still receives the response. */
 export async function clientEndsFirst(tunnel: Tunnel): Promise<void> {
   await using server = await digestServer();
   const client = await tunnel(server);
@@ -72,9 +72,29 @@ export async function datagrams(
     for (const size of [1, 500, 1400]) {
       const data = Buffer.alloc(size, size & 0xff);
       association.send(server.target, data);
-      const answer = await association.receive();
-      assert.deepEqual(answer.data, data);
-      assert.deepEqual([answer.from.host, answer.from.port], [server.host, server.port]);
+      const reply = await association.receive();
+      assert.deepEqual(reply.data, data);
+      assert.deepEqual([reply.from.host, reply.from.port], [server.host, server.port]);
     }
   }
+}
+
+/**
+ * Opens `count` streams to one server at the same time, each with a payload of its own. `inOneGo`
+ * sends the payload along with the request, for clients that do not wait for the first bytes.
+ */
+export async function manyStreams(socks: Address, count: number, inOneGo = false): Promise<void> {
+  await using echo = await echoServer();
+  const words = (i: number): string => `stream ${i}`;
+  const connect = (i: number): Promise<Socket> =>
+    inOneGo ? socksConnectSaying(words(i), socks, echo.target) : socksConnect(socks, echo.target);
+  const sockets = await Promise.all(Array.from({ length: count }, (_, i) => connect(i)));
+  await Promise.all(
+    sockets.map(async (socket, i) => {
+      const text = words(i);
+      const reply = inOneGo ? readExactly(socket, text.length) : roundTrip(socket, text);
+      assert.equal(String(await reply), text);
+    }),
+  );
+  for (const socket of sockets) socket.destroy();
 }

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net';
 import { open, type Address } from './address.ts';
 import { readHead } from './read.ts';
 
-/** The head of an HTTP answer; header names in lower case. */
+/** The head of an HTTP response; header names in lower case. */
 export interface Head {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** Writes a request head as it is given and reads the head of the answer. */
+/** Writes a request head as it is given and reads the head of the response. */
 export async function ask(socket: Socket, head: string): Promise<Head> {
   socket.write(head);
   return parseHead(await readHead(socket));
@@ -17,7 +17,7 @@ export async function ask(socket: Socket, head: string): Promise<Head> {
 export function parseHead(text: string): Head {
   const [first = '', ...lines] = text.trimEnd().split('\r\n');
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(first)?.[1];
-  if (status === undefined) throw new Error(`no HTTP answer: ${first}`);
+  if (status === undefined) throw new Error(`no HTTP response: ${first}`);
   const headers = lines.map((line): [string, string] => {
     const colon = line.indexOf(':');
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];

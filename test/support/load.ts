@@ -9,9 +9,9 @@ import type { Address } from './address.ts';
 import { eventually } from './wait.ts';
 
 /**
- * A steady load through a proxy whose every byte is known: each flow goes to an address of its own
- * in 127.0.0.0/8, so that what the client moved can be laid beside what the proxy says of the flow
- * to that address.
+ * A steady load of known bytes through a proxy: each flow has a destination of its own in
+ * 127.0.0.0/8, so that the bytes of the client can be compared with those that the proxy reports for
+ * the flow to that address.
  */
 
 /** An endless stream of bytes, the same for both ends, in which a lost or doubled one shows. */
@@ -67,7 +67,7 @@ export class Download implements Disposable {
     this.#socket.write(ask);
     this.moved.up += ASK;
     const bytes = await readUpTo(this.#socket, size);
-    if (!bytes) throw new Error(`the flow to ${this.moved.host} was cut`);
+    if (!bytes) throw new Error(`the flow to ${this.moved.host} was aborted`);
     this.moved.down += size;
     if (!bytes.equals(this.#stream.update(Buffer.alloc(size)))) {
       throw new Error(`the flow to ${this.moved.host} brought other bytes`);
@@ -77,7 +77,7 @@ export class Download implements Disposable {
   /** Ends it as a client does, and sees the origin end it too. */
   async end(): Promise<void> {
     this.#socket.end();
-    if (await readUpTo(this.#socket, 1)) throw new Error('bytes that nobody asked for');
+    if (await readUpTo(this.#socket, 1)) throw new Error('bytes that were not requested');
     this.#socket.destroy();
   }
 
@@ -86,7 +86,7 @@ export class Download implements Disposable {
   }
 }
 
-/** A UDP association that sends to one address of its own and waits for each answer. */
+/** A UDP association that sends to one address of its own and waits for each reply. */
 export class Chatter implements Disposable {
   readonly moved: Moved;
   readonly #association: UdpAssociation;
@@ -107,9 +107,9 @@ export class Chatter implements Disposable {
     const data = Buffer.alloc(size, size);
     this.#association.send({ host: this.moved.host, port: this.#port }, data);
     this.moved.up += size;
-    const answer = await this.#association.receive();
-    this.moved.down += answer.data.length;
-    if (!answer.data.equals(data)) throw new Error('another datagram than was sent');
+    const reply = await this.#association.receive();
+    this.moved.down += reply.data.length;
+    if (!reply.data.equals(data)) throw new Error('another datagram than was sent');
   }
 
   end(): void {
@@ -162,7 +162,7 @@ export class Beats implements Disposable {
   }
 }
 
-/** Adds up what the API says of flows that have ended, by where they went. */
+/** Adds up what the API reports of flows that have ended, by destination. */
 export class Ledger implements Disposable {
   readonly #closed = new Map<string, Moved & { flows: number }>();
   readonly #stop: () => void;

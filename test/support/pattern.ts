@@ -30,13 +30,13 @@ export async function sendBody(to: Writable, size: number, seed = 1): Promise<Bo
   const hash = createHash('sha256');
   for (const chunk of pattern(size, seed)) {
     hash.update(chunk);
-    if (to.destroyed) throw new Error('the stream was cut while a body was written');
+    if (to.destroyed) throw new Error('the stream was aborted while a body was written');
     if (!to.write(chunk)) await drained(to);
   }
   return { bytes: size, digest: hash.digest('hex') };
 }
 
-/** Reads to the end, or exactly `size` bytes, and rejects when the stream is cut before. */
+/** Reads to the end, or exactly `size` bytes, and rejects when the stream is aborted before. */
 export function receiveBody(from: Readable, size?: number): Promise<Body> {
   const { promise, resolve, reject } = Promise.withResolvers<Body>();
   const hash = createHash('sha256');
@@ -56,19 +56,19 @@ export function receiveBody(from: Readable, size?: number): Promise<Body> {
   };
   const onEnd = (): void => {
     if (size === undefined) finish();
-    else onCut();
+    else onAbort();
   };
-  const onCut = (error?: Error): void => {
+  const onAbort = (error?: Error): void => {
     release();
     const why = error ? `: ${error.message}` : '';
-    reject(new Error(`cut after ${bytes} of ${size ?? 'any number of'} bytes${why}`));
+    reject(new Error(`aborted after ${bytes} of ${size ?? 'any number of'} bytes${why}`));
   };
   const release = (): void => {
-    from.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut);
+    from.off('data', onData).off('end', onEnd).off('error', onAbort).off('close', onAbort);
   };
-  from.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut);
+  from.on('data', onData).on('end', onEnd).on('error', onAbort).on('close', onAbort);
   if (from.readableEnded) onEnd();
-  else if (from.destroyed) onCut();
+  else if (from.destroyed) onAbort();
   else from.resume();
   return promise;
 }

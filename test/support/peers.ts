@@ -6,8 +6,9 @@ import { Child } from './child.ts';
 import { freePort } from './ports.ts';
 import { eventually } from './wait.ts';
 import { scratch } from './weir.ts';
+import { spawnSync } from 'node:child_process';
 
-/** Other people's programs, as Debian installs them. */
+/** Programs by other authors, as Debian installs them. */
 export type PeerName =
   | 'v2ray'
   | 'trojan'
@@ -25,12 +26,12 @@ export type PeerName =
   | 'unbound'
   | 'nginx';
 
-/** The Debian package of each, for the text of a skipped test. */
+/** Where each comes from, for the text of a skipped test. */
 const PACKAGES: Readonly<Record<PeerName, string>> = {
   v2ray: 'v2ray',
   trojan: 'trojan',
-  xray: 'none; from its source',
-  'sing-box': 'none; from its source',
+  xray: 'none: built from source',
+  'sing-box': 'none: built from source',
   danted: 'dante-server',
   microsocks: 'microsocks',
   tinyproxy: 'tinyproxy',
@@ -38,15 +39,15 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   openssl: 'openssl',
   'ss-server': 'shadowsocks-libev',
   'ss-local': 'shadowsocks-libev',
-  ssserver: 'has none: cargo install shadowsocks-rust',
-  sslocal: 'has none: cargo install shadowsocks-rust',
+  ssserver: 'none: cargo install shadowsocks-rust',
+  sslocal: 'none: cargo install shadowsocks-rust',
   unbound: 'unbound',
   nginx: 'nginx',
 };
 
 /** The program's path, or `undefined` when this machine has none. */
 export function findPeer(name: PeerName): string | undefined {
-  // Daemons live in /usr/sbin, which is not on everybody's path.
+  // Daemons live in /usr/sbin, which is not on every user's path.
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/bin'];
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
@@ -55,10 +56,10 @@ export function findPeer(name: PeerName): string | undefined {
 export function without(...names: readonly PeerName[]): string | false {
   const missing = names.filter((name) => findPeer(name) === undefined);
   if (missing.length === 0) return false;
-  return `not installed: ${missing.map((name) => `${name} (Debian ${PACKAGES[name]})`).join(', ')}`;
+  return `not installed: ${missing.map((name) => `${name} (Debian package ${PACKAGES[name]})`).join(', ')}`;
 }
 
-/** A peer that serves; disposing of it kills it and takes its files away. */
+/** A peer that serves; disposing of it kills it and removes its files. */
 export interface Peer extends AsyncDisposable {
   readonly child: Child;
   /** Its address, the first one when it has several. */
@@ -118,7 +119,7 @@ function startRay(
   return startPeer(name, inbounds.length, command, options);
 }
 
-/** microsocks knows SOCKS5 connects only. */
+/** microsocks supports CONNECT of SOCKS5 only. */
 export function startMicrosocks(account?: Account): Promise<Peer> {
   const login = account === undefined ? [] : ['-u', account.user, '-P', account.pass];
   return startPeer('microsocks', 1, ([port]) =>
@@ -126,7 +127,7 @@ export function startMicrosocks(account?: Account): Promise<Peer> {
   );
 }
 
-/** Dante, with its own way on to `upstream` when one is given. */
+/** Dante, which forwards to `upstream` when one is given. */
 export function startDante(upstream?: Address): Promise<Peer> {
   return startPeer('danted', 1, async ([port], folder) => {
     const file = join(folder, 'danted.conf');
@@ -175,7 +176,7 @@ export function startTinyproxy(upstream?: string, account?: Account): Promise<Pe
   });
 }
 
-/** Starts a peer on free ports and waits until all of them answer. */
+/** Starts a peer on free ports and waits until all of them accept connections. */
 export async function startPeer(
   name: PeerName,
   count: number,
@@ -184,7 +185,7 @@ export async function startPeer(
 ): Promise<Peer> {
   const path = findPeer(name);
   if (path === undefined) throw new Error(`${name} is not installed`);
-  // Between finding a port free and the peer's bind somebody else may take it: once more, then.
+  // Another process may bind the port between the check and the peer's bind: then it tries again.
   const ATTEMPTS = 3;
   for (let attempt = 1; ; attempt++) {
     const folder = await scratch();
@@ -196,7 +197,7 @@ export async function startPeer(
     };
     const addresses = ports.map((port): Address => ({ host: '127.0.0.1', port }));
     try {
-      for (const address of addresses) await answers(child, address);
+      for (const address of addresses) await accepts(child, address);
       const [address = { host: '127.0.0.1', port: 0 }] = addresses;
       return { child, address, addresses, [Symbol.asyncDispose]: dispose };
     } catch (error) {
@@ -212,9 +213,9 @@ async function freePorts(count: number): Promise<number[]> {
   return [...ports];
 }
 
-function answers(child: Child, address: Address): Promise<boolean> {
+function accepts(child: Child, address: Address): Promise<boolean> {
   return eventually(
-    () => `${child.name} to answer:\n${child.stdout}${child.stderr}`,
+    () => `${child.name} to accept connections:\n${child.stdout}${child.stderr}`,
     async () => {
       if (child.ended) throw new Error(`${child.name} ended:\n${child.stdout}${child.stderr}`);
       try {
@@ -234,4 +235,16 @@ function isExecutable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The version that a program prints: the first group of `pattern`; `undefined` when not found. */
+export function versionOf(
+  name: PeerName,
+  args: readonly string[],
+  pattern: RegExp,
+): string | undefined {
+  const path = findPeer(name);
+  if (path === undefined) return undefined;
+  const { stdout, stderr } = spawnSync(path, args, { encoding: 'utf8', timeout: 10_000 });
+  return pattern.exec(stdout + stderr)?.[1];
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * A port that is free for TCP and UDP on loopback, for programs that cannot be told to let the
+ * A port that is free for TCP and UDP on loopback, for programs that cannot let the
  * kernel choose. Taken from below the kernel's range for outgoing connections, so that none of
  * those takes it in the meantime.
  */
@@ -14,7 +14,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Whether nobody listens on the port of any address. */
+/** Whether the port is free on every address. */
 export async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   const socket = createSocket('udp4');

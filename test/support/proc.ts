@@ -7,7 +7,7 @@ export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** Resident memory in bytes, as `VmRSS` says. */
+/** Resident memory in bytes, from `VmRSS`. */
 export function residentBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];

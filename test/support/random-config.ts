@@ -3,11 +3,11 @@ import type { Target } from './socks-client.ts';
 
 /** What a configuration under random reloads may refer to. */
 export interface Surroundings {
-  /** Ports that nobody else takes, more than there are inbounds. */
+  /** Free ports, more than there are inbounds. */
   readonly ports: readonly number[];
   /** SOCKS servers that an outbound can go through. */
   readonly upstreams: readonly Target[];
-  /** DNS servers; each knows the names below `load.test`. */
+  /** DNS servers; each resolves the names below `load.test`. */
   readonly resolvers: readonly Target[];
   /** Where unix sockets are made. */
   readonly folder: string;
@@ -61,7 +61,7 @@ export class RandomConfig {
     this.#ports = [...around.ports];
   }
 
-  /** Changes one thing; tells what, for a test that fails. */
+  /** Changes one thing; returns its description, for a test that fails. */
   change(): string {
     const changes: readonly (() => string)[] = [
       () => `accounts ${(this.#accounts = this.#other(this.#accounts, 4))}`,

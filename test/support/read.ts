@@ -3,7 +3,7 @@ import { within } from './wait.ts';
 
 /**
  * Reads exactly `size` bytes and leaves what follows in the socket; `undefined` when the peer ended
- * or cut the connection first.
+ * or reset the connection first.
  */
 export async function readUpTo(socket: Socket, size: number): Promise<Buffer | undefined> {
   if (size === 0) return Buffer.alloc(0);
@@ -36,7 +36,7 @@ export async function readHead(socket: Socket): Promise<string> {
   return head;
 }
 
-/** Reads to the peer's end or cut. */
+/** Reads to the end of stream or to a reset. */
 export async function readAll(socket: Socket): Promise<{ data: Buffer; clean: boolean }> {
   const chunks: Buffer[] = [];
   const { promise, resolve } = Promise.withResolvers<boolean>();

@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { portOf, type Address } from './address.ts';
 import { freePort } from './ports.ts';
 
-/** Stands before a server, passes everything on, and keeps what clients say. */
+/** Forwards to a server and records the bytes of its clients. */
 export interface RecordingRelay extends AsyncDisposable {
   readonly address: Address;
   /** What each connection has sent so far, the first one first. */
@@ -41,7 +41,7 @@ export async function recordingRelay(to: Address): Promise<RecordingRelay> {
     datagrams.push(message);
     let out = outward.get(from.port);
     if (!out) {
-      out = createSocket('udp4').on('message', (answer) => socket.send(answer, from.port));
+      out = createSocket('udp4').on('message', (reply) => socket.send(reply, from.port));
       outward.set(from.port, out);
     }
     out.send(message, target.port, target.host);

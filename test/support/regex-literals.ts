@@ -21,7 +21,7 @@ export function regexLiterals(text: string): RegexLiteral[] {
   /** How deep in braces each open template is. */
   const templates: number[] = [];
   let braces = 0;
-  /** The code since the last literal or comment, enough of it to tell what a slash is. */
+  /** The code since the last literal or comment, enough of it to decide what a slash is. */
   let before = '';
   let at = text.startsWith('#!') ? endOf(text, '\n', 0) : 0;
   while (at < text.length) {
@@ -139,7 +139,7 @@ function endOfClass(source: string, from: number): number {
 }
 
 /**
- * Whether the form of a pattern alone says that its work is linear. It errs on the side of doubt:
+ * Whether the form of a pattern alone shows that its work is linear. It errs on the side of doubt:
  * many patterns without that form are linear as well, because what their repetitions take differs.
  *
  * - Without an unbounded repetition, each place of the input takes a bounded number of steps.

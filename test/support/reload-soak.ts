@@ -22,7 +22,7 @@ export interface Soak {
   /** Short requests at each beat. */
   readonly shorts: number;
   readonly beatMs: number;
-  /** Valid reloads, and as many refused ones in between as `broken` gives for each. */
+  /** Valid reloads, and between them the refused ones that `broken` returns for each. */
   readonly reloads: number;
   readonly broken: (reload: number) => readonly Broken[];
   readonly seed: number;
@@ -32,14 +32,14 @@ export interface Soak {
 export interface Broken {
   readonly make: (valid: string) => string;
   readonly status: number;
-  /** What the answer starts with. */
+  /** The prefix of the response's error. */
   readonly error: string;
 }
 
 const PORTS = 7;
 const DOWN = 8192;
 
-/** What came of it, for those who look at figures. */
+/** The figures of a run. */
 export interface SoakResult {
   readonly shorts: number;
   readonly flows: number;
@@ -98,7 +98,7 @@ export async function soak(t: TestContext, options: Soak): Promise<SoakResult> {
   const short = async (): Promise<void> => {
     const by = lasting[turn++ % lasting.length];
     if (!by) return;
-    // Some go to a name, which the resolver of the moment answers.
+    // Some go to a name, which the current resolver resolves.
     const host = turn % 5 === 0 ? `n${turn}.load.test` : ownAddress();
     const download = await open(by, host, origin.port);
     await download.round(DOWN);
@@ -181,11 +181,14 @@ async function refuses(
   valid: string,
 ): Promise<void> {
   await control.write(make(valid));
-  const answer = await control.post();
-  // The watcher may have been first: then the answer is that nothing has changed since.
-  const [told] = errorOf(answer).split(' (the files have not changed since this was found)');
-  assert.ok(told?.startsWith(error), `${told} instead of ${error}`);
-  assert.ok(answer.status === status || answer.status === 422, `${answer.status}: ${told}`);
+  const response = await control.post();
+  // The watcher may have been first: then the response is that nothing has changed since.
+  const [reported] = errorOf(response).split(' (the files have not changed since this was found)');
+  assert.ok(reported?.startsWith(error), `${reported} instead of ${error}`);
+  assert.ok(
+    response.status === status || response.status === 422,
+    `${response.status}: ${reported}`,
+  );
 }
 
 async function resolver(t: TestContext) {
@@ -207,7 +210,7 @@ async function flowsOf(control: Control, downloads: readonly Download[]): Promis
 
 const withoutCounts = ([flow]: readonly FlowView[]): StillView => {
   assert.ok(flow);
-  // The start is told by the wall clock of the moment, so it may differ by a millisecond.
+  // The start is computed from the current wall clock, so it may differ by a millisecond.
   const { up: _up, down: _down, started_at: _startedAt, ...rest } = flow;
   return rest;
 };

@@ -15,7 +15,7 @@ export interface Origin extends AsyncDisposable {
   readonly accepted: () => number;
 }
 
-/** Serves every TCP connection with `serve`, whose failures are its connection's alone. */
+/** Serves every TCP connection with `serve`, each failure of which ends its own connection alone. */
 export async function tcpServer(
   serve: (socket: Socket) => void | Promise<void>,
   host = '127.0.0.1',
@@ -39,18 +39,18 @@ export const echoServer = (host?: string): Promise<Origin> =>
 export const discardServer = (host?: string): Promise<Origin> =>
   tcpServer((socket) => void socket.resume().on('end', () => socket.end()), host);
 
-/** Says `text` first, then ends without waiting for anything. */
+/** Sends `text` first, then half-closes without waiting for the client. */
 export const bannerServer = (text: string, host?: string): Promise<Origin> =>
   tcpServer((socket) => void socket.resume().end(text), host);
 
-/** Reads to the end of what the client sends and only then answers with its digest. */
+/** Reads to the client's end of stream and only then responds with the digest. */
 export const digestServer = (host?: string): Promise<Origin> =>
   tcpServer(async (socket) => {
     const body = await receiveBody(socket);
     socket.end(JSON.stringify(body));
   }, host);
 
-/** Sends a body, half-closes, and goes on reading; `received` tells what came after that. */
+/** Sends a body, half-closes, and continues to read; `received` returns what came after that. */
 export async function sendFirstServer(
   size: number,
 ): Promise<Origin & { readonly received: Promise<Body> }> {
@@ -66,7 +66,7 @@ export async function sendFirstServer(
 
 /**
  * HTTP to be fetched through proxies: `/hello`, `/bytes/N` with a length, `/chunked/N` without,
- * `/digest` (answers with the body that was put), `/seen` (answers with the request's headers).
+ * `/digest` (responds with the body that was put), `/seen` (responds with the request's headers).
  */
 export async function webServer(host = '127.0.0.1'): Promise<Origin> {
   const sockets = new Set<Socket>();
@@ -100,16 +100,16 @@ async function sendBytes(response: ServerResponse, size: number, sized: boolean)
 /** The body of `/bytes/N` and `/chunked/N`. */
 export const webBody = (size: number): Body => bodyOf(size);
 
-/** Answers each datagram with what `answer` makes of it. */
+/** Replies to each datagram with what `respond` returns. */
 export async function udpServer(
-  answer: (message: Buffer) => Uint8Array | undefined,
+  respond: (message: Buffer) => Uint8Array | undefined,
   host = '127.0.0.1',
 ): Promise<Origin> {
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
   let seen = 0;
   socket.on('message', (message, from) => {
     seen++;
-    const reply = answer(message);
+    const reply = respond(message);
     if (reply) socket.send(reply, from.port, from.address);
   });
   socket.bind(0, host);

@@ -22,7 +22,7 @@ export interface Target {
   readonly port: number;
 }
 
-/** The proxy said no; `reply` is its reply code (SOCKS5) or result code (SOCKS4). */
+/** The proxy refused; `reply` is its reply code (SOCKS5) or result code (SOCKS4). */
 export class SocksRefused extends Error {
   readonly reply: number;
 
@@ -56,7 +56,7 @@ export async function socksConnect(
   }
 }
 
-/** A connection whose first bytes go with the handshake, before the proxy has answered anything. */
+/** A connection with its first bytes sent along with the handshake, before any reply of the proxy. */
 export async function socksConnectSaying(
   first: string,
   proxy: Address,
@@ -93,7 +93,7 @@ export async function greet5(socket: Socket, options: SocksOptions = {}): Promis
   const method = user === undefined ? 0x00 : 0x02;
   socket.write(Buffer.from([5, 1, method]));
   const [version, chosen] = await readExactly(socket, 2);
-  if (version !== 5) throw new Error(`a SOCKS version ${version} answer`);
+  if (version !== 5) throw new Error(`a SOCKS version ${version} reply`);
   if (chosen !== method) throw new SocksRefused(chosen ?? 0xff);
   if (user === undefined) return;
   socket.write(Buffer.concat([Buffer.from([1]), counted(user), counted(pass)]));
@@ -101,7 +101,7 @@ export async function greet5(socket: Socket, options: SocksOptions = {}): Promis
   if (status !== 0) throw new SocksRefused(status ?? 0xff);
 }
 
-/** Sends a SOCKS5 request and gives the bound address of its reply. */
+/** Sends a SOCKS5 request and returns the bound address of its reply. */
 export async function request5(socket: Socket, command: number, target: Target): Promise<Target> {
   socket.write(Buffer.concat([Buffer.from([5, command, 0]), encodeAddress(target)]));
   return readReply(socket);
@@ -110,7 +110,7 @@ export async function request5(socket: Socket, command: number, target: Target):
 async function readReply(socket: Socket): Promise<Target> {
   const head = await readExactly(socket, 4);
   const [version, reply, , kind] = head;
-  if (version !== 5) throw new Error(`a SOCKS version ${version} answer`);
+  if (version !== 5) throw new Error(`a SOCKS version ${version} reply`);
   const bound = await readAddress(socket, kind ?? 0);
   if (reply !== 0) throw new SocksRefused(reply ?? 0xff);
   return bound;
@@ -125,7 +125,7 @@ async function request4(socket: Socket, target: Target, options: SocksOptions): 
   const user = Buffer.from(`${options.user ?? ''}\0`);
   socket.write(Buffer.concat([head, address, user, Buffer.from(named ? `${target.host}\0` : '')]));
   const [zero, result] = await readExactly(socket, 8);
-  if (zero !== 0) throw new Error(`a SOCKS4 answer that starts with ${zero}`);
+  if (zero !== 0) throw new Error(`a SOCKS4 reply that starts with ${zero}`);
   if (result !== 90) throw new SocksRefused(result ?? 0xff);
 }
 
@@ -142,7 +142,7 @@ export function encodeAddress({ host, port }: Target): Buffer {
   }
 }
 
-/** Reads what `encodeAddress` writes; also gives the number of bytes it took. */
+/** Reads what `encodeAddress` writes; also returns the number of bytes read. */
 export function decodeAddress(bytes: Buffer): Target & { readonly length: number } {
   const kind = bytes[0];
   const size = kind === 1 ? 4 : kind === 4 ? 16 : 1 + (bytes[1] ?? 0);

@@ -4,9 +4,26 @@ import { pipeline } from 'node:stream/promises';
 import { readExactly } from './read.ts';
 import { decodeAddress, type Target } from './socks-client.ts';
 
+/** The reply of success, with 0.0.0.0:0 as the bound address. */
+export const GRANTED = Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
+
+/** The server's side of a SOCKS5 connect without authentication, up to its reply. */
+export async function readConnect(socket: Socket): Promise<Target> {
+  const [, methods] = await readExactly(socket, 2);
+  await readExactly(socket, methods ?? 0);
+  socket.write(Buffer.from([5, 0]));
+  const head = await readExactly(socket, 5);
+  const kind = head[3] ?? 0;
+  const rest = kind === 1 ? 5 : kind === 4 ? 17 : (head[4] ?? 0) + 2;
+  const { host, port } = decodeAddress(
+    Buffer.concat([head.subarray(3), await readExactly(socket, rest)]),
+  );
+  return { host, port };
+}
+
 /**
- * A SOCKS5 proxy for connects, to stand in for an upstream that fails and comes back: `kill` takes
- * its port and its connections away, `revive` brings it back on the same port.
+ * A SOCKS5 proxy for connects, in the place of an upstream that fails and comes back: `kill` closes
+ * its port and its connections, `revive` brings it back on the same port.
  */
 export class SocksServer implements AsyncDisposable {
   readonly host = '127.0.0.1';
@@ -56,20 +73,12 @@ export class SocksServer implements AsyncDisposable {
   }
 
   async #serve(socket: Socket): Promise<void> {
-    const [, methods] = await readExactly(socket, 2);
-    await readExactly(socket, methods ?? 0);
-    socket.write(Buffer.from([5, 0]));
-    const head = await readExactly(socket, 5);
-    const kind = head[3] ?? 0;
-    const rest = kind === 1 ? 5 : kind === 4 ? 17 : (head[4] ?? 0) + 2;
-    const { host, port } = decodeAddress(
-      Buffer.concat([head.subarray(3), await readExactly(socket, rest)]),
-    );
+    const { host, port } = await readConnect(socket);
     this.targets.push({ host, port });
     const remote = connect({ host, port, allowHalfOpen: true, noDelay: true });
     this.#keep(remote);
     await once(remote, 'connect');
-    socket.write(Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]));
+    socket.write(GRANTED);
     await Promise.all([pipeline(socket, remote), pipeline(remote, socket)]);
   }
 

@@ -27,7 +27,7 @@ export interface AssociateOptions extends SocksOptions {
 export class UdpAssociation implements Disposable {
   /** Its end is the end of the association. */
   readonly control: Socket;
-  /** Where the proxy said that datagrams go. */
+  /** The address for datagrams in the proxy's reply. */
   readonly relay: Target;
   readonly #datagrams: Datagrams;
   readonly #queue: Received[] = [];

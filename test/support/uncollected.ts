@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 const ROUNDS = 10;
 
 /**
- * What a full garbage collection leaves of some objects. The caller must not refer to them, nor have
+ * The objects that survive a full garbage collection. The caller must not refer to them, nor have
  * them in a variable of the function that awaits this.
  */
 export async function uncollected(

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 const PATIENCE_MS = 15_000;
 
-/** `promise`, or a failure that says what never happened. */
+/** `promise`, or a failure that names what did not happen in time. */
 export async function within<T>(
   promise: Promise<T>,
   what: string | (() => string),
@@ -24,7 +24,7 @@ export async function within<T>(
   }
 }
 
-/** Asks again and again until `check` gives something other than `undefined` or `false`. */
+/** Polls until `check` returns something other than `undefined` or `false`. */
 export async function eventually<T>(
   what: string | (() => string),
   check: () => T | false | undefined | Promise<T | false | undefined>,

@@ -9,10 +9,10 @@ import { within } from './wait.ts';
 /** The program as a user starts it: this Node, the sources, a configuration file. */
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
-/** The line in which a listener says where it ended up. */
+/** The line with which a listener reports its address. */
 const LISTENING = /svc_app: inbound (\S+) listening on (\S+)$/gm;
 
-/** A folder of one's own that goes away with the block that made it. */
+/** A temporary folder that is removed at the end of the block. */
 export async function scratch(): Promise<AsyncDisposable & { readonly path: string }> {
   const path = await mkdtemp(join(tmpdir(), 'weir-test-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
@@ -69,7 +69,7 @@ export class Weir implements AsyncDisposable {
     return this.child.pid;
   }
 
-  /** Where each inbound listens, as far as it has said so. */
+  /** The address of each inbound that has reported one. */
   get addresses(): Map<string, Address> {
     const matches = this.child.stderr.matchAll(LISTENING);
     return new Map(Array.from(matches, ([, tag = '', text = '']) => [tag, parseAddress(text)]));

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { isOwnOrigin } from '../../src/api/same-origin.ts';
+import { isOwnOrigin } from '../../src/api/access.ts';
 import { percentDecode } from '../../src/api/path-parameter.ts';
 import { parseHead } from '../../src/api/raw-http.ts';
 import { parseSelector } from '../../src/api/selector.ts';
@@ -12,12 +12,12 @@ import { EventReader } from '../../src/cli/event-reader.ts';
 import { shownLine } from '../../src/config/shown-line.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
 import { parseServerKey } from '../../src/crypto/server-certificate.ts';
-import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff-domain.ts';
+import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff.ts';
 import { chooseFilter } from '../../src/log/filter.ts';
 import { trimBlanks } from '../../src/net/trim-blanks.ts';
-import { ChunkedDecoder } from '../../src/protocols/http/chunked.ts';
+import { ChunkedDecoder } from '../../src/protocols/http/body.ts';
 import { listOf, parseField } from '../../src/protocols/http/fields.ts';
-import { HeadScanner } from '../../src/protocols/http/head-scanner.ts';
+import { HeadScanner } from '../../src/protocols/http/read-head.ts';
 import { parseRequestHead, parseResponseHead } from '../../src/protocols/http/head.ts';
 import { parseTarget } from '../../src/protocols/http/target.ts';
 import {
@@ -91,7 +91,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('a:', ' '), runs('a:', ' ', 'b'), run('a:b', ' '), run('', 'a'), run('a', ':')],
   },
   {
-    file: 'api/request-target.ts',
+    file: 'api/router.ts',
     pattern: /^[a-z][a-z0-9+.-]*:\/\/(?<authority>[^/?#]*)/i,
     worst: [run('', 'a'), run('a:/', 'a'), run('a', '://')],
   },
@@ -101,7 +101,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '{'), run('{', 'a'), run('', '{a'), run('', '{a}')],
   },
   {
-    file: 'api/same-origin.ts',
+    file: 'api/access.ts',
     pattern: /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/,
     worst: [
       run('', 'a'),
@@ -129,12 +129,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('"', 'a'), run('"', '\\"'), run('"', '\\'), run("'", 'a'), run('', 'a')],
   },
   {
-    file: 'config/values/host.ts',
+    file: 'config/values/addresses.ts',
     pattern: /^[^:]*:\d+$/,
     worst: [run('', '1'), run(':', '1'), run('', ':1')],
   },
   {
-    file: 'config/values/port-range.ts',
+    file: 'config/values/matchers.ts',
     pattern: /^ *(?<low>\d+) *(?:- *(?<high>\d+) *)?$/,
     worst: [
       run('', ' '),
@@ -188,7 +188,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('a[', '['), run('a=', 'a'), run('', '[]'), runs('', 'a', 'a', '=a=')],
   },
   {
-    file: 'protocols/http/chunked.ts',
+    file: 'protocols/http/body.ts',
     pattern: /^0*([0-9A-Fa-f]{1,13})(?:[ \t]*;.*)?$/,
     worst: [
       run('', '0'),

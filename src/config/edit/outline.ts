@@ -20,7 +20,7 @@ export interface Header {
   readonly node: AST.TOMLTable;
 }
 
-/** What a document says around one path, with the places where it says it, in document order. */
+/** The parts of a document that concern one path, with their places, in document order. */
 export interface Outline {
   readonly text: string;
   readonly entries: readonly KeyEntry[];
@@ -39,11 +39,11 @@ export const startsWith = (path: KeyPath, prefix: KeyPath): boolean =>
 export const samePath = (a: KeyPath, b: KeyPath): boolean =>
   a.length === b.length && startsWith(a, b);
 
-/** Whether both lie in the same table of the root: only such lines can bear on an edit. */
+/** Whether both lie in the same table of the root: only such lines can affect an edit. */
 const related = (a: KeyPath, b: KeyPath): boolean => a[0] === b[0];
 
 /**
- * Finds what `text`, without a byte order mark, says around `sought`.
+ * Finds the parts of `text`, without a byte order mark, that concern `sought`.
  *
  * @throws {TomlError} when it is not TOML
  */

@@ -43,7 +43,7 @@ const insertion = (at: number, insert: string): Splice => ({ at, remove: 0, inse
  * @param table the path of the table, at least one name
  * @returns the whole text, without a byte order mark as it was given
  * @throws {ConfigError} when it is not TOML, when the table or a parent of it is something else, and
- *   when the key is a table that lines of its own make up
+ *   when the key is itself a table
  */
 export function setString(source: SourceText, table: KeyPath, key: string, value: string): string {
   try {
@@ -57,7 +57,7 @@ export function setString(source: SourceText, table: KeyPath, key: string, value
   }
 }
 
-/** What stands in the place of a table or of the key. */
+/** Another kind of value in the place of a table or of the key. */
 class Occupied extends WeirError {
   readonly span: Span;
 
@@ -107,7 +107,7 @@ function refuseOtherKinds({ entries, headers }: Outline, table: KeyPath, target:
   if (goesOn) throw new Occupied(`\`${dottedKey(target)}\` is a table, not a name`, goesOn.node);
 }
 
-/** Adds the key `rest` to the table `path` in the form that the document gives that table. */
+/** Adds the key `rest` to the table `path`, in the form in which the document has that table. */
 function extend(
   outline: Outline,
   path: KeyPath,
@@ -182,7 +182,7 @@ function newTable(
   return insertion(at, before + block + after);
 }
 
-/** Where a new table goes before `node`: above the comment lines that directly precede it. */
+/** Where a new table is inserted before `node`: above the comment lines that directly precede it. */
 function startOfSection({ text, sections }: Outline, node: Outline['sections'][number]): number {
   const previous = sections[sections.indexOf(node) - 1];
   const floor = previous ? nextLine(text, previous.range[1]) : 0;
@@ -195,7 +195,7 @@ function startOfSection({ text, sections }: Outline, node: Outline['sections'][n
   return start;
 }
 
-/** Where a new table goes after `node`: before the next one, or at the end of the document. */
+/** Where a new table is inserted after `node`: before the next one, or at the end of the document. */
 function endOfSection(outline: Outline, node: Outline['sections'][number]): number {
   const next = outline.sections[outline.sections.indexOf(node) + 1];
   return next ? startOfSection(outline, next) : outline.text.length;

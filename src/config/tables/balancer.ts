@@ -19,11 +19,11 @@ type Strategy = BalancerSpec['strategy'];
 const STRATEGIES: readonly Strategy[] = ['failover', 'round_robin'];
 const DEFAULT_STRATEGY: Strategy = 'failover';
 
-/** Servers that are reached over UDP alone: no TCP connection tells whether they are there. */
+/** Protocols over UDP alone: a TCP connection cannot probe their servers. */
 const UDP_ONLY: ReadonlySet<string> = new Set(['hysteria2']);
 
 /**
- * Lowers the balancers in file order; those that something is wrong with are missing.
+ * Lowers the balancers in file order; invalid ones are left out.
  * @param outbounds those of the file: built-ins have no server and cannot be members.
  */
 export function lowerBalancers(
@@ -83,7 +83,7 @@ function checkMember(
   throw new Finding(`${subject}: outbound ${tag} ${reason}`, span);
 }
 
-/** Whether a TCP connection to `server` and `port` can tell that an outbound is of use. */
+/** Whether a TCP connection to `server` and `port` can probe an outbound. */
 export function canBeProbed({
   protocol,
   server,
@@ -91,7 +91,7 @@ export function canBeProbed({
 }: Pick<Outbound, 'protocol' | 'server' | 'port'>): boolean {
   const known = findProtocol(protocol.value);
   if (UDP_ONLY.has(known?.name ?? protocol.value)) return false;
-  // Where the protocol itself cannot do without, what is missing is found elsewhere.
+  // For a protocol that requires an upstream, a missing key is reported elsewhere.
   if (known?.outbound?.upstream) return true;
   return server !== undefined && port !== undefined;
 }

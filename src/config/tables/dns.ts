@@ -18,7 +18,7 @@ export const dnsTable = located(
 );
 export type DnsTable = Output<typeof dnsTable>;
 
-/** Lowers `[dns]`; `undefined` when something is wrong with it. */
+/** Lowers `[dns]`; `undefined` when it is invalid. */
 export function lowerDns(
   table: DnsTable | undefined,
   files: InputFiles,
@@ -27,7 +27,7 @@ export function lowerDns(
   if (!table) return lowerSettings({});
   const { backend, server, serverName, url, caFile } = table.value;
   const part = findings.about('dns');
-  // Whatever the backend: a file that is named has to be there.
+  // Whatever the backend: a file that is named has to exist.
   const content = caFile && part.attempt(() => files.content(caFile, 'dns: cannot read ca_file'));
   const settings: DnsSettings = {
     backend: backend?.value,

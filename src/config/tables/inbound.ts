@@ -4,11 +4,10 @@ import { optional, struct, type Output } from '../../schema/struct.ts';
 import { findProtocol } from '../../protocols/registry.ts';
 import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { InboundSpec } from '../../spec.ts';
-import { Finding, type Findings } from '../findings.ts';
+import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
 import { LATER_INBOUNDS, notYet } from '../not-yet.ts';
 import { lowerListen } from './listen.ts';
-import { lowerSettings } from './settings.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
 
 /** `[[inbound]]` as written. */
@@ -19,7 +18,7 @@ export const inboundTable = located(
     listen: optional(located(str)),
     port: optional(located(u16)),
     stream: optional(streamTable),
-    // Only there so that inbounds and outbounds read alike.
+    // Accepted only because outbounds have it.
     addressFamily: optional(str),
     sniffing: optional(bool),
     settings: optional(table),
@@ -27,7 +26,7 @@ export const inboundTable = located(
 );
 export type InboundTable = Output<typeof inboundTable>;
 
-/** Lowers one inbound; `undefined` when something is wrong with it. */
+/** Lowers one inbound; `undefined` when it is invalid. */
 export function lowerInbound(
   written: InboundTable,
   files: InputFiles,

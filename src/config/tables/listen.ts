@@ -3,9 +3,9 @@ import type { Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import type { ListenSpec } from '../../spec.ts';
 import { Finding } from '../findings.ts';
-import { hostProblem } from '../values/host.ts';
+import { hostProblem } from '../values/addresses.ts';
 
-/** Loopback, so that only who means to serves the network. */
+/** Loopback: serving the network has to be configured. */
 const DEFAULT_LISTEN = '127.0.0.1';
 
 /** Where an inbound listens, as written. */

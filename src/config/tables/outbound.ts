@@ -5,12 +5,10 @@ import type { FamilyPolicy } from '../../net/resolver.ts';
 import { findProtocol } from '../../protocols/registry.ts';
 import type { OutboundProtocol } from '../../protocols/protocol.ts';
 import type { OutboundSpec } from '../../spec.ts';
-import { Finding, type Findings } from '../findings.ts';
+import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
 import { LATER_OUTBOUNDS, notYet } from '../not-yet.ts';
-import { parseFamilyPolicy } from '../values/family-policy.ts';
-import { hostProblem } from '../values/host.ts';
-import { lowerSettings } from './settings.ts';
+import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';
 
 /** What an outbound is but for its tag, which a subscribe file calls a name. */

@@ -1,5 +1,5 @@
 import { RegexError, type RegexCache } from '../../engine/router/regex-set.ts';
-import type { GeoKind } from '../../engine/geo/errors.ts';
+import type { GeoKind } from '../../engine/geo/geo-data.ts';
 import { WeirError } from '../../errors.ts';
 import { array, located, str, type Located } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
@@ -32,7 +32,7 @@ export function routeReferences(route: RouteTable | undefined): readonly Referen
   ];
 }
 
-/** Lowers the rules in file order; those that something is wrong with are missing. */
+/** Lowers the rules in file order; invalid ones are left out. */
 export function lowerRules(
   route: RouteTable | undefined,
   regexes: RegexCache,
@@ -45,7 +45,7 @@ export function lowerRules(
     .filter((rule) => rule !== undefined);
 }
 
-/** The file that rules take lists from; `undefined` where none does, or something is wrong. */
+/** The file that rules take lists from; `undefined` where none does, or on an error. */
 export function lowerGeoFile(
   route: RouteTable | undefined,
   kind: GeoKind,

@@ -1,17 +1,15 @@
-import { GeoCodeError, type GeoKind } from '../../engine/geo/errors.ts';
+import { GeoCodeError, type GeoKind } from '../../engine/geo/geo-data.ts';
 import { array, located, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
-import { parseCidr } from '../values/cidr.ts';
-import { parseGeoipRef, parseGeositeRef } from '../values/geo-ref.ts';
-import { parsePortRange } from '../values/port-range.ts';
+import { parseCidr, parseGeoipRef, parseGeositeRef, parsePortRange } from '../values/matchers.ts';
 
 const texts = fallback(array(str), []);
 const locatedTexts = fallback(array(located(str)), []);
 
-/** What a rule asks of a flow. */
+/** The matchers of a rule. */
 export const matcherShape = {
   domainSuffix: texts,
   domainKeyword: texts,
@@ -33,7 +31,7 @@ export type RuleTable = Output<typeof ruleTable>;
 /** How errors name a rule: by the index that the API shows too. */
 export const ruleSubject = (index: number): string => `route.rule[${index}]`;
 
-/** Lowers a rule, `index` being its place in the file; `undefined` when something is wrong. */
+/** Lowers a rule, `index` being its place in the file; `undefined` when it is invalid. */
 export function lowerRule(
   rule: RuleTable,
   index: number,
@@ -90,7 +88,7 @@ function lowerGeoip({ value, span }: Located<string>): GeoipRef {
   return ref;
 }
 
-/** An entry without a code may well be in the file, but it is no list that has a name. */
+/** The file may have an entry without a code, but it is not a named list. */
 function refuseNoCode(kind: GeoKind, code: string, span: Span): void {
   if (code !== '') return;
   const cause = new GeoCodeError(kind, code);

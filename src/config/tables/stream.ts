@@ -121,7 +121,7 @@ export function lowerOutboundStream(
   return carrier && { carrier, tls };
 }
 
-/** A carrier that is more than a socket, and whether TLS goes below it. */
+/** A carrier that is more than a socket, and whether TLS is below it. */
 interface ChosenStream {
   readonly network: 'tls' | 'ws' | 'grpc';
   readonly tls: boolean;
@@ -139,7 +139,7 @@ function chooseStream(
   if (!table) return undefined;
   const { network, security } = table;
   const noStream = streamRefusal(owner);
-  // Where there is no stream to choose, an empty network is as good as none.
+  // Where no stream can be chosen, an empty network counts as absent.
   const name = noStream !== undefined && network?.value === '' ? 'tcp' : (network?.value ?? 'tcp');
   const known = NETWORKS.find((each) => each === name);
   if (!known) throw new Finding('unknown stream network', network?.span);
@@ -149,7 +149,7 @@ function chooseStream(
   const tls = hasTlsLayer(security);
   if (noStream && tls) throw new Finding(`${noStream}, so security must be none`, security?.span);
   if (known !== 'tcp') {
-    // It was written: what is left out is tcp.
+    // It is present: the default is tcp.
     return { network: known, tls: known === 'tls' || tls, span: (network as Located<string>).span };
   }
   if (!tls) return undefined;
@@ -166,7 +166,7 @@ function hasTlsLayer(security: Located<string> | undefined): boolean {
   throw new Finding(message, security.span);
 }
 
-/** Why the owner has plain TCP below it and nothing else. */
+/** Why the owner supports plain TCP only. */
 function streamRefusal({
   protocol,
   takesStream,
@@ -199,7 +199,7 @@ function lowerTlsServer(
   const key = part.attempt(() => {
     const file = needed(keyFile, span, 'tls stream needs tls.key_file');
     const content = files.content(file, 'cannot read tls.key_file');
-    // Without a certificate there is nothing that the key could be compared with.
+    // Without a certificate there is nothing to compare the key with.
     if (certificates === undefined) return undefined;
     return parsed(file, 'tls.key_file', () => parseServerKey(content, certificates));
   });
@@ -233,7 +233,7 @@ function needed(file: Located<string> | undefined, span: Span, missing: string):
 
 const NO_PREFIX = new Set(['no private key assigned']);
 
-/** Parses what a file holds; `key` goes before what is wrong with it, where the text has room. */
+/** Parses the contents of a file; `key` precedes the error where the specified text has it. */
 function parsed<T>(file: Located<string>, key: string | undefined, parse: () => T): T {
   try {
     return parse();
@@ -245,7 +245,7 @@ function parsed<T>(file: Located<string>, key: string | undefined, parse: () => 
   }
 }
 
-/** An empty text says as little as none. */
+/** An empty text counts as absent. */
 const written = (part: Located<string> | undefined): string | undefined =>
   part && part.value !== '' ? part.value : undefined;
 

@@ -1,3 +1,6 @@
+import { dirname, isAbsolute, join } from 'node:path';
+import { DocumentReadError } from '../errors.ts';
+import type { SourceText } from '../source-text.ts';
 import { located, record, str } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 
@@ -12,5 +15,24 @@ export const subscribeTable = located(
 );
 export type SubscribeTable = Output<typeof subscribeTable>;
 
-/** What is wrong with a `[subscribe]` that does not say where the file is. */
-export const NEEDS_PATH = '[subscribe] needs a path naming the subscribe file';
+/** The error of a `[subscribe]` without the path of the file. */
+const NEEDS_PATH = '[subscribe] needs a path naming the subscribe file';
+
+/**
+ * Where the subscribe file of a configuration is; `undefined` when it has none. A relative path starts
+ * at the folder of the configuration file.
+ *
+ * @throws {DocumentReadError} `[subscribe] needs a path naming the subscribe file`
+ */
+export function subscribePath(
+  { subscribe }: { readonly subscribe: SubscribeTable | undefined },
+  source: SourceText,
+): string | undefined {
+  if (!subscribe) return undefined;
+  const path = subscribe.value.path?.value ?? '';
+  if (path === '') {
+    const location = source.locate(subscribe.span.start);
+    throw new DocumentReadError('invalid', NEEDS_PATH, { location, subject: 'subscribe' });
+  }
+  return isAbsolute(path) ? path : join(dirname(source.file ?? ''), path);
+}

@@ -9,8 +9,8 @@ const LEAST_INTEGER = -(2n ** 63n);
 const GREATEST_INTEGER = 2n ** 64n - 1n;
 
 /**
- * Reads a TOML document, whose byte order mark has been taken off.
- * @throws {TomlError} when it is none.
+ * Reads a TOML document without its byte order mark.
+ * @throws {TomlError} when it is invalid.
  */
 export function parseToml(text: string): TableNode {
   const [document] = parseSyntax(text).body;
@@ -27,8 +27,8 @@ export function parseToml(text: string): TableNode {
 }
 
 /**
- * The syntax tree of a TOML document, whose byte order mark has been taken off: what stands where.
- * @throws {TomlError} when it is none.
+ * The syntax tree of a TOML document without its byte order mark.
+ * @throws {TomlError} when it is invalid.
  */
 export function parseSyntax(text: string): AST.TOMLProgram {
   refuseBareCarriageReturn(text);
@@ -137,14 +137,14 @@ function toTomlError(error: unknown, text: string): unknown {
 }
 
 function fromParseError(error: ParseError, text: string): TomlError {
-  // What is missing at the end is missing behind the last text, not on the empty lines after it.
+  // Text missing at the end is reported after the last text, not on the empty lines that follow.
   const start = error.index < text.length ? error.index : contentEnd(text);
   if (DUPLICATE_KEY.test(error.message)) {
     KEY.lastIndex = start;
     const length = KEY.exec(text)?.[0].length ?? 1;
     return new TomlError('duplicate key', { start, end: start + length });
   }
-  const told = error.message.replace(CODE_POINT, '$1');
-  const message = told.charAt(0).toLowerCase() + told.slice(1);
+  const safe = error.message.replace(CODE_POINT, '$1');
+  const message = safe.charAt(0).toLowerCase() + safe.slice(1);
   return new TomlError(message, { start, end: start + 1 });
 }

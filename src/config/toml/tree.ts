@@ -61,7 +61,7 @@ export function setValue(table: OpenTable, path: readonly Name[], value: OpenNod
   parent.entries.set(last.text, { key: last.span, value });
 }
 
-/** Goes down by names; a missing table is made, an array of tables stands for its last one. */
+/** Descends by names; a missing table is created, an array of tables stands for its last one. */
 function walk(from: OpenTable, path: readonly Name[], by: OpenTable['madeBy']): OpenTable {
   let table = from;
   for (const name of path) {

@@ -1,6 +1,6 @@
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { Exit } from '../plane.ts';
-import type { Health } from './health.ts';
+import type { Health } from './prober.ts';
 
 export type BalancerStrategy = 'failover' | 'round_robin';
 
@@ -12,9 +12,8 @@ export interface Member {
 /**
  * A group of interchangeable outbounds: each new flow takes one that can be reached.
  *
- * Members that no probe has judged yet are taken when none is known to be available; when all are
- * known to be unavailable the first in order is tried, so that the client learns the reason from a
- * dial rather than from us.
+ * Members that were not probed yet are used when none is known to be available; when all are known to
+ * be unavailable, the first one is, so that the client receives the failure of a real dial.
  */
 export class Balancer implements Exit {
   readonly #members: readonly Member[];

@@ -4,13 +4,12 @@ import type { BalancerSpec } from '../../spec.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { Exit } from '../plane.ts';
 import { Balancer } from './balancer.ts';
-import type { Health } from './health.ts';
-import { Prober } from './prober.ts';
+import { type Health, Prober } from './prober.ts';
 
-/** A member as a group is given it: a tag that stands twice is given twice. */
+/** One entry of a balancer's member list; a tag may be listed twice. */
 export interface GroupMember {
   readonly version: OutboundVersion;
-  /** Reaches the member's server and lets go of it again; rejects when it cannot. */
+  /** Connects to the member's server and closes the connection; rejects when it cannot. */
   readonly probe: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -19,12 +18,12 @@ export interface GroupDeps {
   readonly log: Logger;
 }
 
-/** A balancer with the probers of its members: one of each outbound, however often it stands. */
+/** A balancer with one prober for each outbound among its members, however often it is listed. */
 export class BalancerGroup implements Exit {
   readonly #balancer: Balancer;
   readonly #probers = new Map<OutboundVersion, Prober>();
 
-  /** `previous` is the group of that tag before a reload: what it knows of a member is kept. */
+  /** `previous` is the group of that tag before a reload: the health of its members is kept. */
   constructor(
     spec: BalancerSpec,
     members: readonly GroupMember[],

@@ -2,9 +2,11 @@ import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
-import type { Health } from './health.ts';
 
-/** A probe of no time at all could never succeed: about a millisecond is the least there is. */
+/** The result of the last probe of a member; `unknown` before the first has ended. */
+export type Health = 'unknown' | 'available' | 'unavailable';
+
+/** A probe without any time could never succeed: a millisecond is the resolution of timers. */
 const LEAST_TIMEOUT_MS = 1;
 
 export interface ProberOptions {
@@ -13,15 +15,15 @@ export interface ProberOptions {
   /** From the end of one probe to the start of the next; 0 runs them back to back. */
   readonly intervalMs: number;
   readonly timeoutMs: number;
-  /** Reaches the member's server and lets go of it again; rejects when it cannot. */
+  /** Connects to the member's server and closes the connection; rejects when it cannot. */
   readonly probe: (signal: AbortSignal) => Promise<void>;
-  /** What was known of the same member before a reload. */
+  /** The health of the same member before a reload. */
   readonly initial: Health;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Finds out again and again, at its own pace, whether one member can be reached. */
+/** Probes periodically whether one member can be reached. */
 export class Prober {
   readonly #options: ProberOptions;
   readonly #stopping = new AbortController();
@@ -65,7 +67,7 @@ export class Prober {
     this.#timer = clock.after(intervalMs, () => void this.#probeOnce());
   }
 
-  /** A change is logged once, not every probe that confirms it. */
+  /** Changes are logged, probes that confirm a state are not. */
   #learn(health: Health, reason: string): void {
     if (this.#stopping.signal.aborted || health === this.#health) return;
     const { log, name } = this.#options;

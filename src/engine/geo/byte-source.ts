@@ -1,10 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
-import { GeoFileError } from './errors.ts';
+import { GeoFileError } from './geo-data.ts';
 
-/** Bytes that are read where they are wanted. */
+/** Bytes with random access. */
 export interface ByteSource {
   readonly size: number;
-  /** Exactly so many bytes from a position. @throws when they are not there. */
+  /** Exactly `length` bytes from a position. @throws {GeoFileError} when the file is shorter. */
   read(position: number, length: number): Promise<Uint8Array>;
 }
 

@@ -1,5 +1,5 @@
 import type { ByteSource } from './byte-source.ts';
-import { GeoFileError } from './errors.ts';
+import { GeoFileError } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 
 /** Read ahead at once; entries with a handful of domains come many to a window. */
@@ -16,7 +16,7 @@ const MAX_CODE = 127;
  * The messages of the entries with these codes (in lower case), by code; the first of a code
  * counts. `codeField` is the field in which newer generators may repeat the code.
  *
- * Walks over the whole file and so finds out whether it is one, but reads only the head of each
+ * Walks over the whole file and so validates it, but reads only the head of each
  * entry and the whole of those that are wanted, so that a file of 70 MB costs what the lists in use
  * do.
  *

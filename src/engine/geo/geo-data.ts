@@ -1,8 +1,9 @@
 import type { GeositeRef } from '../../spec.ts';
 import type { DomainList } from '../router/domain-list.ts';
 import type { NetworkList } from '../router/network-list.ts';
+import { WeirError } from '../../errors.ts';
 
-/** What rules use of the geo files, and nothing else of them. */
+/** The lists of the geo files that rules use. */
 export interface GeoData {
   /** By `geositeKey`. */
   readonly geosite: ReadonlyMap<string, DomainList>;
@@ -12,10 +13,26 @@ export interface GeoData {
 
 export interface GeoipList {
   readonly networks: NetworkList;
-  /** Whether the file says that the list means the addresses outside its networks. */
+  /** Whether the list stands for the addresses outside its networks. */
   readonly inverse: boolean;
 }
 
 /** `code` or `code@attribute`, in lower case. */
 export const geositeKey = ({ code, attribute }: GeositeRef): string =>
   (attribute === undefined ? code : `${code}@${attribute}`).toLowerCase();
+
+/** An unreadable or invalid geo file; errors of the loader name the file. */
+export class GeoFileError extends WeirError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('geo_file', message, options);
+  }
+}
+
+/** A rule names a list that the file does not have. */
+export class GeoCodeError extends WeirError {
+  constructor(kind: GeoKind, code: string) {
+    super('geo_code', `${kind} code not found: ${code}`);
+  }
+}
+
+export type GeoKind = 'geoip' | 'geosite';

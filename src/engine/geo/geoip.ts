@@ -1,6 +1,5 @@
 import { NetworkListBuilder } from '../router/network-list.ts';
-import { GeoFileError } from './errors.ts';
-import type { GeoipList } from './geo-data.ts';
+import { GeoFileError, type GeoipList } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 
 // GeoIP and CIDR of v2ray's `routercommon/common.proto`.

@@ -1,6 +1,5 @@
-import type { DomainList } from '../router/domain-list.ts';
-import { NameListBuilder } from '../router/name-list.ts';
-import { GeoFileError } from './errors.ts';
+import { type DomainList, NameListBuilder } from '../router/domain-list.ts';
+import { GeoFileError } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 
 // GeoSite, Domain and Domain.Attribute of v2ray's `routercommon/common.proto`.

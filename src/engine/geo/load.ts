@@ -3,9 +3,15 @@ import { messageOf } from '../../errors.ts';
 import type { GeoipRef, GeositeRef, RuleSpec } from '../../spec.ts';
 import type { DomainList } from '../router/domain-list.ts';
 import { fileSource, type ByteSource } from './byte-source.ts';
-import { GeoCodeError, GeoFileError, type GeoKind } from './errors.ts';
+import {
+  GeoCodeError,
+  GeoFileError,
+  type GeoKind,
+  geositeKey,
+  type GeoData,
+  type GeoipList,
+} from './geo-data.ts';
 import { findEntries } from './find-entries.ts';
-import { geositeKey, type GeoData, type GeoipList } from './geo-data.ts';
 import { GEOIP_CODE, readGeoip } from './geoip.ts';
 import { SITE_CODE, readGeosite } from './geosite.ts';
 

@@ -1,4 +1,4 @@
-import { GeoFileError } from './errors.ts';
+import { GeoFileError } from './geo-data.ts';
 
 /** The wire types of protocol buffers that are in use (protobuf.dev, "Encoding"). */
 export const VARINT = 0;
@@ -9,10 +9,10 @@ const FIXED_32 = 5;
 const MAX_VARINT = 10;
 
 /**
- * Walks the fields of one protobuf message in place, without making anything of them.
+ * Walks the fields of one protobuf message in place, without allocating.
  *
- * After `next()` said true, `field` and `wire` tell what is there: `value` a varint, or `start` and
- * `end` where the content lies.
+ * After `next()` has returned true, `field` and `wire` describe the field: `value` is a varint, or
+ * `start` and `end` delimit the content.
  */
 export class WireReader {
   readonly bytes: Uint8Array;
@@ -31,8 +31,8 @@ export class WireReader {
   }
 
   /**
-   * Goes to the next field; false at the end of the message.
-   * @throws {GeoFileError} for what no message looks like.
+   * Advances to the next field; false at the end of the message.
+   * @throws {GeoFileError} for an invalid message.
    */
   next(): boolean {
     if (this.#at === this.#limit) return false;
@@ -46,7 +46,7 @@ export class WireReader {
     return true;
   }
 
-  /** The content of a length-delimited field. @throws {GeoFileError} when the field is none. */
+  /** The content of a length-delimited field. @throws {GeoFileError} for another field. */
   content(): Uint8Array {
     this.#expect(LENGTH_DELIMITED);
     return this.bytes.subarray(this.start, this.end);
@@ -62,7 +62,7 @@ export class WireReader {
     return Buffer.from(this.content()).toString();
   }
 
-  /** The value of a varint field. @throws {GeoFileError} when the field is none. */
+  /** The value of a varint field. @throws {GeoFileError} for another field. */
   number(): number {
     this.#expect(VARINT);
     return this.value;
@@ -93,7 +93,7 @@ export class WireReader {
   #varint(): number {
     let value = 0;
     for (let i = 0; i < MAX_VARINT; i++) {
-      if (this.#at === this.#limit) throw new GeoFileError('a number is cut off');
+      if (this.#at === this.#limit) throw new GeoFileError('a number is truncated');
       const byte = this.bytes[this.#at++] ?? 0;
       // Beyond 53 bits digits get lost, which no field that is looked at has.
       value += (byte & 0x7f) * 2 ** (7 * i);

@@ -1,4 +1,4 @@
-import type { Hits } from './hits.ts';
+import type { Hits } from './conditions.ts';
 import type { BlockSource } from './sort-blocks.ts';
 import { Sweep } from './sweep-blocks.ts';
 

@@ -1,8 +1,7 @@
 import type { GeositeRef, RuleSpec } from '../../spec.ts';
 import { geositeKey, type GeoData } from '../geo/geo-data.ts';
 import type { Condition, IndexedRule, Space } from './conditions.ts';
-import { domainList, isEmptyDomainList, type DomainList } from './domain-list.ts';
-import { packNames } from './name-list.ts';
+import { domainList, isEmptyDomainList, type DomainList, packNames } from './domain-list.ts';
 import { packNetworks, packPorts, type BlockList, type NetworkList } from './network-list.ts';
 
 /** Longer lists are not compared with each other: the text of the comparison would cost more. */
@@ -105,7 +104,7 @@ export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefine
   };
 }
 
-/** Numbers the lists of a space. Rules that say the same share a list, so that it is found once. */
+/** Numbers the lists of a space. Rules with equal entries share a list, which is looked up once. */
 class Numbering<T> {
   readonly lists: T[] = [];
   readonly #numbers = new Map<string, number>();

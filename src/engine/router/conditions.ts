@@ -1,7 +1,7 @@
 /** What a condition looks at. Each has its own numbering of lists. */
 export type Space = 'domain' | 'destination' | 'source' | 'port' | 'inbound' | 'network';
 
-/** Spaces in the order in which a rule is best found by them: the most telling first. */
+/** Spaces in the order in which a rule is best found by them: the most selective first. */
 export const SPACES: readonly Space[] = [
   'domain',
   'destination',
@@ -26,4 +26,41 @@ export interface IndexedRule {
   /** Its position in the configuration. */
   readonly rule: number;
   readonly conditions: readonly Condition[];
+}
+
+/**
+ * Which lists a value is in: what a table finds, and what conditions ask.
+ *
+ * Lists are small numbers. One object serves query after query, so that a lookup allocates nothing.
+ */
+export class Hits {
+  /** The lists, each once, in no special order. */
+  readonly lists: number[] = [];
+  readonly #marks: Uint8Array;
+
+  /** `size` is one more than the highest list. */
+  constructor(size: number) {
+    this.#marks = new Uint8Array(size);
+  }
+
+  add(list: number): void {
+    if (this.#marks[list] === 1) return;
+    this.#marks[list] = 1;
+    this.lists.push(list);
+  }
+
+  has(list: number): boolean {
+    return this.#marks[list] === 1;
+  }
+
+  clear(): void {
+    for (const list of this.lists) this.#marks[list] = 0;
+    this.lists.length = 0;
+  }
+}
+
+/** What is known about one query: in each space, the lists that its value is in. */
+export interface Facts {
+  /** `undefined` where the query has no value: an IP destination has no domain. */
+  hits(space: Space): Hits | undefined;
 }

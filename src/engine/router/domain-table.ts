@@ -1,8 +1,7 @@
-import { domainToUnicode } from 'node:url';
-import type { DomainList } from './domain-list.ts';
-import type { Hits } from './hits.ts';
+import { unicodeName } from '../../net/host-name.ts';
+import { type DomainList, normalizeName } from './domain-list.ts';
+import type { Hits } from './conditions.ts';
 import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
-import { normalizeName } from './name-list.ts';
 import { NameTable, type NameSource, type NameTableData } from './name-table.ts';
 import type { RegexCache, RegexSet } from './regex-set.ts';
 
@@ -51,7 +50,7 @@ export function collectDomains(lists: readonly DomainList[]): DomainTableData {
   };
 }
 
-/** All domain lists of a router: one lookup tells every list that a name is in. */
+/** All domain lists of a router: one lookup finds every list that a name is in. */
 export class DomainTable {
   readonly #names: NameTable;
   readonly #keywords: KeywordTable | undefined;
@@ -108,7 +107,7 @@ export class DomainTable {
   /** A part of a name has no ASCII form of its own, so keywords and patterns see the letters too. */
   #matchUnicode(name: string, hits: Hits): void {
     if (!this.#keywords && !this.#regexes) return;
-    const letters = domainToUnicode(name);
+    const letters = unicodeName(name);
     if (letters === '' || letters === name) return;
     const bytes = Buffer.from(letters);
     this.#keywords?.match(bytes, bytes.length, hits);

@@ -1,4 +1,4 @@
-import type { Hits } from './hits.ts';
+import type { Hits } from './conditions.ts';
 
 /** A keyword and the lists that it is in. */
 export interface Keyword {

@@ -1,5 +1,5 @@
-import type { Hits } from './hits.ts';
-import type { NameList } from './name-list.ts';
+import type { Hits } from './conditions.ts';
+import type { NameList } from './domain-list.ts';
 
 /** Names of one list and what being in it means. */
 export interface NameSource {
@@ -133,7 +133,7 @@ export class NameTable {
     return used;
   }
 
-  /** Adds the name that was put at `start`; tells whether its bytes must stay there. */
+  /** Adds the name that was put at `start`; returns whether its bytes must stay there. */
   #add(start: number, length: number, hash: number, list: number): boolean {
     const slot = this.#find(this.#bytes, start, length, hash);
     const twin = this.#slots[slot] ?? 0;

@@ -1,8 +1,7 @@
-import { SPACES, type IndexedRule } from './conditions.ts';
-import type { Facts } from './facts.ts';
+import { SPACES, type IndexedRule, type Facts } from './conditions.ts';
 
 /**
- * Rules as numbers in one array, which goes from one thread to another without a copy; ten thousand
+ * Rules as numbers in one array, which is transferred between threads without a copy; ten thousand
  * of them as objects would hold up the thread that receives them.
  *
  * Of each rule its position in the configuration and the number of its conditions; of each condition

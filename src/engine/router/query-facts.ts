@@ -1,9 +1,7 @@
 import { ipVersion } from '../../net/address.ts';
 import { BlockTable } from './block-table.ts';
-import type { Space } from './conditions.ts';
+import { type Space, type Facts, Hits } from './conditions.ts';
 import { DomainTable } from './domain-table.ts';
-import type { Facts } from './facts.ts';
-import { Hits } from './hits.ts';
 import { parseAddress, portWords } from './network-list.ts';
 import type { RegexCache } from './regex-set.ts';
 import type { RouteQuery } from './query.ts';
@@ -69,7 +67,7 @@ class SpaceFacts {
   #query: RouteQuery | undefined;
   #known = false;
 
-  /** `match` adds the lists that the query's value is in, and tells whether there is a value. */
+  /** `match` adds the lists that the query's value is in, and returns whether there is a value. */
   constructor(lists: number, match: (query: RouteQuery, hits: Hits) => boolean) {
     this.#hits = new Hits(lists);
     this.#match = match;
@@ -99,7 +97,7 @@ class NetworkTable {
     this.#v6 = new BlockTable(4, v6);
   }
 
-  /** Adds the lists that hold an address; tells whether the text is one. */
+  /** Adds the lists that hold an address; returns whether the text is one. */
   match(text: string, hits: Hits): boolean {
     const address = parseAddress(text);
     if (!address) return false;

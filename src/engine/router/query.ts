@@ -1,16 +1,16 @@
 import type { Network } from '../../net/address.ts';
 
-/** What is asked about one flow. */
+/** The properties of a flow that rules match. */
 export interface RouteQuery {
   /** Tag of the inbound that it came in through. */
   readonly inbound: string;
   /** The client's IP address; `undefined` for a unix socket. */
   readonly source: string | undefined;
   readonly network: Network;
-  /** Where it wants to go: a domain name, or an IP address without brackets. */
+  /** Its destination: a domain name, or an IP address without brackets. */
   readonly host: string;
   readonly port: number;
-  /** The name in its first bytes, when `host` is an IP address and they were looked at. */
+  /** The name in its first bytes, when `host` is an IP address and they were sniffed. */
   readonly sniffed: string | undefined;
 }
 

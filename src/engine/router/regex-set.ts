@@ -1,13 +1,13 @@
 import { RRegexSet } from 'rregex';
 import { WeirError, messageOf } from '../../errors.ts';
 
-/** Patterns in one compiled set: one pass over the text answers for all of them. */
+/** Patterns in one compiled set: one pass over the text matches all of them. */
 const SET_SIZE = 1000;
 
 /** Sets that a list may be spread over, beyond what its length needs, before it is compiled anew. */
 const SPREAD_LIMIT = 8;
 
-/** What the engine says when the patterns are each fine but too large together. */
+/** The engine's message when patterns are valid each but too large together. */
 const TOO_LARGE = /exceeds size limit/;
 
 /** A pattern that the Rust regex engine refuses; `message` is what it prints, on several lines. */
@@ -23,9 +23,8 @@ export class RegexError extends WeirError {
 /**
  * The error text of a pattern in the Rust regex dialect, `undefined` for a valid one.
  *
- * The engine never gives back all memory of a compiled pattern (a few KB; megabytes where Unicode
- * classes are repeated), so whoever checks the same patterns again and again, as reloads do, keeps a
- * RegexCache and asks that.
+ * The engine never frees all memory of a compiled pattern (a few KB; megabytes where Unicode classes
+ * are repeated). Callers that check the same patterns repeatedly, as reloads do, use a RegexCache.
  */
 export function checkRegex(pattern: string): string | undefined {
   try {
@@ -107,7 +106,7 @@ export class RegexCache {
         this.#compileSet(patterns.slice(half));
         return;
       }
-      // The engine does not say which one it was; a parse error leaves no memory behind.
+      // The engine does not report which one it was; a parse error leaks no memory.
       for (const pattern of patterns) {
         const text = this.check(pattern);
         if (text !== undefined) throw new RegexError(pattern, text, { cause: error });

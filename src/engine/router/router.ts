@@ -7,8 +7,6 @@ import type { RegexCache } from './regex-set.ts';
 import { buildRouterTables, type RouterTables } from './router-tables.ts';
 import { RuleIndex } from './rule-index.ts';
 
-export type { RouteDecision, RouteQuery };
-
 export interface RouterResources {
   /** Keep it across reloads: see RegexCache. */
   readonly regexes: RegexCache;

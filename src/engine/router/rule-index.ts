@@ -1,8 +1,7 @@
-import { SPACES, type Condition, type IndexedRule, type Space } from './conditions.ts';
-import type { Facts } from './facts.ts';
+import { SPACES, type Condition, type IndexedRule, type Space, type Facts } from './conditions.ts';
 import { holdsAt, packRules, positionOf } from './pack-rules.ts';
 
-/** An index as plain data. Rules are told by where they start in `numbers`: see PackedRules. */
+/** An index as plain data. A rule is referred to by its start in `numbers`: see PackedRules. */
 export interface RuleIndexData {
   readonly numbers: Uint32Array;
   /** Rules that no list could find, in order. */

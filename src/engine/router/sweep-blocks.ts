@@ -1,7 +1,7 @@
 import { sortBlocks, type BlockSource, type SortedBlocks } from './sort-blocks.ts';
 
 /**
- * Goes once over all blocks in order and writes down where the label changes.
+ * Sweeps once over all blocks in order and records where the label changes.
  *
  * The blocks that it is inside of are a stack in typed arrays, at most one for each length of a
  * prefix: a reload sweeps over 300,000 networks while every flow waits, and an object for each
@@ -137,7 +137,7 @@ function compare(a: Uint32Array, at: number, b: Uint32Array, bt: number, width: 
   return 0;
 }
 
-/** Goes from the start of a block to the first number behind it; false at the end of the space. */
+/** Advances from the start of a block to the first number behind it; false at the end of the space. */
 function addBlock(words: Uint32Array, at: number, prefix: number): boolean {
   if (prefix === 0) return false;
   let word = (prefix - 1) >> 5;

@@ -1,5 +1,4 @@
-import { domainName } from './domain-name.ts';
-import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffed.ts';
+import { domainName, MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -20,7 +19,7 @@ type Part = 'method' | 'before-target' | 'target' | 'before-version' | 'version'
 
 /**
  * Finds the host of an HTTP/1 request (RFC 9112 §3.2): of its target in absolute form, else of its
- * Host field. It stays where the bytes ended, so that each is looked at once, however they are cut.
+ * Host field. It keeps its position, so that each byte is examined once, however they are chunked.
  *
  * Methods have the form of the registered ones (capital letters and hyphens; they are
  * case-sensitive, RFC 9110 §9.1), so that small letters of another protocol are let through at once.
@@ -125,7 +124,7 @@ export class HttpSniffer implements Sniffer {
   }
 }
 
-/** What one line of the header section says about the host; `undefined` for another field. */
+/** The result of one line of the header section; `undefined` for a field other than Host. */
 function hostField(line: string): Sniffed | undefined {
   if (line === '') return NO_NAME; // the end of the header section
   if (line.startsWith(' ') || line.startsWith('\t')) return undefined; // folded (RFC 9112 §5.2)
@@ -135,7 +134,7 @@ function hostField(line: string): Sniffed | undefined {
   return named(line.slice(colon + 1).trim());
 }
 
-/** The name in `host[:port]`; an IP address in brackets or without is none. */
+/** The name in `host[:port]`; an IP address, in brackets or without, is not a name. */
 function named(authority: string): Sniffed {
   return { done: true, domain: domainName(authority.replace(/:[0-9]*$/, '')) };
 }

@@ -2,24 +2,26 @@ import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { GrowingBytes } from '../../net/growing-bytes.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { DomainSniffer } from './sniff-domain.ts';
+import { HttpSniffer } from './http.ts';
+import { MORE, type Sniffed, type Sniffer } from './sniffer.ts';
+import { TLS_HANDSHAKE, TlsSniffer } from './tls.ts';
 
-/** First bytes that are looked at. */
+/** First bytes that are examined. */
 export const SNIFF_LIMIT = 8192;
 /** How long a client may take to send them. */
 export const SNIFF_TIMEOUT_MS = 300;
 
 export interface SniffOptions {
   readonly clock: Clock;
-  /** Ends the wait early: the server has spoken first, or the flow is over. */
+  /** Ends the wait early: the server has sent first, or the flow is over. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Reads the first bytes of a client's stream for the domain it wants, and gives every one back.
+ * Reads the first bytes of a client's stream for the domain in them, and unreads them all.
  *
- * Never rejects: an end or a failure of the link ends sniffing without a name, and whoever reads
- * next meets it again.
+ * Never rejects: the end or a failure of the link ends sniffing without a name, and the next read
+ * reports it again.
  */
 export async function sniff(link: ByteLink, options: SniffOptions): Promise<string | undefined> {
   using deadline = new Deadline(options.clock, SNIFF_TIMEOUT_MS, 'sniffing', options.signal);
@@ -50,7 +52,27 @@ async function readOrEnd(link: ByteLink, signal: AbortSignal): Promise<Uint8Arra
   try {
     return await link.read(signal);
   } catch {
-    // Out of time, called off or broken: without a name in each case.
+    // Time limit, abort or failure: without a name in each case.
     return undefined;
   }
 }
+
+/**
+ * Finds the domain that the first bytes of a client's stream ask for: the server name of a TLS
+ * ClientHello or the host of an HTTP/1 request, lower-cased.
+ *
+ * The result depends on the bytes alone, not on their chunks, and once done no further byte changes
+ * it. Bytes that can be neither protocol are `done` without a name at once.
+ */
+export class DomainSniffer implements Sniffer {
+  #protocol: Sniffer | undefined;
+
+  look(bytes: Uint8Array): Sniffed {
+    if (bytes.length === 0) return MORE;
+    this.#protocol ??= bytes[0] === TLS_HANDSHAKE ? new TlsSniffer() : new HttpSniffer();
+    return this.#protocol.look(bytes);
+  }
+}
+
+/** The domain in the first bytes of a stream that came in one piece. */
+export const sniffDomain = (bytes: Uint8Array): Sniffed => new DomainSniffer().look(bytes);

@@ -1,6 +1,5 @@
 import { GrowingBytes } from '../../net/growing-bytes.ts';
-import { domainName } from './domain-name.ts';
-import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffed.ts';
+import { domainName, MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 
 /** ContentType handshake (RFC 8446 §5.1): the first byte of every TLS connection. */
 export const TLS_HANDSHAKE = 22;
@@ -17,8 +16,8 @@ const HOST_NAME = 0;
 
 /**
  * Finds the server name of a TLS ClientHello (RFC 8446 §4.1.2, RFC 6066 §3), as soon as its
- * extension is there: the rest of the message need not be. It stays where the bytes ended, so that
- * each is looked at once, however they are cut.
+ * extension is there: the rest of the message need not be. It keeps its position, so that each byte
+ * is examined once, however they are chunked.
  */
 export class TlsSniffer implements Sniffer {
   /** The handshake bytes of the records that have arrived, in whole or in part. */
@@ -69,7 +68,7 @@ function plausibleHeader(header: Uint8Array): boolean {
 
 /**
  * Walks a ClientHello; each number that it yields is how many bytes of it must be there to go on. A
- * length that leads out of its container means that it is none.
+ * length beyond its container makes the message invalid.
  */
 function* serverName(message: GrowingBytes): Generator<number, Sniffed, void> {
   yield 1;

@@ -7,7 +7,7 @@ export const blackhole = defineProtocol<never, undefined>({
   outbound: {
     stream: false,
     upstream: false,
-    // It has no settings, and does not look whether any are written.
+    // It has no settings; any in the file are ignored.
     settings: () => undefined,
     create: (_settings, context) => createBlackholeOutbound(context),
   },

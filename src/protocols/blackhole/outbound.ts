@@ -3,7 +3,7 @@ import { DialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { Outbound, OutboundContext } from '../contract.ts';
 
-/** Refuses every stream at once, and drops every datagram. */
+/** Rejects every stream and association at once. */
 export function createBlackholeOutbound({ tag }: Pick<OutboundContext, 'tag'>): Outbound {
   return {
     connect(destination: Endpoint): Promise<ByteLink> {

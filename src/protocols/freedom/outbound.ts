@@ -4,7 +4,7 @@ import { dialTcp } from '../../transports/dialer.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { openFreedomPackets } from './packets.ts';
 
-/** Connects straight to the destination. */
+/** Connects to the destination directly. */
 export function createFreedomOutbound(context: OutboundContext): Outbound {
   const { tag, resolver, family, clock, log, ownListeners } = context;
   return {

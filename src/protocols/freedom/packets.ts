@@ -6,25 +6,25 @@ import { preferredAddress, type FamilyPolicy, type Resolver } from '../../net/re
 import { systemSockets } from '../../net/system-sockets.ts';
 import type { UdpSocket } from '../../net/sockets.ts';
 
-/** Names whose address one association remembers; beyond it the oldest is asked again. */
+/** Names whose address one association remembers; beyond it the oldest is resolved again. */
 const MAX_NAMES = 256;
-/** Datagrams kept for one name while its address is being asked. */
+/** Datagrams kept for one name while it is resolved. */
 const MAX_WAITING = 16;
 
 export interface FreedomPacketsOptions {
   readonly resolver: Resolver;
   readonly family: FamilyPolicy;
-  /** The address of the client whose association it is. */
+  /** The address of the client. */
   readonly client?: string | undefined;
-  /** Told of a name that did not resolve: its datagrams are lost, as to an unreachable peer. */
+  /** Called when a name did not resolve: its datagrams are lost, as to an unreachable peer. */
   readonly onUnresolved: (error: DialError) => void;
 }
 
 /**
- * Opens one socket for all peers of an association, whatever their family: full-cone, since every
- * peer sees the same port and may answer.
+ * Opens one socket for all peers of an association, of both families: full-cone, since every peer
+ * receives from the same port and may respond to it.
  *
- * @throws {DialError} when the system gives no socket.
+ * @throws {DialError} when the socket cannot be bound.
  */
 export async function openFreedomPackets(options: FreedomPacketsOptions): Promise<PacketLink> {
   return new FreedomPackets(await bindSocket(options.family), options);
@@ -46,7 +46,7 @@ async function bindSocket(family: FamilyPolicy): Promise<UdpSocket> {
   }
 }
 
-/** What is known of a name: its address, or the datagrams that wait for it. */
+/** The address of a name, or the datagrams that wait for it. */
 type Known = { readonly address: string } | { readonly waiting: Packet[] };
 
 class FreedomPackets implements PacketLink {
@@ -54,7 +54,7 @@ class FreedomPackets implements PacketLink {
   readonly #options: FreedomPacketsOptions;
   readonly #names = new Map<string, Known>();
   readonly #closing = new AbortController();
-  #refused = 0;
+  #lost = 0;
 
   constructor(socket: UdpSocket, options: FreedomPacketsOptions) {
     this.#socket = socket;
@@ -66,7 +66,7 @@ class FreedomPackets implements PacketLink {
   }
 
   get dropped(): number {
-    return this.#refused + this.#socket.dropped;
+    return this.#lost + this.#socket.dropped;
   }
 
   receive(): Promise<Packet | undefined> {
@@ -95,7 +95,7 @@ class FreedomPackets implements PacketLink {
 
   #sendIf(allowed: boolean, packet: Packet): void {
     if (allowed) this.#socket.send(packet);
-    else this.#refused++;
+    else this.#lost++;
   }
 
   #sendToName(name: string, packet: Packet): void {
@@ -112,7 +112,7 @@ class FreedomPackets implements PacketLink {
     } else if (known.waiting.length < MAX_WAITING) {
       known.waiting.push(packet);
     } else {
-      this.#refused++;
+      this.#lost++;
     }
   }
 
@@ -124,7 +124,7 @@ class FreedomPackets implements PacketLink {
     this.#names.set(name, known);
   }
 
-  /** One address for the life of the association: answers must keep coming from the same peer. */
+  /** One address for the lifetime of the association: responses must come from the same peer. */
   async #resolve(name: string, peer: Endpoint): Promise<void> {
     const { resolver, family, client } = this.#options;
     try {
@@ -136,7 +136,7 @@ class FreedomPackets implements PacketLink {
       for (const packet of known.waiting) this.send(packet);
     } catch (error) {
       const known = this.#names.get(name);
-      this.#refused += known && 'waiting' in known ? known.waiting.length : 0;
+      this.#lost += known && 'waiting' in known ? known.waiting.length : 0;
       this.#names.delete(name);
       const failure = toDialError(error, peer);
       if (failure.code !== 'aborted') this.#options.onUnresolved(failure);

@@ -1,14 +1,16 @@
 import { messageOf } from '../../errors.ts';
 import type { Endpoint } from '../../net/address.ts';
+import { closeGracefully } from '../../net/close-gracefully.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { DialError } from '../../net/errors.ts';
+import { LinkWatch, type WatchResult } from '../../net/link-watch.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
+import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
+import type { AccountTable } from '../account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
-import { CHALLENGE, CONNECTED, answerBytes, STATUS_OF } from './answer.ts';
 import type { Framing } from './body.ts';
-import type { Credentials } from './credentials.ts';
-import { closeGently, drainBody, isDrainable } from './discard.ts';
+import { userOf } from './credentials.ts';
 import { MessageError } from './errors.ts';
 import { Exchange } from './exchange.ts';
 import { valuesOf, type Fields } from './fields.ts';
@@ -21,42 +23,43 @@ import {
 } from './forwarding.ts';
 import { requestFraming } from './framing.ts';
 import { parseRequestHead, type RequestHead } from './head.ts';
-import { HANDSHAKE_MS, KEEP_ALIVE_MS } from './limits.ts';
+import { KEEP_ALIVE_MS, LINGER_MS } from './limits.ts';
 import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
 import { OriginFlow } from './origin-flow.ts';
-import { QuietWatch, type Seen } from './quiet-watch.ts';
+import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
 import { readHead, startsRequest, type HeadBytes } from './read-head.ts';
 import { parseHost, parseTarget, type Place } from './target.ts';
+import { drainBody, isDrainable } from './transfer-body.ts';
 
 /** What all connections of one inbound share. */
 export interface HttpInboundShared {
   readonly context: InboundContext;
   /** `undefined` for an open proxy. */
-  readonly credentials: Credentials | undefined;
+  readonly accounts: AccountTable | undefined;
   readonly allowTransparent: boolean;
   /** Names this inbound in `Via`. */
   readonly pseudonym: string;
 }
 
-/** What follows a request on its connection. */
+/** What is done with the connection after a request. */
 type Next =
-  /** Another request may. */
+  /** The next request is read. */
   | 'request'
-  /** The connection is to be closed, once what was answered has arrived. */
+  /** It is closed once the response has arrived. */
   | 'close'
-  /** The link was used up by a tunnel. */
+  /** Nothing: its link became a tunnel, which has ended. */
   | 'spent';
 
-/** A request that was understood, with the user who sent it. */
+/** A valid request with its authenticated user. */
 interface Request {
   readonly head: RequestHead;
   readonly framing: Framing;
   readonly user: string | undefined;
-  /** Whether bytes came with its head, behind it. */
+  /** Whether bytes after its head arrived with it. */
   readonly followed: boolean;
 }
 
-/** Methods that may be sent twice without doing twice what they ask for (RFC 9110 §9.2.2). */
+/** Methods that may be repeated (RFC 9110 §9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -66,13 +69,13 @@ const IDEMPOTENT: ReadonlySet<string> = new Set([
   'DELETE',
 ]);
 
-/** One client connection: reads requests one after the other and serves each before the next. */
+/** One client connection: reads and serves one request after the other. */
 export class ClientConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
   readonly #origin: Omit<Origin, 'user'>;
-  /** The origin of the last request, kept for one more to the same authority. */
+  /** The flow of the last request, kept for the next one to the same authority. */
   #idle: { readonly key: string; readonly flow: OriginFlow } | undefined;
   readonly #retiring = new Set<Promise<void>>();
 
@@ -83,13 +86,16 @@ export class ClientConnection {
     this.#origin = { inbound: shared.context.tag, source: carrier.remote?.host, session };
   }
 
-  /** Serves the connection to its end; resolves when its flows have ended as well. */
+  /** Serves the connection until it ends; resolves when its flows have ended as well. */
   async serve(): Promise<void> {
     try {
       let next = await this.#next(true);
       while (next === 'request') next = await this.#next(false);
       this.#retireIdle();
-      if (next === 'close') await closeGently(this.#link, this.#context.clock);
+      if (next === 'close') {
+        const limits = { limitMs: LINGER_MS, limitBytes: Infinity };
+        await closeGracefully(this.#link, this.#context.clock, limits);
+      }
     } catch (error) {
       this.#link.destroy(error instanceof Error ? error : undefined);
       throw error;
@@ -105,14 +111,14 @@ export class ClientConnection {
       return read ? await this.#serveRequest(read) : 'close';
     } catch (error) {
       if (!(error instanceof MessageError)) throw error;
-      return await this.#answer(error.status, error.message, { keep: false });
+      return await this.#respond(error.status, error.message, { keep: false });
     }
   }
 
-  /** `undefined` when the client has ended or stayed idle too long. */
+  /** `undefined` at the end of the stream and after the idle time. */
   async #readHead(first: boolean): Promise<HeadBytes | undefined> {
     const { clock } = this.#context;
-    // The first request is the handshake of this connection and has one limit from its start on.
+    // The first request is the handshake of this connection, under one limit from the start.
     using opening = new Deadline(clock, first ? HANDSHAKE_MS : KEEP_ALIVE_MS, 'a request');
     if (!(await this.#firstByte(opening.signal))) return undefined;
     using head = first ? undefined : new Deadline(clock, HANDSHAKE_MS, 'a request');
@@ -141,23 +147,22 @@ export class ClientConnection {
     const framing = requestFraming(head);
     const hosts = valuesOf(head.fields, 'host');
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
-    const { credentials, allowTransparent } = this.#shared;
-    const user = credentials?.userOf(head.fields);
+    const { accounts, allowTransparent } = this.#shared;
+    const user = accounts && userOf(head.fields, accounts);
     const request: Request = { head, framing, user, followed };
-    if (credentials && user === undefined) {
-      return this.#refuse(request, 407, 'this proxy wants a user name and password', CHALLENGE);
+    if (accounts && user === undefined) {
+      return this.#reject(request, 407, 'this proxy requires a user name and password', CHALLENGE);
     }
     const target = parseTarget(head.method, head.target);
     if (target.form === 'authority') return this.#connect(request, target.destination);
     if (target.form === 'absolute') return this.#forward(request, target, target.path);
-    if (!allowTransparent)
-      throw new MessageError(400, 'this is a proxy: the request names no host');
+    if (!allowTransparent) throw new MessageError(400, 'this is a proxy: the request has no host');
     const place = parseHost(hosts[0] ?? '');
     return this.#forward(request, place, target.path);
   }
 
   async #connect(request: Request, destination: Endpoint): Promise<Next> {
-    // A CONNECT has no content (RFC 9110 §9.3.6): what follows its head is the tunnel's.
+    // A CONNECT has no content (RFC 9110 §9.3.6): what follows its head belongs to the tunnel.
     if (request.framing.kind !== 'none') throw new MessageError(400, 'a CONNECT with a body');
     const { dispatcher, sniffing } = this.#context;
     let accepted = false;
@@ -174,10 +179,10 @@ export class ClientConnection {
       });
     } catch (error) {
       if (accepted || !(error instanceof DialError)) throw error;
-      const seen = await this.#look();
+      const sent = await this.#sentMeanwhile();
       // Bytes that were meant for the tunnel must not be read as the next request.
-      const followed = request.followed || seen.kind === 'bytes';
-      return this.#refuse({ ...request, followed }, STATUS_OF[error.code], error.message);
+      const followed = request.followed || sent.kind === 'bytes';
+      return this.#reject({ ...request, followed }, STATUS_OF[error.code], error.message);
     }
     return 'spent';
   }
@@ -185,12 +190,12 @@ export class ClientConnection {
   async #forward(request: Request, { destination, authority }: Place, path: string): Promise<Next> {
     const { framing, user } = request;
     const { pseudonym } = this.#shared;
-    // What was forwarded here and arrives again would do so for ever (RFC 9110 §7.6.3).
+    // A request that has been forwarded here before is in a loop (RFC 9110 §7.6.3).
     if (hasPassed(request.head.fields, pseudonym)) {
-      return this.#refuse(request, 508, 'the request has passed this proxy before');
+      return this.#reject(request, 508, 'the request has passed this proxy before');
     }
     const hops = hopsLeft(request.head);
-    if (hops === 0) return this.#answerInPlaceOfOrigin(request);
+    if (hops === 0) return this.#respondAsOrigin(request);
     const head = hops === undefined ? request.head : withOneHopLess(request.head, hops);
     const keep = persists(head);
     const message: OriginRequest = {
@@ -223,14 +228,14 @@ export class ClientConnection {
         switch (outcome.kind) {
           case 'upgraded':
             return 'spent';
-          case 'answered':
+          case 'responded':
             parked = outcome.keepOrigin && outcome.keepClient;
             if (parked) this.#park(key, flow);
             return outcome.keepClient ? 'request' : 'close';
-          case 'unanswered':
+          case 'failed':
             // RFC 9112 §9.3.1: an idle connection may close just as it is used again.
             if (reused && outcome.stale && repeatable) continue;
-            return await this.#answer(outcome.status, outcome.error.message, {
+            return await this.#respond(outcome.status, outcome.error.message, {
               keep: keep && outcome.drained,
               headOnly: head.method === 'HEAD',
             });
@@ -241,18 +246,18 @@ export class ClientConnection {
     }
   }
 
-  /** Opens a flow, or tells the client why there is none. */
+  /** Opens a flow, or sends the client the reason why it failed. */
   async #open(request: Request, destination: Endpoint): Promise<OriginFlow | Next> {
     try {
-      // The name is in the request already, so there is nothing to learn from its first bytes.
+      // The request has the host name, so the first bytes need not be sniffed for it.
       return await OriginFlow.open(this.#context.dispatcher, {
         ...this.#streamRequest(request, destination),
         sniff: false,
       });
     } catch (error) {
-      await this.#look();
+      await this.#sentMeanwhile();
       if (!(error instanceof DialError)) throw error;
-      return this.#refuse(request, STATUS_OF[error.code], error.message);
+      return this.#reject(request, STATUS_OF[error.code], error.message);
     }
   }
 
@@ -263,45 +268,45 @@ export class ClientConnection {
     return { origin: { ...this.#origin, user }, destination, client: this.#link };
   }
 
-  /** Answers a request that goes nowhere, and reads over its body when that keeps the connection. */
-  async #refuse(request: Request, status: number, reason: string, fields?: Fields): Promise<Next> {
+  /** Responds to a request that is not forwarded, and drains its body to keep the connection. */
+  async #reject(request: Request, status: number, reason: string, fields?: Fields): Promise<Next> {
     const keep = canKeep(request);
     const headOnly = request.head.method === 'HEAD';
-    const next = await this.#answer(status, reason, { keep, headOnly, fields: fields ?? [] });
-    return next === 'close' ? next : this.#readOver(request);
+    const next = await this.#respond(status, reason, { keep, headOnly, fields: fields ?? [] });
+    return next === 'close' ? next : this.#drain(request);
   }
 
-  /** Answers a TRACE or OPTIONS that has been forwarded as often as it may be (RFC 9110 §7.6.2). */
-  async #answerInPlaceOfOrigin(request: Request): Promise<Next> {
+  /** Responds to a TRACE or OPTIONS whose Max-Forwards is 0 (RFC 9110 §7.6.2). */
+  async #respondAsOrigin(request: Request): Promise<Next> {
     const { log, tag } = this.#context;
     const keep = canKeep(request);
-    log.debug(`inbound ${tag}: answered 200: Max-Forwards is 0`);
+    log.debug(`inbound ${tag}: responded 200: Max-Forwards is 0`);
     const full = this.#link.write(finalResponse(request.head, keep));
     if (full) await full;
-    return keep ? this.#readOver(request) : 'close';
+    return keep ? this.#drain(request) : 'close';
   }
 
-  async #readOver({ framing }: Request): Promise<Next> {
+  async #drain({ framing }: Request): Promise<Next> {
     return (await drainBody(this.#link, framing, this.#context.clock)) ? 'request' : 'close';
   }
 
-  async #answer(
+  async #respond(
     status: number,
     reason: string,
     { keep, headOnly = false, fields = [] }: { keep: boolean; headOnly?: boolean; fields?: Fields },
   ): Promise<Next> {
     const { log, tag } = this.#context;
-    log.debug(`inbound ${tag}: answered ${status}: ${reason}`);
-    const full = this.#link.write(answerBytes({ status, reason, fields, keep, headOnly }));
+    log.debug(`inbound ${tag}: responded ${status}: ${reason}`);
+    const full = this.#link.write(responseBytes({ status, reason, fields, keep, headOnly }));
     if (full) await full;
     return keep ? 'request' : 'close';
   }
 
-  /** What the client has done meanwhile; throws what cut it off, if it is gone. */
-  async #look(): Promise<Seen> {
-    const seen = await new QuietWatch(this.#link).stop();
-    if (seen.kind === 'failure') throw seen.error;
-    return seen;
+  /** What the client has sent during the dial. @throws the failure of its connection. */
+  async #sentMeanwhile(): Promise<WatchResult> {
+    const result = await new LinkWatch(this.#link).stop();
+    if (result.kind === 'failure') throw result.error;
+    return result;
   }
 
   #park(key: string, flow: OriginFlow): void {
@@ -333,9 +338,9 @@ export class ClientConnection {
   }
 }
 
-/** Whether the next request can follow one that is not forwarded, once its body is read over. */
+/** Whether the next request can be read after one that is not forwarded, once its body is drained. */
 function canKeep({ head, framing, followed }: Request): boolean {
   const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
-  // A client that waits for leave to send its body will not send it now, or will: who can tell.
+  // A client that expects 100 Continue may or may not send its body after a final response.
   return persists(head) && readable && !expectsContinue(head);
 }

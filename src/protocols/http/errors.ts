@@ -2,8 +2,8 @@ import { messageOf } from '../../errors.ts';
 import { ProtocolError } from '../../net/errors.ts';
 
 /**
- * A message that breaks HTTP's rules or this proxy's limits. `status` is what a client that sent it
- * is answered with; of an origin's message it is the 502 of whoever forwards it.
+ * A message that is invalid or exceeds a limit of this proxy. `status` is that of the response to a
+ * client that sent it; the response for an origin's message is a 502.
  */
 export class MessageError extends ProtocolError {
   readonly status: number;
@@ -14,10 +14,10 @@ export class MessageError extends ProtocolError {
   }
 }
 
-/** The two conversations that a forwarded exchange joins. */
+/** The two connections that a forwarded exchange joins. */
 export type Side = 'client' | 'origin';
 
-/** Tells on which side of an exchange something failed; `cause` is what failed. */
+/** Adds the side of an exchange on which `cause` occurred. */
 export class SideError extends ProtocolError {
   readonly side: Side;
   override readonly cause: Error;

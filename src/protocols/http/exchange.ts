@@ -1,5 +1,7 @@
 import type { Clock } from '../../net/clock.ts';
 import { DeadlineError, LinkClosedError } from '../../net/errors.ts';
+import { IdleTimer } from '../../net/idle-timer.ts';
+import { LinkWatch } from '../../net/link-watch.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { relay } from '../../net/relay.ts';
 import { HALF_CLOSED_IDLE_MS } from '../../net/time-limits.ts';
@@ -15,32 +17,30 @@ import { MessageError, SideError, type Side } from './errors.ts';
 import { clientHead, mayTrail, originHead, persists, type OriginRequest } from './forwarding.ts';
 import { responseFraming } from './framing.ts';
 import { parseResponseHead, type ResponseHead, type Version } from './head.ts';
-import { QuietWatch } from './quiet-watch.ts';
 import { readHead, startsResponse } from './read-head.ts';
-import { IdleTimer } from '../../net/idle-timer.ts';
 import { transferBody } from './transfer-body.ts';
 
 /** The client has its response. */
-interface Answered {
-  readonly kind: 'answered';
+interface Responded {
+  readonly kind: 'responded';
   readonly keepClient: boolean;
   readonly keepOrigin: boolean;
 }
 
-/** How an exchange ended that left the client's connection whole. */
+/** The end of an exchange after which the client's connection is usable. */
 export type Outcome =
-  | Answered
-  /** Both links became a tunnel, and are spent. */
+  | Responded
+  /** Both links became a tunnel, which has ended. */
   | { readonly kind: 'upgraded' }
-  /** Nothing was said to the client. */
+  /** Nothing of a response was sent to the client. */
   | {
-      readonly kind: 'unanswered';
+      readonly kind: 'failed';
       readonly error: Error;
-      /** What to answer; 502 unless the client itself is to blame. */
+      /** The status of the response to send. */
       readonly status: number;
-      /** Whether the origin closed before its first byte, as it may do to an idle connection. */
+      /** Whether the origin closed before its first byte, as it may with an idle connection. */
       readonly stale: boolean;
-      /** Whether the whole request was read, so that the next one can follow. */
+      /** Whether the whole request was read, so that the next one can be. */
       readonly drained: boolean;
     };
 
@@ -48,7 +48,7 @@ const UNCOUNTED = { addUp: () => undefined, addDown: () => undefined };
 
 /**
  * Carries one request to an origin and its response back. Both directions run at once: an origin
- * may answer before it has the whole request, and a body may wait for `100 Continue`.
+ * may respond before it has the whole request, and a body may wait for `100 Continue`.
  */
 export class Exchange {
   readonly #client: ByteLink;
@@ -58,15 +58,15 @@ export class Exchange {
   readonly #upload: BodyDecoder;
   readonly #idle: IdleTimer;
   readonly #stop = new AbortController();
-  #watch: QuietWatch | undefined;
+  #watch: LinkWatch | undefined;
   /** The whole request was handed to the origin. */
   #sent = false;
-  /** The final response is complete, or given up. */
+  /** The final response is complete or has failed. */
   #over = false;
-  /** The final response has begun at the client. */
-  #answered = false;
+  /** Bytes of the final response were sent to the client. */
+  #responded = false;
   /** The origin has sent at least one byte. */
-  #heard = false;
+  #originResponded = false;
   #clientError: Error | undefined;
 
   constructor(client: ByteLink, origin: ByteLink, request: OriginRequest, clock: Clock) {
@@ -76,7 +76,7 @@ export class Exchange {
     this.#clock = clock;
     this.#upload = createDecoder(request.framing);
     this.#idle = new IdleTimer(clock, HALF_CLOSED_IDLE_MS, () => {
-      const cause = new DeadlineError(SILENT);
+      const cause = new DeadlineError(IDLE);
       origin.destroy(cause);
       this.#stop.abort(cause);
     });
@@ -85,25 +85,25 @@ export class Exchange {
   /**
    * Runs the exchange to its end. The origin's link is left open only when it can be kept.
    *
-   * @throws whatever ended the client's connection, its link destroyed: it left, or a response that
-   *   had begun could not be completed.
+   * @throws {SideError} when the client's connection failed or a response to it was truncated; the
+   *   link is destroyed then.
    */
   async run(): Promise<Outcome> {
     const sending = this.#send();
     try {
       const outcome = await this.#receive(sending);
-      return outcome.kind === 'answered' ? await this.#settle(outcome, sending) : outcome;
+      return outcome.kind === 'responded' ? await this.#settle(outcome, sending) : outcome;
     } catch (error) {
       const { side, cause } = error instanceof SideError ? error : new SideError('origin', error);
       this.#origin.destroy(cause);
       await this.#stopSending(sending);
-      return this.#giveUp(side, cause);
+      return this.#fail(side, cause);
     } finally {
       this.#idle.stop();
     }
   }
 
-  /** The client's side: its request, then a watch over it until the response is complete. */
+  /** The client's side: sends its request, then watches it until the response is complete. */
   async #send(): Promise<void> {
     try {
       await transferBody({
@@ -118,16 +118,16 @@ export class Exchange {
       });
       this.#sent = true;
     } catch (error) {
-      // An origin that takes no more of the request may be answering it: reading will tell.
+      // An origin that reads no more of the request may still respond to it.
       if (error instanceof SideError && error.side === 'client') this.#clientFailed(error.cause);
       return;
     }
     if (this.#over) return;
-    this.#watch = new QuietWatch(this.#client);
-    const seen = await this.#watch.seen;
-    // A half-close is no departure: simple clients end what they send before they read.
-    if (seen.kind === 'end') this.#idle.start();
-    else if (seen.kind === 'failure') this.#clientFailed(seen.error);
+    this.#watch = new LinkWatch(this.#client);
+    const result = await this.#watch.result;
+    // Simple clients half-close before they read the response.
+    if (result.kind === 'end') this.#idle.start();
+    else if (result.kind === 'failure') this.#clientFailed(result.error);
   }
 
   #clientFailed(error: Error): void {
@@ -143,25 +143,25 @@ export class Exchange {
     await sending;
   }
 
-  /** The origin's side: interim responses as they come, then the final one with its body. */
+  /** The origin's side: forwards interim responses, then the final one with its body. */
   async #receive(sending: Promise<void>): Promise<Outcome> {
     for (;;) {
       const { head, followed } = await this.#readResponse();
       if (head.status === 101) return this.#upgrade(head, sending);
       if (head.status >= 200) return this.#respond(head, followed);
-      // RFC 9110 §15.2: an HTTP/1.0 client knows no interim responses.
+      // RFC 9110 §15.2: interim responses are not sent to an HTTP/1.0 client.
       if (this.#request.head.version === '1.1') await this.#passOn(head);
     }
   }
 
   async #readResponse(): Promise<{ head: ResponseHead; followed: boolean }> {
     const first = await this.#origin.read();
-    if (first === undefined) throw new MessageError(502, 'the origin closed without an answer');
-    this.#heard = true;
+    if (first === undefined) throw new MessageError(502, 'the origin closed without a response');
+    this.#originResponded = true;
     this.#idle.touch();
     this.#origin.unread(first);
     const read = await readHead(this.#origin, startsResponse);
-    if (!read) throw new MessageError(502, 'the origin closed without an answer');
+    if (!read) throw new MessageError(502, 'the origin closed without a response');
     return { head: parseResponseHead(read.bytes), followed: read.followed };
   }
 
@@ -176,14 +176,14 @@ export class Exchange {
     }
   }
 
-  async #respond(head: ResponseHead, followed: boolean): Promise<Answered> {
+  async #respond(head: ResponseHead, followed: boolean): Promise<Responded> {
     const { head: request, keep } = this.#request;
     const { body, certain } = responseFraming(head, request.method);
     const framing = framingFor(request.version, body);
-    // While more of the request is to come, or may never come after an early answer, nobody can
-    // tell where the next request begins.
+    // After an early response the rest of the request may or may not arrive, so the start of the
+    // next one cannot be found.
     const keepClient = keep && this.#upload.done;
-    this.#answered = true;
+    this.#responded = true;
     await transferBody({
       from: { link: this.#origin, side: 'origin' },
       to: { link: this.#client, side: 'client' },
@@ -193,11 +193,11 @@ export class Exchange {
       ready: followed,
       touch: this.#idle.touch,
     });
-    return { kind: 'answered', keepClient, keepOrigin: keep && certain && persists(head) };
+    return { kind: 'responded', keepClient, keepOrigin: keep && certain && persists(head) };
   }
 
-  /** After the response: an origin that goes on taking the request gets the rest of it. */
-  async #settle(outcome: Answered, sending: Promise<void>): Promise<Outcome> {
+  /** After the response: an origin that still reads the request gets the rest of it. */
+  async #settle(outcome: Responded, sending: Promise<void>): Promise<Outcome> {
     this.#over = true;
     if (!this.#sent) {
       this.#idle.start();
@@ -209,47 +209,47 @@ export class Exchange {
 
   async #upgrade(head: ResponseHead, sending: Promise<void>): Promise<Outcome> {
     if (this.#request.upgrade === undefined) {
-      throw new MessageError(502, 'the origin switched protocols unasked');
+      throw new MessageError(502, 'the origin switched protocols without a request for it');
     }
-    this.#answered = true;
+    this.#responded = true;
     await this.#passOn(head);
     this.#over = true;
-    // A tunnel begins behind the request's body, should it have one.
+    // The tunnel begins after the body of the request.
     if (!this.#sent) await sending;
-    if (!this.#sent) throw new MessageError(502, 'the request was cut before the switch');
+    if (!this.#sent) throw new MessageError(502, 'the request was truncated before the switch');
     await this.#stopSending(sending);
     await relay(this.#client, this.#origin, UNCOUNTED, this.#clock);
     return { kind: 'upgraded' };
   }
 
-  /** Nothing more comes of this exchange: answers for what failed, or ends the client with it. */
-  #giveUp(side: Side, cause: Error): Outcome {
+  /** Determines the response for a failure, or destroys the client's link when it is too late. */
+  #fail(side: Side, cause: Error): Outcome {
     const error = this.#clientError ?? cause;
-    const blamed = this.#clientError ? 'client' : side;
-    if (this.#answered || (blamed === 'client' && !(error instanceof MessageError))) {
+    const failedSide = this.#clientError ? 'client' : side;
+    if (this.#responded || (failedSide === 'client' && !(error instanceof MessageError))) {
       this.#client.destroy(error);
-      throw new SideError(blamed, error);
+      throw new SideError(failedSide, error);
     }
-    if (blamed === 'client') {
-      return { kind: 'unanswered', error, status: 400, stale: false, drained: false };
+    if (failedSide === 'client') {
+      return { kind: 'failed', error, status: 400, stale: false, drained: false };
     }
     return {
-      kind: 'unanswered',
+      kind: 'failed',
       error,
       status: error instanceof DeadlineError ? 504 : 502,
-      // A LinkClosedError is a flow that was ended on purpose; it must not be opened again.
-      stale: !this.#heard && !(error instanceof LinkClosedError),
+      // A LinkClosedError is a flow that was closed on purpose; it must not be opened again.
+      stale: !this.#originResponded && !(error instanceof LinkClosedError),
       drained: this.#upload.done,
     };
   }
 }
 
-const SILENT = `no byte for ${HALF_CLOSED_IDLE_MS / 1000} s after one side had ended`;
+const IDLE = `no data for ${HALF_CLOSED_IDLE_MS / 1000} s after a half-close`;
 
 const encoderFor = (framing: Framing): BodyEncoder =>
   framing.kind === 'chunked' ? chunkedEncoder(mayTrail) : plainEncoder;
 
-/** How a client is sent a body: HTTP/1.0 knows no chunks, and chunks keep the connection usable. */
+/** The framing towards a client: HTTP/1.0 has no chunks, and chunks keep the connection usable. */
 function framingFor(version: Version, body: Framing): Framing {
   if (body.kind !== 'chunked' && body.kind !== 'until-close') return body;
   return { kind: version === '1.1' ? 'chunked' : 'until-close' };

@@ -2,8 +2,8 @@ import { trimBlanks } from '../../net/trim-blanks.ts';
 import { MessageError } from './errors.ts';
 
 /**
- * One header or trailer line. Text is latin1, one character a byte, so that what is forwarded is
- * byte for byte what came (RFC 9110 §5.5 leaves the encoding of values open).
+ * One header or trailer line. Text is latin1, one character a byte, so that it is forwarded byte for
+ * byte (RFC 9110 §5.5 leaves the encoding of values open).
  */
 export interface Field {
   readonly name: string;
@@ -15,14 +15,14 @@ export interface Field {
 export type Fields = readonly Field[];
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// Everything below space but the tab, and DEL: RFC 9110 §5.5 allows none of them in a value.
+// Control characters but the tab: RFC 9110 §5.5 allows none of them in a value.
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 
 /** RFC 9110 §5.6.2. */
 export const isToken = (text: string): boolean => TOKEN.test(text);
 
-/** Whether a text has a byte that no field value, reason phrase or target may have. */
+/** Whether a text has a byte that is invalid in field values, reason phrases and targets. */
 export const hasControl = (text: string): boolean => CONTROL.test(text);
 
 export const field = (name: string, value: string): Field => ({
@@ -34,13 +34,13 @@ export const field = (name: string, value: string): Field => ({
 /**
  * Reads one line `name: value`, without its line end (RFC 9112 §5.1).
  *
- * @throws {MessageError} 400 for a name that is no token, whitespace before the colon included, and
- *   for control characters.
+ * @throws {MessageError} 400 for a name that is not a token, as with whitespace before the colon,
+ *   and for control characters.
  */
 export function parseField(line: string): Field {
   const colon = line.indexOf(':');
   const name = line.slice(0, colon);
-  if (colon < 0 || !isToken(name)) throw new MessageError(400, 'a header line has no valid name');
+  if (colon < 0 || !isToken(name)) throw new MessageError(400, 'a header line has an invalid name');
   const value = trimBlanks(line.slice(colon + 1));
   if (hasControl(value)) throw new MessageError(400, `the ${name} header has a control character`);
   return field(name, value);

@@ -3,8 +3,8 @@ import { field, listOf, valuesOf, type Field, type Fields } from './fields.ts';
 import type { RequestHead, ResponseHead } from './head.ts';
 
 /**
- * What belongs to one connection and is not passed on (RFC 9110 §7.6.1), and the framing, which
- * each side gets anew. What `Connection` names is removed as well.
+ * Fields of one connection, which are not forwarded (RFC 9110 §7.6.1), and the framing, which is
+ * generated for each side. What `Connection` names is removed as well.
  */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
@@ -19,7 +19,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Fields that mean nothing, or something dangerous, after the body (RFC 9110 §6.5.1). */
+/** Fields that are not allowed in trailers (RFC 9110 §6.5.1). */
 const NO_TRAILER: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'authorization',
@@ -35,9 +35,9 @@ const NO_TRAILER: ReadonlySet<string> = new Set([
 
 export const mayTrail = (trailer: Field): boolean => !NO_TRAILER.has(trailer.key);
 
-/** Whether the sender means to go on with the connection after this exchange (RFC 9112 §9.3). */
+/** Whether the sender keeps the connection open after this exchange (RFC 9112 §9.3). */
 export function persists({ version, fields }: { version: string; fields: Fields }): boolean {
-  // A proxy does not keep connections of HTTP/1.0 clients (§9.3), and never asks an origin to.
+  // A proxy does not keep connections of HTTP/1.0 clients (§9.3), nor request it of an origin.
   if (version === '1.0') return false;
   return (
     !listOf(fields, 'connection').includes('close') &&
@@ -45,14 +45,14 @@ export function persists({ version, fields }: { version: string; fields: Fields 
   );
 }
 
-/** Whether the client holds its body back until it is told to go on (RFC 9110 §10.1.1). */
+/** Whether the client waits for 100 Continue before it sends its body (RFC 9110 §10.1.1). */
 export const expectsContinue = ({ version, fields }: RequestHead): boolean =>
   version === '1.1' && listOf(fields, 'expect').includes('100-continue');
 
 /**
  * The protocols that a request offers to switch to; `undefined` for none.
  *
- * `h2c` is left out: it needs settings that are hop-by-hop, and would hide the requests that follow.
+ * `h2c` is omitted: its settings are hop-by-hop, and it would hide the requests that follow.
  */
 export function upgradeOf({ version, fields }: RequestHead): string | undefined {
   if (version === '1.0' || !listOf(fields, 'connection').includes('upgrade')) return undefined;
@@ -65,14 +65,14 @@ export function upgradeOf({ version, fields }: RequestHead): string | undefined 
 
 export interface OriginRequest {
   readonly head: RequestHead;
-  /** Replaces whatever `Host` the client sent (RFC 9112 §3.2.2). */
+  /** Replaces the `Host` of the client (RFC 9112 §3.2.2). */
   readonly authority: string;
   readonly path: string;
   readonly framing: Framing;
   readonly upgrade: string | undefined;
   /** Whether the origin may keep the connection for another request. */
   readonly keep: boolean;
-  /** What this proxy calls itself in `Via`. */
+  /** The name of this proxy in `Via`. */
   readonly pseudonym: string;
 }
 
@@ -80,7 +80,7 @@ export interface OriginRequest {
 export const hasPassed = (fields: Fields, pseudonym: string): boolean =>
   valuesOf(fields, 'via').some((value) => value.includes(pseudonym));
 
-/** The head that an origin is sent for a client's request. */
+/** The head of a client's request as it is sent to an origin. */
 export function originHead(request: OriginRequest): Buffer {
   const { head, authority, path, framing, upgrade, keep, pseudonym } = request;
   const isNamed = namedBy(head.fields);
@@ -115,11 +115,11 @@ export interface ClientResponse {
   readonly head: ResponseHead;
   /** `until-close` for a client that cannot read chunks. */
   readonly framing: Framing;
-  /** Whether the connection goes on after this response. */
+  /** Whether the connection persists after this response. */
   readonly keep: boolean;
 }
 
-/** The head that a client is sent for an origin's response, an interim one included. */
+/** The head of an origin's response, interim or final, as it is sent to a client. */
 export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
   const isNamed = namedBy(head.fields);
   const fields: Field[] = [];
@@ -129,7 +129,7 @@ export function clientHead({ head, framing, keep }: ClientResponse): Buffer {
     fields.push(entry);
   }
   if (framing.kind === 'none' && head.status >= 200 && head.status !== 204) {
-    // The length of an empty body, or of the one that a HEAD or a 304 speaks of.
+    // The length of an empty body, or of the body that a response to HEAD or a 304 omits.
     const length = /^[0-9]+/.exec(valuesOf(head.fields, 'content-length')[0] ?? '')?.[0];
     if (length !== undefined) fields.push(field('Content-Length', length));
   }

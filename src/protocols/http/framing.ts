@@ -4,8 +4,8 @@ import { listOf, valuesOf, type Fields } from './fields.ts';
 import type { RequestHead, ResponseHead } from './head.ts';
 
 /**
- * How long a request body is (RFC 9112 §6.3). Everything that two readers could understand
- * differently is refused.
+ * The framing of a request body (RFC 9112 §6.3). What two recipients could interpret differently is
+ * rejected.
  *
  * @throws {MessageError} 400.
  */
@@ -18,7 +18,7 @@ export function requestFraming({ fields, version }: RequestHead): Framing {
   if (length !== undefined) {
     throw new MessageError(400, 'Content-Length and Transfer-Encoding in one request');
   }
-  // RFC 9112 §6.1: an HTTP/1.0 sender does not know Transfer-Encoding, so somebody added it.
+  // RFC 9112 §6.1: Transfer-Encoding in an HTTP/1.0 request is a sign of request smuggling.
   if (version === '1.0') throw new MessageError(400, 'Transfer-Encoding in an HTTP/1.0 request');
   if (codings.length !== 1 || codings[0] !== 'chunked') {
     throw new MessageError(400, 'a transfer coding other than chunked');
@@ -28,14 +28,14 @@ export function requestFraming({ fields, version }: RequestHead): Framing {
 
 export interface ResponseFraming {
   readonly body: Framing;
-  /** Whether the framing leaves no doubt about where the next response would begin. */
+  /** Whether the framing determines where the next response begins. */
   readonly certain: boolean;
 }
 
 /**
- * How long a response body is (RFC 9112 §6.3). `method` is that of the request it answers.
+ * The framing of a response body (RFC 9112 §6.3). `method` is that of its request.
  *
- * A response that has both lengths is read by its Transfer-Encoding, and its connection is not used
+ * With both Content-Length and Transfer-Encoding the latter is used, and the connection is not used
  * again.
  *
  * @throws {MessageError} 502.
@@ -55,20 +55,20 @@ export function responseFraming(head: ResponseHead, method: string): ResponseFra
   return { body: length === 0 ? { kind: 'none' } : { kind: 'length', length }, certain: true };
 }
 
-/** Statuses that never have a body, whatever their header says. */
+/** Statuses that never have a body, whatever their header fields. */
 export const hasNoBody = (status: number): boolean =>
   status < 200 || status === 204 || status === 304;
 
-/** The same length said several times is one length (RFC 9112 §6.3); different ones are an attack. */
+/** Repetitions of the same length are valid (RFC 9112 §6.3); different lengths are an attack. */
 function contentLength(fields: Fields): number | undefined {
   let length: number | undefined;
   for (const value of valuesOf(fields, 'content-length')) {
     for (const part of value.split(',')) {
       const digits = /^[ \t]*([0-9]+)[ \t]*$/.exec(part)?.[1];
       const number = Number(digits ?? Number.NaN);
-      if (!Number.isSafeInteger(number)) throw new MessageError(400, 'Content-Length is no length');
+      if (!Number.isSafeInteger(number)) throw new MessageError(400, 'invalid Content-Length');
       if (length !== undefined && length !== number) {
-        throw new MessageError(400, 'several Content-Lengths that differ');
+        throw new MessageError(400, 'different values of Content-Length');
       }
       length = number;
     }

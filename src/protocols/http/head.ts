@@ -2,12 +2,12 @@ import { MessageError } from './errors.ts';
 import { hasControl, isToken, parseField, type Field, type Fields } from './fields.ts';
 import { FIELD_LIMIT } from './limits.ts';
 
-/** HTTP/1.0 or HTTP/1.1; a higher minor version is spoken as 1.1 (RFC 9110 §2.5). */
+/** HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
 export type Version = '1.0' | '1.1';
 
 export interface RequestHead {
   readonly method: string;
-  /** As it stands in the request line. */
+  /** As it is in the request line. */
   readonly target: string;
   readonly version: Version;
   readonly fields: Fields;
@@ -20,14 +20,14 @@ export interface ResponseHead {
   readonly fields: Fields;
 }
 
-// Bytes above ASCII are no part of a URI but are sent by some; they pass as they are.
+// Bytes above ASCII are invalid in a URI, but some clients send them; they are forwarded as they are.
 const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
 
 /**
  * Reads the head of a request, from its request line to the empty line at its end.
  *
- * It is strict where readers of HTTP differ, since a difference between this reader and the next is
- * how requests are smuggled: lines end in CR LF, folded lines and spaces before a colon are refused.
+ * It is strict where recipients differ, since request smuggling exploits these differences: lines
+ * must end in CR LF; folded lines and spaces before a colon are rejected.
  *
  * @throws {MessageError} 400, 431 for too many lines, 505 for another major version.
  */
@@ -42,9 +42,9 @@ export function parseRequestHead(bytes: Uint8Array): RequestHead {
 }
 
 /**
- * Reads the head of a response. Here it forgives what origins are known for and what is harmless
- * once the head is written anew: lines that end in a bare LF, folded lines, which become one
- * (RFC 9112 §5.2), spaces before a colon (§5.1), and a missing reason phrase (§4).
+ * Reads the head of a response. It accepts common faults of origins that are harmless since the head
+ * is generated anew: lines that end in a bare LF, folded lines, which are joined (RFC 9112 §5.2),
+ * spaces before a colon (§5.1), and a missing reason phrase (§4).
  *
  * @throws {MessageError} for anything else.
  */
@@ -66,7 +66,7 @@ export function parseResponseHead(bytes: Uint8Array): ResponseHead {
 const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
 
-/** The lines of a head, the empty one at its end left out. A CR or LF of its own is left in place. */
+/** The lines of a head without the empty one at its end. A bare CR or LF is left in place. */
 function strictLines(text: string): string[] {
   if (!text.endsWith('\r\n\r\n')) throw new MessageError(400, 'a line does not end in CR LF');
   return text.slice(0, -4).split('\r\n');
@@ -91,8 +91,8 @@ function unfold(lines: readonly string[]): string[] {
 
 function parseVersion(protocol: string): Version {
   const match = /^HTTP\/([0-9])\.([0-9])$/.exec(protocol);
-  if (!match) throw new MessageError(400, 'the request line names no HTTP version');
-  if (match[1] !== '1') throw new MessageError(505, `${protocol} is not spoken here`);
+  if (!match) throw new MessageError(400, 'invalid HTTP version');
+  if (match[1] !== '1') throw new MessageError(505, `${protocol} is not supported`);
   return match[2] === '0' ? '1.0' : '1.1';
 }
 

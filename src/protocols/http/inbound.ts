@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { AccountTable } from '../account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { ClientConnection } from './client-connection.ts';
-import { Credentials } from './credentials.ts';
 import type { HttpInboundSettings } from './settings.ts';
 
-/** The name of one inbound in `Via`. */
+/** The name of an inbound in `Via`. */
 class Pseudonym {
   readonly text = randomBytes(8).toString('hex');
 }
@@ -14,12 +14,12 @@ export function createHttpInbound(
   settings: HttpInboundSettings,
   context: InboundContext,
 ): InboundHandler {
-  const { accounts, allowTransparent } = settings;
-  const credentials = accounts.length > 0 ? new Credentials(accounts) : undefined;
-  // Random, so that it tells nothing of this host; kept by reloads, and of no use to a client that
-  // wants to pass for another proxy.
+  const { allowTransparent } = settings;
+  const accounts = settings.accounts.length > 0 ? new AccountTable(settings.accounts) : undefined;
+  // Random, so that it reveals nothing about this host and clients cannot guess it; reloads keep it,
+  // so that a request in a loop is still recognized.
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;
-  const shared = { context, credentials, allowTransparent, pseudonym };
+  const shared = { context, accounts, allowTransparent, pseudonym };
   return {
     serve: (carrier, session) => new ClientConnection(shared, carrier, session).serve(),
   };

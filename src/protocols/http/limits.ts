@@ -1,37 +1,35 @@
 /**
- * What a peer may make this protocol hold or wait for. Sizes in bytes, times in milliseconds.
+ * Limits on what a peer can make this protocol buffer or wait for. Sizes in bytes, times in
+ * milliseconds.
  */
 
-/** Start line and header section of one message; more is answered 431. */
+/** Start line and header section of one message; the response to more is 431. */
 export const HEAD_LIMIT = 64 * 1024;
 
-/** Header lines of one message; more is answered 431. */
+/** Header lines of one message; the response to more is 431. */
 export const FIELD_LIMIT = 200;
 
-/** The line that announces a chunk: its size and whatever extensions it carries. */
+/** The line before a chunk: its size and extensions. */
 export const CHUNK_LINE_LIMIT = 4096;
 
 /** The trailer section of a chunked body. */
 export const TRAILER_LIMIT = 16 * 1024;
 
-/** A client's first request head, and every later one from its first byte on. */
-export const HANDSHAKE_MS = 10_000;
-
 /** How long a client connection may be idle between two requests. */
 export const KEEP_ALIVE_MS = 60_000;
 
 /**
- * What is read and thrown away of a request body that nobody wants, to keep the connection usable
- * after a 407 or a 502. A longer body ends the connection instead.
+ * A body that is not forwarded is read and dropped up to this length, to keep the connection usable
+ * after a 407 or a 502; after a longer one the connection is closed.
  */
 export const DRAIN_LIMIT = 256 * 1024;
 export const DRAIN_MS = 10_000;
 
-/** How long a closing client connection is read on, so that a reset does not overtake the answer. */
+/** A closing client connection is read this long, so that a reset does not overtake the response. */
 export const LINGER_MS = 5_000;
 
 /** How long an origin has to close its side of a link that is no longer needed. */
 export const RETIRE_MS = 2_000;
 
-/** Interim responses (1xx) that an upstream proxy may send before it answers a CONNECT. */
+/** Interim responses (1xx) that an upstream proxy may send before the final one to a CONNECT. */
 export const INTERIM_LIMIT = 16;

@@ -6,16 +6,16 @@ import type { RequestHead } from './head.ts';
 
 const KEY = 'max-forwards';
 
-/** The methods whose hops a client may count (RFC 9110 §7.6.2); others pass with it as it is. */
+/** The methods with Max-Forwards (RFC 9110 §7.6.2); for others the field is ignored. */
 const COUNTED: ReadonlySet<string> = new Set(['TRACE', 'OPTIONS']);
 
-/** The most that is sent on, which every other proxy can read. */
+/** The largest value that is forwarded, which every other proxy can parse. */
 const MOST = 2 ** 31 - 1;
 
-/** What an OPTIONS hears that asked about this proxy: the registered methods, which it forwards. */
+/** The registered methods, which this proxy forwards: for an OPTIONS about the proxy itself. */
 const ALLOW = 'CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, TRACE';
 
-/** What a TRACE does not send back: credentials, of which the request came with some (§9.3.8). */
+/** Credentials, which are not sent back to a TRACE (§9.3.8). */
 const SENSITIVE: ReadonlySet<string> = new Set([
   'authorization',
   'cookie',
@@ -24,23 +24,23 @@ const SENSITIVE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * How many more times a request may be forwarded; `undefined` when it does not say, or is of a
- * method for which that does not count.
+ * How many more times a request may be forwarded; `undefined` without the field or for a method
+ * without it.
  *
- * @throws {MessageError} 400 for what is no number, and for several of them, which the next reader
- *   could take another way.
+ * @throws {MessageError} 400 for an invalid or repeated field: the next recipient could choose
+ *   another of its values.
  */
 export function hopsLeft({ method, fields }: RequestHead): number | undefined {
   if (!COUNTED.has(method)) return undefined;
   const [value, second] = valuesOf(fields, KEY);
   if (value === undefined) return undefined;
   if (second !== undefined || !/^[0-9]+$/.test(value)) {
-    throw new MessageError(400, 'Max-Forwards is no number');
+    throw new MessageError(400, 'invalid Max-Forwards');
   }
   return Number(value);
 }
 
-/** The head to forward for a request that has `hops` left, more than none. */
+/** The head to forward for a request with `hops` left, at least one. */
 export function withOneHopLess(head: RequestHead, hops: number): RequestHead {
   const left = String(Math.min(hops - 1, MOST));
   const fields = head.fields.map((entry) => (entry.key === KEY ? field(entry.name, left) : entry));
@@ -48,8 +48,8 @@ export function withOneHopLess(head: RequestHead, hops: number): RequestHead {
 }
 
 /**
- * The response to a TRACE or OPTIONS that may not be forwarded, as if this proxy were its origin
- * (RFC 9110 §7.6.2): a TRACE hears what arrived here (§9.3.8), an OPTIONS what is supported (§9.3.7).
+ * The response to a TRACE or OPTIONS that must not be forwarded, as if this proxy were its origin
+ * (RFC 9110 §7.6.2): the request itself for TRACE (§9.3.8), what is supported for OPTIONS (§9.3.7).
  */
 export function finalResponse(head: RequestHead, keep: boolean): Buffer {
   if (head.method !== 'TRACE') return response([field('Allow', ALLOW)], Buffer.alloc(0), keep);

@@ -1,20 +1,20 @@
 import type { Clock } from '../../net/clock.ts';
 import { DialError, LinkClosedError } from '../../net/errors.ts';
+import { LinkWatch } from '../../net/link-watch.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { linkPair } from '../../net/memory-link.ts';
 import type { Dispatcher, StreamRequest } from '../contract.ts';
 import { RETIRE_MS } from './limits.ts';
-import { QuietWatch } from './quiet-watch.ts';
 
 /**
- * One flow to an origin, over which this side speaks HTTP itself: the dispatcher relays one end of
- * a pair of links, the other end is `link`.
+ * One flow to an origin, of which the proxy is itself the HTTP client: the dispatcher relays one end
+ * of a pair of links, the other end is `link`.
  */
 export class OriginFlow {
   readonly link: ByteLink;
-  /** Resolves, never rejects, when the dispatcher is done with the flow. */
+  /** Resolves, never rejects, when the flow has ended at the dispatcher. */
   readonly ended: Promise<void>;
-  #watch: QuietWatch | undefined;
+  #watch: LinkWatch | undefined;
 
   private constructor(link: ByteLink, ended: Promise<void>) {
     this.link = link;
@@ -22,7 +22,7 @@ export class OriginFlow {
   }
 
   /**
-   * Asks the dispatcher for a flow.
+   * Opens a flow at the dispatcher.
    * @throws {DialError} when the destination was not reached.
    */
   static async open(
@@ -53,23 +53,23 @@ export class OriginFlow {
     return new OriginFlow(near, ended);
   }
 
-  /** Leaves the flow idle between two requests; `onGone` is called when its origin gives it up. */
+  /** Leaves the flow idle between two requests; `onGone` is called when its origin closes it. */
   park(onGone: () => void): void {
-    const watch = new QuietWatch(this.link);
+    const watch = new LinkWatch(this.link);
     this.#watch = watch;
-    void watch.seen.then(({ kind }) => {
-      if (kind !== 'nothing') onGone();
+    void watch.result.then(({ kind }) => {
+      if (kind !== 'stopped') onGone();
     });
   }
 
-  /** Takes a parked flow up again; `false` when its origin has closed it, or spoken unasked. */
+  /** Resumes a parked flow; `false` when its origin has closed it, or sent an unsolicited byte. */
   async resume(): Promise<boolean> {
-    const seen = await this.#watch?.stop();
+    const result = await this.#watch?.stop();
     this.#watch = undefined;
-    return seen === undefined || seen.kind === 'nothing';
+    return result === undefined || result.kind === 'stopped';
   }
 
-  /** Closes the flow after its last response: the origin sees the end and is given time to close. */
+  /** Closes the flow after its last response: half-closes it, and gives the origin time to close. */
   async retire(clock: Clock): Promise<void> {
     const timer = clock.after(RETIRE_MS, () => {
       this.link.destroy(new LinkClosedError('the origin did not close its side'));

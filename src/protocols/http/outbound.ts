@@ -1,8 +1,8 @@
-import type { Endpoint } from '../../net/address.ts';
-import { formatEndpoint } from '../../net/address.ts';
-import { abortReason } from '../../net/read-queue.ts';
+import { messageOf } from '../../errors.ts';
+import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import { DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { abortReason } from '../../net/read-queue.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { basicCredentials } from './credentials.ts';
 import { field } from './fields.ts';
@@ -23,7 +23,7 @@ export function createHttpOutbound(
   return {
     async connect(destination, options) {
       const authority = formatEndpoint(destination);
-      // Other inbounds take names that have no place in a request line, CR and LF among them.
+      // Other inbounds accept names that are invalid in a request line, with CR and LF among them.
       if (!isHost(destination.host)) {
         throw new DialError(
           'failed',
@@ -49,37 +49,40 @@ export function createHttpOutbound(
   };
 }
 
-/** Speaks the handshake; what the destination has already said is left in the link. */
+/** Runs the handshake; bytes of the destination that follow the response are left in the link. */
 async function connectOver(
   link: ByteLink,
   request: Uint8Array,
   { signal }: DialOptions,
 ): Promise<ByteLink> {
-  const cut = (): void => link.destroy(abortReason(signal));
-  signal.addEventListener('abort', cut, { once: true });
+  const onAbort = (): void => link.destroy(abortReason(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
   try {
     const full = link.write(request);
     if (full) await full;
     for (let interim = 0; interim <= INTERIM_LIMIT; interim++) {
       const read = await readHead(link, startsResponse, signal);
-      if (!read) throw new ProtocolError('the proxy closed without an answer');
+      if (!read) throw new ProtocolError('the proxy closed without a response');
       const head = parseResponseHead(read.bytes);
-      if (head.status >= 300 || head.status === 101) throw refusal(head);
+      if (head.status >= 300 || head.status === 101) throw rejection(head);
       if (head.status >= 200) return link;
     }
-    throw new ProtocolError('the proxy does not come to an answer');
+    throw new ProtocolError('the proxy sent no final response');
   } finally {
-    signal.removeEventListener('abort', cut);
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
-/** A proxy's refusal, by what its status says about the destination. */
-function refusal({ status, reason }: ResponseHead): DialError {
-  const said = `${status} ${reason}`.trim();
+/** The error for a proxy's response other than 2xx. */
+function rejection({ status, reason }: ResponseHead): DialError {
+  const response = `${status} ${reason}`.trim();
   if (status === 407) {
-    return new DialError('upstream', `the proxy refused the credentials (${said})`);
+    return new DialError('upstream', `the proxy rejected the credentials (${response})`);
   }
-  return new DialError(status === 504 ? 'timed_out' : 'upstream', `the proxy answered ${said}`);
+  return new DialError(
+    status === 504 ? 'timed_out' : 'upstream',
+    `the proxy responded ${response}`,
+  );
 }
 
 function asDialError(
@@ -90,7 +93,7 @@ function asDialError(
 ): DialError {
   const reason: unknown = signal.aborted ? signal.reason : error;
   const name = `outbound ${tag}: ${formatEndpoint(destination)}`;
-  const message = `${name}: ${reason instanceof Error ? reason.message : String(reason)}`;
+  const message = `${name}: ${messageOf(reason)}`;
   return new DialError(codeFor(reason, signal.aborted), message, { cause: error });
 }
 

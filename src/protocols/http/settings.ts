@@ -1,7 +1,7 @@
 import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
-import type { Account } from '../account.ts';
+import type { Account } from '../account-table.ts';
 
 export interface HttpInboundSettings {
   /** In file order; of a repeated user the last counts. Empty for an open proxy. */
@@ -13,7 +13,7 @@ export interface HttpOutboundSettings {
   readonly account: Account | undefined;
 }
 
-/** Basic credentials are split at the first colon (RFC 7617 §2): such a user could never log in. */
+/** Basic credentials are split at the first colon (RFC 7617 §2), so a user name cannot have one. */
 const userName: Decoder<string> = converted(str, (text, reject) => {
   if (text.includes(':')) throw reject('an account user may not contain `:`');
   return text;

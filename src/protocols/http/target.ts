@@ -2,13 +2,13 @@ import { isIP } from 'node:net';
 import type { Endpoint } from '../../net/address.ts';
 import { MessageError } from './errors.ts';
 
-/** An authority: where it leads, and host and port as they were written, for `Host`. */
+/** An authority as a destination, and as it was written, for `Host`. */
 export interface Place {
   readonly destination: Endpoint;
   readonly authority: string;
 }
 
-/** Where a request wants to go, and how it said so (RFC 9112 §3.2). */
+/** A request target in one of its forms (RFC 9112 §3.2). */
 export type Target =
   | { readonly form: 'authority'; readonly destination: Endpoint }
   | ({ readonly form: 'absolute'; readonly path: string } & Place)
@@ -17,15 +17,15 @@ export type Target =
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 };
 
 const MAX_NAME = 255;
-// Names as DNS and hosts files have them. The further characters that RFC 3986 allows in a name
-// (percent-encoding, sub-delimiters) occur in no host name and tempt readers to disagree.
+// Names as in DNS and hosts files. The further characters that RFC 3986 allows in a name
+// (percent-encoding, sub-delimiters) occur in no host name, and recipients interpret them differently.
 const NAME = /^[A-Za-z0-9._~-]+$/;
 
 /**
  * Reads a request target.
  *
- * An absolute `https://` target goes to port 443 by default and is forwarded as it came, without
- * TLS towards the origin, as V2Ray and Xray do: a client that wants TLS end to end uses CONNECT.
+ * The default port of an absolute `https://` target is 443; it is forwarded without TLS, as by V2Ray
+ * and Xray: a client that wants TLS end to end uses CONNECT.
  *
  * @throws {MessageError} 400.
  */
@@ -40,7 +40,7 @@ export function parseTarget(method: string, target: string): Target {
 }
 
 /**
- * Reads a `Host` value, the target of an origin-form request; the port is 80 when none is written.
+ * Reads a `Host` value, the target of an origin-form request; the default port is 80.
  *
  * @throws {MessageError} 400.
  */
@@ -48,7 +48,7 @@ export function parseHost(value: string): Place {
   return parseAuthority(value, DEFAULT_PORTS['http']);
 }
 
-/** Whether a host may stand in a request line or header: a plain name or an IP address. */
+/** Whether a host is valid in a request line or header: a plain name or an IP address. */
 export function isHost(host: string): boolean {
   if (host.includes(':')) return isIP(host) === 6 && !host.includes('%');
   return host.length <= MAX_NAME && NAME.test(host);
@@ -63,13 +63,13 @@ function parseAbsolute(method: string, target: string): Target {
     throw new MessageError(400, 'only http and https targets are forwarded');
   }
   let path = withoutFragment(rest);
-  // RFC 9112 §3.2.4: OPTIONS without a path asks about the server as a whole.
+  // RFC 9112 §3.2.4: OPTIONS without a path concerns the server as a whole.
   if (path === '') path = method === 'OPTIONS' ? '*' : '/';
   else if (path.startsWith('?')) path = `/${path}`;
   return { form: 'absolute', ...parseAuthority(authority, defaultPort), path };
 }
 
-/** Without a default port one must be written. */
+/** Without a default port the authority must have one. */
 function parseAuthority(authority: string, defaultPort: number | undefined): Place {
   const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([0-9]*))?$/.exec(authority);
   if (!match) throw new MessageError(400, 'the host of the request is malformed');
@@ -80,11 +80,11 @@ function parseAuthority(authority: string, defaultPort: number | undefined): Pla
     throw new MessageError(400, 'the host of the request is malformed');
   }
   if (digits === '') {
-    if (defaultPort === undefined) throw new MessageError(400, 'the request names no port');
+    if (defaultPort === undefined) throw new MessageError(400, 'the request has no port');
     return { destination: { host, port: defaultPort }, authority: written };
   }
   const port = digits.length <= 5 ? Number(digits) : 0;
-  if (port < 1 || port > 65_535) throw new MessageError(400, 'the port of the request is no port');
+  if (port < 1 || port > 65_535) throw new MessageError(400, 'the port of the request is invalid');
   return { destination: { host, port }, authority: `${written}:${digits}` };
 }
 

@@ -1,8 +1,12 @@
+import type { Clock } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { DeadlineError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import type { BodyDecoder, BodyEncoder } from './body.ts';
-import { SideError, type Side } from './errors.ts';
+import { createDecoder, type BodyDecoder, type BodyEncoder, type Framing } from './body.ts';
+import { SideError, MessageError, type Side } from './errors.ts';
+import { DRAIN_LIMIT, DRAIN_MS } from './limits.ts';
 
-/** One end of a transfer: a link, and the side it is named by when it fails. */
+/** One end of a transfer: a link, and the side that an error of it has. */
 export interface End {
   readonly link: ByteLink;
   readonly side: Side;
@@ -15,19 +19,19 @@ export interface Transfer {
   readonly encoder: BodyEncoder;
   /** The head before the body. */
   readonly head: Uint8Array;
-  /** Whether first bytes of the body already wait in `from`, so that the head can go with them. */
+  /** Whether the first bytes of the body have arrived, so that the head can be sent with them. */
   readonly ready: boolean;
-  /** Called for each chunk that was read or written. */
+  /** Called for each chunk that is read or written. */
   readonly touch: () => void;
-  /** Ends the wait for more of the body. */
+  /** Aborts reading the body. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Sends a head and streams a body after it, out of one framing and into another, holding no more
- * than a chunk: the back-pressure of `to` is what holds `from` back.
+ * Sends a head and streams the body after it, from one framing to another, buffering no more than
+ * a chunk: the back-pressure of `to` reaches `from`.
  *
- * @throws {SideError} naming the side that failed or broke its framing.
+ * @throws {SideError} with the side that failed or whose framing is invalid.
  */
 export async function transferBody(transfer: Transfer): Promise<void> {
   const { from, to, decoder, encoder, touch, signal } = transfer;
@@ -49,7 +53,7 @@ export async function transferBody(transfer: Transfer): Promise<void> {
   if (waiting.length > 0) await send(to, waiting);
 }
 
-/** Reads one chunk of a body; what follows the body stays in the link. */
+/** Reads one chunk of a body; what follows the body is put back into the link. */
 async function receive(
   { link, side }: End,
   decoder: BodyDecoder,
@@ -76,5 +80,33 @@ async function send({ link, side }: End, chunks: readonly Uint8Array[]): Promise
     if (full) await full;
   } catch (error) {
     throw new SideError(side, error);
+  }
+}
+
+/** Whether a body that is not forwarded may be short enough to drain. */
+export const isDrainable = (framing: Framing): boolean =>
+  framing.kind !== 'length' || framing.length <= DRAIN_LIMIT;
+
+/**
+ * Drains a request body, so that the next request can be read; `false` when it is invalid, too long
+ * or too slow.
+ */
+export async function drainBody(link: ByteLink, framing: Framing, clock: Clock): Promise<boolean> {
+  const decoder = createDecoder(framing);
+  if (decoder.done) return true;
+  using deadline = new Deadline(clock, DRAIN_MS, 'draining a request body');
+  let taken = 0;
+  try {
+    while (!decoder.done && taken <= DRAIN_LIMIT) {
+      const chunk = await link.read(deadline.signal);
+      if (chunk === undefined) return false;
+      const used = decoder.push(chunk, []);
+      taken += used;
+      if (used < chunk.length) link.unread(chunk.subarray(used));
+    }
+    return decoder.done;
+  } catch (error) {
+    if (error instanceof MessageError || error instanceof DeadlineError) return false;
+    throw error;
   }
 }

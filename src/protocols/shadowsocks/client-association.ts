@@ -1,11 +1,10 @@
 import type { Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { IdleTimer } from '../../net/idle-timer.ts';
-import type { Packet, PacketLink, WireCounter } from '../../net/link.ts';
+import type { Packet, PacketLink, WireCounter, ReplyPath } from '../../net/link.ts';
 import { onClosed } from '../../net/on-closed.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
 import { UDP_IDLE_MS } from '../../net/time-limits.ts';
-import type { Answers } from '../contract.ts';
 
 /** Seals responses as datagrams for one client. */
 export interface ResponseSealer extends Disposable {
@@ -22,7 +21,7 @@ export class ClientAssociation implements PacketLink {
   readonly #sealer: ResponseSealer;
   readonly #counts = { bytesRead: 0, bytesWritten: 0 };
   #client: Endpoint;
-  #replyPath: Answers | undefined;
+  #replyPath: ReplyPath | undefined;
   #forgetSocket: (() => void) | undefined;
   #refused = 0;
   #ended = false;
@@ -53,7 +52,7 @@ export class ClientAssociation implements PacketLink {
   }
 
   /** Takes the packet of a datagram of `size` bytes; responses are sent to where it came from. */
-  deliver(packet: Packet, size: number, client: Endpoint, replyPath: Answers): void {
+  deliver(packet: Packet, size: number, client: Endpoint, replyPath: ReplyPath): void {
     if (this.#ended) return;
     this.#idle.touch();
     this.#counts.bytesRead += size;
@@ -90,7 +89,7 @@ export class ClientAssociation implements PacketLink {
   }
 
   /** An association is closed with the socket that its client's datagrams arrive at. */
-  #replyBy(replyPath: Answers): void {
+  #replyBy(replyPath: ReplyPath): void {
     this.#forgetSocket?.();
     this.#replyPath = replyPath;
     this.#forgetSocket = onClosed(replyPath.closed, () => this.close());

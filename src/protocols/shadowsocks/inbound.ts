@@ -6,7 +6,7 @@ import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
-import { carryStream } from '../carry-stream.ts';
+import { carryStream } from '../serve-flows.ts';
 import type {
   DatagramServer,
   DatagramSessions,
@@ -14,7 +14,7 @@ import type {
   InboundHandler,
 } from '../contract.ts';
 import { KnownUsers } from '../known-users.ts';
-import { tellOfRefusal } from '../refused-client.ts';
+import { logRejection } from '../rejected-client.ts';
 import { UserSearch } from '../user-search.ts';
 import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
 import { ResponseStreamSealer, readRequest2022 } from './edition-2022/stream.ts';
@@ -94,7 +94,7 @@ class ShadowsocksInbound implements InboundHandler {
         ? await readLegacyRequest(reader, trial, this.#salts)
         : await readRequest2022(reader, this.#pool, clock);
     } catch (error) {
-      tellOfRefusal(error, this.#context, source);
+      logRejection(error, this.#context, source);
       if (legacy) {
         // As for a client that sends nothing: a reset when the time for the handshake is over.
         await drainRejected(link, clock, Math.max(0, startedAt + HANDSHAKE_MS - clock.now()));

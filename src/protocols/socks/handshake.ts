@@ -1,47 +1,59 @@
+import { WeirError } from '../../errors.ts';
 import { BoundedReader } from '../../net/bounded-reader.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { abortReason } from '../../net/read-queue.ts';
+import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 
 /** The longest message is a user name and a password of 255 bytes each. */
 const HANDSHAKE_BYTES = 1024;
-export const HANDSHAKE_MS = 10_000;
 
-/** One side of a conversation before the payload begins. */
-export interface Conversation {
+/** One side of a handshake: reads the peer's messages and sends its own. */
+export interface Handshake {
   readonly reader: BoundedReader;
-  /** Sends one message. */
-  readonly say: (message: Uint8Array) => Promise<void>;
+  /** Sends one message and waits for room. */
+  readonly send: (message: Uint8Array) => Promise<void>;
 }
 
 /**
- * Holds a conversation on `link` under one time limit. When it passes, or `parent` aborts, the link
- * is destroyed and whatever waits on it rejects with the reason. Bytes that came after the
- * conversation are the link's again.
+ * Runs a handshake on `link` under one time limit. When it passes, or `parent` aborts, the link is
+ * destroyed and what waits on it rejects with the reason. Bytes after the handshake are put back
+ * into the link.
  */
-export async function converse<T>(
+export async function runHandshake<T>(
   link: ByteLink,
   clock: Clock,
-  talk: (conversation: Conversation) => Promise<T>,
+  run: (handshake: Handshake) => Promise<T>,
   parent?: AbortSignal,
 ): Promise<T> {
   using deadline = new Deadline(clock, HANDSHAKE_MS, 'the SOCKS handshake', parent);
   const { signal } = deadline;
-  const cut = (): void => link.destroy(abortReason(signal));
-  if (signal.aborted) cut();
-  else signal.addEventListener('abort', cut, { once: true });
+  const onAbort = (): void => link.destroy(abortReason(signal));
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort, { once: true });
   const reader = new BoundedReader(link, HANDSHAKE_BYTES, signal);
   try {
-    const result = await talk({ reader, say: (message) => say(link, message) });
+    const result = await run({
+      reader,
+      send: async (message) => {
+        await link.write(message);
+      },
+    });
     reader.release();
     return result;
   } finally {
-    signal.removeEventListener('abort', cut);
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
-/** Writes one message and waits for room. */
-export async function say(link: ByteLink, message: Uint8Array): Promise<void> {
-  await link.write(message);
+/** A client is rejected with a reply of its protocol. */
+export class SocksRejection extends WeirError {
+  /** To be sent before the connection is closed. */
+  readonly reply: Uint8Array;
+
+  constructor(reply: Uint8Array, message: string, options?: ErrorOptions) {
+    super('socks_rejected', message, options);
+    this.reply = reply;
+  }
 }

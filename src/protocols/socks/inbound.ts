@@ -1,26 +1,16 @@
-import { DialError, ProtocolError } from '../../net/errors.ts';
+import { unmapIPv4 } from '../../net/address.ts';
+import { closeGracefully } from '../../net/close-gracefully.ts';
+import { DialError } from '../../net/errors.ts';
 import type { Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
-import { unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { AccountTable } from '../account-table.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
-import { AccountTable } from './account-table.ts';
-import { associate } from './associate.ts';
-import { converse, say, type Conversation } from './handshake.ts';
-import { farewell, SocksRefusal } from './refusal.ts';
+import { serveAssociation } from './association.ts';
+import { runHandshake, SocksRejection } from './handshake.ts';
 import { planRelay } from './relay-plan.ts';
-import { replyOf } from './replies.ts';
+import { readSocksRequest, type SocksRequest } from './server-handshake.ts';
 import type { SocksInboundSettings } from './settings.ts';
-import { readSocks4 } from './socks4.ts';
-import { readSocks5 } from './socks5.ts';
-import { encodeReply, Reply, SOCKS4, SOCKS5, type SocksVersion } from './wire.ts';
-
-/** What a client asks for, in either version of the protocol. */
-type SocksRequest = {
-  readonly version: SocksVersion;
-  readonly command: 'connect' | 'associate';
-  readonly address: Endpoint;
-  readonly user: string | undefined;
-};
+import { encodeReply, Reply, replyOf, SOCKS5 } from './wire.ts';
 
 /** A SOCKS4, SOCKS4a and SOCKS5 server on accepted carriers. */
 export function createSocksInbound(
@@ -42,11 +32,13 @@ class SocksInbound implements InboundHandler {
   }
 
   async serve(carrier: Carrier, session: Session): Promise<void> {
-    const { clock } = this.#context;
+    const { clock, tag } = this.#context;
     try {
-      const request = await converse(carrier.link, clock, (talk) => this.#readRequest(talk));
+      const request = await runHandshake(carrier.link, clock, (handshake) =>
+        readSocksRequest(handshake, this.#accounts),
+      );
       const origin: Origin = {
-        inbound: this.#context.tag,
+        inbound: tag,
         source: carrier.remote && unmapIPv4(carrier.remote.host),
         user: request.user,
         session,
@@ -54,28 +46,10 @@ class SocksInbound implements InboundHandler {
       if (request.command === 'connect') await this.#connect(request, carrier, origin);
       else await this.#associate(request, carrier, origin);
     } catch (error) {
-      if (error instanceof SocksRefusal) await farewell(carrier.link, error.answer, clock);
-      throw error;
-    }
-  }
-
-  async #readRequest(conversation: Conversation): Promise<SocksRequest> {
-    const version = await conversation.reader.byte();
-    switch (version) {
-      case SOCKS4: {
-        if (this.#accounts) {
-          throw new SocksRefusal(
-            encodeReply(SOCKS4, Reply.failure),
-            'SOCKS4 cannot carry the password that is asked for here',
-          );
-        }
-        const address = await readSocks4(conversation.reader);
-        return { version, command: 'connect', address, user: undefined };
+      if (error instanceof SocksRejection) {
+        await closeGracefully(carrier.link, clock, { response: error.reply });
       }
-      case SOCKS5:
-        return { version, ...(await readSocks5(conversation, this.#accounts)) };
-      default:
-        throw new ProtocolError(`not a SOCKS client: its first octet is ${version}`);
+      throw error;
     }
   }
 
@@ -88,22 +62,24 @@ class SocksInbound implements InboundHandler {
     let accepted = false;
     const accept = async (): Promise<Carrier['link']> => {
       accepted = true;
-      await say(link, encodeReply(version, Reply.succeeded));
+      await link.write(encodeReply(version, Reply.succeeded));
       return link;
     };
     try {
       await dispatcher.stream({ origin, destination, sniff, client: link, accept });
     } catch (error) {
-      if (!accepted) await farewell(link, encodeReply(version, replyOf(error)), clock);
-      // That a destination cannot be reached is the dispatcher's news, and the client has it now.
+      if (!accepted) {
+        await closeGracefully(link, clock, { response: encodeReply(version, replyOf(error)) });
+      }
+      // The dispatcher logs destinations that cannot be reached, and the client has its reply.
       if (accepted || !(error instanceof DialError)) throw error;
     }
   }
 
   async #associate(request: SocksRequest, carrier: Carrier, origin: Origin): Promise<void> {
-    const refuse = (reply: Reply, why: string): SocksRefusal =>
-      new SocksRefusal(encodeReply(SOCKS5, reply), `UDP ASSOCIATE refused: ${why}`);
-    if (!this.#settings.udp) throw refuse(Reply.commandUnsupported, 'udp is off');
+    const reject = (reply: Reply, reason: string): SocksRejection =>
+      new SocksRejection(encodeReply(SOCKS5, reply), `UDP ASSOCIATE rejected: ${reason}`);
+    if (!this.#settings.udp) throw reject(Reply.commandUnsupported, 'udp is off');
     const plan = planRelay({
       udpBind: this.#settings.udpBind,
       remote: carrier.remote,
@@ -111,8 +87,8 @@ class SocksInbound implements InboundHandler {
       stated: request.address,
     });
     if (!plan) {
-      throw refuse(Reply.notAllowed, "the relay could not receive the client's datagrams");
+      throw reject(Reply.notAllowed, "the relay could not receive the client's datagrams");
     }
-    await associate(plan, carrier, origin, this.#context);
+    await serveAssociation(plan, carrier, origin, this.#context);
   }
 }

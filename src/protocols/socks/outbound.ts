@@ -1,16 +1,16 @@
-import { messageOf } from '../../errors.ts';
+import { asError, messageOf } from '../../errors.ts';
 import { ipVersion, type Endpoint } from '../../net/address.ts';
 import { DeadlineError, DialError, toDialError } from '../../net/errors.ts';
 import type { ByteLink, Carrier, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { UNSPECIFIED } from './address.ts';
-import { ask, makeRequest, type ClientRequest } from './client.ts';
-import { converse } from './handshake.ts';
-import { ServerDatagrams } from './server-datagrams.ts';
+import { ServerDatagrams } from './association.ts';
+import { makeRequest, requestFromServer, type ClientRequest } from './client-handshake.ts';
+import { runHandshake } from './handshake.ts';
 import type { SocksOutboundSettings } from './settings.ts';
 import { Command } from './wire.ts';
 
-/** A SOCKS5 client; host names travel as names. */
+/** A SOCKS5 client; the server resolves host names. */
 export function createSocksOutbound(
   settings: SocksOutboundSettings,
   context: OutboundContext,
@@ -28,13 +28,13 @@ class SocksOutbound implements Outbound {
   }
 
   async connect(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
-    const { carrier } = await this.#ask(makeRequest(Command.connect, destination), options);
+    const { carrier } = await this.#request(makeRequest(Command.connect, destination), options);
     return carrier.link;
   }
 
   async associate(options: DialOptions): Promise<PacketLink> {
-    // Where our datagrams will seem to come from is not ours to know: all zeros (RFC 1928 §4).
-    const { carrier, bound } = await this.#ask(
+    // The source address of the datagrams is not known yet: all zeros (RFC 1928 §4).
+    const { carrier, bound } = await this.#request(
       makeRequest(Command.associate, UNSPECIFIED),
       options,
     );
@@ -50,16 +50,16 @@ class SocksOutbound implements Outbound {
     // Flows share nothing.
   }
 
-  async #ask(
+  async #request(
     request: ClientRequest,
     options: DialOptions,
   ): Promise<{ carrier: Carrier; bound: Endpoint | undefined }> {
     const carrier = await this.#context.dial(options);
     try {
-      const bound = await converse(
+      const bound = await runHandshake(
         carrier.link,
         this.#context.clock,
-        (conversation) => ask(conversation, this.#settings, request),
+        (handshake) => requestFromServer(handshake, this.#settings.account, request),
         options.signal,
       );
       return { carrier, bound };
@@ -75,7 +75,7 @@ class SocksOutbound implements Outbound {
     { signal }: DialOptions,
   ): Promise<Endpoint> {
     if (!bound || bound.port === 0) {
-      throw new DialError('upstream', 'the SOCKS server names no relay for datagrams');
+      throw new DialError('upstream', 'no relay address in the reply of the SOCKS server');
     }
     const { resolver, family, server } = this.#context;
     const unspecified = bound.host === '0.0.0.0' || bound.host === '::';
@@ -86,9 +86,9 @@ class SocksOutbound implements Outbound {
     return { host: address, port: bound.port };
   }
 
-  /** Gives the carrier up and names the reason in the words of the dispatcher. */
+  /** Destroys the carrier and returns the error for the dispatcher. */
   #failure({ link }: Carrier, error: unknown, { signal }: DialOptions): DialError {
-    const cause = error instanceof Error ? error : new Error(String(error));
+    const cause = asError(error);
     link.destroy(cause);
     if (error instanceof DialError) return error;
     if (error instanceof DeadlineError) {

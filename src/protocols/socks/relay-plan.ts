@@ -7,29 +7,29 @@ export interface RelayQuestion {
   readonly remote: Endpoint | undefined;
   /** Our end of the control connection; `undefined` on a unix socket. */
   readonly local: Endpoint | undefined;
-  /** Where the client says that its datagrams come from. */
+  /** The source of the client's datagrams according to its request. */
   readonly stated: Endpoint;
 }
 
-/** How an association is served. */
+/** The addresses of an association. */
 export interface RelayPlan {
-  /** The address to bind, which is also the one that the client is told. */
+  /** The address to bind, which is also the one in the reply. */
   readonly bind: string;
   readonly family: 4 | 6;
-  /** The only address whose datagrams are taken. */
+  /** The only address from which datagrams are accepted. */
   readonly clientHost: string;
-  /** The only port of it; `undefined` for that of the first datagram. */
+  /** The only port from which they are accepted; `undefined` for that of the first datagram. */
   readonly clientPort: number | undefined;
 }
 
 /**
- * Decides where an association listens and to whom; `undefined` when a relay there could not
- * receive the client's datagrams.
+ * Decides the address that an association binds and the client that it serves; `undefined` when a
+ * relay there could not receive the client's datagrams.
  *
- * Over TCP what the client states is not believed: behind a network address translator it does not
- * know where its datagrams come from, and v2ray states the destination of its first one, which on
- * the client's own machine even looks right. The host of the control connection is the client. A
- * unix socket says nothing about its client, so there it must state address and port exactly.
+ * Over TCP the address in the request is ignored: a client behind a NAT does not know the source of
+ * its datagrams, and v2ray sends the destination of its first one, which is even plausible on the
+ * client's own machine. The client is the host of the control connection. On a unix socket it has no
+ * address, so there the request must have the exact address and port.
  */
 export function planRelay({
   udpBind,

@@ -1,10 +1,17 @@
-import { bool, array, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
+import { formatIP, parseIP } from '../../net/address.ts';
+import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
-import type { Account } from '../account.ts';
-import { ipAddress } from '../decoders.ts';
+import type { Account } from '../account-table.ts';
 import type { InboundSettingsContext } from '../protocol.ts';
+
+/** An IP address without brackets, prefix length or zone; IPv6 comes out in the form of RFC 5952. */
+export const ipAddress: Decoder<string> = converted(str, (text, reject) => {
+  const bytes = parseIP(text);
+  if (!bytes) throw reject('invalid IP address syntax');
+  return formatIP(bytes);
+});
 
 export interface SocksInboundSettings {
   readonly auth: 'none' | 'password';
@@ -16,8 +23,8 @@ export interface SocksInboundSettings {
 }
 
 export interface SocksOutboundSettings {
-  /** RFC 1929 credentials, each already cut to 255 bytes; `undefined` for no authentication. */
-  readonly account: { readonly user: string; readonly pass: string } | undefined;
+  /** Credentials, each truncated to the 255 bytes of RFC 1929; `undefined` for none. */
+  readonly account: Account | undefined;
 }
 
 const auth: Decoder<SocksInboundSettings['auth']> = converted(str, (text, reject) => {
@@ -53,14 +60,14 @@ const outboundTable = struct({ user: optional(str), pass: optional(secret) });
 export function outboundSettings(table: TableNode): SocksOutboundSettings {
   const { user, pass = '' } = outboundTable(table);
   if (user === undefined) return { account: undefined };
-  return { account: { user: cutToField(user), pass: cutToField(pass) } };
+  return { account: { user: truncateToField(user), pass: truncateToField(pass) } };
 }
 
 /** RFC 1929 §2 counts user and password in one byte each. */
 const FIELD_BYTES = 255;
 
-/** The start of a text that fits; a character that would be cut in half is left out. */
-function cutToField(text: string): string {
+/** The start of a text that fits, in whole characters. */
+function truncateToField(text: string): string {
   const fits = new TextEncoder().encodeInto(text, new Uint8Array(FIELD_BYTES)).read;
   return text.slice(0, fits);
 }

@@ -2,15 +2,15 @@ import type { Endpoint } from '../../net/address.ts';
 import type { Packet } from '../../net/link.ts';
 import { decodeAddress, encodeAddress } from './address.ts';
 
-/** Two reserved octets and the fragment number come before the address (RFC 1928 §7). */
+/** Two reserved octets and the fragment number precede the address (RFC 1928 §7). */
 const ADDRESS_OFFSET = 3;
 const PREFIX: readonly number[] = [0, 0, 0];
 
 /**
  * Puts the header of RFC 1928 §7 before datagrams and takes it off.
  *
- * Associations mostly speak with one peer for long stretches, so the last header of each direction
- * is kept with its meaning; a datagram then costs a comparison instead of address texts.
+ * Most consecutive datagrams of an association have the same peer, so the last header of each
+ * direction is cached: a datagram then costs a comparison instead of formatting an address.
  */
 export class UdpFraming {
   #readHeader: Uint8Array = new Uint8Array(0);
@@ -20,22 +20,22 @@ export class UdpFraming {
 
   /**
    * What a framed datagram carries; the data stays in its memory. `undefined` for a fragment, which
-   * a relay may refuse to reassemble, and for anything that is no such datagram.
+   * a relay need not reassemble, and for an invalid datagram.
    */
   decode(bytes: Uint8Array): Packet | undefined {
-    // A header tells its own length, so bytes that begin with a known header have that header.
+    // A header has its own length, so bytes that begin with a known header have that header.
     if (this.#readHeader.length === 0 || !startsWith(bytes, this.#readHeader)) {
       if (bytes.length < ADDRESS_OFFSET || bytes[2] !== 0) return undefined;
       const address = decodeAddress(bytes, ADDRESS_OFFSET);
       if (!address) return undefined;
       this.#readPeer = address.endpoint;
-      // A copy: the datagram belongs to the receiver, who may overwrite it.
+      // A copy: the datagram belongs to the receiver, which may overwrite it.
       this.#readHeader = new Uint8Array(bytes.subarray(0, address.end));
     }
     return { data: bytes.subarray(this.#readHeader.length), peer: this.#readPeer };
   }
 
-  /** The framed datagram; `undefined` when the peer has a name that does not fit. */
+  /** The framed datagram; `undefined` when the name of the peer is too long. */
   encode({ data, peer }: Packet): Uint8Array | undefined {
     const last = this.#writtenPeer;
     if (peer !== last && (peer.host !== last?.host || peer.port !== last.port)) {

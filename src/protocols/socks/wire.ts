@@ -1,10 +1,11 @@
 import type { Endpoint } from '../../net/address.ts';
+import { DialError, type DialErrorCode } from '../../net/errors.ts';
 import { encodeAddress, UNSPECIFIED } from './address.ts';
 
 /**
  * The messages of SOCKS4, SOCKS4a, SOCKS5 (RFC 1928) and its username/password authentication
- * (RFC 1929) as bytes. Requests are read where the conversation is: `socks4.ts`, `socks5.ts` and
- * `client.ts`; the header of datagrams is in `udp-framing.ts`.
+ * (RFC 1929) as bytes. `server-handshake.ts` and `client-handshake.ts` read them; the header of
+ * datagrams is in `udp-framing.ts`.
  */
 
 export const SOCKS4 = 4;
@@ -20,7 +21,7 @@ export const AUTH_VERSION = 1;
 export const AuthStatus = { success: 0, failure: 1 } as const;
 export type AuthStatus = (typeof AuthStatus)[keyof typeof AuthStatus];
 
-/** Commands; SOCKS4 knows the first two (RFC 1928 §4). */
+/** Commands; SOCKS4 has the first two (RFC 1928 §4). */
 export const Command = { connect: 1, bind: 2, associate: 3 } as const;
 export type Command = (typeof Command)[keyof typeof Command];
 
@@ -38,18 +39,18 @@ export const Reply = {
 } as const;
 export type Reply = (typeof Reply)[keyof typeof Reply];
 
-/** The two answers of SOCKS4 that a server without identd gives. */
+/** The two SOCKS4 replies of a server that does not use identd. */
 const GRANTED = 0x5a;
 const REJECTED = 0x5b;
 
 /** The server's choice of a method (RFC 1928 §3). */
 export const encodeMethodChoice = (method: Method): Uint8Array => Uint8Array.of(SOCKS5, method);
 
-/** The server's verdict on a user name and password (RFC 1929 §2). */
+/** The server's response to a user name and password (RFC 1929 §2). */
 export const encodeAuthStatus = (status: AuthStatus): Uint8Array =>
   Uint8Array.of(AUTH_VERSION, status);
 
-/** The answer to a request. SOCKS4 tells success from failure only. */
+/** The reply to a request. SOCKS4 distinguishes success and failure only. */
 export function encodeReply(
   version: SocksVersion,
   reply: Reply,
@@ -59,14 +60,14 @@ export function encodeReply(
     return Uint8Array.of(0, reply === Reply.succeeded ? GRANTED : REJECTED, 0, 0, 0, 0, 0, 0);
   }
   const message = encodeAddress(bound, [SOCKS5, reply, 0]);
-  if (!message) throw new RangeError('the bound address of a reply is one that was bound');
+  if (!message) throw new RangeError('the bound address of a reply is not an address');
   return message;
 }
 
 /** A client's offer of exactly one method (RFC 1928 §3). */
 export const encodeOffer = (method: Method): Uint8Array => Uint8Array.of(SOCKS5, 1, method);
 
-/** A client's user name and password, each cut to the 255 bytes that fit (RFC 1929 §2). */
+/** A client's user name and password, each truncated to 255 bytes (RFC 1929 §2). */
 export function encodeCredentials(user: string, pass: string): Uint8Array {
   const name = Buffer.from(user, 'utf8').subarray(0, 255);
   const word = Buffer.from(pass, 'utf8').subarray(0, 255);
@@ -76,3 +77,50 @@ export function encodeCredentials(user: string, pass: string): Uint8Array {
 /** A client's request (RFC 1928 §4); `undefined` when the host does not fit into it. */
 export const encodeRequest = (command: Command, destination: Endpoint): Uint8Array | undefined =>
   encodeAddress(destination, [SOCKS5, command, 0]);
+
+/**
+ * The reply when a destination was not reached. RFC 1928 has no code for a timeout; 0x06 is that of
+ * Tor and Dante.
+ */
+const REPLY_OF: Readonly<Record<DialErrorCode, Reply>> = {
+  refused: Reply.refused,
+  unreachable_host: Reply.hostUnreachable,
+  unreachable_network: Reply.networkUnreachable,
+  not_found: Reply.hostUnreachable,
+  timed_out: Reply.ttlExpired,
+  blocked: Reply.notAllowed,
+  forbidden: Reply.notAllowed,
+  loop: Reply.notAllowed,
+  unsupported: Reply.commandUnsupported,
+  upstream: Reply.failure,
+  aborted: Reply.failure,
+  failed: Reply.failure,
+};
+
+/** The reply to a request that failed. */
+export const replyOf = (error: unknown): Reply =>
+  error instanceof DialError ? REPLY_OF[error.code] : Reply.failure;
+
+interface Meaning {
+  readonly code: DialErrorCode;
+  readonly text: string;
+}
+
+/** The meaning of a server's reply: the reverse of the replies to clients. */
+const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
+  [Reply.failure, { code: 'upstream', text: 'general failure' }],
+  [Reply.notAllowed, { code: 'blocked', text: 'not allowed by its rules' }],
+  [Reply.networkUnreachable, { code: 'unreachable_network', text: 'network unreachable' }],
+  [Reply.hostUnreachable, { code: 'unreachable_host', text: 'host unreachable' }],
+  [Reply.refused, { code: 'refused', text: 'connection refused' }],
+  [Reply.ttlExpired, { code: 'timed_out', text: 'timed out' }],
+  [Reply.commandUnsupported, { code: 'unsupported', text: 'command not supported' }],
+  [Reply.addressUnsupported, { code: 'upstream', text: 'address type not supported' }],
+]);
+
+/** The meaning of any reply but success. */
+export const meaningOf = (reply: number): Meaning =>
+  MEANINGS.get(reply) ?? {
+    code: 'upstream',
+    text: `reply 0x${reply.toString(16).padStart(2, '0')}`,
+  };

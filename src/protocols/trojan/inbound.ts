@@ -4,9 +4,9 @@ import { FramedPackets } from '../../net/framed-packets.ts';
 import type { Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
-import { carryStream } from '../carry-stream.ts';
+import { carryStream } from '../serve-flows.ts';
 import { readHandshake } from '../handshake.ts';
-import { RefusedClientError, tellOfRefusal } from '../refused-client.ts';
+import { RejectedClientError, logRejection } from '../rejected-client.ts';
 import { TrojanFraming } from './packet-framing.ts';
 import type { TrojanInboundSettings } from './settings.ts';
 import { UserTable, type AuthenticatedUser } from './users.ts';
@@ -33,7 +33,7 @@ async function serve(
     clock,
     limit: REQUEST_LIMIT,
     protocol: 'Trojan',
-    onRefusal: (error: unknown) => tellOfRefusal(error, context, source),
+    onRejected: (error: unknown) => logRejection(error, context, source),
   };
   const { user, command, destination } = await readHandshake(link, options, (reader) =>
     readRequest(reader, users),
@@ -61,6 +61,6 @@ async function readRequest(
   users: UserTable,
 ): Promise<RequestBody & { readonly user: AuthenticatedUser }> {
   const user = users.find(await reader.bytes(KEY_BYTES));
-  if (!user) throw new RefusedClientError('trojan: invalid user');
+  if (!user) throw new RejectedClientError('trojan: invalid user');
   return { user, ...(await readRequestBody(reader)) };
 }

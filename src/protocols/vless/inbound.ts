@@ -5,11 +5,10 @@ import { FramedPackets } from '../../net/framed-packets.ts';
 import { GreetingLink } from '../../net/greeting-link.ts';
 import type { Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
-import { carryStream } from '../carry-stream.ts';
+import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { readHandshake } from '../handshake.ts';
-import { serveMux } from '../serve-mux.ts';
-import { RefusedClientError, tellOfRefusal } from '../refused-client.ts';
+import { RejectedClientError, logRejection } from '../rejected-client.ts';
 import { VlessFraming } from './packet-framing.ts';
 import type { VlessInboundSettings } from './settings.ts';
 import { UserTable } from './users.ts';
@@ -44,7 +43,7 @@ async function serve(
     clock,
     limit: REQUEST_LIMIT,
     protocol: 'VLESS',
-    onRefusal: (error: unknown) => tellOfRefusal(error, context, source),
+    onRejected: (error: unknown) => logRejection(error, context, source),
   };
   const request = await readHandshake(carrier.link, options, (reader) =>
     readRequest(reader, users),
@@ -79,6 +78,7 @@ async function serve(
 
 async function readRequest(reader: BoundedReader, users: UserTable): Promise<RequestBody> {
   if ((await reader.byte()) !== VERSION) throw new ProtocolError('vless: unknown version');
-  if (!users.has(await reader.bytes(ID_BYTES))) throw new RefusedClientError('vless: invalid user');
+  if (!users.has(await reader.bytes(ID_BYTES)))
+    throw new RejectedClientError('vless: invalid user');
   return readRequestBody(reader);
 }

@@ -1,5 +1,4 @@
-import type { Endpoint } from '../../net/address.ts';
-import { mayAnswer } from '../../net/answers.ts';
+import { type Endpoint, mayRespondFor } from '../../net/address.ts';
 import { ByteQueue } from '../../net/byte-queue.ts';
 import type { PacketFraming } from '../../net/framed-packets.ts';
 import type { Packet } from '../../net/link.ts';
@@ -30,7 +29,7 @@ export class VlessFraming implements PacketFraming {
   }
 
   encode({ data, peer }: Packet): readonly Uint8Array[] | undefined {
-    if (data.length > MAX_DATA || !mayAnswer(this.#peer, peer)) return undefined;
+    if (data.length > MAX_DATA || !mayRespondFor(this.#peer, peer)) return undefined;
     return [Uint8Array.of(data.length >> 8, data.length & 0xff), data];
   }
 }

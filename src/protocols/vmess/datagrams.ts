@@ -1,6 +1,5 @@
 import { asError } from '../../errors.ts';
-import type { Endpoint } from '../../net/address.ts';
-import { mayAnswer } from '../../net/answers.ts';
+import { type Endpoint, mayRespondFor } from '../../net/address.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
 import { Body, type BodyParts } from './body.ts';
@@ -48,7 +47,7 @@ export class Datagrams implements PacketLink {
       this.#ended ||
       !this.#body.isWritable ||
       !this.#fits(data) ||
-      !mayAnswer(this.#peer, peer)
+      !mayRespondFor(this.#peer, peer)
     ) {
       this.#refused++;
       return;

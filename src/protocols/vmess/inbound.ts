@@ -1,10 +1,9 @@
 import { unmapIPv4 } from '../../net/address.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
 import type { Session } from '../../tracker/session.ts';
-import { carryStream } from '../carry-stream.ts';
+import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
-import { serveMux } from '../serve-mux.ts';
-import { tellOfRefusal } from '../refused-client.ts';
+import { logRejection } from '../rejected-client.ts';
 import { type BodyParts, BodyLink } from './body.ts';
 import { requestKeys, responseKeys } from './body-keys.ts';
 import { ChunkOpener, ChunkSealer } from './chunks.ts';
@@ -46,7 +45,7 @@ class VmessInbound implements InboundHandler {
       link,
       clock,
       (authId, signal) => this.#users.identify(authId, source, { link, signal }),
-      (error) => tellOfRefusal(error, this.#context, source),
+      (error) => logRejection(error, this.#context, source),
     );
     const { request } = header;
     const origin: Origin = {

@@ -2,7 +2,7 @@ import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { InboundContext } from '../contract.ts';
 import { KnownUsers } from '../known-users.ts';
-import { RefusedClientError } from '../refused-client.ts';
+import { RejectedClientError } from '../rejected-client.ts';
 import { UserSearch, type WaitingClient } from '../user-search.ts';
 import { AuthIdReader, userKey } from './auth-id.ts';
 import { ReplayFilter } from '../../crypto/replay-filter.ts';
@@ -59,7 +59,7 @@ export class UserTable {
     const fits = ({ reader }: User): boolean => (seconds = reader.read(authId)) !== undefined;
     const user = await this.#search.find(source, fits, client);
     if (!user || seconds === undefined) {
-      throw new RefusedClientError('no user here made this VMess request');
+      throw new RejectedClientError('no user here made this VMess request');
     }
     const skew = seconds - BigInt(Math.floor(this.#clock.wall() / 1000));
     if (skew > CLOCK_SKEW || skew < -CLOCK_SKEW) {

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../../net/address.ts';
 import { decodeAddressField, encodeAddressField, V2RAY_ADDRESS } from '../../net/address-field.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { RefusedClientError } from '../refused-client.ts';
+import { RejectedClientError } from '../rejected-client.ts';
 
 /**
  * The numbers of VMess (v2fly developer/protocols/vmess, Xray-core common/protocol/headers.go).
@@ -131,7 +131,7 @@ function securityOf(value: number): Security {
   if (value === Security.aes128Gcm || value === Security.chacha20Poly1305) return value;
   // sing-box clients with `security: auto` choose it over TLS; Xray has dropped it as well.
   const name = value === NONE ? 'none (or zero)' : String(value);
-  throw new RefusedClientError(
+  throw new RejectedClientError(
     `VMess security ${name} is not supported; set aes-128-gcm or chacha20-poly1305 in the client`,
   );
 }

@@ -35,7 +35,7 @@ for (const [way, within, beyond] of LIMITS) {
     for (const sign of [1, -1]) {
       const options = { skip: missing(cell) };
       const when = sign > 0 ? 'ahead' : 'behind';
-      test(`${title}: a Weir ${within} s ${when} is understood`, options, async () => {
+      test(`${title}: a Weir ${within} s ${when} is accepted`, options, async () => {
         await using echo = await echoServer();
         await using udp = await udpEcho();
         const { client, server } = withSkew(sign * within, column);
@@ -48,7 +48,7 @@ for (const [way, within, beyond] of LIMITS) {
         association.send(udp.target, 'in time');
         assert.equal(String((await association.receive()).data), 'in time');
       });
-      test(`${title}: a Weir ${beyond} s ${when} is a stranger`, options, async () => {
+      test(`${title}: a Weir ${beyond} s ${when} is rejected`, options, async () => {
         await using echo = await echoServer();
         const { client, server } = withSkew(sign * beyond, column);
         await using far = await server.server(way);

@@ -34,7 +34,7 @@ for (const way of WAYS) {
     const title = `${wayTitle(way)}, ${column.client} to ${column.server}`;
     const skip = missing(cell);
 
-    test(`${title}: a connection sent again is answered as garbage is`, { skip }, async () => {
+    test(`${title}: a replayed connection is treated as garbage is`, { skip }, async () => {
       await using server = await cell.server.server(way);
       await using relay = await recordingRelay(server.address);
       await using client = await cell.client.client(way, relay.address);
@@ -47,14 +47,14 @@ for (const way of WAYS) {
       const garbage = await answerTo(server.address, randomBytes(recorded.length));
       assert.deepEqual(replayed, garbage);
       assert.equal(replayed.data.length, 0);
-      // Whoever says something new is served as before, and nobody else was.
+      // A new connection is served as before, and only that one.
       await converse(client.address, echo.target);
       assert.equal(echo.accepted(), 2);
     });
 
-    // The older edition has no way to tell a datagram that comes twice.
+    // The legacy edition cannot recognize a replayed datagram.
     if (!isModern(way)) continue;
-    test(`${title}: a datagram sent again goes nowhere`, { skip }, async () => {
+    test(`${title}: a replayed datagram is dropped`, { skip }, async () => {
       await using server = await cell.server.server(way);
       await using relay = await recordingRelay(server.address);
       await using client = await cell.client.client(way, relay.address);
@@ -78,14 +78,14 @@ async function converse(socks: Address, target: { host: string; port: number }):
   socket.destroy();
 }
 
-/** What a server says to bytes that end, and how it ends. */
+/** What a server sends in reply to bytes that end, and how it closes. */
 async function answerTo(
   server: Address,
   bytes: Buffer,
 ): Promise<{ readonly data: Buffer; readonly clean: boolean }> {
   const socket = await open(server);
   socket.end(bytes);
-  const answer = await readAll(socket);
+  const reply = await readAll(socket);
   socket.destroy();
-  return answer;
+  return reply;
 }

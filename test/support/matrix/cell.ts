@@ -4,14 +4,14 @@ import type { Program, ProgramName } from '../ways/program.ts';
 import { PROGRAMS } from '../ways/programs.ts';
 import type { Way } from '../ways/way.ts';
 
-/** One cell of the matrix: a way, and who stands at its ends. */
+/** One cell of the matrix: a way, and the programs at its ends. */
 export interface Cell {
   readonly way: Way;
   readonly client: Program;
   readonly server: Program;
 }
 
-/** A column: Weir at one end and anybody at the other. */
+/** A column: Weir at one end and any program at the other. */
 export interface Column {
   readonly client: ProgramName;
   readonly server: ProgramName;
@@ -33,7 +33,7 @@ export const cellAt = (way: Way, { client, server }: Column): Cell => ({
   server: PROGRAMS[server],
 });
 
-/** Why nobody could fill this cell; `undefined` when it can be filled. */
+/** Why this cell cannot be filled; `undefined` when it can. */
 export const impossible = ({ way, client, server }: Cell): string | undefined =>
   client.unable(way, 'client') ?? server.unable(way, 'server');
 

@@ -1,20 +1,25 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { hostPort, portOf } from '../address.ts';
-import { bothWays, clientEndsFirst, datagrams, serverEndsFirst, type Tunnel } from '../exchange.ts';
+import {
+  bothWays,
+  clientEndsFirst,
+  datagrams,
+  serverEndsFirst,
+  type Tunnel,
+  manyStreams,
+} from '../exchange.ts';
 import { readExactly } from '../read.ts';
 import { tcpServer, udpEcho, webServer } from '../servers.ts';
 import { socksConnect } from '../socks-client.ts';
-import { manyStreams } from '../many-streams.ts';
 import type { Feature } from '../ways/lack.ts';
 import type { End } from '../ways/program.ts';
-import { carriesDatagrams, tellsItsEnd } from '../ways/way.ts';
+import { carriesDatagrams, tellsItsEnd, isPlain, type Way } from '../ways/way.ts';
 import { lacksOf, type Cell } from './cell.ts';
 import { killedInTheMiddle, worksAgain } from './kill.ts';
-import { bodySize, streamCount } from './limits.ts';
 import type { Outcome } from './result.ts';
 
-/** Puts one cell through everything that its ends do, each as a test of its own. */
+/** Runs every exchange that both ends of one cell support, each as a test of its own. */
 export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
   const { way } = cell;
   await using stack = new AsyncDisposableStack();
@@ -65,9 +70,9 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
       },
     );
   }
-  const told = cell.client.name === 'weir' && tellsItsEnd(way);
+  const marked = cell.client.name === 'weir' && tellsItsEnd(way);
   const noticed = lackOf('a dead server is noticed') === undefined;
-  const outcry = noticed ? (told ? 'cut' : 'any end') : 'not asked';
+  const sign = noticed ? (marked ? 'abort' : 'any end') : 'not checked';
   await check('the server killed in the middle of a body', () =>
     killedInTheMiddle(
       socks,
@@ -75,7 +80,7 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
         server.child.signal('SIGKILL');
         await server.child.exited;
       },
-      outcry,
+      sign,
     ),
   );
   await check('the server back at its port', async () => {
@@ -87,7 +92,7 @@ export async function fill(t: TestContext, cell: Cell): Promise<Outcome> {
   return carriesDatagrams(way) ? 'TCP UDP' : 'TCP';
 }
 
-/** What the server says before its client has said anything comes through. */
+/** The bytes of a server that sends before its client arrive. */
 async function speaksFirst(tunnel: Tunnel): Promise<void> {
   const TEXT = '220 welcome\r\n';
   await using banner = await tcpServer((socket) => {
@@ -97,4 +102,24 @@ async function speaksFirst(tunnel: Tunnel): Promise<void> {
   const client = await tunnel(banner);
   assert.equal(String(await readExactly(client, TEXT.length)), TEXT);
   client.destroy();
+}
+
+const MB = 1 << 20;
+
+/** Each body in bytes: `WEIR_INTEROP_MB`, or a few. */
+export function bodySize(way: Way): number {
+  const wanted = Number(process.env['WEIR_INTEROP_MB'] ?? 16) * MB;
+  return Math.max(wanted, leastBody(way));
+}
+
+/** v2ray makes VMess chunks of 2 KB: 65,536 of them, where nonces begin again, are less than this. */
+const leastBody = (way: Way): number =>
+  way.protocol === 'vmess' && way.cipher === 'aes-128-gcm' && isPlain(way) ? 144 * MB : 0;
+
+/** Streams at once: `WEIR_INTEROP_STREAMS`, or a hundred, and a thousand with one header each. */
+export function streamCount(way: Way): number {
+  const wanted = process.env['WEIR_INTEROP_STREAMS'];
+  if (wanted !== undefined) return Number(wanted);
+  const isLight = isPlain(way) && (way.protocol === 'trojan' || way.protocol === 'vless');
+  return isLight ? 1000 : 100;
 }

@@ -6,42 +6,43 @@ import { socksConnect } from '../socks-client.ts';
 import { eventually, within } from '../wait.ts';
 import type { Address } from '../address.ts';
 
-/** More than moves before the server is gone. */
+/** More than is transferred before the server dies. */
 const ENDLESS = 2 ** 40;
 const MOVED = 1 << 20;
 
-/** What the client of a dead server sees: it is cut, or cut or ended, or this is not asked. */
-export type Outcry = 'cut' | 'any end' | 'not asked';
+/** What the client of a dead server sees: an abort, either an abort or an end of stream, or it
+ * is not checked. */
+export type DeathSign = 'abort' | 'any end' | 'not checked';
 
 /**
- * A download whose server end dies: what comes is never the whole body. `cut`, which kills the server
- * end, is called in the middle.
+ * A download during which the server end dies: the client never receives the whole body. `kill` kills
+ * the server end and is called in the middle.
  */
 export async function killedInTheMiddle(
   socks: Address,
-  cut: () => Promise<void>,
-  outcry: Outcry,
+  kill: () => Promise<void>,
+  sign: DeathSign,
 ): Promise<void> {
   await using web = await webServer();
   const client = await socksConnect(socks, web.target);
   client.write(`GET /bytes/${ENDLESS} HTTP/1.1\r\nHost: origin\r\n\r\n`);
   assert.match(await readHead(client), new RegExp(`content-length: ${ENDLESS}\r\n`, 'i'));
   await readExactly(client, MOVED);
-  await cut();
+  await kill();
   try {
-    if (outcry === 'not asked') return;
+    if (sign === 'not checked') return;
     const seen = receiveBody(client).then(
       () => 'an end',
       (error: unknown) => String(error),
     );
     const end = await within(seen, 'the end of the connection through a dead server');
-    if (outcry === 'cut') assert.match(end, /^Error: cut after/);
+    if (sign === 'abort') assert.match(end, /^Error: aborted after/);
   } finally {
     client.destroy();
   }
 }
 
-/** Asks until a new connection works: some peers wait a little before they dial again. */
+/** Polls until a new connection works: some peers wait a little before they dial again. */
 export async function worksAgain(socks: Address): Promise<void> {
   await using echo = await echoServer();
   const PATIENCE_MS = 30_000;

@@ -1,8 +1,7 @@
 import test from 'node:test';
 import { wayTitle, type Way } from '../ways/way.ts';
 import { cellAt, COLUMNS, impossible, lacksOf, missing } from './cell.ts';
-import { fill } from './fill.ts';
-import { bodySize } from './limits.ts';
+import { fill, bodySize } from './fill.ts';
 import { keep } from './result.ts';
 
 /** Tests every way from Weir to Weir and in both directions with every program that has it. */

@@ -11,7 +11,7 @@ export interface Result extends Column {
   readonly outcome: Outcome;
   /** Of each body that was sent. */
   readonly megabytes: number;
-  /** What the cell's footnotes say. */
+  /** The notes below the table that belong to the cell. */
   readonly notes: readonly string[];
 }
 

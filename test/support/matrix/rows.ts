@@ -37,7 +37,7 @@ export const ROWS: Readonly<Record<Protocol, readonly Way[]>> = {
   ],
   vmess: [
     ...over(EVERY_CARRIER, { protocol: 'vmess', cipher: 'aes-128-gcm' }),
-    // A carrier knows nothing of the cipher in it: one of each kind will do.
+    // A carrier does not depend on the cipher in it: one of each kind is enough.
     ...over([TCP, TLS, WS_TLS, GRPC_TLS], { protocol: 'vmess', cipher: 'chacha20-poly1305' }),
     { protocol: 'vmess', cipher: 'aes-128-gcm', mux: 8 },
     { protocol: 'vmess', cipher: 'chacha20-poly1305', mux: 8 },

@@ -30,7 +30,7 @@ const CELLS: Readonly<Record<Result['outcome'], string>> = {
 };
 
 function table(protocol: Protocol, results: readonly Result[], usual: number): string {
-  // A column for those who do not speak the protocol at all would hold nothing but that.
+  // Programs without the protocol would have a column of nothing but that note.
   const columns = COLUMNS.filter((column) =>
     results.some((result) => isIn(column, result) && result.outcome !== 'impossible'),
   );
@@ -74,7 +74,7 @@ const TITLES: Readonly<Record<ProgramName, string>> = {
   'ss-rust': 'shadowsocks-rust',
 };
 
-/** Who was there, by what each says of itself, and what each cell was put through. */
+/** The versions of the programs, as they report them, and the load of each cell. */
 export function circumstances(results: readonly Result[]): string {
   const found = Object.values(PROGRAMS).flatMap((program) => {
     const number = program.version();

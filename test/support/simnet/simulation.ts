@@ -14,7 +14,7 @@ export interface SimulationOptions {
   readonly onTime?: (now: number) => void;
 }
 
-/** A simulation that did not reach its goals, or whose nodes broke an invariant. */
+/** A simulation that did not reach its goals, or in which a node broke an invariant. */
 export class SimulationError extends Error {
   constructor(message: string, seed: number, now: number, cause?: unknown) {
     super(`${message} (seed ${seed}, at ${now.toFixed(3)} ms)`, { cause });

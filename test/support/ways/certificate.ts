@@ -16,7 +16,7 @@ export interface Certificate {
 
 let made: { readonly files: Certificate; readonly authority: TestAuthority } | undefined;
 
-/** One certificate for the whole process, in a folder that goes with it. */
+/** One certificate for the whole process, in a folder that is removed with it. */
 export function certificate(): Certificate {
   made ??= make();
   return made.files;

@@ -19,12 +19,12 @@ export type Role = 'server' | 'client';
 /** One of the two processes of a way; disposing of it kills it. */
 export interface End extends AsyncDisposable {
   readonly child: Child;
-  /** Where the client, or whoever uses the client, finds it. */
+  /** The address at which it accepts connections. */
   readonly address: Address;
 }
 
 export interface ServerOptions {
-  /** To come back where another one was; absent: a free one. */
+  /** To reuse the port of an earlier process; absent: a free one. */
   readonly port?: number;
 }
 
@@ -33,11 +33,11 @@ export interface Program {
   readonly name: ProgramName;
   /** What has to be installed for each role. */
   readonly needs: Readonly<Record<Role, readonly PeerName[]>>;
-  /** Asks the program itself; `undefined` when it does not tell. */
+  /** Asks the program itself; `undefined` when it does not report one. */
   version(): string | undefined;
   /** Why it cannot stand there, as a note below a table; `undefined` when it can. */
   unable(way: Way, role: Role): string | undefined;
-  /** What it does not do there, although it can stand there. */
+  /** What it does not support at that end, although it can stand there. */
   lacks(way: Way, role: Role): readonly Lack[];
   server(way: Way, options?: ServerOptions): Promise<End>;
   client(way: Way, server: Address): Promise<End>;

@@ -1,9 +1,9 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
-import { clientSecrets, ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
+import { clientSecrets, ID, LOGIN, PASSWORD, OTHER_ID, shadowsocksSecrets } from './secrets.ts';
 import { carrierOf, isModern, isPlain, type Protocol, type Way } from './way.ts';
 
-/** How v2ray and Xray, whose configurations are alike, write a way. */
+/** Ways in the configuration of v2ray and Xray, which share its format. */
 
 /** An inbound, which lacks its address and port. */
 export function rayIn(way: Way): object {
@@ -37,8 +37,8 @@ function inboundSettings(way: Way): object {
     socks: way.login === true ? login : RAY_SOCKS_IN.settings,
     http: way.login === true ? { accounts: [LOGIN] } : {},
     trojan: { clients: [{ password: PASSWORD }] },
-    vless: { clients: [{ id: STRANGER }, { id: ID }], decryption: 'none' },
-    vmess: { clients: [STRANGER, ID].map((id) => ({ id, alterId: 0 })) },
+    vless: { clients: [{ id: OTHER_ID }, { id: ID }], decryption: 'none' },
+    vmess: { clients: [OTHER_ID, ID].map((id) => ({ id, alterId: 0 })) },
     shadowsocks: shadowsocksIn(way),
   };
   return settings[way.protocol];
@@ -49,7 +49,7 @@ function shadowsocksIn(way: Way): object {
   const { server: password, users } = shadowsocksSecrets(way);
   const one = { method, password, network: 'tcp,udp' };
   if (users.length === 0) return one;
-  // The younger edition takes the method from the server, the older one from each user.
+  // The 2022 edition takes the method from the server, the legacy one from each user.
   const each = isModern(way) ? {} : { method };
   return {
     ...one,

@@ -3,22 +3,22 @@ import { isModern, type Way } from './way.ts';
 /** The user of VLESS and VMess. */
 export const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
 
-/** Somebody else on the same port. */
-export const STRANGER = '2f1c3a5e-7d46-4c02-9b0e-6a8d54e0f7c1';
+/** Another user of the same port. */
+export const OTHER_ID = '2f1c3a5e-7d46-4c02-9b0e-6a8d54e0f7c1';
 
-/** Of Trojan, and of Shadowsocks with a password; blanks and colons have no meaning in it. */
+/** The password of Trojan, and of Shadowsocks with a password; blanks and colons have no meaning in it. */
 export const PASSWORD = 'correct horse: battery';
 
-/** Of SOCKS and HTTP. */
+/** The account of SOCKS and HTTP. */
 export const LOGIN = { user: 'mia', pass: 's3cret' } as const;
 
-/** What the client of a way says. */
-export function clientSecrets({ stranger }: Way): {
+/** The secrets that the client of a way sends. */
+export function clientSecrets({ credentials }: Way): {
   readonly id: string;
   readonly password: string;
   readonly login: { readonly user: string; readonly pass: string };
 } {
-  if (stranger === undefined) return { id: ID, password: PASSWORD, login: LOGIN };
+  if (credentials === undefined) return { id: ID, password: PASSWORD, login: LOGIN };
   return {
     id: '00c0ffee-0000-4000-8000-000000000000',
     password: 'wrong',
@@ -26,13 +26,13 @@ export function clientSecrets({ stranger }: Way): {
   };
 }
 
-/** What the two sides of a Shadowsocks way know. */
+/** The secrets of both sides of a Shadowsocks way. */
 export interface ShadowsocksSecrets {
   /** The server's password or key; with users of 2022 the identity key. */
   readonly server: string;
-  /** The users of the port, or none. */
+  /** The users of the port; may be empty. */
   readonly users: readonly string[];
-  /** What the client's configuration says; in 2022 the identity key and the user's own. */
+  /** The client's password or key; in 2022 the identity key and the user's own. */
   readonly client: string;
 }
 
@@ -46,12 +46,12 @@ export function shadowsocksSecrets(way: Way): ShadowsocksSecrets {
   const size = way.cipher?.includes('aes-128') === true ? 16 : 32;
   const key = (fill: string): string => Buffer.alloc(size, fill).toString('base64');
   const server = key('weir');
-  const outer = way.stranger === 'by key' ? key('other') : server;
+  const outer = way.credentials === 'wrong' ? key('other') : server;
   if (way.users !== true) return { server, users: [], client: outer };
   const users = [key('one'), key('two')] as const;
   return {
     server,
     users,
-    client: `${outer}:${way.stranger === 'by user' ? key('three') : users[1]}`,
+    client: `${outer}:${way.credentials === 'unknown user' ? key('three') : users[1]}`,
   };
 }

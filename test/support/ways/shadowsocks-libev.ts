@@ -1,9 +1,8 @@
 import { portOf } from '../address.ts';
-import { startPeer } from '../peers.ts';
+import { startPeer, versionOf } from '../peers.ts';
 import { halfCloseLack } from './lack.ts';
 import type { Program, Role } from './program.ts';
 import { shadowsocksSecrets } from './secrets.ts';
-import { versionOf } from './version.ts';
 import { isModern, isPlain, type Way } from './way.ts';
 
 export const shadowsocksLibev: Program = {

@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { portOf } from '../address.ts';
-import { startPeer } from '../peers.ts';
+import { startPeer, versionOf } from '../peers.ts';
 import type { Program, Role } from './program.ts';
 import { shadowsocksSecrets } from './secrets.ts';
-import { versionOf } from './version.ts';
 import { isModern, isPlain, type Way } from './way.ts';
 
 export const shadowsocksRust: Program = {

@@ -1,12 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { portOf, type Address } from '../address.ts';
-import { startPeer, type Peer } from '../peers.ts';
+import { startPeer, type Peer, versionOf } from '../peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { halfCloseLack, type Feature, type Lack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';
 import { clientSecrets, ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
-import { versionOf } from './version.ts';
 import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export const singBox: Program = {
@@ -15,9 +14,9 @@ export const singBox: Program = {
   version: () => versionOf('sing-box', ['version'], /^sing-box version (\d\S*)/),
   unable,
   lacks,
-  server: (way, options = {}) => start({ inbound: inbound(way) }, options),
+  server: (way, options) => startSingBox({ inbound: inbound(way) }, options),
   client: (way, server) =>
-    start({ inbound: { type: 'socks' }, outbound: outbound(way, server) }, {}),
+    startSingBox({ inbound: { type: 'socks' }, outbound: outbound(way, server) }),
 };
 
 function lacks(way: Way, role: Role): Lack[] {
@@ -48,10 +47,15 @@ function unable(way: Way, role: Role): string | undefined {
 
 interface Sides {
   readonly inbound: object;
+  /** Absent: direct. */
   readonly outbound?: object;
 }
 
-function start({ inbound, outbound }: Sides, { port }: ServerOptions): Promise<Peer> {
+/** sing-box with one inbound and one outbound, as its JSON without address and port. */
+export function startSingBox(
+  { inbound, outbound }: Sides,
+  { port }: ServerOptions = {},
+): Promise<Peer> {
   const command = async ([chosen]: readonly number[], folder: string): Promise<string[]> => {
     const file = join(folder, 'config.json');
     const config = {

@@ -1,15 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { portOf, type Address } from '../address.ts';
-import { startPeer, type Peer } from '../peers.ts';
+import { startPeer, type Peer, versionOf } from '../peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { halfCloseLack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';
 import { clientSecrets, PASSWORD } from './secrets.ts';
-import { versionOf } from './version.ts';
 import { carrierOf, type Way } from './way.ts';
 
-/** Debian's trojan, which passes strangers on to nobody. */
+/** Debian's trojan, without a fallback for unauthenticated clients. */
 export const trojan: Program = {
   name: 'trojan',
   needs: { server: ['trojan'], client: ['trojan'] },

@@ -1,8 +1,7 @@
-import { startV2ray } from '../peers.ts';
+import { startV2ray, versionOf } from '../peers.ts';
 import { rayLacks } from './lack.ts';
 import type { Program, Role } from './program.ts';
 import { RAY_SOCKS_IN, rayIn, rayOut } from './ray.ts';
-import { versionOf } from './version.ts';
 import { carrierOf, isModern, type Way } from './way.ts';
 
 /** Debian's v2ray, 4.34. */

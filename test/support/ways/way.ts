@@ -1,22 +1,22 @@
 /**
- * A way between a client and a server of whatever make: a protocol with its cipher on a carrier. The
- * files beside this one say how each program writes it.
+ * A way between a client and a server of any program: a protocol with its cipher on a carrier. The
+ * files beside this one translate it into the configuration of each program.
  */
 export interface Way {
   readonly protocol: Protocol;
-  /** The cipher of VMess or the method of Shadowsocks, by the name that all programs know. */
+  /** The cipher of VMess or the method of Shadowsocks, by the name that all programs use. */
   readonly cipher?: string;
   /** Absent: plain TCP. */
   readonly carrier?: Carrier;
   /** SOCKS and HTTP with a name and a password. */
   readonly login?: boolean;
-  /** Shadowsocks with two users on the port, of whom the client is the second. */
+  /** Shadowsocks with two users on the port, of which the client is the second. */
   readonly users?: boolean;
   /**
-   * For what must not work: the client has another key or password than the server, or it has the
-   * server's key of Shadowsocks 2022 and is none of its users.
+   * For clients that must be rejected: `wrong` is another key or password than the server's, `unknown
+   * user` the server's key of Shadowsocks 2022 without one of its users.
    */
-  readonly stranger?: 'by key' | 'by user';
+  readonly credentials?: 'wrong' | 'unknown user';
   /** Mux.Cool, with up to so many flows on a connection. */
   readonly mux?: number;
   /** Datagrams over XUDP, and not as the protocol itself carries them. */
@@ -61,7 +61,7 @@ export const isPlain = (way: Way): boolean => {
   return network === 'tcp' && !tls;
 };
 
-/** Shadowsocks of 2022, which only the younger programs have. */
+/** Shadowsocks of 2022, which only recent programs have. */
 export const isModern = ({ cipher = '' }: Way): boolean => cipher.startsWith('2022-');
 
 /** Whether datagrams can go this way at all; SOCKS sends them beside its TCP connection. */
@@ -69,9 +69,9 @@ export const carriesDatagrams = (way: Way): boolean =>
   way.protocol === 'socks' ? isPlain(way) : way.protocol !== 'http';
 
 /**
- * Whether a receiver can tell that all has come from that the sender has died: WebSocket and gRPC say
- * so, the others leave it to TCP, which ends as well when a process is killed. TLS could say so too,
- * but Node's does not tell whether it did; VMess has an empty last chunk, but not everybody sends it.
+ * Whether a receiver can distinguish the end of the stream from the death of the sender: WebSocket and
+ * gRPC mark the end, the others leave it to TCP, which ends as well when a process is killed. TLS has
+ * close_notify, but Node does not report it; VMess has an empty last chunk, but not every peer sends it.
  */
 export const tellsItsEnd = (way: Way): boolean => carrierOf(way).network !== 'tcp';
 

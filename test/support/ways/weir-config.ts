@@ -1,6 +1,6 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
-import { clientSecrets, ID, LOGIN, PASSWORD, STRANGER, shadowsocksSecrets } from './secrets.ts';
+import { clientSecrets, ID, LOGIN, PASSWORD, OTHER_ID, shadowsocksSecrets } from './secrets.ts';
 import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export interface WeirInOptions {
@@ -34,7 +34,7 @@ export interface WeirOutOptions {
   readonly settings?: string;
 }
 
-/** Weir's outbound for a way, to a server that knows its user. */
+/** Weir's outbound for a way, to a server that has its user. */
 export function weirOut(way: Way, server: Address, options: WeirOutOptions = {}): string {
   const { tag = 'out', settings = outboundSettings(way) } = options;
   return table([
@@ -60,7 +60,7 @@ function inboundSettings(way: Way, guests: number): string {
   );
   const user = list(
     'users',
-    [STRANGER, ID].map((id) => `{ id = "${id}" }`),
+    [OTHER_ID, ID].map((id) => `{ id = "${id}" }`),
     (i) => `{ id = "00000000-0000-4000-8000-${String(i).padStart(12, '0')}" }`,
   );
   const settings: Readonly<Record<Protocol, string>> = {

@@ -5,7 +5,7 @@ import type { End, Program, Role } from './program.ts';
 import { isPlain, type Way } from './way.ts';
 import { weirIn, weirOut } from './weir-config.ts';
 
-/** Weir at either end; `options` are for those who measure it or change its environment. */
+/** Weir at either end; `options` are for measurements and changes of its environment. */
 export const weirProgram = (options: WeirOptions = {}): Program => ({
   name: 'weir',
   needs: { server: [], client: [] },

@@ -1,12 +1,14 @@
-import { startXray } from '../peers.ts';
+import { startXray, versionOf } from '../peers.ts';
 import { rayLacks, type Lack } from './lack.ts';
 import type { Program, Role } from './program.ts';
 import { RAY_SOCKS_IN, rayIn, rayOut } from './ray.ts';
-import { versionOf } from './version.ts';
 import { isModern, type Way } from './way.ts';
 
-/** Younger versions refuse strangers who ask for loopback, unless told otherwise. */
-const FREEDOM = { protocol: 'freedom', settings: { finalRules: [{ action: 'allow' }] } };
+/** Recent versions block loopback destinations of remote clients unless a final rule allows them. */
+export const XRAY_FREEDOM = {
+  protocol: 'freedom',
+  settings: { finalRules: [{ action: 'allow' }] },
+};
 
 export const xray: Program = {
   name: 'xray',
@@ -14,7 +16,7 @@ export const xray: Program = {
   version: () => versionOf('xray', ['version'], /^Xray (\S+)/),
   unable,
   lacks,
-  server: (way, { port } = {}) => startXray([rayIn(way)], [FREEDOM], { port }),
+  server: (way, { port } = {}) => startXray([rayIn(way)], [XRAY_FREEDOM], { port }),
   client: (way, server) =>
     startXray([RAY_SOCKS_IN], [rayOut(way, server)], { env: environment(way) }),
 };
@@ -31,21 +33,21 @@ function lacks(way: Way, role: Role): Lack[] {
     features: ['two destinations of one association'],
     note: 'without XUDP, Xray has one destination for all datagrams of an association',
   };
-  const deaf: Lack = {
+  const unaware: Lack = {
     features: ['a dead server is noticed'],
     note: 'with the methods of 2022, Xray keeps its client waiting when the server is gone',
   };
-  // On a timeout its reader gives nothing and no error, and to write nothing is the end of a body.
+  // On a timeout its reader returns no bytes and no error, and an empty write ends the body.
   const hasty: Lack = {
     features: ['a client that is silent at first'],
-    note: 'Xray ends a VMess request whose client says nothing in the first 100 ms',
+    note: 'Xray ends a VMess request whose client sends nothing in the first 100 ms',
   };
   const isHasty = role === 'client' && way.protocol === 'vmess' && way.mux === undefined;
   return [
     ...(isHasty ? [hasty] : []),
     ...rayLacks('xray', way, role),
     ...(role === 'client' && isNarrow(way) ? [one] : []),
-    ...(role === 'client' && isModern(way) ? [deaf] : []),
+    ...(role === 'client' && isModern(way) ? [unaware] : []),
   ];
 }
 

@@ -16,7 +16,7 @@ async function turn(): Promise<void> {
   await immediate();
 }
 
-/** A client that takes a piece only when it is told to. */
+/** A client that takes a piece only when the test lets it. */
 class Reader {
   ready = true;
   onReady: (() => void) | undefined;
@@ -142,7 +142,7 @@ describe('the feed of flow events', () => {
     assertComplete(reader.seen, 0, KEPT_EVENTS + 1);
   });
 
-  test('does not keep flows alive once nobody listens', async () => {
+  test('does not keep flows alive without clients', async () => {
     const { feed, tracker, join, open } = create();
     const reader = join();
     open(3);
@@ -157,7 +157,7 @@ describe('the feed of flow events', () => {
     assert.deepEqual(late.seen, [5]);
   });
 
-  test('whatever the order of events, joins, reads and leaves, no event is lost or told twice', async () => {
+  test('whatever the order of events, joins, reads and leaves, no event is lost or sent twice', async () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('open' as const), count: fc.integer({ min: 1, max: 700 }) }),
       fc.record({ kind: fc.constantFrom('take' as const, 'leave' as const), reader: fc.nat(5) }),

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { bearerCheck } from '../../../src/api/bearer.ts';
+import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/access.ts';
 import { parseIfMatch } from '../../../src/api/if-match.ts';
 import { textParameter, u64Parameter } from '../../../src/api/path-parameter.ts';
 import { parseHead } from '../../../src/api/raw-http.ts';
 import { BadPath, BadRequest } from '../../../src/api/rejections.ts';
-import { parseTarget } from '../../../src/api/request-target.ts';
-import { isOwnOrigin, namesThisHost } from '../../../src/api/same-origin.ts';
+import { parseTarget } from '../../../src/api/router.ts';
 import { parseSelector } from '../../../src/api/selector.ts';
 import { parseU64, u64Text } from '../../../src/api/u64.ts';
 
 describe('unsigned 64-bit numbers', () => {
-  test('are read exactly, with what Rust says of others', () => {
+  test('are read exactly, with the errors of Rust for others', () => {
     for (const [text, value] of [
       ['0', 0n],
       ['+7', 7n],

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { FileLog } from '../../../src/app/file-log.ts';
-import { FileReadError } from '../../../src/config/files.ts';
+import { FileReadError } from '../../../src/config/input-files.ts';
 
-/** A folder that goes away with the test, and the path of a file in it. */
+/** A folder that is removed with the test, and the path of a file in it. */
 async function scratch(context: TestContext): Promise<{ folder: string; file: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'weir-files-'));
   context.after(() => rm(folder, { recursive: true }));

@@ -8,13 +8,13 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { within } from '../../support/wait.ts';
 import { scratch } from '../../support/weir.ts';
 
-/** A watcher of files in a folder of its own, and the next time that it tells of a change. */
+/** A watcher of files in a folder of its own, and its next report of a change. */
 async function subject(names: (at: (name: string) => string) => readonly string[]) {
   const folder = await scratch();
   const at = (name: string): string => join(folder.path, name);
   let heard = Promise.withResolvers<void>();
   let watcher: FileWatcher | undefined;
-  let told = 0;
+  let reports = 0;
   const paths = names(at);
   return {
     at,
@@ -23,19 +23,19 @@ async function subject(names: (at: (name: string) => string) => readonly string[
       watcher = new FileWatcher(
         () => paths,
         () => {
-          told++;
+          reports++;
           heard.resolve();
         },
         silentLogger,
       );
     },
     refresh: () => watcher?.refresh(),
-    told: () => told,
-    /** Does something and waits until the watcher tells of it. */
+    reports: () => reports,
+    /** Does something and waits until the watcher reports it. */
     hearsOf: async (work: () => Promise<void>): Promise<void> => {
       heard = Promise.withResolvers();
       await work();
-      await within(heard.promise, 'a change to be told');
+      await within(heard.promise, 'a change to be reported');
     },
     [Symbol.asyncDispose]: async () => {
       watcher?.close();
@@ -114,16 +114,16 @@ test('links that go round in a circle are watched without end to none', async ()
   });
 });
 
-test('many writes at once are told together', async () => {
+test('many writes at once are reported together', async () => {
   await using it = await subject((at) => [at('a')]);
   it.watch();
   await it.hearsOf(async () => {
     for (let i = 0; i < 10; i++) await writeFile(it.at('a'), String(i));
   });
-  assert.ok(it.told() < 10, `told ${it.told()} times`);
+  assert.ok(it.reports() < 10, `reported ${it.reports()} times`);
 });
 
-test('a folder that is replaced goes on to be watched, without a refresh', async () => {
+test('a folder that is replaced is still watched, without a refresh', async () => {
   await using it = await subject((at) => [at('live/sub/a')]);
   await mkdir(it.at('live/sub'), { recursive: true });
   await writeFile(it.at('live/sub/a'), '1');
@@ -139,7 +139,7 @@ test('a folder that is replaced goes on to be watched, without a refresh', async
   }
 });
 
-test('a folder that is removed and made anew goes on to be watched', async () => {
+test('a folder that is removed and created again is still watched', async () => {
   await using it = await subject((at) => [at('one/two/a')]);
   it.watch();
   for (let round = 0; round < 3; round++) {
@@ -212,7 +212,10 @@ test('where folders cannot be watched the files are compared, with one warning f
   const watcher = new FileWatcher(() => [file], count, log, { clock, watchFolder });
   const expected = warnings.length;
   assert.ok(expected > 0);
-  assert.match(warnings[0] ?? '', /^cannot watch \/: no space left; looking every 5 s instead$/);
+  assert.match(
+    warnings[0] ?? '',
+    /^cannot watch \/: no space left; comparing the files every 5 s instead$/,
+  );
   clock.advance(10_000);
   assert.equal(changes, 0);
   await writeFile(file, 'longer');

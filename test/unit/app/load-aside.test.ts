@@ -3,9 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
-import { loadConfigFile } from '../../../src/app/config-source.ts';
+import { loadConfigFile, loadAside } from '../../../src/app/load-aside.ts';
 import { FileLog } from '../../../src/app/file-log.ts';
-import { loadAside } from '../../../src/app/load-aside.ts';
 import { ConfigThread } from '../../../src/app/thread.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import type { LoadedConfig } from '../../../src/config/load-config.ts';
@@ -115,7 +114,7 @@ test('a large configuration is loaded in a thread and decides as one that is loa
   assert.deepEqual(plan(other, here).built, ['route']);
 });
 
-test('what is wrong with a large configuration is told in the same words, with its place', async (context) => {
+test('an error in a large configuration is reported in the same words, with its place', async (context) => {
   const folder = await scratch(context);
   const path = join(folder, 'weir.toml');
   for (const [name, text] of [

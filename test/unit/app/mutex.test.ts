@@ -40,7 +40,7 @@ test('one that gives up leaves, and those behind it still wait for the one befor
   assert.equal(through, true);
 });
 
-test('a signal that has aborted before keeps out while another is inside', async () => {
+test('a signal that has aborted before is rejected while another caller holds the lock', async () => {
   const mutex = new Mutex();
   const release = await mutex.acquire();
   const reason = new Error('has gone');
@@ -65,7 +65,7 @@ test('a signal that aborts inside changes nothing', async () => {
   (await next)();
 });
 
-test('releasing twice lets nobody else in', async () => {
+test('releasing twice admits no other caller', async () => {
   const mutex = new Mutex();
   const first = await mutex.acquire();
   first();
@@ -80,5 +80,18 @@ test('releasing twice lets nobody else in', async () => {
   await turn();
   assert.equal(through, false);
   second();
+  (await third)();
+});
+
+test('an abort in the turn in which the lock is released wins, and the next one gets it', async () => {
+  const mutex = new Mutex();
+  const release = await mutex.acquire();
+  const controller = new AbortController();
+  const second = mutex.acquire(controller.signal);
+  const third = mutex.acquire();
+  const reason = new Error('has gone');
+  release();
+  controller.abort(reason);
+  await assert.rejects(second, reason);
   (await third)();
 });

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ControlError, type PickResult } from '../../../src/api/contract.ts';
 import type { IfMatch } from '../../../src/api/if-match.ts';
-import { etagOf } from '../../../src/app/etag.ts';
+import { etagOf } from '../../../src/app/routes-aside.ts';
 import { Picker, type PickerSteps } from '../../../src/app/picker.ts';
 import { systemFiles, type ReplaceFileSystem } from '../../../src/app/replace-file.ts';
 import { ConfigThread } from '../../../src/app/thread.ts';
@@ -144,7 +144,7 @@ describe('a pick', () => {
     assert.equal(await it.text(), PLAIN);
   });
 
-  test('of a group and of the default of a subscribe file goes into [subscribe.routes]', async () => {
+  test('of a group and of the default of a subscribe file is written to [subscribe.routes]', async () => {
     await using it = await subject({ config: SUBSCRIBED });
     await it.pick('Video Streaming', 'n');
     await it.pick('default', 'direct');
@@ -331,7 +331,7 @@ describe('a failure', () => {
     assert.deepEqual(it.log, ['check']);
   });
 
-  test('to read the file again after the check is told bare', async () => {
+  test('to read the file again after the check is reported without its name', async () => {
     await using it = await subject({ check: () => rm(it.path) });
     await fails(it.pick('default', 'b'), { code: 'failed', message: 'no such file or directory' });
     assert.deepEqual([it.log, await it.litter()], [['check'], []]);
@@ -357,7 +357,7 @@ describe('a failure', () => {
     });
   }
 
-  test('to sync the folder is told, though the file has been replaced', async () => {
+  test('to sync the folder is reported, although the file has been replaced', async () => {
     await using it = await subject({ fs: failingAt('syncFolder') });
     await fails(it.pick('default', 'b'), {
       code: 'failed',
@@ -367,7 +367,7 @@ describe('a failure', () => {
     assert.deepEqual(await it.litter(), []);
   });
 
-  test('to find a temporary name is told by the name and the folder', async () => {
+  test('to find a temporary name is reported with the name and the folder', async () => {
     const taken = Object.assign(new Error('taken'), { code: 'EEXIST' });
     await using it = await subject({
       fs: watchedFiles((step) => {
@@ -384,7 +384,7 @@ describe('a failure', () => {
     ['that is refused', new ApplyError('disruptive', 'inbound q: no'), 'invalid'],
     ['that cannot bind', new ApplyError('bind', 'inbound s: in use'), 'failed'],
     ['of a process that stops', new ApplyError('stopped', 'stopping'), 'failed'],
-    ['that was told by the reloader', new ControlError('invalid', 'told before'), 'invalid'],
+    ['that the reloader has reported', new ControlError('invalid', 'reported before'), 'invalid'],
   ];
   for (const [what, error, code] of reloadFailures) {
     test(`of a reload ${what} keeps the new pick and gives its tag`, async () => {
@@ -410,7 +410,7 @@ describe('a failure', () => {
   });
 });
 
-describe('a client that goes', () => {
+describe('a client that disconnects', () => {
   const reason = new Error('the client has gone');
 
   test('while its edit waits for the lock leaves the file untouched', async () => {

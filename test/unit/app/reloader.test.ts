@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { ControlError } from '../../../src/api/contract.ts';
 import { FileLog } from '../../../src/app/file-log.ts';
 import { Reloader } from '../../../src/app/reloader.ts';
-import { loadConfigFile } from '../../../src/app/config-source.ts';
+import { loadConfigFile } from '../../../src/app/load-aside.ts';
 import type { LoadedConfig } from '../../../src/config/load-config.ts';
 import { ApplyError } from '../../../src/supervisor/apply-error.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';

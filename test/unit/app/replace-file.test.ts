@@ -106,7 +106,7 @@ test('a hard link keeps the old contents', async (t) => {
   assert.deepEqual(await readFile(file), NEW);
 });
 
-test('a file that somebody has open goes on as it was', async (t) => {
+test('a file that is open elsewhere stays as it was', async (t) => {
   const { file } = await folderWithFile(t);
   await using reader = await open(file);
   await replaceFile(file, NEW);
@@ -131,7 +131,7 @@ for (const failing of STEPS) {
   });
 }
 
-test('a failure is told even when tidying up after it fails too', async (t) => {
+test('a failure is reported even when the cleanup after it fails too', async (t) => {
   const { file } = await folderWithFile(t);
   const fault = new Error('the disk is full');
   const fs = watchedFiles((step) => {
@@ -142,7 +142,7 @@ test('a failure is told even when tidying up after it fails too', async (t) => {
   assert.equal(await readFile(file, 'utf8'), OLD);
 });
 
-test('what is missing or no file is told by the system', async (t) => {
+test('a missing path, or one that is not a file, fails with the error of the system', async (t) => {
   const { folder, file } = await folderWithFile(t);
   await assert.rejects(replaceFile(join(folder, 'none'), NEW), { code: 'ENOENT' });
   await symlink('none', join(folder, 'dangling'));
@@ -184,7 +184,7 @@ test('after 64 names that are taken it is given up', async (t) => {
   assert.equal(await readFile(file, 'utf8'), OLD, 'nor was it written through a link');
 });
 
-test('a folder that may not be written to is told at once', async (t) => {
+test('a folder without write permission fails at once', async (t) => {
   const { file } = await folderWithFile(t);
   let tried = 0;
   const fs = watchedFiles((step) => {
@@ -196,7 +196,7 @@ test('a folder that may not be written to is told at once', async (t) => {
   assert.equal(tried, 1);
 });
 
-test('temporary names are told from those of people and editors', () => {
+test('temporary names are distinguished from those of users and editors', () => {
   assert.ok(isTemporaryName('.weir.toml.0.tmp', 'weir.toml'));
   assert.ok(isTemporaryName('.weir.toml.2147483647.tmp', 'weir.toml'));
   for (const name of [

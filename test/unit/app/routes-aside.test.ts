@@ -45,7 +45,7 @@ for (const [what, config, subscribe] of [
   });
 }
 
-test('what keeps large files from being read is told as of small ones', async (context) => {
+test('errors of large files are reported like those of small ones', async (context) => {
   const path = await files(context, `${LONG}[[`, '');
   await assert.rejects(readRoutesAside(path, thread), (error) => {
     assert.ok(error instanceof ConfigError && !(error instanceof DocumentReadError));

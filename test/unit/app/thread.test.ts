@@ -149,7 +149,7 @@ describe('the configuration thread', () => {
     assert.equal(await last, 3);
   });
 
-  test('drops a task that waits once nobody wants it, and refuses more than a number', async () => {
+  test('drops a queued task without callers, and rejects more than a limit', async () => {
     const { workers, thread } = subject();
     const first = thread.run(load('a'));
     const stop = new AbortController();

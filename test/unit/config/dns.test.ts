@@ -135,7 +135,7 @@ describe('a file of certificates', () => {
 const dnsOf = async (lines: string): Promise<DnsSpec> => (await load(dns(lines), FILES)).spec.dns;
 
 describe('[dns]', () => {
-  test('is the system resolver when it is left out or says nothing', async () => {
+  test('is the system resolver when it is absent or empty', async () => {
     assert.deepEqual((await load(DIRECT)).spec.dns, { backend: 'system' });
     assert.deepEqual(await dnsOf(''), { backend: 'system' });
     assert.deepEqual(await dnsOf('server = "nonsense"\nurl = "ftp://"'), { backend: 'system' });

@@ -3,9 +3,8 @@ import { readConfigFile, type ConfigFile } from '../../../src/config/config-file
 import { InputFiles } from '../../../src/config/input-files.ts';
 import { lowerConfig } from '../../../src/config/lower.ts';
 import { JoinedPlaces } from '../../../src/config/places.ts';
-import type { SourceText } from '../../../src/config/source-text.ts';
+import { type SourceText, decodeSource } from '../../../src/config/source-text.ts';
 import { readSubscribeFile, type SubscribeFile } from '../../../src/config/subscribe-file.ts';
-import { decodeSource } from '../../../src/config/utf8.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { Spec } from '../../../src/spec.ts';
 

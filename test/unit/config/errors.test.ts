@@ -30,7 +30,7 @@ describe('a configuration error', () => {
     assert.equal(renderConfigError(unreadable), 'weir.toml: permission denied');
   });
 
-  test('tells bad data from a file that cannot be read', () => {
+  test('distinguishes invalid data from a file that cannot be read', () => {
     assert.equal(errorOf('').code, 'config_invalid');
     assert.equal(new ConfigError('io', '').code, 'config_io');
     assert.ok(errorOf('') instanceof WeirError);

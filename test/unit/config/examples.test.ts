@@ -23,7 +23,7 @@ describe('the example', () => {
   });
 });
 
-test('the built-in configuration serves SOCKS and HTTP on loopback and goes straight out', () => {
+test('the built-in configuration serves SOCKS and HTTP on loopback and connects directly', () => {
   const { inbounds, outbounds, route } = specOf(DEFAULT_CONFIG);
   assert.deepEqual(
     inbounds.map(({ protocol, listen }) => ({ protocol, listen })),

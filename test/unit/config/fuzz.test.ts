@@ -46,7 +46,7 @@ const PIECES = [
   '__proto__', 'constructor', '\u0000', 'é', '💡',
 ]; // prettier-ignore
 
-/** The ways in which a file is told to be unreadable. */
+/** The errors of unreadable files. */
 const UNREADABLE =
   /^(dns: )?cannot read (ca_file|geoip file|geosite file) .*: no such file or directory$/s;
 
@@ -74,8 +74,8 @@ async function check(bytes: Uint8Array): Promise<void> {
     const place = `\n  at x.toml:${location.line}:${location.column}`;
     const ofSettings = /^(?:in|out)bound .*: (?:invalid settings: |invalid uuid ")/s.test(message);
     assert.equal(renderConfigError(error).includes(place), !ofSettings);
-    const told = `TOML parse error at line ${location.line}, column ${location.column}\n`;
-    assert.equal(message.startsWith('TOML parse error'), message.startsWith(told));
+    const header = `TOML parse error at line ${location.line}, column ${location.column}\n`;
+    assert.equal(message.startsWith('TOML parse error'), message.startsWith(header));
   }
 }
 

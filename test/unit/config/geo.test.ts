@@ -98,7 +98,7 @@ describe('with both files a route is refused for', () => {
     });
   }
 
-  test('a pattern in a list that is none', async () => {
+  test('an invalid pattern in a list', async () => {
     const error = await errorOf(route('geosite = ["shop", "Broken@x", "Broken"]'));
     const list = `${join(folder, 'geosite.dat')}: geosite broken`;
     assert.ok(error.message.startsWith(`${list}: invalid domain regex (a: regex parse error:`));
@@ -120,7 +120,7 @@ describe('a geo file', () => {
     assert.equal(placeOf(geosite), '6:11 (route)');
   });
 
-  test('that is none is named', async () => {
+  test('that is invalid is named', async () => {
     const error = await errorOf(route('geosite = ["shop"]', { geosite: 'page.html' }));
     assert.ok(error.message.startsWith(`${join(folder, 'page.html')}: not a geosite file: `));
     assert.equal(error.kind, 'invalid');
@@ -159,7 +159,7 @@ describe('a geo file', () => {
   });
 });
 
-test('what is wrong with the document is told before what is wrong with a list', async () => {
+test('errors of the document are reported before errors of a list', async () => {
   const error = await errorOf(`${route('geoip = ["zz"]')}\ncidr = ["x"]`);
   assert.match(error.message, /^invalid cidr/);
 });

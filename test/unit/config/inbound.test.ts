@@ -21,7 +21,7 @@ const INBOUND: readonly Row[] = [
     '6:12 (inbound in)',
   ],
   [
-    'a protocol that only goes out',
+    'a protocol for outbounds only',
     inbound('protocol = "freedom"'),
     'unknown protocol',
     '6:12 (inbound in)',
@@ -65,7 +65,7 @@ const INBOUND: readonly Row[] = [
     '8:10 (inbound in)',
   ],
   [
-    'an address that is none',
+    'an invalid address',
     inbound(`${SOCKS}${PORT}listen = "run/weir.sock"`),
     'inbound in: listen "run/weir.sock" is neither an IP address nor a host name',
     '8:10 (inbound in)',
@@ -98,7 +98,7 @@ const INBOUND_SETTINGS: readonly Row[] = [
     '9:8 (inbound in)',
   ],
   [
-    'a VMess id that is none, which is told without "invalid settings"',
+    'an invalid VMess id, which is reported without "invalid settings"',
     inbound(`protocol = "vmess"\n${PORT}settings.users = [{ id = "a\\"b" }]`),
     'inbound in: invalid uuid "a\\"b"',
     '8:26 (inbound in)',

@@ -187,7 +187,7 @@ const REFUSED: readonly (readonly [
   ],
   ['nothing to go out by', group('g', 'inherit = "direct"'), 'config defines no outbounds'],
   ['nothing at all', '', 'config defines no outbounds'],
-  ['a group that inherits a default that is none', group('g'), 'config defines no outbounds'],
+  ['a group that inherits a missing default', group('g'), 'config defines no outbounds'],
   [
     'a pick that names nothing',
     nodes('n') + group('g', matching('x')),
@@ -216,7 +216,7 @@ const REFUSED: readonly (readonly [
     'sub.toml:7:9 (route.rule[0])',
   ],
   [
-    'an expression of a rule that is none',
+    'an invalid expression of a rule',
     `${nodes('n')}${group('g', '[[route_group.rule]]\ndomain_regex = ["a", "("]')}`,
     /^invalid domain regex \(: /,
     'sub.toml:7:22 (route.rule[0])',
@@ -275,7 +275,7 @@ describe('a pick of a built-in that names a balancer is refused', () => {
     );
   });
 
-  test('but not where a pick of [subscribe.routes] goes before it', () => {
+  test('but not where a pick of [subscribe.routes] takes precedence', () => {
     const routed = `${base}[route]\ndefault = "direct"\n`;
     assert.equal(mergeError(routed + subscribed('default = "a"'), ''), undefined);
   });

@@ -98,7 +98,7 @@ const VMESS_SETTINGS: readonly Row[] = [
     '1:1 (outbound out)',
   ],
   [
-    'an id that is none',
+    'an invalid id',
     outbound(`${VMESS}${UPSTREAM}settings.id = "me"`),
     'outbound out: invalid uuid "me"',
     '6:15 (outbound out)',

@@ -10,7 +10,7 @@ const edit = (text: string, subscribe: boolean, group: string, target: string): 
   Buffer.from(editPick(Buffer.from(text), { subscribe }, group, target)).toString();
 
 interface Case {
-  readonly says: string;
+  readonly name: string;
   readonly before: string;
   readonly after: string;
 }
@@ -18,198 +18,198 @@ interface Case {
 /** `default` of `[route]` becomes `x`. */
 const ROUTE: readonly Case[] = [
   {
-    says: 'a value is replaced where it stands, with its white space and its comment',
+    name: 'a value is replaced where it stands, with its white space and its comment',
     before: '[route]\n  default\t=  "a"   # mine\ngeoip = "f"\n',
     after: '[route]\n  default\t=  "x"   # mine\ngeoip = "f"\n',
   },
   {
-    says: 'a literal string that names the target already is written anew',
+    name: 'a literal string that names the target already is written anew',
     before: "[route]\ndefault = 'x'\n",
     after: '[route]\ndefault = "x"\n',
   },
   {
-    says: 'a value of another type is replaced too',
+    name: 'a value of another type is replaced too',
     before: '[route]\ndefault = [ "a", # b\n  7 ] # c\n',
     after: '[route]\ndefault = "x" # c\n',
   },
   {
-    says: 'a value of several lines is replaced as a whole',
+    name: 'a value of several lines is replaced as a whole',
     before: '[route]\ndefault = """\n[route]\ndefault = "a"\n"""\n[log]\n',
     after: '[route]\ndefault = "x"\n[log]\n',
   },
   {
-    says: 'a key that is written in quotes or with escapes is found',
+    name: 'a key that is written in quotes or with escapes is found',
     before: '["rout\\u0065"]\n\'default\' = "a"\n',
     after: '["rout\\u0065"]\n\'default\' = "x"\n',
   },
   {
-    says: 'a dotted key of the root is found',
+    name: 'a dotted key of the root is found',
     before: 'route . "default" = "a"\n',
     after: 'route . "default" = "x"\n',
   },
   {
-    says: 'a missing key is added at the end of its table, before the rules',
+    name: 'a missing key is added at the end of its table, before the rules',
     before: '[route]\ngeoip = "f" # g\n\n# the rules\n[[route.rule]]\noutbound = "a"\n',
     after:
       '[route]\ngeoip = "f" # g\ndefault = "x"\n\n# the rules\n[[route.rule]]\noutbound = "a"\n',
   },
   {
-    says: 'a key is added to a table without keys, indented like its header',
+    name: 'a key is added to a table without keys, indented like its header',
     before: ' [ route ] # r\n# nothing yet\n[log]\n',
     after: ' [ route ] # r\n default = "x"\n# nothing yet\n[log]\n',
   },
   {
-    says: 'a table that only held subtables gets its header before the first of them',
+    name: 'a table that only held subtables gets its header before the first of them',
     before: '[[outbound]]\ntag = "a"\n\n# first\n# rule\n[[route.rule]]\noutbound = "a"\n',
     after:
       '[[outbound]]\ntag = "a"\n\n[route]\ndefault = "x"\n\n# first\n# rule\n[[route.rule]]\noutbound = "a"\n',
   },
   {
-    says: 'a comment at the head of the file stays there',
+    name: 'a comment at the head of the file stays there',
     before: '# my file\n\n[[route.rule]]\noutbound = "a"\n',
     after: '# my file\n\n[route]\ndefault = "x"\n\n[[route.rule]]\noutbound = "a"\n',
   },
   {
-    says: 'a line that looks like a comment inside a string is none',
+    name: 'a line that looks like a comment inside a string is none',
     before: '[log]\nlevel = """\n# no comment"""\n[[route.rule]]\noutbound = "a"\n',
     after:
       '[log]\nlevel = """\n# no comment"""\n\n[route]\ndefault = "x"\n\n[[route.rule]]\noutbound = "a"\n',
   },
   {
-    says: 'a missing table is added at the end',
+    name: 'a missing table is added at the end',
     before: '[log]\nlevel = "info"\n# the end\n',
     after: '[log]\nlevel = "info"\n# the end\n\n[route]\ndefault = "x"\n',
   },
-  { says: 'an empty file is written', before: '', after: '[route]\ndefault = "x"\n' },
+  { name: 'an empty file is written', before: '', after: '[route]\ndefault = "x"\n' },
   {
-    says: 'a file without a final line break keeps none',
+    name: 'a file without a final line break keeps none',
     before: '[route]\ngeoip = "f"',
     after: '[route]\ngeoip = "f"\ndefault = "x"',
   },
   {
-    says: 'a table that is added to a file without a final line break leaves it so',
+    name: 'a table that is added to a file without a final line break leaves it so',
     before: '[log]\r\nlevel = "info"',
     after: '[log]\r\nlevel = "info"\r\n\r\n[route]\r\ndefault = "x"',
   },
   {
-    says: 'lines end as those around them do',
+    name: 'lines end as those around them do',
     before: '[route]\r\ngeoip = "f"\r\n\r\n[log]\n',
     after: '[route]\r\ngeoip = "f"\r\ndefault = "x"\r\n\r\n[log]\n',
   },
   {
-    says: 'a byte order mark stays',
+    name: 'a byte order mark stays',
     before: '\u{feff}[route]\n',
     after: '\u{feff}[route]\ndefault = "x"\n',
   },
   {
-    says: 'a key is added to an inline table',
+    name: 'a key is added to an inline table',
     before: 'route = { geoip = "f" } # r\n',
     after: 'route = { geoip = "f", default = "x" } # r\n',
   },
   {
-    says: 'an empty inline table is filled',
+    name: 'an empty inline table is filled',
     before: 'route = {}\n',
     after: 'route = { default = "x" }\n',
   },
   {
-    says: 'a key of an inline table is replaced',
+    name: 'a key of an inline table is replaced',
     before: 'route = {default="a",geoip="f"}\n',
     after: 'route = {default="x",geoip="f"}\n',
   },
   {
-    says: 'an inline table keeps its final comma',
+    name: 'an inline table keeps its final comma',
     before: 'route = { geoip = "f", }\n',
     after: 'route = { geoip = "f", default = "x", }\n',
   },
   {
-    says: 'an inline table of several lines gets one more',
+    name: 'an inline table of several lines gets one more',
     before: 'route = {\n  geoip = "f", # g\n}\n',
     after: 'route = {\n  geoip = "f", # g\n  default = "x",\n}\n',
   },
   {
-    says: 'an inline table of several lines without a final comma gets one where it is needed',
+    name: 'an inline table of several lines without a final comma gets one where it is needed',
     before: 'route = {\n  geoip = "f" # g, h\n}\n',
     after: 'route = {\n  geoip = "f", # g, h\n  default = "x"\n}\n',
   },
   {
-    says: 'a table of dotted keys gets one more',
+    name: 'a table of dotted keys gets one more',
     before: '  "route" . geoip = """\nf""" # g\nlog.level = "info"\n[dns]\n',
     after:
       '  "route" . geoip = """\nf""" # g\n  "route".default = "x"\nlog.level = "info"\n[dns]\n',
   },
   {
-    says: 'keys of an array of tables are not those of its parent',
+    name: 'keys of an array of tables are not those of its parent',
     before: '[[route.rule]]\ndefault = "a"\n[route.rule.b]\n',
     after: '[route]\ndefault = "x"\n\n[[route.rule]]\ndefault = "a"\n[route.rule.b]\n',
   },
   {
-    says: 'only the pick is written, whatever else names it',
+    name: 'only the pick is written, whatever else names it',
     before: '[[outbound]]\ntag = "x"\n[route]\ndefault = "a"\n# default = "a"\n',
     after: '[[outbound]]\ntag = "x"\n[route]\ndefault = "x"\n# default = "a"\n',
   },
 ];
 
-for (const { says, before, after } of ROUTE) {
-  test(`without [subscribe], ${says}`, () =>
+for (const { name, before, after } of ROUTE) {
+  test(`without [subscribe], ${name}`, () =>
     assert.equal(edit(before, false, 'default', 'x'), after));
 }
 
 /** The pick of `a b` becomes `x`. */
 const SUBSCRIBE: readonly Case[] = [
   {
-    says: 'a group is a key of [subscribe.routes], quoted where it must be',
+    name: 'a group is a key of [subscribe.routes], quoted where it must be',
     before: '[subscribe.routes]\ndefault = "a"\n',
     after: '[subscribe.routes]\ndefault = "a"\n"a b" = "x"\n',
   },
   {
-    says: 'a missing [subscribe.routes] comes after [subscribe]',
+    name: 'a missing [subscribe.routes] comes after [subscribe]',
     before: '[subscribe]\npath = "s"\n# p\n\n# log\n[log]\n',
     after: '[subscribe]\npath = "s"\n# p\n\n[subscribe.routes]\n"a b" = "x"\n\n# log\n[log]\n',
   },
   {
-    says: 'a table that directly follows is kept apart by empty lines',
+    name: 'a table that directly follows is kept apart by empty lines',
     before: '[subscribe]\npath = "s"\n[log]\n',
     after: '[subscribe]\npath = "s"\n\n[subscribe.routes]\n"a b" = "x"\n\n[log]\n',
   },
   {
-    says: 'a table that follows an empty line gets no second one',
+    name: 'a table that follows an empty line gets no second one',
     before: '[subscribe]\npath = "s"\n\n[log]\n',
     after: '[subscribe]\npath = "s"\n\n[subscribe.routes]\n"a b" = "x"\n\n[log]\n',
   },
   {
-    says: 'dotted keys of [subscribe] make the table',
+    name: 'dotted keys of [subscribe] make the table',
     before: '[subscribe]\nroutes.default = "a"\npath = "s"\n',
     after: '[subscribe]\nroutes.default = "a"\nroutes."a b" = "x"\npath = "s"\n',
   },
   {
-    says: 'dotted keys of the root lead to it',
+    name: 'dotted keys of the root lead to it',
     before: 'subscribe.path = "s"\n[log]\n',
     after: 'subscribe.path = "s"\nsubscribe.routes."a b" = "x"\n[log]\n',
   },
   {
-    says: 'an inline [subscribe] gets the table inside its braces',
+    name: 'an inline [subscribe] gets the table inside its braces',
     before: 'subscribe = { path = "s" }\n',
     after: 'subscribe = { path = "s", routes = { "a b" = "x" } }\n',
   },
   {
-    says: 'dotted keys inside an inline table go on',
+    name: 'dotted keys inside an inline table go on',
     before: 'subscribe = { path = "s", routes.default = "a" }\n',
     after: 'subscribe = { path = "s", routes.default = "a", routes."a b" = "x" }\n',
   },
   {
-    says: 'the inner of two inline tables is extended',
+    name: 'the inner of two inline tables is extended',
     before: 'subscribe = { routes = { default = "a" }, path = "s" }\n',
     after: 'subscribe = { routes = { default = "a", "a b" = "x" }, path = "s" }\n',
   },
   {
-    says: '[route].default is left alone',
+    name: '[route].default is left alone',
     before: '[route]\n"a b" = "a"\n[subscribe.routes]\n"a b" = "b"\n',
     after: '[route]\n"a b" = "a"\n[subscribe.routes]\n"a b" = "x"\n',
   },
 ];
 
-for (const { says, before, after } of SUBSCRIBE) {
-  test(`with [subscribe], ${says}`, () => assert.equal(edit(before, true, 'a b', 'x'), after));
+for (const { name, before, after } of SUBSCRIBE) {
+  test(`with [subscribe], ${name}`, () => assert.equal(edit(before, true, 'a b', 'x'), after));
 }
 
 test('the default route of a subscribe file is the key `default` of [subscribe.routes]', () => {
@@ -253,72 +253,72 @@ test('__proto__ is a key like any other', () => {
 });
 
 interface Refusal {
-  readonly says: string;
+  readonly name: string;
   readonly bytes: Uint8Array | string;
   readonly message: RegExp;
 }
 
 const REFUSED: readonly Refusal[] = [
   {
-    says: 'bytes that are not UTF-8',
+    name: 'bytes that are not UTF-8',
     bytes: Buffer.from('5b726f7574655d0aff', 'hex'),
     message: /^TOML parse error at line 2, column 1\n[^]*invalid UTF-8$/,
   },
   {
-    says: 'text that is not TOML',
+    name: 'text that is not TOML',
     bytes: '[subscribe]\nroutes = \n',
     message: /^TOML parse error at line 2, column 9/,
   },
   {
-    says: 'a carriage return without a line feed',
+    name: 'a carriage return without a line feed',
     bytes: '# a\r[subscribe]\n',
     message: /^TOML parse error at line 1, column 4/,
   },
-  { says: 'a key twice', bytes: 'a = 1\na = 2\n', message: /^TOML parse error at line 2/ },
+  { name: 'a key twice', bytes: 'a = 1\na = 2\n', message: /^TOML parse error at line 2/ },
   {
-    says: 'nesting beyond the parser',
+    name: 'nesting beyond the parser',
     bytes: `a = ${'['.repeat(100_000)}`,
     message: /^TOML parse error/,
   },
   {
-    says: 'a parent that is a string',
+    name: 'a parent that is a string',
     bytes: 'subscribe = "s"\n',
     message: /^`subscribe` is not a table$/,
   },
   {
-    says: 'a parent that is an array of tables',
+    name: 'a parent that is an array of tables',
     bytes: '[[subscribe]]\n[subscribe.routes]\n',
     message: /^`subscribe` is not a table$/,
   },
   {
-    says: 'a routes table that is an array',
+    name: 'a routes table that is an array',
     bytes: '[subscribe]\nroutes = [{}]\n',
     message: /^`subscribe.routes` is not a table$/,
   },
   {
-    says: 'a routes table that is an array of tables',
+    name: 'a routes table that is an array of tables',
     bytes: '[[subscribe.routes]]\n',
     message: /^`subscribe.routes` is not a table$/,
   },
   {
-    says: 'a dotted parent that is a number',
+    name: 'a dotted parent that is a number',
     bytes: 'subscribe.routes = 1\n',
     message: /^`subscribe.routes` is not a table$/,
   },
   {
-    says: 'a pick that has a header of its own',
+    name: 'a pick that has a header of its own',
     bytes: '[subscribe.routes.a]\n',
     message: /^`subscribe.routes.a` is a table, not a name$/,
   },
   {
-    says: 'a pick that dotted keys make a table',
+    name: 'a pick that dotted keys make a table',
     bytes: '[subscribe.routes]\na.b = "c"\n',
     message: /^`subscribe.routes.a` is a table, not a name$/,
   },
 ];
 
-for (const { says, bytes, message } of REFUSED) {
-  test(`${says} cannot be edited`, () => {
+for (const { name, bytes, message } of REFUSED) {
+  test(`${name} cannot be edited`, () => {
     assert.throws(
       () => editPick(Buffer.from(bytes), { subscribe: true }, 'a', 'x', 'weir.toml'),
       (error) => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError } from '../../../src/config/errors.ts';
-import { FileReadError, type FileReader } from '../../../src/config/files.ts';
+import { FileReadError, type FileReader } from '../../../src/config/input-files.ts';
 import { loadConfig, type LoadedConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { InboundSpec, OutboundSpec, RuleSpec, Spec } from '../../../src/spec.ts';

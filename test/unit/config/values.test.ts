@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { parseCidr } from '../../../src/config/values/cidr.ts';
-import { parseFamilyPolicy } from '../../../src/config/values/family-policy.ts';
-import { hostProblem } from '../../../src/config/values/host.ts';
-import { parsePortRange } from '../../../src/config/values/port-range.ts';
+import { parseCidr, parsePortRange } from '../../../src/config/values/matchers.ts';
+import { parseFamilyPolicy, hostProblem } from '../../../src/config/values/addresses.ts';
 import { formatIP } from '../../../src/net/address.ts';
 
 describe('a network', () => {

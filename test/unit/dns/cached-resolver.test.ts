@@ -36,7 +36,7 @@ class ManualBackend implements DnsBackend {
   /** The newest question of a type. */
   of(type: AddressType): Question {
     const question = this.questions.findLast((each) => each.type === type);
-    assert.ok(question, `nobody asked for ${type}`);
+    assert.ok(question, `${type} was not asked for`);
     return question;
   }
 }
@@ -94,7 +94,7 @@ test('only the family that ran out is asked again', async () => {
   assert.deepEqual(await second, ['2001:db8::1', '192.0.2.9']);
 });
 
-test('a TTL is cut to a day, that of an absent name to five minutes', async () => {
+test('a TTL is limited to a day, that of an absent name to five minutes', async () => {
   const { clock, backend, resolver } = harness();
   const first = resolver.resolve('example.com', 'ipv4_only');
   backend.of('A').answer(0xffff_ffff, '192.0.2.1');
@@ -112,7 +112,7 @@ test('a TTL is cut to a day, that of an absent name to five minutes', async () =
   assert.equal(backend.questions.length, 4);
 });
 
-test('a TTL of 0 is not kept, but shared by those who wait', async () => {
+test('an answer with a TTL of 0 is not kept, but shared by flows that wait', async () => {
   const { backend, resolver } = harness();
   const waiting = [
     resolver.resolve('example.com', 'ipv4_only'),
@@ -212,7 +212,7 @@ test('a preference waits longer for the family that it prefers', async () => {
   assert.deepEqual(await late, ['192.0.2.2']);
 });
 
-test('identical questions are asked once, and one that gives up takes nothing from others', async () => {
+test('identical questions are asked once, and an aborted wait does not affect the others', async () => {
   const { backend, resolver } = harness();
   const controller = new AbortController();
   const impatient = resolver.resolve('example.com', 'ipv4_only', controller.signal);

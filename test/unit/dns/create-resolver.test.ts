@@ -90,7 +90,7 @@ for (const [backend, start] of Object.entries(BACKENDS)) {
     assert.deepEqual(asked(), ['A both.example', 'A both.example', 'AAAA both.example']);
   });
 
-  test(`${backend}: an absent name is kept as long as its authority says`, async (t) => {
+  test(`${backend}: an absent name is kept for the TTL of its authority`, async (t) => {
     const { clock, resolver, server } = await harness(t);
     const absent = () =>
       assert.rejects(resolver.resolve('absent.example', 'ipv4_only'), {

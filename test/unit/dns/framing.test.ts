@@ -9,7 +9,7 @@ test('a message stands behind its length', () => {
   assert.deepEqual(frame(Buffer.from('abc')), Buffer.from('\0\x03abc'));
 });
 
-test('messages come out whole, however the stream is cut into pieces', async () => {
+test('messages come out whole, however the stream is split into chunks', async () => {
   const messages = fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 });
   const cuts = fc.infiniteStream(fc.integer({ min: 1, max: 300 }));
   await fc.assert(

@@ -20,7 +20,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 
 const never = new AbortController().signal;
 
-/** The C library, which knows every name, and which names it was asked for. */
+/** A C library that resolves every name, and the names that it was asked for. */
 class Library implements DnsBackend {
   readonly asked: string[] = [];
 
@@ -47,7 +47,7 @@ function zone(records: Readonly<Record<string, string>>): Script {
   };
 }
 
-/** A host with these files and one name server that does what the script says. */
+/** A host with these files and one name server that follows the script. */
 async function host(t: TestContext, script: Script, files: Partial<Record<string, string>> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'weir-host-'));
   t.after(() => rm(folder, { recursive: true }));

@@ -98,14 +98,14 @@ for (const version of ['h2', 'h1'] as const) {
   });
 
   const refused: Readonly<Record<string, [HttpOverride, RegExp]>> = {
-    'an HTTP status other than 200': [{ status: 503 }, /answered with HTTP status 503$/],
+    'an HTTP status other than 200': [{ status: 503 }, /responded with HTTP status 503$/],
     'a redirect': [
       { status: 302, headers: { location: 'https://elsewhere.test/' } },
-      /answered with HTTP status 302$/,
+      /responded with HTTP status 302$/,
     ],
     'another content type': [
       { headers: { 'content-type': 'text/html; charset=utf-8' } },
-      /answered with text\/html, not a DNS message$/,
+      /responded with text\/html, not a DNS message$/,
     ],
   };
   for (const [what, [http, message]] of Object.entries(refused)) {
@@ -125,7 +125,7 @@ for (const version of ['h2', 'h1'] as const) {
     }
   });
 
-  test(`${named}: an answer to another question, or none that can be read, is a failure`, async (t) => {
+  test(`${named}: an answer to another question, or a malformed one, is a failure`, async (t) => {
     const { exchange } = await harness(t, (asked) =>
       asked.name === 'cut.example'
         ? good(asked).subarray(0, -1)
@@ -137,15 +137,15 @@ for (const version of ['h2', 'h1'] as const) {
     });
     await assert.rejects(exchange.ask(question('cut.example'), never), {
       code: 'upstream',
-      message: /the DNS answer is cut$/,
+      message: /the DNS answer is truncated$/,
     });
   });
 
-  test(`${named}: an answer longer than DNS allows is a failure`, async (t) => {
+  test(`${named}: a response longer than a DNS message is a failure`, async (t) => {
     const { exchange } = await harness(t, () => Buffer.alloc(65_536));
     await assert.rejects(exchange.ask(question('a.example'), never), {
       code: 'upstream',
-      message: /the answer is longer than DNS allows$/,
+      message: /the response is longer than a DNS message can be$/,
     });
   });
 
@@ -206,7 +206,7 @@ for (const version of ['h2', 'h1'] as const) {
     assert.equal((await exchange.ask(question('b.example'), never)).records.length, 1);
   });
 
-  test(`${named}: an abort gives up one question and leaves the others`, async (t) => {
+  test(`${named}: an abort ends one question and leaves the others`, async (t) => {
     const arrival = Promise.withResolvers<void>();
     const { exchange } = await harness(t, (asked) => {
       if (asked.name !== 'slow.example') return good(asked);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decode, encode, type Answer } from 'dns-packet';
 import * as fc from 'fast-check';
-import { concludeReply } from '../../../src/dns/conclusion.ts';
+import { followAliases } from '../../../src/dns/follow-aliases.ts';
 import { encodeQuery, messageId, readReply, type Question } from '../../../src/dns/message.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
 import { a, aaaa, cname, soa } from '../../support/dns-server.ts';
@@ -47,7 +47,7 @@ test('a padded query is a multiple of 128 bytes, however long its name', () => {
   }
 });
 
-test('a reply gives its addresses and aliases, in lower case and canonical form', () => {
+test('a reply has its addresses and aliases, in lower case and canonical form', () => {
   const reply = readReply(
     response({
       answers: [
@@ -127,7 +127,7 @@ test('the code of an answer is extended by EDNS', () => {
   assert.equal(readReply(response({ additionals: [opt] }), QUERY)?.rcode, 16);
 });
 
-test('a cut message is read as such, wherever it was cut', () => {
+test('a truncated message is read as such, wherever it ends', () => {
   const whole = response({ flags: 0x8380, answers: [a('www.example.com', '192.0.2.1')] });
   for (let length = 33; length <= whole.length; length++) {
     const reply = readReply(whole.subarray(0, length), QUERY);
@@ -149,8 +149,8 @@ const OTHERS: Readonly<Record<string, (message: Buffer) => Buffer>> = {
   'no question': (message) => (message.writeUInt16BE(0, 4), message.subarray(0, 12)),
   'two questions': (message) => (message.writeUInt16BE(2, 4), message),
   'no response flag': (message) => (message.writeUInt16BE(0x0180, 2), message),
-  'a question that is cut': (message) => message.subarray(0, 32),
-  'a header that is cut': (message) => message.subarray(0, 11),
+  'a truncated question': (message) => message.subarray(0, 32),
+  'a truncated header': (message) => message.subarray(0, 11),
   'nothing at all': () => Buffer.alloc(0),
 };
 
@@ -160,7 +160,7 @@ for (const [what, change] of Object.entries(OTHERS)) {
   });
 }
 
-test('a reply whose records are cut or loop is a named error', () => {
+test('a reply with truncated or looping records is a named error', () => {
   const whole = response({ answers: [a('www.example.com', '192.0.2.1')] });
   assert.throws(() => readReply(whole.subarray(0, -1), QUERY), ProtocolError);
   const loop = Buffer.concat([whole.subarray(0, 33), hex('c021 0001 0001 00000000 0004 c0000201')]);
@@ -178,7 +178,7 @@ test('the id of a message is its first two bytes', () => {
   assert.equal(messageId(Buffer.of(1)), undefined);
 });
 
-test('any bytes behind the question are a conclusion or a named error', () => {
+test('any bytes behind the question are a resolution or a named error', () => {
   const start = QUERY.subarray(12, 33);
   const header = fc.tuple(fc.nat(0xf), fc.nat(8), fc.nat(8), fc.nat(8));
   // Pieces of real records among the noise reach deeper than noise alone.
@@ -205,7 +205,7 @@ test('any bytes behind the question are a conclusion or a named error', () => {
       try {
         const reply = readReply(Buffer.concat([head, start, ...pieces]), QUERY);
         assert.ok(reply);
-        concludeReply(reply, QUESTION);
+        followAliases(reply, QUESTION);
       } catch (error) {
         assert.ok(error instanceof ProtocolError, String(error));
       }
@@ -237,7 +237,7 @@ test('a reply with one byte changed is a reply, none, or a named error', () => {
       changed[at] = value;
       try {
         const reply = readReply(changed, QUERY);
-        if (reply && reply.rcode === 0) concludeReply(reply, QUESTION);
+        if (reply && reply.rcode === 0) followAliases(reply, QUESTION);
       } catch (error) {
         assert.ok(error instanceof ProtocolError, String(error));
       }

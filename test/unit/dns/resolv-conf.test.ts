@@ -41,7 +41,7 @@ test('what is left out has the usual values', () => {
   assert.deepEqual(parse('nameserver ::1\noptions attempts:1')?.rounds, [5000]);
 });
 
-test('values beyond the limits of the C library are cut to them', () => {
+test('values beyond the limits of the C library are reduced to them', () => {
   const read = parse('nameserver ::1\noptions ndots:99 timeout:0 timeout:999 attempts:99');
   assert.deepEqual([read?.ndots, read?.rounds], [15, Array.from({ length: 5 }, () => 30_000)]);
 });

@@ -58,7 +58,7 @@ test('answers are matched in whatever order they come', async (t) => {
   );
 });
 
-test('answers that nobody waits for are passed over', async (t) => {
+test('replies without a pending question are ignored', async (t) => {
   const { exchange } = await harness(t, (asked) => [
     Buffer.alloc(0),
     Buffer.from('noise'),
@@ -70,13 +70,13 @@ test('answers that nobody waits for are passed over', async (t) => {
   assert.equal(found.records[0]?.data, '192.0.2.1');
 });
 
-test('an answer that cannot be read fails its question alone', async (t) => {
+test('a malformed answer fails its question alone', async (t) => {
   const { server, exchange } = await harness(t, (asked) =>
     asked.name === 'bad.example' ? good(asked).subarray(0, -1) : good(asked),
   );
   await assert.rejects(exchange.ask(question('bad.example'), never), {
     code: 'upstream',
-    message: `DNS server 127.0.0.1:${server.port}: the DNS answer is cut`,
+    message: `DNS server 127.0.0.1:${server.port}: the DNS answer is truncated`,
   });
   await exchange.ask(question('a.example'), never);
   assert.equal(server.connections, 1);
@@ -154,7 +154,7 @@ test('one slow answer does not end a connection on which others come', async (t)
   assert.equal(server.connections, 1);
 });
 
-test('an abort gives up one question and leaves the connection to the others', async (t) => {
+test('an abort ends one question and leaves the connection to the others', async (t) => {
   const arrival = Promise.withResolvers<void>();
   const { server, exchange } = await harness(t, (asked) => {
     if (asked.name !== 'slow.example') return good(asked);
@@ -187,10 +187,10 @@ test('a server name that is an address is verified as one, not the address that 
 });
 
 test('a certificate of an unknown authority, and one that ran out, are refused', async (t) => {
-  const stranger = new TestAuthority('stranger').issue({ dns: ['dns.test'] });
+  const untrusted = new TestAuthority('untrusted').issue({ dns: ['dns.test'] });
   const expired = authority.issue({ dns: ['dns.test'], expired: true });
   for (const [each, reason] of [
-    [stranger, /unable to verify|self-signed|issuer/i],
+    [untrusted, /unable to verify|self-signed|issuer/i],
     [expired, /expired/],
   ] as const) {
     const server = await startTlsDns(t, each, good);
@@ -216,7 +216,7 @@ test('NODE_TLS_REJECT_UNAUTHORIZED does not turn verification off', async (t) =>
   await assert.rejects(exchange.ask(question('a.example'), never), { code: 'upstream' });
 });
 
-test('a server that accepts and says nothing does not hold a question for ever', async (t) => {
+test('a server that accepts and stays silent does not hold a question for ever', async (t) => {
   const accepted = Promise.withResolvers<void>();
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -241,7 +241,7 @@ test('a server that accepts and says nothing does not hold a question for ever',
   assert.equal(clock.timers, 0);
 });
 
-test('a dead server is told at once, and asked again by the next question', async (t) => {
+test('a dead server is reported at once, and asked again by the next question', async (t) => {
   const { server, clock } = await harness(t, good);
   const dead = new TlsExchange({
     server: { host: '127.0.0.2', port: server.port },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import type { RandomSource } from '../../../src/crypto/random-source.ts';
 import { UdpExchange } from '../../../src/dns/udp-exchange.ts';
 import {
   startPlainDns,
@@ -26,6 +27,29 @@ async function harness(t: TestContext, script: Script) {
   const exchange = new UdpExchange([server], clock);
   return { server, clock, exchange, arrived: (index: number) => arrival(index).promise };
 }
+
+test('every attempt takes its id from the random source, over TCP as well', async (t) => {
+  const ids = [0x1234, 0xbeef];
+  const random: RandomSource = {
+    bytes: (length) => Buffer.alloc(length),
+    fill: () => undefined,
+    below: (limit) => (limit === 0x1_0000 ? (ids.shift() ?? 0) : 0),
+  };
+  const server = await startPlainDns(t, (asked) =>
+    asked.over === 'udp'
+      ? reply(asked, { truncated: true })
+      : reply(asked, { answers: [a(asked.name, '192.0.2.1')] }),
+  );
+  const exchange = new UdpExchange([server], new ManualClock(), { random });
+  await exchange.ask(QUESTION, never);
+  assert.deepEqual(
+    server.asked.map(({ over, id }) => [over, id]),
+    [
+      ['udp', 0x1234],
+      ['tcp', 0xbeef],
+    ],
+  );
+});
 
 test('a question is answered over UDP', async (t) => {
   const { server, clock, exchange } = await harness(t, (asked) =>
@@ -87,7 +111,7 @@ test('answers with another id, name or type, and noise, do not count', async (t)
   assert.equal(server.asked.length, 1);
 });
 
-test('a cut answer is asked again over TCP', async (t) => {
+test('a truncated answer is asked for again over TCP', async (t) => {
   const { exchange, server } = await harness(t, (asked) =>
     asked.over === 'udp'
       ? reply(asked, { truncated: true })
@@ -127,7 +151,7 @@ test('a server that does not know EDNS is asked without it', async (t) => {
   );
 });
 
-test('an answer that cannot be read fails its try, not the process', async (t) => {
+test('a malformed answer fails its attempt, not the process', async (t) => {
   let first = true;
   const { exchange } = await harness(t, (asked) => {
     const good = reply(asked, { answers: [a(asked.name, '192.0.2.1')] });
@@ -138,7 +162,7 @@ test('an answer that cannot be read fails its try, not the process', async (t) =
   assert.equal((await exchange.ask(QUESTION, never)).records.length, 1);
 });
 
-test('a dead server is told at once, without waiting for a time-out', async (t) => {
+test('a dead server is reported at once, without waiting for a time-out', async (t) => {
   // The server listens on one address of the loopback network only.
   const { server, clock } = await harness(t, () => undefined);
   const dead = new UdpExchange([{ host: '127.0.0.2', port: server.port }], clock);
@@ -204,7 +228,7 @@ test('that a name does not exist is asked of one server only', async (t) => {
   assert.equal(two.asked.length, 0);
 });
 
-test('questions take turns at the servers when they should', async (t) => {
+test('questions start with each server in turn when they should', async (t) => {
   const { exchange, one, two } = await pair(t, [known, known], true);
   for (let i = 0; i < 4; i++) await exchange.ask(QUESTION, never);
   assert.deepEqual([one.asked.length, two.asked.length], [2, 2]);

@@ -61,13 +61,13 @@ test('an alias that the answer leaves open is asked for, and the shortest TTL ho
   assert.deepEqual(asked, ['www.example', 'cdn.test']);
 });
 
-test('aliases that lead in a circle over several answers are a named error', async () => {
+test('aliases that form a loop over several replies are a named error', async () => {
   const { asked, backend } = harness(({ name }) =>
     replyOf(alias(name, name === 'a.example' ? 'b.example' : 'a.example')),
   );
   await assert.rejects(backend.query('a.example', 'A', never), {
     code: 'upstream',
-    message: 'DNS server 192.0.2.53:53: the aliases of a.example lead in a circle',
+    message: 'DNS server 192.0.2.53:53: the aliases of a.example form a loop',
   });
   assert.deepEqual(asked, ['a.example', 'b.example']);
 });
@@ -84,7 +84,7 @@ test('an alias of what is not a host name has no address', async () => {
   assert.equal(asked.length, 1);
 });
 
-test('a failure that the server reports is told by its name, and is not an absent name', async () => {
+test('a failure that the server reports has the name of its code, and is not an absent name', async () => {
   for (const [rcode, name] of [
     [2, 'SERVFAIL'],
     [5, 'REFUSED'],
@@ -93,21 +93,21 @@ test('a failure that the server reports is told by its name, and is not an absen
     const { lines, backend } = harness(() => ({ ...replyOf(), rcode }));
     await assert.rejects(backend.query('a.example', 'A', never), {
       code: 'upstream',
-      message: `DNS server 192.0.2.53:53: answered ${name}`,
+      message: `DNS server 192.0.2.53:53: responded with ${name}`,
     });
     assert.deepEqual(lines, []);
   }
 });
 
-test('an answer that is cut is a failure, not an absent name', async () => {
+test('a truncated answer is a failure, not an absent name', async () => {
   const { backend } = harness(() => ({ ...replyOf(), truncated: true }));
   await assert.rejects(backend.query('a.example', 'A', never), {
     code: 'upstream',
-    message: 'DNS server 192.0.2.53:53: the answer about a.example is cut',
+    message: 'DNS server 192.0.2.53:53: the answer for a.example is truncated',
   });
 });
 
-test('the log is told once when the server stops answering, and once when it is back', async () => {
+test('a server that stops responding is logged once, and once when it responds again', async () => {
   let dead = true;
   const { lines, backend } = harness(({ name }) => {
     if (dead) throw new DialError('timed_out', 'DNS server 192.0.2.53:53: no answer');
@@ -120,11 +120,11 @@ test('the log is told once when the server stops answering, and once when it is 
   for (let i = 0; i < 3; i++) await backend.query('a.example', 'A', never);
   assert.deepEqual(lines, [
     'warn DNS server 192.0.2.53:53: no answer',
-    'info DNS server 192.0.2.53:53 answers again',
+    'info DNS server 192.0.2.53:53 responds again',
   ]);
 });
 
-test('a question that its asker gave up says nothing about the server', async () => {
+test('an aborted question does not count as a failure of the server', async () => {
   const { lines, backend } = harness(() => {
     throw new DialError('aborted', 'gone');
   });

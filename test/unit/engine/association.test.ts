@@ -135,9 +135,9 @@ describe('a UDP association', () => {
     const { plain, client, send, end } = start();
     send('hello', 1000);
     await settle();
-    const stranger = { host: '198.51.100.7', port: 9 };
-    plain.remotes[0]?.send({ data: Buffer.from('from elsewhere'), peer: stranger });
-    assert.deepEqual((await client.receive())?.peer, stranger);
+    const elsewhere = { host: '198.51.100.7', port: 9 };
+    plain.remotes[0]?.send({ data: Buffer.from('from elsewhere'), peer: elsewhere });
+    assert.deepEqual((await client.receive())?.peer, elsewhere);
     await end();
   });
 
@@ -221,7 +221,7 @@ describe('a UDP association', () => {
     assert.equal(versions.get('plain')?.users, 0);
   });
 
-  test('after a reload new packets follow the new plane, and the old outbound is let go', async () => {
+  test('after a reload new packets follow the new plane, and the old outbound is released', async () => {
     const { tracker, versions, state, planeOf, send, end } = start();
     send('one', 1000);
     await settle();

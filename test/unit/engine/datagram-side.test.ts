@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatagramSide } from '../../../src/engine/datagram-side.ts';
-import type { Packet } from '../../../src/net/link.ts';
+import type { Packet, ReplyPath } from '../../../src/net/link.ts';
 import type {
-  Answers,
   DatagramSession,
   DatagramSessions,
   InboundHandler,
@@ -11,11 +10,11 @@ import type {
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const answers: Answers = { send: () => undefined, closed: new Promise(() => undefined) };
+const answers: ReplyPath = { send: () => undefined, closed: new Promise(() => undefined) };
 const wire = { bytesRead: 0, bytesWritten: 0 };
 const from = (host: string): Packet => ({ data: Buffer.alloc(1), peer: { host, port: 1 } });
 
-/** Opens a session for each client and keeps it until it is told to end. */
+/** Opens a session for each client and keeps it until it is ended. */
 class Handler implements InboundHandler {
   readonly taken: string[] = [];
   readonly open = new Map<string, DatagramSession>();
@@ -28,7 +27,7 @@ class Handler implements InboundHandler {
   serveDatagrams(sessions: DatagramSessions) {
     this.#sessions = sessions;
     return {
-      receive: ({ peer: { host } }: Packet, _answers: Answers, known: boolean): boolean => {
+      receive: ({ peer: { host } }: Packet, _answers: ReplyPath, known: boolean): boolean => {
         if (known && !this.open.has(host)) return false;
         this.taken.push(host);
         const session = this.#sessions?.open(host, wire, () => this.end(host));

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Dispatcher, DIAL_TIMEOUT_MS, WATCH_AFTER_MS } from '../../../src/engine/dispatcher.ts';
+import { Dispatcher } from '../../../src/engine/dispatcher.ts';
+import { WATCH_AFTER_MS } from '../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
 import type { Endpoint } from '../../../src/net/address.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { linkPair } from '../../../src/net/memory-link.ts';
+import { DIAL_MS } from '../../../src/net/time-limits.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../conformance/byte-link.ts';
@@ -15,7 +17,7 @@ import { silentLogger } from '../../../src/log/output.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** An outbound that gives memory links, and keeps the other ends. */
+/** An outbound with memory links, of which it keeps the other ends. */
 class FakeOutbound implements Outbound {
   readonly servers: ByteLink[] = [];
   readonly dialled: Endpoint[] = [];
@@ -126,7 +128,7 @@ describe('the dispatcher', () => {
     assert.deepEqual(outbound.dialled, []);
   });
 
-  test('dials, tells the client, registers the flow and unregisters it with final counts', async () => {
+  test('dials, accepts the client, registers the flow and unregisters it with final counts', async () => {
     const { tracker, dispatcher, outbound, client, request, accepted } = start();
     const events = tracker.events.subscribe();
     const done = dispatcher.stream(request);
@@ -157,9 +159,9 @@ describe('the dispatcher', () => {
     assert.deepEqual([events.poll()?.kind, events.poll()?.kind], ['opened', 'closed']);
   });
 
-  test('a failed dial reaches the inbound, and the client was never told that it is connected', async () => {
+  test('a failed dial reaches the inbound, and the client is never accepted', async () => {
     const { tracker, dispatcher, outbound, versions, request, accepted } = start();
-    outbound.answer = () => Promise.reject(new DialError('refused', 'nobody listens'));
+    outbound.answer = () => Promise.reject(new DialError('refused', 'connection refused'));
     await assert.rejects(dispatcher.stream(request), { code: 'refused' });
     assert.equal(accepted(), 0);
     assert.equal(tracker.flowCount, 0);
@@ -173,13 +175,13 @@ describe('the dispatcher', () => {
         signal.addEventListener('abort', () => reject(new Error('given up')));
       });
     const failed = assert.rejects(dispatcher.stream(request), { code: 'timed_out' });
-    clock.advance(DIAL_TIMEOUT_MS);
+    clock.advance(DIAL_MS);
     await failed;
     assert.equal(clock.timers, 0);
   });
 
   describe('while it dials', () => {
-    /** A dial that goes on until it is told to stop. */
+    /** A dial that goes on until it is aborted. */
     const dialling = () => {
       const all = start();
       const dialled = Promise.withResolvers<ByteLink>();
@@ -190,7 +192,7 @@ describe('the dispatcher', () => {
       return { ...all, dialled };
     };
 
-    test('gives up with a client that is cut', async () => {
+    test('is aborted with a client that resets', async () => {
       const { clock, versions, dispatcher, client, request, accepted } = dialling();
       const failed = assert.rejects(dispatcher.stream(request), {
         code: 'aborted',
@@ -204,7 +206,7 @@ describe('the dispatcher', () => {
       assert.equal(versions.plain.users, 0);
     });
 
-    test('gives up with a client that is cut after it has spoken, or has ended as well', async () => {
+    test('is aborted with a client that resets after it has sent, or has ended as well', async () => {
       for (const ends of [false, true]) {
         const { clock, dispatcher, client, request } = dialling();
         const failed = assert.rejects(dispatcher.stream(request), { code: 'aborted' });
@@ -217,7 +219,7 @@ describe('the dispatcher', () => {
       }
     });
 
-    test('gives up with a client that was told that it is connected', async () => {
+    test('is aborted with a client that was accepted', async () => {
       const { dispatcher, outbound, client, clock, request } = start({ byName: true });
       let signal: AbortSignal | undefined;
       outbound.answer = (options) => {
@@ -237,7 +239,7 @@ describe('the dispatcher', () => {
       assert.equal(signal?.aborted, true);
     });
 
-    test('goes on for a client that has half-closed, and passes that on with what it said', async () => {
+    test('goes on for a client that has half-closed, and passes that on with what it sent', async () => {
       const { clock, dispatcher, dialled, client, request } = dialling();
       const done = dispatcher.stream(request);
       clock.advance(WATCH_AFTER_MS);
@@ -258,7 +260,7 @@ describe('the dispatcher', () => {
       [8 * 1024, 2],
       [1, 16],
     ] as const) {
-      test(`reads at most ${most} pieces of ${length} bytes ahead, and gives them back in order`, async () => {
+      test(`reads at most ${most} pieces of ${length} bytes ahead, and unreads them in order`, async () => {
         const { clock, dispatcher, dialled, client, request } = dialling();
         let reads = 0;
         const read = request.client.read.bind(request.client);
@@ -291,7 +293,7 @@ describe('the dispatcher', () => {
     await assert.rejects(async () => outbound.servers[0]?.read());
   });
 
-  test('when a name could change the route, the client is told first and the name decides', async () => {
+  test('when a name could change the route, the client is accepted first and the name decides', async () => {
     const { tracker, dispatcher, named, client, request, accepted } = start({ byName: true });
     const done = dispatcher.stream({ ...request, sniff: true });
     await settle();
@@ -322,14 +324,14 @@ describe('the dispatcher', () => {
     await done;
   });
 
-  test('a failed dial after the early answer only ends the client', async () => {
+  test('a failed dial after an early accept only ends the client', async () => {
     const { clock, dispatcher, outbound, client, request } = start({ byName: true });
-    outbound.answer = () => Promise.reject(new DialError('refused', 'nobody listens'));
+    outbound.answer = () => Promise.reject(new DialError('refused', 'connection refused'));
     const done = dispatcher.stream({ ...request, sniff: true });
     await settle();
     clock.advance(300);
     await done;
-    await assert.rejects(client.read(), /nobody listens/);
+    await assert.rejects(client.read(), /connection refused/);
   });
 
   test('a name that cannot change the route is recorded, and a refused dial still reaches the client', async () => {
@@ -342,12 +344,12 @@ describe('the dispatcher', () => {
     assert.equal(tracker.flows()[0]?.info.sniffed, 'example.com');
     client.destroy();
     await done;
-    outbound.answer = () => Promise.reject(new DialError('refused', 'nobody listens'));
+    outbound.answer = () => Promise.reject(new DialError('refused', 'connection refused'));
     await assert.rejects(dispatcher.stream({ ...request, sniff: true }), { code: 'refused' });
     assert.equal(accepted(), 1);
   });
 
-  test('a server that speaks first is not kept waiting for the name', async () => {
+  test('a server that sends first is not kept waiting for the name', async () => {
     const { clock, tracker, dispatcher, outbound, client, request } = start();
     const done = dispatcher.stream({ ...request, sniff: true });
     await settle();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
-import { KnownUsers } from '../../../src/protocols/known-users.ts';
+import { KnownUsers, sourceGroup } from '../../../src/protocols/known-users.ts';
 
 /** Which users are tried for a source, and in which order. */
 function tried(known: KnownUsers<string>, source: string | undefined): readonly string[] {
@@ -54,4 +54,20 @@ describe('users that are remembered by their source', () => {
     const after = of(['new', 'user 2', 'user 0'], memory);
     assert.deepEqual(tried(after, '192.0.2.1'), ['user 2', 'user 0']);
   });
+});
+
+test('an IPv4 address is a source of its own, however it is written', () => {
+  assert.notEqual(sourceGroup('192.0.2.1'), sourceGroup('192.0.2.2'));
+  assert.equal(sourceGroup('::ffff:192.0.2.1'), sourceGroup('192.0.2.1'));
+  assert.notEqual(sourceGroup('::ffff:192.0.2.1'), sourceGroup('::ffff:192.0.2.2'));
+});
+
+test('the addresses of one IPv6 network of 64 bits are one source', () => {
+  assert.equal(sourceGroup('2001:db8:0:1::1'), sourceGroup('2001:db8:0:1:ffff:ffff:ffff:ffff'));
+  assert.notEqual(sourceGroup('2001:db8:0:1::1'), sourceGroup('2001:db8:0:2::1'));
+});
+
+test('all clients of a unix socket are one source', () => {
+  assert.equal(sourceGroup(undefined), sourceGroup(undefined));
+  assert.notEqual(sourceGroup(undefined), sourceGroup('192.0.2.1'));
 });

@@ -15,7 +15,7 @@ test('a protocol is found by its name and its aliases, exactly', () => {
   }
 });
 
-test('each protocol says on which sides it works', () => {
+test('each protocol has the sides that it supports', () => {
   const sides = ['socks', 'http', 'trojan', 'vless', 'freedom', 'blackhole'].map((name) => {
     const protocol = findProtocol(name);
     return [name, protocol?.inbound !== undefined, protocol?.outbound !== undefined];

@@ -50,7 +50,7 @@ test('a search that takes longer than there is time is paid for by those after i
   assert.equal(searches(budget, clock, 1), 1);
 });
 
-test('a search that finds nobody costs what it takes, and so does one that fails', () => {
+test('a search that finds no user costs its time, and so does one that fails', () => {
   const clock = new ManualClock();
   const budget = new SearchBudget(clock);
   let tried = 0;

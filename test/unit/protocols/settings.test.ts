@@ -40,17 +40,17 @@ describe('the settings of a SOCKS inbound', () => {
     assert.deepEqual(settings.accounts, accounts);
   });
 
-  test('may ask for passwords that nobody has', () => {
+  test('may require passwords without any account', () => {
     const { auth, accounts } = socks.inboundSettings(tableNode({ auth: 'password' }), TCP);
     assert.deepEqual({ auth, accounts }, { auth: 'password', accounts: [] });
   });
 
-  test('drop accounts that nobody is asked for', () => {
+  test('ignore accounts without authentication', () => {
     const table = tableNode({ accounts: [{ user: 'a', pass: '1' }] });
     assert.deepEqual(socks.inboundSettings(table, TCP).accounts, []);
   });
 
-  test('know two kinds of authentication, in lower case', () => {
+  test('accept two kinds of authentication, in lower case', () => {
     for (const auth of ['', 'Password', 'NONE', 'gssapi', ' none']) {
       assert.throws(
         () => socks.inboundSettings(tableNode({ auth }), TCP),
@@ -101,7 +101,7 @@ describe('the settings of a SOCKS outbound', () => {
     });
   });
 
-  test('are cut to the 255 bytes that fit, between characters', () => {
+  test('are truncated to 255 bytes, between characters', () => {
     const { account } = socks.outboundSettings(
       tableNode({ user: 'u'.repeat(300), pass: `${'p'.repeat(254)}é` }),
     );
@@ -146,7 +146,7 @@ describe('the settings of an HTTP outbound', () => {
 });
 
 describe('the settings of a Trojan inbound', () => {
-  test('let nobody in when nothing is written', () => {
+  test('have no users by default', () => {
     assert.deepEqual(trojan.inboundSettings(tableNode({})), { users: [] });
     assert.deepEqual(trojan.inboundSettings(tableNode({ users: [] })), { users: [] });
   });
@@ -215,7 +215,7 @@ describe('the settings of VLESS', () => {
     assert.deepEqual(vless.outboundSettings(tableNode({ id: ID })), { id });
   });
 
-  test('refuse what is no id, without repeating it', () => {
+  test('reject an invalid id, without quoting it', () => {
     for (const bad of ['', 'mia', `${ID}0`]) {
       const users = [{ id: bad }];
       assert.throws(() => vless.inboundSettings(tableNode({ users })), refusal('invalid uuid'));

@@ -60,7 +60,7 @@ export function clientOf(
   return { outbound, clock, dialled };
 }
 
-/** Lets what is under way go on as far as it can without time passing. */
+/** Runs what is under way as far as possible without advancing time. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
 }

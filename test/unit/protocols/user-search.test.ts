@@ -38,7 +38,7 @@ function start({ users = USERS, limit = 100 } = {}) {
     };
     return search.find(source, fits, { link: { closed }, signal }).finally(() => ended.push(name));
   };
-  /** Lets the budget of searches be earned and spent, for that long at least. */
+  /** Advances time while searches run, for that long at least. */
   const pass = async (milliseconds: number): Promise<void> => {
     const end = clock.now() + milliseconds;
     while (clock.now() < end) {
@@ -57,7 +57,7 @@ async function exhaust({ find, pass }: ReturnType<typeof start>, source = '198.5
 }
 
 describe('the search for a user', () => {
-  test('finds the one who fits, and no other', async () => {
+  test('finds the user that fits, and no other', async () => {
     const { find } = start();
     assert.equal(await find('first', '192.0.2.1', 0), 0);
     assert.equal(await find('last', '192.0.2.1', 39), 39);
@@ -65,7 +65,7 @@ describe('the search for a user', () => {
     assert.equal(await another('none', undefined), undefined);
   });
 
-  test('goes on in slices of a millisecond, one a turn of the event loop', async () => {
+  test('runs in slices of a millisecond, one in each turn of the event loop', async () => {
     const { find, trials } = start();
     const found = find('none', '192.0.2.1');
     assert.equal(trials(), 0);
@@ -161,7 +161,7 @@ describe('the search for a user', () => {
     assert.equal(trials(), before);
   });
 
-  test('is refused when too many wait: the newest of the source that waits most', async () => {
+  test('is rejected when too many wait: the newest of the source with the most', async () => {
     const { find, pass, ended } = start({ limit: 4 });
     const searches = [
       find('client 1', '192.0.2.1', 1),

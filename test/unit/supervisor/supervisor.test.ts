@@ -261,10 +261,10 @@ describe('a reload', () => {
     );
     assert.deepEqual([report.built, report.swapped], [['user set in'], ['in']]);
     await echoes(old);
-    const stranger = connect({ host: '127.0.0.1', port });
-    await once(stranger, 'connect');
-    stranger.write(Buffer.from([5, 1, 0]));
-    assert.equal((await readExactly(stranger, 2))[1], 0xff);
+    const rejected = connect({ host: '127.0.0.1', port });
+    await once(rejected, 'connect');
+    rejected.write(Buffer.from([5, 1, 0]));
+    assert.equal((await readExactly(rejected, 2))[1], 0xff);
     await supervisor.stop(0);
   });
 });

@@ -1,7 +1,7 @@
 import type { Opener } from '../../../crypto/aead.ts';
 import { ReplayWindow } from '../../../crypto/replay-window.ts';
-import type { Packet } from '../../../net/link.ts';
-import type { Answers, DatagramServer, DatagramSessions } from '../../contract.ts';
+import type { Packet, ReplyPath } from '../../../net/link.ts';
+import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import {
   AssociationTable,
   type AssociationEntry,
@@ -56,7 +56,7 @@ export class DatagramServer2022 implements DatagramServer {
     else this.#shared = sessionOpener(method, single.key, single.key);
   }
 
-  receive({ data, peer }: Packet, replyPath: Answers, known: boolean): boolean {
+  receive({ data, peer }: Packet, replyPath: ReplyPath, known: boolean): boolean {
     const datagram = this.#cipher ? this.#readSeparate(this.#cipher, data) : this.#readMerged(data);
     if (!datagram) return false;
     const { header, user } = datagram;

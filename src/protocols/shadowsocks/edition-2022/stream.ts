@@ -2,7 +2,7 @@ import { TAG_LENGTH } from '../../../crypto/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import type { Clock } from '../../../net/clock.ts';
 import { ProtocolError } from '../../../net/errors.ts';
-import { RefusedClientError } from '../../refused-client.ts';
+import { RejectedClientError } from '../../rejected-client.ts';
 import { ChunkOpener, ChunkSealer } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
@@ -53,7 +53,7 @@ export async function readRequest2022(
   const user = users.identityKey
     ? users.identifiedBy(head.subarray(saltEnd, identityEnd), salt)
     : users.all[0];
-  if (!user) throw new RefusedClientError('shadowsocks-2022: no user has this identity');
+  if (!user) throw new RejectedClientError('shadowsocks-2022: no user has this identity');
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
   try {
     const fixed = openFixed(opener, head.subarray(identityEnd, fixedEnd));
@@ -77,7 +77,7 @@ function openFixed(opener: ChunkOpener, sealed: Uint8Array): Buffer {
     return opener.piece(sealed);
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    throw new RefusedClientError('shadowsocks-2022: no user has a matching key', { cause: error });
+    throw new RejectedClientError('shadowsocks-2022: no user has a matching key', { cause: error });
   }
 }
 

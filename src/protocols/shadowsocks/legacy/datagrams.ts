@@ -7,8 +7,8 @@ import {
   type Sealer,
 } from '../../../crypto/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
-import type { Packet } from '../../../net/link.ts';
-import type { Answers, DatagramServer, DatagramSessions } from '../../contract.ts';
+import type { Packet, ReplyPath } from '../../../net/link.ts';
+import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import type { KnownUsers } from '../../known-users.ts';
 import { SearchBudget } from '../../search-budget.ts';
 import { AssociationTable, type DatagramServerDeps } from '../association-table.ts';
@@ -128,7 +128,7 @@ export class LegacyDatagramServer implements DatagramServer {
     );
   }
 
-  receive({ data, peer }: Packet, replyPath: Answers, known: boolean): boolean {
+  receive({ data, peer }: Packet, replyPath: ReplyPath, known: boolean): boolean {
     const key = `${peer.host} ${peer.port}`;
     let entry = this.#associations.find(key);
     if (known && !entry) return false;

@@ -2,7 +2,7 @@ import { AEAD_SHAPES, createOpener, TAG_LENGTH } from '../../../crypto/aead.ts';
 import { decodeAddressField, SOCKS_ADDRESS } from '../../../net/address-field.ts';
 import { ProtocolError } from '../../../net/errors.ts';
 import type { KnownUsers } from '../../known-users.ts';
-import { RefusedClientError } from '../../refused-client.ts';
+import { RejectedClientError } from '../../rejected-client.ts';
 import type { UserSearch } from '../../user-search.ts';
 import { ChunkOpener, ChunkSealer, LENGTH_CHUNK } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
@@ -40,7 +40,7 @@ export async function readLegacyRequest(
   // Before any key is tried: a replay must not cost a search.
   if (salts.has(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   const user = await findUser(reader, trial, salt, head.subarray(method.keyLength, first));
-  if (!user) throw new RefusedClientError('shadowsocks: no user has a matching key');
+  if (!user) throw new RejectedClientError('shadowsocks: no user has a matching key');
   if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   trial.known.remember(trial.source, user);
   const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));

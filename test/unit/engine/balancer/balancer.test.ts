@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Balancer, type BalancerStrategy } from '../../../../src/engine/balancer/balancer.ts';
-import type { Health } from '../../../../src/engine/balancer/health.ts';
+import type { Health } from '../../../../src/engine/balancer/prober.ts';
 import { OutboundVersion } from '../../../../src/engine/outbound-version.ts';
 import { createBlackholeOutbound } from '../../../../src/protocols/blackhole/outbound.ts';
 

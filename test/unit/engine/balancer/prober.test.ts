@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Prober } from '../../../../src/engine/balancer/prober.ts';
-import type { Health } from '../../../../src/engine/balancer/health.ts';
+import { Prober, type Health } from '../../../../src/engine/balancer/prober.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 

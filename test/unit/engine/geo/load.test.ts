@@ -3,10 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { GeoCodeError, GeoFileError } from '../../../../src/engine/geo/errors.ts';
+import { GeoCodeError, GeoFileError } from '../../../../src/engine/geo/geo-data.ts';
 import { loadGeoData } from '../../../../src/engine/geo/load.ts';
 import { RegexCache } from '../../../../src/engine/router/regex-set.ts';
-import { Router, type RouteQuery } from '../../../../src/engine/router/router.ts';
+import type { RouteQuery } from '../../../../src/engine/router/query.ts';
+import { Router } from '../../../../src/engine/router/router.ts';
 import type { RuleSpec } from '../../../../src/spec.ts';
 import { encodeGeoip, encodeGeosite } from '../../../support/geo-fixture.ts';
 import { query, rule } from '../router/rules.ts';
@@ -133,7 +134,7 @@ test('a matcher without a configured file is refused', async () => {
 
 const BROKEN: [string, Uint8Array, RegExp][] = [
   ['a text', Buffer.from('<!DOCTYPE html>'), /not a geosite file: no list begins at byte 0/],
-  ['a file cut short', GEOSITE.subarray(0, -3), /the file ends in the middle of the list at byte/],
+  ['a truncated file', GEOSITE.subarray(0, -3), /the file ends in the middle of the list at byte/],
   [
     'a geoip file',
     encodeGeoip([{ code: 'shop', networks: [{ ip: [1, 2, 3, 4], prefix: 8 }] }]),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { BlockTable } from '../../../../src/engine/router/block-table.ts';
-import { Hits } from '../../../../src/engine/router/hits.ts';
+import { Hits } from '../../../../src/engine/router/conditions.ts';
 import {
   NetworkListBuilder,
   packNetworks,
@@ -36,7 +36,7 @@ test('a network inside another of its list adds nothing', () => {
   assert.equal(v4Table(['10.0.0.0/8', '10.1.0.0/16', '10.1.2.3']).size, 2);
 });
 
-test('networks of several lists inside each other are told apart', () => {
+test('networks of several lists inside each other are distinguished', () => {
   const table = v4Table(['0.0.0.0/0'], ['10.0.0.0/8', '10.0.0.0/8'], ['10.0.0.0/8'], ['10.0.0.0']);
   const at = (text: string): number[] => listsOf(table, parseAddress(text) ?? portWords(0), 4);
   assert.deepEqual(at('10.0.0.0'), [0, 1, 2, 3]);
@@ -59,7 +59,7 @@ function toBytes(value: bigint, bits: number): Uint8Array {
 }
 
 for (const bits of [32, 128]) {
-  test(`any networks of ${bits} bits hold what comparing prefixes says`, () => {
+  test(`any networks of ${bits} bits hold what comparing prefixes finds`, () => {
     const max = (1n << BigInt(bits)) - 1n;
     // Values near each other and near the ends, so that networks nest and touch.
     const value = fc.oneof(
@@ -150,7 +150,7 @@ test('host bits of a network are cleared', () => {
   assert.deepEqual([...v6.prefixes], [33, 90]);
 });
 
-test('an address that is none is refused', () => {
+test('an invalid address is refused', () => {
   assert.equal(parseIP('example.com'), undefined);
   assert.throws(() => packNetworks([{ address: 'example.com', prefix: 8 }]), RangeError);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Hits } from '../../../../src/engine/router/hits.ts';
+import { Hits } from '../../../../src/engine/router/conditions.ts';
 import { KeywordTable } from '../../../../src/engine/router/keyword-table.ts';
 
 function keywordsIn(keywords: readonly string[], text: string): number[] {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Hits } from '../../../../src/engine/router/hits.ts';
-import { packNames } from '../../../../src/engine/router/name-list.ts';
+import { Hits } from '../../../../src/engine/router/conditions.ts';
+import { packNames } from '../../../../src/engine/router/domain-list.ts';
 import { NameTable, type NameSource } from '../../../../src/engine/router/name-table.ts';
 
 const source = (list: number, suffix: boolean, ...names: string[]): NameSource => ({
@@ -44,7 +44,7 @@ test('entries longer than any host name match nothing', () => {
   assert.deepEqual(listsOf(table, 'b'), [0]);
 });
 
-test('names are told apart by their bytes, not by their hash', () => {
+test('names are distinguished by their bytes, not by their hash', () => {
   // So many names of equal length that hashes of 32 bits must have met.
   const names = Array.from({ length: 200_000 }, (_, i) => `${i}`.padStart(7, 'x'));
   const table = new NameTable([{ list: 3, suffix: false, names: packNames(names) }]);

@@ -1,7 +1,7 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { isIP } from 'node:net';
 import { parseIP, unmapIPv4 } from '../../../../src/net/address.ts';
-import type { RouteDecision, RouteQuery } from '../../../../src/engine/router/router.ts';
+import type { RouteDecision, RouteQuery } from '../../../../src/engine/router/query.ts';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '../../../../src/spec.ts';
 
 /** Geo lists as a person would write them down. */

@@ -23,7 +23,7 @@ test('a pattern that compiles to more than the engine allows is refused', () => 
   assert.match(checkRegex('a{1000}{1000}{100}') ?? '', /exceeds size limit/);
 });
 
-test('the cache gives the same verdicts, again and again', () => {
+test('the cache returns the same verdicts every time', () => {
   const cache = new RegexCache();
   for (let i = 0; i < 2; i++) {
     assert.equal(cache.check('ok'), undefined);
@@ -31,7 +31,7 @@ test('the cache gives the same verdicts, again and again', () => {
   }
 });
 
-test('a set tells which of its patterns match', () => {
+test('a set returns which of its patterns match', () => {
   const set = new RegexCache().compile(['^ad', 'x', '\\.example$', 'b']);
   assert.deepEqual(sorted(set.matches('ad.b.example')), [0, 1, 2, 3]);
   assert.deepEqual(sorted(set.matches('road')), []);

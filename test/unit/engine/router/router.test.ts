@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RegexCache, RegexError } from '../../../../src/engine/router/regex-set.ts';
-import { Router, type RouteQuery } from '../../../../src/engine/router/router.ts';
+import type { RouteQuery } from '../../../../src/engine/router/query.ts';
+import { Router } from '../../../../src/engine/router/router.ts';
 import type { RuleSpec } from '../../../../src/spec.ts';
 import { cidr, port, query, rule } from './rules.ts';
 
@@ -194,7 +195,7 @@ test('the first rule in file order decides, whichever table finds it', () => {
   assert.deepEqual(decide({ host: 'a.org' }), { outbound: 'e', rule: 4 });
 });
 
-test('the same entries mean what their own matcher says', () => {
+test('the same entries have the meaning of their own matcher', () => {
   const rules = router({ domainFull: ['a'] }, { domainSuffix: ['a'] }, { domainKeyword: ['a'] });
   const decide = (host: string) => rules.route(query({ host })).rule;
   assert.deepEqual(['a', 'b.a', 'ba'].map(decide), [0, 1, 2]);

@@ -1,4 +1,4 @@
-import type { RouteQuery } from '../../../../src/engine/router/router.ts';
+import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import type { CidrSpec, PortRangeSpec, RuleSpec } from '../../../../src/spec.ts';
 
 /** A rule with these matchers. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { domainName } from '../../../../src/engine/sniff/domain-name.ts';
+import { domainName } from '../../../../src/engine/sniff/sniffer.ts';
 
 const names: [string, string][] = [
   ['example.com', 'example.com'],

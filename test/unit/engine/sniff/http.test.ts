@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sniffDomain } from '../../../../src/engine/sniff/sniff-domain.ts';
+import { sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
 
 const sniffText = (text: string) => sniffDomain(Buffer.from(text, 'latin1'));
 const found = (domain: string | undefined) => ({ done: true, domain });
@@ -34,7 +34,7 @@ const REQUESTS: [string, string, string | undefined][] = [
   ['a space before the colon', 'GET / HTTP/1.1\r\nHost : a.b\r\n\r\n', undefined],
 ];
 for (const [what, text, domain] of REQUESTS) {
-  test(`a request with ${what} gives ${domain ?? 'no name'}`, () => {
+  test(`a request with ${what} has ${domain ?? 'no name'}`, () => {
     assert.deepEqual(sniffText(text), found(domain));
   });
 }

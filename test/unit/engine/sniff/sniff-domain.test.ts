@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { DomainSniffer, sniffDomain } from '../../../../src/engine/sniff/sniff-domain.ts';
+import { DomainSniffer, sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
 import { OPENSSL, refragment } from './client-hello.ts';
 
 const REQUEST = Buffer.from(
@@ -42,7 +42,7 @@ test('any bytes give an answer, and what more bytes say never contradicts it', (
   );
 });
 
-test('the answer does not depend on how the bytes are cut', () => {
+test('the result does not depend on how the bytes are chunked', () => {
   fc.assert(
     fc.property(input, fc.array(fc.nat(300)), (bytes, cuts) => {
       const sniffer = new DomainSniffer();

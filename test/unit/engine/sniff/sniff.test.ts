@@ -32,7 +32,7 @@ test('the name is found over chunks of any size, and every byte is given back', 
   );
 });
 
-test('a stream that ends before it says anything has no name, and still ends', async () => {
+test('a stream that ends before its name has none, and still ends', async () => {
   const [client, link] = linkPair();
   await client.write(OPENSSL.tls13.subarray(0, 20));
   await client.closeWrite();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sniffDomain } from '../../../../src/engine/sniff/sniff-domain.ts';
+import { sniffDomain } from '../../../../src/engine/sniff/sniff.ts';
 import { OPENSSL, nodeClientHello, refragment } from './client-hello.ts';
 
 const found = (domain: string | undefined) => ({ done: true, domain });
@@ -36,7 +36,7 @@ test('a ClientHello spread over several records is put together', () => {
   }
 });
 
-test('a ClientHello cut at any byte asks for more, until the name is there', () => {
+test('a ClientHello truncated at any byte asks for more, until the name is there', () => {
   for (const hello of [OPENSSL.tls13, OPENSSL.tls12, refragment(OPENSSL.tls13, 7)]) {
     const whole = sniffDomain(hello);
     let known = false;
@@ -107,7 +107,7 @@ const MALFORMED: [string, Buffer][] = [
   ],
 ];
 for (const [what, bytes] of MALFORMED) {
-  test(`a ClientHello with ${what} gives no name`, () => {
+  test(`a ClientHello with ${what} has no name`, () => {
     assert.deepEqual(sniffDomain(bytes), found(undefined));
   });
 }

@@ -5,7 +5,7 @@ import type { FamilyPolicy, Resolver } from '../../../../src/net/resolver.ts';
 import { UdpLink } from '../../../../src/net/node/udp-link.ts';
 import { openFreedomPackets } from '../../../../src/protocols/freedom/packets.ts';
 
-/** Answers from a table; a name that is missing does not resolve. */
+/** Resolves names from a table; other names fail. */
 class TableResolver implements Resolver {
   readonly asked: string[] = [];
   readonly #table: Readonly<Record<string, readonly string[]>>;
@@ -56,19 +56,19 @@ describe('datagrams by freedom', () => {
     close();
   });
 
-  test('any peer may answer: one port serves all of them', async () => {
+  test('any peer may respond: one port serves all of them', async () => {
     const { packets, peer, close } = await start({});
-    const stranger = await UdpLink.bind({ family: 4, address: '127.0.0.1' });
+    const other = await UdpLink.bind({ family: 4, address: '127.0.0.1' });
     packets.send({ data: Buffer.from('ping'), peer: peer.local });
     const ping = await peer.receive();
     assert.ok(ping);
-    stranger.send({ data: Buffer.from('hello'), peer: ping.peer });
-    assert.deepEqual((await packets.receive())?.peer, stranger.local);
-    stranger.close();
+    other.send({ data: Buffer.from('hello'), peer: ping.peer });
+    assert.deepEqual((await packets.receive())?.peer, other.local);
+    other.close();
     close();
   });
 
-  test('a name is asked once, and what waits for it arrives in order', async () => {
+  test('a name is resolved once, and the datagrams that wait for it arrive in order', async () => {
     const { resolver, packets, peer, close } = await start({
       'peer.example': ['::1', '127.0.0.1'],
     });
@@ -81,7 +81,7 @@ describe('datagrams by freedom', () => {
     close();
   });
 
-  test('a name that does not resolve loses its datagrams, is reported, and may be asked again', async () => {
+  test('a name that does not resolve loses its datagrams, is reported, and may be resolved again', async () => {
     const { resolver, failures, packets, close } = await start({});
     packets.send({ data: Buffer.from('x'), peer: { host: 'nowhere.example', port: 9 } });
     await new Promise((resolve) => setImmediate(resolve));

@@ -12,7 +12,7 @@ import { chunksOf, outcomeOf } from './fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-/** Reads a body out of chunks, and tells how many bytes of all it took. */
+/** Reads a body from chunks, and returns how many bytes it used. */
 function decode(framing: Framing, chunks: readonly Uint8Array[], ended = false) {
   const decoder = createDecoder(framing);
   const payload: Uint8Array[] = [];
@@ -39,7 +39,7 @@ describe('a body with a length', () => {
     assert.deepEqual(read, { body: 'hello', done: true, end: 5, trailers: [] });
   });
 
-  test('that is cut short is refused', () => {
+  test('that is truncated is invalid', () => {
     assert.throws(() => decode({ kind: 'length', length: 5 }, [bytes('hell')], true), MessageError);
     assert.doesNotThrow(() => decode({ kind: 'none' }, [], true));
   });
@@ -64,7 +64,7 @@ describe('a chunked body', () => {
     });
   });
 
-  test('that is cut short is refused', () => {
+  test('that is truncated is invalid', () => {
     for (const text of ['', '5', '5\r\nhe', '5\r\nhello\r\n', '0\r\n', '0\r\nA: b\r\n']) {
       assert.throws(
         () => decode({ kind: 'chunked' }, text === '' ? [] : [bytes(text)], true),
@@ -74,7 +74,7 @@ describe('a chunked body', () => {
     }
   });
 
-  const refused: readonly (readonly [string, string])[] = [
+  const rejected: readonly (readonly [string, string])[] = [
     ['no size', '\r\n'],
     ['no number as size', 'x\r\n'],
     ['a sign before its size', '+5\r\nhello\r\n0\r\n\r\n'],
@@ -99,15 +99,15 @@ describe('a chunked body', () => {
     ['one endless trailer', `0\r\nA: ${'b'.repeat(TRAILER_LIMIT)}`],
     ['too many trailers', `0\r\n${'A:\r\n'.repeat(201)}`],
   ];
-  for (const [what, text] of refused) {
-    test(`with ${what} is refused, however it is cut`, () => {
+  for (const [what, text] of rejected) {
+    test(`with ${what} is invalid, wherever it is split`, () => {
       for (const cut of [text.length, 1, 3]) {
         assert.throws(() => chunked(text, [cut]), MessageError);
       }
     });
   }
 
-  test('reads the same, or is refused the same, for any bytes in any cut', () => {
+  test('gives the same result for any bytes, wherever they are split', () => {
     const part = fc.constantFrom(
       '5\r\nhello\r\n',
       '0\r\n',
@@ -133,7 +133,7 @@ describe('a chunked body', () => {
     );
   });
 
-  test('that was encoded here decodes to what it was, however it is cut', () => {
+  test('that was encoded here decodes to the same body, wherever it is split', () => {
     const payload = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 30 });
     fc.assert(
       fc.property(payload, fc.array(fc.nat(50), { minLength: 1 }), (pieces, cuts) => {

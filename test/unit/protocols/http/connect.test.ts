@@ -14,14 +14,14 @@ describe('CONNECT', LIMIT, () => {
     await client.send('question');
     await client.end();
     assert.equal(await origin.rest(), 'question');
-    await origin.send('late answer');
+    await origin.send('late response');
     await origin.end();
-    assert.equal(await client.rest(), 'late answer');
+    assert.equal(await client.rest(), 'late response');
     assert.equal(await served, undefined);
     assert.equal(dispatcher.live, 0);
   });
 
-  test('tells the dispatcher who asks for what', async () => {
+  test('gives the dispatcher the client and its destination', async () => {
     const { client, dispatcher } = startProxy();
     await client.send('CONNECT [2001:db8::1]:8443 HTTP/1.1\r\n\r\n');
     await client.head();
@@ -81,22 +81,22 @@ describe('CONNECT', LIMIT, () => {
     ['aborted', 503],
   ];
   for (const [code, status] of statuses) {
-    test(`that fails as ${code} is answered ${status} with the reason`, async () => {
+    test(`that fails as ${code} gets the response ${status} with the reason`, async () => {
       const { client, dispatcher } = startProxy();
       dispatcher.failure = new DialError(code, 'a.example:443: no way there');
       await client.send('CONNECT a.example:443 HTTP/1.1\r\n\r\n');
-      const answer = await client.answer();
-      assert.equal(answer.status, status);
-      assert.match(answer.head, /\r\nContent-Type: text\/plain/);
-      assert.equal(answer.text, 'a.example:443: no way there\n');
+      const response = await client.response();
+      assert.equal(response.status, status);
+      assert.match(response.head, /\r\nContent-Type: text\/plain/);
+      assert.equal(response.text, 'a.example:443: no way there\n');
     });
   }
 
   test('that failed leaves the connection to the next request', async () => {
     const { client, dispatcher, served } = startProxy();
-    dispatcher.failure = new DialError('refused', 'nobody there');
+    dispatcher.failure = new DialError('refused', 'connection refused');
     await client.send('CONNECT a.example:1 HTTP/1.1\r\n\r\n');
-    assert.equal((await client.answer()).status, 502);
+    assert.equal((await client.response()).status, 502);
     dispatcher.failure = undefined;
     await client.send('CONNECT a.example:2 HTTP/1.1\r\n\r\n');
     assert.match(await client.head(), / 200 /);
@@ -109,26 +109,26 @@ describe('CONNECT', LIMIT, () => {
 
   test('that failed closes when bytes for the tunnel follow it: they are no request', async () => {
     const { client, dispatcher, served } = startProxy();
-    dispatcher.failure = new DialError('refused', 'nobody there');
+    dispatcher.failure = new DialError('refused', 'connection refused');
     await client.send('CONNECT a.example:1 HTTP/1.1\r\n\r\nGET http://b.example/ HTTP/1.1\r\n\r\n');
-    const answer = await client.answer();
-    assert.match(answer.head, /\r\nConnection: close/);
+    const response = await client.response();
+    assert.match(response.head, /\r\nConnection: close/);
     assert.equal(await client.rest(), '');
     await client.end();
     assert.equal(await served, undefined);
     assert.deepEqual(dispatcher.destinations, ['a.example 1']);
   });
 
-  test('with a body is refused', async () => {
+  test('with a body is rejected', async () => {
     for (const line of ['Content-Length: 3', 'Transfer-Encoding: chunked']) {
       const { client, dispatcher } = startProxy();
       await client.send(`CONNECT a.example:443 HTTP/1.1\r\n${line}\r\n\r\nabc`);
-      assert.equal((await client.answer()).status, 400);
+      assert.equal((await client.response()).status, 400);
       assert.equal(dispatcher.requests.length, 0);
     }
   });
 
-  test('gives the dial up when the client has left', async () => {
+  test('aborts the dial when the client has closed', async () => {
     const { client, dispatcher, served } = startProxy();
     const dialled = Promise.withResolvers<void>();
     dispatcher.dialing = dialled.promise;
@@ -145,13 +145,13 @@ describe('an inbound with accounts', LIMIT, () => {
   const accounts = [{ user: 'ann', pass: 'secret' }];
   const authorization = `Proxy-Authorization: Basic ${Buffer.from('ann:secret').toString('base64')}`;
 
-  test('answers 407 and lets the client try again on the same connection', async () => {
+  test('responds 407, and the client can try again on the same connection', async () => {
     const { client, dispatcher } = startProxy({ accounts });
     await client.send('CONNECT a.example:443 HTTP/1.1\r\n\r\n');
-    const answer = await client.answer();
-    assert.equal(answer.status, 407);
-    assert.match(answer.head, /\r\nProxy-Authenticate: Basic realm="/);
-    assert.doesNotMatch(answer.head, /close/);
+    const response = await client.response();
+    assert.equal(response.status, 407);
+    assert.match(response.head, /\r\nProxy-Authenticate: Basic realm="/);
+    assert.doesNotMatch(response.head, /close/);
     await client.send(`CONNECT a.example:443 HTTP/1.1\r\n${authorization}\r\n\r\n`);
     assert.match(await client.head(), / 200 /);
     assert.equal(dispatcher.requests[0]?.origin.user, 'ann');
@@ -165,7 +165,7 @@ describe('an inbound with accounts', LIMIT, () => {
     assert.equal(dispatcher.requests[0]?.origin.user, 'ann');
   });
 
-  test('reads over the body of a refused request', async () => {
+  test('drains the body of a rejected request', async () => {
     const { client } = startProxy({ accounts });
     const bodies = [
       'Content-Length: 5\r\n\r\nhello',
@@ -173,18 +173,18 @@ describe('an inbound with accounts', LIMIT, () => {
     ];
     for (const body of bodies) {
       await client.send(`POST http://a.example/ HTTP/1.1\r\n${body}`);
-      assert.equal((await client.answer()).status, 407);
+      assert.equal((await client.response()).status, 407);
     }
     await client.send('GET http://a.example/ HTTP/1.1\r\n\r\n');
-    assert.equal((await client.answer()).status, 407);
+    assert.equal((await client.response()).status, 407);
   });
 
-  test('closes when the body of a refused request is too long to read over', async () => {
+  test('closes when the body of a rejected request is too long to drain', async () => {
     const { client, served } = startProxy({ accounts });
     await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n');
-    const answer = await client.answer();
-    assert.equal(answer.status, 407);
-    assert.match(answer.head, /\r\nConnection: close/);
+    const response = await client.response();
+    assert.equal(response.status, 407);
+    assert.match(response.head, /\r\nConnection: close/);
     await client.end();
     assert.equal(await served, undefined);
   });
@@ -192,7 +192,7 @@ describe('an inbound with accounts', LIMIT, () => {
   test('closes when a chunked body turns out to be too long', async () => {
     const { client, served } = startProxy({ accounts });
     await client.send('POST http://a.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n');
-    assert.equal((await client.answer()).status, 407);
+    assert.equal((await client.response()).status, 407);
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
     for (let sent = 0; sent < 6; sent++) await client.send(chunk);
     assert.equal(await client.rest(), '');
@@ -205,13 +205,13 @@ describe('an inbound with accounts', LIMIT, () => {
     const head =
       'POST http://a.example/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n';
     await client.send(head);
-    assert.match((await client.answer()).head, /\r\nConnection: close/);
+    assert.match((await client.response()).head, /\r\nConnection: close/);
   });
 
-  test('gives up on a refused body that does not come', async () => {
+  test('stops draining a rejected body that does not arrive', async () => {
     const { client, clock, served } = startProxy({ accounts });
     await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel');
-    assert.equal((await client.answer()).status, 407);
+    assert.equal((await client.response()).status, 407);
     await settle();
     clock.advance(10_000);
     assert.equal(await client.rest(), '');

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { basicCredentials, Credentials } from '../../../../src/protocols/http/credentials.ts';
+import { AccountTable } from '../../../../src/protocols/account-table.ts';
+import { basicCredentials, userOf } from '../../../../src/protocols/http/credentials.ts';
 import { field } from '../../../../src/protocols/http/fields.ts';
 
-const credentials = new Credentials([
+const accounts = new AccountTable([
   { user: 'ann', pass: 'first' },
   { user: 'bob', pass: 'a:b' },
   { user: 'ann', pass: 'second' },
@@ -12,11 +13,11 @@ const credentials = new Credentials([
 ]);
 
 const sent = (value: string): string | undefined =>
-  credentials.userOf([field('Proxy-Authorization', value)]);
+  userOf([field('Proxy-Authorization', value)], accounts);
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
 describe('proxy credentials', () => {
-  test('name the user whose password they have', () => {
+  test('authenticate the user with the password', () => {
     assert.equal(sent(basic('bob:a:b')), 'bob');
     assert.equal(sent(basic('zoë:pässword')), 'zoë');
     assert.equal(sent(basic('empty:')), 'empty');
@@ -27,14 +28,14 @@ describe('proxy credentials', () => {
     assert.equal(sent(basic('ann:first')), undefined);
   });
 
-  test('are refused when they are not exactly right', () => {
+  test('are rejected when they are not exactly right', () => {
     for (const text of ['bob:A:b', 'bob:a', 'bob', 'Bob:a:b', 'nobody:', 'nobody:x', ':', '']) {
       assert.equal(sent(basic(text)), undefined, text);
     }
     assert.equal(sent('Basic'), undefined);
     assert.equal(sent('Basic !!!!'), undefined);
     assert.equal(sent(`Bearer ${Buffer.from('bob:a:b').toString('base64')}`), undefined);
-    assert.equal(credentials.userOf([]), undefined);
+    assert.equal(userOf([], accounts), undefined);
   });
 
   test('take the scheme in any case, and no padding', () => {
@@ -42,9 +43,9 @@ describe('proxy credentials', () => {
     assert.equal(sent(basic('bob:a:b').replaceAll('=', '')), 'bob');
   });
 
-  test('that are sent twice are none', () => {
+  test('that are sent twice are invalid', () => {
     const twice = field('Proxy-Authorization', basic('bob:a:b'));
-    assert.equal(credentials.userOf([twice, twice]), undefined);
+    assert.equal(userOf([twice, twice], accounts), undefined);
   });
 
   test('that an outbound sends are those that an inbound reads', () => {

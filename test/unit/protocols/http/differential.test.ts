@@ -6,10 +6,9 @@ import * as fc from 'fast-check';
 import { createDecoder } from '../../../../src/protocols/http/body.ts';
 import { MessageError } from '../../../../src/protocols/http/errors.ts';
 import { requestFraming } from '../../../../src/protocols/http/framing.ts';
-import { HeadScanner } from '../../../../src/protocols/http/head-scanner.ts';
+import { HeadScanner, startsRequest } from '../../../../src/protocols/http/read-head.ts';
 import { parseRequestHead } from '../../../../src/protocols/http/head.ts';
 import { HEAD_LIMIT } from '../../../../src/protocols/http/limits.ts';
-import { startsRequest } from '../../../../src/protocols/http/read-head.ts';
 
 /** A request as a reader understood it. */
 interface Understood {
@@ -20,7 +19,7 @@ interface Understood {
   readonly trailers: readonly string[];
 }
 
-/** As this codec understands it; `undefined` when it is refused or not complete. */
+/** As this codec reads it; `undefined` when it is invalid or incomplete. */
 function ours(bytes: Buffer): Understood | undefined {
   try {
     const scanner = new HeadScanner(HEAD_LIMIT, startsRequest);

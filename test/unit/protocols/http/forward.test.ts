@@ -8,7 +8,7 @@ const LIMIT = { timeout: 10_000 };
 const GET = 'GET http://a.example/ HTTP/1.1\r\n\r\n';
 const EMPTY = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
-/** Sends a request, lets the origin answer, and reads both. */
+/** Sends a request and the origin's response, and reads both. */
 async function exchange(
   { client, origin }: { client: Peer; origin: Promise<Peer> },
   request: string,
@@ -30,9 +30,9 @@ describe('a request in absolute form', LIMIT, () => {
       'HTTP/1.1 200 Fine\r\nContent-Length: 5\r\nX-From: origin\r\n\r\nhello',
     );
     assert.equal(asked, 'GET /x?y=z HTTP/1.1\r\nHost: a.example:8080\r\nAccept: */*\r\nX-Odd: v');
-    const answer = await client.answer();
-    assert.equal(answer.head, 'HTTP/1.1 200 Fine\r\nX-From: origin\r\nContent-Length: 5');
-    assert.equal(answer.text, 'hello');
+    const response = await client.response();
+    assert.equal(response.head, 'HTTP/1.1 200 Fine\r\nX-From: origin\r\nContent-Length: 5');
+    assert.equal(response.text, 'hello');
     assert.deepEqual(dispatcher.destinations, ['a.example 8080']);
     assert.equal(dispatcher.requests[0]?.sniff, false);
   });
@@ -52,14 +52,14 @@ describe('a request in absolute form', LIMIT, () => {
     assert.equal(await client.head(), 'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 0');
   });
 
-  test('says that trailers are welcome, if they are', async () => {
+  test('forwards that the client accepts trailers', async () => {
     const { client, dispatcher } = startProxy();
     await client.send('GET http://a.example/ HTTP/1.1\r\nTE: gzip, trailers\r\n\r\n');
     const origin = await dispatcher.origin();
     assert.match(await origin.head(), /\r\nTE: trailers\r\nConnection: TE$/);
   });
 
-  test('with https goes to port 443 by default, as it came', async () => {
+  test('with https has the default port 443, and is otherwise unchanged', async () => {
     const { client, dispatcher } = startProxy();
     await client.send('GET https://a.example/x HTTP/1.1\r\n\r\n');
     const origin = await dispatcher.origin();
@@ -67,7 +67,7 @@ describe('a request in absolute form', LIMIT, () => {
     assert.deepEqual(dispatcher.destinations, ['a.example 443']);
   });
 
-  test('of HTTP/1.0 is sent on as 1.1, answered without chunks and closed', async () => {
+  test('of HTTP/1.0 is forwarded as 1.1, gets a response without chunks and closes', async () => {
     const { client, dispatcher, served } = startProxy();
     const { asked, origin } = await exchange(
       { client, origin: dispatcher.origin() },
@@ -83,7 +83,7 @@ describe('a request in absolute form', LIMIT, () => {
     assert.equal(await served, undefined);
   });
 
-  test('is answered by what the origin says, whatever its framing', async () => {
+  test('gets the response of the origin, with any framing', async () => {
     const framings: readonly (readonly [string, string, string])[] = [
       ['HEAD', 'Content-Length: 99\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 99'],
       ['HEAD', 'Transfer-Encoding: chunked\r\n\r\n', 'HTTP/1.1 200 OK'],
@@ -108,7 +108,7 @@ describe('a request in absolute form', LIMIT, () => {
     }
   });
 
-  test('is answered in chunks when the origin ends its body by closing', async () => {
+  test('gets a chunked response when the origin ends its body by closing', async () => {
     const { client, dispatcher } = startProxy();
     const { origin } = await exchange(
       { client, origin: dispatcher.origin() },
@@ -160,7 +160,7 @@ describe('a request in absolute form', LIMIT, () => {
     assert.equal(await client.head(), 'HTTP/1.1 201 Made\r\nContent-Length: 0');
   });
 
-  test('that was answered without its body being wanted ends the connection', async () => {
+  test('that gets a response before its body is read ends the connection', async () => {
     const { client, dispatcher, served } = startProxy();
     await client.send(
       'PUT http://a.example/ HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n',
@@ -174,15 +174,15 @@ describe('a request in absolute form', LIMIT, () => {
     assert.equal(await served, undefined);
   });
 
-  test('may be answered before its body has come, and sends it all the same', async () => {
+  test('may get its response before its body has arrived, which is still forwarded', async () => {
     const { client, dispatcher, served } = startProxy();
     await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nfirst');
     const origin = await dispatcher.origin();
     await origin.head();
     await origin.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly');
-    const answer = await client.answer();
-    assert.match(answer.head, /\r\nConnection: close/);
-    assert.equal(answer.text, 'early');
+    const response = await client.response();
+    assert.match(response.head, /\r\nConnection: close/);
+    assert.equal(response.text, 'early');
     await client.send(' last');
     assert.equal(await origin.exactly(10), 'first last');
     await client.end();
@@ -190,14 +190,14 @@ describe('a request in absolute form', LIMIT, () => {
     assert.equal(await served, undefined);
   });
 
-  test('is answered although the origin stops reading it', async () => {
+  test('gets its response although the origin stops reading it', async () => {
     const { client, dispatcher, served } = startProxy();
     await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 1000000\r\n\r\nfirst');
     const origin = await dispatcher.origin();
     await origin.head();
     await origin.send('HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno');
     await origin.end();
-    assert.equal((await client.answer()).text, 'no');
+    assert.equal((await client.response()).text, 'no');
     origin.link.destroy(new Error('reset'));
     await client.send('more');
     assert.equal(await client.rest(), '');
@@ -205,13 +205,13 @@ describe('a request in absolute form', LIMIT, () => {
     assert.equal(await served, undefined);
   });
 
-  test('gives up on the rest of a request that stalls after its answer', async () => {
+  test('stops reading a request that stalls after its response', async () => {
     const { client, dispatcher, clock, served } = startProxy();
     await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nfirst');
     const origin = await dispatcher.origin();
     await origin.head();
     await origin.send('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
-    await client.answer();
+    await client.response();
     await settle();
     clock.advance(300_000);
     await settle();
@@ -229,7 +229,7 @@ describe('a request in absolute form', LIMIT, () => {
     await origin.head();
     const chunk = Buffer.alloc(32 << 10, 'x');
 
-    // Nobody reads at the far end: the writer must be told to wait long before all is written.
+    // The far end does not read: the writer must be paused long before everything is written.
     let blocked: Promise<void> | undefined;
     let sent = 0;
     while (!blocked && sent < size) {
@@ -270,7 +270,7 @@ describe('a client connection', LIMIT, () => {
       const origin = await dispatcher.origin();
       assert.match(await origin.head(), new RegExp(`Host: ${host}`));
       await origin.send(`HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n${host}`);
-      assert.equal((await client.answer()).text, host);
+      assert.equal((await client.response()).text, host);
       void origin.rest().then(() => origin.end());
     }
     assert.deepEqual(dispatcher.destinations, ['a.example 80', 'b.example 80', 'a.example 80']);
@@ -284,15 +284,15 @@ describe('a client connection', LIMIT, () => {
   test('uses the flow to an origin again for the next request to it', async () => {
     const { client, dispatcher } = startProxy();
     const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
-    await client.answer();
+    await client.response();
     await client.send('GET http://A.example:80/2 HTTP/1.1\r\n\r\n');
     assert.match(await origin.head(), /^GET \/2 /);
     await origin.send(EMPTY);
-    await client.answer();
+    await client.response();
     assert.equal(dispatcher.requests.length, 1);
   });
 
-  test('does not use it again where the origin or its framing speaks against it', async () => {
+  test('does not reuse it when the origin or its framing forbids that', async () => {
     for (const response of [
       'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
       'HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n',
@@ -308,7 +308,7 @@ describe('a client connection', LIMIT, () => {
     }
   });
 
-  test('does not let one user go on with the flow of another', async () => {
+  test('does not reuse the flow of one user for another', async () => {
     const accounts = [
       { user: 'ann', pass: 'x' },
       { user: 'bob', pass: 'x' },
@@ -321,7 +321,7 @@ describe('a client connection', LIMIT, () => {
         `GET http://a.example/ HTTP/1.1\r\nProxy-Authorization: Basic ${basic}\r\n\r\n`,
         EMPTY,
       );
-      await client.answer();
+      await client.response();
     }
     assert.deepEqual(
       dispatcher.requests.map(({ origin }) => origin.user),
@@ -329,7 +329,7 @@ describe('a client connection', LIMIT, () => {
     );
   });
 
-  test('answers pipelined requests in order, one at a time', async () => {
+  test('serves pipelined requests in order, one at a time', async () => {
     const { client, dispatcher } = startProxy();
     await client.send(
       'POST http://a.example/1 HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi' +
@@ -346,46 +346,46 @@ describe('a client connection', LIMIT, () => {
     const b = await dispatcher.origin();
     assert.match(await b.head(), /^GET \/3 /);
     await b.send('HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n3');
-    const texts = [await client.answer(), await client.answer(), await client.answer()];
+    const texts = [await client.response(), await client.response(), await client.response()];
     assert.deepEqual(
       texts.map(({ text }) => text),
       ['', '2', '3'],
     );
   });
 
-  test('lets go of an idle flow that its origin closes', async () => {
+  test('releases an idle flow that its origin closes', async () => {
     const { client, dispatcher } = startProxy();
     const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
-    await client.answer();
+    await client.response();
     await origin.end();
     await settle();
     assert.equal(dispatcher.live, 0);
     await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
-    assert.equal((await client.answer()).status, 200);
+    assert.equal((await client.response()).status, 200);
   });
 
-  test('lets go of an idle flow on which the origin speaks unasked', async () => {
+  test('releases an idle flow on which the origin sends unsolicited bytes', async () => {
     const { client, dispatcher } = startProxy();
     const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
-    await client.answer();
+    await client.response();
     await origin.send('HTTP/1.1 408 Too Late\r\nContent-Length: 0\r\n\r\n');
     await settle();
     await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
-    assert.equal((await client.answer()).status, 200);
+    assert.equal((await client.response()).status, 200);
     assert.equal(dispatcher.requests.length, 2);
   });
 
   test('sends a request again that met a closing connection', async () => {
     const { client, dispatcher } = startProxy();
     const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
-    await client.answer();
+    await client.response();
     await client.send(GET);
     await origin.head();
     await origin.end();
     const second = await dispatcher.origin();
     assert.match(await second.head(), /^GET \/ /);
     await second.send(EMPTY);
-    assert.equal((await client.answer()).status, 200);
+    assert.equal((await client.response()).status, 200);
   });
 
   test('does not send again what could do its work twice, or what was killed', async () => {
@@ -394,7 +394,7 @@ describe('a client connection', LIMIT, () => {
     for (const request of [post, put, GET]) {
       const { client, dispatcher } = startProxy();
       const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
-      await client.answer();
+      await client.response();
       await client.send(request);
       await origin.head();
       await settle();
@@ -403,26 +403,26 @@ describe('a client connection', LIMIT, () => {
       } else {
         await origin.end();
       }
-      assert.equal((await client.answer()).status, 502);
+      assert.equal((await client.response()).status, 502);
       assert.equal(dispatcher.requests.length, 1);
       await client.send(GET);
       await dispatcher.origin();
     }
   });
 
-  test('is told why an origin cannot be reached, and goes on', async () => {
+  test('gets the reason why an origin cannot be reached, and continues', async () => {
     const { client, dispatcher } = startProxy();
     dispatcher.failure = new DialError('timed_out', 'a.example:80: took too long');
     await client.send('POST http://a.example/ HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi');
-    const answer = await client.answer();
-    assert.deepEqual([answer.status, answer.text], [504, 'a.example:80: took too long\n']);
+    const response = await client.response();
+    assert.deepEqual([response.status, response.text], [504, 'a.example:80: took too long\n']);
     await client.send('HEAD http://a.example/ HTTP/1.1\r\n\r\n');
     assert.match(await client.head(), /^HTTP\/1\.1 504 .*\r\nContent-Length: 28$/s);
     await client.send(GET);
-    assert.equal((await client.answer()).status, 504);
+    assert.equal((await client.response()).status, 504);
   });
 
-  test('is told when an origin answers nothing, or nonsense', async () => {
+  test('gets a 502 when the response of an origin is empty or invalid', async () => {
     for (const nonsense of ['', 'SSH-2.0-OpenSSH\r\n', 'HTTP/1.1 200 OK\r\nContent-Le']) {
       const { client, dispatcher } = startProxy();
       await client.send(GET);
@@ -430,7 +430,7 @@ describe('a client connection', LIMIT, () => {
       await origin.head();
       await origin.send(nonsense);
       await origin.end();
-      assert.equal((await client.answer()).status, 502);
+      assert.equal((await client.response()).status, 502);
       await settle();
       assert.equal(dispatcher.live, 0);
       await client.send(GET);
@@ -438,7 +438,7 @@ describe('a client connection', LIMIT, () => {
     }
   });
 
-  test('is told when an origin answers what nobody can frame', async () => {
+  test('gets a 502 when the framing of a response is invalid', async () => {
     for (const lines of [
       'Content-Length: 1\r\nContent-Length: 2',
       'Transfer-Encoding: gzip, chunked',
@@ -450,11 +450,11 @@ describe('a client connection', LIMIT, () => {
         GET,
         `HTTP/1.1 200 OK\r\n${lines}\r\n\r\n`,
       );
-      assert.equal((await client.answer()).status, 502);
+      assert.equal((await client.response()).status, 502);
     }
   });
 
-  test('is cut when a response cannot be completed', async () => {
+  test('is reset when a response is truncated', async () => {
     const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n';
     const broken: readonly (readonly [string, string])[] = [
       ['HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf', ''],
@@ -473,7 +473,7 @@ describe('a client connection', LIMIT, () => {
     }
   });
 
-  test('of HTTP/1.0 is cut, not ended, when the origin is cut', async () => {
+  test('of HTTP/1.0 is reset, not ended, when the origin is reset', async () => {
     const { client, dispatcher } = startProxy();
     const { origin } = await exchange(
       { client, origin: dispatcher.origin() },
@@ -486,7 +486,7 @@ describe('a client connection', LIMIT, () => {
     await assert.rejects(client.rest());
   });
 
-  test('that leaves takes its flow along, at any moment', async () => {
+  test('that closes ends its flow, at any moment', async () => {
     const moments: readonly string[] = [
       'POST http://a.example/ HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf',
       GET,
@@ -504,7 +504,7 @@ describe('a client connection', LIMIT, () => {
     }
   });
 
-  test('that ended what it sends still gets its answer', async () => {
+  test('that half-closes still gets its response', async () => {
     const { client, dispatcher, served } = startProxy();
     await client.send(GET);
     await client.end();
@@ -512,7 +512,7 @@ describe('a client connection', LIMIT, () => {
     await origin.head();
     await settle();
     await origin.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-    assert.equal((await client.answer()).text, 'ok');
+    assert.equal((await client.response()).text, 'ok');
     assert.equal(await client.rest(), '');
     await origin.end();
     assert.equal(await served, undefined);
@@ -525,12 +525,12 @@ describe('a client connection', LIMIT, () => {
     await dispatcher.origin();
     await settle();
     clock.advance(300_000);
-    assert.equal((await client.answer()).status, 504);
+    assert.equal((await client.response()).status, 504);
     await settle();
     assert.equal(dispatcher.live, 0);
   });
 
-  test('that breaks off its body is told so, and the origin is cut', async () => {
+  test('that truncates its body gets a 400, and the origin is reset', async () => {
     const broken: readonly (readonly [string, boolean])[] = [
       ['Content-Length: 10\r\n\r\nhalf', true],
       ['Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nx\r\n', false],
@@ -541,12 +541,12 @@ describe('a client connection', LIMIT, () => {
       const origin = await dispatcher.origin();
       await origin.head().catch(() => undefined);
       if (ends) await client.end();
-      assert.equal((await client.answer()).status, 400);
+      assert.equal((await client.response()).status, 400);
       await assert.rejects(origin.rest());
     }
   });
 
-  test('asks the origin to close when the client will', async () => {
+  test('has the origin close when the client will', async () => {
     for (const name of ['Connection', 'Proxy-Connection']) {
       const { client, dispatcher, served } = startProxy();
       const { asked, origin } = await exchange(
@@ -565,7 +565,7 @@ describe('a client connection', LIMIT, () => {
   test('does not wait long for an origin that will not close', async () => {
     const { client, dispatcher, clock, served } = startProxy();
     const { origin } = await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
-    await client.answer();
+    await client.response();
     await client.end();
     assert.equal(await origin.rest(), '');
     await settle();
@@ -631,7 +631,7 @@ describe('an upgrade', LIMIT, () => {
     assert.match(await origin.head(), /^GET \/ /);
   });
 
-  test('that nobody asked for is a broken answer', async () => {
+  test('that was not requested is an invalid response', async () => {
     for (const line of ['', 'Upgrade: websocket\r\n', 'Connection: Upgrade\r\nUpgrade: h2c\r\n']) {
       const { client, dispatcher } = startProxy();
       await exchange(
@@ -639,17 +639,17 @@ describe('an upgrade', LIMIT, () => {
         `GET http://a.example/ HTTP/1.1\r\n${line}\r\n`,
         'HTTP/1.1 101 Ok\r\nUpgrade: x\r\n\r\n',
       );
-      assert.equal((await client.answer()).status, 502);
+      assert.equal((await client.response()).status, 502);
     }
   });
 });
 
 describe('a request in origin form', LIMIT, () => {
-  test('is refused unless it is allowed', async () => {
+  test('is rejected unless it is allowed', async () => {
     for (const line of ['GET / HTTP/1.1', 'OPTIONS * HTTP/1.1']) {
       const { client, dispatcher, served } = startProxy();
       await client.send(`${line}\r\nHost: a.example\r\n\r\n`);
-      assert.equal((await client.answer()).status, 400);
+      assert.equal((await client.response()).status, 400);
       assert.equal(await client.rest(), '');
       await client.end();
       assert.equal(await served, undefined);
@@ -657,7 +657,7 @@ describe('a request in origin form', LIMIT, () => {
     }
   });
 
-  test('goes to its Host, at port 80 when none is written', async () => {
+  test('is sent to its Host, with the default port 80', async () => {
     const hosts: readonly (readonly [string, string])[] = [
       ['a.example', 'a.example 80'],
       ['a.example:8080', 'a.example 8080'],
@@ -672,11 +672,11 @@ describe('a request in origin form', LIMIT, () => {
     }
   });
 
-  test('without a Host that can be read is refused', async () => {
+  test('without a valid Host is rejected', async () => {
     for (const host of ['', 'Host:\r\n', 'Host: a b\r\n', 'Host: a:0\r\n', 'Host: u@a\r\n']) {
       const { client, dispatcher } = startProxy({ allowTransparent: true });
       await client.send(`GET / HTTP/1.1\r\n${host}\r\n`);
-      assert.equal((await client.answer()).status, 400, host);
+      assert.equal((await client.response()).status, 400, host);
       assert.equal(dispatcher.requests.length, 0);
     }
   });

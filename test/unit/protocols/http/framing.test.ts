@@ -14,7 +14,7 @@ const responseOf = (lines: string, { status = 200, method = 'GET', version = '1.
   );
 
 describe('the framing of a request', () => {
-  test('is nothing without a length, and the length that is said, once or several times', () => {
+  test('is empty without a length, and has the stated length, once or repeated', () => {
     assert.deepEqual(requestOf(''), { kind: 'none' });
     assert.deepEqual(requestOf('Content-Length: 0\r\n'), { kind: 'none' });
     assert.deepEqual(requestOf('Content-Length: 12\r\n'), { kind: 'length', length: 12 });
@@ -47,7 +47,7 @@ describe('the framing of a request', () => {
     ['a coding in HTTP/1.0', 'Transfer-Encoding: chunked\r\n', '1.0'],
   ];
   for (const [what, lines, version] of smuggled) {
-    test(`with ${what} is refused`, () => {
+    test(`with ${what} is rejected`, () => {
       assert.throws(
         () => requestOf(lines, version),
         (error) => error instanceof MessageError && error.status === 400,
@@ -68,7 +68,7 @@ describe('the framing of a response', () => {
     assert.deepEqual(responseOf('Content-Length: 0\r\n'), none);
   });
 
-  test('is everything to the end when no length is said', () => {
+  test('extends to the end of the stream without a length', () => {
     const open = { body: { kind: 'until-close' }, certain: false };
     assert.deepEqual(responseOf(''), open);
     assert.deepEqual(responseOf('Transfer-Encoding: identity\r\n'), open);
@@ -81,7 +81,7 @@ describe('the framing of a response', () => {
     assert.equal(responseOf(chunked, { version: '1.0' }).certain, false);
   });
 
-  test('that cannot be told is refused', () => {
+  test('that is ambiguous is rejected', () => {
     for (const lines of [
       'Content-Length: 1\r\nContent-Length: 2\r\n',
       'Content-Length: x\r\n',

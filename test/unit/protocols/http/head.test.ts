@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { MessageError } from '../../../../src/protocols/http/errors.ts';
-import { HeadScanner } from '../../../../src/protocols/http/head-scanner.ts';
+import { HeadScanner, startsRequest } from '../../../../src/protocols/http/read-head.ts';
 import { parseRequestHead, parseResponseHead } from '../../../../src/protocols/http/head.ts';
 import { FIELD_LIMIT, HEAD_LIMIT } from '../../../../src/protocols/http/limits.ts';
-import { startsRequest } from '../../../../src/protocols/http/read-head.ts';
 import { chunksOf, outcomeOf } from './fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -68,7 +67,7 @@ describe('a request head', () => {
     ],
   ];
   for (const [what, text, status] of table) {
-    test(`with ${what} is refused with ${status}`, () => {
+    test(`with ${what} is rejected with ${status}`, () => {
       assert.throws(() => request(text), refused(status));
     });
   }
@@ -100,14 +99,14 @@ describe('a response head', () => {
     ['a folded line before any field', 'HTTP/1.1 200 OK\r\n X: a\r\n\r\n'],
   ];
   for (const [what, text] of table) {
-    test(`with ${what} is refused`, () => {
+    test(`with ${what} is rejected`, () => {
       assert.throws(() => response(text), MessageError);
     });
   }
 });
 
 describe('the head scanner', () => {
-  /** Feeds chunks as a reader would; tells the head and how many bytes it took in all. */
+  /** Feeds chunks as a reader would; returns the head and how many bytes it used. */
   const scan = (chunks: readonly Uint8Array[], limit = HEAD_LIMIT) => {
     const scanner = new HeadScanner(limit, startsRequest);
     let before = 0;
@@ -127,13 +126,13 @@ describe('the head scanner', () => {
     });
   });
 
-  test('refuses at the first byte what cannot be HTTP', () => {
+  test('rejects at the first byte what cannot be HTTP', () => {
     for (const first of ['\x16\x03\x01', '\x05\x01\x00', '\x04', ' GET', '\rGET', '\0']) {
       assert.throws(() => scan([bytes(first)]), refused(400), JSON.stringify(first));
     }
   });
 
-  test('takes a head of the limit and refuses one byte more, however it is cut', () => {
+  test('accepts a head of the limit and rejects one byte more, wherever it is split', () => {
     const head = `GET / HTTP/1.1\r\nX: ${'y'.repeat(77)}\r\n\r\n`;
     for (const cut of [1, 7, head.length]) {
       assert.equal(scan(chunksOf(bytes(head), [cut]), head.length)?.end, head.length);
@@ -142,7 +141,7 @@ describe('the head scanner', () => {
     assert.throws(() => scan([bytes('\r\n'.repeat(100))], 100), refused(431));
   });
 
-  test('finds the same end, or the same error, for any bytes in any cut', () => {
+  test('finds the same end, or the same error, for any bytes, wherever they are split', () => {
     const piece = fc.constantFrom('\r\n', '\n', '\r', 'GET / HTTP/1.1', 'A: b', ' ', '\0', 'x');
     const text = fc.array(piece, { maxLength: 30 }).map((parts) => parts.join(''));
     fc.assert(
@@ -157,7 +156,7 @@ describe('the head scanner', () => {
     );
   });
 
-  test('gives the parsers nothing that they answer with anything but a named error', () => {
+  test('gives the parsers only heads that they accept or reject with a named error', () => {
     const line = fc.oneof(
       fc.constantFrom('GET / HTTP/1.1', 'HTTP/1.1 200 OK', 'A: b', 'Content-Length: 1', ' x', ''),
       fc.string({ unit: 'binary-ascii', maxLength: 12 }),

@@ -12,10 +12,10 @@ async function forwarded(method: string, fields: string): Promise<string> {
   return (await dispatcher.origin()).head();
 }
 
-/** What a client hears of a proxy that asks no origin, and that the connection then goes on. */
+/** The response of the proxy itself, after which the connection must be usable. */
 async function answered(client: Peer, request: string): Promise<{ head: string; text: string }> {
   await client.send(request);
-  return client.answer();
+  return client.response();
 }
 
 describe('Max-Forwards (RFC 9110 §7.6.2)', LIMIT, () => {
@@ -40,7 +40,7 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', LIMIT, () => {
     assert.match(await forwarded('trace', 'Max-Forwards: 0\r\n'), /\r\nMax-Forwards: 0$/);
   });
 
-  test('that is no number, or is there twice, is refused', async () => {
+  test('that is not a number, or is repeated, is rejected', async () => {
     for (const value of ['', '-1', '+1', '1.0', '0x1', '1, 1', '1\r\nMax-Forwards: 1']) {
       const { client, dispatcher } = startProxy();
       const request = `OPTIONS http://a.example/ HTTP/1.1\r\nMax-Forwards: ${value}\r\n\r\n`;
@@ -49,7 +49,7 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', LIMIT, () => {
     }
   });
 
-  test('of 0 makes the proxy answer OPTIONS with the methods that it forwards', async () => {
+  test('of 0 makes the proxy respond to OPTIONS with the methods that it forwards', async () => {
     for (const target of ['http://a.example', 'http://a.example/x']) {
       const { client, dispatcher } = startProxy();
       const request = `OPTIONS ${target} HTTP/1.1\r\nMax-Forwards: 0\r\n\r\n`;
@@ -83,13 +83,13 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', LIMIT, () => {
     assert.deepEqual(dispatcher.requests, []);
   });
 
-  test('of 0 is answered to users of the proxy alone', async () => {
+  test('of 0 gets a response only for users of the proxy', async () => {
     const { client } = startProxy({ accounts: [{ user: 'alice', pass: 'secret' }] });
     const request = 'TRACE http://a.example/ HTTP/1.1\r\nMax-Forwards: 0\r\n\r\n';
     assert.match((await answered(client, request)).head, /^HTTP\/1\.1 407 /);
   });
 
-  test('of 0 leaves the connection to the next request, a body read over', async () => {
+  test('of 0 leaves the connection to the next request, after a body is drained', async () => {
     const { client, dispatcher } = startProxy();
     await answered(
       client,
@@ -105,7 +105,7 @@ describe('Max-Forwards (RFC 9110 §7.6.2)', LIMIT, () => {
   test('of 0 closes the connection of an HTTP/1.0 client', async () => {
     const { client } = startProxy();
     await client.send('TRACE http://a.example/ HTTP/1.0\r\nMax-Forwards: 0\r\n\r\n');
-    const { head, text } = await client.answer();
+    const { head, text } = await client.response();
     assert.match(head, /\r\nConnection: close$/);
     assert.equal(text, 'TRACE http://a.example/ HTTP/1.0\r\nMax-Forwards: 0\r\n\r\n');
     assert.equal(await client.rest(), '');

@@ -28,7 +28,7 @@ import { freePort } from '../../../support/ports.ts';
 import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { carrierOf, Peer, quietLog, session } from './support.ts';
 
-/** Dials what it is asked for; the flows that are open can be counted. */
+/** Dials destinations; the open flows can be counted. */
 class DirectDispatcher implements Dispatcher {
   opened = 0;
   live = 0;
@@ -49,7 +49,7 @@ class DirectDispatcher implements Dispatcher {
   }
 
   packets(): Promise<void> {
-    return Promise.reject(new Error('nobody asked for packets'));
+    return Promise.reject(new Error('no test needs packets'));
   }
 }
 
@@ -68,7 +68,7 @@ async function text(message: IncomingMessage): Promise<string> {
 const BIG = Buffer.alloc(3 << 20, 'weir');
 
 const serve: RequestListener = (request, response) => {
-  const answer = async (): Promise<void> => {
+  const respond = async (): Promise<void> => {
     switch (request.url ?? '') {
       case '/echo': {
         response.writeHead(200, { 'X-Length': request.headers['content-length'] ?? 'chunked' });
@@ -99,7 +99,7 @@ const serve: RequestListener = (request, response) => {
         response.writeHead(404).end('no such page');
     }
   };
-  answer().catch(() => response.destroy());
+  respond().catch(() => response.destroy());
 };
 
 describe('the HTTP inbound between node:http clients and origins', { timeout: 20_000 }, () => {
@@ -249,7 +249,7 @@ describe('the HTTP inbound between node:http clients and origins', { timeout: 20
     await once(socket, 'close');
   });
 
-  test('answers a dead origin with 502 and goes on', async () => {
+  test('responds 502 for an unreachable origin and continues', async () => {
     const port = await freePort();
     const refused = await ask('/', { path: `http://127.0.0.1:${port}/` });
     assert.equal(refused.statusCode, 502);
@@ -257,7 +257,7 @@ describe('the HTTP inbound between node:http clients and origins', { timeout: 20
     assert.equal(await text(await ask('/hints')), 'hinted');
   });
 
-  test('lets the HTTP outbound through', async () => {
+  test('serves the HTTP outbound', async () => {
     const outbound = createHttpOutbound(
       { account: undefined },
       {

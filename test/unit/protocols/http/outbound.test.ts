@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { Account } from '../../../../src/protocols/account.ts';
+import type { Account } from '../../../../src/protocols/account-table.ts';
 import { Deadline } from '../../../../src/net/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
@@ -39,7 +39,7 @@ const failsAs = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof DialError && error.code === code && message.test(error.message);
 
 describe('an outbound over an HTTP proxy', LIMIT, () => {
-  test('asks for a tunnel and leaves what the destination says first in it', async () => {
+  test('requests a tunnel and leaves the first bytes of the destination in it', async () => {
     const { connect, proxy } = start();
     const connecting = connect();
     assert.equal(await proxy.head(), 'CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443');
@@ -62,12 +62,12 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
       'CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n' +
         `Proxy-Authorization: Basic ${Buffer.from('ann:a:b').toString('base64')}`,
     );
-    // A length means nothing in the answer to a CONNECT (RFC 9112 §6.3).
+    // A length is ignored in the response to a CONNECT (RFC 9112 §6.3).
     await proxy.send('HTTP/1.0 204 Fine\nContent-Length: 7\n\n');
     await connecting;
   });
 
-  test('waits for the answer behind interim ones', async () => {
+  test('waits for the response after interim ones', async () => {
     const { connect, proxy } = start();
     const connecting = connect();
     await proxy.head();
@@ -75,27 +75,27 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
     await connecting;
   });
 
-  const refusals: readonly (readonly [string, string, RegExp])[] = [
-    ['HTTP/1.1 403 Forbidden', 'upstream', /up: a\.example:443: the proxy answered 403 Forbidden/],
-    ['HTTP/1.1 407 Who are you', 'upstream', /refused the credentials \(407 Who are you\)/],
+  const rejections: readonly (readonly [string, string, RegExp])[] = [
+    ['HTTP/1.1 403 Forbidden', 'upstream', /up: a\.example:443: the proxy responded 403 Forbidden/],
+    ['HTTP/1.1 407 Who are you', 'upstream', /rejected the credentials \(407 Who are you\)/],
     ['HTTP/1.1 502 Bad Gateway', 'upstream', /502 Bad Gateway/],
     ['HTTP/1.1 504 Gateway Timeout', 'timed_out', /504 Gateway Timeout/],
-    ['HTTP/1.1 301', 'upstream', /the proxy answered 301$/],
+    ['HTTP/1.1 301', 'upstream', /the proxy responded 301$/],
     ['HTTP/1.1 101 Switching', 'upstream', /101 Switching/],
     ['SSH-2.0-x', 'upstream', /not HTTP/],
-    ['HTTP/2.0 200 OK', 'upstream', /not spoken/],
-    ['', 'upstream', /closed without an answer/],
+    ['HTTP/2.0 200 OK', 'upstream', /not supported/],
+    ['', 'upstream', /closed without a response/],
     ['HTTP/1.1 200 OK\r\nX:', 'upstream', /closed in the middle/],
   ];
-  for (const [answer, code, message] of refusals) {
-    test(`fails as ${code} on the answer ${JSON.stringify(answer)}`, async () => {
+  for (const [response, code, message] of rejections) {
+    test(`fails as ${code} on the response ${JSON.stringify(response)}`, async () => {
       const { connect, proxy } = start({ user: 'ann', pass: 'secret' });
       const refused = assert.rejects(connect(), (error: unknown) => {
         assert.ok(failsAs(code, message)(error), String(error));
         return !String(error).includes('secret');
       });
       await proxy.head();
-      const whole = answer.endsWith(':') || answer === '' ? answer : `${answer}\r\n\r\n`;
+      const whole = response.endsWith(':') || response === '' ? response : `${response}\r\n\r\n`;
       await proxy.send(whole);
       await proxy.end();
       await refused;
@@ -103,9 +103,9 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
     });
   }
 
-  test('does not read interim answers for ever', async () => {
+  test('does not read interim responses without end', async () => {
     const { connect, proxy } = start();
-    const refused = assert.rejects(connect(), failsAs('upstream', /does not come to an answer/));
+    const refused = assert.rejects(connect(), failsAs('upstream', /sent no final response/));
     await proxy.head();
     await proxy.send('HTTP/1.1 100 Continue\r\n\r\n'.repeat(100)).catch(() => undefined);
     await refused;
@@ -119,7 +119,7 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
     await refused;
   });
 
-  test('gives up when the dial does, and says why', async () => {
+  test('is aborted with the dial, with its reason', async () => {
     const clock = new ManualClock();
     const deadline = new Deadline(clock, 10_000, 'the dial');
     const late = start();
@@ -143,7 +143,7 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
     await aborted;
   });
 
-  test('does not let a name write into its request', async () => {
+  test('does not accept a name that would alter its request', async () => {
     const names = [
       'a\r\nX: y',
       'a b',
@@ -162,7 +162,7 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
     }
   });
 
-  test('carries no UDP, and says so', async () => {
+  test('rejects UDP with a reason', async () => {
     const { outbound } = start();
     await assert.rejects(
       outbound.associate({ signal: new AbortController().signal }),
@@ -171,7 +171,7 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
     outbound.close();
   });
 
-  test('answers any bytes of a proxy with a link or a named error', async () => {
+  test('returns a link or a named error for any bytes of a proxy', async () => {
     const part = fc.constantFrom(
       'HTTP/1.1 200 OK\r\n',
       'HTTP/1.1 100 Continue\r\n',

@@ -15,12 +15,12 @@ import type { Session } from '../../../../src/tracker/session.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
-/** Lets everything that is already under way happen. */
+/** Runs everything that is already under way. */
 export const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** A person with a terminal at one end of a link: text out, text in. */
+/** One end of a link as text. */
 export class Peer {
   readonly link: ByteLink;
   #seen = '';
@@ -62,7 +62,7 @@ export class Peer {
   }
 
   /** A response of the proxy's own: its head and the text of its body. */
-  async answer(): Promise<{ head: string; text: string; status: number }> {
+  async response(): Promise<{ head: string; text: string; status: number }> {
     const head = await this.head();
     const length = Number(/\r\nContent-Length: (\d+)/.exec(head)?.[1] ?? 0);
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(head)?.[1]);
@@ -90,7 +90,7 @@ export class Peer {
   }
 }
 
-/** A dispatcher whose destinations are the test itself: each flow gives it an origin to play. */
+/** A dispatcher whose destinations are the test itself, one origin for each flow. */
 export class ScriptedDispatcher implements Dispatcher {
   readonly requests: StreamRequest[] = [];
   readonly clock = new ManualClock();
@@ -134,7 +134,7 @@ export class ScriptedDispatcher implements Dispatcher {
   }
 
   packets(_request: PacketRequest): Promise<void> {
-    return Promise.reject(new Error('nobody asked for packets'));
+    return Promise.reject(new Error('no test needs packets'));
   }
 
   get destinations(): string[] {

@@ -29,7 +29,7 @@ describe('a request target', () => {
     });
   }
 
-  test('OPTIONS without a path asks about the whole server', () => {
+  test('OPTIONS without a path concerns the whole server', () => {
     const target = parseTarget('OPTIONS', 'http://a.example');
     assert.equal(target.form === 'absolute' && target.path, '*');
     assert.deepEqual(parseTarget('OPTIONS', '*'), { form: 'origin', path: '*' });
@@ -89,7 +89,7 @@ describe('a request target', () => {
     ['CONNECT', '/'],
   ];
   for (const [method, text] of refused) {
-    test(`${method} ${text.slice(0, 60)} is refused`, () => {
+    test(`${method} ${text.slice(0, 60)} is rejected`, () => {
       assert.throws(
         () => parseTarget(method, text),
         (error) => error instanceof MessageError && error.status === 400,
@@ -107,7 +107,7 @@ describe('a Host value', () => {
     assert.equal(parseHost('[::1]:81').destination.port, 81);
   });
 
-  test('is refused when it is none', () => {
+  test('is rejected when it is invalid', () => {
     for (const value of ['', ':80', 'a b', 'a/b', 'a, b', 'u@a', 'http://a', '::1', 'a:x']) {
       assert.throws(() => parseHost(value), MessageError, value);
     }

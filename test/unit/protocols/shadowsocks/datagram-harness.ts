@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Endpoint } from '../../../../src/net/address.ts';
-import type { Packet, WireCounter } from '../../../../src/net/link.ts';
-import type {
-  Answers,
-  DatagramServer,
-  DatagramSessions,
-} from '../../../../src/protocols/contract.ts';
+import type { Packet, WireCounter, ReplyPath } from '../../../../src/net/link.ts';
+import type { DatagramServer, DatagramSessions } from '../../../../src/protocols/contract.ts';
 import { DatagramCodec2022 } from '../../../../src/protocols/shadowsocks/edition-2022/datagram-codec.ts';
 import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
@@ -58,7 +54,7 @@ export function listening(
 }
 
 /** A UDP socket of a server, as far as associations see it. */
-export class FakeSocket implements Answers {
+export class FakeSocket implements ReplyPath {
   readonly sent: Packet[] = [];
   readonly closed: Promise<Error | undefined>;
   readonly close: () => void;

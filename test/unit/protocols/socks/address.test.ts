@@ -16,7 +16,7 @@ describe('SOCKS addresses', () => {
     ['a.example', 65_535, `0309${Buffer.from('a.example').toString('hex')}ffff`],
   ];
   for (const [host, port, hex] of vectors) {
-    test(`${host} is written and read as RFC 1928 §5 says`, () => {
+    test(`${host} is written and read as in RFC 1928 §5`, () => {
       const written = encodeAddress({ host, port });
       assert.equal(written?.toString('hex'), hex);
       assert.deepEqual(decodeAddress(Buffer.from(hex, 'hex'), 0), {
@@ -42,7 +42,7 @@ describe('SOCKS addresses', () => {
     );
   });
 
-  test('any bytes give an address that can be written again, or nothing', () => {
+  test('any bytes decode to an address that can be written again, or to none', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...Object.values(AddressType), 0, 2, 255),
@@ -61,7 +61,7 @@ describe('SOCKS addresses', () => {
     );
   });
 
-  test('a cut address gives nothing', () => {
+  test('a truncated address is invalid', () => {
     for (const [host, port] of vectors) {
       const whole = encodeAddress({ host, port }) ?? Buffer.alloc(0);
       for (let length = 0; length < whole.length; length++) {

@@ -42,7 +42,7 @@ const nearly = (...good: string[]): fc.Arbitrary<Buffer> =>
     },
   );
 
-/** Where a run of bytes is cut into chunks. */
+/** Where bytes are split into chunks. */
 const cuts = fc.array(fc.nat(60), { maxLength: 6 }).map((all) => all.toSorted((a, b) => a - b));
 
 function chunksOf(whole: Buffer, at: readonly number[]): Buffer[] {
@@ -50,7 +50,7 @@ function chunksOf(whole: Buffer, at: readonly number[]): Buffer[] {
   return edges.slice(1).map((edge, index) => whole.subarray(edges[index], edge));
 }
 
-/** Lets everything that waits for time fail, step by step, until `promise` settles. */
+/** Advances the clock, step by step, until `promise` settles. */
 async function inTime<T>(promise: Promise<T>, clock: ManualClock): Promise<T> {
   let settled = false;
   const watched = promise.finally(() => (settled = true));
@@ -74,7 +74,7 @@ async function heard(link: ByteLink): Promise<string> {
       all += Buffer.from(chunk).toString('hex');
     }
   } catch {
-    // Cut off: what was heard before counts.
+    // Reset: what was read before counts.
   }
   return all;
 }
@@ -96,7 +96,7 @@ describe('whatever a client sends', () => {
     test(`the inbound ${name} ends in time and fails by its own errors alone`, async () => {
       const run = fc.asyncProperty(clients, cuts, fc.boolean(), async (sent, at, ends) => {
         const fixture = inbound(settings);
-        fixture.dispatcher.failure = new DialError('refused', 'nobody there');
+        fixture.dispatcher.failure = new DialError('refused', 'connection refused');
         const { client, served } = connectTo(fixture);
         for (const chunk of chunksOf(sent, at)) void client.write(chunk);
         if (ends) await client.closeWrite();
@@ -108,7 +108,7 @@ describe('whatever a client sends', () => {
     });
   }
 
-  test('the inbound understands it the same however it is cut into chunks', async () => {
+  test('the inbound reads it the same, wherever it is split into chunks', async () => {
     const serve = async (chunks: readonly Buffer[]): Promise<unknown[]> => {
       const fixture = inbound({ ...plainSettings, udp: false });
       const { client, served } = connectTo(fixture);
@@ -125,7 +125,7 @@ describe('whatever a client sends', () => {
   });
 });
 
-describe('whatever a server answers', () => {
+describe('any reply of a server', () => {
   const servers = nearly(
     `05 00 05 00 00 01 00000000 0000 'payload'`,
     `05 00 05 00 00 03 0b 'www.example' 0050`,
@@ -169,7 +169,7 @@ describe('whatever a server answers', () => {
     await fc.assert(run, { numRuns: 50 });
   });
 
-  test('the outbound connects the same however the answer is cut into chunks', async () => {
+  test('the outbound connects the same, wherever the reply is split into chunks', async () => {
     const site = { host: 'a.example', port: 80 };
     const first = async (chunks: readonly Buffer[]): Promise<string | undefined> => {
       const link = await answer((client) => client.connect(site, neverAborted()), chunks, true);

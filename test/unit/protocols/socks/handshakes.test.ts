@@ -23,9 +23,9 @@ interface Case {
   readonly ends?: Pick<Carrier, 'remote' | 'local'>;
   /** What the client sends, all of it before it reads, in the notation of `bytes`. */
   readonly sends: string;
-  /** All that it is answered until the server ends the stream. */
+  /** Everything that it receives until the server ends the stream. */
   readonly gets: string;
-  /** Where the dispatcher was asked to go. */
+  /** The destination at the dispatcher. */
   readonly goes?: Endpoint;
   readonly user?: string;
   readonly dialFails?: DialErrorCode;
@@ -58,7 +58,7 @@ const handshakes: Case[] = [
     goes: { host: '192.0.2.7', port: 0 },
   },
   {
-    name: 'SOCKS4 knows 0.0.0.0 as an address, not as the mark of a name',
+    name: 'SOCKS4 reads 0.0.0.0 as an address, not as the marker of a name',
     sends: '04 01 0050 00000000 00',
     gets: ok4,
     goes: { host: '0.0.0.0', port: 80 },
@@ -76,16 +76,16 @@ const handshakes: Case[] = [
     goes: { host: '2001:db8::7', port: 80 },
   },
   {
-    name: 'SOCKS4a refuses an empty name',
+    name: 'SOCKS4a rejects an empty name',
     sends: '04 01 0050 00000001 00 00',
     gets: no4,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS4a refuses a name with control bytes',
+    name: 'SOCKS4a rejects a name with control bytes',
     sends: `04 01 0050 00000001 00 'www' 0d0a 'example' 00`,
     gets: no4,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS4a drops a client whose name is too long',
@@ -100,17 +100,17 @@ const handshakes: Case[] = [
     error: 'protocol',
   },
   {
-    name: 'SOCKS4 refuses BIND',
+    name: 'SOCKS4 rejects BIND',
     sends: '04 02 0050 c0000207 00',
     gets: no4,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS4 is refused where a password is asked for',
+    name: 'SOCKS4 is rejected where a password is required',
     settings: guarded,
     sends: `04 01 0050 c0000207 'kim' 00`,
     gets: no4,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS4 rejects when the destination is not reached',
@@ -168,26 +168,26 @@ const handshakes: Case[] = [
     goes: site,
   },
   {
-    name: 'SOCKS5 without authentication does not do for a client that insists on a password',
+    name: 'SOCKS5 without authentication rejects a client that requires a password',
     sends: '05 01 02',
     gets: '05 ff',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 accepts no offer of nothing',
     sends: '05 00',
     gets: '05 ff',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 with a password does not do for a client without',
     settings: guarded,
     sends: `05 01 00 ${toSite}`,
     gets: '05 ff',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 lets an account in, and the last entry of a name counts',
+    name: 'SOCKS5 accepts an account, and the last entry of a name counts',
     settings: guarded,
     sends: `05 02 00 02 ${login('kim', 'sesame')} ${toSite} 'ping'`,
     gets: `05 02 01 00 ${reply5('00')} 'ping'`,
@@ -195,25 +195,25 @@ const handshakes: Case[] = [
     user: 'kim',
   },
   {
-    name: 'SOCKS5 refuses the earlier password of a repeated name',
+    name: 'SOCKS5 rejects the earlier password of a repeated name',
     settings: guarded,
     sends: `05 01 02 ${login('kim', 'old')}`,
     gets: '05 02 01 01',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses the password of another account',
+    name: 'SOCKS5 rejects the password of another account',
     settings: guarded,
     sends: `05 01 02 ${login('kim', 'lovelace')}`,
     gets: '05 02 01 01',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses a name in other case',
+    name: 'SOCKS5 rejects a name in other case',
     settings: guarded,
     sends: `05 01 02 ${login('Kim', 'sesame')}`,
     gets: '05 02 01 01',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 can have an account of empty texts',
@@ -224,11 +224,11 @@ const handshakes: Case[] = [
     user: '',
   },
   {
-    name: 'SOCKS5 with an empty list of accounts rejects everybody',
+    name: 'SOCKS5 with an empty list of accounts rejects every client',
     settings: withAccounts(),
     sends: `05 01 02 ${login('kim', 'sesame')}`,
     gets: '05 02 01 01',
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 drops a client of an unknown version of the password exchange',
@@ -238,46 +238,46 @@ const handshakes: Case[] = [
     error: 'protocol',
   },
   {
-    name: 'SOCKS5 refuses BIND',
+    name: 'SOCKS5 rejects BIND',
     sends: '05 01 00 05 02 00 01 c0000207 0050',
     gets: `05 00 ${reply5('07')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses commands that do not exist',
+    name: 'SOCKS5 rejects commands that do not exist',
     sends: '05 01 00 05 09 00 01 c0000207 0050',
     gets: `05 00 ${reply5('07')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses address types that do not exist',
+    name: 'SOCKS5 rejects address types that do not exist',
     sends: '05 01 00 05 01 00 02 c0000207 0050',
     gets: `05 00 ${reply5('08')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses an empty name',
+    name: 'SOCKS5 rejects an empty name',
     sends: '05 01 00 05 01 00 03 00 0050',
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses a name with control bytes',
+    name: 'SOCKS5 rejects a name with control bytes',
     sends: `05 01 00 05 01 00 03 04 'a' 00 'bc' 0050`,
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses a name with a blank, which a request line would break at',
+    name: 'SOCKS5 rejects a name with a blank, which a request line would break at',
     sends: `05 01 00 05 01 00 03 03 'a' 20 'b' 0050`,
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses a name that is not UTF-8',
+    name: 'SOCKS5 rejects a name that is not UTF-8',
     sends: `05 01 00 05 01 00 03 03 'a' fffe 0050`,
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'SOCKS5 drops a client whose request is of another version',
@@ -286,33 +286,33 @@ const handshakes: Case[] = [
     error: 'protocol',
   },
   {
-    name: 'SOCKS5 refuses UDP ASSOCIATE when udp is off',
+    name: 'SOCKS5 rejects UDP ASSOCIATE when udp is off',
     settings: { ...plainSettings, udp: false },
     sends: '05 01 00 05 03 00 01 00000000 0000',
     gets: `05 00 ${reply5('07')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses UDP ASSOCIATE when the relay is of another family than the client',
+    name: 'SOCKS5 rejects UDP ASSOCIATE when the relay is of another family than the client',
     settings: { ...plainSettings, udpBind: '::1' },
     sends: '05 01 00 05 03 00 01 00000000 0000',
     gets: `05 00 ${reply5('02')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses UDP ASSOCIATE on a unix socket for an unstated source',
+    name: 'SOCKS5 rejects UDP ASSOCIATE on a unix socket for an unstated source',
     settings: { ...plainSettings, udpBind: '127.0.0.1' },
     ends: onUnixSocket,
     sends: '05 01 00 05 03 00 01 00000000 0000',
     gets: `05 00 ${reply5('02')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
-    name: 'SOCKS5 refuses UDP ASSOCIATE when the relay address is not ours',
+    name: 'SOCKS5 rejects UDP ASSOCIATE when the relay address is not ours',
     settings: { ...plainSettings, udpBind: '192.0.2.1' },
     sends: '05 01 00 05 03 00 01 00000000 0000',
     gets: `05 00 ${reply5('01')}`,
-    error: 'socks_refused',
+    error: 'socks_rejected',
   },
   {
     name: 'HTTP on a SOCKS port is dropped',
@@ -326,7 +326,7 @@ const handshakes: Case[] = [
     gets: '05 00',
     error: 'protocol',
   },
-  { name: 'a client that says nothing is dropped', sends: '', gets: '', error: 'protocol' },
+  { name: 'a client that sends nothing is dropped', sends: '', gets: '', error: 'protocol' },
 ];
 
 const replies: [DialErrorCode, string][] = [
@@ -343,7 +343,7 @@ const replies: [DialErrorCode, string][] = [
 ];
 for (const [dialFails, code] of replies) {
   handshakes.push({
-    name: `SOCKS5 tells of a destination that is ${dialFails} by reply 0x${code}`,
+    name: `SOCKS5 has the reply 0x${code} for a destination that is ${dialFails}`,
     sends: `05 01 00 ${toSite}`,
     gets: `05 00 ${reply5(code)}`,
     goes: site,
@@ -359,11 +359,11 @@ async function play(each: Case, size: number): Promise<void> {
   const sent = bytes(each.sends);
   for (let at = 0; at < sent.length; at += size) void client.write(sent.subarray(at, at + size));
   await client.closeWrite();
-  // A dropped client may be told nothing and read an error instead of an end.
+  // A dropped client may read an error instead of the end of the stream.
   const got = await readAll(client).catch(() => undefined);
   const error = await served;
   if (got) assert.equal(got.toString('hex'), bytes(each.gets).toString('hex'));
-  else assert.ok(each.error === 'protocol', 'only a client that broke the protocol is cut off');
+  else assert.ok(each.error === 'protocol', 'only a client that violates the protocol is reset');
   assert.equal(codeOf(error), each.error);
   assert.deepEqual(dispatcher.streams[0]?.destination, each.goes);
   assert.equal(dispatcher.streams[0]?.origin.user, each.user);
@@ -384,7 +384,7 @@ describe('the SOCKS inbound', () => {
 });
 
 describe('a request of the SOCKS inbound', () => {
-  test('carries who asked and whether to sniff', async () => {
+  test('has the client and whether to sniff', async () => {
     for (const sniffing of [true, false]) {
       const fixture = inbound(plainSettings, { sniffing });
       const { client, served } = connectTo(fixture, {
@@ -414,7 +414,7 @@ describe('a request of the SOCKS inbound', () => {
     assert.equal(fixture.dispatcher.streams[0]?.origin.source, undefined);
   });
 
-  test('that fails in the dispatcher itself is answered and reported', async () => {
+  test('that fails in the dispatcher itself gets a reply and is reported', async () => {
     const fixture = inbound();
     fixture.dispatcher.failure = new RangeError('a bug');
     const { client, served } = connectTo(fixture);
@@ -427,19 +427,19 @@ describe('a request of the SOCKS inbound', () => {
     assert.equal(await served, fixture.dispatcher.failure);
   });
 
-  test('that was accepted gets no second answer when the flow fails', async () => {
+  test('that was accepted gets no second reply when the flow fails', async () => {
     const fixture = inbound();
     const failure = new DialError('refused', 'after the sniffing');
-    const answered = Promise.withResolvers<void>();
+    const replied = Promise.withResolvers<void>();
     fixture.dispatcher.stream = async (request) => {
       await request.accept();
-      await answered.promise;
+      await replied.promise;
       throw failure;
     };
     const { client, served } = connectTo(fixture);
     void client.write(bytes(`05 01 00 ${toSite}`));
     await readExactly(client, 12);
-    answered.resolve();
+    replied.resolve();
     assert.equal(await served, failure);
     await assert.rejects(client.read(), { code: 'link_closed' });
   });
@@ -456,7 +456,7 @@ describe('a client that will not go on', () => {
     '04 01',
     `04 01 0050 00000001 'a'`,
   ]) {
-    test(`is cut off after 10 s when it stopped at «${sends}»`, async () => {
+    test(`is closed after 10 s when it stopped at «${sends}»`, async () => {
       const fixture = inbound();
       const { client, served } = connectTo(fixture);
       void client.write(bytes(sends));
@@ -471,18 +471,18 @@ describe('a client that will not go on', () => {
     });
   }
 
-  test('is cut off soon after a refusal when it neither sends nor ends', async () => {
+  test('is closed soon after a rejection when it neither sends nor closes', async () => {
     const fixture = inbound();
     const { client, served } = connectTo(fixture);
     void client.write(bytes('05 01 02'));
     assert.equal((await readAll(client)).toString('hex'), '05ff');
     await idle();
     fixture.clock.advance(2_000);
-    assert.equal(codeOf(await served), 'socks_refused');
+    assert.equal(codeOf(await served), 'socks_rejected');
     await client.closed;
   });
 
-  test('is cut off after a refusal when it sends without end', async () => {
+  test('is closed after a rejection when it sends without end', async () => {
     const fixture = inbound();
     const { client, served } = connectTo(fixture);
     void client.write(bytes('05 01 02'));
@@ -490,6 +490,6 @@ describe('a client that will not go on', () => {
       for (;;) await client.write(Buffer.alloc(16_384));
     };
     await assert.rejects(flood());
-    assert.equal(codeOf(await served), 'socks_refused');
+    assert.equal(codeOf(await served), 'socks_rejected');
   });
 });

@@ -23,13 +23,13 @@ import { silentLogger } from '../../../../src/log/output.ts';
 import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
-/** Echoes streams and packets, and writes down what was asked. */
+/** Echoes streams and packets, and records the requests. */
 export class EchoDispatcher implements Dispatcher {
   readonly streams: StreamRequest[] = [];
   readonly associations: PacketRequest[] = [];
   /** What `stream` fails with instead. */
   failure: Error | undefined;
-  /** Who an echoed packet seems to come from; its destination when left out. */
+  /** The source of an echoed packet; by default its destination. */
   answerFrom: Endpoint | undefined;
 
   async stream(request: StreamRequest): Promise<void> {

@@ -116,7 +116,7 @@ describe('our outbound and our inbound understand each other', () => {
     assert.equal(await link.closed, undefined);
   });
 
-  test('an answer from another peer than the one asked keeps its own source', async () => {
+  test('a response from another peer keeps its own source', async () => {
     const { server, client } = chain();
     server.dispatcher.answerFrom = { host: '198.51.100.9', port: 4242 };
     const link = await client.associate(neverAborted());
@@ -125,7 +125,7 @@ describe('our outbound and our inbound understand each other', () => {
     link.close();
   });
 
-  test('a server without UDP is an error that says so', async () => {
+  test('a server without UDP is an error of its own', async () => {
     const { client } = chain({ ...plainSettings, udp: false });
     await assert.rejects(client.associate(neverAborted()), {
       name: 'DialError',

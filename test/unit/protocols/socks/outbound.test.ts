@@ -32,7 +32,7 @@ function scripted(
   return { ...outbound(settings, () => carrierOf(near, remote), context), server };
 }
 
-/** Plays the server: expects bytes and answers, alternately. */
+/** Plays the server: expects and sends bytes, alternately. */
 async function script(server: ByteLink, ...turns: string[]): Promise<void> {
   for (const [index, turn] of turns.entries()) {
     if (index % 2 === 1) {
@@ -95,7 +95,7 @@ describe('the SOCKS outbound', () => {
     ]);
   });
 
-  test('leaves to the flow what the server sends at once', async () => {
+  test('leaves to the flow what the server sends with its reply', async () => {
     const { outbound, server } = scripted();
     const answer = bytes(`${granted} 'SSH-2.0'`);
     const [link] = await Promise.all([
@@ -117,7 +117,7 @@ describe('the SOCKS outbound', () => {
     '03 00 0000',
     '01 c0000207 1234',
   ]) {
-    test(`does not mind the bound address «${bound}»`, async () => {
+    test(`accepts the bound address «${bound}»`, async () => {
       const { outbound, server } = scripted();
       const [link] = await Promise.all([
         outbound.connect(site, neverAborted()),
@@ -135,7 +135,7 @@ describe('the SOCKS outbound', () => {
       ['a method that was not offered', noAccount, ['05 01 00', '05 02'], 'upstream'],
       ['a method below the one that was offered', account, ['05 01 02', '05 00'], 'upstream'],
       [
-        'a refused password',
+        'a rejected password',
         account,
         ['05 01 02', '05 02', `01 03 'kim' 06 'sesame'`, '01 01'],
         'upstream',
@@ -197,7 +197,7 @@ describe('the SOCKS outbound', () => {
     await assert.rejects(outbound.connect(site, neverAborted()), { code: 'upstream' });
   });
 
-  test('a server that says nothing is given up after 10 s', async () => {
+  test('a server that sends nothing fails after 10 s', async () => {
     const { outbound, clock, server } = scripted();
     const connecting = outbound.connect(site, neverAborted());
     const failed = assert.rejects(connecting, { name: 'DialError', code: 'timed_out' });
@@ -213,7 +213,7 @@ describe('the SOCKS outbound', () => {
     const connecting = outbound.connect(site, { signal: controller.signal });
     const failed = assert.rejects(connecting, { name: 'DialError', code: 'aborted' });
     await readExactly(server, 3);
-    controller.abort(new Error('the client left'));
+    controller.abort(new Error('the client closed'));
     await failed;
     await server.closed;
     assert.equal(clock.timers, 0);
@@ -236,7 +236,7 @@ describe('the SOCKS outbound', () => {
     await assert.rejects(client.connect(site, neverAborted()), failure);
   });
 
-  test('a name that does not fit is refused before anything is dialled', async () => {
+  test('a name that does not fit is rejected before anything is dialled', async () => {
     const { outbound: client } = outbound(noAccount, () => assert.fail('dialled'));
     await assert.rejects(client.connect({ host: 'x'.repeat(256), port: 80 }, neverAborted()), {
       name: 'DialError',
@@ -315,7 +315,7 @@ describe('datagrams through the SOCKS outbound', () => {
     });
   }
 
-  test('are answered by a server whose address was written in another way', async () => {
+  test('get responses from a server whose address was written in another form', async () => {
     const { link, relay } = await associated(
       ({ local: { port } }) => ({ host: '::', port }),
       {},
@@ -388,7 +388,7 @@ describe('datagrams through the SOCKS outbound', () => {
     relay.close();
   });
 
-  test('end with a cause when the control connection is cut', async () => {
+  test('end with a cause when the control connection is reset', async () => {
     const { link, relay, server } = await associated(({ local }) => local);
     const cut = new Error('reset');
     server.destroy(cut);
@@ -404,7 +404,7 @@ describe('datagrams through the SOCKS outbound', () => {
     relay.close();
   });
 
-  test('do not mind what the server says on the control connection', async () => {
+  test('ignore what the server sends on the control connection', async () => {
     const { link, relay, server } = await associated(({ local }) => local);
     await server.write(Buffer.alloc(1000));
     await reaches(link, relay);

@@ -9,11 +9,11 @@ const nothing = at('0.0.0.0', 0);
 interface Case {
   readonly name: string;
   readonly udpBind?: string;
-  /** The control connection's ends: the client's and ours; a unix socket when left out. */
+  /** The control connection's ends: the client's and ours; a unix socket when omitted. */
   readonly tcp?: readonly [client: string, ours: string];
   readonly stated?: Endpoint;
   /** Bound address, client address and client port (0 when the first datagram decides). */
-  readonly plan: readonly [string, string, number] | 'refused';
+  readonly plan: readonly [string, string, number] | 'rejected';
 }
 
 const v4 = ['198.51.100.4', '198.51.100.1'] as const;
@@ -35,14 +35,14 @@ const cases: Case[] = [
   },
   // Families.
   { name: 'IPv4 relay, IPv4 client', udpBind: '0.0.0.0', tcp: v4, plan: ['0.0.0.0', v4[0], 0] },
-  { name: 'IPv4 relay, IPv6 client', udpBind: '0.0.0.0', tcp: v6, plan: 'refused' },
+  { name: 'IPv4 relay, IPv6 client', udpBind: '0.0.0.0', tcp: v6, plan: 'rejected' },
   {
     name: 'mapped relay, IPv4 client',
     udpBind: '::ffff:203.0.113.1',
     tcp: v4,
     plan: ['203.0.113.1', v4[0], 0],
   },
-  { name: 'mapped relay, IPv6 client', udpBind: '::ffff:203.0.113.1', tcp: v6, plan: 'refused' },
+  { name: 'mapped relay, IPv6 client', udpBind: '::ffff:203.0.113.1', tcp: v6, plan: 'rejected' },
   { name: 'dual-stack relay, IPv4 client', udpBind: '::', tcp: v4, plan: ['::', v4[0], 0] },
   { name: 'dual-stack relay, IPv6 client', udpBind: '::', tcp: v6, plan: ['::', v6[0], 0] },
   {
@@ -51,7 +51,7 @@ const cases: Case[] = [
     tcp: v4,
     plan: ['::', v4[0], 0],
   },
-  { name: 'IPv6 relay, IPv4 client', udpBind: '2001:db8::9', tcp: v4, plan: 'refused' },
+  { name: 'IPv6 relay, IPv4 client', udpBind: '2001:db8::9', tcp: v4, plan: 'rejected' },
   {
     name: 'IPv6 relay, IPv6 client',
     udpBind: '2001:db8::9',
@@ -101,7 +101,7 @@ const cases: Case[] = [
     stated: at('laptop.example', 40_000),
     plan: ['198.51.100.1', v4[0], 0],
   },
-  // A unix socket tells nothing, so the client must.
+  // A unix socket has no client address, so the request must have it.
   {
     name: 'unix socket, exact source',
     udpBind: '127.0.0.1',
@@ -120,54 +120,54 @@ const cases: Case[] = [
     stated: at('::ffff:127.0.0.1', 40_000),
     plan: ['127.0.0.1', '127.0.0.1', 40_000],
   },
-  { name: 'unix socket, nothing stated', udpBind: '127.0.0.1', plan: 'refused' },
+  { name: 'unix socket, nothing stated', udpBind: '127.0.0.1', plan: 'rejected' },
   {
     name: 'unix socket, port zero',
     udpBind: '127.0.0.1',
     stated: at('127.0.0.1', 0),
-    plan: 'refused',
+    plan: 'rejected',
   },
   {
     name: 'unix socket, address zero',
     udpBind: '127.0.0.1',
     stated: at('0.0.0.0', 40_000),
-    plan: 'refused',
+    plan: 'rejected',
   },
   {
     name: 'unix socket, IPv6 address zero',
     udpBind: '::',
     stated: at('::', 40_000),
-    plan: 'refused',
+    plan: 'rejected',
   },
   {
     name: 'unix socket, a name',
     udpBind: '127.0.0.1',
     stated: at('localhost', 40_000),
-    plan: 'refused',
+    plan: 'rejected',
   },
   {
     name: 'unix socket, the other family',
     udpBind: '127.0.0.1',
     stated: at('::1', 40_000),
-    plan: 'refused',
+    plan: 'rejected',
   },
   {
     name: 'unix socket without udp_bind',
     stated: at('127.0.0.1', 40_000),
-    plan: 'refused',
+    plan: 'rejected',
   },
 ];
 
 describe('the relay of a UDP ASSOCIATE', () => {
   for (const { name, udpBind, tcp, stated = nothing, plan } of cases) {
-    test(`${name}: ${plan === 'refused' ? plan : plan.join(' ')}`, () => {
+    test(`${name}: ${plan === 'rejected' ? plan : plan.join(' ')}`, () => {
       const made = planRelay({
         udpBind,
         remote: tcp && at(tcp[0]),
         local: tcp && at(tcp[1], 1080),
         stated,
       });
-      if (plan === 'refused') {
+      if (plan === 'rejected') {
         assert.equal(made, undefined);
         return;
       }

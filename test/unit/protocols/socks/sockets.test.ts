@@ -35,13 +35,13 @@ async function converse(
 }
 
 describe('over kernel sockets', () => {
-  test('a refused client reads its answer although it had sent more than was read', async () => {
+  test('a rejected client reads its reply although it had sent more than was read', async () => {
     const { heard, error } = await converse(withAccounts(['kim', 'sesame']), (socket) => {
       socket.write(bytes('05 01 00 05 01 00 01 c0000207 0050'));
       socket.write(Buffer.alloc(32_768));
     });
     assert.equal(heard, '05ff');
-    assert.equal(error, undefined, 'no reset overtook the answer');
+    assert.equal(error, undefined, 'no reset overtook the reply');
   });
 
   test('a stream comes back whole after its half-close', async () => {
@@ -50,9 +50,9 @@ describe('over kernel sockets', () => {
       socket.write(bytes(`05 01 00 05 01 00 03 0b 'www.example' 0050`));
       socket.end(payload);
     });
-    const answers = bytes('05 00 05 00 00 01 00000000 0000').toString('hex');
-    assert.equal(heard.slice(0, answers.length), answers);
-    assert.ok(heard.slice(answers.length) === payload.toString('hex'));
+    const replies = bytes('05 00 05 00 00 01 00000000 0000').toString('hex');
+    assert.equal(heard.slice(0, replies.length), replies);
+    assert.ok(heard.slice(replies.length) === payload.toString('hex'));
     assert.equal(error, undefined);
   });
 

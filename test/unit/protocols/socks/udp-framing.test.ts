@@ -14,7 +14,7 @@ describe('the header of SOCKS datagrams', () => {
     ['dns.example', 53, `0000 00 03 0b 'dns.example' 0035 'query'`],
   ] as const;
   for (const [host, port, framed] of vectors) {
-    test(`with ${host} is written and read as RFC 1928 §7 says`, () => {
+    test(`with ${host} is written and read as in RFC 1928 §7`, () => {
       const framing = new UdpFraming();
       const packet = { data: Buffer.from('query'), peer: { host, port } };
       assert.equal(hex(framing.encode(packet)), hex(bytes(framed)));
@@ -32,7 +32,7 @@ describe('the header of SOCKS datagrams', () => {
     assert.equal(framing.decode(empty ?? Buffer.alloc(0))?.data.length, 0);
   });
 
-  test('fragments are refused', () => {
+  test('fragments are dropped', () => {
     const framing = new UdpFraming();
     const whole = bytes(`0000 00 01 c0000207 0035 'query'`);
     const fragment = bytes(`0000 01 01 c0000207 0035 'query'`);
@@ -50,7 +50,7 @@ describe('the header of SOCKS datagrams', () => {
     assert.equal(framing.decode(bytes(`0000 00 01 c0000207 0035 'again'`))?.peer.host, '192.0.2.7');
   });
 
-  test('a name that does not fit is refused and the next datagram is not harmed', () => {
+  test('a name that does not fit is rejected, and the next datagram is sent', () => {
     const framing = new UdpFraming();
     const data = Buffer.from('x');
     assert.equal(framing.encode({ data, peer: { host: '', port: 0 } }), undefined);
@@ -64,7 +64,7 @@ describe('the header of SOCKS datagrams', () => {
     const datagram = fc.oneof(
       fc.uint8Array({ maxLength: 300 }),
       header,
-      // A good header with one octet changed, cut anywhere.
+      // A valid header with one octet changed, truncated anywhere.
       fc.tuple(header, fc.nat(12), fc.nat(255), fc.nat(30)).map(([good, at, value, length]) => {
         const bad = Buffer.from(good);
         bad[at] = value;

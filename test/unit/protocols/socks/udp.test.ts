@@ -123,13 +123,13 @@ describe('a UDP association', () => {
   test('takes no datagrams from another address', async () => {
     const association = await associate();
     const { fixture, relay } = association;
-    const stranger = await UdpLink.bind({ family: 4, address: '127.0.0.2' });
-    stranger.send({ data: query, peer: relay });
+    const other = await UdpLink.bind({ family: 4, address: '127.0.0.2' });
+    other.send({ data: query, peer: relay });
     const client = fixture.dispatcher.associations[0]?.client;
     await until(() => client?.dropped === 1);
-    // The stranger did not take the place of the client either.
+    // The other host did not become the client either.
     await echoes(association);
-    stranger.close();
+    other.close();
     await finish(association);
   });
 
@@ -156,7 +156,7 @@ describe('a UDP association', () => {
     await finish(association);
   });
 
-  test('does not believe a stated port: v2ray states where its first datagram goes', async () => {
+  test('ignores a stated port: v2ray states the destination of its first datagram', async () => {
     const association = await associate({ stated: () => ({ host: '127.0.0.1', port: 53 }) });
     await echoes(association);
     await finish(association);
@@ -172,7 +172,7 @@ describe('a UDP association', () => {
     await finish(association);
   });
 
-  test('answers with the source that the answer has', async () => {
+  test('sends responses with their source', async () => {
     const association = await associate();
     association.fixture.dispatcher.answerFrom = { host: '2001:db8::9', port: 4242 };
     association.socket.send({ data: query, peer: association.relay });
@@ -183,7 +183,7 @@ describe('a UDP association', () => {
     await finish(association);
   });
 
-  test('drops answers while it does not know where the client is', async () => {
+  test('drops responses while the address of the client is unknown', async () => {
     const association = await associate();
     const client = association.fixture.dispatcher.associations[0]?.client;
     client?.send({ data: query, peer: { host: '192.0.2.7', port: 53 } });
@@ -207,7 +207,7 @@ describe('a UDP association', () => {
     await finish(association);
   });
 
-  test('does not mind what is said on the control connection', async () => {
+  test('ignores what is sent on the control connection', async () => {
     const association = await associate();
     await association.control.write(Buffer.alloc(100_000, 'keep-alive?'));
     await echoes(association);
@@ -223,7 +223,7 @@ describe('a UDP association', () => {
     again.close();
   });
 
-  test('ends when its control connection is cut', async () => {
+  test('ends when its control connection is reset', async () => {
     const association = await associate();
     const [request] = association.fixture.dispatcher.associations;
     const cause = new Error('killed');
@@ -248,7 +248,7 @@ describe('a UDP association', () => {
     await finish(association);
   });
 
-  test('that cannot be answered leaves no socket behind', async () => {
+  test('whose reply cannot be sent leaves no socket behind', async () => {
     const fixture = inbound();
     const [client, link] = linkPair();
     const gone = new Error('gone');

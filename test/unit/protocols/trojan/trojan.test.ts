@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { WeirError } from '../../../../src/errors.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
-import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';
+import { HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
 import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
 import { createTrojanOutbound } from '../../../../src/protocols/trojan/outbound.ts';
 import { MAX_DATA, TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';

@@ -7,7 +7,7 @@ import { DialError } from '../../../../src/net/errors.ts';
 import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
-import { HANDSHAKE_MS } from '../../../../src/protocols/handshake.ts';
+import { HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
 import { parseUuid } from '../../../../src/protocols/uuid.ts';
 import { ResponseLink } from '../../../../src/protocols/vless/response-link.ts';
 import { MAX_LINKS } from '../../../../src/protocols/destination-links.ts';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
-import { RefusedClientError } from '../../../../src/protocols/refused-client.ts';
+import { RejectedClientError } from '../../../../src/protocols/rejected-client.ts';
 import { AuthIdReader, createAuthId, userKey } from '../../../../src/protocols/vmess/auth-id.ts';
 import { ReplayFilter } from '../../../../src/crypto/replay-filter.ts';
 import { UserTable } from '../../../../src/protocols/vmess/user-table.ts';
@@ -62,7 +62,7 @@ describe('the table of users', () => {
 
   test('knows no user when it is empty', async () => {
     const authId = createAuthId(KEY, 1_700_000_000, RANDOM);
-    await assert.rejects(table([])(authId), RefusedClientError);
+    await assert.rejects(table([])(authId), RejectedClientError);
   });
 
   test('takes clocks that are off by two minutes and no more', async () => {

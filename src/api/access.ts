@@ -1,0 +1,80 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { isIP } from 'node:net';
+
+/** Anything but visible ASCII, space and tab. */
+const FOREIGN = /[^\t\x20-\x7e]/;
+const SCHEME = 'bearer';
+
+/** Whether an `Authorization` header carries the secret. */
+export type BearerCheck = (authorization: string | undefined) => boolean;
+
+/**
+ * A check for `secret` (RFC 6750 §2.1, with the scheme in any letter case). Digests are compared, in
+ * constant time, so that the time reveals nothing about the secret or a guess.
+ */
+export function bearerCheck(secret: string): BearerCheck {
+  const wanted = digest(secret);
+  return (authorization) => {
+    const token = tokenOf(authorization);
+    return token !== undefined && timingSafeEqual(digest(token), wanted);
+  };
+}
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
+
+function tokenOf(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || FOREIGN.test(authorization)) return undefined;
+  const space = authorization.indexOf(' ');
+  if (space < 0 || authorization.slice(0, space).toLowerCase() !== SCHEME) return undefined;
+  return authorization.slice(space).trim();
+}
+
+/** The headers by which a request from a web page is recognised. */
+export interface RequestOrigin {
+  /** The authority: of an absolute request target, else the `Host` header. */
+  readonly authority: string | undefined;
+  readonly origin: string | undefined;
+}
+
+const AUTHORITY = /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/;
+const DEFAULT_PORT = 80;
+
+/**
+ * Whether the authority is one that a browser reaches only by address: an IP or `localhost`. A page
+ * whose own name resolves to this host (DNS rebinding) sends that name. A request without one is not
+ * from a browser.
+ */
+export function namesThisHost(authority: string | undefined): boolean {
+  if (authority === undefined || authority === '') return true;
+  const host = AUTHORITY.exec(authority)?.groups?.['host'];
+  return host !== undefined && isAddressOrLocalhost(host);
+}
+
+/**
+ * Whether a request comes from a page of this very listener, or from no page. A browser names the
+ * page's origin with every request that could change something.
+ */
+export function isOwnOrigin({ authority, origin }: RequestOrigin, port: number): boolean {
+  if (origin === undefined) return true;
+  const page = parseHttpOrigin(origin);
+  if (!page || page.port !== port) return false;
+  return isLoopback(page.host) || page.host === hostOf(authority);
+}
+
+function parseHttpOrigin(origin: string): { host: string; port: number } | undefined {
+  const scheme = 'http://';
+  if (!origin.toLowerCase().startsWith(scheme)) return undefined;
+  const { host, port } = AUTHORITY.exec(origin.slice(scheme.length))?.groups ?? {};
+  if (host === undefined || !isAddressOrLocalhost(host)) return undefined;
+  return { host: host.toLowerCase(), port: port ? Number(port) : DEFAULT_PORT };
+}
+
+const hostOf = (authority: string | undefined): string | undefined =>
+  AUTHORITY.exec(authority ?? '')?.groups?.['host']?.toLowerCase();
+
+const isAddressOrLocalhost = (host: string): boolean =>
+  host.toLowerCase() === 'localhost' || isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
+
+/** The listener is on loopback, since without a secret it may be nowhere else. */
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && isIP(host) === 4);

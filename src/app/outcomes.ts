@@ -1,0 +1,55 @@
+import { ControlError } from '../api/contract.ts';
+import { ConfigError, DocumentReadError, renderConfigError } from '../config/errors.ts';
+import { messageOf } from '../errors.ts';
+import { ApplyError } from '../supervisor/apply-error.ts';
+import type { AppliedReport } from '../supervisor/reload-report.ts';
+
+/**
+ * A failure as the caller of an operation gets it: `invalid` when the author of the files can correct
+ * it, `failed` when its cause lies elsewhere (an unreadable file, an address in use, a process that is
+ * stopping).
+ */
+export function toControlError(error: unknown): ControlError {
+  if (error instanceof ControlError) return error;
+  return new ControlError(isInvalid(error) ? 'invalid' : 'failed', messageOf(error), {
+    cause: error,
+  });
+}
+
+/** The same for reading the files as they are; an error of reading names the path. */
+export function toReadError(error: unknown, path: string | undefined): ControlError {
+  if (!(error instanceof DocumentReadError) || path === undefined) return toControlError(error);
+  const code = isInvalid(error) ? 'invalid' : 'failed';
+  return new ControlError(code, `${path}: ${error.message}`, { cause: error });
+}
+
+function isInvalid(error: unknown): boolean {
+  if (error instanceof ConfigError) return error.kind === 'invalid';
+  if (error instanceof ApplyError) return error.code !== 'bind' && error.code !== 'stopped';
+  return false;
+}
+
+const KEEPING = 'keeping the running config';
+
+/** What a reload did, in one line: the names of all that changed, the number of the rest. */
+export function summaryOf(report: AppliedReport): string {
+  const { built, swapped, drained, rebound, restarted, removed, reused } = report;
+  const parts = Object.entries({ built, swapped, drained, rebound, restarted, removed })
+    .filter(([, items]) => items.length > 0)
+    .map(([what, items]) => `${what} ${items.join(', ')}`);
+  return [...parts, `reused ${reused.length}`].join('; ');
+}
+
+/** The log line of a failed reload. `error` is what the reload rejected with. */
+export function failureLine(error: Error): string {
+  const { cause } = error;
+  if (cause instanceof ApplyError && cause.code === 'disruptive') {
+    return `reload refused, ${KEEPING}: ${cause.message}, which would end its live connections; restart to apply it`;
+  }
+  if (cause instanceof ApplyError && cause.code === 'stopped') return `reload: ${error.message}`;
+  if (cause instanceof ConfigError) {
+    const place = renderConfigError(cause).slice(cause.message.length);
+    return `reload: configuration invalid: ${error.message}; ${KEEPING}${place}`;
+  }
+  return `reload: ${messageOf(error)}; ${KEEPING}`;
+}

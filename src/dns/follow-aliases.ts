@@ -1,0 +1,65 @@
+import { ProtocolError } from '../net/errors.ts';
+import { RCODE_NXDOMAIN, type AnswerRecord, type Question, type Reply } from './message.ts';
+
+/** What a name resolves to in one reply. TTLs are seconds, the shortest of all records used. */
+export type Resolution =
+  | { readonly kind: 'addresses'; readonly addresses: readonly string[]; readonly ttl: number }
+  /** The name has no address of the family; `absent`: it does not exist at all. */
+  | { readonly kind: 'none'; readonly absent: boolean; readonly ttl: number }
+  /** The name is an alias of one that the reply has no records of. */
+  | { readonly kind: 'alias'; readonly name: string; readonly ttl: number };
+
+/**
+ * TTL of an absence without an SOA record, in seconds. RFC 2308 §5 would not cache it at all, but then
+ * a name without IPv6 addresses would cost a question for each connection.
+ */
+const UNSTATED_TTL = 5;
+
+/** Aliases that are followed within one reply. */
+const MAX_ALIASES = 16;
+
+/**
+ * Follows the aliases (CNAME) in a reply from the name in question to its addresses.
+ *
+ * Only records on that chain count; records of other names are never used. The code of `reply` must
+ * be NOERROR or NXDOMAIN.
+ *
+ * @throws {ProtocolError} when the aliases form a loop or are too many.
+ */
+export function followAliases(reply: Reply, question: Question): Resolution {
+  const { records, authority, rcode } = reply;
+  const passed = new Set<string>();
+  let name = question.name;
+  let ttl = Number.POSITIVE_INFINITY;
+  for (;;) {
+    const found = records.filter((each) => each.type === question.type && each.owner === name);
+    if (found.length > 0) {
+      const addresses = [...new Set(found.map((each) => each.data))];
+      return { kind: 'addresses', addresses, ttl: Math.min(ttl, ...found.map((each) => each.ttl)) };
+    }
+    const alias = aliasOf(records, name);
+    if (!alias) break;
+    passed.add(name);
+    if (passed.has(alias.data)) {
+      throw new ProtocolError(`the aliases of ${question.name} form a loop`);
+    }
+    if (passed.size > MAX_ALIASES) {
+      throw new ProtocolError(`${question.name} has more than ${MAX_ALIASES} aliases in a row`);
+    }
+    name = alias.data;
+    ttl = Math.min(ttl, alias.ttl);
+  }
+  // The code and the authority are about the end of the chain (RFC 2308 §2.1, RFC 6604 §3).
+  const soa = authority && isWithin(name, authority.zone) ? authority : undefined;
+  if (rcode === RCODE_NXDOMAIN || soa || passed.size === 0) {
+    const absence = soa ? soa.ttl : UNSTATED_TTL;
+    return { kind: 'none', absent: rcode === RCODE_NXDOMAIN, ttl: Math.min(ttl, absence) };
+  }
+  return { kind: 'alias', name, ttl };
+}
+
+const aliasOf = (records: readonly AnswerRecord[], name: string): AnswerRecord | undefined =>
+  records.find((each) => each.type === 'CNAME' && each.owner === name);
+
+const isWithin = (name: string, zone: string): boolean =>
+  zone === '' || name === zone || name.endsWith(`.${zone}`);

@@ -1,0 +1,160 @@
+import type { Logger } from '../log/logger.ts';
+import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import type { Clock } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
+import { DialError } from '../net/errors.ts';
+import type { ByteLink, PacketLink } from '../net/link.ts';
+import { DIAL_MS } from '../net/time-limits.ts';
+import type { Origin } from '../protocols/contract.ts';
+import { LogLimiter } from '../protocols/log-limiter.ts';
+import { ClientWatch } from './client-watch.ts';
+import { asDialError, clientLeft, logDialFailure } from './flow-record.ts';
+import { resolveRoute, type Plane, type Resolved } from './plane.ts';
+import type { RouteQuery } from './router/query.ts';
+
+/**
+ * A dial that takes longer is aborted when its client leaves. Watching the client costs as much as a
+ * tenth of a new connection, and most dials are over before.
+ */
+export const WATCH_AFTER_MS = 100;
+
+/**
+ * What a dial has opened: the link, and the route that it was opened on. Keeps the outbound's
+ * version in use until it is disposed of, which closes the link as well.
+ */
+export class DialledFlow<Link> implements Disposable {
+  readonly link: Link;
+  readonly resolved: Resolved;
+  readonly #close: (link: Link) => void;
+  readonly #release: () => void;
+
+  constructor(link: Link, resolved: Resolved, close: (link: Link) => void, release: () => void) {
+    this.link = link;
+    this.resolved = resolved;
+    this.#close = close;
+    this.#release = release;
+  }
+
+  /** Idempotent. */
+  [Symbol.dispose](): void {
+    this.#close(this.link);
+    this.#release();
+  }
+}
+
+// Shared by all flows: a closure for each would cost memory for as long as it lives.
+const destroyStream = (link: ByteLink): void => link.destroy();
+const closePackets = (link: PacketLink): void => link.close();
+
+export interface FlowDialerDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The current plane: read anew for every decision. */
+  readonly plane: () => Plane;
+}
+
+/**
+ * Routes and dials, for streams and datagrams alike. What is done with the link, and when the client
+ * is accepted, is left to the caller.
+ */
+export class FlowDialer {
+  readonly #deps: FlowDialerDeps;
+  readonly #stopping = new AbortController();
+  readonly #refused: LogLimiter;
+
+  constructor(deps: FlowDialerDeps) {
+    this.#deps = deps;
+    this.#refused = new LogLimiter(deps.clock);
+  }
+
+  /** Aborts every dial under way and refuses new ones: the process is at the end of its grace. */
+  stop(): void {
+    this.#stopping.abort(new DialError('aborted', 'the proxy is stopping'));
+  }
+
+  /** The time that one dial may take. The caller may abort it earlier, and disposes of it. */
+  limit(): Deadline {
+    return new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#stopping.signal);
+  }
+
+  /**
+   * Routes and connects a stream; failures are logged.
+   *
+   * @param client watched while the dial takes long, which ends with it; see `StreamRequest.client`.
+   * @throws {DialError} when the destination was not reached.
+   */
+  async connect(
+    query: RouteQuery,
+    origin: Origin,
+    client?: ByteLink,
+  ): Promise<DialledFlow<ByteLink>> {
+    const resolved = resolveRoute(this.#deps.plane(), query);
+    const { version } = resolved;
+    const release = version.hold();
+    using deadline = this.limit();
+    let watch: ClientWatch | undefined;
+    const timer =
+      client &&
+      this.#deps.clock.after(WATCH_AFTER_MS, () => {
+        watch = new ClientWatch(client, () => deadline.abort(clientLeft()));
+      });
+    try {
+      const link = await version.outbound.connect(
+        { host: query.host, port: query.port },
+        { signal: deadline.signal, origin },
+      );
+      return new DialledFlow(link, resolved, destroyStream, release);
+    } catch (error) {
+      release();
+      const failure = asDialError(error, deadline.signal, query);
+      this.#logFailure(query, version.tag, failure);
+      throw failure;
+    } finally {
+      timer?.cancel();
+      await watch?.stop();
+    }
+  }
+
+  /**
+   * Opens a link for datagrams through an outbound that was routed to already; failures are logged.
+   *
+   * @param opener destination of the packet that it is opened for, for messages.
+   * @param deadline made by `limit`.
+   * @throws {DialError} when the outbound could not open it.
+   */
+  async associate(
+    resolved: Resolved,
+    opener: Endpoint,
+    origin: Origin,
+    deadline: Deadline,
+  ): Promise<DialledFlow<PacketLink>> {
+    const { version } = resolved;
+    const release = version.hold();
+    try {
+      const link = await version.outbound.associate({ signal: deadline.signal, origin });
+      return new DialledFlow(link, resolved, closePackets, release);
+    } catch (error) {
+      release();
+      const failure = asDialError(error, deadline.signal, opener);
+      const asked = { inbound: origin.inbound, network: 'udp', ...opener };
+      logDialFailure(this.#deps.log, asked, version.tag, failure);
+      throw failure;
+    }
+  }
+
+  /** Clients may request the proxy itself any number of times: one line a minute for each target. */
+  #logFailure(query: RouteQuery, outbound: string, failure: DialError): void {
+    const { log } = this.#deps;
+    if (failure.code !== 'loop' && failure.code !== 'forbidden') {
+      logDialFailure(log, query, outbound, failure);
+      return;
+    }
+    const { inbound, source, network } = query;
+    const note = this.#refused.note(`${inbound} ${failure.code} ${formatEndpoint(query)}`);
+    if (!note) return;
+    const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
+    log.warn(
+      `${inbound} -> ${network} ${formatEndpoint(query)} for ${source ?? 'a local client'} refused: ${failure.message}${more}`,
+    );
+  }
+}

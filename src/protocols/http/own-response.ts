@@ -1,0 +1,56 @@
+import { STATUS_CODES } from 'node:http';
+import type { DialErrorCode } from '../../net/errors.ts';
+import { field, type Fields } from './fields.ts';
+import { headBytes } from './forwarding.ts';
+
+/** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */
+export const CONNECTED = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
+
+/** Sent with 407; the realm does not identify this host. */
+export const CHALLENGE: Fields = [field('Proxy-Authenticate', 'Basic realm="proxy"')];
+
+/** The status for a destination that was not reached. */
+export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
+  refused: 502,
+  unreachable_host: 502,
+  unreachable_network: 502,
+  not_found: 502,
+  upstream: 502,
+  failed: 502,
+  timed_out: 504,
+  blocked: 403,
+  forbidden: 403,
+  loop: 508,
+  unsupported: 501,
+  aborted: 503,
+};
+
+/** A response that the proxy generates itself. */
+export interface OwnResponse {
+  readonly status: number;
+  /** The body: one line of text for the user. */
+  readonly reason: string;
+  readonly fields?: Fields;
+  /** Whether the connection persists after it. */
+  readonly keep: boolean;
+  /** Whether it is the response to a HEAD, which has the length of the text but not the text. */
+  readonly headOnly: boolean;
+}
+
+export function responseBytes({
+  status,
+  reason,
+  fields = [],
+  keep,
+  headOnly,
+}: OwnResponse): Buffer {
+  // oxlint-disable-next-line no-control-regex
+  const text = Buffer.from(`${reason.replaceAll(/[\0-\x1f\x7f]+/g, ' ')}\n`);
+  const head = headBytes(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, [
+    ...fields,
+    field('Content-Type', 'text/plain; charset=utf-8'),
+    field('Content-Length', String(text.length)),
+    ...(keep ? [] : [field('Connection', 'close')]),
+  ]);
+  return headOnly ? head : Buffer.concat([head, text]);
+}

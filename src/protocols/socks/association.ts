@@ -1,0 +1,208 @@
+import { asError, messageOf } from '../../errors.ts';
+import type { Endpoint } from '../../net/address.ts';
+import { DialError } from '../../net/errors.ts';
+import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../../net/link.ts';
+import { bindToServer } from '../../net/node/server-socket.ts';
+import type { UdpSocket } from '../../net/sockets.ts';
+import { systemSockets } from '../../net/system-sockets.ts';
+import type { InboundContext, Origin } from '../contract.ts';
+import { SocksRejection } from './handshake.ts';
+import { withoutZone, type RelayPlan } from './relay-plan.ts';
+import { UdpFraming } from './udp-framing.ts';
+import { encodeReply, Reply, SOCKS5 } from './wire.ts';
+
+/**
+ * Serves one UDP ASSOCIATE (RFC 1928 §6, §7) for as long as its control connection is open.
+ *
+ * @throws {SocksRejection} when the relay socket cannot be bound.
+ */
+export async function serveAssociation(
+  plan: RelayPlan,
+  { link }: Carrier,
+  origin: Origin,
+  { dispatcher }: InboundContext,
+): Promise<void> {
+  const client = await openRelay(plan);
+  origin.session?.attach(client.wire);
+  try {
+    await link.write(encodeReply(SOCKS5, Reply.succeeded, client.address));
+    const control = endOf(link).then((cause) => client.close(cause));
+    await dispatcher.packets({ origin, client });
+    // An association that the dispatcher has ended closes its control connection as well.
+    link.destroy();
+    await control;
+  } finally {
+    client.close();
+  }
+}
+
+async function openRelay(plan: RelayPlan): Promise<ClientDatagrams> {
+  try {
+    return await ClientDatagrams.open(plan);
+  } catch (error) {
+    const message = `UDP relay on ${plan.bind}: ${messageOf(error)}`;
+    throw new SocksRejection(encodeReply(SOCKS5, Reply.failure), message, { cause: error });
+  }
+}
+
+/**
+ * Drops what arrives on the control connection of an association until it ends, on either side.
+ * Resolves with the error of a failure; never rejects.
+ */
+async function endOf(control: ByteLink): Promise<Error | undefined> {
+  try {
+    while ((await control.read()) !== undefined);
+    return undefined;
+  } catch (error) {
+    return asError(error);
+  }
+}
+
+/**
+ * The datagrams of one SOCKS5 client (RFC 1928 §7): receives those of the client alone, without
+ * their headers, and sends responses to the address that the client's datagrams come from.
+ */
+export class ClientDatagrams implements PacketLink {
+  readonly #relay: UdpSocket;
+  readonly #framing: UdpFraming;
+  readonly #client: ClientAddress;
+  #dropped = 0;
+
+  /**
+   * Binds the relay socket.
+   * @throws the system's error when it cannot be bound.
+   */
+  static async open(plan: RelayPlan): Promise<ClientDatagrams> {
+    const framing = new UdpFraming();
+    const client = new ClientAddress(plan);
+    const relay = await systemSockets().bindUdp({
+      family: plan.family,
+      address: plan.bind,
+      respondsFromOwn: true,
+      incoming: (data, host, port) => {
+        if (!client.mayBe(host, port)) return undefined;
+        const packet = framing.decode(data);
+        if (packet) client.settle(port);
+        return packet;
+      },
+    });
+    return new ClientDatagrams(relay, framing, client);
+  }
+
+  private constructor(relay: UdpSocket, framing: UdpFraming, client: ClientAddress) {
+    this.#relay = relay;
+    this.#framing = framing;
+    this.#client = client;
+  }
+
+  /** Where the client is to send its datagrams. */
+  get address(): Endpoint {
+    const { host, port } = this.#relay.local;
+    return { host: withoutZone(host), port };
+  }
+
+  /** The bytes between the client and the relay socket. */
+  get wire(): WireCounter {
+    return this.#relay;
+  }
+
+  get dropped(): number {
+    return this.#dropped + this.#relay.dropped;
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#relay.closed;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#relay.receive();
+  }
+
+  send(packet: Packet): void {
+    const peer = this.#client.endpoint;
+    const data = peer && this.#framing.encode(packet);
+    if (data) this.#relay.send({ data, peer });
+    else this.#dropped++;
+  }
+
+  close(cause?: Error): void {
+    this.#relay.close(cause);
+  }
+}
+
+/** Where a client's datagrams come from: the first one settles a port that was not stated. */
+class ClientAddress {
+  readonly #host: string;
+  #endpoint: Endpoint | undefined;
+
+  constructor({ clientHost: host, clientPort: port }: RelayPlan) {
+    this.#host = host;
+    this.#endpoint = port === undefined ? undefined : { host, port };
+  }
+
+  get endpoint(): Endpoint | undefined {
+    return this.#endpoint;
+  }
+
+  mayBe(host: string, port: number): boolean {
+    return host === this.#host && (this.#endpoint === undefined || this.#endpoint.port === port);
+  }
+
+  settle(port: number): void {
+    this.#endpoint ??= { host: this.#host, port };
+  }
+}
+
+/**
+ * Datagrams through the relay of a SOCKS5 server (RFC 1928 §7). The association lasts as long as
+ * its control connection: the end of one closes the other.
+ */
+export class ServerDatagrams implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #udp: UdpSocket;
+  readonly #framing: UdpFraming;
+  readonly #relay: Endpoint;
+  readonly #control: ByteLink;
+  #dropped = 0;
+
+  /**
+   * @param relay the server's address for datagrams: an IP address and a port.
+   * @throws the system's error when no socket can be bound.
+   */
+  static async open(relay: Endpoint, control: ByteLink): Promise<ServerDatagrams> {
+    const framing = new UdpFraming();
+    const { udp, server } = await bindToServer(relay, (data) => framing.decode(data));
+    return new ServerDatagrams(udp, framing, server, control);
+  }
+
+  private constructor(udp: UdpSocket, framing: UdpFraming, relay: Endpoint, control: ByteLink) {
+    this.#udp = udp;
+    this.#framing = framing;
+    this.#relay = relay;
+    this.#control = control;
+    this.closed = Promise.all([udp.closed, control.closed]).then(([cause]) => cause);
+    void endOf(control).then((cause) =>
+      this.close(new DialError('upstream', 'the SOCKS server ended the association', { cause })),
+    );
+    void udp.closed.then(() => control.destroy());
+  }
+
+  get dropped(): number {
+    return this.#dropped + this.#udp.dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#udp.receive();
+  }
+
+  send(packet: Packet): void {
+    const data = this.#framing.encode(packet);
+    if (data) this.#udp.send({ data, peer: this.#relay });
+    else this.#dropped++;
+  }
+
+  close(cause?: Error): void {
+    this.#udp.close(cause);
+    this.#control.destroy();
+  }
+}

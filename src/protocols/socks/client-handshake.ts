@@ -1,0 +1,97 @@
+import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import { DialError, ProtocolError } from '../../net/errors.ts';
+import type { Account } from '../account-table.ts';
+import { readAddress } from './address.ts';
+import type { Handshake } from './handshake.ts';
+import {
+  AUTH_VERSION,
+  AuthStatus,
+  Command,
+  encodeCredentials,
+  encodeOffer,
+  encodeRequest,
+  meaningOf,
+  Method,
+  Reply,
+  SOCKS5,
+} from './wire.ts';
+
+/** A request as bytes, with the name of its destination for error messages. */
+export interface ClientRequest {
+  readonly message: Uint8Array;
+  readonly target: string;
+}
+
+/**
+ * Makes a request.
+ * @throws {DialError} when the host name has more than the 255 bytes that fit.
+ */
+export function makeRequest(command: Command, destination: Endpoint): ClientRequest {
+  const message = encodeRequest(command, destination);
+  const target = command === Command.connect ? formatEndpoint(destination) : 'UDP ASSOCIATE';
+  if (message) return { message, target };
+  throw new DialError('failed', 'the host name does not fit into a SOCKS request (255 bytes)');
+}
+
+/**
+ * Sends a request to a SOCKS5 server and returns the address of its reply; `undefined` when that is
+ * an invalid name.
+ *
+ * Each message is sent after the reply to the previous one: some servers take everything that one
+ * read returns for one message.
+ *
+ * @throws {DialError} with the server's reason.
+ * @throws {ProtocolError} when the server does not speak SOCKS5.
+ */
+export async function requestFromServer(
+  handshake: Handshake,
+  account: Account | undefined,
+  { message, target }: ClientRequest,
+): Promise<Endpoint | undefined> {
+  await offerMethod(handshake, account ? Method.password : Method.none);
+  if (account) await authenticate(handshake, account);
+  await handshake.send(message);
+  return readReply(handshake, target);
+}
+
+/** RFC 1928 §3. */
+async function offerMethod({ reader, send }: Handshake, method: Method): Promise<void> {
+  await send(encodeOffer(method));
+  const version = await reader.byte();
+  if (version !== SOCKS5) throw new ProtocolError('the server does not speak SOCKS5');
+  if ((await reader.byte()) === method) return;
+  throw new DialError(
+    'upstream',
+    method === Method.password
+      ? 'the SOCKS server does not support password authentication'
+      : 'the SOCKS server requires authentication',
+  );
+}
+
+/** RFC 1929 §2. */
+async function authenticate({ reader, send }: Handshake, { user, pass }: Account): Promise<void> {
+  await send(encodeCredentials(user, pass));
+  const [version, status] = await reader.bytes(2);
+  if (version !== AUTH_VERSION) {
+    throw new ProtocolError('invalid response of the SOCKS server to password authentication');
+  }
+  if (status !== AuthStatus.success) {
+    throw new DialError('upstream', 'the SOCKS server rejected the user name or password');
+  }
+}
+
+/** RFC 1928 §6. */
+async function readReply({ reader }: Handshake, target: string): Promise<Endpoint | undefined> {
+  const [version, reply] = await reader.bytes(3);
+  if (version !== SOCKS5) throw new ProtocolError('invalid reply of the SOCKS server');
+  if (reply !== Reply.succeeded) {
+    // Some servers send no more than this and close, so nothing is read after a failure.
+    const { code, text } = meaningOf(reply ?? Reply.failure);
+    throw new DialError(code, `reply of the SOCKS server for ${target}: ${text}`);
+  }
+  const bound = await readAddress(reader);
+  if (bound.kind === 'unknown_type') {
+    throw new ProtocolError(`unknown address type ${bound.type} in the reply of the SOCKS server`);
+  }
+  return bound.kind === 'endpoint' ? bound.endpoint : undefined;
+}

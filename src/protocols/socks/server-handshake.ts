@@ -1,0 +1,152 @@
+import type { Endpoint } from '../../net/address.ts';
+import type { BoundedReader } from '../../net/bounded-reader.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import { decodeName } from '../../net/host-name.ts';
+import type { AccountTable } from '../account-table.ts';
+import { AddressType, decodeHost, readAddress } from './address.ts';
+import { SocksRejection, type Handshake } from './handshake.ts';
+import {
+  AUTH_VERSION,
+  AuthStatus,
+  Command,
+  encodeAuthStatus,
+  encodeMethodChoice,
+  encodeReply,
+  Method,
+  Reply,
+  SOCKS4,
+  SOCKS5,
+  type SocksVersion,
+} from './wire.ts';
+
+/** What a client requests, in either version of the protocol. */
+export interface SocksRequest {
+  readonly version: SocksVersion;
+  readonly command: 'connect' | 'associate';
+  /** The destination, or for `associate` the address that the client will send datagrams from. */
+  readonly address: Endpoint;
+  /** Name of the account; `undefined` without authentication. */
+  readonly user: string | undefined;
+}
+
+/**
+ * Serves a client's handshake up to its request.
+ *
+ * @param accounts `undefined` for an inbound without authentication.
+ * @throws {SocksRejection} with the reply to send.
+ * @throws {ProtocolError} for a client that does not speak SOCKS.
+ */
+export async function readSocksRequest(
+  handshake: Handshake,
+  accounts: AccountTable | undefined,
+): Promise<SocksRequest> {
+  const version = await handshake.reader.byte();
+  switch (version) {
+    case SOCKS4: {
+      if (accounts) {
+        throw rejection(SOCKS4, Reply.failure, 'SOCKS4 does not support password authentication');
+      }
+      const address = await readSocks4(handshake.reader);
+      return { version, command: 'connect', address, user: undefined };
+    }
+    case SOCKS5: {
+      await chooseMethod(handshake, accounts ? Method.password : Method.none);
+      const user = accounts && (await authenticate(handshake, accounts));
+      return { version, ...(await readSocks5(handshake.reader)), user };
+    }
+    default:
+      throw new ProtocolError(`not a SOCKS client: its first octet is ${version}`);
+  }
+}
+
+const NUL = Uint8Array.of(0);
+const MAX_TEXT = 255;
+
+/** SOCKS4 and SOCKS4a, after the version octet. The user id is not authenticated, so it is ignored. */
+async function readSocks4(reader: BoundedReader): Promise<Endpoint> {
+  const head = await reader.bytes(7);
+  const command = head.readUInt8(0);
+  const port = head.readUInt16BE(1);
+  const address = head.subarray(3);
+  await readText(reader, 'user id');
+  const host = isNameMarker(address)
+    ? decodeName(await readText(reader, 'host name'))
+    : decodeHost(AddressType.ipv4, address);
+  if (command !== Command.connect) {
+    throw rejection(SOCKS4, Reply.failure, `SOCKS4 command ${command} is not supported`);
+  }
+  if (host === undefined) {
+    throw rejection(SOCKS4, Reply.failure, 'the SOCKS4a host name is empty or invalid');
+  }
+  return { host, port };
+}
+
+/** SOCKS4a: after the address 0.0.0.x, with x other than 0, a host name follows. */
+function isNameMarker(address: Uint8Array): boolean {
+  return address[0] === 0 && address[1] === 0 && address[2] === 0 && address[3] !== 0;
+}
+
+async function readText(reader: BoundedReader, what: string): Promise<Buffer> {
+  const text = await reader.until(NUL);
+  // Checked here too, since a long text that came in one piece never met the reader's own bound.
+  if (text.length > MAX_TEXT) throw new ProtocolError(`the ${what} is longer than 255 bytes`);
+  return text;
+}
+
+/** RFC 1928 §3: the client must offer the one method that this inbound supports. */
+async function chooseMethod({ reader, send }: Handshake, method: Method): Promise<void> {
+  const offered = await reader.bytes(await reader.byte());
+  if (!offered.includes(method)) {
+    throw new SocksRejection(
+      encodeMethodChoice(Method.unacceptable),
+      method === Method.password
+        ? 'the client does not offer password authentication'
+        : 'the client requires authentication',
+    );
+  }
+  await send(encodeMethodChoice(method));
+}
+
+/** RFC 1929 §2. */
+async function authenticate({ reader, send }: Handshake, accounts: AccountTable): Promise<string> {
+  const version = await reader.byte();
+  if (version !== AUTH_VERSION) {
+    throw new ProtocolError(`unknown version ${version} of password authentication`);
+  }
+  const name = await reader.bytes(await reader.byte());
+  const pass = await reader.bytes(await reader.byte());
+  const user = accounts.authenticate(name, pass);
+  if (user === undefined) {
+    throw new SocksRejection(encodeAuthStatus(AuthStatus.failure), 'wrong user name or password');
+  }
+  await send(encodeAuthStatus(AuthStatus.success));
+  return user;
+}
+
+/** RFC 1928 §4. */
+async function readSocks5(
+  reader: BoundedReader,
+): Promise<Pick<SocksRequest, 'command' | 'address'>> {
+  const [version, code] = await reader.bytes(3);
+  if (version !== SOCKS5) throw new ProtocolError(`a request of SOCKS version ${version}`);
+  const address = await readAddress(reader);
+  const command = commandOf(code);
+  if (command === undefined) {
+    throw rejection(SOCKS5, Reply.commandUnsupported, `SOCKS command ${code} is not supported`);
+  }
+  if (address.kind === 'unknown_type') {
+    throw rejection(SOCKS5, Reply.addressUnsupported, `unknown address type ${address.type}`);
+  }
+  if (address.kind === 'invalid_name') {
+    throw rejection(SOCKS5, Reply.failure, 'the host name is empty or invalid');
+  }
+  return { command, address: address.endpoint };
+}
+
+function commandOf(code: number | undefined): SocksRequest['command'] | undefined {
+  if (code === Command.connect) return 'connect';
+  return code === Command.associate ? 'associate' : undefined;
+}
+
+const rejection = (version: SocksVersion, reply: Reply, message: string): SocksRejection =>
+  new SocksRejection(encodeReply(version, reply), message);

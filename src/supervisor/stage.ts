@@ -1,0 +1,174 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { OwnedResolver } from '../dns/cached-resolver.ts';
+import type { BalancerGroup } from '../engine/balancer/group.ts';
+import type { GeoData } from '../engine/geo/geo-data.ts';
+import { InboundRuntime } from '../engine/inbound-runtime.ts';
+import type { Plane } from '../engine/plane.ts';
+import type { RegexCache } from '../engine/router/regex-set.ts';
+import type { RouterTables } from '../engine/router/router-tables.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Clock } from '../net/clock.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
+import type { Resolver } from '../net/resolver.ts';
+import type { Turns } from '../net/turns.ts';
+import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
+import { InboundMemory } from '../protocols/inbound-memory.ts';
+import type { InboundStreamSpec, RoutingSpec } from '../spec.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+import {
+  buildAcceptor,
+  buildBalancer,
+  buildHandler,
+  buildOutbound,
+  buildPlane,
+  exitsOf,
+  type BuiltOutbound,
+} from './build.ts';
+import type { Plan } from './plan.ts';
+import type { ListenerTarget, SwitchedListener } from './switched-listener.ts';
+
+/** One inbound with what it listens on. */
+export interface RunningInbound {
+  readonly runtime: InboundRuntime;
+  readonly listener: SwitchedListener;
+  readonly stream: InboundStreamSpec | undefined;
+}
+
+/** What runs before a reload, of which a plan reuses parts. */
+export interface RunningResources {
+  readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
+  readonly balancers: ReadonlyMap<string, BalancerGroup>;
+  readonly inbounds: ReadonlyMap<string, RunningInbound>;
+  /** `undefined` before the first configuration was applied. */
+  readonly plane: Plane | undefined;
+}
+
+/** Everything that a reload has built and not yet put in force. */
+export interface Staged {
+  /** `undefined` when the running one is reused. */
+  readonly resolver: OwnedResolver | undefined;
+  readonly outbounds: ReadonlyMap<string, BuiltOutbound>;
+  readonly balancers: ReadonlyMap<string, BalancerGroup>;
+  readonly plane: Plane;
+  readonly handlers: ReadonlyMap<string, InboundHandler>;
+  /** Runtimes of new inbounds. */
+  readonly runtimes: ReadonlyMap<string, InboundRuntime>;
+  /** For new listeners, and for those with new stream settings. */
+  readonly targets: ReadonlyMap<string, ListenerTarget>;
+}
+
+export interface StageDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly ownListeners: OwnListeners;
+  readonly regexes: RegexCache;
+  readonly tracker: Tracker;
+  readonly dispatcher: Dispatcher;
+  /** What outbounds resolve with, whichever resolver is behind it. */
+  readonly resolver: Resolver;
+  /** Makes the resolver of the wanted configuration. */
+  readonly createResolver: () => OwnedResolver;
+}
+
+/**
+ * Builds all that the plan calls for, yielding to traffic; touches nothing that runs and opens no
+ * socket.
+ *
+ * @throws {ApplyError} `build_failed` or `bad_balancer`.
+ */
+export async function stagePlan(
+  plan: Plan,
+  routing: {
+    readonly route: RoutingSpec;
+    readonly geo: GeoData;
+    readonly tables: RouterTables | undefined;
+  },
+  running: RunningResources,
+  turns: Turns,
+  deps: StageDeps,
+): Promise<Staged> {
+  const { clock, log, ownListeners, regexes, resolver } = deps;
+  const outboundDeps = { clock, log, ownListeners, resolver };
+  const outbounds = new Map<string, BuiltOutbound>();
+  for (const { action, spec, version } of plan.outbounds) {
+    const reused = action === 'reuse' ? running.outbounds.get(spec.tag) : undefined;
+    outbounds.set(spec.tag, reused ?? buildOutbound(spec, version, outboundDeps));
+    if (turns.due) await turns.next();
+  }
+  const balancers = new Map<string, BalancerGroup>();
+  for (const { action, spec } of plan.balancers) {
+    const before = running.balancers.get(spec.tag);
+    const reused = action === 'reuse' ? before : undefined;
+    balancers.set(spec.tag, reused ?? buildBalancer(spec, outbounds, before, outboundDeps));
+    if (turns.due) await turns.next();
+  }
+  const { route, geo, tables } = routing;
+  const plane =
+    (plan.route === 'reuse' ? running.plane : undefined) ??
+    buildPlane(route, exitsOf(outbounds, balancers), (running.plane?.epoch ?? 0) + 1, {
+      regexes,
+      geo,
+      tables,
+    });
+  const inbounds = await stageInbounds(plan, running, turns, deps);
+  const next = plan.dns === 'build' ? deps.createResolver() : undefined;
+  return { resolver: next, outbounds, balancers, plane, ...inbounds };
+}
+
+async function stageInbounds(
+  plan: Plan,
+  running: RunningResources,
+  turns: Turns,
+  { clock, log, ownListeners, tracker, dispatcher }: StageDeps,
+): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'targets'>> {
+  const handlers = new Map<string, InboundHandler>();
+  const runtimes = new Map<string, InboundRuntime>();
+  const targets = new Map<string, ListenerTarget>();
+  for (const { action, spec } of plan.inbounds) {
+    if (action === 'reuse') continue;
+    if (turns.due) await turns.next();
+    const { tag, stream } = spec;
+    const old = action === 'build' ? undefined : running.inbounds.get(tag);
+    const memory = old?.runtime.memory ?? new InboundMemory();
+    const handler = buildHandler(spec, { clock, log, dispatcher, memory });
+    handlers.set(tag, handler);
+    const runtime =
+      old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
+    if (!old) runtimes.set(tag, runtime);
+    if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
+    const acceptor = buildAcceptor(spec, runtime.accept, { clock, log });
+    targets.set(tag, {
+      accept: (connection) => acceptor.accept(connection),
+      close: () => acceptor.close(),
+      receive: runtime.receive,
+      heldBack: heldBackLine(tag, { clock, log }),
+    });
+  }
+  return { handlers, runtimes, targets };
+}
+
+/** Releases what was built for a reload that failed or a check. */
+export function disposeStaged(plan: Plan, { resolver, outbounds, targets }: Staged): void {
+  resolver?.destroy();
+  for (const target of targets.values()) target.close();
+  for (const { action, spec } of plan.outbounds) {
+    if (action === 'build') outbounds.get(spec.tag)?.version.retire();
+  }
+}
+
+/** Time between two lines that say the same of one inbound. */
+const SAME_LINE_MS = 60_000;
+
+/** Descriptors may run out and come free many times a second. */
+function heldBackLine(
+  tag: string,
+  { clock, log }: Pick<StageDeps, 'clock' | 'log'>,
+): (reason: string) => void {
+  let next = -Infinity;
+  return (reason) => {
+    const now = clock.now();
+    if (now < next) return;
+    next = now + SAME_LINE_MS;
+    log.warn(`inbound ${tag}: ${reason}; new connections wait until others are closed`);
+  };
+}

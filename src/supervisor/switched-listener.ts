@@ -1,0 +1,175 @@
+import { codeOf } from '../errors.ts';
+import type { Endpoint } from '../net/address.ts';
+import type { Packet, ReplyPath } from '../net/link.ts';
+import type { AcceptedConnection } from '../net/sockets.ts';
+import type { ListenSpec } from '../spec.ts';
+import type { Acceptor } from '../transports/acceptor.ts';
+import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
+import { listenUdp, type DatagramListener } from '../transports/udp-listener.ts';
+
+/** Takes the connections and datagrams that reach a listener. */
+export interface ListenerTarget extends Acceptor {
+  receive(packet: Packet, replies: ReplyPath): void;
+  /** Connections are not accepted for now; the kernel keeps those that wait. */
+  heldBack(reason: string): void;
+}
+
+/** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
+const PORTS_TRIED = 10;
+
+/** Connections kept for an inbound that is not served yet, and datagrams. */
+const MAX_HELD_CONNECTIONS = 4096;
+const MAX_HELD_DATAGRAMS = 64;
+
+/** A listener that frees its address, so that another may be bound there. */
+export interface LeavingListener {
+  /** Whether closing this one could make room for `spec`: another address with the same port. */
+  standsInTheWayOf(spec: ListenSpec): boolean;
+  /** Frees the address; it may be opened again. */
+  close(): Promise<void>;
+  /** Binds the same address again, including a port that the kernel chose. */
+  reopen(): Promise<void>;
+}
+
+/** The address to bind and its target. */
+export interface BindOptions {
+  readonly spec: ListenSpec;
+  /** Whether to take datagrams on the same port as connections. */
+  readonly datagrams: boolean;
+  readonly target: ListenerTarget;
+}
+
+/**
+ * A bound listener that can be switched to another inbound without closing it.
+ *
+ * Until `serve` it holds accepted connections, of which nothing is read, and some datagrams.
+ */
+export class SwitchedListener implements LeavingListener {
+  readonly spec: ListenSpec;
+  /** Whether it takes datagrams on the same port as connections. */
+  readonly datagrams: boolean;
+  #target: ListenerTarget;
+  #listener: Listener | undefined;
+  #datagramListener: DatagramListener | undefined;
+  /** `undefined` once it is served. */
+  #held: { connections: AcceptedConnection[]; datagrams: (() => void)[] } | undefined = {
+    connections: [],
+    datagrams: [],
+  };
+
+  private constructor({ spec, datagrams, target }: BindOptions) {
+    this.spec = spec;
+    this.datagrams = datagrams;
+    this.#target = target;
+  }
+
+  /**
+   * @throws {BindError}
+   * @throws the reason of `signal`
+   */
+  static async bind(wanted: BindOptions, signal?: AbortSignal): Promise<SwitchedListener> {
+    const bound = new SwitchedListener(wanted);
+    await bound.#open(wanted.spec, signal);
+    return bound;
+  }
+
+  /** The bound address with the port that the kernel chose, or the socket's path. */
+  get address(): string {
+    return this.#listener?.address ?? '';
+  }
+
+  /** The bound address as data; `undefined` for a unix socket. */
+  get endpoint(): Endpoint | undefined {
+    return this.#listener?.endpoint;
+  }
+
+  /** Whether closing this one could make room for `spec`: another address with the same port. */
+  standsInTheWayOf(spec: ListenSpec): boolean {
+    if (spec.kind === 'unix') return this.spec.kind === 'unix' && this.spec.path === spec.path;
+    return this.#boundPort() === spec.port;
+  }
+
+  async reopen(): Promise<void> {
+    const port = this.#boundPort();
+    const spec =
+      this.spec.kind === 'unix' || port === undefined ? this.spec : { ...this.spec, port };
+    await this.#open(spec);
+  }
+
+  async #open(spec: ListenSpec, signal?: AbortSignal): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const listener = await listenTcp(
+        spec,
+        {
+          onConnection: (connection) => this.#accept(connection),
+          onHeldBack: (reason) => this.#target.heldBack(reason),
+        },
+        signal,
+      );
+      try {
+        this.#datagramListener = await this.#openDatagrams(listener);
+        this.#listener = listener;
+        return;
+      } catch (error) {
+        await listener.close();
+        const another = spec.kind !== 'unix' && spec.port === 0 && isInUse(error);
+        if (!another || attempt === PORTS_TRIED) throw error;
+      }
+    }
+  }
+
+  async #openDatagrams({ endpoint }: Listener): Promise<DatagramListener | undefined> {
+    if (!this.datagrams || !endpoint) return undefined;
+    return listenUdp(endpoint, (packet, replies) => this.#receive(packet, replies));
+  }
+
+  #boundPort(): number | undefined {
+    if (this.spec.kind === 'unix') return undefined;
+    return Number(this.address.slice(this.address.lastIndexOf(':') + 1));
+  }
+
+  #accept(connection: AcceptedConnection): void {
+    const { connections } = this.#held ?? {};
+    if (!connections) this.#target.accept(connection);
+    else if (connections.length < MAX_HELD_CONNECTIONS) connections.push(connection);
+    else connection.destroy();
+  }
+
+  #receive(packet: Packet, replies: ReplyPath): void {
+    if (!this.#held) this.#target.receive(packet, replies);
+    else if (this.#held.datagrams.length < MAX_HELD_DATAGRAMS) {
+      this.#held.datagrams.push(() => this.#target.receive(packet, replies));
+    }
+  }
+
+  /** Passes on what was held since it was bound, and from now on everything immediately. */
+  serve(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    for (const connection of held?.connections ?? []) this.#target.accept(connection);
+    for (const receive of held?.datagrams ?? []) receive();
+  }
+
+  /** Passes what comes from now on to another inbound, or to new stream settings of this one. */
+  switchTo(target: ListenerTarget): void {
+    const old = this.#target;
+    this.#target = target;
+    old.close();
+  }
+
+  async close(): Promise<void> {
+    for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
+    this.#datagramListener?.close();
+    await this.#listener?.close();
+  }
+
+  /** Closes it for good, with its target: shared connections bring no new carriers either. */
+  async retire(): Promise<void> {
+    await this.close();
+    this.#target.close();
+  }
+}
+
+/** Whether an error of `bind` means that the address is taken. */
+export const isInUse = (error: unknown): boolean =>
+  error instanceof Error && codeOf(error.cause) === 'EADDRINUSE';

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { open } from '../support/address.ts';
+import { freedom } from '../support/config.ts';
+import { Weir } from '../support/weir.ts';
+
+const KEY = Buffer.alloc(16, 'weir').toString('base64');
+const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
+const SECRETS = [KEY, ID, 'correct horse'];
+
+/** An inbound by its tag, its protocol and settings, and the reason it logs for unauthenticated clients. */
+const INBOUNDS: readonly [tag: string, protocol: string, settings: string, reason: string][] = [
+  ['trojan', 'trojan', 'users = [{ password = "correct horse" }]', 'trojan: invalid user'],
+  ['no-users', 'trojan', '', 'trojan: invalid user'],
+  ['vless', 'vless', `users = [{ id = "${ID}" }]`, 'vless: invalid user'],
+  ['vmess', 'vmess', `users = [{ id = "${ID}" }]`, 'no user here made this VMess request'],
+  [
+    'legacy',
+    'shadowsocks',
+    'method = "aes-256-gcm"\npassword = "correct horse"',
+    'shadowsocks: no user has a matching key',
+  ],
+  [
+    'modern',
+    'shadowsocks',
+    `method = "2022-blake3-aes-128-gcm"\npassword = "${KEY}"`,
+    'shadowsocks-2022: no user has a matching key',
+  ],
+  [
+    'identities',
+    'shadowsocks',
+    `method = "2022-blake3-aes-128-gcm"\npassword = "${KEY}"\nusers = [{ password = "${KEY}" }]`,
+    'shadowsocks-2022: no user has this identity',
+  ],
+];
+
+test('rejected clients are logged at once at info, with the reason and without a secret', async () => {
+  const inbounds = INBOUNDS.map(
+    ([tag, protocol, settings]) =>
+      `[[inbound]]\ntag = "${tag}"\nprotocol = "${protocol}"\nport = 0\n[inbound.settings]\n${settings}\n`,
+  );
+  await using weir = await Weir.start(freedom() + inbounds.join(''));
+  for (const [tag, , , reason] of INBOUNDS) {
+    const client = await open(weir.address(tag));
+    client.on('error', () => undefined).resume();
+    // The version of VLESS, and then an ID that no user has.
+    client.write(Buffer.alloc(200));
+    const line = ` INFO svc_app: inbound ${tag}: rejected 127.0.0.1: ${reason}\n`;
+    await weir.child.until(line, ({ stderr }) => stderr.includes(line) || undefined);
+    client.destroy();
+  }
+  for (const secret of SECRETS) assert.ok(!weir.child.stderr.includes(secret));
+});

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
+import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
+import type { RouteQuery } from '../../../src/engine/router/query.ts';
+import { silentLogger } from '../../../src/log/output.ts';
+import { DialError } from '../../../src/net/errors.ts';
+import type { ByteLink } from '../../../src/net/link.ts';
+import { linkPair } from '../../../src/net/memory-link.ts';
+import type { Origin } from '../../../src/protocols/contract.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+
+const origin: Origin = { inbound: 'tun', source: '10.0.0.9', user: undefined, session: undefined };
+const query: RouteQuery = {
+  inbound: 'tun',
+  source: '10.0.0.9',
+  network: 'tcp',
+  host: '192.0.2.1',
+  port: 80,
+  sniffed: undefined,
+};
+
+function start(connect: () => Promise<ByteLink>) {
+  const clock = new ManualClock();
+  const version = new OutboundVersion('out', 1, {
+    connect,
+    associate: () => Promise.reject(new DialError('unsupported', 'no datagrams here')),
+    close: () => undefined,
+  });
+  const dialer = new FlowDialer({
+    clock,
+    log: silentLogger,
+    plane: () => ({
+      epoch: 7,
+      routes: { route: () => ({ outbound: 'out', rule: 2 }), needsDomain: () => false },
+      exits: new Map([['out', { pick: () => version }]]),
+    }),
+  });
+  return { clock, version, dialer };
+}
+
+test('a stream is routed and dialled without a client to accept', async () => {
+  const [near, far] = linkPair();
+  const { clock, version, dialer } = start(() => Promise.resolve(near));
+  const flow = await dialer.connect(query, origin);
+  assert.equal(flow.link, near);
+  assert.deepEqual(flow.resolved, { version, rule: 2, epoch: 7 });
+  assert.equal(version.users, 1);
+  assert.equal(clock.timers, 0);
+  flow[Symbol.dispose]();
+  await far.closed;
+});
+
+test('a dialled flow holds its version until it is disposed of, however often', async () => {
+  const [near] = linkPair();
+  const { version, dialer } = start(() => Promise.resolve(near));
+  const [first, second] = [
+    await dialer.connect(query, origin),
+    await dialer.connect(query, origin),
+  ];
+  assert.equal(version.users, 2);
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  assert.equal(version.users, 1);
+  second[Symbol.dispose]();
+  assert.equal(version.users, 0);
+});
+
+test('a dial that fails holds nothing, for streams and for datagrams', async () => {
+  const { clock, version, dialer } = start(() =>
+    Promise.reject(new DialError('refused', 'connection refused')),
+  );
+  await assert.rejects(dialer.connect(query, origin), { code: 'refused' });
+  using deadline = dialer.limit();
+  const resolved = { version, rule: undefined, epoch: 7 };
+  await assert.rejects(dialer.associate(resolved, query, origin, deadline), {
+    code: 'unsupported',
+  });
+  assert.equal(version.users, 0);
+  deadline[Symbol.dispose]();
+  assert.equal(clock.timers, 0);
+});
