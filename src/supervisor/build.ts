@@ -10,7 +10,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import type { Carrier } from '../net/link.ts';
-import type { OwnListeners } from '../net/own-listeners.ts';
+import { lineageGroup, type OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
@@ -59,6 +59,7 @@ export function buildOutbound(
         return dialer.dial({
           signal,
           approach: origin && ((address) => ownListeners.approach(address, origin, false)),
+          group: origin && lineageGroup(origin),
         });
       },
     });
