@@ -7,11 +7,11 @@ import { freedom, httpIn, proxyOut, rule, socksIn } from '../support/config.ts';
 import { ask, httpConnect } from '../support/http-client.ts';
 import { freePort } from '../support/ports.ts';
 import { readUpTo } from '../support/read.ts';
-import { socksConnect } from '../support/socks-client.ts';
+import { socksConnect, socksReply } from '../support/socks-client.ts';
 import type { Way } from '../support/ways/way.ts';
 import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/weir.ts';
-import { api, apiAddresses, apiOf } from './api-support.ts';
+import { api, apiAddresses, apiOf, editConfig } from './api-support.ts';
 
 /*
  * Requests for the proxy itself: its inbounds, and its API.
@@ -103,6 +103,37 @@ test(
     const nested = `CONNECT 127.0.0.1:${portOf(address)} HTTP/1.1\r\nHost: x\r\n\r\n`;
     assert.equal((await ask(through.socket, nested)).status, 403);
     through.socket.destroy();
+  },
+);
+
+test(
+  'a client of another host does not reach the API through an outbound to another inbound, before and after a reload',
+  { skip: elsewhere === undefined },
+  async () => {
+    const port = await freePort();
+    const config = (inner: number): string =>
+      api() +
+      socksIn('socks', 'listen = "0.0.0.0"') +
+      socksIn('inner').replace('port = 0', `port = ${inner}`) +
+      freedom() +
+      proxyOut('chain', 'socks', { host: '127.0.0.1', port: inner }) +
+      '[route]\ndefault = "direct"\n' +
+      rule('chain', 'inbound_tag = ["socks"]');
+    await using weir = await Weir.start(config(port));
+    const client = await apiOf(weir);
+    const [target] = apiAddresses(weir);
+    assert.ok(target && !('path' in target));
+    const NOT_ALLOWED = 2;
+    const entrance = portOf(weir.address('socks'));
+    const from = (host: string): Promise<number> =>
+      socksReply({ host, port: entrance }, { host: target.host, port: portOf(target) });
+    assert.equal(await from('127.0.0.1'), 0);
+    assert.equal(await from(elsewhere ?? ''), NOT_ALLOWED);
+    const moved = await freePort();
+    await editConfig(weir, () => config(moved));
+    await client.json('POST', '/v1/reload');
+    assert.equal(await from('127.0.0.1'), 0);
+    assert.equal(await from(elsewhere ?? ''), NOT_ALLOWED);
   },
 );
 
