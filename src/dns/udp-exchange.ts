@@ -14,6 +14,7 @@ import {
   type Question,
   type Reply,
 } from './message.ts';
+import { ServerOrder } from './server-order.ts';
 import { askOverTcp } from './tcp-question.ts';
 
 /** How long each try waits; the next one asks anew. Together less than a question may take. */
@@ -35,15 +36,13 @@ export interface UdpExchangeOptions {
  * Every try has its own socket and id, so that a forger has to guess the source port and the id of
  * one short moment (RFC 5452 §4.5); the socket is connected, so the kernel drops what other hosts
  * send. A truncated answer is asked again over TCP (RFC 7766 §5). Of several servers the next one is
- * asked when one does not answer in time or cannot.
+ * asked when one does not answer in time or cannot, and one that did not is asked last for a while.
  */
 export class UdpExchange implements Exchange {
   readonly server: string;
-  readonly #servers: readonly Endpoint[];
+  readonly #order: ServerOrder;
   readonly #clock: Clock;
   readonly #rounds: readonly number[];
-  readonly #rotate: boolean;
-  #turn = 0;
 
   /** @param servers at least one. */
   constructor(
@@ -52,14 +51,13 @@ export class UdpExchange implements Exchange {
     { rounds = TRY_MS, rotate = false }: UdpExchangeOptions = {},
   ) {
     this.server = servers.map(formatEndpoint).join(', ');
-    this.#servers = servers;
+    this.#order = new ServerOrder(servers, clock, rotate);
     this.#clock = clock;
     this.#rounds = rounds;
-    this.#rotate = rotate;
   }
 
   async ask(question: Question, signal: AbortSignal): Promise<Reply> {
-    const servers = this.#inOrder();
+    const servers = this.#order.next();
     const withoutEdns = new Set<Endpoint>();
     let failure = new DialError('upstream', 'no DNS server');
     for (const limit of this.#rounds) {
@@ -68,9 +66,11 @@ export class UdpExchange implements Exchange {
         if (signal.aborted) throw abortedDial(signal);
         try {
           const reply = await this.#askOne(server, question, withoutEdns, limit, signal);
+          this.#order.answered(server);
           if (!ASK_ANOTHER.has(reply.rcode)) return reply;
           refusal = reply;
         } catch (error) {
+          if (!signal.aborted) this.#order.silent(server);
           failure = serverError(server, error);
         }
       }
@@ -82,12 +82,6 @@ export class UdpExchange implements Exchange {
 
   close(): void {
     // Nothing is kept open between questions.
-  }
-
-  #inOrder(): readonly Endpoint[] {
-    if (!this.#rotate) return this.#servers;
-    const first = this.#turn++ % this.#servers.length;
-    return [...this.#servers.slice(first), ...this.#servers.slice(0, first)];
   }
 
   /** A server from before EDNS does not understand the message (RFC 6891 §7): then without it. */
