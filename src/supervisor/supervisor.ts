@@ -27,6 +27,7 @@ import {
   buildPlane,
   datagramsOf,
   exitsOf,
+  prepareHandler,
   usersOf,
   type BuiltOutbound,
 } from './build.ts';
@@ -227,11 +228,13 @@ export class Supervisor {
     const plane =
       plan.route === 'reuse'
         ? this.#currentPlane()
-        : buildPlane(spec.route, exitsOf(outbounds, balancers), (this.#plane?.epoch ?? 0) + 1, {
-            regexes: this.#deps.regexes,
-            geo,
-            tables,
-          });
+        : await buildPlane(
+            spec.route,
+            exitsOf(outbounds, balancers),
+            (this.#plane?.epoch ?? 0) + 1,
+            { regexes: this.#deps.regexes, geo, tables },
+            turns,
+          );
     const handlers = new Map<string, InboundHandler>();
     const runtimes = new Map<string, InboundRuntime>();
     const targets = new Map<string, ListenerTarget>();
@@ -241,6 +244,7 @@ export class Supervisor {
       const { tag, stream } = inbound;
       const old = action === 'build' ? undefined : this.#inbounds.get(tag);
       const memory = old?.runtime.memory ?? new InboundMemory();
+      await prepareHandler(inbound, memory, turns);
       const handler = buildHandler(inbound, { clock, log, dispatcher: this.#dispatcher, memory });
       handlers.set(tag, handler);
       const runtime =

@@ -48,7 +48,7 @@ class ShadowsocksInbound implements InboundHandler {
   constructor(settings: ShadowsocksInboundSettings, context: InboundContext, random: Randomness) {
     this.#context = context;
     this.#random = random;
-    this.#users = new Users(settings);
+    this.#users = new Users(settings, context.memory);
     this.#known = new KnownUsers(this.#users.all, idOf, context.memory);
     this.#search = new UserSearch(this.#known, context);
     this.#salts = saltsOf(context.memory, 'streams');

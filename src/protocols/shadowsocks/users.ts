@@ -1,3 +1,6 @@
+import type { Turns } from '../../net/turns.ts';
+import { DerivedUsers } from '../derived-users.ts';
+import type { InboundMemory } from '../inbound-memory.ts';
 import { BlockCipher, identityOf, identitySubkeyOf } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
@@ -8,6 +11,26 @@ export interface User {
   readonly key: Uint8Array;
   /** The label of the user's flows; `undefined` for none. */
   readonly label: string | undefined;
+}
+
+/** The identities of users (SIP023), as texts, by their keys in Base64. */
+const identitiesOf = (memory: InboundMemory): DerivedUsers<string> =>
+  memory.recall('Shadowsocks identities', DerivedUsers<string>, () => new DerivedUsers(identify));
+
+const identify = (key: string): string => textOf(identityOf(Buffer.from(key, 'base64')));
+
+const hasIdentities = ({ method, users }: ShadowsocksInboundSettings): boolean =>
+  users.length > 0 && METHODS[method].edition !== 'legacy';
+
+/** Derives in turns what `Users` needs of many users. */
+export async function prepareUsers(
+  settings: ShadowsocksInboundSettings,
+  memory: InboundMemory,
+  turns: Turns,
+): Promise<void> {
+  if (!hasIdentities(settings)) return;
+  const keys = settings.users.map(({ key }) => key);
+  await identitiesOf(memory).prepare(keys, turns);
 }
 
 /** Who may come in through an inbound, and how he is told from the others. */
@@ -21,7 +44,8 @@ export class Users {
   readonly identityCipher: BlockCipher | undefined;
   readonly #byIdentity = new Map<string, User>();
 
-  constructor({ method, key, users }: ShadowsocksInboundSettings) {
+  constructor(settings: ShadowsocksInboundSettings, memory: InboundMemory) {
+    const { method, key, users } = settings;
     this.method = METHODS[method];
     const single = Buffer.from(key, 'base64');
     this.all =
@@ -32,10 +56,14 @@ export class Users {
             key: Buffer.from(key, 'base64'),
             label: email === '' ? undefined : email,
           }));
-    if (users.length === 0 || this.method.edition === 'legacy') return;
+    if (!hasIdentities(settings)) return;
     this.identityKey = single;
     this.identityCipher = new BlockCipher(single);
-    for (const user of this.all) this.#byIdentity.set(textOf(identityOf(user.key)), user);
+    const identities = identitiesOf(memory).take(users.map((user) => user.key));
+    for (const [index, identity] of identities.entries()) {
+      const user = this.all[index];
+      if (user) this.#byIdentity.set(identity, user);
+    }
   }
 
   /** The user whom an identity, decrypted, names. */
