@@ -1,5 +1,9 @@
 #!/usr/bin/env node
-import { main } from './cli/main.ts';
-import { endProcess } from './platform/end-process.ts';
+import { widenThreadPool } from './platform/thread-pool.ts';
+
+// Before anything else is loaded: the pool takes its size when it is first used.
+widenThreadPool(process.env);
+const { main } = await import('./cli/main.ts');
+const { endProcess } = await import('./platform/end-process.ts');
 
 endProcess(await main(process.argv.slice(2)));

@@ -17,6 +17,7 @@ import {
 import { Deadline } from '../net/deadline.ts';
 import { connectTcp } from '../net/node/tcp-dial.ts';
 import { frame, MessageReader } from './framing.ts';
+import { ServerOrder } from './server-order.ts';
 
 /** How long each attempt waits. Together less than a question may take. */
 const TRY_MS: readonly number[] = [1000, 2000, 4000];
@@ -45,16 +46,15 @@ export interface UdpExchangeOptions {
  * Each attempt has its own socket and id, so that an attacker has to guess both the source port and
  * the id (RFC 5452 §4.5); the socket is connected, so the kernel drops datagrams of other hosts. A
  * truncated reply is asked for again over TCP (RFC 7766 §5). Of several servers, the next one is
- * asked when one does not respond in time or reports a failure of its own.
+ * asked when one does not respond in time or reports a failure of its own, and one that did not
+ * respond is asked last for a while.
  */
 export class UdpExchange implements Exchange {
   readonly server: string;
-  readonly #servers: readonly Endpoint[];
+  readonly #order: ServerOrder;
   readonly #clock: Clock;
   readonly #rounds: readonly number[];
-  readonly #rotate: boolean;
   readonly #random: RandomSource;
-  #turn = 0;
 
   /** @param servers at least one. */
   constructor(
@@ -63,15 +63,14 @@ export class UdpExchange implements Exchange {
     { rounds = TRY_MS, rotate = false, random = new SystemRandomSource() }: UdpExchangeOptions = {},
   ) {
     this.server = servers.map(formatEndpoint).join(', ');
-    this.#servers = servers;
+    this.#order = new ServerOrder(servers, clock, rotate);
     this.#clock = clock;
     this.#rounds = rounds;
-    this.#rotate = rotate;
     this.#random = random;
   }
 
   async ask(question: Question, signal: AbortSignal): Promise<Reply> {
-    const servers = this.#inOrder();
+    const servers = this.#order.next();
     const withoutEdns = new Set<Endpoint>();
     let failure = new DialError('upstream', 'no DNS server');
     for (const limit of this.#rounds) {
@@ -80,9 +79,11 @@ export class UdpExchange implements Exchange {
         if (signal.aborted) throw abortedDial(signal);
         try {
           const reply = await this.#askOne(server, question, withoutEdns, limit, signal);
+          this.#order.responded(server);
           if (!ASK_ANOTHER.has(reply.rcode)) return reply;
           refusal = reply;
         } catch (error) {
+          if (!signal.aborted) this.#order.silent(server);
           failure = serverError(server, error);
         }
       }
@@ -94,12 +95,6 @@ export class UdpExchange implements Exchange {
 
   close(): void {
     // Nothing is kept open between questions.
-  }
-
-  #inOrder(): readonly Endpoint[] {
-    if (!this.#rotate) return this.#servers;
-    const first = this.#turn++ % this.#servers.length;
-    return [...this.#servers.slice(first), ...this.#servers.slice(0, first)];
   }
 
   /** A server without EDNS rejects the message (RFC 6891 §7): it is repeated without. */

@@ -89,8 +89,7 @@ export class OwnListeners {
     const host = reachedHost(to.host);
     const listener = candidates.find((each) => accepts(each.host, host));
     if (!listener) return undefined;
-    const { lineage } = origin.session ?? {};
-    const foreign = lineage ? lineage.foreign : !isLocalClient(origin.source);
+    const { hops: passed, foreign } = lineageBefore(origin);
     if (listener.inbound === undefined) {
       if (direct && foreign) {
         throw new DialError(
@@ -106,7 +105,7 @@ export class OwnListeners {
         `${formatEndpoint(to)} is the inbound that the request came in by`,
       );
     }
-    const hops = (lineage?.hops ?? 0) + 1;
+    const hops = passed + 1;
     if (hops > MAX_HOPS) {
       throw new DialError('loop', `the request has passed ${MAX_HOPS} inbounds of this proxy`);
     }
@@ -144,6 +143,19 @@ export class OwnListeners {
     this.#byPort = byPort;
   }
 }
+
+/**
+ * The group of requests that may share a connection: what is accepted from a shared connection
+ * inherits the lineage of the request that it was made for, so that must be the lineage of all.
+ */
+export function lineageGroup(origin: DialOrigin): string {
+  const { hops, foreign } = lineageBefore(origin);
+  return `${foreign ? 'foreign' : 'local'} ${hops}`;
+}
+
+/** The lineage of the connection that a request came in by. */
+const lineageBefore = ({ session, source }: DialOrigin): Lineage =>
+  session?.lineage ?? { hops: 0, foreign: !isLocalClient(source) };
 
 /** A client of this host: on a unix socket or on loopback. */
 const isLocalClient = (source: string | undefined): boolean =>

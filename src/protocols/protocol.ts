@@ -1,6 +1,8 @@
+import type { Turns } from '../net/turns.ts';
 import type { TableNode } from '../schema/node.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { InboundContext, InboundHandler, Outbound, OutboundContext } from './contract.ts';
+import type { InboundMemory } from './inbound-memory.ts';
 
 /** What the validity of an inbound's settings may depend on. */
 export interface InboundSettingsContext {
@@ -32,6 +34,13 @@ export interface InboundProtocol<Settings> {
    * `undefined` without authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
+  /**
+   * Derives in turns what takes long with many users, and leaves it in `memory` for `create`, which
+   * derives at once what is not there.
+   */
+  readonly prepare?:
+    | ((settings: Settings, memory: InboundMemory, turns: Turns) => Promise<void>)
+    | undefined;
   create(settings: Settings, context: InboundContext): InboundHandler;
 }
 
@@ -71,12 +80,14 @@ export interface ProtocolParts<In, Out> {
  */
 export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In, Out>): Protocol {
   const { name, aliases = [], inbound, outbound } = parts;
+  const prepare = inbound?.prepare;
   return {
     name,
     aliases,
     inbound: inbound && {
       ...inbound,
       users: (settings) => inbound.users(settings as In),
+      prepare: prepare && ((settings, memory, turns) => prepare(settings as In, memory, turns)),
       create: (settings, context) => inbound.create(settings as In, context),
     },
     outbound: outbound && {

@@ -5,13 +5,14 @@ import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Exit, Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import { Router } from '../engine/router/router.ts';
-import type { RouterTables } from '../engine/router/router-tables.ts';
+import { buildRouterTables, type RouterTables } from '../engine/router/router-tables.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import type { Carrier } from '../net/link.ts';
-import type { OwnListeners } from '../net/own-listeners.ts';
+import { lineageGroup, type OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
+import type { Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
@@ -59,6 +60,7 @@ export function buildOutbound(
         return dialer.dial({
           signal,
           approach: origin && ((address) => ownListeners.approach(address, origin, false)),
+          group: origin && lineageGroup(origin),
         });
       },
     });
@@ -95,6 +97,19 @@ export function buildHandler(
       log,
     }),
   );
+}
+
+/** Derives what `buildHandler` needs of many users, in turns. @throws {ApplyError} `build_failed`. */
+export async function prepareHandler(
+  { tag, protocol, settings }: InboundSpec,
+  memory: InboundMemory,
+  turns: Turns,
+): Promise<void> {
+  try {
+    await inboundProtocol(protocol).prepare?.(settings, memory, turns);
+  } catch (error) {
+    throw failedBuild(`inbound ${tag}`, error);
+  }
 }
 
 /** Builds what makes carriers of accepted sockets. @throws {ApplyError} `build_failed`. */
@@ -137,8 +152,11 @@ export function buildBalancer(
   return new BalancerGroup(spec, members, previous, { clock, log });
 }
 
-/** Builds the routes over exits that are built already. @throws {ApplyError} `build_failed`. */
-export function buildPlane(
+/**
+ * Builds the routes over exits that are built already; compiles their patterns in turns.
+ * @throws {ApplyError} `build_failed`.
+ */
+export async function buildPlane(
   route: RoutingSpec,
   exits: ReadonlyMap<string, Exit>,
   epoch: number,
@@ -148,9 +166,16 @@ export function buildPlane(
     /** Made of `route` already. */
     readonly tables: RouterTables | undefined;
   },
-): Plane {
-  const source = resources.tables ?? route;
-  return orFailedBuild('route', () => ({ epoch, routes: new Router(source, resources), exits }));
+  turns: Turns,
+): Promise<Plane> {
+  const { regexes, geo } = resources;
+  try {
+    const tables = resources.tables ?? buildRouterTables(route, geo);
+    await regexes.prepare(tables.domains.patterns, turns);
+    return { epoch, routes: new Router(tables, { regexes }), exits };
+  } catch (error) {
+    throw failedBuild('route', error);
+  }
 }
 
 /** What a route may name: outbounds, and the groups over them. */
@@ -178,6 +203,9 @@ function orFailedBuild<T>(what: string, build: () => T): T {
   try {
     return build();
   } catch (error) {
-    throw new ApplyError('build_failed', `${what}: ${messageOf(error)}`, { cause: error });
+    throw failedBuild(what, error);
   }
 }
+
+const failedBuild = (what: string, cause: unknown): ApplyError =>
+  new ApplyError('build_failed', `${what}: ${messageOf(cause)}`, { cause });

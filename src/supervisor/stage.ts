@@ -22,6 +22,7 @@ import {
   buildOutbound,
   buildPlane,
   exitsOf,
+  prepareHandler,
   type BuiltOutbound,
 } from './build.ts';
 import type { Plan } from './plan.ts';
@@ -105,11 +106,13 @@ export async function stagePlan(
   const { route, geo, tables } = routing;
   const plane =
     (plan.route === 'reuse' ? running.plane : undefined) ??
-    buildPlane(route, exitsOf(outbounds, balancers), (running.plane?.epoch ?? 0) + 1, {
-      regexes,
-      geo,
-      tables,
-    });
+    (await buildPlane(
+      route,
+      exitsOf(outbounds, balancers),
+      (running.plane?.epoch ?? 0) + 1,
+      { regexes, geo, tables },
+      turns,
+    ));
   const inbounds = await stageInbounds(plan, running, turns, deps);
   const next = plan.dns === 'build' ? deps.createResolver() : undefined;
   return { resolver: next, outbounds, balancers, plane, ...inbounds };
@@ -130,6 +133,7 @@ async function stageInbounds(
     const { tag, stream } = spec;
     const old = action === 'build' ? undefined : running.inbounds.get(tag);
     const memory = old?.runtime.memory ?? new InboundMemory();
+    await prepareHandler(spec, memory, turns);
     const handler = buildHandler(spec, { clock, log, dispatcher, memory });
     handlers.set(tag, handler);
     const runtime =

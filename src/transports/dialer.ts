@@ -60,6 +60,8 @@ export interface DialerOptions {
   readonly signal: AbortSignal;
   /** As for `dialTcp`; for a shared connection, that of its first tunnel. */
   readonly approach?: Approach | undefined;
+  /** Dials share a connection only when they are of the same group; by default of one. */
+  readonly group?: string | undefined;
 }
 
 /** Opens carriers to one server, by the stream settings of one outbound. */
@@ -120,8 +122,8 @@ export function createDialer(
     case 'grpc': {
       const client = new GrpcClient(carrier, server, clock, connect);
       return {
-        async dial({ signal, approach }) {
-          const { link, wire, raw } = await client.tunnel(signal, approach);
+        async dial(options) {
+          const { link, wire, raw } = await client.tunnel(options);
           return carrierOf(link, wire, endsOf(raw));
         },
         close: () => client.close(),

@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import test from 'node:test';
 import { open, portOf } from '../support/address.ts';
-import { freedom, httpIn, proxyOut, socksIn } from '../support/config.ts';
+import { freedom, httpIn, proxyOut, rule, socksIn } from '../support/config.ts';
 import { ask, httpConnect } from '../support/http-client.ts';
 import { freePort } from '../support/ports.ts';
+import { readUpTo } from '../support/read.ts';
+import { socksConnect, socksReply } from '../support/socks-client.ts';
+import type { Way } from '../support/ways/way.ts';
+import { weirIn, weirOut } from '../support/ways/weir-config.ts';
 import { Weir } from '../support/weir.ts';
-import { api, apiAddresses, apiOf } from './api-support.ts';
+import { api, apiAddresses, apiOf, editConfig } from './api-support.ts';
 
 /*
  * Requests for the proxy itself: its inbounds, and its API.
@@ -100,6 +105,85 @@ test(
     through.socket.destroy();
   },
 );
+
+test(
+  'a client of another host does not reach the API through an outbound to another inbound, before and after a reload',
+  { skip: elsewhere === undefined },
+  async () => {
+    const port = await freePort();
+    const config = (inner: number): string =>
+      api() +
+      socksIn('socks', 'listen = "0.0.0.0"') +
+      socksIn('inner').replace('port = 0', `port = ${inner}`) +
+      freedom() +
+      proxyOut('chain', 'socks', { host: '127.0.0.1', port: inner }) +
+      '[route]\ndefault = "direct"\n' +
+      rule('chain', 'inbound_tag = ["socks"]');
+    await using weir = await Weir.start(config(port));
+    const client = await apiOf(weir);
+    const [target] = apiAddresses(weir);
+    assert.ok(target && !('path' in target));
+    const NOT_ALLOWED = 2;
+    const entrance = portOf(weir.address('socks'));
+    const from = (host: string): Promise<number> =>
+      socksReply({ host, port: entrance }, { host: target.host, port: portOf(target) });
+    assert.equal(await from('127.0.0.1'), 0);
+    assert.equal(await from(elsewhere ?? ''), NOT_ALLOWED);
+    const moved = await freePort();
+    await editConfig(weir, () => config(moved));
+    await client.json('POST', '/v1/reload');
+    assert.equal(await from('127.0.0.1'), 0);
+    assert.equal(await from(elsewhere ?? ''), NOT_ALLOWED);
+  },
+);
+
+/** An outbound over gRPC to an inbound of the same process. */
+function grpcToItself(port: number): string {
+  const way: Way = { protocol: 'vless', carrier: { network: 'grpc' } };
+  const server = { host: '127.0.0.1', port };
+  return weirIn(way, { tag: 'grpc', port }) + weirOut(way, server, { tag: 'self' });
+}
+
+test(
+  'a client of another host does not share a connection of one of this host on its way to the API',
+  { skip: elsewhere === undefined },
+  async () => {
+    await using weir = await Weir.start(
+      api() +
+        socksIn('socks', 'listen = "0.0.0.0"') +
+        grpcToItself(await freePort()) +
+        freedom() +
+        '[route]\ndefault = "direct"\n' +
+        rule('self', 'inbound_tag = ["socks"]'),
+    );
+    const client = await apiOf(weir);
+    const target = apiAddresses(weir)[0];
+    assert.ok(target && !('path' in target));
+    const port = portOf(weir.address('socks'));
+    const request = `GET /v1/health HTTP/1.1\r\nHost: ${target.host}:${portOf(target)}\r\n\r\n`;
+    const through = (host: string): Promise<Socket> =>
+      socksConnect({ host, port }, { host: target.host, port: portOf(target) });
+    const local = await through('127.0.0.1');
+    assert.equal((await ask(local, request)).status, 200);
+    const foreign = await through(elsewhere ?? '');
+    foreign.write(request);
+    assert.equal(await readUpTo(foreign, 1), undefined);
+    await weir.child.until('the refusal', ({ stderr }) => /has no secret: only/.exec(stderr)?.[0]);
+    const { text } = await client.get('/v1/connections');
+    assert.equal(text.match(/"inbound":"grpc"/g)?.length, 2, 'the session and flow of the local');
+    local.destroy();
+    foreign.destroy();
+  },
+);
+
+test('a circle over a shared connection ends after a bounded number of rounds', async () => {
+  await using weir = await Weir.start(socksIn() + grpcToItself(await freePort()));
+  const socket = await socksConnect(weir.address('socks'), { host: 'target.invalid', port: 80 });
+  socket.write('x');
+  assert.equal(await readUpTo(socket, 1), undefined);
+  socket.destroy();
+  await weir.child.until('the line', ({ stderr }) => /has passed 16 inbounds/.exec(stderr)?.[0]);
+});
 
 test('a request that loops over another path is recognized by its Via', async () => {
   await using weir = await Weir.start(httpIn('http', TRANSPARENT) + freedom());

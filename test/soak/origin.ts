@@ -27,7 +27,11 @@ export const BODY_SIZE = 40_000;
 export const startOrigin = (): Promise<Origin> =>
   tcpServer(async (socket) => {
     const mode = (await readUpTo(socket, 1))?.[0];
-    switch (mode ?? MODE.silence) {
+    switch (mode) {
+      case undefined:
+        // A client that left without a byte. There is no other event to wait for.
+        socket.end();
+        break;
       case MODE.echo:
         await pipeline(socket, socket);
         break;

@@ -23,6 +23,7 @@ export class Reloader {
       await this.#pick();
       return;
     }
+    const shown = this.#config.pick;
     this.#config.change();
     const before = this.#weir.reloads;
     await this.#weir.write(String(this.#config));
@@ -31,8 +32,8 @@ export class Reloader {
       await this.#post();
       return;
     }
-    // Reverted together with a visible change, so that the log shows when it has been applied.
-    this.#config.pick = this.#config.pick === 'direct' ? 'spare' : 'direct';
+    // Something must differ from what runs, or the log does not say when it has been applied.
+    this.#config.pick = shown === 'direct' ? 'spare' : 'direct';
     await this.#weir.write(String(this.#config));
     this.#weir.signal('SIGHUP');
     await eventually(

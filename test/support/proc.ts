@@ -23,3 +23,11 @@ export function cpuSeconds(pid: number): number {
   const TICKS_PER_SECOND = 100;
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
+
+/** Threads of a name; libuv calls those of its pool `libuv-worker`. */
+export function threadsNamed(pid: number, name: string): number {
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  return tasks.filter(
+    (task) => readFileSync(`/proc/${pid}/task/${task}/comm`, 'latin1') === `${name}\n`,
+  ).length;
+}

@@ -1,8 +1,12 @@
 import { RRegexSet } from 'rregex';
 import { WeirError, messageOf } from '../../errors.ts';
+import type { Turns } from '../../net/turns.ts';
 
-/** Patterns in one compiled set: one pass over the text matches all of them. */
-const SET_SIZE = 1000;
+/**
+ * Patterns in one compiled set: one pass over the text matches all of them. This many take a few
+ * milliseconds to compile, and larger sets match no faster (smaller ones do slower).
+ */
+const SET_SIZE = 250;
 
 /** Sets that a list may be spread over, beyond what its length needs, before it is compiled anew. */
 const SPREAD_LIMIT = 8;
@@ -65,15 +69,33 @@ export class RegexCache {
    * @throws {RegexError} naming the first invalid one.
    */
   compile(patterns: readonly string[]): RegexSet {
-    this.#compile(patterns.filter((pattern) => !this.#homes.has(pattern)));
+    const steps = this.#steps(patterns);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return new RegexSet(value, patterns);
+    }
+  }
+
+  /**
+   * Compiles these patterns, giving way to everything else, so that `compile` finds them ready.
+   * @throws {RegexError} as `compile` does.
+   */
+  async prepare(patterns: readonly string[], turns: Turns): Promise<void> {
+    const steps = this.#steps(patterns);
+    while (!steps.next().done) if (turns.due) await turns.next();
+  }
+
+  /** Compiles what must be compiled, a set at each step, and returns the sets that hold it all. */
+  *#steps(patterns: readonly string[]): Generator<void, ReadonlySet<Compiled>> {
+    yield* this.#compile(patterns.filter((pattern) => !this.#homes.has(pattern)));
     const sets = this.#setsOf(patterns);
     const enough = patterns.length / SET_SIZE + this.#fewestSets + SPREAD_LIMIT;
-    if (sets.size <= enough) return new RegexSet(sets, patterns);
+    if (sets.size <= enough) return sets;
     // Many small edits have left the list in many small sets, and each costs a pass.
-    this.#compile(patterns);
+    yield* this.#compile(patterns);
     const fewer = this.#setsOf(patterns);
     this.#fewestSets = fewer.size;
-    return new RegexSet(fewer, patterns);
+    return fewer;
   }
 
   #setsOf(patterns: readonly string[]): Set<Compiled> {
@@ -85,13 +107,14 @@ export class RegexCache {
     return sets;
   }
 
-  #compile(patterns: readonly string[]): void {
+  *#compile(patterns: readonly string[]): Generator<void, void> {
     for (let from = 0; from < patterns.length; from += SET_SIZE) {
-      this.#compileSet(patterns.slice(from, from + SET_SIZE));
+      yield* this.#compileSet(patterns.slice(from, from + SET_SIZE));
+      yield;
     }
   }
 
-  #compileSet(patterns: readonly string[]): void {
+  *#compileSet(patterns: readonly string[]): Generator<void, void> {
     try {
       const compiled = { engine: new RRegexSet([...patterns]), patterns };
       for (const pattern of patterns) this.#homes.set(pattern, compiled);
@@ -102,8 +125,9 @@ export class RegexCache {
       }
       if (TOO_LARGE.test(messageOf(error))) {
         const half = patterns.length >> 1;
-        this.#compileSet(patterns.slice(0, half));
-        this.#compileSet(patterns.slice(half));
+        yield* this.#compileSet(patterns.slice(0, half));
+        yield;
+        yield* this.#compileSet(patterns.slice(half));
         return;
       }
       // The engine does not report which one it was; a parse error leaks no memory.

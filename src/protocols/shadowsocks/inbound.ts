@@ -50,7 +50,7 @@ class ShadowsocksInbound implements InboundHandler {
   constructor(settings: ShadowsocksInboundSettings, context: InboundContext, random: RandomSource) {
     this.#context = context;
     this.#random = random;
-    this.#users = new UserTable(settings);
+    this.#users = new UserTable(settings, context.memory);
     this.#known = new KnownUsers(this.#users.all, userIdOf, context.memory);
     this.#search = new UserSearch(this.#known, context);
     this.#salts = saltsOf(context.memory, 'streams');

@@ -2,6 +2,7 @@ import { defineProtocol } from '../protocol.ts';
 import { createShadowsocksInbound } from './inbound.ts';
 import { createShadowsocksOutbound } from './outbound.ts';
 import { inboundSettings, outboundSettings } from './settings.ts';
+import { prepareUsers } from './user-table.ts';
 
 export const shadowsocks = defineProtocol({
   name: 'shadowsocks',
@@ -10,6 +11,7 @@ export const shadowsocks = defineProtocol({
     datagrams: true,
     settings: inboundSettings,
     users: ({ users }) => (users.length > 0 ? users : undefined),
+    prepare: prepareUsers,
     create: (settings, context) => createShadowsocksInbound(settings, context),
   },
   outbound: {

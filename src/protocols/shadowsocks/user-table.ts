@@ -1,3 +1,6 @@
+import type { Turns } from '../../net/turns.ts';
+import { DerivedUsers } from '../derived-users.ts';
+import type { InboundMemory } from '../inbound-memory.ts';
 import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';
 import { textOf } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';
@@ -11,6 +14,26 @@ export interface User {
   readonly label: string | undefined;
 }
 
+/** The identities of users (SIP023), as texts, by their keys in Base64. */
+const identitiesOf = (memory: InboundMemory): DerivedUsers<string> =>
+  memory.recall('Shadowsocks identities', DerivedUsers<string>, () => new DerivedUsers(identify));
+
+const identify = (key: string): string => textOf(identityOf(Buffer.from(key, 'base64')));
+
+const hasIdentities = ({ method, users }: ShadowsocksInboundSettings): boolean =>
+  users.length > 0 && METHODS[method].edition !== 'legacy';
+
+/** Derives in turns what `UserTable` needs of many users. */
+export async function prepareUsers(
+  settings: ShadowsocksInboundSettings,
+  memory: InboundMemory,
+  turns: Turns,
+): Promise<void> {
+  if (!hasIdentities(settings)) return;
+  const keys = settings.users.map(({ key }) => key);
+  await identitiesOf(memory).prepare(keys, turns);
+}
+
 /** The users of an inbound and how each is identified. */
 export class UserTable {
   readonly method: Method;
@@ -22,7 +45,8 @@ export class UserTable {
   readonly identityCipher: BlockCipher | undefined;
   readonly #byIdentity = new Map<string, User>();
 
-  constructor({ method, key, users }: ShadowsocksInboundSettings) {
+  constructor(settings: ShadowsocksInboundSettings, memory: InboundMemory) {
+    const { method, key, users } = settings;
     this.method = METHODS[method];
     const single = Buffer.from(key, 'base64');
     this.all =
@@ -33,10 +57,14 @@ export class UserTable {
             key: Buffer.from(key, 'base64'),
             label: email === '' ? undefined : email,
           }));
-    if (users.length === 0 || this.method.edition === 'legacy') return;
+    if (!hasIdentities(settings)) return;
     this.identityKey = single;
     this.identityCipher = new BlockCipher(single);
-    for (const user of this.all) this.#byIdentity.set(textOf(identityOf(user.key)), user);
+    const identities = identitiesOf(memory).take(users.map((user) => user.key));
+    for (const [index, identity] of identities.entries()) {
+      const user = this.all[index];
+      if (user) this.#byIdentity.set(identity, user);
+    }
   }
 
   /** The user of a decrypted identity. */

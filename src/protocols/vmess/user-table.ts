@@ -1,6 +1,8 @@
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { InboundContext } from '../contract.ts';
+import { DerivedUsers } from '../derived-users.ts';
+import type { InboundMemory } from '../inbound-memory.ts';
 import { KnownUsers } from '../known-users.ts';
 import { RejectedClientError } from '../rejected-client.ts';
 import { UserSearch, type WaitingClient } from '../user-search.ts';
@@ -20,6 +22,15 @@ interface User {
   readonly reader: AuthIdReader;
 }
 
+/** What ids stand for; ids are UUIDs as `parseUuid` gives them. */
+export const vmessUsers = (memory: InboundMemory): DerivedUsers<User> =>
+  memory.recall('VMess users', DerivedUsers<User>, () => new DerivedUsers(deriveUser));
+
+function deriveUser(id: string): User {
+  const key = userKey(id);
+  return { id, key, reader: new AuthIdReader(key) };
+}
+
 /** Finds out who sent a request, once for each auth id and within the time that it counts. */
 export class UserTable {
   readonly #known: KnownUsers<User>;
@@ -32,10 +43,7 @@ export class UserTable {
    */
   constructor(ids: Iterable<string>, context: Pick<InboundContext, 'clock' | 'memory'>) {
     const { clock, memory } = context;
-    const users = Array.from(new Set(ids), (id): User => {
-      const key = userKey(id);
-      return { id, key, reader: new AuthIdReader(key) };
-    });
+    const users = vmessUsers(memory).take(new Set(ids));
     this.#known = new KnownUsers(users, ({ id }) => id, memory);
     this.#search = new UserSearch(this.#known, context);
     this.#clock = clock;

@@ -1,4 +1,4 @@
-import type { Approach } from '../dialer.ts';
+import type { Approach, DialerOptions } from '../dialer.ts';
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
@@ -42,8 +42,9 @@ export interface OpenedTunnel extends Tunnel {
 }
 
 /**
- * The client side of gRPC tunnels to one server. Tunnels share a connection. One that the server
- * ends, that is full or that does not respond keeps its tunnels, and the next tunnel uses a new one.
+ * The client side of gRPC tunnels to one server. Tunnels of one group share a connection. One that
+ * the server ends, that is full or that does not respond keeps its tunnels, and the next tunnel uses
+ * a new one.
  */
 export class GrpcClient {
   readonly #spec: GrpcSpec;
@@ -51,7 +52,8 @@ export class GrpcClient {
   readonly #clock: Clock;
   readonly #open: (signal: AbortSignal, approach?: Approach) => Promise<GrpcSocket>;
   readonly #connections = new Set<TunnelConnection>();
-  #connecting: Promise<TunnelConnection> | undefined;
+  /** Connections that are being made, by group. */
+  readonly #connecting = new Map<string, Promise<TunnelConnection>>();
   readonly #closing = new AbortController();
 
   /** @param open connects to the server. */
@@ -71,16 +73,16 @@ export class GrpcClient {
    * Opens a tunnel.
    * @throws {DialError} when the server is not reached, or accepts no tunnel on a new connection.
    */
-  async tunnel(signal: AbortSignal, approach?: Approach): Promise<OpenedTunnel> {
+  async tunnel({ signal, approach, group = '' }: DialerOptions): Promise<OpenedTunnel> {
     let barren = 0;
     for (;;) {
-      const shared = [...this.#connections].find((connection) => connection.usable);
+      const shared = [...this.#connections].find((each) => each.group === group && each.usable);
       if (shared) {
         const alive = await unless(signal, this.#server, shared.responds());
         if (alive && shared.usable) return shared.tunnel();
         continue;
       }
-      const fresh = await this.#connection(signal, approach);
+      const fresh = await this.#connection(signal, group, approach);
       if (signal.aborted) throw abortedDial(signal, this.#server);
       if (fresh.usable) return fresh.tunnel();
       // Other dials have used it up; each round at least one of them gets a tunnel.
@@ -96,25 +98,33 @@ export class GrpcClient {
     for (const connection of this.#connections) connection.destroy();
   }
 
-  /** The connection that is being made, shared by all dials that wait for one. */
-  #connection(signal: AbortSignal, approach?: Approach): Promise<TunnelConnection> {
-    if (!this.#connecting && this.#connections.size >= CONNECTION_LIMIT) {
-      throw this.#failure(`none of ${CONNECTION_LIMIT} connections accepts another tunnel`);
+  /** The connection that is being made for a group, shared by all dials that wait for one. */
+  #connection(signal: AbortSignal, group: string, approach?: Approach): Promise<TunnelConnection> {
+    let connecting = this.#connecting.get(group);
+    if (!connecting) {
+      if (this.#connections.size + this.#connecting.size >= CONNECTION_LIMIT) {
+        throw this.#failure(`none of ${CONNECTION_LIMIT} connections accepts another tunnel`);
+      }
+      connecting = this.#connect(group, approach).finally(() => this.#connecting.delete(group));
+      this.#connecting.set(group, connecting);
     }
-    this.#connecting ??= this.#connect(approach).finally(() => {
-      this.#connecting = undefined;
-    });
-    return unless(signal, this.#server, this.#connecting);
+    return unless(signal, this.#server, connecting);
   }
 
   #failure(why: string): DialError {
     return new DialError('upstream', `${formatEndpoint(this.#server)}: HTTP/2: ${why}`);
   }
 
-  async #connect(approach?: Approach): Promise<TunnelConnection> {
+  async #connect(group: string, approach?: Approach): Promise<TunnelConnection> {
     using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the connection', this.#closing.signal);
     const { socket, raw } = await this.#open(deadline.signal, approach);
-    const connection = new TunnelConnection(this.#spec, socket, raw, this.#server, this.#clock);
+    const connection = new TunnelConnection(
+      this.#spec,
+      group,
+      { socket, raw },
+      this.#server,
+      this.#clock,
+    );
     this.#connections.add(connection);
     void connection.ended.then(() => this.#connections.delete(connection));
     try {
@@ -129,6 +139,8 @@ export class GrpcClient {
 
 /** One HTTP/2 connection of a client. */
 class TunnelConnection {
+  /** The group of the tunnels that it carries. */
+  readonly group: string;
   /** Resolves with the server's SETTINGS. */
   readonly ready: Promise<void>;
   /** Resolves when the connection is closed. */
@@ -145,7 +157,14 @@ class TunnelConnection {
   #failure: Error | undefined;
   #idle: Timer;
 
-  constructor(spec: GrpcSpec, socket: Socket, raw: Socket, server: Endpoint, clock: Clock) {
+  constructor(
+    spec: GrpcSpec,
+    group: string,
+    { socket, raw }: GrpcSocket,
+    server: Endpoint,
+    clock: Clock,
+  ) {
+    this.group = group;
     this.#spec = spec;
     this.#server = server;
     this.#clock = clock;

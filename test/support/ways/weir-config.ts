@@ -81,7 +81,7 @@ function inboundSettings(way: Way, guests: number): string {
 function shadowsocksIn(way: Way, guests: number): string {
   const { server, users } = shadowsocksSecrets(way);
   const others = Array.from({ length: users.length > 0 ? guests : 0 }, (_, i) =>
-    Buffer.alloc(Buffer.from(server, 'base64').length, `guest ${i}`).toString('base64'),
+    Buffer.alloc(Buffer.from(server, 'base64').length, `${i} is a guest `).toString('base64'),
   );
   const list = [...others, ...users]
     .map((user) => `{ password = "${user}", email = "someone" }`)

@@ -211,6 +211,34 @@ test('the next server is asked when one does not answer in time', async (t) => {
   assert.equal((await found).records.length, 1);
 });
 
+test('a server that did not answer holds up one question and not the next', async (t) => {
+  const silent = await harness(t, () => undefined);
+  const { server } = await harness(t, known);
+  const { clock } = silent;
+  const exchange = new UdpExchange([silent.server, server], clock);
+  const first = exchange.ask(QUESTION, never);
+  await silent.arrived(0);
+  clock.advance(1000);
+  await first;
+  for (const name of ['b.example', 'c.example']) await exchange.ask({ name, type: 'A' }, never);
+  assert.deepEqual([silent.server.asked.length, server.asked.length], [1, 3]);
+});
+
+test('a question that was given up says nothing about its server', async (t) => {
+  const first = await harness(t, (asked) =>
+    asked.name === 'a.example' ? undefined : known(asked),
+  );
+  const { server } = await harness(t, known);
+  const exchange = new UdpExchange([first.server, server], first.clock);
+  const abort = new AbortController();
+  const given = assert.rejects(exchange.ask({ name: 'a.example', type: 'A' }, abort.signal));
+  await first.arrived(0);
+  abort.abort();
+  await given;
+  await exchange.ask(QUESTION, never);
+  assert.deepEqual([first.server.asked.length, server.asked.length], [2, 0]);
+});
+
 test('the next server is asked at once when one cannot answer', async (t) => {
   const { exchange } = await pair(t, [(asked) => reply(asked, { rcode: 2 }), known]);
   assert.equal((await exchange.ask(QUESTION, never)).records.length, 1);

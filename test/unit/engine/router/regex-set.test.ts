@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '../../../../src/net/clock.ts';
+import { Turns } from '../../../../src/net/turns.ts';
 import { RegexCache, RegexError, checkRegex } from '../../../../src/engine/router/regex-set.ts';
 
 const sorted = (indices: number[]): number[] => indices.toSorted((a, b) => a - b);
@@ -42,6 +44,26 @@ test('lists longer than one compiled set keep their positions', () => {
   const patterns = Array.from({ length: 2500 }, (_, i) => `^p${i}$`);
   const set = new RegexCache().compile(patterns);
   for (const i of [0, 999, 1000, 2499]) assert.deepEqual(set.matches(`p${i}`), [i]);
+});
+
+test('prepared patterns are compiled in turns, and only once', async () => {
+  // On a clock of which every look takes longer than a stretch.
+  let now = 0;
+  const clock = { ...systemClock, now: () => (now += 10) };
+  const cache = new RegexCache();
+  const patterns = Array.from({ length: 2500 }, (_, i) => `^p${i}$`);
+  let turns = 0;
+  let done = false;
+  const count = (): void => {
+    turns++;
+    if (!done) setImmediate(count);
+  };
+  setImmediate(count);
+  await cache.prepare(patterns, new Turns(clock));
+  done = true;
+  assert.ok(turns >= 10, `${turns} turns`);
+  assert.deepEqual(cache.compile(patterns).matches('p2499'), [2499]);
+  await assert.rejects(cache.prepare(['a', 'b('], new Turns(clock)), RegexError);
 });
 
 test('patterns that are too large together are compiled apart', () => {

@@ -314,6 +314,17 @@ test('many dials at once find room on as many connections as that takes', async 
   dialer.close();
 });
 
+test('dials share a connection within their group alone, those at once included', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const groups = [undefined, 'local', 'foreign', 'local', undefined, 'foreign'];
+  await Promise.all(groups.map((group) => dialer.dial({ signal: never, group })));
+  for (const group of groups) await dialer.dial({ signal: never, group });
+  await server.stream(11);
+  assert.equal(server.sessions.length, 3);
+  dialer.close();
+});
+
 test('a server that accepts no tunnels fails the dial, and keeps no connections', async () => {
   await using server = await Http2Server.open({ maxConcurrentStreams: 0 });
   const dialer = server.dialer();

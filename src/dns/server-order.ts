@@ -1,0 +1,50 @@
+import type { Endpoint } from '../net/address.ts';
+import type { Clock } from '../net/clock.ts';
+
+/** How long a server that did not respond is asked after the others, in milliseconds. */
+const HOLD_MS = 10_000;
+
+/**
+ * The order in which the servers of one list are asked: as configured, or each first in turn.
+ *
+ * A server that did not respond comes after those that did, so that not every new name waits for it
+ * (RFC 9520 §3.2). When its time is over, one question tries it first again, and the others still
+ * use the order before.
+ */
+export class ServerOrder {
+  readonly #servers: readonly Endpoint[];
+  readonly #clock: Clock;
+  readonly #rotate: boolean;
+  /** When a server that did not respond may be first again. */
+  readonly #heldUntil = new Map<Endpoint, number>();
+  #turn = 0;
+
+  constructor(servers: readonly Endpoint[], clock: Clock, rotate: boolean) {
+    this.#servers = servers;
+    this.#clock = clock;
+    this.#rotate = rotate;
+  }
+
+  /** All servers, in the order for one question. */
+  next(): readonly Endpoint[] {
+    const now = this.#clock.now();
+    const first = this.#rotate ? this.#turn++ % this.#servers.length : 0;
+    const order = [...this.#servers.slice(first), ...this.#servers.slice(0, first)];
+    if (this.#heldUntil.size === 0) return order;
+    const isHeld = (server: Endpoint): boolean => (this.#heldUntil.get(server) ?? 0) > now;
+    const sorted = [...order.filter((each) => !isHeld(each)), ...order.filter(isHeld)];
+    const [tried] = sorted;
+    if (tried && this.#heldUntil.has(tried)) this.silent(tried);
+    return sorted;
+  }
+
+  /** A server did not respond to a question. */
+  silent(server: Endpoint): void {
+    this.#heldUntil.set(server, this.#clock.now() + HOLD_MS);
+  }
+
+  /** A server has responded, with whatever code. */
+  responded(server: Endpoint): void {
+    this.#heldUntil.delete(server);
+  }
+}
