@@ -167,7 +167,7 @@ test('an accepted connection inherits from the one that this process has made, u
     true,
   )?.({
     get local() {
-      const { localAddress: host, localPort: localPort } = made;
+      const { localAddress: host, localPort } = made;
       return host === undefined || localPort === undefined ? undefined : { host, port: localPort };
     },
     onClose: (callback) => void made.once('close', callback),
