@@ -52,7 +52,7 @@ export async function relay(
   return failure;
 }
 
-/** Moves one direction; back-pressure of `to` stops reading `from`. */
+/** Moves one direction, in the kernel where both links are its sockets, and passes on the end. */
 async function move(
   from: ByteLink,
   to: ByteLink,
@@ -63,10 +63,20 @@ async function move(
     idle.touch();
     moved(bytes);
   });
-  if (poured) await poured;
-  for (; !poured;) {
+  await (poured ?? copy(from, to, idle, moved));
+  await to.closeWrite();
+}
+
+/** Reads and writes chunks; back-pressure of `to` stops reading `from`. */
+async function copy(
+  from: ByteLink,
+  to: ByteLink,
+  idle: IdleTimer,
+  moved: (bytes: number) => void,
+): Promise<void> {
+  for (;;) {
     const chunk = await from.read();
-    if (chunk === undefined) break;
+    if (chunk === undefined) return;
     idle.touch();
     const { length } = chunk;
     const full = giveOrWrite(to, chunk);
@@ -77,5 +87,4 @@ async function move(
     }
     moved(length);
   }
-  await to.closeWrite();
 }
