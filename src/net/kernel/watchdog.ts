@@ -21,13 +21,16 @@ export interface LostEvent {
 
 /**
  * Watches the links of a thread in the debug mode: one that waits for a second although poll(2)
- * reports its socket as ready is a defect of this layer, and is reported once with its history.
+ * reports its socket as ready, in two looks with a turn of the event loop between them, is a defect
+ * of this layer, and is reported once with its history.
  */
 export class LinkWatchdog implements Disposable {
   readonly #clock: Clock;
   readonly #report: (lost: LostEvent) => void;
   /** When each waiting link was last seen to have no event outstanding. */
   readonly #waiting = new Map<KernelLink, number>();
+  /** Links that the last look found ready: a process that was stopped has events outstanding. */
+  readonly #suspects = new Set<KernelLink>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock, report: (lost: LostEvent) => void) {
@@ -43,17 +46,20 @@ export class LinkWatchdog implements Disposable {
   /** A link begins to wait. */
   watch(link: KernelLink): void {
     this.#waiting.set(link, this.#clock.now());
+    this.#suspects.delete(link);
     this.#timer ??= this.#clock.after(PATIENCE_MS, this.#look);
   }
 
   /** A link is closed. */
   forget(link: KernelLink): void {
     this.#waiting.delete(link);
+    this.#suspects.delete(link);
   }
 
   [Symbol.dispose](): void {
     this.#timer?.cancel();
     this.#waiting.clear();
+    this.#suspects.clear();
   }
 
   /** Also called between two looks by tests. */
@@ -62,14 +68,20 @@ export class LinkWatchdog implements Disposable {
     for (const [link, since] of this.#waiting) {
       const { input, output } = link.waitsFor;
       if (!input && !output) {
-        this.#waiting.delete(link);
+        this.forget(link);
         continue;
       }
       const { socket } = link;
       const events = pollEvents(socket.io, socket.fd, { input, output });
-      if (events === 0) this.#waiting.set(link, now);
-      else if (now - since >= PATIENCE_MS) {
-        this.#waiting.delete(link);
+      if (events === 0) {
+        this.#waiting.set(link, now);
+        this.#suspects.delete(link);
+      } else if (now - since < PATIENCE_MS) {
+        continue;
+      } else if (!this.#suspects.has(link)) {
+        this.#suspects.add(link);
+      } else {
+        this.forget(link);
         this.#report({
           fd: socket.fd,
           waitsFor: input ? 'input' : 'output',
