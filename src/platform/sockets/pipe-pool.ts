@@ -5,11 +5,14 @@ import { Descriptor } from './descriptor.ts';
 import type { Timers } from './kernel-io.ts';
 
 /**
- * Pipes at most, in use and idle. An unprivileged user gets about 63 of 1 MB, then 64 KB, then
- * 8 KB ones (`pipe-user-pages-soft`), and other programs of the user want some as well.
+ * Pipes at most, in use and idle; the first ones are large. An unprivileged user gets 64 MB of pipes
+ * and then only tiny ones (`pipe-user-pages-soft`), and other programs of the user want some as well:
+ * these are 56 MB.
  */
-const MAX_PIPES = 32;
-const WANTED_SIZE = 1 << 20;
+const MAX_PIPES = 128;
+const LARGE_PIPES = 32;
+const LARGE_SIZE = 1 << 20;
+const SMALL_SIZE = 256 << 10;
 /** Below this, splicing costs more calls than copying through one buffer. */
 const SMALLEST_SIZE = 64 << 10;
 /** How long an idle pipe is kept, and how long the kernel is not asked again after a refusal. */
@@ -88,7 +91,8 @@ export class PipePool {
     if (calls.pipe2(this.#pair.at, NONBLOCK_CLOEXEC) !== 0) return this.#refuse();
     const read = new Descriptor(calls, this.#pair.bytes.readInt32LE(0));
     const write = new Descriptor(calls, this.#pair.bytes.readInt32LE(4));
-    calls.fcntl(write.number, F_SETPIPE_SZ, WANTED_SIZE);
+    const wanted = this.#size < LARGE_PIPES ? LARGE_SIZE : SMALL_SIZE;
+    calls.fcntl(write.number, F_SETPIPE_SZ, wanted);
     const size = calls.fcntl(write.number, F_GETPIPE_SZ, 0);
     if (size < SMALLEST_SIZE) {
       read.close();

@@ -1,7 +1,7 @@
 import { SystemError } from './errno.ts';
 import { EAGAIN, EINVAL, SPLICE_F_MOVE, SPLICE_F_NONBLOCK } from './linux.ts';
 import type { Pipe } from './pipe-pool.ts';
-import type { Resumable } from './poller.ts';
+import type { Splicer } from './splice-batches.ts';
 import { AGAIN, type StreamSocket } from './stream-socket.ts';
 
 /** Bytes after which a direction is worth a pipe: small flows never see one. */
@@ -32,12 +32,15 @@ type Step = 'moved' | 'blocked' | 'over';
  * A pipe is held only while bytes are in it. The owner of the sockets calls `pump` when either of
  * them is ready, and `stop` when the transfer must end early.
  */
-export class StreamPump implements Resumable {
+export class StreamPump implements Splicer {
+  window = 0;
   readonly #from: StreamSocket;
   readonly #to: StreamSocket;
   readonly #events: PumpEvents;
   #live = true;
   #queued = false;
+  /** Many streams splice, and the last piece of this one was small: the next one is held back. */
+  #holdsBack = false;
   /** Bytes that were received and not yet sent. */
   #rest: Uint8Array | undefined;
   #pipe: Pipe | undefined;
@@ -63,11 +66,21 @@ export class StreamPump implements Resumable {
   /** Moves what can be moved now, within the share of one turn. */
   pump(): void {
     if (!this.#live || this.#queued) return;
-    const { poller } = this.#from.io;
+    const { poller, batches } = this.#from.io;
+    if (this.#holdsBack) {
+      this.#holdsBack = false;
+      this.#queued = true;
+      batches.hold(this);
+      return;
+    }
     const before = this.#total;
     let step: Step = 'moved';
     while (step === 'moved' && this.#hasShare(this.#total - before) && poller.mayMove) {
       step = this.#splices() ? this.#splice() : this.#copy();
+    }
+    const spliced = this.#total >= this.#spliceFrom ? this.#total - before : 0;
+    if (spliced > 0 && this.#held === 0) {
+      this.#holdsBack = batches.isHeldBack(this, spliced, performance.now());
     }
     this.#report();
     // The report may have ended the transfer.

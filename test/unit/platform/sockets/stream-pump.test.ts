@@ -202,13 +202,13 @@ describe('a pump between two sockets', { skip: noKernelSockets }, () => {
 });
 
 describe('the pool of pipes', { skip: noKernelSockets }, () => {
-  test('opens 32 at most and takes them back', () => {
+  test('opens 32 large ones and 128 at most, and takes them back', () => {
     const calls = checkCalls(openSystemCalls());
     const pool = new PipePool(calls, new ManualClock());
     const pipes: Pipe[] = [];
     for (let pipe = pool.take(); pipe; pipe = pool.take()) pipes.push(pipe);
-    assert.equal(pipes.length, 32);
-    assert.ok(pipes.every(({ size }) => size >= 65_536));
+    assert.equal(pipes.length, 128);
+    assert.ok(pipes.every(({ size }, index) => size === (index < 32 ? 1 << 20 : 256 << 10)));
     pool.give(pipes.pop() as Pipe);
     assert.ok(pool.take());
     pool.close();
