@@ -1,10 +1,10 @@
 import { SystemError } from './errno.ts';
 import { EAGAIN, EINVAL, SPLICE_F_MOVE, SPLICE_F_NONBLOCK } from './linux.ts';
 import type { Pipe } from './pipe-pool.ts';
-import type { Splicer } from './splice-batches.ts';
+import type { Direction } from './splice-batches.ts';
 import { AGAIN, type StreamSocket } from './stream-socket.ts';
 
-/** Bytes after which a direction is worth a pipe: small flows never see one. */
+/** Bytes after which a direction of bulk is worth a pipe: small flows never see one. */
 const WORTH_A_PIPE = 256 << 10;
 /** Bytes that are copied after a pipe was refused, before one is asked for again. */
 const COPIED_AFTER_REFUSAL = 4 << 20;
@@ -32,8 +32,10 @@ type Step = 'moved' | 'blocked' | 'over';
  * A pipe is held only while bytes are in it. The owner of the sockets calls `pump` when either of
  * them is ready, and `stop` when the transfer must end early.
  */
-export class StreamPump implements Splicer {
+export class StreamPump implements Direction {
   window = 0;
+  windowBytes = 0;
+  isBulk = false;
   readonly #from: StreamSocket;
   readonly #to: StreamSocket;
   readonly #events: PumpEvents;
@@ -78,10 +80,9 @@ export class StreamPump implements Splicer {
     while (step === 'moved' && this.#hasShare(this.#total - before) && poller.mayMove) {
       step = this.#splices() ? this.#splice() : this.#copy();
     }
-    const spliced = this.#total >= this.#spliceFrom ? this.#total - before : 0;
-    if (spliced > 0 && this.#held === 0) {
-      this.#holdsBack = batches.isHeldBack(this, spliced, performance.now());
-    }
+    const moved = this.#total - before;
+    if (moved > 0) batches.count(this, moved, performance.now());
+    if (moved > 0 && this.#held === 0) this.#holdsBack = batches.holdsBack(this, moved);
     this.#report();
     // The report may have ended the transfer.
     if (step === 'moved' && this.#live) {
@@ -109,7 +110,8 @@ export class StreamPump implements Splicer {
   /** Whether the next step goes through a pipe, which is then in hand. */
   #splices(): boolean {
     if (this.#pipe) return true;
-    if (this.#total < this.#spliceFrom || this.#rest || !this.#from.readable) return false;
+    if (!this.isBulk || this.#total < this.#spliceFrom) return false;
+    if (this.#rest || !this.#from.readable) return false;
     this.#pipe = this.#from.io.pipes.take();
     if (!this.#pipe) this.#spliceFrom = this.#total + COPIED_AFTER_REFUSAL;
     return this.#pipe !== undefined;
