@@ -9,7 +9,10 @@ export interface TrojanUser {
 }
 
 export interface TrojanInboundSettings {
-  /** In file order; of two users with one password the later counts. Nobody comes in when empty. */
+  /**
+   * In file order; of two users with one password the later counts. Without users every client is
+   * rejected.
+   */
   readonly users: readonly TrojanUser[];
 }
 
