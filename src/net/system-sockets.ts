@@ -1,8 +1,6 @@
-import { KernelIo } from '../platform/sockets/kernel-io.ts';
-import { probeSockets } from '../platform/sockets/probe.ts';
-import { messageOf } from '../errors.ts';
 import { systemClock } from './clock.ts';
 import { kernelSockets } from './kernel/kernel-sockets.ts';
+import { openKernelIo } from './kernel/open-kernel-io.ts';
 import { LinkWatchdog, type LostEvent } from './kernel/watchdog.ts';
 import { nodeSockets } from './node/node-sockets.ts';
 import type { Sockets } from './sockets.ts';
@@ -17,14 +15,9 @@ let chosen: Sockets | undefined;
 export const systemSockets = (): Sockets => (chosen ??= choose());
 
 function choose(): Sockets {
-  const probe = probeSockets();
-  if (probe.kind === 'node') return nodeSockets(probe.reason);
-  try {
-    const io = new KernelIo(probe.calls, systemClock);
-    return kernelSockets(io, probe.calls.debug ? new LinkWatchdog(systemClock, raise) : undefined);
-  } catch (error) {
-    return nodeSockets(messageOf(error));
-  }
+  const { io, reason } = openKernelIo();
+  if (!io) return nodeSockets(reason);
+  return kernelSockets(io, io.calls.debug ? new LinkWatchdog(systemClock, raise) : undefined);
 }
 
 /** In the debug mode a lost event is a defect that no test may overlook. */

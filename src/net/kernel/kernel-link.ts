@@ -10,12 +10,10 @@ import { systemClock, type Timer } from '../clock.ts';
 import { LinkClosedError } from '../errors.ts';
 import type { ByteLink, ReleasedSocket, WireCounter } from '../link.ts';
 import { abortReason } from '../read-queue.ts';
+import { LINGER_BYTES, LINGER_MS } from '../socket-limits.ts';
 import { freeChunk, ownChunk } from '../spent-chunk.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
-/** How long a peer may take to end its side once everything has been said to it, and what it may say. */
-const LINGER_MS = 5_000;
-const LINGER_BYTES = 1 << 20;
 /** Reads of one link in one turn of the loop; a reader that asks for more has them in the next. */
 const READS_A_TURN = 4;
 /** A frame up to this size is gathered by copying; a longer one is sent piece by piece. */

@@ -5,18 +5,13 @@ import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import { ipVersion, unmapIPv4, type Endpoint } from '../address.ts';
 import type { Packet } from '../link.ts';
 import { PacketQueue } from '../packet-queue.ts';
+import { MAX_UDP_PAYLOAD, MAX_UNSENT, UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 
-/** What the kernel is asked to hold while the event loop is busy. */
-const RECEIVE_BUFFER = 1024 * 1024;
-/** Datagrams that may wait when the kernel takes no more; beyond it `send` drops. */
-const MAX_UNSENT = 256;
 /** Datagrams that wait for the end of a turn, to leave with one call. */
 const GATHERED = 64;
 /** Peers whose last destination is remembered; the one that was heard least recently is forgotten. */
 const MOST_PEERS = 4096;
-/** The largest UDP payload below IPv4 (RFC 768) and IPv6 (RFC 8200), without jumbograms. */
-const MAX_PAYLOAD = { 4: 65_507, 6: 65_527 } as const;
 
 /**
  * Failures that end the socket; all others are those of single datagrams (ICMP answers, an interface
@@ -72,7 +67,7 @@ export class KernelUdpLink implements UdpSocket {
     this.#incoming = options.incoming;
     this.#socket = new DatagramSocket(io, {
       local: { host: address, port },
-      receiveBuffer: RECEIVE_BUFFER,
+      receiveBuffer: UDP_RECEIVE_BUFFER,
       details: this.#ownOf !== undefined,
       onDatagram: (datagram) => this.#onDatagram(datagram),
       onWritable: () => {
@@ -109,7 +104,7 @@ export class KernelUdpLink implements UdpSocket {
     if (
       this.#ended ||
       (peer !== this.#lastTarget && !this.#aim(peer)) ||
-      data.length > MAX_PAYLOAD[this.#family] ||
+      data.length > MAX_UDP_PAYLOAD[this.#family] ||
       this.#outgoing.length >= MAX_UNSENT
     ) {
       this.#refused++;

@@ -13,8 +13,8 @@ export type OpenedIo =
   | { readonly kind: 'node'; readonly io?: undefined; readonly reason: string };
 
 /**
- * Opens the kernel sockets of this thread, once for a process; never throws. Who opens them closes
- * them, or leaves that to the end of the process.
+ * Opens the kernel sockets of this thread, once for a process; never throws. The caller
+ * closes them, or leaves that to the end of the process.
  */
 export function openKernelIo(around: ProbeSurroundings = surroundings()): OpenedIo {
   const probe = probeSockets(around);

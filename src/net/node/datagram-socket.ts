@@ -8,13 +8,8 @@ import type {
   SendResult,
   Transmit,
 } from '../datagram-socket.ts';
-import {
-  bindUdpSocket,
-  isTransient,
-  MAX_UDP_PAYLOAD,
-  MAX_UNSENT,
-  type UdpSocketOptions,
-} from './udp-socket.ts';
+import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
+import { bindUdpSocket, isTransient, type UdpSocketOptions } from './udp-socket.ts';
 
 const NO_ENDPOINT: NumericEndpoint = { address: new Uint8Array(4), port: 0, scope: 0 };
 

@@ -4,11 +4,8 @@ import { systemClock } from '../clock.ts';
 import { LinkClosedError } from '../errors.ts';
 import type { ByteLink, WireCounter } from '../link.ts';
 import { ReadQueue } from '../read-queue.ts';
+import { LINGER_BYTES, LINGER_MS } from '../socket-limits.ts';
 import { freeChunk } from '../spent-chunk.ts';
-
-/** How long a peer may take to end its side after this side has ended, and how much it may send. */
-const LINGER_MS = 5_000;
-const LINGER_BYTES = 1 << 20;
 
 /** Payload of a full TLS record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;

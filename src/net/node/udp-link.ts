@@ -3,7 +3,8 @@ import { ipVersion, unmapIPv4, type Endpoint } from '../address.ts';
 import type { Packet } from '../link.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { PacketQueue } from '../packet-queue.ts';
-import { bindUdpSocket, isTransient, MAX_UDP_PAYLOAD, MAX_UNSENT } from './udp-socket.ts';
+import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
+import { bindUdpSocket, isTransient } from './udp-socket.ts';
 
 /**
  * A UDP socket as a PacketLink to any number of IP peers.

@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { codeOf } from '../../errors.ts';
+import { UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 
 /** Where to bind a UDP socket. */
 export interface UdpSocketOptions {
@@ -12,16 +13,6 @@ export interface UdpSocketOptions {
   /** 0, or left out, lets the kernel choose. */
   readonly port?: number | undefined;
 }
-
-/**
- * What the kernel is asked to hold while the event loop is busy: a burst of several hundred full
- * datagrams. The send buffer stays as it is, since more of it only delays what is sent.
- */
-const RECEIVE_BUFFER = 1024 * 1024;
-/** Datagrams that may wait in libuv when the kernel takes no more. */
-export const MAX_UNSENT = 256;
-/** The largest UDP payload over IPv4 (RFC 768) and IPv6 (RFC 8200), without jumbograms. */
-export const MAX_UDP_PAYLOAD = { 4: 65_507, 6: 65_527 } as const;
 
 /**
  * Failures of single datagrams, reported by a later receive (ICMP errors, an interface that went
@@ -71,7 +62,7 @@ export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> 
   }
   socket.off('error', reject);
   try {
-    socket.setRecvBufferSize(RECEIVE_BUFFER);
+    socket.setRecvBufferSize(UDP_RECEIVE_BUFFER);
   } catch {
     // Not essential: systems that refuse more than their limit keep their default.
   }

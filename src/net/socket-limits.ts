@@ -1,0 +1,19 @@
+/** Bounds that every kind of socket keeps, Node's and the kernel's alike. */
+
+/** How long a peer may take to end its side after this side has ended, in milliseconds, */
+export const LINGER_MS = 5_000;
+/** and how many bytes it may send meanwhile. */
+export const LINGER_BYTES = 1 << 20;
+
+/**
+ * Bytes of datagrams that the kernel is asked to hold while the event loop is busy: a burst of
+ * several hundred full ones. The send buffer stays as it is, since more of it only delays what is
+ * sent.
+ */
+export const UDP_RECEIVE_BUFFER = 1024 * 1024;
+
+/** Datagrams that may wait when the kernel takes no more. */
+export const MAX_UNSENT = 256;
+
+/** The largest UDP payload over IPv4 (RFC 768) and IPv6 (RFC 8200), without jumbograms. */
+export const MAX_UDP_PAYLOAD = { 4: 65_507, 6: 65_527 } as const;
