@@ -2,14 +2,16 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { hostPort } from '../support/address.ts';
 import { freedom, proxyOut, socksIn } from '../support/config.ts';
-import { bothWays, datagrams, socksHalfCloses } from '../support/exchange.ts';
+import { bothWays, clientEndsFirst, datagrams } from '../support/exchange.ts';
 import { freePort } from '../support/ports.ts';
 import { startDante, without } from '../support/peers.ts';
 import { udpEcho, webServer } from '../support/servers.ts';
-import { socksReply } from '../support/socks-client.ts';
+import { socksConnect, socksReply } from '../support/socks-client.ts';
 import { Weir } from '../support/weir.ts';
 
 const BODY = 128 << 20;
+
+// A server that ends first is not tested: Dante loses what it has not yet sent on, up to 64 KB.
 const skip = without('danted');
 
 test('Weir as a client of Dante', { skip }, async (t) => {
@@ -20,7 +22,9 @@ test('Weir as a client of Dante', { skip }, async (t) => {
   await t.test('a body both ways', () =>
     bothWays(['-x', `socks5h://${hostPort(socks)}`], web, BODY),
   );
-  await t.test('half-closes', () => socksHalfCloses(socks));
+  await t.test('the client ends first', () =>
+    clientEndsFirst((to) => socksConnect(socks, to.target)),
+  );
   await t.test('datagrams', async () => {
     await using first = await udpEcho();
     await using second = await udpEcho();
@@ -39,5 +43,7 @@ test('Dante as a client of Weir', { skip }, async (t) => {
   await t.test('a body both ways', () =>
     bothWays(['-x', `socks5://${hostPort(dante.address)}`], web, BODY),
   );
-  await t.test('half-closes', () => socksHalfCloses(dante.address));
+  await t.test('the client ends first', () =>
+    clientEndsFirst((to) => socksConnect(dante.address, to.target)),
+  );
 });

@@ -120,14 +120,21 @@ export class Child implements AsyncDisposable {
   async terminate(): Promise<void> {
     this.process.kill('SIGTERM');
     const GRACE_MS = 2000;
-    const timer = setTimeout(() => this.process.kill('SIGKILL'), GRACE_MS);
+    const timer = setTimeout(() => this.#kill(), GRACE_MS);
     await this.exited;
     clearTimeout(timer);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#ended) this.process.kill('SIGKILL');
+    if (!this.#ended) this.#kill();
     await this.exited;
+  }
+
+  /** Closes its outputs too: processes of its own may outlive it and hold them open. */
+  #kill(): void {
+    this.process.kill('SIGKILL');
+    this.process.stdout?.destroy();
+    this.process.stderr?.destroy();
   }
 
   #collect(stream: Readable | null, add: (text: string) => void): void {

@@ -29,27 +29,36 @@ export async function bothWays(
 /** How a client gets a connection to a server through what is tested. */
 export type Tunnel = (to: Origin) => Promise<Socket>;
 
+/** More than the buffers of a chain hold, so that some of it is under way when an end arrives. */
 const HALF_CLOSED = 4 << 20;
 
 /** The client half-closes first and still receives the response. */
 export async function clientEndsFirst(tunnel: Tunnel): Promise<void> {
   await using server = await digestServer();
   const client = await tunnel(server);
-  const sent = await sendBody(client, HALF_CLOSED);
-  client.end();
-  assert.deepEqual(JSON.parse(String((await readAll(client)).data)), sent);
+  try {
+    const sent = await sendBody(client, HALF_CLOSED);
+    client.end();
+    assert.deepEqual(JSON.parse(String((await readAll(client)).data)), sent);
+  } finally {
+    client.destroy();
+  }
 }
 
 /** The server ends first and still gets all. */
 export async function serverEndsFirst(tunnel: Tunnel): Promise<void> {
   await using server = await sendFirstServer(HALF_CLOSED);
   const client = await tunnel(server);
-  const first = await within(receiveBody(client), 'the end of what the server sends');
-  assert.deepEqual(first, bodyOf(HALF_CLOSED));
-  await sendBody(client, HALF_CLOSED / 2, 2);
-  client.end();
-  const received = await within(server.received, 'the rest of what the client sends');
-  assert.deepEqual(received, bodyOf(HALF_CLOSED / 2, 2));
+  try {
+    const first = await within(receiveBody(client), 'the end of what the server sends');
+    assert.deepEqual(first, bodyOf(HALF_CLOSED));
+    await sendBody(client, HALF_CLOSED / 2, 2);
+    client.end();
+    const received = await within(server.received, 'the rest of what the client sends');
+    assert.deepEqual(received, bodyOf(HALF_CLOSED / 2, 2));
+  } finally {
+    client.destroy();
+  }
 }
 
 export async function halfCloses(tunnel: Tunnel): Promise<void> {
