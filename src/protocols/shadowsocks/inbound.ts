@@ -18,7 +18,7 @@ import { logRejection } from '../rejected-client.ts';
 import { UserSearch } from '../user-search.ts';
 import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
 import { ResponseStreamSealer, readRequest2022 } from './edition-2022/stream.ts';
-import { LegacyDatagramServer } from './legacy/datagrams.ts';
+import { LegacyDatagramServer } from './legacy/datagram-server.ts';
 import { LegacyStreamSealer, readLegacyRequest } from './legacy/stream.ts';
 import type { Request } from './request.ts';
 import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';

@@ -20,7 +20,7 @@ function start({ users = USERS, limit = 100 } = {}) {
   const clock = new ManualClock();
   const memory = new InboundMemory();
   const known = new KnownUsers(users, String, memory);
-  const search = new UserSearch(known, { clock, memory }, limit);
+  const search = new UserSearch(known, { clock, memory }, { limit });
   /** The searches that have ended, in that order. */
   const ended: string[] = [];
   let trials = 0;
