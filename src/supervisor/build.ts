@@ -76,8 +76,8 @@ export function buildOutbound(
   });
 }
 
-/** Builds the handler of an inbound. @throws {ApplyError} `build_failed`. */
-export function buildHandler(
+/** Builds the handler of an inbound in turns. @throws {ApplyError} `build_failed`. */
+export async function buildHandler(
   spec: InboundSpec,
   {
     clock,
@@ -85,28 +85,13 @@ export function buildHandler(
     dispatcher,
     memory,
   }: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
-): InboundHandler {
-  return orFailedBuild(`inbound ${spec.tag}`, () =>
-    inboundProtocol(spec.protocol).create(spec.settings, {
-      tag: spec.tag,
-      sniffing: spec.sniffing,
-      unixSocket: spec.listen.kind === 'unix',
-      dispatcher,
-      memory,
-      clock,
-      log,
-    }),
-  );
-}
-
-/** Derives what `buildHandler` needs of many users, in turns. @throws {ApplyError} `build_failed`. */
-export async function prepareHandler(
-  { tag, protocol, settings }: InboundSpec,
-  memory: InboundMemory,
   turns: Turns,
-): Promise<void> {
+): Promise<InboundHandler> {
+  const { tag, protocol, settings, sniffing, listen } = spec;
+  const unixSocket = listen.kind === 'unix';
   try {
-    await inboundProtocol(protocol).prepare?.(settings, memory, turns);
+    const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log };
+    return await turns.run(inboundProtocol(protocol).create(settings, context));
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }

@@ -22,7 +22,6 @@ import {
   buildOutbound,
   buildPlane,
   exitsOf,
-  prepareHandler,
   type BuiltOutbound,
 } from './build.ts';
 import type { Plan } from './plan.ts';
@@ -133,8 +132,7 @@ async function stageInbounds(
     const { tag, stream } = spec;
     const old = action === 'build' ? undefined : running.inbounds.get(tag);
     const memory = old?.runtime.memory ?? new InboundMemory();
-    await prepareHandler(spec, memory, turns);
-    const handler = buildHandler(spec, { clock, log, dispatcher, memory });
+    const handler = await buildHandler(spec, { clock, log, dispatcher, memory }, turns);
     handlers.set(tag, handler);
     const runtime =
       old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
