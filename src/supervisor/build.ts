@@ -156,8 +156,8 @@ export async function buildPlane(
   const { regexes, geo } = resources;
   try {
     const tables = resources.tables ?? buildRouterTables(route, geo);
-    await regexes.prepare(tables.domains.patterns, turns);
-    return { epoch, routes: new Router(tables, { regexes }), exits };
+    const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
+    return { epoch, routes: new Router(tables, { regexes, compiled }), exits };
   } catch (error) {
     throw failedBuild('route', error);
   }
