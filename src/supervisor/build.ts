@@ -12,7 +12,7 @@ import type { Clock } from '../net/clock.ts';
 import type { Carrier } from '../net/link.ts';
 import { lineageGroup, type OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
-import type { Turns } from '../net/turns.ts';
+import type { Steps, Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
@@ -164,12 +164,15 @@ export async function buildPlane(
 }
 
 /** What a route may name: outbounds, and the groups over them. */
-export function exitsOf(
+export function* exitsOf(
   outbounds: ReadonlyMap<string, BuiltOutbound>,
   balancers: ReadonlyMap<string, BalancerGroup>,
-): Map<string, Exit> {
+): Steps<ReadonlyMap<string, Exit>> {
   const exits = new Map<string, Exit>(balancers);
-  for (const [tag, { version }] of outbounds) exits.set(tag, { pick: () => version });
+  for (const [tag, { version }] of outbounds) {
+    exits.set(tag, { pick: () => version });
+    yield;
+  }
   return exits;
 }
 

@@ -10,7 +10,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
-import type { Turns } from '../net/turns.ts';
+import type { Steps, Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { InboundStreamSpec, RoutingSpec } from '../spec.ts';
@@ -107,7 +107,7 @@ export async function stagePlan(
     (plan.route === 'reuse' ? running.plane : undefined) ??
     (await buildPlane(
       route,
-      exitsOf(outbounds, balancers),
+      await turns.run(exitsOf(outbounds, balancers)),
       (running.plane?.epoch ?? 0) + 1,
       { regexes, geo, tables },
       turns,
@@ -150,11 +150,15 @@ async function stageInbounds(
 }
 
 /** Releases what was built for a reload that failed or a check. */
-export function disposeStaged(plan: Plan, { resolver, outbounds, targets }: Staged): void {
+export function* disposeStaged(plan: Plan, { resolver, outbounds, targets }: Staged): Steps<void> {
   resolver?.destroy();
-  for (const target of targets.values()) target.close();
+  for (const target of targets.values()) {
+    target.close();
+    yield;
+  }
   for (const { action, spec } of plan.outbounds) {
     if (action === 'build') outbounds.get(spec.tag)?.version.retire();
+    yield;
   }
 }
 

@@ -10,7 +10,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
-import { Turns } from '../net/turns.ts';
+import { Turns, type Steps } from '../net/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { DnsSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
@@ -101,8 +101,9 @@ export class Supervisor {
     const turns = new Turns(this.#deps.clock);
     const same = await compareSpecs(this.#spec, spec, usersOf, turns);
     const running = { spec: this.#spec, versions: this.#versions };
-    const plan = planReload(running, spec, usersOf, datagramsOf, same);
+    const plan = await turns.run(planReload(running, spec, usersOf, datagramsOf, same));
     const staged = await this.#stage(wanted, plan, turns);
+    const changes = await turns.run(this.#changesBy(staged));
     const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
     const { signal } = this.#stopping;
     try {
@@ -111,11 +112,14 @@ export class Supervisor {
       this.#refuseStopped();
     } catch (error) {
       await exchange.rollBack(!signal.aborted);
-      disposeStaged(plan, staged);
+      await turns.run(disposeStaged(plan, staged));
       throw error;
     }
     this.#commit(spec, plan, staged, exchange);
-    return reportOf(plan);
+    // Not awaited: each probe opens a connection, and there may be thousands of members.
+    void new Turns(this.#deps.clock).run(startAll(changes.startedGroups));
+    await turns.run(endAll(changes));
+    return turns.run(reportOf(plan));
   }
 
   /**
@@ -125,13 +129,11 @@ export class Supervisor {
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
    */
   async check(wanted: Wanted): Promise<void> {
-    const plan = planReload(
-      { spec: undefined, versions: new Map() },
-      wanted.spec,
-      usersOf,
-      datagramsOf,
-    );
-    disposeStaged(plan, await this.#stage(wanted, plan, new Turns(this.#deps.clock)));
+    const turns = new Turns(this.#deps.clock);
+    const nothing = { spec: undefined, versions: new Map<string, number>() };
+    const plan = await turns.run(planReload(nothing, wanted.spec, usersOf, datagramsOf));
+    const staged = await this.#stage(wanted, plan, turns);
+    await turns.run(disposeStaged(plan, staged));
   }
 
   /** Closes the listeners and aborts a reload that is binding some; live sessions go on. */
@@ -205,16 +207,21 @@ export class Supervisor {
     });
   }
 
-  /** Pointer swaps, in one turn of the event loop; then the old is closed and drained. */
+  *#changesBy({ outbounds, balancers }: Staged): Steps<Changes> {
+    return {
+      retired: yield* notIn(this.#outbounds, outbounds),
+      stoppedGroups: yield* notIn(this.#balancers, balancers),
+      startedGroups: yield* notIn(balancers, this.#balancers),
+    };
+  }
+
+  /** Pointer swaps, in one turn of the event loop; then removed listeners close. */
   #commit(
     spec: Spec,
     plan: Plan,
     { resolver, outbounds, balancers, plane, handlers, runtimes, targets }: Staged,
     exchange: ListenerExchange,
   ): void {
-    const retired = notIn(this.#outbounds, outbounds);
-    const stoppedGroups = notIn(this.#balancers, balancers);
-    const startedGroups = notIn(balancers, this.#balancers);
     if (resolver) this.#resolver.swap(resolver);
     this.#spec = spec;
     this.#outbounds = outbounds;
@@ -252,9 +259,6 @@ export class Supervisor {
       ),
     );
     for (const tag of plan.removed) this.#awaitSessions(before.get(tag)?.runtime);
-    for (const group of startedGroups) group.start();
-    for (const group of stoppedGroups) group.stop();
-    for (const { version } of retired) version.retire();
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {
@@ -269,8 +273,37 @@ export class Supervisor {
   }
 }
 
+/** What begins and ends with a reload. */
+interface Changes {
+  readonly retired: readonly BuiltOutbound[];
+  readonly stoppedGroups: readonly BalancerGroup[];
+  readonly startedGroups: readonly BalancerGroup[];
+}
+
+function* startAll(groups: readonly BalancerGroup[]): Steps<void> {
+  for (const group of groups) yield* group.start();
+}
+
+/** Stops and drains what was replaced. */
+function* endAll({ retired, stoppedGroups }: Changes): Steps<void> {
+  for (const group of stoppedGroups) {
+    group.stop();
+    yield;
+  }
+  for (const { version } of retired) {
+    version.retire();
+    yield;
+  }
+}
+
 /** The values of one map that another does not hold under the same key. */
-const notIn = <T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): T[] =>
-  [...items].filter(([tag, item]) => others.get(tag) !== item).map(([, item]) => item);
+function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): Steps<T[]> {
+  const found: T[] = [];
+  for (const [tag, item] of items) {
+    if (others.get(tag) !== item) found.push(item);
+    yield;
+  }
+  return found;
+}
 
 const isRebound = ({ action }: InboundStep): boolean => action === 'rebind';
