@@ -107,7 +107,7 @@ export class Supervisor {
     const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
     const { signal } = this.#stopping;
     try {
-      await exchange.bind(this.#wantedBy(plan, staged), signal);
+      await exchange.bind(this.#wantedBy(plan, staged), turns, signal);
       await bound?.();
       this.#refuseStopped();
     } catch (error) {
