@@ -17,6 +17,9 @@ export const SMALL = API + socksIn('socks', 'sniffing = false') + freedom();
 /** More listeners than this run into the limits of descriptors. */
 const MOST_INBOUNDS = 3000;
 
+/** Each of their members, 24,000 in all, is probed by a connection of its own. */
+const MOST_BALANCERS_BYTES = 245 * 1024;
+
 /** Lines until they are that long together. */
 function fill(bytes: number, line: (index: number) => string): string[] {
   const lines: string[] = [];
@@ -84,6 +87,15 @@ export const KINDS: Readonly<Record<string, Write>> = {
   'one rule, patterns': withList('domain_regex', (i, changed) => `^${item(i, changed)}[.]test$`),
   outbounds: (bytes, _, changed) =>
     plus(fill(bytes, (i) => node('outbound', 'tag', i, changed)).join('')),
+  balancers: (bytes, _, changed) => {
+    const members = Array.from({ length: 100 }, (_, i) => node('outbound', 'tag', i, changed));
+    const named = JSON.stringify(Array.from({ length: 100 }, (_, i) => `node${i}`));
+    const balancers = fill(
+      Math.min(bytes, MOST_BALANCERS_BYTES),
+      (i) => `[[balancer]]\ntag = "balancer${i}"\noutbounds = ${named}\n\n`,
+    );
+    return plus([...members, ...balancers].join(''));
+  },
   'vmess users': withUsers('protocol = "vmess"\n[inbound.settings]\n', 'users', (i, changed) => {
     return `{ id = "${uuid(i === 0 && changed ? 0xffffff : i)}" }`;
   }),

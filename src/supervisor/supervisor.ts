@@ -116,8 +116,8 @@ export class Supervisor {
       throw error;
     }
     this.#commit(spec, plan, staged, exchange);
-    // Not awaited: each probe opens a connection, and there may be thousands of members.
-    void new Turns(this.#deps.clock).run(startAll(changes.startedGroups));
+    // Not awaited: there may be thousands of members.
+    void startAll(changes.startedGroups, new Turns(this.#deps.clock));
     await turns.run(endAll(changes));
     return turns.run(reportOf(plan));
   }
@@ -280,8 +280,17 @@ interface Changes {
   readonly startedGroups: readonly BalancerGroup[];
 }
 
-function* startAll(groups: readonly BalancerGroup[]): Steps<void> {
-  for (const group of groups) yield* group.start();
+/** Members whose probes begin in one turn: each opens a connection, most of it after its start. */
+const PROBES_A_TURN = 16;
+
+async function startAll(groups: readonly BalancerGroup[], turns: Turns): Promise<void> {
+  let started = 0;
+  for (const group of groups) {
+    for (const _ of group.start()) {
+      started++;
+      if (started % PROBES_A_TURN === 0) await turns.next();
+    }
+  }
 }
 
 /** Stops and drains what was replaced. */
