@@ -32,7 +32,6 @@ export class RepeatableLink implements ByteLink, WireCounter {
   readonly closed: Promise<Error | undefined>;
   readonly #clock: Clock;
   readonly #again: (signal: AbortSignal) => Promise<Call>;
-  readonly #destroying = new AbortController();
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #current: Call;
   /** Resolves with whether another call has taken the place of the current one. */
@@ -41,7 +40,9 @@ export class RepeatableLink implements ByteLink, WireCounter {
   #kept: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #ended = false;
-  #repeating = false;
+  /** The limit of the call that is being made in place of a refused one. */
+  #repeating: Deadline | undefined;
+  #destroyed: Error | undefined;
   #calls = 1;
   #failure: Error | undefined;
   /** Moved by calls that were refused. */
@@ -80,7 +81,8 @@ export class RepeatableLink implements ByteLink, WireCounter {
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    if (!this.#kept) return this.#current.link.writeAll(chunks);
+    // After the end it rejects, and nothing of it is to be sent again.
+    if (!this.#kept || this.#ended) return this.#current.link.writeAll(chunks);
     for (const chunk of chunks) this.#keptBytes += chunk.length;
     // What is written while the call is repeated has not been sent, and its writers wait.
     if (this.#keptBytes <= KEPT_BYTES || this.#repeating) this.#kept.push(...chunks);
@@ -101,7 +103,8 @@ export class RepeatableLink implements ByteLink, WireCounter {
 
   destroy(cause?: Error): void {
     this.#forget();
-    this.#destroying.abort(cause ?? new LinkClosedError());
+    this.#destroyed ??= cause ?? new LinkClosedError();
+    this.#repeating?.abort(this.#destroyed);
     this.#current.link.destroy(cause);
   }
 
@@ -117,7 +120,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
 
   /** Throws the error of an operation, unless its call was replaced, in which it was repeated. */
   async #unlessReplaced(replaced: Promise<boolean>, error: unknown): Promise<void> {
-    if (this.#destroying.signal.aborted || !(await replaced)) throw this.#failure ?? error;
+    if (this.#destroyed || !(await replaced)) throw this.#failure ?? error;
   }
 
   async #replace(call: Call): Promise<boolean> {
@@ -128,23 +131,18 @@ export class RepeatableLink implements ByteLink, WireCounter {
       return false;
     }
     this.#calls++;
-    this.#repeating = true;
+    using deadline = new Deadline(this.#clock, UPGRADE_MS, 'repeating a refused call');
+    this.#repeating = deadline;
     try {
-      using deadline = new Deadline(
-        this.#clock,
-        UPGRADE_MS,
-        'repeating a refused call',
-        this.#destroying.signal,
-      );
       this.#follow(call, await this.#again(deadline.signal));
       return true;
     } catch (error) {
       this.#forget();
-      this.#failure = asError(error);
+      this.#failure = this.#destroyed ?? asError(error);
       this.#resolveClosed(this.#failure);
       return false;
     } finally {
-      this.#repeating = false;
+      this.#repeating = undefined;
     }
   }
 
@@ -158,7 +156,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
     next.link.writeAll(this.#kept ?? [])?.catch(() => undefined);
     if (this.#keptBytes > KEPT_BYTES) this.#forget();
     if (this.#ended) next.link.closeWrite().catch(() => undefined);
-    if (this.#destroying.signal.aborted) next.link.destroy(this.#destroying.signal.reason);
+    if (this.#destroyed) next.link.destroy(this.#destroyed);
   }
 
   #forget(): void {

@@ -142,12 +142,13 @@ test('a link that is destroyed while its call is made again is closed, and the c
   await using server = await Http2Server.open();
   const { dialer } = await opened(server);
   const { link } = await dialer.dial({ signal: never });
-  const reading = assert.rejects(link.read(), /enough/);
+  const cause = new Error('enough');
+  const reading = assert.rejects(link.read(), cause);
   refuse(await server.stream(1));
   await once(server.server, 'connection');
-  link.destroy(new Error('enough'));
+  link.destroy(cause);
   await reading;
-  assert.match(String(await link.closed), /enough/);
+  assert.equal(await link.closed, cause);
   await assert.rejects(async () => link.write(Buffer.from('x')));
   dialer.close();
   assert.equal(server.streams.length, 2);
@@ -165,5 +166,18 @@ test('a read of an unanswered call can be aborted, and the call goes on', async 
   await link.closeWrite();
   echo(await server.stream(1));
   assert.equal(await text(link), 'hello');
+  dialer.close();
+});
+
+test('what is written after the end of an unanswered call is rejected, and not sent with its repetition', async () => {
+  await using server = await Http2Server.open();
+  const { dialer } = await opened(server);
+  const { link } = await dialer.dial({ signal: never });
+  await link.write(Buffer.from('all'));
+  await link.closeWrite();
+  await assert.rejects(async () => link.write(Buffer.from('more')));
+  refuse(await server.stream(1));
+  echo(await server.stream(2));
+  assert.equal(await text(link), 'all');
   dialer.close();
 });
