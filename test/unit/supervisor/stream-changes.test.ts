@@ -12,7 +12,7 @@ import type { InboundSpec, InboundStreamSpec, TlsServerSpec } from '../../../src
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import { encodeHunks } from '../../../src/transports/grpc/hunks.ts';
 import { freePort } from '../../support/ports.ts';
-import { readExactly } from '../../support/read.ts';
+import { readExactly, readHead } from '../../support/read.ts';
 import { inboundSpec, spec } from '../../support/specs.ts';
 import { TestAuthority, type TestCertificate } from '../../support/test-certificates.ts';
 
@@ -183,6 +183,44 @@ test('a TLS handshake under way ends with the certificate that it began with, an
   late.write(GREETING);
   assert.equal((await readExactly(late, 2)).toString('hex'), LOCKED);
   for (const socket of [second, late]) socket.destroy();
+});
+
+test('a WebSocket handshake under way ends by the settings that it began with, and is served', async () => {
+  const stream = (path: string): InboundStreamSpec => ({
+    tls: undefined,
+    carrier: { kind: 'ws', path, host: undefined },
+  });
+  const upgrade = (path: string): string =>
+    [
+      `GET ${path} HTTP/1.1`,
+      'Host: server.test',
+      'Upgrade: websocket',
+      'Connection: Upgrade',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      '\r\n',
+    ].join('\r\n');
+  await using inbound = await Inbound.open(stream('/old'));
+  const early = connectTcp(inbound.port, '127.0.0.1');
+  const request = upgrade('/old');
+  early.write(request.slice(0, 20));
+  // Connections are accepted in their order.
+  const second = connectTcp(inbound.port, '127.0.0.1');
+  second.write(request);
+  assert.match(await readHead(second), /^HTTP\/1\.1 101 /);
+  await inbound.apply(stream('/new'), { settings: LOCKED_SETTINGS });
+  early.write(request.slice(20));
+  assert.match(await readHead(early), /^HTTP\/1\.1 101 /);
+  // A masked binary frame, whose mask is zero.
+  early.write(Buffer.concat([Buffer.of(0x82, 0x83, 0, 0, 0, 0), GREETING]));
+  assert.equal((await readExactly(early, 4)).subarray(2).toString('hex'), LOCKED);
+  for (const path of ['/old', '/new']) {
+    const late = connectTcp(inbound.port, '127.0.0.1');
+    late.write(upgrade(path));
+    assert.match(await readHead(late), path === '/new' ? /^HTTP\/1\.1 101 / : /^HTTP\/1\.1 404 /);
+    late.destroy();
+  }
+  for (const socket of [early, second]) socket.destroy();
 });
 
 test('a reload with a certificate that cannot be used changes nothing', async () => {
