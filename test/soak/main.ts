@@ -76,6 +76,8 @@ async function runOne(): Promise<void> {
     await kind.run({ ...scene, chosen: (tag) => (tunnel = tag) });
   } catch (error) {
     const what = `${kind.name} by ${tunnel}: ${error instanceof Error ? error.message : String(error)}`;
+    // Immediately as well, for a run that does not end and for the logs of the same moment.
+    if (!failures.has(what)) console.error(`${new Date().toISOString()} FAILED: ${what}`);
     failures.set(what, (failures.get(what) ?? 0) + 1);
   }
 }
