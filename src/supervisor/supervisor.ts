@@ -198,12 +198,11 @@ export class Supervisor {
     });
   }
 
-  #wantedBy({ inbounds }: Plan, { targets }: Staged): WantedListener[] {
-    return inbounds.flatMap(({ action, spec }) => {
+  #wantedBy({ inbounds }: Plan, { accepting }: Staged): WantedListener[] {
+    return inbounds.flatMap(({ spec }) => {
       const { tag, listen } = spec;
-      const target = targets.get(tag);
-      if (!target || action === 'swap') return [];
-      return [{ tag, spec: listen, datagrams: datagramsOf(spec), target }];
+      const target = accepting.get(tag)?.target;
+      return target ? [{ tag, spec: listen, datagrams: datagramsOf(spec), target }] : [];
     });
   }
 
@@ -219,7 +218,7 @@ export class Supervisor {
   #commit(
     spec: Spec,
     plan: Plan,
-    { resolver, outbounds, balancers, plane, handlers, runtimes, targets }: Staged,
+    { resolver, outbounds, balancers, plane, handlers, runtimes, accepting, streamChanges }: Staged,
     exchange: ListenerExchange,
   ): void {
     if (resolver) this.#resolver.swap(resolver);
@@ -231,6 +230,7 @@ export class Supervisor {
       this.#versions.set(outbound.tag, version);
     }
     for (const [tag, handler] of handlers) this.#inbounds.get(tag)?.runtime.swap(handler);
+    for (const change of streamChanges.values()) change();
     const before = this.#inbounds;
     const listeners = exchange.commit();
     const inbounds = new Map<string, RunningInbound>();
@@ -239,10 +239,9 @@ export class Supervisor {
       const old = before.get(tag);
       const runtime = runtimes.get(tag) ?? old?.runtime;
       const listener = listeners.get(tag) ?? old?.listener;
-      if (!runtime || !listener) continue; // a step has either been staged or runs already
-      inbounds.set(tag, { runtime, listener, stream: inbound.stream });
-      const target = targets.get(tag);
-      if (action === 'swap' && target) listener.switchTo(target);
+      const acceptor = accepting.get(tag)?.acceptor ?? old?.acceptor;
+      if (!runtime || !listener || !acceptor) continue; // a step has either been staged or runs already
+      inbounds.set(tag, { runtime, listener, acceptor, stream: inbound.stream });
       if (action === 'build' || action === 'rebind') {
         this.#deps.log.info(`inbound ${tag} listening on ${listener.address}`);
       }
