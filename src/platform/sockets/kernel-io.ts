@@ -46,9 +46,9 @@ export class KernelIo implements Disposable {
     this.option = calls.memory(16);
   }
 
-  /** The slots that datagrams are received into and sent from; 4 MB, on first use. */
+  /** The slots that datagrams are received into, and their headers; 4 MB, on first use. */
   get datagrams(): DatagramBatch {
-    return (this.#datagrams ??= new DatagramBatch(this.calls, this.addresses));
+    return (this.#datagrams ??= new DatagramBatch(this.calls));
   }
 
   /** Ends the watch of the event loop. Sockets that are still open hear of nothing any more. */
