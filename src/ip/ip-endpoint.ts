@@ -1,4 +1,4 @@
-import { formatIPv4, formatIPv6, ipVersion, putIPv6, putMappedIPv4 } from './ip-text.ts';
+import { formatIPv6, ipVersion, putIPv4, putIPv6 } from './ip-text.ts';
 
 /**
  * An IP address and a UDP port in numbers, so that a datagram costs no text, no bytes and no new
@@ -74,19 +74,28 @@ export const isWildcard = ({ a, b, c, d }: IpEndpoint): boolean =>
 export function toEndpoint(host: string, port: number, scope = 0): IpEndpoint | undefined {
   const version = host.includes('%') ? 0 : ipVersion(host);
   if (version === 0) return undefined;
+  if (version === 4) {
+    const quad = new Uint8Array(4);
+    putIPv4(host, quad, 0);
+    return { a: 0, b: 0, c: MAPPED, d: wordAt(quad, 0), port, scope };
+  }
   const bytes = new Uint8Array(16);
-  if (version === 4) putMappedIPv4(host, bytes, 0);
-  else putIPv6(host, bytes, 0);
-  const view = new DataView(bytes.buffer);
+  putIPv6(host, bytes, 0);
   return {
-    a: view.getInt32(0),
-    b: view.getInt32(4),
-    c: view.getInt32(8),
-    d: view.getInt32(12),
+    a: wordAt(bytes, 0),
+    b: wordAt(bytes, 4),
+    c: wordAt(bytes, 8),
+    d: wordAt(bytes, 12),
     port,
     scope,
   };
 }
+
+const wordAt = (bytes: Uint8Array, at: number): number =>
+  ((bytes[at] ?? 0) << 24) |
+  ((bytes[at + 1] ?? 0) << 16) |
+  ((bytes[at + 2] ?? 0) << 8) |
+  (bytes[at + 3] ?? 0);
 
 /**
  * The 4 bytes of an IPv4 or the 16 of an IPv6 address, for what is written to the wire or hashed.
@@ -101,8 +110,9 @@ export function addressBytes(endpoint: IpEndpoint): Uint8Array {
   return isIPv4Endpoint(endpoint) ? bytes.subarray(12) : bytes;
 }
 
-/** The address in text, as `formatIP` writes it; without its scope. */
+/** The address in text, as `formatIP` writes it, an IPv4 one with dots alone; without its scope. */
 export function addressText(endpoint: IpEndpoint): string {
-  const bytes = addressBytes(endpoint);
-  return bytes.length === 4 ? formatIPv4(bytes, 0) : formatIPv6(bytes, 0);
+  if (!isIPv4Endpoint(endpoint)) return formatIPv6(addressBytes(endpoint), 0);
+  const { d } = endpoint;
+  return `${d >>> 24}.${(d >>> 16) & 0xff}.${(d >>> 8) & 0xff}.${d & 0xff}`;
 }

@@ -103,6 +103,8 @@ export class DatagramBatch {
   /** The datagrams that go one by one, since the kernel refused them together. */
   readonly #apart: Piece = { index: 0, offset: 0, last: -1, end: 0, segments: 0 };
   #lastTooLarge = -1;
+  /** Bytes that the last `receive` has passed on. */
+  received = 0;
   /** Where the next message begins: a transmit, and bytes of it. */
   #index = 0;
   #offset = 0;
@@ -141,6 +143,7 @@ export class DatagramBatch {
   receive(socket: BatchSocket, visit: (received: ReceivedDatagrams) => void): number {
     const { messages } = this.#incoming;
     this.#incoming.clear();
+    this.received = 0;
     const count = this.#calls.recvmmsg(socket.fd, messages.at, BATCH, MSG_DONTWAIT, 0);
     if (count < 0) return -this.#calls.errno();
     for (let i = 0; i < count && socket.fd >= 0; i++)
@@ -326,13 +329,15 @@ export class DatagramBatch {
   #read(socket: BatchSocket, index: number): boolean {
     const { messages, controls, names } = this.#incoming;
     const message = index * MESSAGE_WORDS;
-    const [control, received] = [this.#control, this.#received];
+    const control = this.#control;
+    const received = this.#received;
     const controlLength = messages.words[message + 10] as number; // within, as below
     getControl(controls.words, index * CONTROL_WORDS, controlLength, control);
     if (control.overflow !== undefined) socket.overflowed = control.overflow;
     if ((messages.words[message + 12] as number) & MSG_TRUNC) return false;
     if (!getEndpoint(names.words, index * NAME_WORDS, this.#peer)) return false;
     const length = messages.words[message + 14] as number;
+    this.received += length;
     received.offset = index * SLOT;
     received.length = length;
     received.stride = control.stride > 0 && control.stride < length ? control.stride : length;

@@ -43,7 +43,7 @@ import type { Readiness } from './poller.ts';
 import { putEndpoint } from './sockaddr.ts';
 import { getOption, setBufferSize, setOption } from './socket-options.ts';
 
-/** Batches that one socket receives in one turn; the rest comes with the next one. */
+/** Batches that one socket receives in one turn; what is left comes with the next one. */
 const BATCHES_A_TURN = 4;
 
 /**
@@ -127,7 +127,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
     this.#resolveClosed(cause);
   }
 
-  /** Whether anything came and the socket is still open. What is left comes with the next turn. */
+  /** Whether anything came and the socket is still open. */
   #receive(): boolean {
     let received = false;
     for (let i = 0; i < BATCHES_A_TURN && this.#state.fd >= 0; i++) {
@@ -139,7 +139,8 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
         continue;
       }
       received = true;
-      if (count < BATCH) break;
+      this.#io.poller.moved(this.#io.datagrams.received);
+      if (count < BATCH || !this.#io.poller.mayMove) break;
     }
     return received && this.#state.fd >= 0;
   }

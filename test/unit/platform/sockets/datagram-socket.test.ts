@@ -11,6 +11,7 @@ import type { SystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { DatagramSocket } from '../../../../src/platform/sockets/datagram-socket.ts';
 import { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
 import * as linux from '../../../../src/platform/sockets/linux.ts';
+import type { NativeMemory } from '../../../../src/platform/sockets/memory.ts';
 import { checkedIo, noKernelSockets } from '../../../support/kernel-io.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -281,6 +282,44 @@ describe('a datagram socket of the kernel', { skip: noKernelSockets }, () => {
     await until(() => far.socket.overflowed > 0);
     await nextTurn();
     assert.equal(far.socket.overflowed + far.got.length, 65);
+  });
+
+  test('large datagrams that never end take their share of a turn', async () => {
+    const memories: NativeMemory[] = [];
+    const wordsAt = (at: number): Uint32Array => {
+      const memory = memories.find((each) => at >= each.at && at < each.at + each.bytes.length);
+      assert.ok(memory);
+      return memory.words.subarray((at - memory.at) / 4);
+    };
+    let batches = 0;
+    using own = new KernelIo(
+      {
+        ...calls,
+        memory: (size) => {
+          const memory = calls.memory(size);
+          memories.push(memory);
+          return memory;
+        },
+        // Full batches of 60,000 bytes a message, from 0.0.0.0.
+        recvmmsg: (_fd, messages, count) => {
+          batches++;
+          for (let i = 0; i < count; i++) {
+            const message = wordsAt(messages + i * 64);
+            const [low = 0, high = 0] = message;
+            wordsAt(low + high * 2 ** 32)[0] = linux.AF_INET;
+            message[10] = 0;
+            message[14] = 60_000;
+          }
+          return count;
+        },
+      },
+      systemClock,
+    );
+    using far = open({ onDatagrams: () => undefined, onDrained: () => far.socket.close() }, own);
+    using near = open();
+    near.socket.send([transmit(far.socket.local, Buffer.of(1))]);
+    await far.socket.closed;
+    assert.equal(batches, 2, '3.8 MB each of the 4 MB that all sockets may move');
   });
 
   test('an error that a receive reports leaves the socket open, unless it is of the socket', async () => {
