@@ -47,7 +47,7 @@ export interface ReceivedDatagrams {
   readonly ecn: Ecn;
 }
 
-/** How far a call of `send` came. A socket returns one record, which its next call changes. */
+/** How far a call of `send` came: a record that the next call, of any socket, may change. */
 export interface SendResult {
   /** Transmits that are done with: sent, or dropped. */
   readonly done: number;
