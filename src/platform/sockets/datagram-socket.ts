@@ -7,7 +7,6 @@ import type {
   Transmit,
 } from '../../ip/datagram-socket.ts';
 import { addressText, isIPv4Endpoint, isWildcard, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { BATCH, type BatchSocket } from './datagram-batch.ts';
 import { Descriptor } from './descriptor.ts';
 import { SystemError } from './errno.ts';
 import type { KernelIo } from './kernel-io.ts';
@@ -39,6 +38,7 @@ import {
   UDP_GRO,
   UDP_SEGMENT,
 } from './linux.ts';
+import { BATCH, type BatchSocket } from './message-headers.ts';
 import type { Readiness } from './poller.ts';
 import { putEndpoint } from './sockaddr.ts';
 import { getOption, setBufferSize, setOption } from './socket-options.ts';
@@ -107,7 +107,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
   }
 
   send(transmits: readonly Transmit[], count = transmits.length, sentBytes = 0): SendResult {
-    const result = this.#io.datagrams.send(this.#state, transmits, count, sentBytes);
+    const result = this.#io.sender.send(this.#state, transmits, count, sentBytes);
     if (result.full && !this.#waitsForRoom) this.#waitForRoom(true);
     return result;
   }
@@ -131,7 +131,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
   #receive(): boolean {
     let received = false;
     for (let i = 0; i < BATCHES_A_TURN && this.#state.fd >= 0; i++) {
-      const count = this.#io.datagrams.receive(this.#state, this.#handlers.onDatagrams);
+      const count = this.#io.receiver.receive(this.#state, this.#handlers.onDatagrams);
       if (count < 0) {
         if (FATAL.has(-count)) this.close(new SystemError('recvmsg', -count));
         // The error of one datagram was taken off the socket; more may be behind it.
@@ -139,7 +139,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
         continue;
       }
       received = true;
-      this.#io.poller.moved(this.#io.datagrams.received);
+      this.#io.poller.moved(this.#io.receiver.received);
       if (count < BATCH || !this.#io.poller.mayMove) break;
     }
     return received && this.#state.fd >= 0;

@@ -1,20 +1,18 @@
-import type { Ecn, ReceivedDatagrams, SendResult, Transmit } from '../../ip/datagram-socket.ts';
-import {
-  blankEndpoint,
-  isIPv4Endpoint,
-  isSameAddress,
-  isSameEndpoint,
-} from '../../ip/ip-endpoint.ts';
+import type { SendResult, Transmit } from '../../ip/datagram-socket.ts';
+import { isIPv4Endpoint, isSameAddress, isSameEndpoint } from '../../ip/ip-endpoint.ts';
 import type { SystemCalls } from './bindings.ts';
-import { CONTROL_LENGTH, getControl, putControl, type ReceiveControl } from './control-messages.ts';
-import { AF_INET6, EAGAIN, EINVAL, EIO, EMSGSIZE, MSG_DONTWAIT, MSG_TRUNC } from './linux.ts';
-import { putWord64, type NativeMemory } from './memory.ts';
-import { getEndpoint, putEndpoint } from './sockaddr.ts';
+import { putControl } from './control-messages.ts';
+import { AF_INET6, EAGAIN, EINVAL, EIO, EMSGSIZE, MSG_DONTWAIT } from './linux.ts';
+import {
+  BATCH,
+  CONTROL_WORDS,
+  MessageHeaders,
+  MESSAGE_WORDS,
+  NAME_WORDS,
+  type BatchSocket,
+} from './message-headers.ts';
+import { putEndpoint } from './sockaddr.ts';
 
-/** Messages of one call. */
-export const BATCH = 64;
-/** The largest UDP payload is 65,527 bytes; coalesced datagrams (GRO) come in at most 64 KB. */
-const SLOT = 64 << 10;
 /** `UDP_MAX_SEGMENTS` of older kernels, and the payload that one IPv4 packet can have. */
 const MAX_SEGMENTS = 64;
 const MAX_SEGMENTED = 65_507;
@@ -29,30 +27,6 @@ const VECTORS = 256;
 const MAX_IPV4_PAYLOAD = 65_507;
 const MAX_IPV6_PAYLOAD = 65_527;
 
-/** `struct mmsghdr` in words: name 0, namelen 2, iov 4, iovlen 6, control 8, controllen 10, flags 12, len 14. */
-const MESSAGE_WORDS = 16;
-/** `struct iovec` in words. */
-const VECTOR_WORDS = 4;
-/** Room for a `sockaddr_in6`, aligned, in words. */
-const NAME_WORDS = 8;
-const CONTROL_WORDS = CONTROL_LENGTH / 4;
-
-/** A socket, for the calls of a batch. */
-export interface BatchSocket {
-  readonly fd: number;
-  readonly family: number;
-  /** Whether an IPv6 socket reaches IPv4 peers. */
-  readonly dualStack: boolean;
-  /** The port of its own address, for the records that it receives. */
-  readonly port: number;
-  /** UDP_SEGMENT works; cleared for good by the first error that is its fault. */
-  segmentation: boolean;
-  /** Datagrams that the kernel or this batch refused. */
-  dropped: number;
-  /** The queue overflow counter of the kernel (SO_RXQ_OVFL). */
-  overflowed: number;
-}
-
 /** What an outgoing message carries: a part of one transmit, or several whole ones. */
 interface Piece {
   /** The first transmit, and where in its bytes the message begins. */
@@ -65,28 +39,14 @@ interface Piece {
   segments: number;
 }
 
-type Filled<Type> = { -readonly [key in keyof Type]: Type[key] };
-
 /**
- * Messages for batches of datagrams, shared by all sockets of a thread: `recvmmsg` and `sendmmsg`
- * with their addresses and control messages. Nothing is allocated for a datagram; what is sent is
- * read where it lies.
+ * Sends batches of datagrams (`sendmmsg`) for all sockets of a thread. Nothing is allocated for a
+ * datagram, and its bytes are read where they lie.
  */
-export class DatagramBatch {
+export class DatagramSender {
   readonly #calls: SystemCalls;
-  readonly #payload: NativeMemory;
-  readonly #incoming: Messages;
-  readonly #outgoing: Messages;
-  readonly #control: ReceiveControl = {
-    stride: 0,
-    ecn: 0,
-    hasOwn: false,
-    own: blankEndpoint(),
-    overflow: undefined,
-  };
-  readonly #peer = blankEndpoint();
-  readonly #received: Filled<ReceivedDatagrams>;
-  readonly #result: Filled<SendResult> = {
+  readonly #headers: MessageHeaders;
+  readonly #result: { -readonly [key in keyof SendResult]: SendResult[key] } = {
     done: 0,
     sentBytes: 0,
     full: false,
@@ -103,8 +63,6 @@ export class DatagramBatch {
   /** The datagrams that go one by one, since the kernel refused them together. */
   readonly #apart: Piece = { index: 0, offset: 0, last: -1, end: 0, segments: 0 };
   #lastTooLarge = -1;
-  /** Bytes that the last `receive` has passed on. */
-  received = 0;
   /** Where the next message begins: a transmit, and bytes of it. */
   #index = 0;
   #offset = 0;
@@ -116,39 +74,7 @@ export class DatagramBatch {
 
   constructor(calls: SystemCalls) {
     this.#calls = calls;
-    this.#payload = calls.memory(BATCH * SLOT);
-    this.#incoming = new Messages(calls, BATCH);
-    this.#outgoing = new Messages(calls, VECTORS);
-    for (let i = 0; i < BATCH; i++) {
-      this.#incoming.setVector(i, this.#payload.at + i * SLOT, SLOT);
-      this.#incoming.setVectors(i, i, 1);
-    }
-    this.#received = {
-      peer: this.#peer,
-      buffer: this.#payload.bytes,
-      offset: 0,
-      length: 0,
-      stride: 0,
-      own: undefined,
-      ecn: 0 satisfies Ecn,
-    };
-  }
-
-  /**
-   * Receives up to BATCH buffers of datagrams and passes them on, in order, as long as the socket is
-   * open. `visit` must not receive in turn.
-   *
-   * @returns their number, or the negative error number; `-EAGAIN` when there is nothing.
-   */
-  receive(socket: BatchSocket, visit: (received: ReceivedDatagrams) => void): number {
-    const { messages } = this.#incoming;
-    this.#incoming.clear();
-    this.received = 0;
-    const count = this.#calls.recvmmsg(socket.fd, messages.at, BATCH, MSG_DONTWAIT, 0);
-    if (count < 0) return -this.#calls.errno();
-    for (let i = 0; i < count && socket.fd >= 0; i++)
-      if (this.#read(socket, i)) visit(this.#received);
-    return count;
+    this.#headers = new MessageHeaders(calls, VECTORS);
   }
 
   /**
@@ -181,7 +107,7 @@ export class DatagramBatch {
 
   /** Sends the prepared messages; false when the socket is full. Moves back to what is left. */
   #flush(socket: BatchSocket, count: number): boolean {
-    const { messages } = this.#outgoing;
+    const { messages } = this.#headers;
     for (let sent = 0; sent < count;) {
       const at = messages.at + sent * MESSAGE_WORDS * 4;
       const result = this.#calls.sendmmsg(socket.fd, at, count - sent, MSG_DONTWAIT);
@@ -297,7 +223,7 @@ export class DatagramBatch {
       this.#memory = memory;
     }
     const at = this.#memoryAt + buffer.byteOffset + offset + from;
-    this.#outgoing.setVector(this.#vector++, at, to - from);
+    this.#headers.setVector(this.#vector++, at, to - from);
   }
 
   #putMessage(
@@ -307,8 +233,8 @@ export class DatagramBatch {
     { segments }: Piece,
     firstVector: number,
   ): void {
-    const { names, controls, messages } = this.#outgoing;
-    this.#outgoing.setVectors(index, firstVector, this.#vector - firstVector);
+    const { names, controls, messages } = this.#headers;
+    this.#headers.setVectors(index, firstVector, this.#vector - firstVector);
     const message = index * MESSAGE_WORDS;
     const { family } = socket;
     const { destination, source, ecn } = transmit;
@@ -323,28 +249,6 @@ export class DatagramBatch {
             segments > 1 ? segmentOf(transmit) : 0,
             family === AF_INET6,
           );
-  }
-
-  /** Fills the record from a received message; false for one that is not passed on. */
-  #read(socket: BatchSocket, index: number): boolean {
-    const { messages, controls, names } = this.#incoming;
-    const message = index * MESSAGE_WORDS;
-    const control = this.#control;
-    const received = this.#received;
-    const controlLength = messages.words[message + 10] as number; // within, as below
-    getControl(controls.words, index * CONTROL_WORDS, controlLength, control);
-    if (control.overflow !== undefined) socket.overflowed = control.overflow;
-    if ((messages.words[message + 12] as number) & MSG_TRUNC) return false;
-    if (!getEndpoint(names.words, index * NAME_WORDS, this.#peer)) return false;
-    const length = messages.words[message + 14] as number;
-    this.received += length;
-    received.offset = index * SLOT;
-    received.length = length;
-    received.stride = control.stride > 0 && control.stride < length ? control.stride : length;
-    received.own = control.hasOwn ? control.own : undefined;
-    control.own.port = socket.port;
-    received.ecn = control.ecn;
-    return true;
   }
 }
 
@@ -384,50 +288,4 @@ function canJoin(first: Transmit, next: Transmit): boolean {
         first.source !== undefined &&
         isSameAddress(next.source, first.source)))
   );
-}
-
-/** Memory for the headers of BATCH messages: names, control messages and vectors. */
-class Messages {
-  readonly names: NativeMemory;
-  readonly controls: NativeMemory;
-  readonly messages: NativeMemory;
-  readonly #vectors: NativeMemory;
-
-  constructor(calls: SystemCalls, vectors: number) {
-    this.names = calls.memory(BATCH * NAME_WORDS * 4);
-    this.controls = calls.memory(BATCH * CONTROL_LENGTH);
-    this.#vectors = calls.memory(vectors * VECTOR_WORDS * 4);
-    this.messages = calls.memory(BATCH * MESSAGE_WORDS * 4);
-    for (let i = 0; i < BATCH; i++) {
-      const message = i * MESSAGE_WORDS;
-      const { words } = this.messages;
-      putWord64(words, message, this.names.at + i * NAME_WORDS * 4);
-      putWord64(words, message + 8, this.controls.at + i * CONTROL_LENGTH);
-    }
-  }
-
-  /** A place of payload. */
-  setVector(index: number, at: number, length: number): void {
-    const { words } = this.#vectors;
-    putWord64(words, index * VECTOR_WORDS, at);
-    words[index * VECTOR_WORDS + 2] = length;
-  }
-
-  /** Which vectors hold the payload of a message. */
-  setVectors(index: number, first: number, count: number): void {
-    const { words } = this.messages;
-    putWord64(words, index * MESSAGE_WORDS + 4, this.#vectors.at + first * VECTOR_WORDS * 4);
-    words[index * MESSAGE_WORDS + 6] = count;
-  }
-
-  /** States how much room each message has; an earlier message has changed that. */
-  clear(): void {
-    const { words } = this.messages;
-    for (let i = 0; i < BATCH; i++) {
-      const message = i * MESSAGE_WORDS;
-      words[message + 2] = NAME_WORDS * 4;
-      words[message + 10] = CONTROL_LENGTH;
-      words[message + 12] = 0;
-    }
-  }
 }
