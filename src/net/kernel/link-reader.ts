@@ -15,6 +15,8 @@ const FAILED = Symbol('the link failed');
 
 /** The link that a reader and a writer are the halves of. */
 export interface HalfOwner {
+  /** Resolves when the connection is over. */
+  readonly closed: Promise<unknown>;
   /** The connection failed: both halves are over. */
   fail(error: Error): void;
   /** One half has come to its end. */

@@ -89,18 +89,29 @@ async function runAfterFront(
   to: LinkWriter,
   moved: (bytes: number) => void,
 ): Promise<void> {
-  if (to.isWaiting) await to.drained();
+  if (to.isWaiting) await unlessFailed(from, to.drained());
   for (;;) {
     const chunk = from.takeFront();
     if (!chunk) break;
     const { length } = chunk;
     const full = to.give(chunk);
-    if (full) await full;
+    if (full) await unlessFailed(from, full);
     moved(length);
   }
   if (from.ended) return;
   const error = from.error ?? (to.mayWrite ? undefined : to.closedError);
   if (error) throw error;
   if (from.isInUse) throw new LinkClosedError('a read is already pending');
-  await Transfer.run(from, to, moved);
+  // Not awaited: this frame would be kept for as long as the flow lives.
+  return Transfer.run(from, to, moved);
 }
+
+/** Waits for the destination; the failure of the source, which nothing reads meanwhile, ends it. */
+const unlessFailed = (from: LinkReader, drained: Promise<void>): Promise<void> =>
+  Promise.race([
+    drained,
+    from.owner.closed.then(() => {
+      if (from.error) throw from.error;
+      return drained;
+    }),
+  ]);
