@@ -136,6 +136,11 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#watchdog?.watch(this);
   }
 
+  /** @internal of the halves. */
+  get inputEnded(): boolean {
+    return this.#reader.ended;
+  }
+
   /** @internal of the halves: the end of both directions closes the link. */
   halfEnded(): void {
     if (this.#reader.ended && this.#writer.isShut) this.#close(undefined);

@@ -17,6 +17,8 @@ const FAILED = Symbol('the link failed');
 export interface HalfOwner {
   /** Resolves when the connection is over. */
   readonly closed: Promise<unknown>;
+  /** Whether the end of the peer's stream has been met. */
+  readonly inputEnded: boolean;
   /** The connection failed: both halves are over. */
   fail(error: Error): void;
   /** One half has come to its end. */

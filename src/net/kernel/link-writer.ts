@@ -188,7 +188,8 @@ export class LinkWriter {
 
   #shutdown(): void {
     this.#shut = true;
-    this.socket.shutdown();
+    // With both ends of the stream met the link is closed, which sends this one as well.
+    if (!this.owner.inputEnded) this.socket.shutdown();
     this.#closing?.resolve();
     this.owner.halfEnded();
   }
