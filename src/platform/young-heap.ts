@@ -9,8 +9,8 @@ export const YOUNG_HEAP_LOOK_MS = 1_000;
 /**
  * Keeps the young generation of this process's heap from growing once it has enough. V8 doubles it
  * up to 50 MB of resident memory as soon as many objects survive, as those of a thousand new flows
- * do, and keeps it while the process has work. That would be most of the memory of these flows and
- * saves no time: a new connection costs the same with 6 MB as with 24.
+ * do, and keeps it while the process has work. That would be most of the memory of these flows; no
+ * difference in the processor time of a connection was found between 6 MB and 24.
  *
  * @returns whether it has enough. Looked at again now and then, since a bound may come too early
  *   or too late.
