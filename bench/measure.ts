@@ -33,7 +33,7 @@ interface Reading {
   /** Whether contestants in Node are to report their event-loop delay. */
   readonly probed: boolean;
   /** Begins when the measured part of the load does. @returns reads the figures at its end */
-  begin(children: readonly Child[]): (load: Figures) => Promise<Figures>;
+  readonly begin: (children: readonly Child[]) => (load: Figures) => Promise<Figures>;
 }
 
 const readFigures: Reading = {
