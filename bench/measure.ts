@@ -73,7 +73,8 @@ async function run(
   const load = await generator.run(job, () => (read = begin(subject.children)));
   // A proxy that drops everything would otherwise look like a slow one.
   if (load['rate'] === 0) throw new Error('no data came through');
-  return read(load);
+  // Awaited here: the processes live as long as this call.
+  return await read(load);
 }
 
 /** The figures of the load, and what the processes have taken for it. */
