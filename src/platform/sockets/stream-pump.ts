@@ -16,8 +16,8 @@ const COPIED_AFTER_REFUSAL = 4 << 20;
  */
 const COPIED_A_TURN = 128 << 10;
 const SPLICED_A_TURN = 4 << 20;
-/** A spliced byte costs a quarter of the time of a copied one, of which the poller's share is made. */
-const SPLICE_COST = 0.25;
+/** A spliced byte costs half of the time of a copied one, of which the poller's share is made. */
+const SPLICE_COST = 0.5;
 
 export interface PumpEvents {
   /** Bytes that have been written, at most once for each turn. */
