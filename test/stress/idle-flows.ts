@@ -26,8 +26,9 @@ const WANTED = Number(process.env['WEIR_STRESS_FLOWS'] ?? 20_000);
 const SCRIPT = fileURLToPath(import.meta.url);
 const AT_ONCE = 100;
 
-/** Two sockets a flow here, for the client and the origin, and two in Weir; and a few others. */
-const NEEDED = 2 * WANTED + 1000;
+/** Two sockets a flow here, for the client and the origin; in Weir two, and one that it reserves. */
+const PER_FLOW = 3;
+const NEEDED = PER_FLOW * WANTED + 1000;
 const limit = Number(
   /^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ?? NEEDED,
 );
@@ -40,7 +41,7 @@ if (limit < NEEDED && process.env['WEIR_STRESS_RAISED'] === undefined) {
   );
   process.exit(raised.status ?? 1);
 }
-const FLOWS = Math.min(WANTED, Math.floor((limit - 1000) / 2));
+const FLOWS = Math.min(WANTED, Math.floor((limit - 1000) / PER_FLOW));
 if (FLOWS < WANTED) console.log(`The limit of open files allows ${FLOWS} flows.`);
 
 process.env['WEIR_IO_CHECK'] ??= '1';
