@@ -160,9 +160,10 @@ export class SwitchedListener implements LeavingListener {
   }
 
   async close(): Promise<void> {
-    for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
     this.#datagramListener?.close();
+    // Accepts what waits in the kernel: it goes to the target, or is held.
     await this.#listener?.close();
+    for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
   }
 
   /** Closes it for good, with its target. */
