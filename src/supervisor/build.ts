@@ -13,9 +13,10 @@ import type { Carrier } from '../net/link.ts';
 import { lineageGroup, type OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Turns } from '../net/turns.ts';
-import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
+import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
-import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
+import type { InboundProtocol } from '../protocols/protocol.ts';
+import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
 import { createAcceptor, type Acceptor } from '../transports/acceptor.ts';
 import { dialTcp, createDialer } from '../transports/dialer.ts';
@@ -76,37 +77,28 @@ export function buildOutbound(
   });
 }
 
-/** Builds the handler of an inbound. @throws {ApplyError} `build_failed`. */
-export function buildHandler(
-  spec: InboundSpec,
-  {
-    clock,
-    log,
-    dispatcher,
-    memory,
-  }: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
-): InboundHandler {
-  return orFailedBuild(`inbound ${spec.tag}`, () =>
-    inboundProtocol(spec.protocol).create(spec.settings, {
-      tag: spec.tag,
-      sniffing: spec.sniffing,
-      unixSocket: spec.listen.kind === 'unix',
-      dispatcher,
-      memory,
-      clock,
-      log,
-    }),
+/** Builds the handler or the server of an inbound. @throws {ApplyError} `build_failed`. */
+export function buildInbound<Built>(
+  { tag, settings, sniffing, listen }: InboundSpec,
+  side: { create(settings: unknown, context: InboundContext): Built },
+  deps: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
+): Built {
+  const { dispatcher, memory, clock, log } = deps;
+  const unixSocket = listen.kind === 'unix';
+  return orFailedBuild(`inbound ${tag}`, () =>
+    side.create(settings, { tag, sniffing, unixSocket, dispatcher, memory, clock, log }),
   );
 }
 
-/** Derives what `buildHandler` needs of many users, in turns. @throws {ApplyError} `build_failed`. */
-export async function prepareHandler(
-  { tag, protocol, settings }: InboundSpec,
+/** Derives what `buildInbound` needs of many users, in turns. @throws {ApplyError} `build_failed`. */
+export async function prepareInbound(
+  { tag, settings }: InboundSpec,
+  { prepare }: InboundProtocol<unknown>,
   memory: InboundMemory,
   turns: Turns,
 ): Promise<void> {
   try {
-    await inboundProtocol(protocol).prepare?.(settings, memory, turns);
+    await prepare?.(settings, memory, turns);
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }
@@ -187,14 +179,6 @@ export function exitsOf(
   for (const [tag, { version }] of outbounds) exits.set(tag, { pick: () => version });
   return exits;
 }
-
-/** The accounts of an inbound: what its user set is made of. */
-export const usersOf = ({ protocol, settings }: InboundSpec): unknown =>
-  inboundProtocol(protocol).users(settings);
-
-/** Whether an inbound listens for datagrams as well. */
-export const datagramsOf = ({ protocol, listen }: InboundSpec): boolean =>
-  listen.kind !== 'unix' && inboundProtocol(protocol).datagrams === true;
 
 const upstreamOf = ({ server, port }: OutboundSpec): Endpoint | undefined =>
   server === undefined || port === undefined ? undefined : { host: server, port };

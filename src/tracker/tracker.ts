@@ -13,6 +13,8 @@ export interface LiveSession extends Session {
   readonly up: number;
   /** Wire bytes to the client so far. */
   readonly down: number;
+  /** The client continues from another address. */
+  moveTo(source: string | undefined): void;
   close(): void;
 }
 
@@ -121,7 +123,7 @@ function matches({ outbound, inbound, session, user }: FlowSelector, { info }: F
 class SessionRecord implements LiveSession {
   readonly id: number;
   readonly inbound: string;
-  readonly source: string | undefined;
+  source: string | undefined;
   readonly startedAt: number;
   readonly lineage: Lineage | undefined;
   user: string | undefined;
@@ -156,6 +158,10 @@ class SessionRecord implements LiveSession {
 
   attach(wire: WireCounter): void {
     this.#wires.push(wire);
+  }
+
+  moveTo(source: string | undefined): void {
+    this.source = source;
   }
 
   /** The first flow names the session's user; later ones do not rename it. */

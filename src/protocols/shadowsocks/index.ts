@@ -7,6 +7,7 @@ import { prepareUsers } from './user-table.ts';
 export const shadowsocks = defineProtocol({
   name: 'shadowsocks',
   inbound: {
+    kind: 'carriers',
     stream: false,
     datagrams: true,
     settings: inboundSettings,

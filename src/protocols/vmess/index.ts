@@ -7,6 +7,7 @@ import { vmessUsers } from './user-table.ts';
 export const vmess = defineProtocol({
   name: 'vmess',
   inbound: {
+    kind: 'carriers',
     stream: true,
     settings: inboundSettings,
     users: ({ users }) => users,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
-import { usersOf } from '../../../src/supervisor/build.ts';
+import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
 import type { InboundSpec, Spec } from '../../../src/spec.ts';
 import {
@@ -210,16 +210,18 @@ const NOTHING: Omit<AppliedReport, 'status'> = {
   reused: [],
 };
 
+const facts = inboundFacts();
+
 describe('a plan', () => {
   test('from nothing builds everything, in the order of the report', () => {
-    const plan = planReload({ spec: undefined, versions: new Map() }, base, usersOf);
+    const plan = planReload({ spec: undefined, versions: new Map() }, base, facts);
     assert.deepEqual(reportOf(plan), { status: 'applied', ...NOTHING, built: EVERYTHING });
   });
 
   const versions = new Map(base.outbounds.map(({ tag }) => [tag, 1]));
   for (const { change, wanted, report } of ROWS) {
     test(`for a change of ${change}`, () => {
-      const plan = planReload({ spec: base, versions }, wanted, usersOf);
+      const plan = planReload({ spec: base, versions }, wanted, facts);
       assert.deepEqual(reportOf(plan), { status: 'applied', ...NOTHING, ...report });
     });
   }
@@ -228,11 +230,27 @@ describe('a plan', () => {
     const [first, ...rest] = base.inbounds;
     assert.ok(first);
     const wanted = { ...base, inbounds: [{ ...first, protocol: 'http' }, ...rest] };
-    const datagramsOf = ({ protocol }: InboundSpec): boolean => protocol === 'http';
-    const plan = planReload({ spec: base, versions }, wanted, usersOf, datagramsOf);
+    const meansOf = ({ protocol }: InboundSpec) => (protocol === 'http' ? 'tcp+udp' : 'tcp');
+    const plan = planReload({ spec: base, versions }, wanted, { ...facts, meansOf });
     assert.deepEqual(reportOf(plan).rebound, [first.tag]);
-    const without = planReload({ spec: base, versions }, wanted, usersOf);
+    const without = planReload({ spec: base, versions }, wanted, facts);
     assert.deepEqual(reportOf(without).swapped, [first.tag]);
+  });
+
+  test('an inbound that cannot change under live sessions is restarted, not swapped', () => {
+    const [first, ...rest] = base.inbounds;
+    assert.ok(first);
+    const wanted = { ...base, inbounds: [{ ...first, settings: 'other' }, ...rest] };
+    const restartReason = () => 'its device changes';
+    const plan = planReload({ spec: base, versions }, wanted, { ...facts, restartReason });
+    const report = reportOf(plan);
+    assert.deepEqual([report.restarted, report.swapped, report.rebound], [[first.tag], [], []]);
+    const moved: Spec = {
+      ...base,
+      inbounds: [{ ...first, settings: 'other', listen: { kind: 'none' } }, ...rest],
+    };
+    const rebound = planReload({ spec: base, versions }, moved, { ...facts, restartReason });
+    assert.deepEqual(reportOf(rebound).rebound, [first.tag]);
   });
 
   test('a tag that comes back gets the next version', () => {
@@ -240,13 +258,13 @@ describe('a plan', () => {
     const plan = planReload(
       { spec: before, versions: new Map([...versions, ['b', 4]]) },
       base,
-      usersOf,
+      facts,
     );
     assert.deepEqual(reportOf(plan).built, ['outbound b@v5']);
   });
 
   test('the arrays of a report stand in the documented order', () => {
-    const plan = planReload({ spec: base, versions }, base, usersOf);
+    const plan = planReload({ spec: base, versions }, base, facts);
     assert.deepEqual(Object.keys(reportOf(plan)), [
       'status',
       'built',
