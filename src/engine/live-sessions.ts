@@ -3,18 +3,29 @@ import type { OwnListeners } from '../net/own-listeners.ts';
 import type { OpenSession, SessionBook, SessionClient } from '../protocols/contract.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 
-/** The live sessions of one listener that owns them, in the tracker and in the eyes of a reload. */
+/**
+ * Live sessions of an inbound that it has by itself, in the tracker and in the eyes of a reload: those
+ * of a listener that owns its sessions, or of a handler that serves datagrams.
+ */
 export class LiveSessions implements SessionBook {
   readonly #tag: string;
   readonly #tracker: Tracker;
   readonly #ownListeners: OwnListeners;
+  readonly #onEnd: () => void;
   readonly #live = new Set<(cause: Error) => void>();
   #idle: PromiseWithResolvers<void> | undefined;
 
-  constructor(tag: string, tracker: Tracker, ownListeners: OwnListeners) {
+  /** @param onEnd called whenever one has ended. */
+  constructor(
+    tag: string,
+    tracker: Tracker,
+    ownListeners: OwnListeners,
+    onEnd: () => void = () => undefined,
+  ) {
     this.#tag = tag;
     this.#tracker = tracker;
     this.#ownListeners = ownListeners;
+    this.#onEnd = onEnd;
   }
 
   get count(): number {
@@ -22,10 +33,10 @@ export class LiveSessions implements SessionBook {
   }
 
   open(client: SessionClient): OpenSession {
-    const { remote, local, wire } = client;
+    const { remote, local, wire, destroy } = client;
     const lineage = this.#ownListeners.lineageOf(remote, local, 'udp');
     const session = this.#tracker.openSession(this.#tag, sourceOf(remote), wire, lineage);
-    const release = this.hold((cause) => client.destroy(cause));
+    const release = this.hold(destroy);
     return {
       session,
       moved: (to) => session.moveTo(sourceOf(to)),
@@ -41,10 +52,12 @@ export class LiveSessions implements SessionBook {
     const live = (cause: Error): void => destroy(cause);
     this.#live.add(live);
     return () => {
-      if (this.#live.delete(live) && this.#live.size === 0) {
+      if (!this.#live.delete(live)) return;
+      if (this.#live.size === 0) {
         this.#idle?.resolve();
         this.#idle = undefined;
       }
+      this.#onEnd();
     };
   }
 

@@ -89,22 +89,6 @@ export interface InboundHandler {
   serveDatagrams?(sessions: DatagramSessions): DatagramServer;
 }
 
-/** Opens sessions for a handler that serves datagrams. */
-export interface DatagramSessions {
-  /**
-   * Opens the session of an authenticated client, one for each association.
-   * @param wire counts the client's datagrams, protocol overhead included.
-   * @param destroy ends the association; called when the proxy stops.
-   */
-  open(source: string, wire: WireCounter, destroy: (cause: Error) => void): DatagramSession;
-}
-
-/** The session of a client's association; to be closed by the handler that opened it. */
-export interface DatagramSession {
-  readonly session: Session;
-  close(): void;
-}
-
 /** Receives the datagrams of all clients of an inbound. */
 export interface DatagramServer {
   /**
@@ -117,7 +101,7 @@ export interface DatagramServer {
   receive(packet: Packet, replies: ReplyPath, known: boolean): boolean;
 }
 
-/** A client of a listener that owns its sessions. */
+/** A client that has no connection accepted for it. */
 export interface SessionClient {
   /** Its address; `undefined` where it has none. */
   readonly remote: Endpoint | undefined;
@@ -126,7 +110,7 @@ export interface SessionClient {
   /** Counts the bytes of its packets, protocol overhead included. */
   readonly wire: WireCounter;
   /** Ends the session, with what the protocol has as a goodbye; called when the proxy stops. */
-  destroy(cause: Error): void;
+  readonly destroy: (cause: Error) => void;
 }
 
 /** A session in a book; to be closed by its opener. */
@@ -138,7 +122,10 @@ export interface OpenSession {
   close(): void;
 }
 
-/** The live sessions of one inbound whose listener owns them. */
+/** Opens the session of an authenticated client, one for each association. */
+export type DatagramSessions = Pick<SessionBook, 'open'>;
+
+/** The live sessions of one inbound that has them by itself. */
 export interface SessionBook {
   /**
    * Opens a session in the tracker. Its first flow names its user, as for a carrier's session.

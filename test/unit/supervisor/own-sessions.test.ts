@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, connect, type AddressInfo, type Socket as TcpSocket } from 'node:net';
+import { connect, type Socket as TcpSocket } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { Logger } from '../../../src/log/logger.ts';
@@ -18,6 +18,7 @@ import {
   type BeforeBind,
   type LineSettings,
 } from '../../support/own-session-protocol.ts';
+import { freePort } from '../../support/ports.ts';
 import { inboundSpec, spec } from '../../support/specs.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -102,20 +103,6 @@ const at = (port: number): ListenSpec => ({ kind: 'ip', host: '127.0.0.1', port 
 
 const line = (tag: string, port: number, settings: Partial<LineSettings> = {}): InboundSpec =>
   inboundSpec(tag, { protocol: 'lines', listen: at(port), settings: { name: tag, ...settings } });
-
-/** A port number that is free for UDP and for TCP. */
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  const udp = createSocket('udp4').bind(port, '127.0.0.1');
-  await once(udp, 'listening');
-  udp.close();
-  await once(udp, 'close');
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}
 
 /** A port that something else has bound. */
 async function takenPort(): Promise<number> {
