@@ -36,6 +36,7 @@ export class DatagramSide {
 
   /** New clients are served by `handler`. */
   swap(handler: InboundHandler): void {
+    this.#handlers[0]?.server.retire?.();
     const live = new LiveSessions(this.#tag, this.#tracker, this.#ownListeners, this.#onClose);
     const server = handler.serveDatagrams?.(live) ?? NO_DATAGRAMS;
     this.#handlers = [{ server, live }, ...this.#handlers.filter((old) => old.live.count > 0)];
@@ -50,6 +51,7 @@ export class DatagramSide {
   }
 
   destroy(cause: Error): void {
+    this.#handlers[0]?.server.retire?.();
     for (const { live } of this.#handlers) live.destroy(cause);
   }
 }

@@ -99,6 +99,8 @@ export interface DatagramServer {
    * @returns whether it belongs to an association.
    */
   receive(packet: Packet, replies: ReplyPath, known: boolean): boolean;
+  /** Called when the handler is replaced or the inbound ends: no association is opened any more. */
+  retire?(): void;
 }
 
 /** A client that has no connection accepted for it. */

@@ -1,4 +1,4 @@
-import type { Turns } from '../net/turns.ts';
+import type { Steps } from '../net/turns.ts';
 import type { Located } from '../schema/decoder.ts';
 import type { TableNode } from '../schema/node.ts';
 import type { ListenSpec } from '../spec.ts';
@@ -9,7 +9,6 @@ import type {
   OutboundContext,
   SessionServer,
 } from './contract.ts';
-import type { InboundMemory } from './inbound-memory.ts';
 
 /**
  * Reads the files that settings name. What it returns belongs into the settings: then a file with
@@ -56,13 +55,6 @@ interface InboundSide<Settings> {
    * `undefined` without authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
-  /**
-   * Derives in turns what takes long with many users, and leaves it in `memory` for `create`, which
-   * derives at once what is not there.
-   */
-  readonly prepare?:
-    | ((settings: Settings, memory: InboundMemory, turns: Turns) => Promise<void>)
-    | undefined;
 }
 
 /** A server side that is given carriers: the supervisor listens, and holds the sessions. */
@@ -70,7 +62,8 @@ export interface CarrierProtocol<Settings> extends InboundSide<Settings> {
   readonly kind: 'carriers';
   /** Whether its handlers serve datagrams on the listen address as well; not on a unix socket. */
   readonly datagrams?: boolean;
-  create(settings: Settings, context: InboundContext): InboundHandler;
+  /** In steps, since there may be any number of users. */
+  create(settings: Settings, context: InboundContext): Steps<InboundHandler>;
 }
 
 /** A server side that listens by itself, and holds the sessions: a UDP port, or a device. */
@@ -83,8 +76,11 @@ export interface SessionProtocol<Settings> extends InboundSide<Settings> {
    * "which would end its live connections". `undefined` when it can.
    */
   restartReason(before: Settings, after: Settings): string | undefined;
-  /** Builds everything that can be built without binding. @throws when the settings do not allow it. */
-  create(settings: Settings, context: InboundContext): SessionServer;
+  /**
+   * Builds all that can be built without binding, in steps. What these throw is the reason why it
+   * cannot.
+   */
+  create(settings: Settings, context: InboundContext): Steps<SessionServer>;
 }
 
 /** The server side of a protocol. */
@@ -138,15 +134,10 @@ export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In,
 }
 
 function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
-  const { prepare } = side;
   const shared = {
     stream: side.stream,
     settings: (table: TableNode, context: InboundSettingsContext) => side.settings(table, context),
     users: (settings: unknown) => side.users(settings as In),
-    prepare:
-      prepare &&
-      ((settings: unknown, memory: InboundMemory, turns: Turns) =>
-        prepare(settings as In, memory, turns)),
   };
   return side.kind === 'carriers'
     ? {

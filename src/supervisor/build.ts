@@ -12,10 +12,9 @@ import type { Clock } from '../net/clock.ts';
 import type { Carrier } from '../net/link.ts';
 import { lineageGroup, type OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
-import type { Turns } from '../net/turns.ts';
+import type { Steps, Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
-import type { InboundProtocol } from '../protocols/protocol.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
 import { createAcceptor, type Acceptor } from '../transports/acceptor.ts';
@@ -77,28 +76,18 @@ export function buildOutbound(
   });
 }
 
-/** Builds the handler or the server of an inbound. @throws {ApplyError} `build_failed`. */
-export function buildInbound<Built>(
+/** Builds the handler or the server of an inbound in turns. @throws {ApplyError} `build_failed`. */
+export async function buildInbound<Built>(
   { tag, settings, sniffing, listen }: InboundSpec,
-  side: { create(settings: unknown, context: InboundContext): Built },
+  side: { create(settings: unknown, context: InboundContext): Steps<Built> },
   deps: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
-): Built {
+  turns: Turns,
+): Promise<Built> {
   const { dispatcher, memory, clock, log } = deps;
   const unixSocket = listen.kind === 'unix';
-  return orFailedBuild(`inbound ${tag}`, () =>
-    side.create(settings, { tag, sniffing, unixSocket, dispatcher, memory, clock, log }),
-  );
-}
-
-/** Derives what `buildInbound` needs of many users, in turns. @throws {ApplyError} `build_failed`. */
-export async function prepareInbound(
-  { tag, settings }: InboundSpec,
-  { prepare }: InboundProtocol<unknown>,
-  memory: InboundMemory,
-  turns: Turns,
-): Promise<void> {
   try {
-    await prepare?.(settings, memory, turns);
+    const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log };
+    return await turns.run(side.create(settings, context));
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }
@@ -163,20 +152,23 @@ export async function buildPlane(
   const { regexes, geo } = resources;
   try {
     const tables = resources.tables ?? buildRouterTables(route, geo);
-    await regexes.prepare(tables.domains.patterns, turns);
-    return { epoch, routes: new Router(tables, { regexes }), exits };
+    const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
+    return { epoch, routes: new Router(tables, { regexes, compiled }), exits };
   } catch (error) {
     throw failedBuild('route', error);
   }
 }
 
 /** What a route may name: outbounds, and the groups over them. */
-export function exitsOf(
+export function* exitsOf(
   outbounds: ReadonlyMap<string, BuiltOutbound>,
   balancers: ReadonlyMap<string, BalancerGroup>,
-): Map<string, Exit> {
+): Steps<ReadonlyMap<string, Exit>> {
   const exits = new Map<string, Exit>(balancers);
-  for (const [tag, { version }] of outbounds) exits.set(tag, { pick: () => version });
+  for (const [tag, { version }] of outbounds) {
+    exits.set(tag, { pick: () => version });
+    yield;
+  }
   return exits;
 }
 

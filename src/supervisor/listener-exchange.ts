@@ -1,5 +1,6 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Turns } from '../net/turns.ts';
 import type { ListenSpec } from '../spec.ts';
 import { ApplyError } from './apply-error.ts';
 import {
@@ -78,14 +79,15 @@ export class ListenerExchange {
   }
 
   /**
-   * The caller rolls back when this rejects.
+   * Binds what is wanted, in turns. The caller rolls back when this rejects.
    * @throws {ApplyError} `bind`, or `disruptive` for a listener that had to be closed
    * @throws the reason of `signal`
    */
-  async bind(wanted: readonly WantedListener[], signal: AbortSignal): Promise<void> {
+  async bind(wanted: readonly WantedListener[], turns: Turns, signal: AbortSignal): Promise<void> {
     const crowded: WantedListener[] = [];
     const restarted: WantedListener[] = [];
     for (const want of wanted) {
+      if (turns.due) await turns.next();
       if (want.restart !== undefined) {
         restarted.push(want);
         continue;

@@ -11,7 +11,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
-import type { Turns } from '../net/turns.ts';
+import type { Steps, Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { SessionProtocol } from '../protocols/protocol.ts';
@@ -24,7 +24,6 @@ import {
   buildOutbound,
   buildPlane,
   exitsOf,
-  prepareInbound,
   type BuiltOutbound,
 } from './build.ts';
 import type { InboundFacts, ProtocolOf } from './inbound-facts.ts';
@@ -133,7 +132,7 @@ export async function stagePlan(
     (plan.route === 'reuse' ? running.plane : undefined) ??
     (await buildPlane(
       route,
-      exitsOf(outbounds, balancers),
+      await turns.run(exitsOf(outbounds, balancers)),
       (running.plane?.epoch ?? 0) + 1,
       { regexes, geo, tables },
       turns,
@@ -167,8 +166,7 @@ async function stageInbounds(
     }
     const old = before?.kind === 'carriers' ? before : undefined;
     const memory = old?.runtime.memory ?? new InboundMemory();
-    await prepareInbound(spec, side, memory, turns);
-    const handler = buildInbound(spec, side, { clock, log, dispatcher, memory });
+    const handler = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
     handlers.set(tag, handler);
     const runtime =
       old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
@@ -194,19 +192,22 @@ async function stageSessions(
   { clock, log, ownListeners, tracker, dispatcher, facts }: StageDeps,
 ): Promise<StagedSessions> {
   const memory = old?.memory ?? new InboundMemory();
-  await prepareInbound(spec, side, memory, turns);
-  const server = buildInbound(spec, side, { clock, log, dispatcher, memory });
+  const server = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
   const kept = action === 'swap' ? old?.listener.book : undefined;
   const book = kept ?? new LiveSessions(spec.tag, tracker, ownListeners);
   return { ready: { spec, means: facts.meansOf(spec), server, book }, memory };
 }
 
 /** Releases what was built for a reload that failed or a check. */
-export function disposeStaged(plan: Plan, { resolver, outbounds, targets }: Staged): void {
+export function* disposeStaged(plan: Plan, { resolver, outbounds, targets }: Staged): Steps<void> {
   resolver?.destroy();
-  for (const target of targets.values()) target.close();
+  for (const target of targets.values()) {
+    target.close();
+    yield;
+  }
   for (const { action, spec } of plan.outbounds) {
     if (action === 'build') outbounds.get(spec.tag)?.version.retire();
+    yield;
   }
 }
 

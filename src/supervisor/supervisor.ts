@@ -9,7 +9,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
-import { Turns } from '../net/turns.ts';
+import { Turns, type Steps } from '../net/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { DnsSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
@@ -112,22 +112,30 @@ export class Supervisor {
     const turns = new Turns(this.#deps.clock);
     const same = await compareSpecs(this.#spec, spec, this.#facts.usersOf, turns);
     const running = { spec: this.#spec, versions: this.#versions };
-    const plan = planReload(running, spec, this.#facts, same);
+    const plan = await turns.run(planReload(running, spec, this.#facts, same));
     this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
+    const changes = await turns.run(this.#changesBy(staged));
     const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
     const { signal } = this.#stopping;
     try {
-      await exchange.bind(wantedListeners(plan, staged, this.#inbounds, this.#facts), signal);
+      await exchange.bind(
+        wantedListeners(plan, staged, this.#inbounds, this.#facts),
+        turns,
+        signal,
+      );
       await bound?.();
       this.#refuseStopped();
     } catch (error) {
       await exchange.rollBack(!signal.aborted);
-      disposeStaged(plan, staged);
+      await turns.run(disposeStaged(plan, staged));
       throw error;
     }
     this.#commit(spec, plan, staged, exchange);
-    return reportOf(plan);
+    // Not awaited: there may be thousands of members.
+    void startAll(changes.startedGroups, new Turns(this.#deps.clock));
+    await turns.run(endAll(changes));
+    return turns.run(reportOf(plan));
   }
 
   /**
@@ -137,9 +145,11 @@ export class Supervisor {
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
    */
   async check(wanted: Wanted): Promise<void> {
+    const turns = new Turns(this.#deps.clock);
     const nothing = { spec: undefined, versions: new Map<string, number>() };
-    const plan = planReload(nothing, wanted.spec, this.#facts);
-    disposeStaged(plan, await this.#stage(wanted, plan, new Turns(this.#deps.clock)));
+    const plan = await turns.run(planReload(nothing, wanted.spec, this.#facts));
+    const staged = await this.#stage(wanted, plan, turns);
+    await turns.run(disposeStaged(plan, staged));
   }
 
   /** Closes the listeners and aborts a reload that is binding some; live sessions go on. */
@@ -230,12 +240,17 @@ export class Supervisor {
     return [...left, ...draining];
   }
 
-  /** Pointer swaps, in one turn of the event loop; then the old is closed and drained. */
+  *#changesBy({ outbounds, balancers }: Staged): Steps<Changes> {
+    return {
+      retired: yield* notIn(this.#outbounds, outbounds),
+      stoppedGroups: yield* notIn(this.#balancers, balancers),
+      startedGroups: yield* notIn(balancers, this.#balancers),
+    };
+  }
+
+  /** Pointer swaps, in one turn of the event loop; then removed listeners close or drain. */
   #commit(spec: Spec, plan: Plan, staged: Staged, exchange: ListenerExchange): void {
     const { resolver, outbounds, balancers, plane, handlers } = staged;
-    const retired = notIn(this.#outbounds, outbounds);
-    const stoppedGroups = notIn(this.#balancers, balancers);
-    const startedGroups = notIn(balancers, this.#balancers);
     if (resolver) this.#resolver.swap(resolver);
     this.#spec = spec;
     this.#outbounds = outbounds;
@@ -284,9 +299,6 @@ export class Supervisor {
         this.#awaitSessions(running.runtime);
       }
     }
-    for (const group of startedGroups) group.start();
-    for (const group of stoppedGroups) group.stop();
-    for (const { version } of retired) version.retire();
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {
@@ -317,9 +329,47 @@ interface LiveSide {
 const sideOf = (inbound: RunningInbound): LiveSide =>
   inbound.kind === 'carriers' ? inbound.runtime : inbound.listener;
 
+/** What begins and ends with a reload. */
+interface Changes {
+  readonly retired: readonly BuiltOutbound[];
+  readonly stoppedGroups: readonly BalancerGroup[];
+  readonly startedGroups: readonly BalancerGroup[];
+}
+
+/** Members whose probes begin in one turn: each opens a connection, most of it after its start. */
+const PROBES_A_TURN = 16;
+
+async function startAll(groups: readonly BalancerGroup[], turns: Turns): Promise<void> {
+  let started = 0;
+  for (const group of groups) {
+    for (const _ of group.start()) {
+      started++;
+      if (started % PROBES_A_TURN === 0) await turns.next();
+    }
+  }
+}
+
+/** Stops and drains what was replaced. */
+function* endAll({ retired, stoppedGroups }: Changes): Steps<void> {
+  for (const group of stoppedGroups) {
+    group.stop();
+    yield;
+  }
+  for (const { version } of retired) {
+    version.retire();
+    yield;
+  }
+}
+
 /** The values of one map that another does not hold under the same key. */
-const notIn = <T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): T[] =>
-  [...items].filter(([tag, item]) => others.get(tag) !== item).map(([, item]) => item);
+function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): Steps<T[]> {
+  const found: T[] = [];
+  for (const [tag, item] of items) {
+    if (others.get(tag) !== item) found.push(item);
+    yield;
+  }
+  return found;
+}
 
 const leavesListener = ({ action }: InboundStep): boolean =>
   action === 'rebind' || action === 'restart';

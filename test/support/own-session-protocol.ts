@@ -9,6 +9,7 @@ import type {
   SessionServer,
 } from '../../src/protocols/contract.ts';
 import { defineProtocol, type Protocol } from '../../src/protocols/protocol.ts';
+import type { Steps } from '../../src/net/turns.ts';
 import type { ListenSpec } from '../../src/spec.ts';
 import { BindError } from '../../src/transports/tcp-listener.ts';
 
@@ -43,7 +44,8 @@ export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
       users: () => undefined,
       restartReason: (before, after) =>
         before.fixed === after.fixed ? undefined : 'its fixed part changes',
-      create(settings): SessionServer {
+      *create(settings): Steps<SessionServer> {
+        yield; // as one with many users does
         if (settings.broken) throw new Error('it is broken');
         return new LineServer(settings, beforeBind);
       },
@@ -61,7 +63,10 @@ export const device = (): Protocol =>
       settings: () => ({ name: '' }),
       users: () => undefined,
       restartReason: () => undefined,
-      create: (settings) => new LineServer(settings),
+      *create(settings): Steps<SessionServer> {
+        yield;
+        return new LineServer(settings);
+      },
     },
   });
 

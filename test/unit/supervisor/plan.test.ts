@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { atOnce, type Steps } from '../../../src/net/turns.ts';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
 import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
@@ -214,15 +215,15 @@ const facts = inboundFacts();
 
 describe('a plan', () => {
   test('from nothing builds everything, in the order of the report', () => {
-    const plan = planReload({ spec: undefined, versions: new Map() }, base, facts);
-    assert.deepEqual(reportOf(plan), { status: 'applied', ...NOTHING, built: EVERYTHING });
+    const plan = atOnce(planReload({ spec: undefined, versions: new Map() }, base, facts));
+    assert.deepEqual(atOnce(reportOf(plan)), { status: 'applied', ...NOTHING, built: EVERYTHING });
   });
 
   const versions = new Map(base.outbounds.map(({ tag }) => [tag, 1]));
   for (const { change, wanted, report } of ROWS) {
     test(`for a change of ${change}`, () => {
-      const plan = planReload({ spec: base, versions }, wanted, facts);
-      assert.deepEqual(reportOf(plan), { status: 'applied', ...NOTHING, ...report });
+      const plan = atOnce(planReload({ spec: base, versions }, wanted, facts));
+      assert.deepEqual(atOnce(reportOf(plan)), { status: 'applied', ...NOTHING, ...report });
     });
   }
 
@@ -231,41 +232,38 @@ describe('a plan', () => {
     assert.ok(first);
     const wanted = { ...base, inbounds: [{ ...first, protocol: 'http' }, ...rest] };
     const meansOf = ({ protocol }: InboundSpec) => (protocol === 'http' ? 'tcp+udp' : 'tcp');
-    const plan = planReload({ spec: base, versions }, wanted, { ...facts, meansOf });
-    assert.deepEqual(reportOf(plan).rebound, [first.tag]);
-    const without = planReload({ spec: base, versions }, wanted, facts);
-    assert.deepEqual(reportOf(without).swapped, [first.tag]);
+    const plan = atOnce(planReload({ spec: base, versions }, wanted, { ...facts, meansOf }));
+    assert.deepEqual(atOnce(reportOf(plan)).rebound, [first.tag]);
+    const without = atOnce(planReload({ spec: base, versions }, wanted, facts));
+    assert.deepEqual(atOnce(reportOf(without)).swapped, [first.tag]);
   });
 
   test('an inbound that cannot change under live sessions is restarted, not swapped', () => {
     const [first, ...rest] = base.inbounds;
     assert.ok(first);
-    const wanted = { ...base, inbounds: [{ ...first, settings: 'other' }, ...rest] };
     const restartReason = () => 'its device changes';
-    const plan = planReload({ spec: base, versions }, wanted, { ...facts, restartReason });
-    const report = reportOf(plan);
-    assert.deepEqual([report.restarted, report.swapped, report.rebound], [[first.tag], [], []]);
-    const moved: Spec = {
-      ...base,
-      inbounds: [{ ...first, settings: 'other', listen: { kind: 'none' } }, ...rest],
+    const reportOn = (inbound: InboundSpec) => {
+      const wanted = { ...base, inbounds: [inbound, ...rest] };
+      const steps = planReload({ spec: base, versions }, wanted, { ...facts, restartReason });
+      return atOnce(reportOf(atOnce(steps)));
     };
-    const rebound = planReload({ spec: base, versions }, moved, { ...facts, restartReason });
-    assert.deepEqual(reportOf(rebound).rebound, [first.tag]);
+    const changed = { ...first, settings: 'other' };
+    const { restarted, swapped, rebound } = reportOn(changed);
+    assert.deepEqual([restarted, swapped, rebound], [[first.tag], [], []]);
+    assert.deepEqual(reportOn({ ...changed, listen: { kind: 'none' } }).rebound, [first.tag]);
   });
 
   test('a tag that comes back gets the next version', () => {
     const before = { ...base, outbounds: base.outbounds.filter(({ tag }) => tag !== 'b') };
-    const plan = planReload(
-      { spec: before, versions: new Map([...versions, ['b', 4]]) },
-      base,
-      facts,
+    const plan = atOnce(
+      planReload({ spec: before, versions: new Map([...versions, ['b', 4]]) }, base, facts),
     );
-    assert.deepEqual(reportOf(plan).built, ['outbound b@v5']);
+    assert.deepEqual(atOnce(reportOf(plan)).built, ['outbound b@v5']);
   });
 
   test('the arrays of a report stand in the documented order', () => {
-    const plan = planReload({ spec: base, versions }, base, facts);
-    assert.deepEqual(Object.keys(reportOf(plan)), [
+    const plan = atOnce(planReload({ spec: base, versions }, base, facts));
+    assert.deepEqual(Object.keys(atOnce(reportOf(plan))), [
       'status',
       'built',
       'swapped',
@@ -275,5 +273,18 @@ describe('a plan', () => {
       'removed',
       'reused',
     ]);
+  });
+
+  test('thousands of resources are compared and reported one in each step', () => {
+    const outbounds = Array.from({ length: 1000 }, (_, i) => upstreamSpec(`out${i}`));
+    const many = { ...base, outbounds: [...base.outbounds, ...outbounds] };
+    const running = { spec: many, versions };
+    const count = <T>(steps: Steps<T>): number => {
+      let taken = 0;
+      while (!steps.next().done) taken++;
+      return taken;
+    };
+    assert.ok(count(planReload(running, many, facts)) >= 1000);
+    assert.ok(count(reportOf(atOnce(planReload(running, base, facts)))) >= 1000);
   });
 });
