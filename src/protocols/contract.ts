@@ -168,7 +168,8 @@ export interface SessionListener {
   serve(): void;
   /**
    * Clients that come from now on get `next` and are counted in `sessions`; live ones keep the
-   * server and the book that they started with. A retired listener accepts clients again.
+   * server and the book that they started with. A retired listener that was kept accepts clients
+   * again.
    *
    * @param next of the same protocol; `restartReason` found nothing against it, or there are no live
    *   sessions.
@@ -179,6 +180,13 @@ export interface SessionListener {
    * released, at once when there is none. Idempotent.
    */
   retire(): void;
+  /**
+   * Keeps a retired listener although its last session may end, for a `swap` that may follow; `retire`
+   * undoes it. Nothing changes for one in service.
+   *
+   * @returns false when its release has begun.
+   */
+  keep(): boolean;
   /** Ends every session and handshake and releases everything. Idempotent. */
   destroy(cause: Error): void;
   /** Resolves, never rejects, when everything is released: the address may be bound again. */

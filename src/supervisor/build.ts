@@ -17,7 +17,7 @@ import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
-import { createAcceptor, type Acceptor } from '../transports/acceptor.ts';
+import { Acceptor } from '../transports/acceptor.ts';
 import { dialTcp, createDialer } from '../transports/dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
@@ -99,7 +99,16 @@ export function buildAcceptor(
   onCarrier: (carrier: Carrier) => void,
   deps: BuildDeps,
 ): Acceptor {
-  return orFailedBuild(`inbound ${spec.tag}`, () => createAcceptor(spec.stream, onCarrier, deps));
+  return orFailedBuild(`inbound ${spec.tag}`, () => new Acceptor(spec.stream, onCarrier, deps));
+}
+
+/**
+ * Builds what the new stream settings of a running inbound need; the returned function puts them in
+ * force.
+ * @throws {ApplyError} `build_failed`.
+ */
+export function prepareStream({ tag, stream }: InboundSpec, acceptor: Acceptor): () => void {
+  return orFailedBuild(`inbound ${tag}`, () => acceptor.prepare(stream));
 }
 
 /**

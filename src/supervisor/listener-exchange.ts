@@ -26,7 +26,10 @@ export interface WantedListener {
    * @throws the reason of `signal`
    */
   bind(signal: AbortSignal): Promise<InboundListener>;
-  /** What puts the inbound behind a listener that is bound already; `undefined` where nothing can. */
+  /**
+   * What puts the inbound behind a listener that is bound already; `undefined` where nothing can. A
+   * listener that is draining stays until then, or until `retire`.
+   */
   takeOver(listener: InboundListener): (() => void) | undefined;
 }
 
@@ -132,6 +135,10 @@ export class ListenerExchange {
   async rollBack(restore: boolean): Promise<void> {
     await Promise.all([...this.#bound.values()].map((listener) => listener.close()));
     this.#bound.clear();
+    for (const { freed } of this.#takenOver.values()) {
+      if (freed.draining) await freed.listener.retire();
+    }
+    this.#takenOver.clear();
     if (!restore) return;
     for (const listener of this.#leftEarly) await listener.reopen();
     for (const { tag, listener, draining } of this.#closedEarly) {

@@ -113,6 +113,11 @@ export class SessionInbound implements InboundListener {
     this.#listener.serve();
   }
 
+  /** Keeps it from being released before a `swap`; `retire` undoes that. False when it is too late. */
+  keep(): boolean {
+    return this.#listener.keep();
+  }
+
   retire(): Promise<void> {
     this.#listener.retire();
     return Promise.resolve();

@@ -11,6 +11,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
+import type { AcceptedConnection } from '../net/sockets.ts';
 import type { Steps, Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbound-memory.ts';
@@ -24,8 +25,10 @@ import {
   buildOutbound,
   buildPlane,
   exitsOf,
+  prepareStream,
   type BuiltOutbound,
 } from './build.ts';
+import type { Acceptor } from '../transports/acceptor.ts';
 import type { InboundFacts, ProtocolOf } from './inbound-facts.ts';
 import type { InboundStep, Plan } from './plan.ts';
 import type { ReadySessions, SessionInbound } from './session-inbound.ts';
@@ -39,6 +42,7 @@ export interface RunningCarriers {
   readonly kind: 'carriers';
   readonly runtime: InboundRuntime;
   readonly listener: SwitchedListener;
+  readonly acceptor: Acceptor;
   readonly stream: InboundStreamSpec | undefined;
 }
 
@@ -59,6 +63,12 @@ export interface RunningResources {
   readonly plane: Plane | undefined;
 }
 
+/** What a new listener accepts for. */
+export interface Accepting {
+  readonly acceptor: Acceptor;
+  readonly target: ListenerTarget;
+}
+
 /** Everything that a reload has built and not yet put in force. */
 export interface Staged {
   /** `undefined` when the running one is reused. */
@@ -69,8 +79,10 @@ export interface Staged {
   readonly handlers: ReadonlyMap<string, InboundHandler>;
   /** Runtimes of new inbounds. */
   readonly runtimes: ReadonlyMap<string, InboundRuntime>;
-  /** For new listeners, and for those with new stream settings. */
-  readonly targets: ReadonlyMap<string, ListenerTarget>;
+  /** For new listeners. */
+  readonly accepting: ReadonlyMap<string, Accepting>;
+  /** Put new stream settings of inbounds in force that keep their listeners. */
+  readonly streamChanges: ReadonlyMap<string, () => void>;
   /** For new listeners that own their sessions, and for those with new settings. */
   readonly sessions: ReadonlyMap<string, StagedSessions>;
 }
@@ -147,11 +159,12 @@ async function stageInbounds(
   running: RunningResources,
   turns: Turns,
   deps: StageDeps,
-): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'targets' | 'sessions'>> {
+): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'accepting' | 'streamChanges' | 'sessions'>> {
   const { clock, log, ownListeners, tracker, dispatcher, protocolOf } = deps;
   const handlers = new Map<string, InboundHandler>();
   const runtimes = new Map<string, InboundRuntime>();
-  const targets = new Map<string, ListenerTarget>();
+  const accepting = new Map<string, Accepting>();
+  const streamChanges = new Map<string, () => void>();
   const sessions = new Map<string, StagedSessions>();
   for (const { action, spec } of plan.inbounds) {
     if (action === 'reuse') continue;
@@ -171,16 +184,22 @@ async function stageInbounds(
     const runtime =
       old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
     if (!old) runtimes.set(tag, runtime);
-    if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
+    if (action === 'swap' && old) {
+      if (!isDeepStrictEqual(old.stream, stream)) {
+        streamChanges.set(tag, prepareStream(spec, old.acceptor));
+      }
+      continue;
+    }
     const acceptor = buildAcceptor(spec, runtime.accept, { clock, log });
-    targets.set(tag, {
-      accept: (connection) => acceptor.accept(connection),
+    const target = {
+      accept: (connection: AcceptedConnection) => acceptor.accept(connection),
       close: () => acceptor.close(),
       receive: runtime.receive,
       heldBack: heldBackLine(tag, { clock, log }),
-    });
+    };
+    accepting.set(tag, { acceptor, target });
   }
-  return { handlers, runtimes, targets, sessions };
+  return { handlers, runtimes, accepting, streamChanges, sessions };
 }
 
 async function stageSessions(
@@ -199,10 +218,13 @@ async function stageSessions(
 }
 
 /** Releases what was built for a reload that failed or a check. */
-export function* disposeStaged(plan: Plan, { resolver, outbounds, targets }: Staged): Steps<void> {
+export function* disposeStaged(
+  plan: Plan,
+  { resolver, outbounds, accepting }: Staged,
+): Steps<void> {
   resolver?.destroy();
-  for (const target of targets.values()) {
-    target.close();
+  for (const { acceptor } of accepting.values()) {
+    acceptor.close();
     yield;
   }
   for (const { action, spec } of plan.outbounds) {

@@ -250,7 +250,7 @@ export class Supervisor {
 
   /** Pointer swaps, in one turn of the event loop; then removed listeners close or drain. */
   #commit(spec: Spec, plan: Plan, staged: Staged, exchange: ListenerExchange): void {
-    const { resolver, outbounds, balancers, plane, handlers } = staged;
+    const { resolver, outbounds, balancers, plane, handlers, streamChanges } = staged;
     if (resolver) this.#resolver.swap(resolver);
     this.#spec = spec;
     this.#outbounds = outbounds;
@@ -264,6 +264,7 @@ export class Supervisor {
       const running = before.get(tag);
       if (running?.kind === 'carriers') running.runtime.swap(handler);
     }
+    for (const change of streamChanges.values()) change();
     const { listeners, left } = exchange.commit();
     const inbounds = new Map<string, RunningInbound>();
     for (const { action, spec: inbound } of plan.inbounds) {
@@ -272,10 +273,6 @@ export class Supervisor {
       const running = runningInbound(inbound, staged, old, listeners.get(tag));
       if (!running) continue; // a step has either been staged or runs already
       inbounds.set(tag, running);
-      const target = staged.targets.get(tag);
-      if (action === 'swap' && target && running.kind === 'carriers') {
-        running.listener.switchTo(target);
-      }
       const ready = staged.sessions.get(tag)?.ready;
       if (action === 'swap' && ready && running.kind === 'sessions') running.listener.swap(ready);
       if (action !== 'swap' && action !== 'reuse') {

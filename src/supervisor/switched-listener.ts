@@ -3,16 +3,18 @@ import type { Packet, ReplyPath } from '../net/link.ts';
 import type { AcceptedConnection } from '../net/sockets.ts';
 import type { OwnEndpoint } from '../net/own-listeners.ts';
 import type { SocketListenSpec } from '../spec.ts';
-import type { Acceptor } from '../transports/acceptor.ts';
 import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
 import { listenUdp, type DatagramListener } from '../transports/udp-listener.ts';
 import type { InboundListener, ListenMeans } from './inbound-listener.ts';
 
 /** Takes the connections and datagrams that reach a listener. */
-export interface ListenerTarget extends Acceptor {
+export interface ListenerTarget {
+  accept(connection: AcceptedConnection): void;
   receive(packet: Packet, replies: ReplyPath): void;
   /** Connections are not accepted for now; the kernel keeps those that wait. */
   heldBack(reason: string): void;
+  /** Nothing more reaches it: shared connections bring no new carriers either. */
+  close(): void;
 }
 
 /** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
@@ -152,7 +154,7 @@ export class SwitchedListener implements InboundListener {
     for (const receive of held?.datagrams ?? []) receive();
   }
 
-  /** Passes what comes from now on to another inbound, or to new stream settings of this one. */
+  /** Passes what comes from now on to another inbound. */
   switchTo(target: ListenerTarget): void {
     const old = this.#target;
     this.#target = target;
@@ -165,7 +167,7 @@ export class SwitchedListener implements InboundListener {
     await this.#listener?.close();
   }
 
-  /** Closes it for good, with its target: shared connections bring no new carriers either. */
+  /** Closes it for good, with its target. */
   async retire(): Promise<void> {
     await this.close();
     this.#target.close();

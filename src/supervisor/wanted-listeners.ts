@@ -11,14 +11,14 @@ import { SwitchedListener, type ListenerTarget } from './switched-listener.ts';
 /** The listeners that a plan calls for, given what was built for it. */
 export const wantedListeners = (
   { inbounds }: Plan,
-  { targets, sessions }: Staged,
+  { accepting, sessions }: Staged,
   running: ReadonlyMap<string, RunningInbound>,
   facts: InboundFacts,
 ): WantedListener[] =>
   inbounds.flatMap((step) => {
     if (step.action === 'swap') return [];
     const { tag } = step.spec;
-    const target = targets.get(tag);
+    const { target } = accepting.get(tag) ?? {};
     if (target) return [forCarriers(step.spec, target, facts)];
     const staged = sessions.get(tag);
     return staged ? [forSessions(step, staged, running.get(tag), facts)] : [];
@@ -65,7 +65,8 @@ function forSessions(
     takeOver: (listener) =>
       listener instanceof SessionInbound &&
       isAtPlace(listener, { spec, means }) &&
-      facts.restartReason(listener.inbound, inbound) === undefined
+      facts.restartReason(listener.inbound, inbound) === undefined &&
+      listener.keep()
         ? () => listener.swap(ready)
         : undefined,
   };
@@ -83,7 +84,7 @@ const isAtPlace = (listener: Place, { spec, means }: Place): boolean =>
  */
 export function runningInbound(
   { tag, stream }: InboundSpec,
-  { runtimes, sessions }: Staged,
+  { runtimes, accepting, sessions }: Staged,
   before: RunningInbound | undefined,
   bound: InboundListener | undefined,
 ): RunningInbound | undefined {
@@ -91,9 +92,10 @@ export function runningInbound(
   const runtime = runtimes.get(tag) ?? carriers?.runtime;
   const old = before?.kind === 'sessions' ? before : undefined;
   const memory = sessions.get(tag)?.memory ?? old?.memory;
+  const acceptor = accepting.get(tag)?.acceptor ?? carriers?.acceptor;
   const listener = bound ?? before?.listener;
-  if (listener instanceof SwitchedListener && runtime) {
-    return { kind: 'carriers', runtime, listener, stream };
+  if (listener instanceof SwitchedListener && runtime && acceptor) {
+    return { kind: 'carriers', runtime, listener, acceptor, stream };
   }
   return listener instanceof SessionInbound && memory
     ? { kind: 'sessions', listener, memory }

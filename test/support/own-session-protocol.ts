@@ -132,7 +132,11 @@ class LineListener implements SessionListener {
     this.#server = next;
     this.#sessions = sessions;
     this.#accepting = true;
+  }
+
+  keep(): boolean {
     this.#retired = false;
+    return !this.#released;
   }
 
   retire(): void {

@@ -302,6 +302,32 @@ describe('a reload of a listener that owns its sessions', () => {
     await supervisor.stop(0);
   });
 
+  test('takes over an address whose last session ends meanwhile, or leaves it when it fails', async () => {
+    const old = new Client();
+    let ending: (() => Promise<void>) | undefined;
+    const { supervisor, apply, errors } = create(async ({ name }) => {
+      if (name === 'other') await ending?.();
+    });
+    const [one, two] = [await freePort(), await freePort()];
+    for (const fails of [true, false]) {
+      await apply([line('in', one)]);
+      await old.ask(one, 'hello');
+      await apply([line('in', two)]);
+      ending = () => old.end(one, supervisor);
+      const again = apply([line('in', one), line('other', 0, { unbindable: fails })]);
+      if (fails) {
+        await assert.rejects(again, { code: 'bind' });
+        await assertFree(one);
+        assert.equal(await new Client().ask(two, 'still'), 'in: still');
+      } else {
+        await again;
+        assert.equal(await new Client().ask(one, 'hello'), 'in: hello');
+      }
+    }
+    assert.deepEqual(errors, []);
+    await supervisor.stop(0);
+  });
+
   test('that removes it lets it drain', async () => {
     const { supervisor, apply, liveOf } = create();
     const port = await freePort();
