@@ -158,7 +158,10 @@ export interface SessionServer {
   bind(listen: ListenSpec, sessions: SessionBook, signal?: AbortSignal): Promise<SessionListener>;
 }
 
-/** What a SessionServer has bound, with the sessions that it has accepted. */
+/**
+ * What a SessionServer has bound, with the sessions that it has accepted. Checked by
+ * `test/conformance/session-listener.ts`.
+ */
 export interface SessionListener {
   /** As people read it: the bound address with the port that the kernel chose, or a device's name. */
   readonly address: string;

@@ -146,7 +146,7 @@ class LineListener implements SessionListener {
   }
 
   destroy(): void {
-    for (const client of this.#clients.values()) client.end();
+    for (const client of this.#clients.values()) client.destroy();
     this.#retired = true;
     this.#releaseIfDone();
   }
@@ -176,16 +176,17 @@ class LineListener implements SessionListener {
       client.session.close();
       this.#releaseIfDone();
     };
+    const destroy = (): void => {
+      send('gone');
+      end();
+    };
     const session = this.#sessions.open({
       remote,
       local: this.endpoint,
       wire,
-      destroy: () => {
-        send('gone');
-        end();
-      },
+      destroy,
     });
-    const client = { name: this.#server.settings.name, session, wire, send, end };
+    const client = { name: this.#server.settings.name, session, wire, send, end, destroy };
     this.#clients.set(key, client);
     return client;
   }
@@ -203,4 +204,5 @@ interface Client {
   readonly wire: { bytesRead: number; bytesWritten: number };
   send(text: string): void;
   end(): void;
+  destroy(): void;
 }
