@@ -3,12 +3,6 @@ import type { SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC, RLIMIT_NOFILE } from './linux.ts';
 import type { NativeMemory } from './memory.ts';
 
-/** A descriptor that an accepted connection is going to need for its destination. */
-export interface Seat {
-  /** Idempotent. */
-  release(): void;
-}
-
 /** How many descriptors can still be opened, so that what is accepted can also be served. */
 export class DescriptorRoom {
   readonly #calls: SystemCalls;
@@ -23,7 +17,7 @@ export class DescriptorRoom {
     this.#limits = calls.memory(16);
   }
 
-  /** Seats that have not been released. */
+  /** Reservations that have not been released. */
   get reserved(): number {
     return this.#reserved;
   }
@@ -41,17 +35,14 @@ export class DescriptorRoom {
     return this.#hasTwo(fd) ? 2 : 0;
   }
 
-  /** Reserves one descriptor. */
-  reserve(): Seat {
+  /** Reserves the descriptor that an accepted connection is going to need for its destination. */
+  reserve(): void {
     this.#reserved++;
-    let held = true;
-    return {
-      release: () => {
-        if (!held) return;
-        held = false;
-        this.#reserved--;
-      },
-    };
+  }
+
+  /** Ends one reservation. */
+  release(): void {
+    this.#reserved--;
   }
 
   /** The soft limit, which `prlimit` can change at any time. */

@@ -130,7 +130,7 @@ export class StreamListener implements Readiness {
   /** `undefined` when the kernel has no room to watch another socket: that connection is lost. */
   #adopt(fd: number): StreamSocket | undefined {
     try {
-      return new StreamSocket(this.#io, fd, this.#isTcp, this.#io.room.reserve());
+      return new StreamSocket(this.#io, fd, this.#isTcp, true);
     } catch (error) {
       if (!(error instanceof SystemError)) throw error;
       this.#holdBack(error.message);

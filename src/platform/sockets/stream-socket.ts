@@ -1,5 +1,4 @@
 import { Descriptor } from './descriptor.ts';
-import type { Seat } from './descriptor-room.ts';
 import { SystemError } from './errno.ts';
 import { RECEIVE_SIZE, type KernelIo } from './kernel-io.ts';
 import {
@@ -52,26 +51,27 @@ export class StreamSocket implements Readiness {
   readonly #slot: number;
   #owner: SocketOwner | undefined;
   #onConnected: ((error: SystemError | undefined) => void) | undefined;
-  #seat: Seat | undefined;
+  #reserves: boolean;
   #onClose: (() => void) | undefined;
 
   /**
    * Takes a descriptor over, which is closed when it cannot be watched.
    *
+   * @param reserves whether a descriptor is reserved for its destination while it is open.
    * @throws {SystemError} when the kernel has no room to watch it.
    */
-  constructor(io: KernelIo, fd: number, isTcp: boolean, seat?: Seat) {
+  constructor(io: KernelIo, fd: number, isTcp: boolean, reserves = false) {
     this.io = io;
     this.#descriptor = new Descriptor(io.calls, fd);
     this.#isTcp = isTcp;
-    this.#seat = seat;
+    this.#reserves = reserves;
     try {
       this.#slot = io.poller.add(fd, this, WATCHED);
     } catch (error) {
       this.#descriptor.close();
-      seat?.release();
       throw error;
     }
+    if (reserves) io.room.reserve();
   }
 
   /**
@@ -221,8 +221,8 @@ export class StreamSocket implements Readiness {
     this.readable = this.writable = false;
     this.#owner = undefined;
     this.#onConnected = undefined;
-    this.#seat?.release();
-    this.#seat = undefined;
+    if (this.#reserves) this.io.room.release();
+    this.#reserves = false;
     const onClose = this.#onClose;
     this.#onClose = undefined;
     onClose?.();

@@ -85,6 +85,8 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       assert.equal(getOption(io, fd, linux.IPPROTO_TCP, linux.TCP_NODELAY), 1);
       assert.equal(getOption(io, fd, linux.SOL_SOCKET, linux.SO_KEEPALIVE), 1);
       assert.equal(getOption(io, fd, linux.IPPROTO_TCP, linux.TCP_KEEPIDLE), 60);
+      assert.equal(getOption(io, fd, linux.IPPROTO_TCP, linux.TCP_KEEPINTVL), 1);
+      assert.equal(getOption(io, fd, linux.IPPROTO_TCP, linux.TCP_KEEPCNT), 10);
     }
     accepted[0]?.socket.close();
     socket.close();
