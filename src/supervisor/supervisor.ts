@@ -16,6 +16,7 @@ import { Tracker } from '../tracker/tracker.ts';
 import { ApplyError } from './apply-error.ts';
 import { compareSpecs } from './compare.ts';
 import type { BuiltOutbound } from './build.ts';
+import { Departures, type LiveSide } from './departures.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
 import { inboundProtocol } from '../protocols/registry.ts';
 import type { LeavingListener } from './inbound-listener.ts';
@@ -23,7 +24,6 @@ import { disruptive, ListenerExchange, type FreedListener } from './listener-exc
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
 import { ResolverHandle } from './resolver-handle.ts';
-import { SessionInbound } from './session-inbound.ts';
 import {
   disposeStaged,
   stagePlan,
@@ -74,10 +74,7 @@ export class Supervisor {
   readonly #versions = new Map<string, number>();
   readonly #protocolOf: ProtocolOf;
   readonly #facts: InboundFacts;
-  /** Sessions that go on although their inbound was removed, or changed to another kind. */
-  readonly #leaving = new Set<LiveSide>();
-  /** Listeners that stay open for the sessions that they own. */
-  readonly #draining = new Map<SessionInbound, string>();
+  readonly #departures = new Departures();
   #spec: Spec | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
@@ -168,12 +165,8 @@ export class Supervisor {
     const owning = [...this.#inbounds.values()].flatMap((inbound) =>
       inbound.kind === 'sessions' ? [inbound.listener] : [],
     );
-    owning.push(...this.#draining.keys());
-    const sides = [
-      ...[...this.#inbounds.values()].map(sideOf),
-      ...this.#draining.keys(),
-      ...this.#leaving,
-    ];
+    owning.push(...this.#departures.listeners);
+    const sides = [...this.#inbounds.values()].map(sideOf).concat(this.#departures.sides);
     const idle = Promise.all(sides.map((side) => side.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();
     const timer = this.#deps.clock.after(graceMs, resolve);
@@ -232,12 +225,7 @@ export class Supervisor {
       const running = this.#inbounds.get(tag);
       return running ? [{ tag, listener: running.listener, draining: false }] : [];
     });
-    const draining = Array.from(this.#draining, ([listener, tag]) => ({
-      tag,
-      listener,
-      draining: true,
-    }));
-    return [...left, ...draining];
+    return [...left, ...this.#departures.freed];
   }
 
   *#changesBy({ outbounds, balancers }: Staged): Steps<Changes> {
@@ -285,15 +273,11 @@ export class Supervisor {
         listener.endpoints.map((endpoint) => ({ inbound, ...endpoint })),
       ),
     );
-    for (const listener of listeners.values()) {
-      if (listener instanceof SessionInbound) this.#draining.delete(listener);
-    }
-    for (const { tag, listener } of left) {
-      if (listener instanceof SessionInbound) this.#drain(tag, listener);
-    }
+    for (const listener of listeners.values()) this.#departures.release(listener);
+    for (const { tag, listener } of left) this.#departures.drain(tag, listener);
     for (const [tag, running] of before) {
       if (running.kind === 'carriers' && inbounds.get(tag)?.kind !== 'carriers') {
-        this.#awaitSessions(running.runtime);
+        this.#departures.awaitSessions(running.runtime);
       }
     }
   }
@@ -302,25 +286,6 @@ export class Supervisor {
     const { clock, log } = this.#deps;
     return createResolver(spec, { clock, log: log.target('svc_app::dns') });
   }
-
-  #awaitSessions(side: LiveSide & { readonly sessions: number }): void {
-    if (side.sessions === 0) return;
-    this.#leaving.add(side);
-    void side.whenIdle().then(() => this.#leaving.delete(side));
-  }
-
-  #drain(tag: string, listener: SessionInbound): void {
-    if (this.#draining.has(listener)) return;
-    this.#draining.set(listener, tag);
-    void listener.closed.then(() => this.#draining.delete(listener));
-  }
-}
-
-/** The live sessions of an inbound, as a stop sees them. */
-interface LiveSide {
-  /** Resolves when there are none. */
-  whenIdle(): Promise<void>;
-  destroy(cause: Error): void;
 }
 
 const sideOf = (inbound: RunningInbound): LiveSide =>
