@@ -26,8 +26,8 @@ const WANTED = Number(process.env['WEIR_STRESS_FLOWS'] ?? 20_000);
 const SCRIPT = fileURLToPath(import.meta.url);
 const AT_ONCE = 100;
 
-/** Two sockets a flow here, for the client and the origin; in Weir two, and one that it reserves. */
-const PER_FLOW = 3;
+/** Two sockets a flow here, for the client and the origin, and two in Weir. */
+const PER_FLOW = 2;
 const NEEDED = PER_FLOW * WANTED + 1000;
 const limit = Number(
   /^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ?? NEEDED,
