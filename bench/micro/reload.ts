@@ -1,137 +1,159 @@
 /**
- * What a reload of a large configuration costs: the time until it is applied, and how long it holds
- * up traffic meanwhile.
+ * How long a large configuration holds up traffic: while it is loaded, changed, picked in and shown.
  *
- *     node bench/micro/reload.ts
+ *     node bench/micro/reload.ts [SIZE[,SIZE…] [KIND…]]
  *
- * A real process reloads while one flow plays ping-pong through it: the longest round trip is what a
- * user would feel, the longest delay of the event loop what caused it. The same in a quiet process
- * is the baseline.
+ * A size is in KiB; all sizes and kinds when left out. One process for each of both takes the
+ * configuration in, changes one place of it, writes a pick, shows its routes and drops it again,
+ * while a second connection asks `GET /v1/health` without a pause. Four figures each: the longest
+ * time that the main thread was busy in one piece by its processor time and by the clock, the longest
+ * pause of the garbage collector, and the longest wait for a response.
  */
 import { writeFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freedom, socksIn } from '../../test/support/config.ts';
-import { API, Control } from '../../test/support/control.ts';
-import { encodeGeosite } from '../../test/support/geo-fixture.ts';
-import { residentBytes } from '../../test/support/proc.ts';
-import { roundTrip } from '../../test/support/read.ts';
-import { echoServer } from '../../test/support/servers.ts';
-import { socksConnect } from '../../test/support/socks-client.ts';
+import { ApiClient } from '../../test/conformance/api-client.ts';
+import { Control } from '../../test/support/control.ts';
 import { Weir } from '../../test/support/weir.ts';
+import { KINDS, SMALL, type LargeConfig } from './large-configs.ts';
 
-const OUTBOUNDS = 1_000;
-const RULES = 10_000;
-const DOMAINS = 1_000_000;
+const PROBE =
+  process.env['STALL_PROBE'] ?? fileURLToPath(new URL('../stall-probe.ts', import.meta.url));
 
-const LOOP_DELAY = fileURLToPath(new URL('../loop-delay.ts', import.meta.url));
+/** A reload of the largest takes this long on a busy machine. */
+const PATIENCE_MS = 120_000;
 
-const SMALL = API + socksIn('socks', 'sniffing = false') + freedom();
+const [sizes = '245,1024,5120', ...named] = process.argv.slice(2);
+const wanted = named.length > 0 ? named : Object.keys(KINDS);
 
-function large(geosite: string, { lastRule = 'one', lastPort = 1 } = {}): string {
-  const parts = [API, socksIn('socks', 'sniffing = false'), freedom()];
-  for (let i = 0; i < OUTBOUNDS; i++) {
-    const port = i === OUTBOUNDS - 1 ? lastPort : 1;
-    parts.push(
-      `[[outbound]]\ntag = "out${i}"\nprotocol = "socks"\nserver = "127.0.0.1"\nport = ${port}\n\n`,
+interface Figures {
+  readonly wall: number;
+  readonly cpu: number;
+  readonly gc: number;
+  readonly wait: number;
+  readonly took: number;
+}
+
+/** One process under observation. */
+class Subject {
+  readonly weir: Weir;
+  readonly control: Control;
+  #asked = 0;
+
+  constructor(weir: Weir, control: Control) {
+    this.weir = weir;
+    this.control = control;
+  }
+
+  async write({ config, files }: LargeConfig): Promise<void> {
+    for (const [name, content] of Object.entries(files)) {
+      await writeFile(join(this.weir.folder, name), content);
+    }
+    await this.control.write(config);
+  }
+
+  async measure(work: () => Promise<unknown>): Promise<Figures> {
+    await this.#probe();
+    let asking = true;
+    let wait = 0;
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const health = new ApiClient(this.control.api.address);
+    const asker = (async (): Promise<void> => {
+      while (asking) {
+        const sent = performance.now();
+        await health.get('/v1/health', { agent });
+        wait = Math.max(wait, performance.now() - sent);
+        // A pause, so that this process has time for other things; it is not in the figures.
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+    })();
+    const started = performance.now();
+    try {
+      await work();
+    } finally {
+      asking = false;
+    }
+    const took = performance.now() - started;
+    await asker;
+    agent.destroy();
+    return { ...(await this.#probe()), wait, took };
+  }
+
+  /** What the probe saw since the last time. */
+  async #probe(): Promise<{ readonly wall: number; readonly cpu: number; readonly gc: number }> {
+    this.weir.child.signal('SIGUSR2');
+    this.#asked++;
+    return this.weir.child.until('the figures of the probe', ({ stderr }) => {
+      const found = [...stderr.matchAll(/stall-probe wall=(\S+) cpu=(\S+) gc=(\S+) \./g)];
+      const [, wall, cpu, gc] = found[this.#asked - 1] ?? [];
+      return cpu === undefined
+        ? undefined
+        : { wall: Number(wall), cpu: Number(cpu), gc: Number(gc) };
+    });
+  }
+}
+
+const rows: Record<string, Record<string, string>> = {};
+
+async function observe(kind: string, kib: number): Promise<void> {
+  const write = KINDS[kind];
+  if (!write) throw new Error(`no such kind: ${kind}`);
+  await using weir = await Weir.start(SMALL, { nodeArgs: ['--import', PROBE] });
+  const subject = new Subject(weir, await Control.of(weir));
+  const { control } = subject;
+  const record = async (step: string, work: () => Promise<unknown>): Promise<void> => {
+    const { wall, cpu, gc, wait, took } = await subject.measure(work);
+    rows[`${kind}, ${kib} KiB: ${step}`] = {
+      'busy, processor ms': cpu.toFixed(0),
+      'busy, clock ms': wall.toFixed(0),
+      'collector ms': gc.toFixed(0),
+      'longest wait ms': wait.toFixed(0),
+      'took ms': took.toFixed(0),
+    };
+    console.log(
+      `${kind}, ${kib} KiB: ${step}: cpu ${cpu.toFixed(0)} wall ${wall.toFixed(0)} gc ${gc.toFixed(0)} wait ${wait.toFixed(0)} took ${took.toFixed(0)}`,
     );
-  }
-  parts.push(`[route]\ndefault = "direct"\ngeosite = ${JSON.stringify(geosite)}\n\n`);
-  parts.push('[[route.rule]]\noutbound = "out0"\ngeosite = ["large"]\n\n');
-  for (let i = 0; i < RULES; i++) {
-    const name = i === RULES - 1 ? lastRule : `rule${i}`;
-    parts.push(
-      `[[route.rule]]\noutbound = "out${i % OUTBOUNDS}"\n` +
-        `domain_suffix = ["${name}.example", "www.${name}.test", "${name}.invalid"]\nport = ["443", "8000-8999"]\n\n`,
-    );
-  }
-  return parts.join('');
-}
-
-const geositeFile = (): Buffer =>
-  encodeGeosite([
-    {
-      code: 'LARGE',
-      domains: Array.from({ length: DOMAINS }, (_, i) => ({
-        type: 'root' as const,
-        value: `name${(i * 7919) % DOMAINS}-${i}.${i % 3 === 0 ? 'com' : 'co.example'}`,
-      })),
-    },
-  ]);
-
-interface Row {
-  readonly 'ms until applied': string;
-  readonly 'longest loop delay ms': string;
-  readonly 'longest round trip ms': string;
-  readonly 'resident MB': string;
-}
-
-await using origin = await echoServer();
-await using weir = await Weir.start(SMALL, { nodeArgs: ['--import', LOOP_DELAY] });
-const control = await Control.of(weir);
-const geosite = join(weir.folder, 'geosite.dat');
-await writeFile(geosite, geositeFile());
-
-const socket = await socksConnect(weir.address('socks'), origin.target);
-let longest = 0;
-let playing = true;
-const game = (async (): Promise<void> => {
-  while (playing) {
-    const sent = performance.now();
-    await roundTrip(socket, 'ping');
-    longest = Math.max(longest, performance.now() - sent);
-    // A pause, so that this process has time for other things; it is not in the figures.
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-})();
-
-let asked = 0;
-/** The longest delay of the other process's event loop since the last time. */
-async function loopDelay(): Promise<string> {
-  weir.child.signal('SIGUSR2');
-  asked++;
-  return weir.child.until('its loop delay', ({ stderr }) => {
-    const found = [...stderr.matchAll(/loop-delay .*max=(\S+)/g)];
-    return found[asked - 1]?.[1];
-  });
-}
-
-async function measure(work: () => Promise<unknown>): Promise<Row> {
-  await loopDelay();
-  longest = 0;
-  const started = performance.now();
-  await work();
-  const took = performance.now() - started;
-  // What was in flight when the reload ended belongs to it.
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  return {
-    'ms until applied': took.toFixed(0),
-    'longest loop delay ms': Number(await loopDelay()).toFixed(1),
-    'longest round trip ms': longest.toFixed(1),
-    'resident MB': (residentBytes(weir.pid) / 1e6).toFixed(0),
+    if (process.env['STALL_PROBE'] !== undefined) {
+      const reports = weir.child.stderr.split('stall-report\n');
+      if (reports.length > seen) console.log(reports.at(-1)?.split('stall-probe')[0]);
+      seen = reports.length;
+    }
   };
+  let seen = 1;
+  const reload = (): Promise<unknown> =>
+    control.api.json('POST', '/v1/reload', { patience: PATIENCE_MS });
+  await subject.write(write(kib * 1024, weir.folder, false));
+  await record('taken in', reload);
+  await record('files unchanged', reload);
+  await subject.write(write(kib * 1024, weir.folder, true));
+  await record('changed', reload);
+  await record('GET /v1/routes', () =>
+    control.api.json('GET', '/v1/routes', { patience: PATIENCE_MS }),
+  );
+  await record('PUT of a pick', async () => {
+    const { status, text } = await control.api.pick(
+      'default',
+      'direct',
+      {},
+      { patience: PATIENCE_MS },
+    );
+    if (status !== 200) throw new Error(text);
+  });
+  await record('PUT of a pick, again', async () => {
+    const { status, text } = await control.api.pick(
+      'default',
+      'blackhole',
+      {},
+      { patience: PATIENCE_MS },
+    );
+    if (status !== 200) throw new Error(text);
+  });
+  await subject.write({ config: SMALL, files: {} });
+  await record('dropped', reload);
 }
 
-const rows: Record<string, Row> = {};
-const apply = async (name: string, config: string): Promise<void> => {
-  await control.write(config);
-  rows[name] = await measure(() => control.api.json('POST', '/v1/reload'));
-};
-
-rows['nothing for a second'] = await measure(() => new Promise((go) => setTimeout(go, 1000)));
-await apply('small: one outbound more', SMALL + freedom('more'));
-await apply('from small to large', large(geosite));
-await apply('large: a rule changed', large(geosite, { lastRule: 'other' }));
-await apply('large: an outbound changed', large(geosite, { lastRule: 'other', lastPort: 2 }));
-rows['large: files unchanged'] = await measure(() => control.post());
-await apply('large: a rule changed, again', large(geosite, { lastRule: 'third', lastPort: 2 }));
-rows['large: GET /v1/routes'] = await measure(() => control.api.json('GET', '/v1/routes'));
-rows['large: PUT of a pick'] = await measure(() => control.api.pick('default', 'out1'));
-await apply('from large to small', SMALL);
-playing = false;
-await game;
-socket.destroy();
-
-const title = [OUTBOUNDS, RULES, DOMAINS].map((count) => count.toLocaleString('en'));
-console.log(`large: ${title[0]} outbounds, ${title[1]} rules, ${title[2]} geosite domains`);
+for (const kind of wanted) {
+  for (const size of sizes.split(',')) await observe(kind, Number(size));
+}
 console.table(rows);

@@ -1,4 +1,6 @@
+import type { RouteView } from '../config/route-view.ts';
 import type { Clock } from '../net/clock.ts';
+import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { empty, json, jsonText, withEtag, type ApiResponse, type Streaming } from './response.ts';
 import { requireJson } from './body.ts';
 import type { ControlledApp } from './contract.ts';
@@ -12,7 +14,14 @@ import { parseSelector } from './selector.ts';
 import type { StartTimes } from './start-times.ts';
 import type { TrafficFeed } from './traffic-feed.ts';
 import { writeList } from './slices.ts';
-import { flowJson, reportJson, routesJson, sessionJson } from './views.ts';
+import {
+  REPORT_LISTS,
+  defaultJson,
+  flowJson,
+  groupJson,
+  sessionJson,
+  targetJson,
+} from './views.ts';
 
 /** What handlers use. */
 export interface Services {
@@ -77,22 +86,46 @@ export const ROUTES: readonly Route[] = [
   { method: 'GET', path: '/v1/health', handler: () => json(200, { status: 'ok' }) },
 ];
 
-async function getRoutes(_: Call, { app }: Services): Promise<ApiResponse> {
+async function getRoutes(_: Call, { app, clock }: Services): Promise<ApiResponse> {
   const { view, etag } = await app.routes();
-  return jsonText(200, routesJson(view), withEtag(etag));
+  return jsonText(200, await routesBody(view, clock), withEtag(etag));
 }
 
-async function putRoute(call: Call, { app }: Services): Promise<ApiResponse> {
+async function putRoute(call: Call, { app, clock }: Services): Promise<ApiResponse> {
   const group = textParameter('group', call.parameter);
   requireJson(call.headers.contentType);
   const target = parsePickBody(await call.readBody());
   const ifMatch = parseIfMatch(call.headers.ifMatch);
   const { report, etag } = await app.pick(group, target, ifMatch, call.signal);
-  return jsonText(200, reportJson(report), withEtag(etag));
+  return jsonText(200, await reportBody(report, clock), withEtag(etag));
 }
 
-async function reload(_: Call, { app }: Services): Promise<ApiResponse> {
-  return jsonText(200, reportJson(await app.reload()));
+async function reload(_: Call, { app, clock }: Services): Promise<ApiResponse> {
+  return jsonText(200, await reportBody(await app.reload(), clock));
+}
+
+/** Thousands of groups and targets are written in turns. */
+async function routesBody(view: RouteView, clock: Clock): Promise<Buffer> {
+  return Buffer.concat([
+    Buffer.from(`{"default":${defaultJson(view.default)},"groups":[`),
+    ...(await writeList(view.groups, groupJson, clock)),
+    Buffer.from('],"targets":['),
+    ...(await writeList(view.targets, targetJson, clock)),
+    Buffer.from(']}'),
+  ]);
+}
+
+/** Names of thousands of resources are written in turns. */
+async function reportBody(report: ReloadReport, clock: Clock): Promise<Buffer> {
+  const { status } = report;
+  const parts: Buffer[] = [Buffer.from(`{"status":"${status}"`)];
+  if (status === 'applied') {
+    for (const list of REPORT_LISTS) {
+      const names = await writeList(report[list], JSON.stringify, clock);
+      parts.push(Buffer.from(`,"${list}":[`), ...names, Buffer.from(']'));
+    }
+  }
+  return Buffer.concat([...parts, Buffer.from('}')]);
 }
 
 /** Flows first, then sessions: a flow whose session has ended in between is still a flow. */

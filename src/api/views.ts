@@ -1,5 +1,5 @@
-import type { RouteView } from '../config/route-view.ts';
-import type { ReloadReport } from '../supervisor/reload-report.ts';
+import type { RouteGroupView, RouteTargetView, RouteView } from '../config/route-view.ts';
+import type { AppliedReport } from '../supervisor/reload-report.ts';
 import type { Flow } from '../tracker/flow.ts';
 import type { TrafficFigures, TrafficSnapshot } from '../tracker/traffic.ts';
 import type { LiveSession } from '../tracker/tracker.ts';
@@ -57,17 +57,23 @@ function figuresByTag(tags: ReadonlyMap<string, TrafficFigures>): string {
   return `{${entries.join(',')}}`;
 }
 
-/** Field by field, so that no other property of the app's objects is published. */
-export const routesJson = ({ default: main, groups, targets }: RouteView): string =>
-  text({
-    default: { pick: main.pick, target: main.target },
-    groups: groups.map(({ name, pick, inherit, target }) => ({ name, pick, inherit, target })),
-    targets: targets.map(({ name, kind }) => ({ name, kind })),
-  });
+/* Field by field, so that no other property of the app's objects is published. */
 
-export function reportJson(report: ReloadReport): string {
-  const { status } = report;
-  if (status === 'unchanged') return text({ status });
-  const { built, swapped, drained, rebound, restarted, removed, reused } = report;
-  return text({ status, built, swapped, drained, rebound, restarted, removed, reused });
-}
+export const defaultJson = ({ pick, target }: RouteView['default']): string =>
+  text({ pick, target });
+
+export const groupJson = ({ name, pick, inherit, target }: RouteGroupView): string =>
+  text({ name, pick, inherit, target });
+
+export const targetJson = ({ name, kind }: RouteTargetView): string => text({ name, kind });
+
+/** The lists of a report, in the order in which they are written. */
+export const REPORT_LISTS = [
+  'built',
+  'swapped',
+  'drained',
+  'rebound',
+  'restarted',
+  'removed',
+  'reused',
+] as const satisfies readonly (keyof AppliedReport)[];

@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort } from 'node:worker_threads';
 import { editPick } from '../config/edit/pick-editor.ts';
@@ -10,6 +11,12 @@ import { readRoutes } from './routes-aside.ts';
 import type { ThreadMessage, ThreadRequest, ThreadTask } from './thread.ts';
 
 // Runs in a separate thread: see thread.ts.
+
+/** Of processor time a tenth of what the main thread gets when there is not enough for both. */
+const NICE = 10;
+
+// Traffic goes first. On Linux a priority is that of the calling thread, elsewhere of the process.
+if (process.platform === 'linux') setPriority(NICE);
 
 /** The rest of the outcome of the last task. */
 let pieces: Pieces | undefined;

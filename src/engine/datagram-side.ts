@@ -32,6 +32,7 @@ export class DatagramSide {
 
   /** New clients are served by `handler`. */
   swap(handler: InboundHandler): void {
+    this.#handlers[0]?.server.retire?.();
     const live: ServingHandler['live'] = new Map();
     const server = handler.serveDatagrams?.(this.#sessionsOf(live)) ?? NO_DATAGRAMS;
     this.#handlers = [{ server, live }, ...this.#handlers.filter((old) => old.live.size > 0)];
@@ -46,6 +47,7 @@ export class DatagramSide {
   }
 
   destroy(cause: Error): void {
+    this.#handlers[0]?.server.retire?.();
     for (const { live } of this.#handlers) for (const destroy of live.values()) destroy(cause);
   }
 

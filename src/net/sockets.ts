@@ -1,4 +1,9 @@
 import type { Socket } from 'node:net';
+import type {
+  DatagramHandlers,
+  DatagramSocket,
+  DatagramSocketOptions,
+} from '../ip/datagram-socket.ts';
 import type { Endpoint } from './address.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from './link.ts';
 
@@ -26,6 +31,14 @@ export interface Sockets {
    * @throws the system's error (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6).
    */
   bindUdp(options: UdpBindOptions): Promise<UdpSocket>;
+  /**
+   * Opens and binds a UDP socket for batches, with addresses in numbers: what QUIC needs.
+   * @throws the system's error, as `bindUdp` does.
+   */
+  bindDatagrams(
+    options: DatagramSocketOptions,
+    handlers: DatagramHandlers,
+  ): Promise<DatagramSocket>;
 }
 
 export interface UnixPath {

@@ -1,6 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 
+/**
+ * Work in steps of at most a fraction of a millisecond, and its result: for `Turns.run`, which splits
+ * it into turns, or `atOnce`.
+ */
+export type Steps<T> = Generator<void, T, void>;
+
+/** The result of all steps, where there are few. */
+export function atOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
 /** How long work may run before it yields, in milliseconds. */
 const STRETCH_MS = 8;
 
@@ -17,6 +31,15 @@ export class Turns {
   /** Whether it is time for `next`. */
   get due(): boolean {
     return this.#clock.now() - this.#since >= STRETCH_MS;
+  }
+
+  /** Takes steps, giving way to everything else when it is time; rejects with what one throws. */
+  async run<T>(steps: Steps<T>): Promise<T> {
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+      if (this.due) await this.next();
+    }
   }
 
   /** Waits for one turn of the event loop. */

@@ -1,4 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import type { Steps } from '../net/turns.ts';
 
 /** A user name with its password, as the `accounts` of several inbounds have it. */
 export interface Account {
@@ -16,10 +17,15 @@ const NO_PASSWORD = Buffer.alloc(32);
 export class AccountTable {
   readonly #accounts = new Map<string, { readonly user: string; readonly pass: Buffer }>();
 
-  constructor(accounts: readonly Account[]) {
+  private constructor() {}
+
+  static *of(accounts: readonly Account[]): Steps<AccountTable> {
+    const table = new AccountTable();
     for (const { user, pass } of accounts) {
-      this.#accounts.set(keyOf(Buffer.from(user)), { user, pass: digest(Buffer.from(pass)) });
+      table.#accounts.set(keyOf(Buffer.from(user)), { user, pass: digest(Buffer.from(pass)) });
+      yield;
     }
+    return table;
   }
 
   /**

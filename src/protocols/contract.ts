@@ -114,6 +114,8 @@ export interface DatagramServer {
    * @returns whether it belongs to an association.
    */
   receive(packet: Packet, replies: ReplyPath, known: boolean): boolean;
+  /** Called when the handler is replaced or the inbound ends: no association is opened any more. */
+  retire?(): void;
 }
 
 /** Limits of one dial. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { ipVersion, parseIPv6, unmapIPv4 } from '../net/address.ts';
+import type { Steps } from '../net/turns.ts';
 import type { InboundMemory } from './inbound-memory.ts';
 
 /** Bytes of the network in an IPv6 address; a host has all addresses of it (RFC 4291 §2.5.4). */
@@ -39,12 +40,30 @@ export class KnownUsers<User> {
   readonly #byId: ReadonlyMap<string, User>;
   readonly #table: SourceTable;
 
-  /** @param idOf returns a unique id of a user, the same after a reload. */
-  constructor(all: readonly User[], idOf: (user: User) => string, memory: InboundMemory) {
+  private constructor(
+    all: readonly User[],
+    byId: ReadonlyMap<string, User>,
+    idOf: (user: User) => string,
+    memory: InboundMemory,
+  ) {
     this.all = all;
     this.#idOf = idOf;
-    this.#byId = new Map(all.map((user) => [idOf(user), user]));
+    this.#byId = byId;
     this.#table = memory.recall('users by source', SourceTable, () => new SourceTable());
+  }
+
+  /** @param idOf returns a unique id of a user, the same after a reload. */
+  static *of<User>(
+    all: readonly User[],
+    idOf: (user: User) => string,
+    memory: InboundMemory,
+  ): Steps<KnownUsers<User>> {
+    const byId = new Map<string, User>();
+    for (const user of all) {
+      byId.set(idOf(user), user);
+      yield;
+    }
+    return new KnownUsers(all, byId, idOf, memory);
   }
 
   /** The user that fits among those of `source`, after a few trials at most. */

@@ -1,8 +1,7 @@
-import type { Turns } from '../net/turns.ts';
+import type { Steps } from '../net/turns.ts';
 import type { TableNode } from '../schema/node.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { InboundContext, InboundHandler, Outbound, OutboundContext } from './contract.ts';
-import type { InboundMemory } from './inbound-memory.ts';
 
 /** What the validity of an inbound's settings may depend on. */
 export interface InboundSettingsContext {
@@ -34,14 +33,8 @@ export interface InboundProtocol<Settings> {
    * `undefined` without authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
-  /**
-   * Derives in turns what takes long with many users, and leaves it in `memory` for `create`, which
-   * derives at once what is not there.
-   */
-  readonly prepare?:
-    | ((settings: Settings, memory: InboundMemory, turns: Turns) => Promise<void>)
-    | undefined;
-  create(settings: Settings, context: InboundContext): InboundHandler;
+  /** In steps, since there may be any number of users. */
+  create(settings: Settings, context: InboundContext): Steps<InboundHandler>;
 }
 
 /** The client side of a protocol. `Settings` is plain data that survives `structuredClone`. */
@@ -80,14 +73,12 @@ export interface ProtocolParts<In, Out> {
  */
 export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In, Out>): Protocol {
   const { name, aliases = [], inbound, outbound } = parts;
-  const prepare = inbound?.prepare;
   return {
     name,
     aliases,
     inbound: inbound && {
       ...inbound,
       users: (settings) => inbound.users(settings as In),
-      prepare: prepare && ((settings, memory, turns) => prepare(settings as In, memory, turns)),
       create: (settings, context) => inbound.create(settings as In, context),
     },
     outbound: outbound && {

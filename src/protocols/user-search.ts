@@ -13,6 +13,13 @@ import { SearchBudget } from './search-budget.ts';
 const SLICE_MS = 1;
 /** Searches that may wait. */
 const MAX_WAITING = 1024;
+
+export interface UserSearchOptions {
+  /** Searches that may wait. */
+  readonly limit?: number;
+  /** All searches with one name share a budget, also those of successive handlers. */
+  readonly budget?: string;
+}
 /** How long a search that found no user counts against its source. */
 const FAILURE_MS = 60_000;
 /** Sources of which failures are counted. */
@@ -20,11 +27,13 @@ const MAX_FAILED = 4096;
 
 /** The client of a search, which ends when the link closes or the signal aborts. */
 export interface WaitingClient {
+  /** What the client is reached by. */
   readonly link: Pick<ByteLink, 'closed'>;
   readonly signal: AbortSignal;
 }
 
 interface Search<User> {
+  readonly source: string | undefined;
   readonly group: string;
   readonly fits: (user: User) => boolean;
   readonly settle: (found: User | undefined) => void;
@@ -39,12 +48,13 @@ interface Failures {
 }
 
 /**
- * Finds the user of a stream by trying the key of each.
+ * Finds the user of a stream or a datagram by trying the key of each.
  *
  * The known users of the source are tried at once. Other searches share a budget, since
  * unauthenticated clients can cause them: they run in slices, one in each turn of the event loop, and
  * wait while the budget is exhausted. Sources with the fewest failures are first and take turns, so
- * that a source with many clients delays mostly its own.
+ * that a source with many clients delays mostly its own. One that has waited begins with the known
+ * users again: a client often sends much at once, of which the first search finds the user.
  */
 export class UserSearch<User> {
   readonly #known: KnownUsers<User>;
@@ -58,16 +68,26 @@ export class UserSearch<User> {
   #active: Search<User> | undefined;
   #scheduled = false;
 
-  /** @param limit of searches that wait. */
   constructor(
     known: KnownUsers<User>,
     { clock, memory }: Pick<InboundContext, 'clock' | 'memory'>,
-    limit = MAX_WAITING,
+    { limit = MAX_WAITING, budget = 'user searches' }: UserSearchOptions = {},
   ) {
     this.#known = known;
     this.#clock = clock;
-    this.#budget = memory.recall('user searches', SearchBudget, () => new SearchBudget(clock));
+    this.#budget = memory.recall(budget, SearchBudget, () => new SearchBudget(clock));
     this.#limit = limit;
+  }
+
+  /**
+   * The user that `fits` accepts among those that are tried at once: the known users of the source,
+   * or the only one.
+   */
+  immediately(source: string | undefined, fits: (user: User) => boolean): User | undefined {
+    const { all } = this.#known;
+    const [single] = all;
+    if (single !== undefined && all.length === 1) return fits(single) ? single : undefined;
+    return this.#known.from(source, fits);
   }
 
   /**
@@ -82,14 +102,21 @@ export class UserSearch<User> {
     fits: (user: User) => boolean,
     { link, signal }: WaitingClient,
   ): Promise<User | undefined> {
-    const { all } = this.#known;
-    const known = this.#known.from(source, fits);
-    if (known !== undefined || all.length === 0) return known;
-    const [single] = all;
-    if (single !== undefined && all.length === 1) return fits(single) ? single : undefined;
+    const known = this.immediately(source, fits);
+    if (known !== undefined || this.#known.all.length < 2) return known;
+    return this.search(source, fits, { link, signal });
+  }
+
+  /** As `find`, where `immediately` has found none of several users. */
+  async search(
+    source: string | undefined,
+    fits: (user: User) => boolean,
+    { link, signal }: WaitingClient,
+  ): Promise<User | undefined> {
     if (signal.aborted) throw abortReason(signal);
     const { promise, resolve, reject } = Promise.withResolvers<User | undefined>();
     const search: Search<User> = {
+      source,
       group: sourceGroup(source),
       fits,
       settle: resolve,
@@ -188,24 +215,29 @@ export class UserSearch<User> {
     const end = this.#clock.now() + SLICE_MS;
     do {
       const search = (this.#active ??= this.#take());
-      if (!search) return;
-      this.#step(search);
+      // After a user is found, its caller makes it a known one before the next search begins.
+      if (!search || this.#step(search)) return;
     } while (this.#clock.now() < end);
   }
 
-  /** Tries one user, or ends a search that has tried all. */
-  #step(search: Search<User>): void {
-    const user = this.#known.all[search.next++];
+  /** Tries one user, or ends a search that has tried all; true when a user was found. */
+  #step(search: Search<User>): boolean {
+    let user: User | undefined;
     try {
-      if (user !== undefined && !search.fits(user)) return;
+      if (search.next === 0) user = this.#known.from(search.source, search.fits);
+      if (user === undefined) {
+        user = this.#known.all[search.next++];
+        if (user !== undefined && !search.fits(user)) return false;
+      }
     } catch (error) {
       this.#active = undefined;
       search.reject(asError(error));
-      return;
+      return false;
     }
     this.#active = undefined;
     if (user === undefined) this.#countFailure(search.group);
     search.settle(user);
+    return user !== undefined;
   }
 
   #countFailure(group: string): void {

@@ -12,12 +12,12 @@ import type { Clock } from '../net/clock.ts';
 import type { Carrier } from '../net/link.ts';
 import { lineageGroup, type OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
-import type { Turns } from '../net/turns.ts';
+import type { Steps, Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
-import { createAcceptor, type Acceptor } from '../transports/acceptor.ts';
+import { Acceptor } from '../transports/acceptor.ts';
 import { dialTcp, createDialer } from '../transports/dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
@@ -76,8 +76,8 @@ export function buildOutbound(
   });
 }
 
-/** Builds the handler of an inbound. @throws {ApplyError} `build_failed`. */
-export function buildHandler(
+/** Builds the handler of an inbound in turns. @throws {ApplyError} `build_failed`. */
+export async function buildHandler(
   spec: InboundSpec,
   {
     clock,
@@ -85,28 +85,13 @@ export function buildHandler(
     dispatcher,
     memory,
   }: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
-): InboundHandler {
-  return orFailedBuild(`inbound ${spec.tag}`, () =>
-    inboundProtocol(spec.protocol).create(spec.settings, {
-      tag: spec.tag,
-      sniffing: spec.sniffing,
-      unixSocket: spec.listen.kind === 'unix',
-      dispatcher,
-      memory,
-      clock,
-      log,
-    }),
-  );
-}
-
-/** Derives what `buildHandler` needs of many users, in turns. @throws {ApplyError} `build_failed`. */
-export async function prepareHandler(
-  { tag, protocol, settings }: InboundSpec,
-  memory: InboundMemory,
   turns: Turns,
-): Promise<void> {
+): Promise<InboundHandler> {
+  const { tag, protocol, settings, sniffing, listen } = spec;
+  const unixSocket = listen.kind === 'unix';
   try {
-    await inboundProtocol(protocol).prepare?.(settings, memory, turns);
+    const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log };
+    return await turns.run(inboundProtocol(protocol).create(settings, context));
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }
@@ -118,7 +103,16 @@ export function buildAcceptor(
   onCarrier: (carrier: Carrier) => void,
   deps: BuildDeps,
 ): Acceptor {
-  return orFailedBuild(`inbound ${spec.tag}`, () => createAcceptor(spec.stream, onCarrier, deps));
+  return orFailedBuild(`inbound ${spec.tag}`, () => new Acceptor(spec.stream, onCarrier, deps));
+}
+
+/**
+ * Builds what the new stream settings of a running inbound need; the returned function puts them in
+ * force.
+ * @throws {ApplyError} `build_failed`.
+ */
+export function prepareStream({ tag, stream }: InboundSpec, acceptor: Acceptor): () => void {
+  return orFailedBuild(`inbound ${tag}`, () => acceptor.prepare(stream));
 }
 
 /**
@@ -171,20 +165,23 @@ export async function buildPlane(
   const { regexes, geo } = resources;
   try {
     const tables = resources.tables ?? buildRouterTables(route, geo);
-    await regexes.prepare(tables.domains.patterns, turns);
-    return { epoch, routes: new Router(tables, { regexes }), exits };
+    const compiled = await turns.run(regexes.compileInSteps(tables.domains.patterns));
+    return { epoch, routes: new Router(tables, { regexes, compiled }), exits };
   } catch (error) {
     throw failedBuild('route', error);
   }
 }
 
 /** What a route may name: outbounds, and the groups over them. */
-export function exitsOf(
+export function* exitsOf(
   outbounds: ReadonlyMap<string, BuiltOutbound>,
   balancers: ReadonlyMap<string, BalancerGroup>,
-): Map<string, Exit> {
+): Steps<ReadonlyMap<string, Exit>> {
   const exits = new Map<string, Exit>(balancers);
-  for (const [tag, { version }] of outbounds) exits.set(tag, { pick: () => version });
+  for (const [tag, { version }] of outbounds) {
+    exits.set(tag, { pick: () => version });
+    yield;
+  }
   return exits;
 }
 

@@ -60,6 +60,7 @@ export async function compareSpecs(
     if (!before) continue;
     await learn(before, inbound);
     await learn(usersOf(before), usersOf(inbound));
+    if (turns.due) await turns.next();
   }
   return (a, b) => {
     const found = known.get(b);

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Turns } from '../net/turns.ts';
 import type { ListenSpec } from '../spec.ts';
 import { ApplyError } from './apply-error.ts';
 import {
@@ -49,13 +50,14 @@ export class ListenerExchange {
   }
 
   /**
-   * The caller rolls back when this rejects.
+   * Binds what is wanted, in turns. The caller rolls back when this rejects.
    * @throws {ApplyError} `bind`
    * @throws the reason of `signal`
    */
-  async bind(wanted: readonly WantedListener[], signal: AbortSignal): Promise<void> {
+  async bind(wanted: readonly WantedListener[], turns: Turns, signal: AbortSignal): Promise<void> {
     const crowded: WantedListener[] = [];
     for (const want of wanted) {
+      if (turns.due) await turns.next();
       if (this.#takeOver(want)) continue;
       try {
         this.#bound.set(want.tag, await SwitchedListener.bind(want, signal));

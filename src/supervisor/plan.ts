@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Steps } from '../net/turns.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, Spec } from '../spec.ts';
 import { type Same, exitsNamedBy, isSameRoute } from './compare.ts';
 import type { AppliedReport } from './reload-report.ts';
@@ -56,35 +57,40 @@ export interface Plan {
 }
 
 /**
- * Compares what runs with what is wanted, resource by resource. Pure.
+ * Compares what runs with what is wanted, resource by resource, each in a step. Pure.
  *
  * @param same compares; given where long lists have been compared already
  */
-export function planReload(
+export function* planReload(
   running: Running,
   wanted: Spec,
   usersOf: UsersOf,
   datagramsOf: DatagramsOf = () => false,
   same: Same = isDeepStrictEqual,
-): Plan {
+): Steps<Plan> {
   const old = running.spec;
-  const outbounds = planOutbounds(running, wanted, same);
-  const keptOutbounds = tagsReused(outbounds);
-  const balancers = planBalancers(old, wanted, keptOutbounds);
-  const kept = keptOutbounds.union(tagsReused(balancers));
-  const drained = (old?.outbounds ?? [])
-    .filter(({ tag }) => !keptOutbounds.has(tag))
-    .map(({ tag }) => ({ tag, version: running.versions.get(tag) ?? 0 }));
+  const outbounds = yield* planOutbounds(running, wanted, same);
+  const keptOutbounds = yield* tagsReused(outbounds);
+  const balancers = yield* planBalancers(old, wanted, keptOutbounds);
+  const kept = keptOutbounds.union(yield* tagsReused(balancers));
+  yield;
+  const drained: Plan['drained'][number][] = [];
+  for (const { tag } of old?.outbounds ?? []) {
+    if (!keptOutbounds.has(tag)) drained.push({ tag, version: running.versions.get(tag) ?? 0 });
+    yield;
+  }
   const route =
     old &&
     isSameRoute(old.route, wanted.route) &&
     [...exitsNamedBy(wanted.route)].every((tag) => kept.has(tag))
       ? 'reuse'
       : 'build';
-  const oldInbounds = byTag(old?.inbounds ?? []);
-  const inbounds = wanted.inbounds.map((spec) =>
-    planInbound(oldInbounds.get(spec.tag), spec, datagramsOf, same),
-  );
+  const oldInbounds = yield* byTag(old?.inbounds ?? []);
+  const inbounds: InboundStep[] = [];
+  for (const spec of wanted.inbounds) {
+    inbounds.push(planInbound(oldInbounds.get(spec.tag), spec, datagramsOf, same));
+    yield;
+  }
   const wantedTags = new Set(wanted.inbounds.map(({ tag }) => tag));
   return {
     dns: old && isDeepStrictEqual(old.dns, wanted.dns) ? 'reuse' : 'build',
@@ -92,79 +98,123 @@ export function planReload(
     drained,
     balancers,
     route,
-    userSets: planUserSets(oldInbounds, wanted.inbounds, usersOf, same),
+    userSets: yield* planUserSets(oldInbounds, wanted.inbounds, usersOf, same),
     inbounds,
     removed: [...oldInbounds.keys()].filter((tag) => !wantedTags.has(tag)),
   };
 }
 
-/** What applying a plan is reported as. */
-export function reportOf(plan: Plan): AppliedReport {
-  const named = [
-    { action: plan.dns, name: 'dns' },
-    ...plan.outbounds.map(({ action, spec, version }) => ({
-      action,
-      name: `outbound ${spec.tag}@v${version}`,
-    })),
-    ...plan.balancers.map(({ action, spec }) => ({ action, name: `balancer ${spec.tag}` })),
-    { action: plan.route, name: 'route' },
-    ...plan.userSets.map(({ action, tag }) => ({ action, name: `user set ${tag}` })),
-    ...plan.inbounds.map(({ action, spec }) => ({ action, name: `inbound ${spec.tag}` })),
-  ];
-  const names = (wanted: string): string[] =>
-    named.filter(({ action }) => action === wanted).map(({ name }) => name);
+/** What applying a plan is reported as, each name in a step. */
+export function* reportOf(plan: Plan): Steps<AppliedReport> {
+  const names: Record<InboundStep['action'], string[]> = {
+    build: [],
+    reuse: [],
+    swap: [],
+    rebind: [],
+  };
+  for (const { action, name } of namesOf(plan)) {
+    names[action].push(name);
+    yield;
+  }
   const tags = (wanted: InboundStep['action']): string[] =>
     plan.inbounds.filter(({ action }) => action === wanted).map(({ spec }) => spec.tag);
+  const drained: string[] = [];
+  for (const { tag, version } of plan.drained) {
+    drained.push(`${tag}@v${version}`);
+    yield;
+  }
   return {
     status: 'applied',
-    built: names('build'),
+    built: names.build,
     swapped: tags('swap'),
-    drained: plan.drained.map(({ tag, version }) => `${tag}@v${version}`),
+    drained,
     rebound: tags('rebind'),
     restarted: [],
     removed: plan.removed,
-    reused: names('reuse'),
+    reused: names.reuse,
   };
 }
 
-const tagsReused = (steps: readonly (OutboundStep | BalancerStep)[]): Set<string> =>
-  new Set(steps.filter(({ action }) => action === 'reuse').map(({ spec }) => spec.tag));
-
-const byTag = <T extends { readonly tag: string }>(items: readonly T[]): Map<string, T> =>
-  new Map(items.map((item) => [item.tag, item]));
-
-function planOutbounds({ spec, versions }: Running, wanted: Spec, same: Same): OutboundStep[] {
-  const old = byTag(spec?.outbounds ?? []);
-  return wanted.outbounds.map((outbound) => {
-    const version = versions.get(outbound.tag) ?? 0;
-    return same(old.get(outbound.tag), outbound)
-      ? { action: 'reuse', spec: outbound, version }
-      : { action: 'build', spec: outbound, version: version + 1 };
-  });
+interface NamedAction {
+  readonly action: InboundStep['action'];
+  readonly name: string;
 }
 
-function planBalancers(
+/** All resources in the order of a report. */
+function* namesOf(plan: Plan): Iterable<NamedAction> {
+  yield { action: plan.dns, name: 'dns' };
+  for (const { action, spec, version } of plan.outbounds) {
+    yield { action, name: `outbound ${spec.tag}@v${version}` };
+  }
+  for (const { action, spec } of plan.balancers) yield { action, name: `balancer ${spec.tag}` };
+  yield { action: plan.route, name: 'route' };
+  for (const { action, tag } of plan.userSets) yield { action, name: `user set ${tag}` };
+  for (const { action, spec } of plan.inbounds) yield { action, name: `inbound ${spec.tag}` };
+}
+
+function* tagsReused(steps: readonly (OutboundStep | BalancerStep)[]): Steps<Set<string>> {
+  const tags = new Set<string>();
+  for (const { action, spec } of steps) {
+    if (action === 'reuse') tags.add(spec.tag);
+    yield;
+  }
+  return tags;
+}
+
+function* byTag<T extends { readonly tag: string }>(items: readonly T[]): Steps<Map<string, T>> {
+  const map = new Map<string, T>();
+  for (const item of items) {
+    map.set(item.tag, item);
+    yield;
+  }
+  return map;
+}
+
+function* planOutbounds(
+  { spec, versions }: Running,
+  wanted: Spec,
+  same: Same,
+): Steps<OutboundStep[]> {
+  const old = yield* byTag(spec?.outbounds ?? []);
+  const steps: OutboundStep[] = [];
+  for (const outbound of wanted.outbounds) {
+    const version = versions.get(outbound.tag) ?? 0;
+    steps.push(
+      same(old.get(outbound.tag), outbound)
+        ? { action: 'reuse', spec: outbound, version }
+        : { action: 'build', spec: outbound, version: version + 1 },
+    );
+    yield;
+  }
+  return steps;
+}
+
+function* planBalancers(
   old: Spec | undefined,
   wanted: Spec,
   keptOutbounds: ReadonlySet<string>,
-): BalancerStep[] {
-  const before = byTag(old?.balancers ?? []);
-  return wanted.balancers.map((spec) => {
+): Steps<BalancerStep[]> {
+  const before = yield* byTag(old?.balancers ?? []);
+  const steps: BalancerStep[] = [];
+  for (const spec of wanted.balancers) {
     const same =
       isDeepStrictEqual(before.get(spec.tag), spec) &&
       spec.outbounds.every((member) => keptOutbounds.has(member));
-    return { action: same ? 'reuse' : 'build', spec };
-  });
+    steps.push({ action: same ? 'reuse' : 'build', spec });
+    yield;
+  }
+  return steps;
 }
 
-function planUserSets(
+function* planUserSets(
   old: ReadonlyMap<string, InboundSpec>,
   wanted: readonly InboundSpec[],
   usersOf: UsersOf,
   same: Same,
-): UserSetStep[] {
+): Steps<UserSetStep[]> {
   const steps: UserSetStep[] = [];
   for (const spec of wanted) {
+    yield;
     const users = usersOf(spec);
     if (users === undefined) continue;
     const before = old.get(spec.tag);

@@ -10,7 +10,8 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
-import type { Turns } from '../net/turns.ts';
+import type { AcceptedConnection } from '../net/sockets.ts';
+import type { Steps, Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbound-memory.ts';
 import type { InboundStreamSpec, RoutingSpec } from '../spec.ts';
@@ -22,9 +23,10 @@ import {
   buildOutbound,
   buildPlane,
   exitsOf,
-  prepareHandler,
+  prepareStream,
   type BuiltOutbound,
 } from './build.ts';
+import type { Acceptor } from '../transports/acceptor.ts';
 import type { Plan } from './plan.ts';
 import type { ListenerTarget, SwitchedListener } from './switched-listener.ts';
 
@@ -32,6 +34,7 @@ import type { ListenerTarget, SwitchedListener } from './switched-listener.ts';
 export interface RunningInbound {
   readonly runtime: InboundRuntime;
   readonly listener: SwitchedListener;
+  readonly acceptor: Acceptor;
   readonly stream: InboundStreamSpec | undefined;
 }
 
@@ -44,6 +47,12 @@ export interface RunningResources {
   readonly plane: Plane | undefined;
 }
 
+/** What a new listener accepts for. */
+export interface Accepting {
+  readonly acceptor: Acceptor;
+  readonly target: ListenerTarget;
+}
+
 /** Everything that a reload has built and not yet put in force. */
 export interface Staged {
   /** `undefined` when the running one is reused. */
@@ -54,8 +63,10 @@ export interface Staged {
   readonly handlers: ReadonlyMap<string, InboundHandler>;
   /** Runtimes of new inbounds. */
   readonly runtimes: ReadonlyMap<string, InboundRuntime>;
-  /** For new listeners, and for those with new stream settings. */
-  readonly targets: ReadonlyMap<string, ListenerTarget>;
+  /** For new listeners. */
+  readonly accepting: ReadonlyMap<string, Accepting>;
+  /** Put new stream settings of inbounds in force that keep their listeners. */
+  readonly streamChanges: ReadonlyMap<string, () => void>;
 }
 
 export interface StageDeps {
@@ -108,7 +119,7 @@ export async function stagePlan(
     (plan.route === 'reuse' ? running.plane : undefined) ??
     (await buildPlane(
       route,
-      exitsOf(outbounds, balancers),
+      await turns.run(exitsOf(outbounds, balancers)),
       (running.plane?.epoch ?? 0) + 1,
       { regexes, geo, tables },
       turns,
@@ -123,40 +134,53 @@ async function stageInbounds(
   running: RunningResources,
   turns: Turns,
   { clock, log, ownListeners, tracker, dispatcher }: StageDeps,
-): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'targets'>> {
+): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'accepting' | 'streamChanges'>> {
   const handlers = new Map<string, InboundHandler>();
   const runtimes = new Map<string, InboundRuntime>();
-  const targets = new Map<string, ListenerTarget>();
+  const accepting = new Map<string, Accepting>();
+  const streamChanges = new Map<string, () => void>();
   for (const { action, spec } of plan.inbounds) {
     if (action === 'reuse') continue;
     if (turns.due) await turns.next();
     const { tag, stream } = spec;
     const old = action === 'build' ? undefined : running.inbounds.get(tag);
     const memory = old?.runtime.memory ?? new InboundMemory();
-    await prepareHandler(spec, memory, turns);
-    const handler = buildHandler(spec, { clock, log, dispatcher, memory });
+    const handler = await buildHandler(spec, { clock, log, dispatcher, memory }, turns);
     handlers.set(tag, handler);
     const runtime =
       old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
     if (!old) runtimes.set(tag, runtime);
-    if (action === 'swap' && isDeepStrictEqual(old?.stream, stream)) continue;
+    if (action === 'swap' && old) {
+      if (!isDeepStrictEqual(old.stream, stream)) {
+        streamChanges.set(tag, prepareStream(spec, old.acceptor));
+      }
+      continue;
+    }
     const acceptor = buildAcceptor(spec, runtime.accept, { clock, log });
-    targets.set(tag, {
-      accept: (connection) => acceptor.accept(connection),
+    const target = {
+      accept: (connection: AcceptedConnection) => acceptor.accept(connection),
       close: () => acceptor.close(),
       receive: runtime.receive,
       heldBack: heldBackLine(tag, { clock, log }),
-    });
+    };
+    accepting.set(tag, { acceptor, target });
   }
-  return { handlers, runtimes, targets };
+  return { handlers, runtimes, accepting, streamChanges };
 }
 
 /** Releases what was built for a reload that failed or a check. */
-export function disposeStaged(plan: Plan, { resolver, outbounds, targets }: Staged): void {
+export function* disposeStaged(
+  plan: Plan,
+  { resolver, outbounds, accepting }: Staged,
+): Steps<void> {
   resolver?.destroy();
-  for (const target of targets.values()) target.close();
+  for (const { acceptor } of accepting.values()) {
+    acceptor.close();
+    yield;
+  }
   for (const { action, spec } of plan.outbounds) {
     if (action === 'build') outbounds.get(spec.tag)?.version.retire();
+    yield;
   }
 }
 

@@ -10,7 +10,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
-import { Turns } from '../net/turns.ts';
+import { Turns, type Steps } from '../net/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { DnsSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
@@ -101,21 +101,25 @@ export class Supervisor {
     const turns = new Turns(this.#deps.clock);
     const same = await compareSpecs(this.#spec, spec, usersOf, turns);
     const running = { spec: this.#spec, versions: this.#versions };
-    const plan = planReload(running, spec, usersOf, datagramsOf, same);
+    const plan = await turns.run(planReload(running, spec, usersOf, datagramsOf, same));
     const staged = await this.#stage(wanted, plan, turns);
+    const changes = await turns.run(this.#changesBy(staged));
     const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
     const { signal } = this.#stopping;
     try {
-      await exchange.bind(this.#wantedBy(plan, staged), signal);
+      await exchange.bind(this.#wantedBy(plan, staged), turns, signal);
       await bound?.();
       this.#refuseStopped();
     } catch (error) {
       await exchange.rollBack(!signal.aborted);
-      disposeStaged(plan, staged);
+      await turns.run(disposeStaged(plan, staged));
       throw error;
     }
     this.#commit(spec, plan, staged, exchange);
-    return reportOf(plan);
+    // Not awaited: there may be thousands of members.
+    void startAll(changes.startedGroups, new Turns(this.#deps.clock));
+    await turns.run(endAll(changes));
+    return turns.run(reportOf(plan));
   }
 
   /**
@@ -125,13 +129,11 @@ export class Supervisor {
    * @throws {ApplyError} as `apply`, but never for a listener or for live connections.
    */
   async check(wanted: Wanted): Promise<void> {
-    const plan = planReload(
-      { spec: undefined, versions: new Map() },
-      wanted.spec,
-      usersOf,
-      datagramsOf,
-    );
-    disposeStaged(plan, await this.#stage(wanted, plan, new Turns(this.#deps.clock)));
+    const turns = new Turns(this.#deps.clock);
+    const nothing = { spec: undefined, versions: new Map<string, number>() };
+    const plan = await turns.run(planReload(nothing, wanted.spec, usersOf, datagramsOf));
+    const staged = await this.#stage(wanted, plan, turns);
+    await turns.run(disposeStaged(plan, staged));
   }
 
   /** Closes the listeners and aborts a reload that is binding some; live sessions go on. */
@@ -196,25 +198,29 @@ export class Supervisor {
     });
   }
 
-  #wantedBy({ inbounds }: Plan, { targets }: Staged): WantedListener[] {
-    return inbounds.flatMap(({ action, spec }) => {
+  #wantedBy({ inbounds }: Plan, { accepting }: Staged): WantedListener[] {
+    return inbounds.flatMap(({ spec }) => {
       const { tag, listen } = spec;
-      const target = targets.get(tag);
-      if (!target || action === 'swap') return [];
-      return [{ tag, spec: listen, datagrams: datagramsOf(spec), target }];
+      const target = accepting.get(tag)?.target;
+      return target ? [{ tag, spec: listen, datagrams: datagramsOf(spec), target }] : [];
     });
   }
 
-  /** Pointer swaps, in one turn of the event loop; then the old is closed and drained. */
+  *#changesBy({ outbounds, balancers }: Staged): Steps<Changes> {
+    return {
+      retired: yield* notIn(this.#outbounds, outbounds),
+      stoppedGroups: yield* notIn(this.#balancers, balancers),
+      startedGroups: yield* notIn(balancers, this.#balancers),
+    };
+  }
+
+  /** Pointer swaps, in one turn of the event loop; then removed listeners close. */
   #commit(
     spec: Spec,
     plan: Plan,
-    { resolver, outbounds, balancers, plane, handlers, runtimes, targets }: Staged,
+    { resolver, outbounds, balancers, plane, handlers, runtimes, accepting, streamChanges }: Staged,
     exchange: ListenerExchange,
   ): void {
-    const retired = notIn(this.#outbounds, outbounds);
-    const stoppedGroups = notIn(this.#balancers, balancers);
-    const startedGroups = notIn(balancers, this.#balancers);
     if (resolver) this.#resolver.swap(resolver);
     this.#spec = spec;
     this.#outbounds = outbounds;
@@ -224,6 +230,7 @@ export class Supervisor {
       this.#versions.set(outbound.tag, version);
     }
     for (const [tag, handler] of handlers) this.#inbounds.get(tag)?.runtime.swap(handler);
+    for (const change of streamChanges.values()) change();
     const before = this.#inbounds;
     const listeners = exchange.commit();
     const inbounds = new Map<string, RunningInbound>();
@@ -232,10 +239,9 @@ export class Supervisor {
       const old = before.get(tag);
       const runtime = runtimes.get(tag) ?? old?.runtime;
       const listener = listeners.get(tag) ?? old?.listener;
-      if (!runtime || !listener) continue; // a step has either been staged or runs already
-      inbounds.set(tag, { runtime, listener, stream: inbound.stream });
-      const target = targets.get(tag);
-      if (action === 'swap' && target) listener.switchTo(target);
+      const acceptor = accepting.get(tag)?.acceptor ?? old?.acceptor;
+      if (!runtime || !listener || !acceptor) continue; // a step has either been staged or runs already
+      inbounds.set(tag, { runtime, listener, acceptor, stream: inbound.stream });
       if (action === 'build' || action === 'rebind') {
         this.#deps.log.info(`inbound ${tag} listening on ${listener.address}`);
       }
@@ -252,9 +258,6 @@ export class Supervisor {
       ),
     );
     for (const tag of plan.removed) this.#awaitSessions(before.get(tag)?.runtime);
-    for (const group of startedGroups) group.start();
-    for (const group of stoppedGroups) group.stop();
-    for (const { version } of retired) version.retire();
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {
@@ -269,8 +272,46 @@ export class Supervisor {
   }
 }
 
+/** What begins and ends with a reload. */
+interface Changes {
+  readonly retired: readonly BuiltOutbound[];
+  readonly stoppedGroups: readonly BalancerGroup[];
+  readonly startedGroups: readonly BalancerGroup[];
+}
+
+/** Members whose probes begin in one turn: each opens a connection, most of it after its start. */
+const PROBES_A_TURN = 16;
+
+async function startAll(groups: readonly BalancerGroup[], turns: Turns): Promise<void> {
+  let started = 0;
+  for (const group of groups) {
+    for (const _ of group.start()) {
+      started++;
+      if (started % PROBES_A_TURN === 0) await turns.next();
+    }
+  }
+}
+
+/** Stops and drains what was replaced. */
+function* endAll({ retired, stoppedGroups }: Changes): Steps<void> {
+  for (const group of stoppedGroups) {
+    group.stop();
+    yield;
+  }
+  for (const { version } of retired) {
+    version.retire();
+    yield;
+  }
+}
+
 /** The values of one map that another does not hold under the same key. */
-const notIn = <T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): T[] =>
-  [...items].filter(([tag, item]) => others.get(tag) !== item).map(([, item]) => item);
+function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>): Steps<T[]> {
+  const found: T[] = [];
+  for (const [tag, item] of items) {
+    if (others.get(tag) !== item) found.push(item);
+    yield;
+  }
+  return found;
+}
 
 const isRebound = ({ action }: InboundStep): boolean => action === 'rebind';

@@ -3,15 +3,17 @@ import type { Endpoint } from '../net/address.ts';
 import type { Packet, ReplyPath } from '../net/link.ts';
 import type { AcceptedConnection } from '../net/sockets.ts';
 import type { ListenSpec } from '../spec.ts';
-import type { Acceptor } from '../transports/acceptor.ts';
 import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
 import { listenUdp, type DatagramListener } from '../transports/udp-listener.ts';
 
 /** Takes the connections and datagrams that reach a listener. */
-export interface ListenerTarget extends Acceptor {
+export interface ListenerTarget {
+  accept(connection: AcceptedConnection): void;
   receive(packet: Packet, replies: ReplyPath): void;
   /** Connections are not accepted for now; the kernel keeps those that wait. */
   heldBack(reason: string): void;
+  /** Nothing more reaches it: shared connections bring no new carriers either. */
+  close(): void;
 }
 
 /** TCP ports that are tried where the kernel chooses one of which UDP has to be free as well. */
@@ -150,7 +152,7 @@ export class SwitchedListener implements LeavingListener {
     for (const receive of held?.datagrams ?? []) receive();
   }
 
-  /** Passes what comes from now on to another inbound, or to new stream settings of this one. */
+  /** Passes what comes from now on to another inbound. */
   switchTo(target: ListenerTarget): void {
     const old = this.#target;
     this.#target = target;
@@ -163,7 +165,7 @@ export class SwitchedListener implements LeavingListener {
     await this.#listener?.close();
   }
 
-  /** Closes it for good, with its target: shared connections bring no new carriers either. */
+  /** Closes it for good, with its target. */
   async retire(): Promise<void> {
     await this.close();
     this.#target.close();

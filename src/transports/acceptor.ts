@@ -16,71 +16,119 @@ export interface StreamDeps {
   readonly log: Logger;
 }
 
+/** Serves one socket that has its TLS, if any. */
+interface CarrierServer {
+  serve(socket: Socket, raw: Socket, ends: SocketEnds): void;
+  /** Whether connections that it serves may open new carriers by other settings. */
+  adopts(carrier: InboundCarrierSpec): boolean;
+  /** Applies settings that it adopts. */
+  update(carrier: InboundCarrierSpec): void;
+  close(): void;
+}
+
+/** How sockets become carriers under the stream settings in force. */
+interface Way {
+  readonly secure: TlsServer | undefined;
+  /** `undefined` for bare sockets. */
+  readonly server: CarrierServer | undefined;
+}
+
 /** Makes carriers of accepted sockets, by the stream settings of one inbound. */
-export interface Acceptor {
+export class Acceptor {
+  readonly #onCarrier: (carrier: Carrier) => void;
+  readonly #deps: StreamDeps;
+  #way: Way;
+
+  /**
+   * @param stream `undefined` for bare sockets.
+   * @throws when the certificate cannot be used.
+   */
+  constructor(
+    stream: InboundStreamSpec | undefined,
+    onCarrier: (carrier: Carrier) => void,
+    deps: StreamDeps,
+  ) {
+    this.#onCarrier = onCarrier;
+    this.#deps = deps;
+    const secure = this.#secure(stream);
+    this.#way = { secure, server: this.#server(stream) };
+  }
+
   /** Takes over a connection; when a handshake fails, it is closed and nothing reported. */
-  accept(connection: AcceptedConnection): void;
+  accept(connection: AcceptedConnection): void {
+    const { secure, server } = this.#way;
+    if (!server) {
+      const { remote, local } = connection;
+      const link = connection.link();
+      this.#onCarrier({ link, wire: link, remote, local });
+      return;
+    }
+    const raw = connection.socket();
+    if (!secure) {
+      server.serve(raw, raw, connection);
+      return;
+    }
+    secure.accept(raw).then(
+      (socket) => server.serve(socket, raw, connection),
+      (error: unknown) => {
+        raw.destroy();
+        const from = connection.remote ? formatEndpoint(connection.remote) : 'a client';
+        this.#deps.log.debug(`${from}: ${messageOf(error)}`);
+      },
+    );
+  }
+
+  /**
+   * Builds what other stream settings need. The returned function puts them in force: for
+   * connections accepted from then on, and for new carriers on shared connections, which stay open
+   * where the carrier allows it and as long as TLS is neither added nor removed. Handshakes under
+   * way continue with the settings that they began with.
+   *
+   * @throws when the certificate cannot be used.
+   */
+  prepare(stream: InboundStreamSpec | undefined): () => void {
+    const secure = this.#secure(stream);
+    const carrier = carrierSpecOf(stream);
+    const old = this.#way;
+    const kept = old.server?.adopts(carrier) && !old.secure === !secure ? old.server : undefined;
+    const server = kept ?? this.#server(stream);
+    return () => {
+      kept?.update(carrier);
+      if (!kept) old.server?.close();
+      this.#way = { secure, server };
+    };
+  }
+
   /**
    * Accepts no new carriers on shared connections; open carriers and handshakes under way
    * continue.
    */
-  close(): void;
+  close(): void {
+    this.#way.server?.close();
+  }
+
+  #secure(stream: InboundStreamSpec | undefined): TlsServer | undefined {
+    if (!stream?.tls) return undefined;
+    const alpn = stream.carrier.kind === 'grpc' ? onlyHttp2 : preferHttp1;
+    return new TlsServer(stream.tls, alpn, this.#deps.clock);
+  }
+
+  #server(stream: InboundStreamSpec | undefined): CarrierServer | undefined {
+    const carrier = carrierSpecOf(stream);
+    if (!stream?.tls && carrier.kind === 'raw') return undefined;
+    return carrierServer(carrier, this.#onCarrier, this.#deps.clock);
+  }
 }
 
-/** Serves one socket that has its TLS, if any. */
-interface CarrierServer {
-  serve(socket: Socket, raw: Socket, ends: SocketEnds): void;
-  close(): void;
-}
+const carrierSpecOf = (stream: InboundStreamSpec | undefined): InboundCarrierSpec =>
+  stream?.carrier ?? { kind: 'raw' };
 
-/**
- * @param stream `undefined` for bare sockets.
- * @throws when the certificate cannot be used.
- */
-export function createAcceptor(
-  stream: InboundStreamSpec | undefined,
-  onCarrier: (carrier: Carrier) => void,
-  { clock, log }: StreamDeps,
-): Acceptor {
-  const { tls, carrier = { kind: 'raw' } as const } = stream ?? {};
-  if (!tls && carrier.kind === 'raw') {
-    return {
-      accept(connection) {
-        const { remote, local } = connection;
-        const link = connection.link();
-        onCarrier({ link, wire: link, remote, local });
-      },
-      close: () => undefined,
-    };
-  }
-  const server = carrierServer(carrier, onCarrier, clock);
-  const close = (): void => server.close();
-  if (!tls) {
-    return {
-      accept(connection) {
-        const socket = connection.socket();
-        server.serve(socket, socket, connection);
-      },
-      close,
-    };
-  }
-  const alpn = carrier.kind === 'grpc' ? onlyHttp2 : preferHttp1;
-  const secure = new TlsServer(tls, alpn, clock);
-  return {
-    accept(connection) {
-      const raw = connection.socket();
-      secure.accept(raw).then(
-        (socket) => server.serve(socket, raw, connection),
-        (error: unknown) => {
-          raw.destroy();
-          const from = connection.remote ? formatEndpoint(connection.remote) : 'a client';
-          log.debug(`${from}: ${messageOf(error)}`);
-        },
-      );
-    },
-    close,
-  };
-}
+/** For carriers without shared connections. */
+const UNSHARED = {
+  adopts: () => false,
+  update: () => undefined,
+  close: () => undefined,
+} as const;
 
 function carrierServer(
   spec: InboundCarrierSpec,
@@ -90,15 +138,15 @@ function carrierServer(
   switch (spec.kind) {
     case 'raw':
       return {
+        ...UNSHARED,
         serve: (socket, raw, ends) => onCarrier(socketCarrier(socket, raw, ends)),
-        close: () => undefined,
       };
     case 'ws': {
       const server = new WsServer(spec, clock);
       return {
+        ...UNSHARED,
         serve: (socket, raw, ends) =>
           server.serve(socket, raw, ({ link, below }) => onCarrier(carrierOf(link, below, ends))),
-        close: () => undefined,
       };
     }
     case 'grpc': {
@@ -106,6 +154,10 @@ function carrierServer(
       return {
         serve: (socket, raw, ends) =>
           server.serve(socket, raw, ({ link, wire }) => onCarrier(carrierOf(link, wire, ends))),
+        adopts: (carrier) => carrier.kind === 'grpc',
+        update: (carrier) => {
+          if (carrier.kind === 'grpc') server.update(carrier);
+        },
         close: () => server.close(),
       };
     }

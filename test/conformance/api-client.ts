@@ -15,6 +15,8 @@ export interface Asked {
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string | Uint8Array;
   readonly agent?: Agent;
+  /** How long the response may take, in milliseconds. */
+  readonly patience?: number;
 }
 
 /** One event of a stream; a comment has the name `:`. */
@@ -58,8 +60,10 @@ export class ApiClient {
     group: string,
     target: string,
     headers: Readonly<Record<string, string>> = {},
+    asked: Asked = {},
   ): Promise<Reply> {
     return this.ask('PUT', `/v1/routes/${encodeURIComponent(group)}`, {
+      ...asked,
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ target }),
     });
@@ -97,7 +101,7 @@ export class ApiClient {
   async #send(
     method: string,
     path: string,
-    { headers, body, agent }: Asked,
+    { headers, body, agent, patience }: Asked,
   ): Promise<IncomingMessage> {
     const where =
       'path' in this.address
@@ -113,7 +117,7 @@ export class ApiClient {
     });
     request.once('response', resolve).once('error', reject);
     request.end(body);
-    return within(promise, `a response to ${method} ${path}`);
+    return within(promise, `a response to ${method} ${path}`, patience);
   }
 }
 

@@ -1,6 +1,22 @@
-import { NodeDatagramSocket } from '../../src/net/node/datagram-socket.ts';
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import { kernelSockets } from '../../src/net/kernel/kernel-sockets.ts';
+import { nodeSockets } from '../../src/net/node/node-sockets.ts';
+import type { Sockets } from '../../src/net/sockets.ts';
+import { checkedIo, noKernelSockets } from '../support/kernel-io.ts';
 import { datagramSocketConformance } from './datagram-socket.ts';
 
-datagramSocketConformance('a socket of node:dgram', (address, handlers) =>
-  NodeDatagramSocket.bind({ family: address.includes(':') ? 6 : 4, address }, handlers),
-);
+const conformance = (name: string, sockets: Sockets): void =>
+  datagramSocketConformance(name, (options, handlers) => sockets.bindDatagrams(options, handlers));
+
+conformance('a socket of node:dgram', nodeSockets('a test'));
+
+if (noKernelSockets === false) {
+  const { io, calls } = checkedIo();
+  after(() => {
+    assert.equal(io.poller.size, 0);
+    assert.equal(calls.debug.open().length, 1, 'a descriptor is left open');
+    io.close();
+  });
+  conformance('a socket of the kernel', kernelSockets(io));
+}

@@ -25,6 +25,8 @@ export interface Scene {
   readonly closed: number;
   readonly shadowsocksDatagrams: boolean;
   readonly choose: (below: number) => number;
+  /** Called with the tag of the tunnel that a client goes through. */
+  readonly chosen: (tag: string) => void;
 }
 
 /** One client from its start to its end; it rejects when it was not served as it should be. */
@@ -40,8 +42,14 @@ const pick = <T>({ choose }: Scene, from: readonly T[]): T => {
   return one;
 };
 
-const socksOf = (scene: Scene): Address =>
-  scene.client.address(entrance(pick(scene, scene.tunnels).tag));
+const socksOf = (scene: Scene): Address => through(scene, scene.tunnels);
+
+/** The SOCKS inbound of one of the tunnels, which the client then goes through. */
+function through(scene: Scene, tunnels: readonly Tunnel[]): Address {
+  const { tag } = pick(scene, tunnels);
+  scene.chosen(tag);
+  return scene.client.address(entrance(tag));
+}
 
 const here = ({ origin }: Scene): Target => ({ host: '127.0.0.1', port: origin });
 
@@ -234,9 +242,7 @@ export const KINDS: readonly Kind[] = [
     run: async (scene) => {
       const able = scene.tunnels.filter((each) => takesDatagrams(each, scene.shadowsocksDatagrams));
       if (able.length === 0) return;
-      using association = await UdpAssociation.open(
-        scene.client.address(entrance(pick(scene, able).tag)),
-      );
+      using association = await UdpAssociation.open(through(scene, able));
       for (let left = 1 + scene.choose(4); left > 0; left--) {
         const data = randomBytes(1 + scene.choose(1200));
         association.send(scene.echo, data);

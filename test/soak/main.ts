@@ -45,7 +45,7 @@ await using client = await RunningWeir.start('client', String(clientConfig));
 const processes = [server, client] as const;
 const reloaders = [new Reloader(server, serverConfig), new Reloader(client, clientConfig)];
 
-const scene: Scene = {
+const scene: Omit<Scene, 'chosen'> = {
   client,
   server,
   tunnels,
@@ -71,10 +71,13 @@ async function runOne(): Promise<void> {
   const kind = chosen();
   if (!kind) return;
   served.set(kind.name, (served.get(kind.name) ?? 0) + 1);
+  let tunnel = 'no tunnel';
   try {
-    await kind.run(scene);
+    await kind.run({ ...scene, chosen: (tag) => (tunnel = tag) });
   } catch (error) {
-    const what = `${kind.name}: ${error instanceof Error ? error.message : String(error)}`;
+    const what = `${kind.name} by ${tunnel}: ${error instanceof Error ? error.message : String(error)}`;
+    // Immediately as well, for a run that does not end and for the logs of the same moment.
+    if (!failures.has(what)) console.error(`${new Date().toISOString()} FAILED: ${what}`);
     failures.set(what, (failures.get(what) ?? 0) + 1);
   }
 }

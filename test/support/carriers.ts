@@ -11,7 +11,7 @@ import type {
   TlsServerSpec,
 } from '../../src/spec.ts';
 import { createDialer, type Dialer } from '../../src/transports/dialer.ts';
-import { createAcceptor } from '../../src/transports/acceptor.ts';
+import { Acceptor } from '../../src/transports/acceptor.ts';
 import { listenTcp } from '../../src/transports/tcp-listener.ts';
 import { parseAddress, portOf } from './address.ts';
 import { silentLogger } from '../../src/log/output.ts';
@@ -99,7 +99,7 @@ export class CarrierPair implements AsyncDisposable {
     clock: Clock = systemClock,
   ): Promise<CarrierPair> {
     const accepted = new ReadQueue<Carrier>();
-    const acceptor = createAcceptor(inbound, (carrier) => accepted.push(carrier), {
+    const acceptor = new Acceptor(inbound, (carrier) => accepted.push(carrier), {
       clock,
       log: silentLogger,
     });

@@ -1,5 +1,6 @@
 import type { Logger } from '../../log/logger.ts';
 import type { Clock } from '../../net/clock.ts';
+import type { Steps } from '../../net/turns.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { Exit } from '../plane.ts';
@@ -49,9 +50,12 @@ export class BalancerGroup implements Exit {
     );
   }
 
-  /** Starts probing; until then nothing is opened. */
-  start(): void {
-    for (const prober of this.#probers.values()) prober.start();
+  /** Starts probing, each member in a step; until then nothing is opened. */
+  *start(): Steps<void> {
+    for (const prober of this.#probers.values()) {
+      prober.start();
+      yield;
+    }
   }
 
   stop(): void {

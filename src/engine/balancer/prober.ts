@@ -39,8 +39,9 @@ export class Prober {
     return this.#health;
   }
 
-  /** Probes at once, and from then on until stopped. */
+  /** Probes at once, and from then on until stopped; does nothing once it was stopped. */
   start(): void {
+    if (this.#stopping.signal.aborted) return;
     void this.#probeOnce();
   }
 

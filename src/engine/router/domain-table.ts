@@ -3,7 +3,7 @@ import { type DomainList, normalizeName } from './domain-list.ts';
 import type { Hits } from './conditions.ts';
 import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
 import { NameTable, type NameSource, type NameTableData } from './name-table.ts';
-import type { RegexCache, RegexSet } from './regex-set.ts';
+import type { RegexSet } from './regex-set.ts';
 
 /** Names that fit are written here by each lookup; longer ones get a buffer of their own. */
 const SCRATCH_SIZE = 256;
@@ -17,8 +17,9 @@ export interface DomainTableData {
   /** Lists with an empty keyword, which occurs in every name. */
   readonly always: readonly number[];
   readonly patterns: readonly string[];
-  /** Per pattern: the lists that it is in. */
-  readonly patternLists: readonly (readonly number[])[];
+  /** Per pattern: where its lists end in `patternLists`; they start where those before end. */
+  readonly patternEnds: Uint32Array;
+  readonly patternLists: Uint32Array;
 }
 
 /** The start of a label that stands for letters beyond ASCII (RFC 5890 §2.3.2.5). */
@@ -46,7 +47,7 @@ export function collectDomains(lists: readonly DomainList[]): DomainTableData {
     keywords: words.length === 0 ? undefined : new KeywordTable(words).data,
     always,
     patterns: [...patterns.keys()],
-    patternLists: [...patterns.values()],
+    ...inOneRow([...patterns.values()]),
   };
 }
 
@@ -56,20 +57,22 @@ export class DomainTable {
   readonly #keywords: KeywordTable | undefined;
   readonly #regexes: RegexSet | undefined;
   /** By position in `#regexes`. */
-  readonly #regexLists: readonly (readonly number[])[];
+  readonly #patternEnds: Uint32Array;
+  readonly #patternLists: Uint32Array;
   readonly #always: readonly number[];
   readonly #scratch = new Uint8Array(SCRATCH_SIZE);
 
-  /** @throws {RegexError} for an invalid pattern. */
+  /** @param regexes the compiled patterns; `undefined` where there are none. */
   constructor(
-    { names, keywords, always, patterns, patternLists }: DomainTableData,
-    regexes: RegexCache,
+    { names, keywords, always, patternEnds, patternLists }: DomainTableData,
+    regexes: RegexSet | undefined,
   ) {
     this.#names = new NameTable(names);
     this.#keywords = keywords && new KeywordTable(keywords);
     this.#always = always;
-    this.#regexLists = patternLists;
-    if (patterns.length > 0) this.#regexes = regexes.compile(patterns);
+    this.#patternEnds = patternEnds;
+    this.#patternLists = patternLists;
+    this.#regexes = regexes;
   }
 
   /** Adds the lists that a name is in. Case does not matter, nor one dot at the end. */
@@ -100,7 +103,10 @@ export class DomainTable {
 
   #matchPatterns(name: string, hits: Hits): void {
     for (const pattern of this.#regexes?.matches(name) ?? []) {
-      for (const list of this.#regexLists[pattern] ?? []) hits.add(list);
+      const last = this.#patternEnds[pattern] ?? 0;
+      for (let i = this.#patternEnds[pattern - 1] ?? 0; i < last; i++) {
+        hits.add(this.#patternLists[i] ?? 0);
+      }
     }
   }
 
@@ -113,6 +119,16 @@ export class DomainTable {
     this.#keywords?.match(bytes, bytes.length, hits);
     this.#matchPatterns(letters, hits);
   }
+}
+
+function inOneRow(
+  lists: readonly (readonly number[])[],
+): Pick<DomainTableData, 'patternEnds' | 'patternLists'> {
+  const patternLists = Uint32Array.from(lists.flat());
+  const patternEnds = new Uint32Array(lists.length);
+  let end = 0;
+  for (const [index, { length }] of lists.entries()) patternEnds[index] = end += length;
+  return { patternEnds, patternLists };
 }
 
 function append(lists: Map<string, number[]>, key: string, list: number): void {

@@ -12,7 +12,8 @@ export interface KeywordTableData {
   readonly columns: Uint8Array;
   readonly width: number;
   readonly steps: Int32Array;
-  readonly lists: readonly (readonly number[] | undefined)[];
+  readonly ends: Uint32Array;
+  readonly lists: Uint32Array;
   readonly shorter: Int32Array;
 }
 
@@ -28,8 +29,12 @@ export class KeywordTable {
   readonly #width: number;
   /** State times `width`, plus column, to the next state. */
   readonly #steps: Int32Array;
-  /** State to the lists of the keyword that ends there. */
-  readonly #lists: (readonly number[] | undefined)[];
+  /**
+   * State to where the lists of the keyword that ends there end in `#lists`; they start where those
+   * of the state before end.
+   */
+  readonly #ends: Uint32Array;
+  readonly #lists: Uint32Array;
   /** State to the longest proper suffix at which a keyword ends, or 0. */
   readonly #shorter: Int32Array;
 
@@ -39,12 +44,12 @@ export class KeywordTable {
       this.#columns = keywords.columns;
       this.#width = keywords.width;
       this.#steps = keywords.steps;
-      this.#lists = [...keywords.lists];
+      this.#ends = keywords.ends;
+      this.#lists = keywords.lists;
       this.#shorter = keywords.shorter;
       return;
     }
     this.#columns = new Uint8Array(256);
-    this.#lists = [];
     let columns = 1;
     let bytes = 0;
     for (const keyword of keywords) {
@@ -53,8 +58,15 @@ export class KeywordTable {
     }
     this.#width = columns;
     const steps = new Int32Array((bytes + 1) * columns);
-    const states = this.#plant(keywords, steps);
+    const { states, listsOf } = this.#plant(keywords, steps);
     this.#steps = steps.slice(0, states * columns);
+    const lists: number[] = [];
+    this.#ends = new Uint32Array(states);
+    for (let state = 0; state < states; state++) {
+      for (const list of listsOf.get(state) ?? []) lists.push(list);
+      this.#ends[state] = lists.length;
+    }
+    this.#lists = Uint32Array.from(lists);
     this.#shorter = new Int32Array(states);
     this.#link(states);
   }
@@ -64,6 +76,7 @@ export class KeywordTable {
       columns: this.#columns,
       width: this.#width,
       steps: this.#steps,
+      ends: this.#ends,
       lists: this.#lists,
       shorter: this.#shorter,
     };
@@ -76,23 +89,33 @@ export class KeywordTable {
       const column = this.#columns[name[at] ?? 0] ?? 0;
       state = this.#steps[state * this.#width + column] ?? 0;
       for (let end = state; end !== 0; end = this.#shorter[end] ?? 0) {
-        for (const list of this.#lists[end] ?? []) hits.add(list);
+        const last = this.#ends[end] ?? 0;
+        for (let i = this.#ends[end - 1] ?? 0; i < last; i++) hits.add(this.#lists[i] ?? 0);
       }
     }
   }
 
-  /** Builds the tree of keywords; returns how many states it has, the root included. */
-  #plant(keywords: readonly Keyword[], steps: Int32Array): number {
+  /** Builds the tree of keywords; returns how many states it has, and the lists of its ends. */
+  #plant(
+    keywords: readonly Keyword[],
+    steps: Int32Array,
+  ): { readonly states: number; readonly listsOf: ReadonlyMap<number, readonly number[]> } {
     let states = 1;
+    const listsOf = new Map<number, readonly number[]>();
     for (const { bytes, lists } of keywords) {
       let state = 0;
       for (const byte of bytes) {
         const step = state * this.#width + (this.#columns[byte] ?? 0);
         state = steps[step] ||= states++;
       }
-      this.#lists[state] = [...(this.#lists[state] ?? []), ...lists];
+      listsOf.set(state, [...(listsOf.get(state) ?? []), ...lists]);
     }
-    return states;
+    return { states, listsOf };
+  }
+
+  /** Whether a keyword ends at that state; none does at the root. */
+  #isEnd(state: number): boolean {
+    return state > 0 && (this.#ends[state] ?? 0) > (this.#ends[state - 1] ?? 0);
   }
 
   /**
@@ -105,7 +128,7 @@ export class KeywordTable {
     const queue = [0];
     for (const state of queue) {
       const fallback = suffix[state] ?? 0;
-      this.#shorter[state] = this.#lists[fallback] ? fallback : (this.#shorter[fallback] ?? 0);
+      this.#shorter[state] = this.#isEnd(fallback) ? fallback : (this.#shorter[fallback] ?? 0);
       for (let column = 1; column < width; column++) {
         const otherwise = state === 0 ? 0 : (this.#steps[fallback * width + column] ?? 0);
         const child = this.#steps[state * width + column] ?? 0;

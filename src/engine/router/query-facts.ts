@@ -3,7 +3,7 @@ import { BlockTable } from './block-table.ts';
 import { type Space, type Facts, Hits } from './conditions.ts';
 import { DomainTable } from './domain-table.ts';
 import { parseAddress, portWords } from './network-list.ts';
-import type { RegexCache } from './regex-set.ts';
+import type { RegexSet } from './regex-set.ts';
 import type { RouteQuery } from './query.ts';
 import type { NetworkTableData, RouterTables } from './router-tables.ts';
 
@@ -16,8 +16,8 @@ export class QueryFacts implements Facts {
   readonly #spaces: Readonly<Record<Space, SpaceFacts>>;
   readonly #all: readonly SpaceFacts[];
 
-  constructor(tables: RouterTables, regexes: RegexCache) {
-    const domains = new DomainTable(tables.domains, regexes);
+  constructor(tables: RouterTables, patterns: RegexSet | undefined) {
+    const domains = new DomainTable(tables.domains, patterns);
     const destinations = new NetworkTable(tables.destinations);
     const sources = new NetworkTable(tables.sources);
     const ports = new BlockTable(1, tables.ports);

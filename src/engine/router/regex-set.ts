@@ -1,6 +1,6 @@
 import { RRegexSet } from 'rregex';
 import { WeirError, messageOf } from '../../errors.ts';
-import type { Turns } from '../../net/turns.ts';
+import { atOnce, type Steps } from '../../net/turns.ts';
 
 /**
  * Patterns in one compiled set: one pass over the text matches all of them. This many take a few
@@ -69,52 +69,46 @@ export class RegexCache {
    * @throws {RegexError} naming the first invalid one.
    */
   compile(patterns: readonly string[]): RegexSet {
-    const steps = this.#steps(patterns);
-    for (;;) {
-      const { done, value } = steps.next();
-      if (done) return new RegexSet(value, patterns);
+    return atOnce(this.compileInSteps(patterns));
+  }
+
+  /** The same in steps; one that compiles a set takes a few milliseconds. */
+  *compileInSteps(patterns: readonly string[]): Steps<RegexSet> {
+    const missing: string[] = [];
+    for (const pattern of patterns) {
+      if (!this.#homes.has(pattern)) missing.push(pattern);
+      yield;
     }
-  }
-
-  /**
-   * Compiles these patterns, giving way to everything else, so that `compile` finds them ready.
-   * @throws {RegexError} as `compile` does.
-   */
-  async prepare(patterns: readonly string[], turns: Turns): Promise<void> {
-    const steps = this.#steps(patterns);
-    while (!steps.next().done) if (turns.due) await turns.next();
-  }
-
-  /** Compiles what must be compiled, a set at each step, and returns the sets that hold it all. */
-  *#steps(patterns: readonly string[]): Generator<void, ReadonlySet<Compiled>> {
-    yield* this.#compile(patterns.filter((pattern) => !this.#homes.has(pattern)));
-    const sets = this.#setsOf(patterns);
+    yield* this.#compile(missing);
+    let sets = yield* this.#setsOf(patterns);
     const enough = patterns.length / SET_SIZE + this.#fewestSets + SPREAD_LIMIT;
-    if (sets.size <= enough) return sets;
-    // Many small edits have left the list in many small sets, and each costs a pass.
-    yield* this.#compile(patterns);
-    const fewer = this.#setsOf(patterns);
-    this.#fewestSets = fewer.size;
-    return fewer;
+    if (sets.size > enough) {
+      // Many small edits have left the list in many small sets, and each costs a pass.
+      yield* this.#compile(patterns);
+      sets = yield* this.#setsOf(patterns);
+      this.#fewestSets = sets.size;
+    }
+    return yield* RegexSet.of(sets, patterns);
   }
 
-  #setsOf(patterns: readonly string[]): Set<Compiled> {
+  *#setsOf(patterns: readonly string[]): Steps<Set<Compiled>> {
     const sets = new Set<Compiled>();
     for (const pattern of patterns) {
       const home = this.#homes.get(pattern);
       if (home) sets.add(home);
+      yield;
     }
     return sets;
   }
 
-  *#compile(patterns: readonly string[]): Generator<void, void> {
+  *#compile(patterns: readonly string[]): Steps<void> {
     for (let from = 0; from < patterns.length; from += SET_SIZE) {
       yield* this.#compileSet(patterns.slice(from, from + SET_SIZE));
       yield;
     }
   }
 
-  *#compileSet(patterns: readonly string[]): Generator<void, void> {
+  *#compileSet(patterns: readonly string[]): Steps<void> {
     try {
       const compiled = { engine: new RRegexSet([...patterns]), patterns };
       for (const pattern of patterns) this.#homes.set(pattern, compiled);
@@ -140,23 +134,39 @@ export class RegexCache {
   }
 }
 
+/** A compiled set with the position in the list of each of its patterns, -1 for those not in it. */
+interface IndexedSet {
+  readonly engine: RRegexSet;
+  readonly indices: Int32Array;
+}
+
 /** Compiled patterns, matched together. Matching is unanchored and takes linear time. */
 export class RegexSet {
-  readonly #sets: readonly { engine: RRegexSet; indices: Int32Array }[];
+  readonly #sets: readonly IndexedSet[];
+
+  private constructor(sets: readonly IndexedSet[]) {
+    this.#sets = sets;
+  }
 
   /** Made by RegexCache. `sets` may hold patterns that are not wanted any more. */
-  constructor(sets: Iterable<Compiled>, patterns: readonly string[]) {
-    const wanted = new Map(patterns.map((pattern, index) => [pattern, index]));
-    const taken = new Set<string>();
-    this.#sets = Array.from(sets, ({ engine, patterns: held }) => {
-      // A pattern that two sets hold after a new compilation is reported by one of them.
-      const indices = Int32Array.from(held, (pattern) => {
-        if (taken.has(pattern)) return -1;
-        return wanted.get(pattern) ?? -1;
-      });
-      for (const pattern of held) taken.add(pattern);
-      return { engine, indices };
-    });
+  static *of(sets: Iterable<Compiled>, patterns: readonly string[]): Steps<RegexSet> {
+    // A pattern that two sets hold after a new compilation is reported by one of them.
+    const left = new Map<string, number>();
+    for (const [index, pattern] of patterns.entries()) {
+      left.set(pattern, index);
+      yield;
+    }
+    const indexed: IndexedSet[] = [];
+    for (const { engine, patterns: held } of sets) {
+      const indices = new Int32Array(held.length);
+      for (const [at, pattern] of held.entries()) {
+        indices[at] = left.get(pattern) ?? -1;
+        left.delete(pattern);
+      }
+      indexed.push({ engine, indices });
+      yield;
+    }
+    return new RegexSet(indexed);
   }
 
   /** Positions, in the list that was compiled, of the patterns that match; in no special order. */

@@ -3,13 +3,15 @@ import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
 import type { RouteDecision, RouteQuery } from './query.ts';
 import { QueryFacts } from './query-facts.ts';
-import type { RegexCache } from './regex-set.ts';
+import type { RegexCache, RegexSet } from './regex-set.ts';
 import { buildRouterTables, type RouterTables } from './router-tables.ts';
 import { RuleIndex } from './rule-index.ts';
 
 export interface RouterResources {
   /** Keep it across reloads: see RegexCache. */
   readonly regexes: RegexCache;
+  /** The patterns of the tables, where they have been compiled already. */
+  readonly compiled?: RegexSet;
   /** The geo lists that the rules name; only needed when they name one. */
   readonly geo?: GeoData;
 }
@@ -40,14 +42,16 @@ export class Router {
    *   neither the spec nor the geo data are needed afterwards
    * @throws {RegexError} for an invalid pattern.
    */
-  constructor(source: RoutingSpec | RouterTables, { regexes, geo }: RouterResources) {
+  constructor(source: RoutingSpec | RouterTables, { regexes, compiled, geo }: RouterResources) {
     const tables = 'ruleExits' in source ? source : buildRouterTables(source, geo);
     this.#default = tables.default;
     this.#exits = tables.exits;
     this.#ruleExits = tables.ruleExits;
     this.#rules = new RuleIndex(tables.rules);
     this.#domainRules = new RuleIndex(tables.domainRules);
-    this.#facts = new QueryFacts(tables, regexes);
+    const { patterns } = tables.domains;
+    const matcher = patterns.length > 0 ? (compiled ?? regexes.compile(patterns)) : undefined;
+    this.#facts = new QueryFacts(tables, matcher);
   }
 
   /** Where a flow goes: the first rule in file order of which every matcher matches. */

@@ -1,3 +1,4 @@
+import { DatagramSocket } from '../../platform/sockets/datagram-socket.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import type { Sockets } from '../sockets.ts';
 import { connectKernel } from './kernel-dial.ts';
@@ -12,4 +13,5 @@ export const kernelSockets = (io: KernelIo, watchdog?: LinkWatchdog): Sockets =>
   connect: ({ host, port }, options) => connectKernel(io, host, port, { ...options, watchdog }),
   listen: async (where, options) => listenKernel(io, where, options, watchdog),
   bindUdp: async (options) => KernelUdpLink.bind(io, options),
+  bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
 });

@@ -1,23 +1,30 @@
-import type { SystemError } from '../../platform/sockets/errno.ts';
-import type { ReceivedDatagram, Transmit } from '../../platform/sockets/datagram-batch.ts';
+import type { ReceivedDatagrams, Transmit } from '../../ip/datagram-socket.ts';
+import {
+  addressText,
+  blankEndpoint,
+  copyEndpoint,
+  isSameAddress,
+  isSameEndpoint,
+  isWildcard,
+  toEndpoint,
+  type IpEndpoint,
+} from '../../ip/ip-endpoint.ts';
+import { splitZone } from '../../ip/ip-text.ts';
 import { DatagramSocket } from '../../platform/sockets/datagram-socket.ts';
+import { SystemError } from '../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
-import { ipVersion, unmapIPv4, type Endpoint } from '../address.ts';
+import { EINVAL } from '../../platform/sockets/linux.ts';
+import type { Endpoint } from '../address.ts';
 import type { Packet } from '../link.ts';
 import { PacketQueue } from '../packet-queue.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT, UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
+import { reachable, type UdpReach } from '../udp-reach.ts';
 
 /** Datagrams that wait for the end of a turn, to leave with one call. */
 const GATHERED = 64;
 /** Peers whose last destination is remembered; the one that was heard least recently is forgotten. */
 const MOST_PEERS = 4096;
-
-/**
- * Failures that end the socket; all others are those of single datagrams (ICMP answers, an interface
- * that went away, memory pressure).
- */
-const FATAL: ReadonlySet<string> = new Set(['EBADF', 'ENOTSOCK', 'EINVAL', 'EFAULT']);
 
 /**
  * A UDP socket of the kernel layer as a PacketLink, with the promise of `UdpLink`: datagrams come
@@ -28,8 +35,8 @@ export class KernelUdpLink implements UdpSocket {
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
   readonly #socket: DatagramSocket;
-  readonly #family: 4 | 6;
-  readonly #dualStack: boolean;
+  readonly #io: KernelIo;
+  readonly #reach: UdpReach;
   readonly #queue: PacketQueue;
   readonly #incoming: UdpBindOptions['incoming'];
   readonly #resolveClosed: (cause: Error | undefined) => void;
@@ -41,13 +48,15 @@ export class KernelUdpLink implements UdpSocket {
   #bytesWritten = 0;
   #refused = 0;
   #ended = false;
-  // Most links exchange datagrams with one peer for long stretches.
+  // Most links exchange datagrams with one peer for long stretches: its last forms are kept.
   #lastTarget: Endpoint | undefined;
-  #lastDestination: Endpoint = { host: '', port: 0 };
+  #lastDestination: IpEndpoint = blankEndpoint();
+  #lastKey = '';
+  #lastPeer: IpEndpoint = blankEndpoint();
+  #lastFrom: Endpoint = { host: '', port: 0 };
   /** The own address that each peer's last datagram came to; where responses leave from it. */
-  readonly #ownOf: Map<string, string> | undefined;
-  #lastFrom: Endpoint | undefined;
-  #lastOwn: string | undefined;
+  readonly #ownOf: Map<string, IpEndpoint> | undefined;
+  #lastOwn: IpEndpoint | undefined;
 
   /**
    * Opens and binds a socket.
@@ -59,29 +68,34 @@ export class KernelUdpLink implements UdpSocket {
 
   private constructor(io: KernelIo, options: UdpBindOptions) {
     const { family, address = family === 4 ? '0.0.0.0' : '::', port = 0 } = options;
-    this.#family = family;
-    this.#dualStack = family === 6 && address === '::';
-    const isWildcard = address === '::' || address === '0.0.0.0';
-    if (options.respondsFromOwn && isWildcard) this.#ownOf = new Map();
+    this.#io = io;
+    const local = this.#endpointOf({ host: address, port });
+    if (local === undefined) throw new SystemError('bind', EINVAL, { address, port });
+    this.#reach = { family, dualStack: family === 6 && isWildcard(local) };
+    if (options.respondsFromOwn && isWildcard(local)) this.#ownOf = new Map();
     this.#queue = new PacketQueue(options.queue);
     this.#incoming = options.incoming;
-    this.#socket = new DatagramSocket(io, {
-      local: { host: address, port },
-      receiveBuffer: UDP_RECEIVE_BUFFER,
-      details: this.#ownOf !== undefined,
-      onDatagram: (datagram) => this.#onDatagram(datagram),
-      onWritable: () => {
-        this.#full = false;
-        this.#flush();
+    this.#socket = new DatagramSocket(
+      io,
+      {
+        local,
+        receiveBuffer: UDP_RECEIVE_BUFFER,
+        details: this.#ownOf !== undefined,
+        coalesce: true,
       },
-      onError: (error: SystemError) => {
-        if (FATAL.has(error.code)) this.close(error);
+      {
+        onDatagrams: (received) => this.#onDatagrams(received),
+        onWritable: () => {
+          this.#full = false;
+          this.#flush();
+        },
       },
-    });
-    this.local = this.#socket.local;
+    );
+    this.local = this.#textOf(this.#socket.local);
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
+    void this.#socket.closed.then((cause) => this.close(cause));
   }
 
   get bytesRead(): number {
@@ -104,14 +118,21 @@ export class KernelUdpLink implements UdpSocket {
     if (
       this.#ended ||
       (peer !== this.#lastTarget && !this.#aim(peer)) ||
-      data.length > MAX_UDP_PAYLOAD[this.#family] ||
+      data.length > MAX_UDP_PAYLOAD[this.#reach.family] ||
       this.#outgoing.length >= MAX_UNSENT
     ) {
       this.#refused++;
       return;
     }
-    const source = this.#ownOf?.get(keyOf(this.#lastDestination));
-    this.#outgoing.push({ destination: this.#lastDestination, bytes: data, source });
+    this.#outgoing.push({
+      destination: this.#lastDestination,
+      buffer: data,
+      offset: 0,
+      length: data.length,
+      segmentSize: 0,
+      source: this.#ownOf?.get(this.#lastKey),
+      ecn: 0,
+    });
     this.#bytesWritten += data.length;
     if (this.#full) return;
     if (this.#outgoing.length >= GATHERED) this.#flush();
@@ -138,14 +159,15 @@ export class KernelUdpLink implements UdpSocket {
     this.#flush();
   };
 
-  #remember(from: Endpoint, own: string): void {
+  /** Keeps the own address that a peer has sent to. */
+  #remember(from: Endpoint, own: IpEndpoint): void {
     const known = this.#ownOf;
     if (!known) return;
-    this.#lastFrom = from;
-    this.#lastOwn = own;
+    const kept = copyEndpoint(own);
+    this.#lastOwn = kept;
     const key = keyOf(from);
     known.delete(key); // to be the last in order
-    known.set(key, own);
+    known.set(key, kept);
     if (known.size <= MOST_PEERS) return;
     for (const [oldest] of known) {
       known.delete(oldest);
@@ -163,22 +185,49 @@ export class KernelUdpLink implements UdpSocket {
 
   /** Prepares a peer's address for this socket; false when it cannot reach it. */
   #aim(peer: Endpoint): boolean {
-    if (!(peer.port > 0 && peer.port <= 0xffff)) return false;
-    const host = unmapIPv4(peer.host);
-    const version = ipVersion(host);
-    if (version !== this.#family && !(version === 4 && this.#dualStack)) return false;
-    this.#lastDestination = { host, port: peer.port };
+    const host = reachable(this.#reach, peer);
+    if (host === undefined) return false;
+    const destination = this.#endpointOf({ host, port: peer.port });
+    if (destination === undefined) return false;
+    this.#lastDestination = destination;
     this.#lastTarget = peer;
+    this.#lastKey = keyOf({ host, port: peer.port });
     return true;
   }
 
-  #onDatagram({ buffer, start, length, from, own }: ReceivedDatagram): void {
-    if (this.#ended) return;
-    if (own !== undefined && (from !== this.#lastFrom || own !== this.#lastOwn)) {
-      this.#remember(from, own);
+  /** The numbers of an IP address in text; `undefined` for a zone that does not exist. */
+  #endpointOf({ host, port }: Endpoint): IpEndpoint | undefined {
+    const { address, zone } = splitZone(host);
+    const scope = zone === '' ? 0 : this.#io.addresses.zoneIndex(zone);
+    return scope === 0 && zone !== '' ? undefined : toEndpoint(address, port, scope);
+  }
+
+  #textOf(endpoint: IpEndpoint): Endpoint {
+    const { scope, port } = endpoint;
+    const host = addressText(endpoint);
+    return { host: scope === 0 ? host : `${host}%${this.#io.addresses.zoneName(scope)}`, port };
+  }
+
+  #onDatagrams({ peer, buffer, offset, length, stride, own }: ReceivedDatagrams): void {
+    const isKnown = isSameEndpoint(peer, this.#lastPeer);
+    if (!isKnown) {
+      this.#lastPeer = copyEndpoint(peer);
+      this.#lastFrom = this.#textOf(peer);
     }
-    const data = Buffer.allocUnsafe(length);
-    buffer.copy(data, 0, start, start + length);
+    if (own && !(isKnown && this.#lastOwn && isSameAddress(own, this.#lastOwn))) {
+      this.#remember(this.#lastFrom, own);
+    }
+    // An empty datagram is one, too.
+    let at = 0;
+    do {
+      const size = Math.min(stride, length - at);
+      this.#onDatagram(copyOf(buffer, offset + at, size));
+      at += size;
+    } while (at < length && !this.#ended);
+  }
+
+  #onDatagram(data: Uint8Array): void {
+    const from = this.#lastFrom;
     const packet = this.#incoming
       ? this.#incoming(data, from.host, from.port)
       : { data, peer: from };
@@ -186,9 +235,16 @@ export class KernelUdpLink implements UdpSocket {
       this.#refused++;
       return;
     }
-    this.#bytesRead += length;
+    this.#bytesRead += data.length;
     this.#queue.push(packet);
   }
+}
+
+/** Bytes that belong to the reader of a datagram. */
+function copyOf(buffer: Uint8Array, start: number, length: number): Uint8Array {
+  const data = Buffer.allocUnsafe(length);
+  data.set(buffer.subarray(start, start + length));
+  return data;
 }
 
 const keyOf = ({ host, port }: Endpoint): string => `${host} ${port}`;

@@ -1,49 +1,87 @@
 import type { Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
-import { formatIP, parseIP, unmapIPv4 } from '../address.ts';
 import type {
+  DatagramFeatures,
   DatagramHandlers,
   DatagramSocket,
-  NumericEndpoint,
+  DatagramSocketOptions,
+  ReceivedDatagrams,
   SendResult,
   Transmit,
-} from '../datagram-socket.ts';
+} from '../../ip/datagram-socket.ts';
+import {
+  addressText,
+  blankEndpoint,
+  copyEndpoint,
+  isIPv4Endpoint,
+  isSameEndpoint,
+  isWildcard,
+  toEndpoint,
+  type IpEndpoint,
+} from '../../ip/ip-endpoint.ts';
+import { splitZone } from '../../ip/ip-text.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
-import { bindUdpSocket, isTransient, type UdpSocketOptions } from './udp-socket.ts';
+import { bindUdpSocket, isTransient } from './udp-socket.ts';
 
-const NO_ENDPOINT: NumericEndpoint = { address: new Uint8Array(4), port: 0, scope: 0 };
+const FEATURES: DatagramFeatures = {
+  segmentation: false,
+  coalescing: false,
+  ownAddress: false,
+  ecn: false,
+  dontFragment: false,
+  overflow: false,
+};
 
 /**
  * A DatagramSocket over node:dgram, for systems without batched system calls: sends and receives one
- * datagram at a time, sets no source and no ECN bits, and knows the own address of a received
- * datagram only when it is bound to that address.
+ * datagram at a time, has none of the features, and knows the own address of a received datagram
+ * only when it is bound to that address.
  */
 export class NodeDatagramSocket implements DatagramSocket {
-  readonly local: NumericEndpoint;
+  readonly local: IpEndpoint;
+  readonly features = FEATURES;
   readonly closed: Promise<Error | undefined>;
   readonly overflowed = 0;
   readonly #socket: Socket;
   readonly #handlers: DatagramHandlers;
-  readonly #family: 4 | 6;
+  readonly #isIPv6: boolean;
   readonly #dualStack: boolean;
-  /** The own address of all received datagrams; `undefined` on a wildcard address. */
-  readonly #own: Uint8Array | undefined;
   #dropped = 0;
   #ended = false;
   #waitsForRoom = false;
+  #drainScheduled = false;
   #cause: Error | undefined;
+  readonly #result: { -readonly [key in keyof SendResult]: SendResult[key] } = {
+    done: 0,
+    sentBytes: 0,
+    full: false,
+    tooLarge: 0,
+    firstTooLarge: -1,
+  };
+  readonly #received: {
+    -readonly [key in keyof ReceivedDatagrams]: ReceivedDatagrams[key];
+  };
   // Successive datagrams mostly have one peer: its last text and numbers are kept.
-  #destination: NumericEndpoint = NO_ENDPOINT;
+  #destination: IpEndpoint = blankEndpoint();
   #destinationText = '';
-  #source: NumericEndpoint = NO_ENDPOINT;
   #sourceText = '';
 
   /** @throws the system's error, as `bindUdpSocket` does. */
   static async bind(
-    options: UdpSocketOptions,
+    options: DatagramSocketOptions,
     handlers: DatagramHandlers,
   ): Promise<NodeDatagramSocket> {
-    return new NodeDatagramSocket(await bindUdpSocket(options), handlers);
+    const { local, receiveBuffer, sendBuffer } = options;
+    const address = addressText(local);
+    const zone = local.scope === 0 ? undefined : zoneName(local.scope);
+    const bound = await bindUdpSocket({
+      family: isIPv4Endpoint(local) ? 4 : 6,
+      address: zone === undefined ? address : `${address}%${zone}`,
+      port: local.port,
+      receiveBuffer,
+      sendBuffer,
+    });
+    return new NodeDatagramSocket(bound, handlers);
   }
 
   /** @param socket bound by `bindUdpSocket`. */
@@ -51,10 +89,19 @@ export class NodeDatagramSocket implements DatagramSocket {
     this.#socket = socket;
     this.#handlers = handlers;
     const { address, family, port } = socket.address();
-    this.#family = family === 'IPv6' ? 6 : 4;
-    this.#dualStack = address === '::';
-    this.local = toNumeric(address, port);
-    this.#own = this.local.address.some((byte) => byte !== 0) ? this.local.address : undefined;
+    this.#isIPv6 = family === 'IPv6';
+    this.local = endpointOf(address, port);
+    const isOnAll = isWildcard(this.local);
+    this.#dualStack = this.#isIPv6 && isOnAll;
+    this.#received = {
+      peer: blankEndpoint(),
+      buffer: new Uint8Array(0),
+      offset: 0,
+      length: 0,
+      stride: 0,
+      own: isOnAll ? undefined : this.local,
+      ecn: 0,
+    };
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     socket.on('message', (data, source) => this.#onMessage(data, source.address, source.port));
@@ -68,25 +115,33 @@ export class NodeDatagramSocket implements DatagramSocket {
     return this.#dropped;
   }
 
-  send(transmits: readonly Transmit[], offset = 0): SendResult {
-    let start = offset;
-    for (const [index, transmit] of transmits.entries()) {
-      const { data, segmentSize = data.length } = transmit;
-      const isReached = this.#aim(transmit.destination) && isLength(segmentSize, data.length);
+  send(transmits: readonly Transmit[], count = transmits.length, sentBytes = 0): SendResult {
+    const result = this.#result;
+    result.sentBytes = sentBytes;
+    for (result.done = 0; result.done < count; result.done++) {
+      const transmit = transmits[result.done] as Transmit; // within
+      const { length, segmentSize } = transmit;
+      const size = segmentSize > 0 ? segmentSize : Math.max(length, 1);
+      if (!this.#canSend(transmit, size)) {
+        this.#dropped += Math.max(1, Math.ceil((length - result.sentBytes) / size));
+        result.sentBytes = 0;
+        continue;
+      }
       // An empty buffer is a datagram, too.
       do {
-        if (this.#socketIsFull) {
+        if (this.#socket.getSendQueueCount() >= MAX_UNSENT) {
           this.#waitsForRoom = true;
-          return { done: index, offset: start, full: true };
+          result.full = true;
+          return result;
         }
-        const end = isReached ? Math.min(data.length, start + segmentSize) : data.length;
-        if (isReached) this.#sendOne(data.subarray(start, end));
-        else this.#dropped += countOf(data.length - start, segmentSize);
-        start = end;
-      } while (start < data.length);
-      start = 0;
+        const end = Math.min(length, result.sentBytes + size);
+        this.#sendOne(transmit, result.sentBytes, end);
+        result.sentBytes = end;
+      } while (result.sentBytes < length);
+      result.sentBytes = 0;
     }
-    return { done: transmits.length, offset: 0, full: false };
+    result.full = false;
+    return result;
   }
 
   close(cause?: Error): void {
@@ -96,79 +151,69 @@ export class NodeDatagramSocket implements DatagramSocket {
     this.#socket.close();
   }
 
-  get #socketIsFull(): boolean {
-    return !this.#ended && this.#socket.getSendQueueCount() >= MAX_UNSENT;
+  #canSend({ buffer, offset, length, destination, source }: Transmit, size: number): boolean {
+    if (!(offset >= 0 && length >= 0 && offset + length <= buffer.length)) return false;
+    const toIPv4 = isIPv4Endpoint(destination);
+    if (Math.min(size, length) > MAX_UDP_PAYLOAD[toIPv4 ? 4 : 6]) return false;
+    if (source !== undefined && isIPv4Endpoint(source) !== toIPv4) return false;
+    return this.#aim(destination, toIPv4);
   }
 
-  #sendOne(data: Uint8Array): void {
-    if (data.length > MAX_UDP_PAYLOAD[this.#family]) {
-      this.#dropped++;
-      return;
-    }
+  #sendOne({ buffer, offset }: Transmit, from: number, to: number): void {
     // A copy, since Node keeps what the kernel does not take at once.
-    const copy = Buffer.from(data);
+    const copy = Buffer.from(buffer.subarray(offset + from, offset + to));
     this.#socket.send(copy, this.#destination.port, this.#destinationText, this.#onSent);
   }
 
   readonly #onSent = (error: Error | null): void => {
     if (error) this.#dropped++;
-    if (!this.#waitsForRoom || this.#ended || this.#socketIsFull) return;
+    if (!this.#waitsForRoom || this.#ended) return;
+    if (this.#socket.getSendQueueCount() >= MAX_UNSENT) return;
     this.#waitsForRoom = false;
     this.#handlers.onWritable?.();
   };
 
   /** Prepares the text of a destination; false when this socket does not reach it. */
-  #aim(to: NumericEndpoint): boolean {
+  #aim(to: IpEndpoint, isIPv4: boolean): boolean {
     if (this.#ended || !(to.port > 0 && to.port <= 0xffff)) return false;
-    if (isSame(to, this.#destination)) return true;
-    const isIPv4 = to.address.length === 4;
-    if (isIPv4 ? this.#family === 6 && !this.#dualStack : this.#family === 4) return false;
-    if (!isIPv4 && to.address.length !== 16) return false;
+    if (isSameEndpoint(to, this.#destination)) return true;
+    if (isIPv4 ? this.#isIPv6 && !this.#dualStack : !this.#isIPv6) return false;
     const zone = to.scope === 0 ? undefined : zoneName(to.scope);
     if (to.scope !== 0 && zone === undefined) return false;
-    const text = formatIP(to.address);
-    this.#destinationText = isIPv4 && this.#dualStack ? `::ffff:${text}` : text;
+    const text = addressText(to);
+    this.#destinationText = isIPv4 && this.#isIPv6 ? `::ffff:${text}` : text;
     if (zone !== undefined) this.#destinationText += `%${zone}`;
-    this.#destination = { ...to, address: Uint8Array.from(to.address) };
+    this.#destination = copyEndpoint(to);
     return true;
   }
 
   #onMessage(data: Uint8Array, text: string, port: number): void {
     if (this.#ended) return;
-    if (text !== this.#sourceText || port !== this.#source.port) {
-      this.#source = toNumeric(text, port);
+    const received = this.#received;
+    if (text !== this.#sourceText || port !== received.peer.port) {
+      received.peer = endpointOf(text, port);
       this.#sourceText = text;
     }
-    this.#handlers.onDatagrams({
-      peer: this.#source,
-      data,
-      stride: data.length,
-      local: this.#own,
-      ecn: 0,
-    });
+    received.buffer = data;
+    received.length = data.length;
+    received.stride = data.length;
+    this.#handlers.onDatagrams(received);
+    if (this.#drainScheduled || !this.#handlers.onDrained) return;
+    this.#drainScheduled = true;
+    // Behind all datagrams that libuv reads in this turn.
+    setImmediate(this.#onDrained);
   }
-}
 
-const isLength = (segmentSize: number, length: number): boolean => segmentSize > 0 || length === 0;
-
-/** Datagrams in so many bytes. */
-const countOf = (length: number, segmentSize: number): number =>
-  segmentSize > 0 ? Math.max(1, Math.ceil(length / segmentSize)) : 1;
-
-function isSame(one: NumericEndpoint, other: NumericEndpoint): boolean {
-  const { address } = one;
-  if (one.port !== other.port || one.scope !== other.scope) return false;
-  return (
-    address.length === other.address.length &&
-    address.every((byte, index) => byte === other.address[index])
-  );
+  readonly #onDrained = (): void => {
+    this.#drainScheduled = false;
+    if (!this.#ended) this.#handlers.onDrained?.();
+  };
 }
 
 /** An address as Node reports it, with its zone if it has one. */
-function toNumeric(text: string, port: number): NumericEndpoint {
-  const [host = '', zone] = unmapIPv4(text).split('%', 2);
-  const scope = zone === undefined ? 0 : scopeOf(zone);
-  return { address: parseIP(host) ?? NO_ENDPOINT.address, port, scope };
+function endpointOf(text: string, port: number): IpEndpoint {
+  const { address, zone } = splitZone(text);
+  return toEndpoint(address, port, zone === '' ? 0 : scopeOf(zone)) ?? blankEndpoint();
 }
 
 const scopeOf = (zone: string): number =>

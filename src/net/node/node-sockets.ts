@@ -9,6 +9,7 @@ import type {
   UnixPath,
 } from '../sockets.ts';
 import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
+import { NodeDatagramSocket } from './datagram-socket.ts';
 import { endsOf } from './socket-carrier.ts';
 import { SocketLink } from './socket-link.ts';
 import { connectTcp } from './tcp-dial.ts';
@@ -24,6 +25,7 @@ export const nodeSockets = (reason: string): Sockets => ({
   connect: ({ host, port }, options) => connectTcp(host, port, options),
   listen,
   bindUdp: (options) => UdpLink.bind(options),
+  bindDatagrams: (options, handlers) => NodeDatagramSocket.bind(options, handlers),
 });
 
 async function listen(

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:dgram';
-import { ipVersion, unmapIPv4, type Endpoint } from '../address.ts';
+import { unmapIPv4, type Endpoint } from '../address.ts';
 import type { Packet } from '../link.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { PacketQueue } from '../packet-queue.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
+import { reachable, type UdpReach } from '../udp-reach.ts';
 import { bindUdpSocket, isTransient } from './udp-socket.ts';
 
 /**
@@ -18,8 +19,7 @@ export class UdpLink implements UdpSocket {
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
   readonly #socket: Socket;
-  readonly #family: 4 | 6;
-  readonly #dualStack: boolean;
+  readonly #reach: UdpReach;
   readonly #queue: PacketQueue;
   readonly #incoming: UdpBindOptions['incoming'];
   #bytesRead = 0;
@@ -44,11 +44,10 @@ export class UdpLink implements UdpSocket {
 
   private constructor(socket: Socket, options: UdpBindOptions) {
     this.#socket = socket;
-    this.#family = options.family;
     this.#queue = new PacketQueue(options.queue);
     this.#incoming = options.incoming;
     const bound = socket.address();
-    this.#dualStack = bound.address === '::';
+    this.#reach = { family: options.family, dualStack: bound.address === '::' };
     this.local = { host: bound.address, port: bound.port };
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
@@ -79,7 +78,7 @@ export class UdpLink implements UdpSocket {
     if (
       this.#ended ||
       (peer !== this.#lastTarget && !this.#aim(peer)) ||
-      data.length > MAX_UDP_PAYLOAD[this.#family] ||
+      data.length > MAX_UDP_PAYLOAD[this.#reach.family] ||
       this.#socket.getSendQueueCount() >= MAX_UNSENT
     ) {
       this.#refused++;
@@ -100,12 +99,10 @@ export class UdpLink implements UdpSocket {
 
   /** Prepares the text of a peer's address as this socket needs it; false when it cannot. */
   #aim(peer: Endpoint): boolean {
-    if (!(peer.port > 0 && peer.port <= 0xffff)) return false;
-    const host = unmapIPv4(peer.host);
-    const version = ipVersion(host);
-    if (version === this.#family) this.#lastTargetHost = host;
-    else if (version === 4 && this.#dualStack) this.#lastTargetHost = `::ffff:${host}`;
-    else return false;
+    const host = reachable(this.#reach, peer);
+    if (host === undefined) return false;
+    const isMapped = this.#reach.family === 6 && !host.includes(':');
+    this.#lastTargetHost = isMapped ? `::ffff:${host}` : host;
     this.#lastTarget = peer;
     return true;
   }
@@ -114,7 +111,7 @@ export class UdpLink implements UdpSocket {
     if (this.#ended) return;
     let source = this.#lastSource;
     if (text !== this.#lastSourceText || port !== source.port) {
-      source = { host: this.#dualStack ? unmapIPv4(text) : text, port };
+      source = { host: this.#reach.dualStack ? unmapIPv4(text) : text, port };
       this.#lastSource = source;
       this.#lastSourceText = text;
     }

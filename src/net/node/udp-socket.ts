@@ -12,6 +12,9 @@ export interface UdpSocketOptions {
   readonly address?: string | undefined;
   /** 0, or left out, lets the kernel choose. */
   readonly port?: number | undefined;
+  /** Bytes that the kernel is asked to hold; UDP_RECEIVE_BUFFER, and what it has for sending. */
+  readonly receiveBuffer?: number | undefined;
+  readonly sendBuffer?: number | undefined;
 }
 
 /**
@@ -62,7 +65,8 @@ export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> 
   }
   socket.off('error', reject);
   try {
-    socket.setRecvBufferSize(UDP_RECEIVE_BUFFER);
+    socket.setRecvBufferSize(options.receiveBuffer ?? UDP_RECEIVE_BUFFER);
+    if (options.sendBuffer !== undefined) socket.setSendBufferSize(options.sendBuffer);
   } catch {
     // Not essential: systems that refuse more than their limit keep their default.
   }

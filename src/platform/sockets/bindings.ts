@@ -78,6 +78,11 @@ export interface SystemCalls {
   readonly ifIndexToName: (index: number, name: number) => number;
   /** Memory whose address can be given to the calls. */
   readonly memory: (size: number) => NativeMemory;
+  /**
+   * The address of the first byte. It holds as long as the memory below: that of a buffer outside
+   * the heap never moves, and this call moves the bytes of a small one there.
+   */
+  readonly addressOf: (bytes: Uint8Array) => number;
   /** Lets the event loop of this thread watch a descriptor; `onReadable` must not throw. */
   readonly watch: (fd: number, onReadable: () => void) => LoopWatch;
   /** What the debug mode keeps; see `checkCalls`. */
@@ -115,6 +120,7 @@ function bindCalls(native: typeof koffi): SystemCalls {
   // `void *` of the heap and `size_t` of an address are the same register; ssize_t results of at
   // most 2 GB are read as `int64_t`, which koffi returns as a number.
   const ssize = 'int64_t';
+  const addressOf = (bytes: Uint8Array): number => Number(native.address(bytes));
   return {
     errno: () => native.errno(),
     socket: bind('int socket(int, int, int)'),
@@ -149,7 +155,8 @@ function bindCalls(native: typeof koffi): SystemCalls {
     epollWait: bind('int epoll_wait(int, size_t, int, int)'),
     ifNameToIndex: bind('unsigned int if_nametoindex(const char *)'),
     ifIndexToName: bind('size_t if_indextoname(unsigned int, size_t)'),
-    memory: (size) => nativeMemory(size, (bytes) => Number(native.address(bytes))),
+    memory: (size) => nativeMemory(size, addressOf),
+    addressOf,
     // The handle must stay referenced: collecting it ends the watch.
     watch: (fd, onReadable) => native.node.poll(fd, onReadable),
   };

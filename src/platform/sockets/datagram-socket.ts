@@ -1,108 +1,113 @@
-import type { BatchSocket, ReceivedDatagram, SendResult, Transmit } from './datagram-batch.ts';
-import { BATCH } from './datagram-batch.ts';
+import type {
+  DatagramFeatures,
+  DatagramHandlers,
+  DatagramSocket as DatagramSocketContract,
+  DatagramSocketOptions,
+  SendResult,
+  Transmit,
+} from '../../ip/datagram-socket.ts';
+import { addressText, isIPv4Endpoint, isWildcard, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { Descriptor } from './descriptor.ts';
 import { SystemError } from './errno.ts';
 import type { KernelIo } from './kernel-io.ts';
 import {
+  AF_INET,
   AF_INET6,
   EAGAIN,
+  EBADF,
+  EFAULT,
+  EINVAL,
+  ENOTSOCK,
   EPOLLIN,
   EPOLLOUT,
   IPPROTO_IP,
   IPPROTO_IPV6,
+  IPV6_MTU_DISCOVER,
   IPV6_RECVPKTINFO,
   IPV6_RECVTCLASS,
   IPV6_V6ONLY,
+  IP_MTU_DISCOVER,
   IP_PKTINFO,
   IP_RECVTOS,
   NONBLOCK_CLOEXEC,
+  PMTUDISC_PROBE,
   SOCK_DGRAM,
   SOL_SOCKET,
   SOL_UDP,
-  SO_RCVBUF,
   SO_RXQ_OVFL,
-  SO_SNDBUF,
   UDP_GRO,
   UDP_SEGMENT,
 } from './linux.ts';
+import { BATCH, type BatchSocket } from './message-headers.ts';
 import type { Readiness } from './poller.ts';
-import { familyOf, type IpAddress } from './sockaddr.ts';
-import { getOption, setOption } from './socket-options.ts';
+import { putEndpoint } from './sockaddr.ts';
+import { getOption, setBufferSize, setOption } from './socket-options.ts';
 
-/** Batches that one socket receives in one turn; the rest comes with the next one. */
+/** Batches that one socket receives in one turn; what is left comes with the next one. */
 const BATCHES_A_TURN = 4;
 
-export interface DatagramSocketOptions {
-  /** Where to bind: an IP address in text, and a port or 0. `::` takes IPv4 datagrams as well. */
-  readonly local: IpAddress;
-  /** Bytes that the kernel is asked to hold, each way; its limits apply. */
-  readonly receiveBuffer?: number | undefined;
-  readonly sendBuffer?: number | undefined;
-  /** Whether datagrams of one peer may be received coalesced (UDP_GRO). */
-  readonly coalesce?: boolean | undefined;
-  /** Whether the own address of each received datagram, and its ECN bits, are asked for. */
-  readonly details?: boolean | undefined;
-  readonly onDatagram: (datagram: ReceivedDatagram) => void;
-  /** There is room again after `send` has found the buffer full. */
-  readonly onWritable?: (() => void) | undefined;
-  /** An error that a receive reports; the socket is as good as before unless it says otherwise. */
-  readonly onError?: ((error: SystemError) => void) | undefined;
-}
+/**
+ * Errors of a receive that end the socket. All others are those of single datagrams (ICMP errors, an
+ * interface that went away, memory pressure): the socket is as good as before.
+ */
+const FATAL: ReadonlySet<number> = new Set([EBADF, EFAULT, EINVAL, ENOTSOCK]);
 
-/** A bound UDP socket that receives and sends in batches. */
-export class DatagramSocket implements Readiness, BatchSocket {
-  /** The bound address, with the port that the kernel chose. */
-  readonly local: IpAddress;
-  readonly family: number;
-  offload: boolean;
-  overflow = 0;
+/** A UDP socket of the kernel: the contract of `src/ip/datagram-socket.ts` over batched calls. */
+export class DatagramSocket implements DatagramSocketContract, Readiness {
+  readonly local: IpEndpoint;
+  readonly closed: Promise<Error | undefined>;
   readonly #io: KernelIo;
-  readonly #descriptor: Descriptor;
+  readonly #handlers: DatagramHandlers;
+  readonly #state: KernelSocket;
   readonly #slot: number;
-  readonly #options: DatagramSocketOptions;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
   #waitsForRoom = false;
 
   /** @throws {SystemError} of the system call `bind`, with Node's code and text. */
-  constructor(io: KernelIo, options: DatagramSocketOptions) {
-    const { local } = options;
+  constructor(io: KernelIo, options: DatagramSocketOptions, handlers: DatagramHandlers) {
     this.#io = io;
-    this.#options = options;
-    this.family = familyOf(local);
-    const { calls, addresses } = io;
-    const target = { address: local.host, port: local.port };
-    const fd = calls.socket(this.family, SOCK_DGRAM | NONBLOCK_CLOEXEC, 0);
+    this.#handlers = handlers;
+    const { local } = options;
+    const family = isIPv4Endpoint(local) ? AF_INET : AF_INET6;
+    const { calls } = io;
+    const target = { address: addressText(local), port: local.port };
+    const fd = calls.socket(family, SOCK_DGRAM | NONBLOCK_CLOEXEC, 0);
     if (fd < 0) throw new SystemError('bind', calls.errno(), target);
-    this.#descriptor = new Descriptor(calls, fd);
+    const descriptor = new Descriptor(calls, fd);
     try {
-      this.#setOptions(local.host === '::');
-      const length = addresses.encode(local, this.family);
-      if (calls.bind(fd, addresses.at, length) !== 0) {
+      const dualStack = family === AF_INET6 && isWildcard(local);
+      const features = setOptions(io, fd, family, dualStack, options);
+      const length = putEndpoint(io.scratch.words, 0, local, family);
+      if (calls.bind(fd, io.scratch.at, length) !== 0) {
         throw new SystemError('bind', calls.errno(), target);
       }
-      // A kernel without UDP_SEGMENT does not know the option either.
-      this.offload = getOption(io, fd, SOL_UDP, UDP_SEGMENT) !== undefined;
-      const bound = addresses.localOf(fd);
-      this.local = bound && 'host' in bound ? bound : local;
+      this.local = io.addresses.localEndpointOf(fd) ?? local;
+      const { port } = this.local;
+      this.#state = new KernelSocket(descriptor, family, dualStack, port, features);
       this.#slot = io.poller.add(fd, this, EPOLLIN);
     } catch (error) {
-      this.#descriptor.close();
+      descriptor.close();
       throw error;
     }
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
   }
 
-  /** -1 once it is closed. */
-  get fd(): number {
-    return this.#descriptor.number;
+  get features(): DatagramFeatures {
+    return this.#state.features;
   }
 
-  /**
-   * Sends now what the kernel takes. When its buffer is full, `onWritable` is called later, and the
-   * rest is the caller's.
-   */
-  send(transmits: readonly Transmit[], offset = 0): SendResult {
-    if (this.fd < 0)
-      return { done: transmits.length, offset: 0, failed: transmits.length, full: false };
-    const result = this.#io.datagrams.send(this, transmits, offset);
+  get dropped(): number {
+    return this.#state.dropped;
+  }
+
+  get overflowed(): number {
+    return this.#state.overflowed;
+  }
+
+  send(transmits: readonly Transmit[], count = transmits.length, sentBytes = 0): SendResult {
+    const result = this.#io.sender.send(this.#state, transmits, count, sentBytes);
     if (result.full && !this.#waitsForRoom) this.#waitForRoom(true);
     return result;
   }
@@ -110,44 +115,108 @@ export class DatagramSocket implements Readiness, BatchSocket {
   ready(events: number): void {
     if (events & EPOLLOUT && this.#waitsForRoom) {
       this.#waitForRoom(false);
-      this.#options.onWritable?.();
+      this.#handlers.onWritable?.();
     }
-    // Level-triggered: what is left comes again.
-    for (let i = 0; i < BATCHES_A_TURN && this.fd >= 0; i++) {
-      const count = this.#io.datagrams.receive(this, this.#options.onDatagram);
-      if (count < 0 && count !== -EAGAIN)
-        this.#options.onError?.(new SystemError('recvmsg', -count));
-      if (count < BATCH) return;
-    }
+    if (this.#receive()) this.#handlers.onDrained?.();
   }
 
-  /** Idempotent. */
-  close(): void {
-    if (this.fd < 0) return;
+  close(cause?: Error): void {
+    if (this.#state.fd < 0) return;
     this.#io.poller.remove(this.#slot);
-    this.#descriptor.close();
+    this.#state.descriptor.close();
+    this.#resolveClosed(cause);
   }
 
-  #setOptions(dualStack: boolean): void {
-    const [io, fd] = [this.#io, this.fd];
-    const { receiveBuffer, sendBuffer, coalesce, details } = this.#options;
-    const isIPv6 = this.family === AF_INET6;
-    if (isIPv6) setOption(io, fd, IPPROTO_IPV6, IPV6_V6ONLY, dualStack ? 0 : 1);
-    // Wishes: a kernel that refuses one of these keeps its default.
-    if (receiveBuffer !== undefined) setOption(io, fd, SOL_SOCKET, SO_RCVBUF, receiveBuffer);
-    if (sendBuffer !== undefined) setOption(io, fd, SOL_SOCKET, SO_SNDBUF, sendBuffer);
-    setOption(io, fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
-    if (coalesce) setOption(io, fd, SOL_UDP, UDP_GRO, 1);
-    if (!details) return;
-    if (isIPv6) {
-      setOption(io, fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
-      setOption(io, fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-    } else setOption(io, fd, IPPROTO_IP, IP_PKTINFO, 1);
-    if (!isIPv6 || dualStack) setOption(io, fd, IPPROTO_IP, IP_RECVTOS, 1);
+  /** Whether anything came and the socket is still open. */
+  #receive(): boolean {
+    let received = false;
+    for (let i = 0; i < BATCHES_A_TURN && this.#state.fd >= 0; i++) {
+      const count = this.#io.receiver.receive(this.#state, this.#handlers.onDatagrams);
+      if (count < 0) {
+        if (FATAL.has(-count)) this.close(new SystemError('recvmsg', -count));
+        // The error of one datagram was taken off the socket; more may be behind it.
+        if (count === -EAGAIN) break;
+        continue;
+      }
+      received = true;
+      this.#io.poller.moved(this.#io.receiver.received);
+      if (count < BATCH || !this.#io.poller.mayMove) break;
+    }
+    return received && this.#state.fd >= 0;
   }
 
   #waitForRoom(waits: boolean): void {
     this.#waitsForRoom = waits;
-    this.#io.poller.modify(this.#slot, this.fd, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    this.#io.poller.modify(this.#slot, this.#state.fd, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
   }
+}
+
+/** What the batch reads and counts of a socket. */
+class KernelSocket implements BatchSocket {
+  readonly descriptor: Descriptor;
+  readonly family: number;
+  readonly dualStack: boolean;
+  readonly port: number;
+  readonly features: { -readonly [key in keyof DatagramFeatures]: boolean };
+  dropped = 0;
+  overflowed = 0;
+
+  constructor(
+    descriptor: Descriptor,
+    family: number,
+    dualStack: boolean,
+    port: number,
+    features: DatagramFeatures,
+  ) {
+    this.descriptor = descriptor;
+    this.family = family;
+    this.dualStack = dualStack;
+    this.port = port;
+    this.features = { ...features };
+  }
+
+  get fd(): number {
+    return this.descriptor.number;
+  }
+
+  get segmentation(): boolean {
+    return this.features.segmentation;
+  }
+
+  set segmentation(works: boolean) {
+    this.features.segmentation = works;
+  }
+}
+
+/** Sets what is asked for, as far as the kernel knows it; what works. */
+function setOptions(
+  io: KernelIo,
+  fd: number,
+  family: number,
+  dualStack: boolean,
+  options: DatagramSocketOptions,
+): DatagramFeatures {
+  const { receiveBuffer, sendBuffer, coalesce = false, details = false, dontFragment } = options;
+  const isIPv6 = family === AF_INET6;
+  const takes = (level: number, name: number, value = 1): boolean =>
+    setOption(io, fd, level, name, value) === 0;
+  if (isIPv6) takes(IPPROTO_IPV6, IPV6_V6ONLY, dualStack ? 0 : 1);
+  if (receiveBuffer !== undefined) setBufferSize(io, fd, 'receive', receiveBuffer);
+  if (sendBuffer !== undefined) setBufferSize(io, fd, 'send', sendBuffer);
+  /** An option for each family that the socket speaks. */
+  const takesBoth = (v4: number, v6: number, value = 1): boolean =>
+    (!isIPv6 || takes(IPPROTO_IPV6, v6, value)) &&
+    ((isIPv6 && !dualStack) || takes(IPPROTO_IP, v4, value));
+  return {
+    // A kernel without UDP_SEGMENT does not know the option either.
+    segmentation: getOption(io, fd, SOL_UDP, UDP_SEGMENT) !== undefined,
+    coalescing: coalesce && takes(SOL_UDP, UDP_GRO),
+    // An IPv6 socket reports its own IPv4 addresses in mapped form.
+    ownAddress:
+      details && (isIPv6 ? takes(IPPROTO_IPV6, IPV6_RECVPKTINFO) : takes(IPPROTO_IP, IP_PKTINFO)),
+    ecn: details && takesBoth(IP_RECVTOS, IPV6_RECVTCLASS),
+    dontFragment:
+      dontFragment === true && takesBoth(IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, PMTUDISC_PROBE),
+    overflow: takes(SOL_SOCKET, SO_RXQ_OVFL),
+  };
 }

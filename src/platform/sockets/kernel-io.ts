@@ -1,5 +1,6 @@
 import type { SystemCalls } from './bindings.ts';
-import { DatagramBatch } from './datagram-batch.ts';
+import { DatagramReceiver } from './datagram-receiver.ts';
+import { DatagramSender } from './datagram-sender.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import type { NativeMemory } from './memory.ts';
 import { PipePool } from './pipe-pool.ts';
@@ -31,7 +32,8 @@ export class KernelIo implements Disposable {
   readonly scratch: NativeMemory;
   /** Values of socket options. */
   readonly option: NativeMemory;
-  #datagrams: DatagramBatch | undefined;
+  #receiver: DatagramReceiver | undefined;
+  #sender: DatagramSender | undefined;
 
   /** @throws {SystemError} when there is no epoll instance to be had. */
   constructor(calls: SystemCalls, timers: Timers) {
@@ -46,9 +48,14 @@ export class KernelIo implements Disposable {
     this.option = calls.memory(16);
   }
 
-  /** The slots that datagrams are received into and sent from; 4 MB, on first use. */
-  get datagrams(): DatagramBatch {
-    return (this.#datagrams ??= new DatagramBatch(this.calls, this.addresses));
+  /** Receives datagrams; 4 MB, on first use. */
+  get receiver(): DatagramReceiver {
+    return (this.#receiver ??= new DatagramReceiver(this.calls));
+  }
+
+  /** Sends datagrams. */
+  get sender(): DatagramSender {
+    return (this.#sender ??= new DatagramSender(this.calls));
   }
 
   /** Ends the watch of the event loop. Sockets that are still open hear of nothing any more. */

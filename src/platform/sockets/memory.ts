@@ -23,3 +23,7 @@ export function putWord64(words: Uint32Array, index: number, value: number): voi
   words[index] = value >>> 0;
   words[index + 1] = Math.floor(value / 2 ** 32);
 }
+
+/** A 32-bit word with its bytes in reverse order, between network and machine; signed. */
+export const swapBytes = (word: number): number =>
+  (word << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24);

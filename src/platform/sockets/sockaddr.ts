@@ -1,3 +1,9 @@
+import {
+  blankEndpoint,
+  MAPPED,
+  type IpEndpoint,
+  type MutableIpEndpoint,
+} from '../../ip/ip-endpoint.ts';
 import type { SystemCalls } from './bindings.ts';
 import { SystemError } from './errno.ts';
 import {
@@ -8,10 +14,10 @@ import {
   putIPv6,
   putMappedIPv4,
   splitZone,
-  textFamily,
-} from './ip-text.ts';
+  ipVersion,
+} from '../../ip/ip-text.ts';
 import { AF_INET, AF_INET6, AF_UNIX, EAFNOSUPPORT, EINVAL } from './linux.ts';
-import type { NativeMemory } from './memory.ts';
+import { swapBytes, type NativeMemory } from './memory.ts';
 
 /** An IP address in text, with a zone where it needs one, and a port. */
 export interface IpAddress {
@@ -103,6 +109,14 @@ export class SocketAddresses {
     return this.decode();
   }
 
+  /** The local address of an IP socket in numbers. */
+  localEndpointOf(fd: number): IpEndpoint | undefined {
+    this.prepare();
+    if (this.#calls.getsockname(fd, this.answerAt, this.answerLengthAt) !== 0) return undefined;
+    const endpoint = blankEndpoint();
+    return getEndpoint(this.#in.words, 0, endpoint) ? endpoint : undefined;
+  }
+
   /** The peer of a connected socket. */
   peerOf(fd: number): SocketAddress | undefined {
     this.prepare();
@@ -141,7 +155,7 @@ const LENGTH_AT = 112;
 /** The address family that a socket for an address has; AF_INET6 for what is no IPv4 address. */
 export function familyOf(address: SocketAddress): number {
   if ('path' in address) return AF_UNIX;
-  return textFamily(address.host) === 4 ? AF_INET : AF_INET6;
+  return ipVersion(address.host) === 4 ? AF_INET : AF_INET6;
 }
 
 /**
@@ -157,7 +171,7 @@ export function putIpAddress(
   family: number,
   zoneIndex: (zone: string) => number,
 ): number {
-  const version = textFamily(host);
+  const version = ipVersion(host);
   const target = { address: host, port };
   if (version === 0 || !Number.isInteger(port) || port < 0 || port > 0xffff) {
     throw new SystemError('connect', EINVAL, target);
@@ -201,3 +215,54 @@ export function getIpAddress(
   const scope = bytes.readUInt32LE(at + 24);
   return { host: scope === 0 ? host : `${host}%${zoneName(scope)}`, port };
 }
+
+/**
+ * Writes a `sockaddr_in` or `sockaddr_in6` from numbers, for a socket of `family`.
+ *
+ * @param at the word where it begins.
+ * @returns its length in bytes.
+ */
+export function putEndpoint(
+  words: Uint32Array,
+  at: number,
+  { a, b, c, d, port, scope }: IpEndpoint,
+  family: number,
+): number {
+  words[at] = family | (swapPort(port) << 16);
+  if (family === AF_INET) {
+    words[at + 1] = swapBytes(d);
+    words[at + 2] = 0;
+    words[at + 3] = 0;
+    return IN_LENGTH;
+  }
+  words[at + 1] = 0; // no flow label
+  words[at + 2] = swapBytes(a);
+  words[at + 3] = swapBytes(b);
+  words[at + 4] = swapBytes(c);
+  words[at + 5] = swapBytes(d);
+  words[at + 6] = scope;
+  return IN6_LENGTH;
+}
+
+/** Reads a `sockaddr_in` or `sockaddr_in6` into `out`; false for another family. */
+export function getEndpoint(words: Uint32Array, at: number, out: MutableIpEndpoint): boolean {
+  const head = words[at] as number; // within, as below
+  const family = head & 0xffff;
+  if (family === AF_INET) {
+    out.a = 0;
+    out.b = 0;
+    out.c = MAPPED;
+    out.d = swapBytes(words[at + 1] as number);
+    out.scope = 0;
+  } else if (family === AF_INET6) {
+    out.a = swapBytes(words[at + 2] as number);
+    out.b = swapBytes(words[at + 3] as number);
+    out.c = swapBytes(words[at + 4] as number);
+    out.d = swapBytes(words[at + 5] as number);
+    out.scope = words[at + 6] as number;
+  } else return false;
+  out.port = swapPort(head >>> 16);
+  return true;
+}
+
+const swapPort = (port: number): number => ((port & 0xff) << 8) | (port >>> 8);

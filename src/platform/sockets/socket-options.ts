@@ -6,6 +6,10 @@ import {
   SO_ERROR,
   SO_KEEPALIVE,
   SO_LINGER,
+  SO_RCVBUF,
+  SO_RCVBUFFORCE,
+  SO_SNDBUF,
+  SO_SNDBUFFORCE,
   TCP_KEEPIDLE,
   TCP_NODELAY,
 } from './linux.ts';
@@ -37,6 +41,22 @@ export function getOption(
   option.words[2] = 4;
   const result = calls.getsockopt(fd, level, name, option.at, option.at + 8);
   return result === 0 ? option.bytes.readInt32LE(0) : undefined;
+}
+
+/**
+ * Asks for room for `bytes` in a direction: beyond the limit of the system where the process may
+ * do that (CAP_NET_ADMIN), else up to it. A kernel that refuses keeps its default.
+ */
+export function setBufferSize(
+  space: OptionSpace,
+  fd: number,
+  direction: 'receive' | 'send',
+  bytes: number,
+): void {
+  const [force, ask] =
+    direction === 'receive' ? [SO_RCVBUFFORCE, SO_RCVBUF] : [SO_SNDBUFFORCE, SO_SNDBUF];
+  if (setOption(space, fd, SOL_SOCKET, force, bytes) === 0) return;
+  setOption(space, fd, SOL_SOCKET, ask, bytes);
 }
 
 /** The error that a socket holds, which is cleared; 0 for none. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Steps } from '../../net/turns.ts';
 import { AccountTable } from '../account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { ClientConnection } from './client-connection.ts';
@@ -10,12 +11,13 @@ class Pseudonym {
 }
 
 /** An HTTP/1.1 proxy: CONNECT, absolute-form requests and, where allowed, origin-form ones. */
-export function createHttpInbound(
+export function* createHttpInbound(
   settings: HttpInboundSettings,
   context: InboundContext,
-): InboundHandler {
+): Steps<InboundHandler> {
   const { allowTransparent } = settings;
-  const accounts = settings.accounts.length > 0 ? new AccountTable(settings.accounts) : undefined;
+  const accounts =
+    settings.accounts.length > 0 ? yield* AccountTable.of(settings.accounts) : undefined;
   // Random, so that it reveals nothing about this host and clients cannot guess it; reloads keep it,
   // so that a request in a loop is still recognized.
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;

@@ -5,6 +5,7 @@ import { Deadline } from '../../net/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
+import type { Steps } from '../../net/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../serve-flows.ts';
 import type {
@@ -18,7 +19,7 @@ import { logRejection } from '../rejected-client.ts';
 import { UserSearch } from '../user-search.ts';
 import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
 import { ResponseStreamSealer, readRequest2022 } from './edition-2022/stream.ts';
-import { LegacyDatagramServer } from './legacy/datagrams.ts';
+import { LegacyDatagramServer } from './legacy/datagram-server.ts';
 import { LegacyStreamSealer, readLegacyRequest } from './legacy/stream.ts';
 import type { Request } from './request.ts';
 import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';
@@ -30,12 +31,14 @@ import { userIdOf, UserTable, type User } from './user-table.ts';
 const REJECTED_2022_MS = 30_000;
 
 /** A Shadowsocks server of either edition on accepted carriers. */
-export function createShadowsocksInbound(
+export function* createShadowsocksInbound(
   settings: ShadowsocksInboundSettings,
   context: InboundContext,
   random: RandomSource = new SystemRandomSource(),
-): InboundHandler {
-  return new ShadowsocksInbound(settings, context, random);
+): Steps<InboundHandler> {
+  const users = yield* UserTable.of(settings, context.memory);
+  const known = yield* KnownUsers.of(users.all, userIdOf, context.memory);
+  return new ShadowsocksInbound(users, known, context, random);
 }
 
 class ShadowsocksInbound implements InboundHandler {
@@ -47,11 +50,16 @@ class ShadowsocksInbound implements InboundHandler {
   readonly #salts: SaltFilter;
   readonly #pool: SaltPool;
 
-  constructor(settings: ShadowsocksInboundSettings, context: InboundContext, random: RandomSource) {
+  constructor(
+    users: UserTable,
+    known: KnownUsers<User>,
+    context: InboundContext,
+    random: RandomSource,
+  ) {
     this.#context = context;
     this.#random = random;
-    this.#users = new UserTable(settings, context.memory);
-    this.#known = new KnownUsers(this.#users.all, userIdOf, context.memory);
+    this.#users = users;
+    this.#known = known;
     this.#search = new UserSearch(this.#known, context);
     this.#salts = saltsOf(context.memory, 'streams');
     this.#pool = context.memory.recall(

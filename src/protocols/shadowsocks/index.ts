@@ -2,7 +2,6 @@ import { defineProtocol } from '../protocol.ts';
 import { createShadowsocksInbound } from './inbound.ts';
 import { createShadowsocksOutbound } from './outbound.ts';
 import { inboundSettings, outboundSettings } from './settings.ts';
-import { prepareUsers } from './user-table.ts';
 
 export const shadowsocks = defineProtocol({
   name: 'shadowsocks',
@@ -11,7 +10,6 @@ export const shadowsocks = defineProtocol({
     datagrams: true,
     settings: inboundSettings,
     users: ({ users }) => (users.length > 0 ? users : undefined),
-    prepare: prepareUsers,
     create: (settings, context) => createShadowsocksInbound(settings, context),
   },
   outbound: {

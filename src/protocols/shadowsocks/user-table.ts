@@ -1,4 +1,4 @@
-import type { Turns } from '../../net/turns.ts';
+import type { Steps } from '../../net/turns.ts';
 import { DerivedUsers } from '../derived-users.ts';
 import type { InboundMemory } from '../inbound-memory.ts';
 import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';
@@ -20,18 +20,8 @@ const identitiesOf = (memory: InboundMemory): DerivedUsers<string> =>
 
 const identify = (key: string): string => textOf(identityOf(Buffer.from(key, 'base64')));
 
-const hasIdentities = ({ method, users }: ShadowsocksInboundSettings): boolean =>
-  users.length > 0 && METHODS[method].edition !== 'legacy';
-
-/** Derives in turns what `UserTable` needs of many users. */
-export async function prepareUsers(
-  settings: ShadowsocksInboundSettings,
-  memory: InboundMemory,
-  turns: Turns,
-): Promise<void> {
-  if (!hasIdentities(settings)) return;
-  const keys = settings.users.map(({ key }) => key);
-  await identitiesOf(memory).prepare(keys, turns);
+function* keysOf(users: ShadowsocksInboundSettings['users']): Iterable<string> {
+  for (const { key } of users) yield key;
 }
 
 /** The users of an inbound and how each is identified. */
@@ -45,26 +35,38 @@ export class UserTable {
   readonly identityCipher: BlockCipher | undefined;
   readonly #byIdentity = new Map<string, User>();
 
-  constructor(settings: ShadowsocksInboundSettings, memory: InboundMemory) {
+  private constructor(method: Method, all: readonly User[], identityKey: Uint8Array | undefined) {
+    this.method = method;
+    this.all = all;
+    this.identityKey = identityKey;
+    this.identityCipher = identityKey && new BlockCipher(identityKey);
+  }
+
+  static *of(settings: ShadowsocksInboundSettings, memory: InboundMemory): Steps<UserTable> {
     const { method, key, users } = settings;
-    this.method = METHODS[method];
     const single = Buffer.from(key, 'base64');
-    this.all =
-      users.length === 0
-        ? [{ index: 0, key: single, label: undefined }]
-        : users.map(({ key, email }, index) => ({
-            index,
-            key: Buffer.from(key, 'base64'),
-            label: email === '' ? undefined : email,
-          }));
-    if (!hasIdentities(settings)) return;
-    this.identityKey = single;
-    this.identityCipher = new BlockCipher(single);
-    const identities = identitiesOf(memory).take(users.map((user) => user.key));
-    for (const [index, identity] of identities.entries()) {
-      const user = this.all[index];
-      if (user) this.#byIdentity.set(identity, user);
+    if (users.length === 0) {
+      return new UserTable(
+        METHODS[method],
+        [{ index: 0, key: single, label: undefined }],
+        undefined,
+      );
     }
+    const all: User[] = [];
+    for (const [index, { key, email }] of users.entries()) {
+      const label = email === '' ? undefined : email;
+      all.push({ index, key: Buffer.from(key, 'base64'), label });
+      yield;
+    }
+    if (METHODS[method].edition === 'legacy') return new UserTable(METHODS[method], all, undefined);
+    const table = new UserTable(METHODS[method], all, single);
+    const identities = yield* identitiesOf(memory).take(keysOf(users));
+    for (const [index, identity] of identities.entries()) {
+      const user = all[index];
+      if (user) table.#byIdentity.set(identity, user);
+      yield;
+    }
+    return table;
   }
 
   /** The user of a decrypted identity. */

@@ -2,6 +2,7 @@ import { unmapIPv4 } from '../../net/address.ts';
 import { closeGracefully } from '../../net/close-gracefully.ts';
 import { DialError } from '../../net/errors.ts';
 import type { Carrier } from '../../net/link.ts';
+import type { Steps } from '../../net/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../account-table.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
@@ -13,11 +14,13 @@ import type { SocksInboundSettings } from './settings.ts';
 import { encodeReply, Reply, replyOf, SOCKS5 } from './wire.ts';
 
 /** A SOCKS4, SOCKS4a and SOCKS5 server on accepted carriers. */
-export function createSocksInbound(
+export function* createSocksInbound(
   settings: SocksInboundSettings,
   context: InboundContext,
-): InboundHandler {
-  return new SocksInbound(settings, context);
+): Steps<InboundHandler> {
+  const accounts =
+    settings.auth === 'password' ? yield* AccountTable.of(settings.accounts) : undefined;
+  return new SocksInbound(settings, context, accounts);
 }
 
 class SocksInbound implements InboundHandler {
@@ -25,10 +28,14 @@ class SocksInbound implements InboundHandler {
   readonly #context: InboundContext;
   readonly #accounts: AccountTable | undefined;
 
-  constructor(settings: SocksInboundSettings, context: InboundContext) {
+  constructor(
+    settings: SocksInboundSettings,
+    context: InboundContext,
+    accounts: AccountTable | undefined,
+  ) {
     this.#settings = settings;
     this.#context = context;
-    this.#accounts = settings.auth === 'password' ? new AccountTable(settings.accounts) : undefined;
+    this.#accounts = accounts;
   }
 
   async serve(carrier: Carrier, session: Session): Promise<void> {

@@ -2,6 +2,7 @@ import { unmapIPv4 } from '../../net/address.ts';
 import type { BoundedReader } from '../../net/bounded-reader.ts';
 import { FramedPackets } from '../../net/framed-packets.ts';
 import type { Carrier } from '../../net/link.ts';
+import type { Steps } from '../../net/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { carryStream } from '../serve-flows.ts';
@@ -13,11 +14,11 @@ import { UserTable, type AuthenticatedUser } from './users.ts';
 import { Command, KEY_BYTES, readRequestBody, REQUEST_LIMIT, type RequestBody } from './wire.ts';
 
 /** A Trojan server on accepted carriers. It has no fallback: unauthenticated clients are closed. */
-export function createTrojanInbound(
+export function* createTrojanInbound(
   settings: TrojanInboundSettings,
   context: InboundContext,
-): InboundHandler {
-  const users = new UserTable(settings.users);
+): Steps<InboundHandler> {
+  const users = yield* UserTable.of(settings.users);
   return { serve: (carrier, session) => serve(users, context, carrier, session) };
 }
 

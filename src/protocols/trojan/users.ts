@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Steps } from '../../net/turns.ts';
 import type { TrojanUser } from './settings.ts';
 
 /** What a client sends in place of its password: SHA-224 in lower-case hex. */
@@ -19,10 +20,15 @@ export interface AuthenticatedUser {
 export class UserTable {
   readonly #users = new Map<string, AuthenticatedUser>();
 
-  constructor(users: readonly TrojanUser[]) {
+  private constructor() {}
+
+  static *of(users: readonly TrojanUser[]): Steps<UserTable> {
+    const table = new UserTable();
     for (const { password, email } of users) {
-      this.#users.set(digestOf(keyOf(password)), { label: email === '' ? undefined : email });
+      table.#users.set(digestOf(keyOf(password)), { label: email === '' ? undefined : email });
+      yield;
     }
+    return table;
   }
 
   find(key: Uint8Array): AuthenticatedUser | undefined {

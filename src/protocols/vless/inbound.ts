@@ -4,6 +4,7 @@ import { ProtocolError } from '../../net/errors.ts';
 import { FramedPackets } from '../../net/framed-packets.ts';
 import { GreetingLink } from '../../net/greeting-link.ts';
 import type { Carrier } from '../../net/link.ts';
+import type { Steps } from '../../net/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
@@ -23,11 +24,11 @@ import {
 } from './wire.ts';
 
 /** A VLESS server without flow on accepted carriers. Rejected clients get no response. */
-export function createVlessInbound(
+export function* createVlessInbound(
   settings: VlessInboundSettings,
   context: InboundContext,
-): InboundHandler {
-  const users = new UserTable(settings.users);
+): Steps<InboundHandler> {
+  const users = yield* UserTable.of(settings.users);
   return { serve: (carrier, session) => serve(users, context, carrier, session) };
 }
 

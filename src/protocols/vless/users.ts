@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Steps } from '../../net/turns.ts';
 import { uuidBytes } from '../uuid.ts';
 import type { VlessUser } from './settings.ts';
 
@@ -9,10 +10,17 @@ import type { VlessUser } from './settings.ts';
  * client that presents one does not choose the digest that is compared.
  */
 export class UserTable {
-  readonly #digests: ReadonlySet<string>;
+  readonly #digests = new Set<string>();
 
-  constructor(users: readonly VlessUser[]) {
-    this.#digests = new Set(users.map(({ id }) => digestOf(uuidBytes(id))));
+  private constructor() {}
+
+  static *of(users: readonly VlessUser[]): Steps<UserTable> {
+    const table = new UserTable();
+    for (const { id } of users) {
+      table.#digests.add(digestOf(uuidBytes(id)));
+      yield;
+    }
+    return table;
   }
 
   has(id: Uint8Array): boolean {

@@ -1,5 +1,6 @@
 import { unmapIPv4 } from '../../net/address.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
+import type { Steps } from '../../net/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
@@ -16,12 +17,13 @@ import type { VmessInboundSettings } from './settings.ts';
 import { UserTable } from './user-table.ts';
 
 /** A VMess server with AEAD headers on accepted carriers. */
-export function createVmessInbound(
+export function* createVmessInbound(
   settings: VmessInboundSettings,
   context: InboundContext,
   random: RandomSource = new SystemRandomSource(),
-): InboundHandler {
-  return new VmessInbound(settings, context, random);
+): Steps<InboundHandler> {
+  const users = yield* UserTable.of(settings.users, context);
+  return new VmessInbound(users, context, random);
 }
 
 class VmessInbound implements InboundHandler {
@@ -29,13 +31,10 @@ class VmessInbound implements InboundHandler {
   readonly #random: RandomSource;
   readonly #users: UserTable;
 
-  constructor({ users }: VmessInboundSettings, context: InboundContext, random: RandomSource) {
+  constructor(users: UserTable, context: InboundContext, random: RandomSource) {
     this.#context = context;
     this.#random = random;
-    this.#users = new UserTable(
-      users.map(({ id }) => id),
-      context,
-    );
+    this.#users = users;
   }
 
   async serve({ link, remote }: Carrier, session: Session): Promise<void> {

@@ -2,7 +2,6 @@ import { defineProtocol } from '../protocol.ts';
 import { createVmessInbound } from './inbound.ts';
 import { createVmessOutbound } from './outbound.ts';
 import { inboundSettings, outboundSettings } from './settings.ts';
-import { vmessUsers } from './user-table.ts';
 
 export const vmess = defineProtocol({
   name: 'vmess',
@@ -10,11 +9,6 @@ export const vmess = defineProtocol({
     stream: true,
     settings: inboundSettings,
     users: ({ users }) => users,
-    prepare: ({ users }, memory, turns) =>
-      vmessUsers(memory).prepare(
-        users.map(({ id }) => id),
-        turns,
-      ),
     create: (settings, context) => createVmessInbound(settings, context),
   },
   outbound: {

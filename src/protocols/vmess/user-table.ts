@@ -1,5 +1,6 @@
 import type { Clock } from '../../net/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
+import type { Steps } from '../../net/turns.ts';
 import type { InboundContext } from '../contract.ts';
 import { DerivedUsers } from '../derived-users.ts';
 import type { InboundMemory } from '../inbound-memory.ts';
@@ -23,7 +24,7 @@ interface User {
 }
 
 /** What ids stand for; ids are UUIDs as `parseUuid` gives them. */
-export const vmessUsers = (memory: InboundMemory): DerivedUsers<User> =>
+const vmessUsers = (memory: InboundMemory): DerivedUsers<User> =>
   memory.recall('VMess users', DerivedUsers<User>, () => new DerivedUsers(deriveUser));
 
 function deriveUser(id: string): User {
@@ -38,16 +39,27 @@ export class UserTable {
   readonly #clock: Clock;
   readonly #seen: ReplayFilter;
 
-  /**
-   * @param ids UUIDs as `parseUuid` gives them.
-   */
-  constructor(ids: Iterable<string>, context: Pick<InboundContext, 'clock' | 'memory'>) {
+  private constructor(known: KnownUsers<User>, context: Pick<InboundContext, 'clock' | 'memory'>) {
     const { clock, memory } = context;
-    const users = vmessUsers(memory).take(new Set(ids));
-    this.#known = new KnownUsers(users, ({ id }) => id, memory);
+    this.#known = known;
     this.#search = new UserSearch(this.#known, context);
     this.#clock = clock;
     this.#seen = memory.recall('VMess auth ids', ReplayFilter, () => authIdFilter(clock));
+  }
+
+  /** @param users with UUIDs as `parseUuid` gives them; repeated ones count once. */
+  static *of(
+    users: readonly { readonly id: string }[],
+    context: Pick<InboundContext, 'clock' | 'memory'>,
+  ): Steps<UserTable> {
+    const ids = new Set<string>();
+    for (const { id } of users) {
+      ids.add(id);
+      yield;
+    }
+    const derived = yield* vmessUsers(context.memory).take(ids);
+    const known = yield* KnownUsers.of(derived, ({ id }) => id, context.memory);
+    return new UserTable(known, context);
   }
 
   /**

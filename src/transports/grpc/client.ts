@@ -1,5 +1,5 @@
 import type { Approach, DialerOptions } from '../dialer.ts';
-import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
@@ -15,6 +15,7 @@ import {
   REUSE_SILENCE_MS,
   UPGRADE_MS,
 } from '../limits.ts';
+import { RepeatableLink, type Call } from './repeatable-link.ts';
 import type { Tunnel } from './server.ts';
 import {
   CONNECTION_WINDOW,
@@ -38,6 +39,10 @@ export interface GrpcSocket {
 
 /** A tunnel with the connection that carries it. */
 export interface OpenedTunnel extends Tunnel {
+  readonly raw: Socket;
+}
+
+interface OpenedCall extends Call {
   readonly raw: Socket;
 }
 
@@ -70,21 +75,29 @@ export class GrpcClient {
   }
 
   /**
-   * Opens a tunnel.
+   * Opens a tunnel, which does not wait for the server's response; a call that the server refuses
+   * unprocessed is repeated.
    * @throws {DialError} when the server is not reached, or accepts no tunnel on a new connection.
    */
-  async tunnel({ signal, approach, group = '' }: DialerOptions): Promise<OpenedTunnel> {
+  async tunnel(options: DialerOptions): Promise<OpenedTunnel> {
+    const call = await this.#call(options);
+    const again = (signal: AbortSignal): Promise<Call> => this.#call({ ...options, signal });
+    const link = new RepeatableLink(call, again, this.#clock);
+    return { link, wire: link, raw: call.raw };
+  }
+
+  async #call({ signal, approach, group = '' }: DialerOptions): Promise<OpenedCall> {
     let barren = 0;
     for (;;) {
       const shared = [...this.#connections].find((each) => each.group === group && each.usable);
       if (shared) {
         const alive = await unless(signal, this.#server, shared.responds());
-        if (alive && shared.usable) return shared.tunnel();
+        if (alive && shared.usable) return shared.call();
         continue;
       }
       const fresh = await this.#connection(signal, group, approach);
       if (signal.aborted) throw abortedDial(signal, this.#server);
-      if (fresh.usable) return fresh.tunnel();
+      if (fresh.usable) return fresh.call();
       // Other dials have used it up; each round at least one of them gets a tunnel.
       if (fresh.carried) continue;
       fresh.destroy();
@@ -228,18 +241,26 @@ class TunnelConnection {
     return alive;
   }
 
-  tunnel(): OpenedTunnel {
+  call(): OpenedCall {
     this.#idle.cancel();
     const stream = this.#request();
     const { link, wire } = this.#tunnels.add(stream);
     this.#carried = true;
+    const { promise: refused, resolve } = Promise.withResolvers<boolean>();
+    stream.on('close', () => {
+      const wasRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+      // It may refuse the next as well. A response has settled it before.
+      if (wasRefused) this.#retire();
+      resolve(wasRefused);
+    });
     stream.on('response', (headers) => {
+      resolve(false);
       const { ':status': status } = headers;
       if (status !== 200) link.refuse(`the server responded with HTTP status ${status}`);
       else link.checkStatus(headers);
     });
     stream.on('trailers', (trailers) => link.checkStatus(trailers));
-    return { link, wire, raw: this.#raw };
+    return { link, wire, refused, raw: this.#raw };
   }
 
   destroy(): void {

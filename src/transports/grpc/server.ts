@@ -33,14 +33,19 @@ const Status = { ok: 0, unimplemented: 12 } as const;
 
 /** Accepts tunnels on HTTP/2 connections. Other requests get the responses of a gRPC server. */
 export class GrpcServer {
-  readonly #paths: ReadonlySet<string>;
+  #paths: ReadonlySet<string>;
   readonly #clock: Clock;
   readonly #sessions = new Set<ServerHttp2Session>();
   #closed = false;
 
-  constructor({ serviceName }: GrpcSpec, clock: Clock) {
-    this.#paths = new Set([tunnelPath(serviceName, 'Tun'), tunnelPath(serviceName, 'TunMulti')]);
+  constructor(spec: GrpcSpec, clock: Clock) {
+    this.#paths = pathsOf(spec);
     this.#clock = clock;
+  }
+
+  /** Changes the settings for new tunnels, those on open connections included. */
+  update(spec: GrpcSpec): void {
+    this.#paths = pathsOf(spec);
   }
 
   /** Serves a connected socket, over TLS or not. */
@@ -87,7 +92,11 @@ export class GrpcServer {
     if (this.#closed) session.close();
   }
 
-  /** Accepts no new tunnels: sends GOAWAY, after which clients connect anew. Open tunnels continue. */
+  /**
+   * Accepts no new tunnels: sends GOAWAY, after which clients connect anew. Open tunnels continue.
+   * Requests that the client sends before it has received the GOAWAY are refused, which it may
+   * repeat on another connection (RFC 9113 section 8.7), so this is for an address that is closed.
+   */
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions) session.close();
@@ -110,6 +119,9 @@ export class GrpcServer {
     return true;
   }
 }
+
+const pathsOf = ({ serviceName }: GrpcSpec): ReadonlySet<string> =>
+  new Set([tunnelPath(serviceName, 'Tun'), tunnelPath(serviceName, 'TunMulti')]);
 
 /** `application/grpc`, also with a subtype such as `+proto` or parameters. */
 const isGrpc = (contentType: string | undefined): boolean =>

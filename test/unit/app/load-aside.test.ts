@@ -10,6 +10,7 @@ import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import type { LoadedConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import { Router } from '../../../src/engine/router/router.ts';
+import { atOnce } from '../../../src/net/turns.ts';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
 import { usersOf } from '../../../src/supervisor/build.ts';
 import { encodeGeosite } from '../../support/geo-fixture.ts';
@@ -93,17 +94,21 @@ test('a large configuration is loaded in a thread and decides as one that is loa
 
   // Where the rules are makes no difference to a plan; another rule does.
   const plan = (from: LoadedConfig, to: LoadedConfig) =>
-    reportOf(
-      planReload(
-        {
-          spec: from.spec,
-          versions: new Map([
-            ['direct', 1],
-            ['other', 1],
-          ]),
-        },
-        to.spec,
-        usersOf,
+    atOnce(
+      reportOf(
+        atOnce(
+          planReload(
+            {
+              spec: from.spec,
+              versions: new Map([
+                ['direct', 1],
+                ['other', 1],
+              ]),
+            },
+            to.spec,
+            usersOf,
+          ),
+        ),
       ),
     );
   assert.deepEqual(plan(here, loaded).built, []);

@@ -18,6 +18,7 @@ const from = (host: string): Packet => ({ data: Buffer.alloc(1), peer: { host, p
 class Handler implements InboundHandler {
   readonly taken: string[] = [];
   readonly open = new Map<string, DatagramSession>();
+  retired = 0;
   #sessions: DatagramSessions | undefined;
 
   serve(): Promise<void> {
@@ -35,6 +36,7 @@ class Handler implements InboundHandler {
         else session?.close();
         return true;
       },
+      retire: () => void this.retired++,
     };
   }
 
@@ -72,6 +74,17 @@ test('clients of a replaced handler stay with it; new ones go to its successor',
   assert.deepEqual(third.taken, ['c', 'a']);
   side.destroy(new Error('over'));
   assert.deepEqual([side.sessions, tracker.sessions().length], [0, 0]);
+});
+
+test('a handler learns once that it opens no association any more', () => {
+  const side = new DatagramSide('in', new Tracker(new ManualClock()), () => undefined);
+  const [first, second] = [new Handler(), new Handler()];
+  side.swap(first);
+  side.receive(from('a'), answers);
+  assert.equal(first.retired, 0);
+  side.swap(second);
+  side.destroy(new Error('over'));
+  assert.deepEqual([first.retired, second.retired], [1, 1]);
 });
 
 test('datagrams for a handler that serves none go nowhere', () => {

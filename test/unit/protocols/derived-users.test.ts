@@ -1,57 +1,39 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Turns } from '../../../src/net/turns.ts';
+import { atOnce } from '../../../src/net/turns.ts';
 import { DerivedUsers } from '../../../src/protocols/derived-users.ts';
-import { ManualClock } from '../../support/manual-clock.ts';
 
-/** Users whose derivation is counted, by a clock that each takes a millisecond of. */
+/** Users whose derivation is counted. */
 function harness() {
   const derived: string[] = [];
-  const clock = new ManualClock();
   const users = new DerivedUsers((secret: string) => {
     derived.push(secret);
-    clock.advance(1);
     return `key of ${secret}`;
   });
-  return { derived, users, clock };
+  return { derived, users, take: (secrets: readonly string[]) => atOnce(users.take(secrets)) };
 }
 
-test('what was prepared is not derived again, nor what the set before had', async () => {
-  const { derived, users, clock } = harness();
-  await users.prepare(['a', 'b'], new Turns(clock));
-  assert.deepEqual(users.take(['b', 'a', 'b']), ['key of b', 'key of a', 'key of b']);
-  await users.prepare(['a', 'c'], new Turns(clock));
-  assert.deepEqual(users.take(['a', 'c']), ['key of a', 'key of c']);
-  assert.deepEqual(derived, ['a', 'b', 'c']);
+test('what the set before had is not derived again', () => {
+  const { derived, take } = harness();
+  assert.deepEqual(take(['b', 'a', 'b']), ['key of b', 'key of a', 'key of b']);
+  assert.deepEqual(take(['a', 'c']), ['key of a', 'key of c']);
+  assert.deepEqual(derived, ['b', 'a', 'c']);
 });
 
-test('what no set has any more is forgotten', async () => {
-  const { derived, users, clock } = harness();
-  users.take(['a']);
-  await users.prepare(['b'], new Turns(clock)); // of a reload that failed
-  await users.prepare(['c'], new Turns(clock));
-  users.take(['c']);
-  users.take(['a', 'b']);
-  assert.deepEqual(derived, ['a', 'b', 'c', 'a', 'b']);
+test('what no set has any more is forgotten, once the next one is complete', () => {
+  const { derived, users, take } = harness();
+  take(['a']);
+  users.take(['b']).next();
+  take(['a', 'c']);
+  take(['b']);
+  take(['a']);
+  assert.deepEqual(derived, ['a', 'b', 'c', 'b', 'a']);
 });
 
-test('a long preparation gives way every few milliseconds', async () => {
-  const { derived, users, clock } = harness();
-  let longest = 0;
-  let before = 0;
-  let done = false;
-  const look = (): void => {
-    longest = Math.max(longest, derived.length - before);
-    before = derived.length;
-    if (!done) setImmediate(look);
-  };
-  setImmediate(look);
-  await users.prepare(
-    Array.from({ length: 100 }, (_, i) => String(i)),
-    new Turns(clock),
-  );
-  done = true;
-  assert.equal(derived.length, 100);
-  // Two stretches: theirs and the look may fall into one turn in either order.
-  assert.ok(longest <= 16, `${longest} ms at a stretch`);
+test('each user is a step', () => {
+  const { derived, users } = harness();
+  const steps = users.take(['a', 'b', 'c']);
+  const counts: number[] = [];
+  while (!steps.next().done) counts.push(derived.length);
+  assert.deepEqual(counts, [1, 2, 3]);
 });

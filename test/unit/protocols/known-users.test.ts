@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { atOnce } from '../../../src/net/turns.ts';
 import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
 import { KnownUsers, sourceGroup } from '../../../src/protocols/known-users.ts';
 
@@ -15,7 +16,7 @@ function tried(known: KnownUsers<string>, source: string | undefined): readonly 
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `user ${i}`);
 const of = (users: readonly string[], memory = new InboundMemory()): KnownUsers<string> =>
-  new KnownUsers(users, (user) => user, memory);
+  atOnce(KnownUsers.of(users, (user) => user, memory));
 
 describe('users that are remembered by their source', () => {
   test('are tried for that source alone, the last one first', () => {

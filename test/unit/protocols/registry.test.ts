@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Dispatcher } from '../../../src/protocols/contract.ts';
 import {
   findProtocol,
   inboundProtocol,
   outboundProtocol,
 } from '../../../src/protocols/registry.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { inboundContext } from './inbound-context.ts';
 
 test('a protocol is found by its name and its aliases, exactly', () => {
   assert.equal(findProtocol('freedom')?.name, 'freedom');
@@ -33,4 +36,41 @@ test('each protocol has the sides that it supports', () => {
 test('a Spec cannot name a protocol that there is not', () => {
   assert.throws(() => inboundProtocol('freedom'), RangeError);
   assert.throws(() => outboundProtocol('nothing'), RangeError);
+});
+
+test('a handler for many users is made in steps', () => {
+  const COUNT = 1000;
+  const list = <T>(user: (index: number) => T): T[] =>
+    Array.from({ length: COUNT }, (_, i) => user(i));
+  const key = (index: number): string => Buffer.alloc(16, `${index}`).toString('base64');
+  const uuid = (index: number): string =>
+    `b831381d-6324-4d53-ad4f-${String(index).padStart(12, '0')}`;
+  const accounts = list((i) => ({ user: `${i}`, pass: `${i}` }));
+  const passwords = list((i) => ({ password: `${i}`, email: '' }));
+  const keys = list((i) => ({ key: key(i), email: '' }));
+  const ids = list((i) => ({ id: uuid(i) }));
+  const settings: Readonly<Record<string, readonly unknown[]>> = {
+    socks: [{ auth: 'password', accounts, udp: true, udpBind: undefined }],
+    http: [{ accounts, allowTransparent: false }],
+    trojan: [{ users: passwords }],
+    vless: [{ users: ids }],
+    vmess: [{ users: ids }],
+    shadowsocks: [
+      { method: 'aes-128-gcm', key: '', users: keys },
+      { method: '2022-blake3-aes-128-gcm', key: key(0), users: keys },
+    ],
+  };
+  const dispatcher: Dispatcher = {
+    stream: () => Promise.resolve(),
+    packets: () => Promise.resolve(),
+  };
+  for (const [protocol, variants] of Object.entries(settings)) {
+    for (const variant of variants) {
+      const context = inboundContext('in', { dispatcher, clock: new ManualClock() });
+      const handler = inboundProtocol(protocol).create(variant, context);
+      let steps = 0;
+      while (!handler.next().done) steps++;
+      assert.ok(steps >= COUNT, `${protocol}: ${steps} steps`);
+    }
+  }
 });

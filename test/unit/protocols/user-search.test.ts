@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { atOnce } from '../../../src/net/turns.ts';
 import { LinkClosedError } from '../../../src/net/errors.ts';
 import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
 import { KnownUsers } from '../../../src/protocols/known-users.ts';
@@ -19,8 +20,8 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 function start({ users = USERS, limit = 100 } = {}) {
   const clock = new ManualClock();
   const memory = new InboundMemory();
-  const known = new KnownUsers(users, String, memory);
-  const search = new UserSearch(known, { clock, memory }, limit);
+  const known = atOnce(KnownUsers.of(users, String, memory));
+  const search = new UserSearch(known, { clock, memory }, { limit });
   /** The searches that have ended, in that order. */
   const ended: string[] = [];
   let trials = 0;

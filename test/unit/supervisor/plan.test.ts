@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { atOnce, type Steps } from '../../../src/net/turns.ts';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
 import { usersOf } from '../../../src/supervisor/build.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
@@ -212,15 +213,15 @@ const NOTHING: Omit<AppliedReport, 'status'> = {
 
 describe('a plan', () => {
   test('from nothing builds everything, in the order of the report', () => {
-    const plan = planReload({ spec: undefined, versions: new Map() }, base, usersOf);
-    assert.deepEqual(reportOf(plan), { status: 'applied', ...NOTHING, built: EVERYTHING });
+    const plan = atOnce(planReload({ spec: undefined, versions: new Map() }, base, usersOf));
+    assert.deepEqual(atOnce(reportOf(plan)), { status: 'applied', ...NOTHING, built: EVERYTHING });
   });
 
   const versions = new Map(base.outbounds.map(({ tag }) => [tag, 1]));
   for (const { change, wanted, report } of ROWS) {
     test(`for a change of ${change}`, () => {
-      const plan = planReload({ spec: base, versions }, wanted, usersOf);
-      assert.deepEqual(reportOf(plan), { status: 'applied', ...NOTHING, ...report });
+      const plan = atOnce(planReload({ spec: base, versions }, wanted, usersOf));
+      assert.deepEqual(atOnce(reportOf(plan)), { status: 'applied', ...NOTHING, ...report });
     });
   }
 
@@ -229,25 +230,23 @@ describe('a plan', () => {
     assert.ok(first);
     const wanted = { ...base, inbounds: [{ ...first, protocol: 'http' }, ...rest] };
     const datagramsOf = ({ protocol }: InboundSpec): boolean => protocol === 'http';
-    const plan = planReload({ spec: base, versions }, wanted, usersOf, datagramsOf);
-    assert.deepEqual(reportOf(plan).rebound, [first.tag]);
-    const without = planReload({ spec: base, versions }, wanted, usersOf);
-    assert.deepEqual(reportOf(without).swapped, [first.tag]);
+    const plan = atOnce(planReload({ spec: base, versions }, wanted, usersOf, datagramsOf));
+    assert.deepEqual(atOnce(reportOf(plan)).rebound, [first.tag]);
+    const without = atOnce(planReload({ spec: base, versions }, wanted, usersOf));
+    assert.deepEqual(atOnce(reportOf(without)).swapped, [first.tag]);
   });
 
   test('a tag that comes back gets the next version', () => {
     const before = { ...base, outbounds: base.outbounds.filter(({ tag }) => tag !== 'b') };
-    const plan = planReload(
-      { spec: before, versions: new Map([...versions, ['b', 4]]) },
-      base,
-      usersOf,
+    const plan = atOnce(
+      planReload({ spec: before, versions: new Map([...versions, ['b', 4]]) }, base, usersOf),
     );
-    assert.deepEqual(reportOf(plan).built, ['outbound b@v5']);
+    assert.deepEqual(atOnce(reportOf(plan)).built, ['outbound b@v5']);
   });
 
   test('the arrays of a report stand in the documented order', () => {
-    const plan = planReload({ spec: base, versions }, base, usersOf);
-    assert.deepEqual(Object.keys(reportOf(plan)), [
+    const plan = atOnce(planReload({ spec: base, versions }, base, usersOf));
+    assert.deepEqual(Object.keys(atOnce(reportOf(plan))), [
       'status',
       'built',
       'swapped',
@@ -257,5 +256,18 @@ describe('a plan', () => {
       'removed',
       'reused',
     ]);
+  });
+
+  test('thousands of resources are compared and reported one in each step', () => {
+    const outbounds = Array.from({ length: 1000 }, (_, i) => upstreamSpec(`out${i}`));
+    const many = { ...base, outbounds: [...base.outbounds, ...outbounds] };
+    const running = { spec: many, versions };
+    const count = <T>(steps: Steps<T>): number => {
+      let taken = 0;
+      while (!steps.next().done) taken++;
+      return taken;
+    };
+    assert.ok(count(planReload(running, many, usersOf)) >= 1000);
+    assert.ok(count(reportOf(atOnce(planReload(running, base, usersOf)))) >= 1000);
   });
 });

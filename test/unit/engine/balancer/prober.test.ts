@@ -48,6 +48,14 @@ describe('a prober', () => {
     prober.stop();
   });
 
+  test('does not start once it has been stopped', async () => {
+    const { state, prober } = start();
+    prober.stop();
+    prober.start();
+    await settle();
+    assert.equal(state.probes, 0);
+  });
+
   test('a probe that takes too long judges the member unavailable', async () => {
     const { clock, state, prober } = start();
     state.hang = true;

@@ -41,3 +41,10 @@ test('any keywords are found exactly where includes() finds them', () => {
     { numRuns: 1000 },
   );
 });
+
+test('a table is made of buffers, which pass to another thread without a copy', () => {
+  const { data } = new KeywordTable([{ bytes: Buffer.from('ads'), lists: [1, 2] }]);
+  const { width, ...rest } = data;
+  assert.equal(width, 4);
+  for (const part of Object.values(rest)) assert.ok(ArrayBuffer.isView(part));
+});

@@ -46,7 +46,7 @@ test('lists longer than one compiled set keep their positions', () => {
   for (const i of [0, 999, 1000, 2499]) assert.deepEqual(set.matches(`p${i}`), [i]);
 });
 
-test('prepared patterns are compiled in turns, and only once', async () => {
+test('patterns are compiled in turns', async () => {
   // On a clock of which every look takes longer than a stretch.
   let now = 0;
   const clock = { ...systemClock, now: () => (now += 10) };
@@ -59,11 +59,12 @@ test('prepared patterns are compiled in turns, and only once', async () => {
     if (!done) setImmediate(count);
   };
   setImmediate(count);
-  await cache.prepare(patterns, new Turns(clock));
+  const set = await new Turns(clock).run(cache.compileInSteps(patterns));
   done = true;
   assert.ok(turns >= 10, `${turns} turns`);
-  assert.deepEqual(cache.compile(patterns).matches('p2499'), [2499]);
-  await assert.rejects(cache.prepare(['a', 'b('], new Turns(clock)), RegexError);
+  assert.deepEqual(set.matches('p2499'), [2499]);
+  const invalid = cache.compileInSteps(['a', 'b(']);
+  await assert.rejects(new Turns(clock).run(invalid), RegexError);
 });
 
 test('patterns that are too large together are compiled apart', () => {
@@ -96,4 +97,14 @@ test('a list that grew one pattern at a time matches as one that was written at 
     assert.deepEqual(set.matches(`${i}`), [i]);
     assert.deepEqual(set.matches('0'), [0]);
   }
+});
+
+test('what has been compiled is looked up in steps, too', () => {
+  const cache = new RegexCache();
+  const patterns = Array.from({ length: 2500 }, (_, i) => `^p${i}$`);
+  cache.compile(patterns);
+  const again = cache.compileInSteps(patterns);
+  let steps = 0;
+  while (!again.next().done) steps++;
+  assert.ok(steps >= 2 * 2500, `${steps} steps`);
 });

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { blankEndpoint, toEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { canonicalHost } from '../../../../src/net/address.ts';
 import { SystemError } from '../../../../src/platform/sockets/errno.ts';
 import { AF_INET, AF_INET6 } from '../../../../src/platform/sockets/linux.ts';
-import { getIpAddress, putIpAddress } from '../../../../src/platform/sockets/sockaddr.ts';
+import {
+  getEndpoint,
+  getIpAddress,
+  putEndpoint,
+  putIpAddress,
+} from '../../../../src/platform/sockets/sockaddr.ts';
 
 const noZones = (): number => 0;
 const eth0 = (zone: string): number => (zone === 'eth0' ? 7 : 0);
@@ -79,4 +85,38 @@ for (const [title, host, port, family, code] of [
 
 test('an unknown family is not an IP address', () => {
   assert.equal(getIpAddress(Buffer.alloc(28), 0, String), undefined);
+});
+
+test('an address in numbers is the same structure as the one in text', () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.ipV4(), fc.ipV6()),
+      fc.nat(0xffff),
+      fc.constantFrom(AF_INET, AF_INET6),
+      (host, port, family) => {
+        fc.pre(family === AF_INET6 || !host.includes(':'));
+        const text = Buffer.alloc(28);
+        const length = putIpAddress(text, 0, { host, port }, family, noZones);
+        const words = new Uint32Array(10).fill(0xeeee_eeee);
+        const endpoint = toEndpoint(host, port) ?? assert.fail();
+        assert.equal(putEndpoint(words, 2, endpoint, family), length);
+        const written = Buffer.from(words.buffer, 8, length);
+        assert.deepEqual(written, text.subarray(0, length));
+        const read = blankEndpoint();
+        assert.ok(getEndpoint(words, 2, read));
+        assert.deepEqual(read, endpoint);
+      },
+    ),
+  );
+});
+
+test('an unknown family is not an endpoint', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(0xffff_ffff), { minLength: 7, maxLength: 7 }), (values) => {
+      const words = Uint32Array.from(values);
+      const family = (values[0] ?? 0) & 0xffff;
+      const isKnown = family === AF_INET || family === AF_INET6;
+      assert.equal(getEndpoint(words, 0, blankEndpoint()), isKnown);
+    }),
+  );
 });

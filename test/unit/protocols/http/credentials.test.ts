@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { atOnce } from '../../../../src/net/turns.ts';
 import { AccountTable } from '../../../../src/protocols/account-table.ts';
 import { basicCredentials, userOf } from '../../../../src/protocols/http/credentials.ts';
 import { field } from '../../../../src/protocols/http/fields.ts';
 
-const accounts = new AccountTable([
-  { user: 'ann', pass: 'first' },
-  { user: 'bob', pass: 'a:b' },
-  { user: 'ann', pass: 'second' },
-  { user: 'empty', pass: '' },
-  { user: 'zoë', pass: 'pässword' },
-]);
+const accounts = atOnce(
+  AccountTable.of([
+    { user: 'ann', pass: 'first' },
+    { user: 'bob', pass: 'a:b' },
+    { user: 'ann', pass: 'second' },
+    { user: 'empty', pass: '' },
+    { user: 'zoë', pass: 'pässword' },
+  ]),
+);
 
 const sent = (value: string): string | undefined =>
   userOf([field('Proxy-Authorization', value)], accounts);

@@ -16,6 +16,7 @@ import {
   type Socket,
 } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { atOnce } from '../../../../src/net/turns.ts';
 import { systemClock } from '../../../../src/net/clock.ts';
 import { toDialError } from '../../../../src/net/errors.ts';
 import { relay } from '../../../../src/net/relay.ts';
@@ -104,9 +105,11 @@ const serve: RequestListener = (request, response) => {
 
 describe('the HTTP inbound between node:http clients and origins', { timeout: 20_000 }, () => {
   const dispatcher = new DirectDispatcher();
-  const inbound = createHttpInbound(
-    { accounts: [], allowTransparent: false },
-    inboundContext('http-in', { dispatcher, clock: systemClock }, { sniffing: false }),
+  const inbound = atOnce(
+    createHttpInbound(
+      { accounts: [], allowTransparent: false },
+      inboundContext('http-in', { dispatcher, clock: systemClock }, { sniffing: false }),
+    ),
   );
   let sessions = 0;
   const proxy = createTcpServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { atOnce } from '../../../../src/net/turns.ts';
 import type { ByteLink, Carrier } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { relay } from '../../../../src/net/relay.ts';
@@ -182,9 +183,11 @@ export function startProxy(
   context: Partial<InboundContext> = {},
 ): Proxy {
   const dispatcher = new ScriptedDispatcher();
-  const inbound = createHttpInbound(
-    { accounts: [], allowTransparent: false, ...settings },
-    inboundContext('http-in', { dispatcher, clock: dispatcher.clock }, context),
+  const inbound = atOnce(
+    createHttpInbound(
+      { accounts: [], allowTransparent: false, ...settings },
+      inboundContext('http-in', { dispatcher, clock: dispatcher.clock }, context),
+    ),
   );
   const [client, server] = linkPair();
   const served = inbound.serve(carrierOf(server), session).then(

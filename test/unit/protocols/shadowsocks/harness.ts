@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
+import { atOnce } from '../../../../src/net/turns.ts';
 import type { RandomSource } from '../../../../src/crypto/random-source.ts';
 import { asError } from '../../../../src/errors.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
@@ -119,10 +120,12 @@ export function server(
   clock = new ManualClock(),
 ): Server {
   const dispatcher = new EchoDispatcher();
-  const handler = createShadowsocksInbound(
-    { method, key: keyFor(method, 1), users: [], ...settings },
-    inboundContext('ss', { dispatcher, clock }),
-    new KnownRandom(seed),
+  const handler = atOnce(
+    createShadowsocksInbound(
+      { method, key: keyFor(method, 1), users: [], ...settings },
+      inboundContext('ss', { dispatcher, clock }),
+      new KnownRandom(seed),
+    ),
   );
   return { handler, dispatcher, clock };
 }

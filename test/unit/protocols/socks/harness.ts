@@ -1,3 +1,4 @@
+import { atOnce } from '../../../../src/net/turns.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { Endpoint } from '../../../../src/net/address.ts';
@@ -90,9 +91,8 @@ export function inbound(
   const dispatcher = new EchoDispatcher();
   const clock = new ManualClock();
   const attached: WireCounter[] = [];
-  const handler = createSocksInbound(
-    settings,
-    inboundContext('socks-in', { dispatcher, clock }, context),
+  const handler = atOnce(
+    createSocksInbound(settings, inboundContext('socks-in', { dispatcher, clock }, context)),
   );
   const session: Session = {
     id: 1,

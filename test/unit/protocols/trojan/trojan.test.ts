@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { atOnce } from '../../../../src/net/turns.ts';
 import { WeirError } from '../../../../src/errors.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
@@ -32,7 +33,7 @@ const SIX = bytes(`04 20010db8000000000000000000000007 0036 0003 0d0a 'six'`);
 
 const server = (
   users: readonly TrojanUser[] = [{ password: PASSWORD, email: 'mia@example.com' }],
-) => serverOf((context) => createTrojanInbound({ users }, context));
+) => serverOf((context) => atOnce(createTrojanInbound({ users }, context)));
 const client = () => clientOf((context) => createTrojanOutbound({ password: PASSWORD }, context));
 
 describe('a Trojan server', () => {

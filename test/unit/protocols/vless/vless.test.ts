@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { atOnce } from '../../../../src/net/turns.ts';
 import { WeirError } from '../../../../src/errors.ts';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import { DialError } from '../../../../src/net/errors.ts';
@@ -36,7 +37,7 @@ const MUX = bytes(`00 ${ID} 00 03`);
 const DNS: Endpoint = { host: '192.0.2.7', port: 53 };
 
 const server = (users: readonly { readonly id: string }[] = [{ id: ID }]) =>
-  serverOf((context) => createVlessInbound({ users }, context));
+  serverOf((context) => atOnce(createVlessInbound({ users }, context)));
 const client = () => clientOf((context) => createVlessOutbound({ id: ID }, context));
 
 describe('a VLESS server', () => {

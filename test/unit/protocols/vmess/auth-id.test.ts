@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { atOnce } from '../../../../src/net/turns.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 import { RejectedClientError } from '../../../../src/protocols/rejected-client.ts';
@@ -44,7 +45,9 @@ describe('the table of users', () => {
 
   /** Identifies auth ids by a table of these users. */
   function table(ids: readonly string[], now = clock()) {
-    const users = new UserTable(ids, { clock: now, memory: new InboundMemory() });
+    const context = { clock: now, memory: new InboundMemory() };
+    const list = ids.map((id) => ({ id }));
+    const users = atOnce(UserTable.of(list, context));
     return (authId: Uint8Array): Promise<Uint8Array> =>
       users.identify(authId, '192.0.2.1', {
         link: { closed: new Promise(() => undefined) },

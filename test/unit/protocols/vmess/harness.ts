@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { atOnce } from '../../../../src/net/turns.ts';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import { LinkClosedError } from '../../../../src/net/errors.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/link.ts';
@@ -105,7 +106,7 @@ export function inbound(
   const users = ids.map((id) => ({ id }));
   const context = inboundContext('vmess-in', { dispatcher, clock });
   return {
-    handler: createVmessInbound({ users }, context, new KnownRandom(seed)),
+    handler: atOnce(createVmessInbound({ users }, context, new KnownRandom(seed))),
     dispatcher,
     clock,
   };

@@ -3,6 +3,49 @@ import { isIP } from 'node:net';
 /** The 12 bytes before an IPv4 address in IPv6 form (RFC 4291 §2.5.5.2). */
 const MAPPED_PREFIX = Uint8Array.of(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff);
 
+/** 4 or 6 for an IP address in text, 0 for anything else. Zone ids (`fe80::1%eth0`) count as 6. */
+export const ipVersion = (host: string): 0 | 4 | 6 => isIP(host) as 0 | 4 | 6;
+
+const MAPPED_TEXT = '::ffff:';
+
+/**
+ * The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2); any other text unchanged.
+ *
+ * Dual-stack listeners report IPv4 clients in mapped form; rules, replies and the API use the IPv4
+ * address.
+ */
+export function unmapIPv4(host: string): string {
+  if (!host.startsWith(MAPPED_TEXT)) return host;
+  const tail = host.slice(MAPPED_TEXT.length);
+  return isIP(tail) === 4 ? tail : host;
+}
+
+/** Parses a dotted quad into 4 bytes; `undefined` for other text. */
+export function parseIPv4(text: string): Uint8Array | undefined {
+  if (isIP(text) !== 4) return undefined;
+  const bytes = new Uint8Array(4);
+  putIPv4(text, bytes, 0);
+  return bytes;
+}
+
+/** Parses an IPv6 address, an embedded dotted quad included, into 16 bytes. Zone ids are rejected. */
+export function parseIPv6(text: string): Uint8Array | undefined {
+  if (isIP(text) !== 6 || text.includes('%')) return undefined;
+  const bytes = new Uint8Array(16);
+  putIPv6(text, bytes, 0);
+  return bytes;
+}
+
+/** The 4 or 16 bytes of an IP address; `undefined` for a domain name. */
+export const parseIP = (text: string): Uint8Array | undefined =>
+  text.includes(':') ? parseIPv6(text) : parseIPv4(text);
+
+/** The text of 4 or 16 address bytes; IPv6 in the form of RFC 5952, mapped IPv4 with dots (§5). */
+export function formatIP(bytes: Uint8Array): string {
+  if (bytes.length === 4) return formatIPv4(bytes, 0);
+  return isMappedIPv4(bytes, 0) ? MAPPED_TEXT + formatIPv4(bytes, 12) : formatIPv6(bytes, 0);
+}
+
 /** Writes the 4 bytes of an IPv4 address. `text` must have been recognised as one. */
 export function putIPv4(text: string, out: Uint8Array, at: number): void {
   let value = 0;
@@ -65,7 +108,7 @@ export function isMappedIPv4(bytes: Uint8Array, at: number): boolean {
   return bytes[at + 10] === 0xff && bytes[at + 11] === 0xff;
 }
 
-/** The text of 16 address bytes in the form of RFC 5952. */
+/** The text of 16 address bytes in the form of RFC 5952, in hexadecimal groups throughout. */
 export function formatIPv6(bytes: Uint8Array, at: number): string {
   const group = (index: number): number =>
     ((bytes[at + index * 2] ?? 0) << 8) | (bytes[at + index * 2 + 1] ?? 0);
@@ -94,6 +137,3 @@ export function splitZone(host: string): { readonly address: string; readonly zo
     ? { address: host, zone: '' }
     : { address: host.slice(0, percent), zone: host.slice(percent + 1) };
 }
-
-/** 4 or 6 for an IP address in text, with or without a zone; 0 for anything else. */
-export const textFamily = (host: string): 0 | 4 | 6 => isIP(host) as 0 | 4 | 6;

@@ -1,0 +1,148 @@
+import type { IpEndpoint } from './ip-endpoint.ts';
+
+/** The two ECN bits of a datagram (RFC 3168 §5): 0 not capable, 1 and 2 capable, 3 congestion experienced. */
+export type Ecn = 0 | 1 | 2 | 3;
+
+/**
+ * One datagram to send, or several of one size to one peer behind each other: a part of a buffer,
+ * which many transmits may share. Records and buffers may be reused when `send` is done with them.
+ */
+export interface Transmit {
+  readonly destination: IpEndpoint;
+  readonly buffer: Uint8Array;
+  /** Where the bytes begin in `buffer`, */
+  readonly offset: number;
+  /** and their number. */
+  readonly length: number;
+  /** Bytes of each datagram but the last, which may be shorter; 0 for one datagram of any length. */
+  readonly segmentSize: number;
+  /**
+   * The own address to send from, such as `own` of a received datagram; its port does not count.
+   * `undefined`, or where the implementation has no such choice, the kernel chooses.
+   */
+  readonly source: IpEndpoint | undefined;
+  /** 0 where the implementation cannot set it. */
+  readonly ecn: Ecn;
+}
+
+/**
+ * One received datagram, or several of one peer behind each other. The record and everything in it
+ * is used again for the next one: it is valid during the call that it is passed to.
+ */
+export interface ReceivedDatagrams {
+  readonly peer: IpEndpoint;
+  readonly buffer: Uint8Array;
+  /** Where the bytes begin in `buffer`, */
+  readonly offset: number;
+  /** and their number; 0 is an empty datagram. */
+  readonly length: number;
+  /** Bytes of each datagram but the last, which may be shorter; `length` for a single one. */
+  readonly stride: number;
+  /**
+   * The own address that it was sent to, with the port of the socket and the interface of a
+   * link-local address; `undefined` where the implementation does not know it.
+   */
+  readonly own: IpEndpoint | undefined;
+  /** 0 where the implementation does not know it. */
+  readonly ecn: Ecn;
+}
+
+/** How far a call of `send` came: a record that the next call, of any socket, may change. */
+export interface SendResult {
+  /** Transmits that are done with: sent, or dropped. */
+  readonly done: number;
+  /** Bytes of the next transmit that are done with, a multiple of its segment size. */
+  readonly sentBytes: number;
+  /** Whether the socket has no room for the rest. */
+  readonly full: boolean;
+  /**
+   * Transmits of this call that hold a datagram larger than the path takes (EMSGSIZE), which was
+   * dropped: their number, and the index of the first; -1 for none.
+   */
+  readonly tooLarge: number;
+  readonly firstTooLarge: number;
+}
+
+/** How to open a datagram socket. */
+export interface DatagramSocketOptions {
+  /**
+   * The own address, and a port or 0 for the kernel to choose. The IPv6 wildcard `::` is dual
+   * stack: it reaches and is reached by IPv4 peers as well.
+   */
+  readonly local: IpEndpoint;
+  /** Bytes that the kernel is asked to hold in each direction; its limits apply. */
+  readonly receiveBuffer?: number | undefined;
+  readonly sendBuffer?: number | undefined;
+  /** Whether `own` and `ecn` of received datagrams are asked for; both cost a little. */
+  readonly details?: boolean | undefined;
+  /** Whether datagrams of one peer may be received as one record with a stride (UDP GRO). */
+  readonly coalesce?: boolean | undefined;
+  /**
+   * Whether datagrams are never fragmented, neither here nor on the path, and ICMP messages about
+   * its MTU are not believed: what a search for the path MTU needs (RFC 8899 §3, RFC 9000 §14).
+   */
+  readonly dontFragment?: boolean | undefined;
+}
+
+/** What an implementation can do here; it works without, as each line says. */
+export interface DatagramFeatures {
+  /** Transmits with a segment size leave with one call; else datagram by datagram. */
+  readonly segmentation: boolean;
+  /** Datagrams may arrive coalesced; else `stride` is always `length`. */
+  readonly coalescing: boolean;
+  /** `own` is known and `source` is obeyed, on all addresses; else `own` of one bound address alone. */
+  readonly ownAddress: boolean;
+  /** ECN bits are sent and received; else they are 0. */
+  readonly ecn: boolean;
+  /** DF is set: else datagrams beyond the MTU are fragmented, and a search for it proves nothing. */
+  readonly dontFragment: boolean;
+  /** `overflowed` counts; else it stays 0. */
+  readonly overflow: boolean;
+}
+
+/** What a socket reports to its owner. The functions must not throw. */
+export interface DatagramHandlers {
+  readonly onDatagrams: (received: ReceivedDatagrams) => void;
+  /** All datagrams that were there have been passed on: the time to respond to them at once. */
+  readonly onDrained?: (() => void) | undefined;
+  /** Called once after a `send` that returned `full`, when there is room again. */
+  readonly onWritable?: (() => void) | undefined;
+}
+
+/**
+ * A bound UDP socket that sends and receives datagrams in batches.
+ *
+ * The contract, checked by `test/conformance/datagram-socket.ts` for every implementation:
+ *
+ * - Received datagrams are passed to `onDatagrams` in order of arrival, as long as the socket is
+ *   open, and `onDrained` is called after each batch. Nothing is queued above the kernel, and the
+ *   record is used again: a handler copies what it keeps.
+ * - `send` sends transmits in order and never waits. It returns when everything was sent or dropped,
+ *   or when the socket is full: the rest stays with the caller, who passes it again from the first
+ *   transmit that is not done with, and its `sentBytes`. Records and buffers may be reused for what
+ *   is done with. It may be called from every handler.
+ * - A datagram that cannot be sent (port 0, a family or an address that the socket does not reach,
+ *   a size that UDP does not have, a closed socket) is dropped and counted in `dropped`; the others
+ *   are sent. One that the path does not take is also reported by `tooLarge`. ICMP errors are
+ *   ignored: anyone can forge them.
+ * - `close` releases the socket at once. Idempotent; no handler is called afterwards.
+ * - `closed` resolves, never rejects, when the socket is released: with the cause given to `close`,
+ *   or with the error that closed the socket.
+ */
+export interface DatagramSocket {
+  /** The bound address, with the port that the kernel chose. */
+  readonly local: IpEndpoint;
+  /** What works here; `segmentation` ends when the first send shows that it does not work. */
+  readonly features: DatagramFeatures;
+  /**
+   * @param count how many of `transmits` to send; all when left out.
+   * @param sentBytes bytes of the first transmit to skip, as an earlier call returned them.
+   */
+  send(transmits: readonly Transmit[], count?: number, sentBytes?: number): SendResult;
+  close(cause?: Error): void;
+  readonly closed: Promise<Error | undefined>;
+  /** Datagrams that were not sent. */
+  readonly dropped: number;
+  /** Datagrams that the kernel dropped for want of a buffer, as far as the system reports them. */
+  readonly overflowed: number;
+}

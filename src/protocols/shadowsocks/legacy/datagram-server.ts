@@ -1,0 +1,141 @@
+import type { Clock } from '../../../net/clock.ts';
+import { Deadline } from '../../../net/deadline.ts';
+import type { Packet, ReplyPath } from '../../../net/link.ts';
+import type { DatagramServer, DatagramSessions } from '../../contract.ts';
+import type { KnownUsers } from '../../known-users.ts';
+import { UserSearch } from '../../user-search.ts';
+import { AssociationTable, type DatagramServerDeps } from '../association-table.ts';
+import type { ResponseSealer } from '../client-association.ts';
+import { AddressMemo, decodeAddressed } from '../packets.ts';
+import { saltsOf, type SaltFilter } from '../salts.ts';
+import type { User } from '../user-table.ts';
+import { LegacyDatagrams } from './datagrams.ts';
+import { WaitingDatagrams, type Arrived } from './waiting-datagrams.ts';
+
+/** Clients whose user may be searched for at the same time. */
+const MOST_SEARCHES = 256;
+/** Its sender has sent a datagram again by then, or has given up. */
+const SEARCH_MS = 5_000;
+
+/** The datagrams of a SIP004 inbound: one association for each address and port of a client. */
+export class LegacyDatagramServer implements DatagramServer {
+  readonly #known: KnownUsers<User>;
+  readonly #search: UserSearch<User>;
+  readonly #clock: Clock;
+  readonly #datagrams: LegacyDatagrams;
+  readonly #salts: SaltFilter;
+  /** Of our responses: reflected to us, they would pass for requests. */
+  readonly #ownSalts: SaltFilter;
+  readonly #associations: AssociationTable<undefined>;
+  readonly #waiting = new WaitingDatagrams();
+  #retired = false;
+
+  constructor(
+    { users, context, random }: DatagramServerDeps,
+    known: KnownUsers<User>,
+    sessions: DatagramSessions,
+  ) {
+    const { clock, memory } = context;
+    this.#known = known;
+    this.#search = new UserSearch(known, context, {
+      limit: MOST_SEARCHES,
+      budget: 'searches for the users of datagrams',
+    });
+    this.#clock = clock;
+    this.#datagrams = new LegacyDatagrams(users.method, random);
+    this.#salts = saltsOf(memory, 'datagrams');
+    this.#ownSalts = saltsOf(memory, 'responses');
+    this.#associations = new AssociationTable(context, sessions, users.all.length);
+  }
+
+  receive(packet: Packet, replyPath: ReplyPath, known: boolean): boolean {
+    const { data, peer } = packet;
+    const client = `${peer.host} ${peer.port}`;
+    const entry = this.#associations.find(client);
+    if (known && !entry) return false;
+    // Before any key is tried: a replay must neither cost a search, nor make its purported source
+    // one that the user is known by.
+    if (this.#isReplay(data)) return entry !== undefined;
+    let plain: Uint8Array | undefined;
+    const fits = (user: User): boolean => {
+      plain = this.#datagrams.open(user.key, data);
+      return plain !== undefined;
+    };
+    let user = entry && fits(entry.user) ? entry.user : undefined;
+    if (!user && known) return false;
+    if (!user && this.#waiting.has(client)) {
+      this.#waiting.add(client, { packet, replyPath });
+      return false;
+    }
+    user ??= this.#search.immediately(peer.host, fits);
+    if (user && plain) return this.#accept(client, user, plain, { packet, replyPath });
+    if (this.#known.all.length > 1) void this.#findUser(client, { packet, replyPath });
+    return false;
+  }
+
+  /** Searches that are under way find nothing any more. */
+  retire(): void {
+    this.#retired = true;
+  }
+
+  #isReplay(datagram: Uint8Array): boolean {
+    const salt = this.#datagrams.saltOf(datagram);
+    return this.#ownSalts.has(salt) || this.#salts.has(salt);
+  }
+
+  /**
+   * Searches for the user of a datagram in turns, in competition with all other clients; those that
+   * the client sends meanwhile wait behind it. Never rejects.
+   */
+  async #findUser(client: string, arrived: Arrived): Promise<void> {
+    const kept = this.#waiting.add(client, arrived);
+    if (!kept) return;
+    const { data, peer } = kept.packet;
+    let plain: Uint8Array | undefined;
+    const fits = (user: User): boolean => {
+      plain = this.#datagrams.open(user.key, data);
+      return plain !== undefined;
+    };
+    let user: User | undefined;
+    using deadline = new Deadline(this.#clock, SEARCH_MS, 'the search for the user of a datagram');
+    try {
+      const waiting = { link: kept.replyPath, signal: deadline.signal };
+      user = await this.#search.search(peer.host, fits, waiting);
+    } catch {
+      // Too many searches, no time left, or the listener has closed: dropped.
+    }
+    const later = this.#waiting.release(client);
+    if (this.#retired) return;
+    if (user && plain) this.#accept(client, user, plain, kept);
+    for (const { packet, replyPath } of later) this.receive(packet, replyPath, false);
+  }
+
+  /** Delivers the content of a datagram of that user; returns whether it has an association. */
+  #accept(client: string, user: User, plain: Uint8Array, { packet, replyPath }: Arrived): boolean {
+    const { data, peer } = packet;
+    let entry = this.#associations.find(client);
+    const content = decodeAddressed(plain);
+    if (!content || !this.#salts.add(this.#datagrams.saltOf(data))) return entry !== undefined;
+    if (!entry || entry.user !== user) {
+      entry?.association.close();
+      this.#known.remember(peer.host, user);
+      entry = this.#associations.open(client, user, peer, this.#sealerFor(user), undefined);
+    }
+    entry.association.deliver(content, data.length, peer, replyPath);
+    return true;
+  }
+
+  #sealerFor({ key }: User): ResponseSealer {
+    const memo = new AddressMemo();
+    return {
+      seal: ({ data, peer }) => {
+        const address = memo.encode(peer);
+        if (!address) return undefined;
+        const datagram = this.#datagrams.seal(key, address, data);
+        this.#ownSalts.add(this.#datagrams.saltOf(datagram));
+        return datagram;
+      },
+      [Symbol.dispose]: () => undefined,
+    };
+  }
+}

@@ -1,0 +1,49 @@
+import type { Packet, ReplyPath } from '../../../net/link.ts';
+
+/** Bytes of all datagrams that wait. */
+const MOST_BYTES = 4 * 1024 * 1024;
+/** Datagrams of one client that wait behind the one whose user is searched for. */
+const MOST_OF_CLIENT = 16;
+
+/** A datagram with the way back to its client. */
+export interface Arrived {
+  readonly packet: Packet;
+  readonly replyPath: ReplyPath;
+}
+
+/**
+ * The datagrams of clients for whose user a search is under way, in order of arrival. Bounded: those
+ * that find no room are dropped.
+ */
+export class WaitingDatagrams {
+  readonly #byClient = new Map<string, Arrived[]>();
+  #bytes = 0;
+
+  /** Whether a search is under way for that client. */
+  has(client: string): boolean {
+    return this.#byClient.has(client);
+  }
+
+  /**
+   * Keeps a copy of a datagram of that client, whose buffer may be reused; `undefined` without room.
+   * The first one is the one that is searched for.
+   */
+  add(client: string, { packet, replyPath }: Arrived): Arrived | undefined {
+    const { data, peer } = packet;
+    const waiting = this.#byClient.get(client) ?? [];
+    if (waiting.length > MOST_OF_CLIENT || this.#bytes + data.length > MOST_BYTES) return undefined;
+    this.#bytes += data.length;
+    const kept = { packet: { data: Uint8Array.from(data), peer }, replyPath };
+    waiting.push(kept);
+    this.#byClient.set(client, waiting);
+    return kept;
+  }
+
+  /** Ends the wait of a client; returns its datagrams without the first. */
+  release(client: string): readonly Arrived[] {
+    const waiting = this.#byClient.get(client) ?? [];
+    this.#byClient.delete(client);
+    for (const { packet } of waiting) this.#bytes -= packet.data.length;
+    return waiting.slice(1);
+  }
+}

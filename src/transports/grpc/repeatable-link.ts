@@ -1,0 +1,165 @@
+import type { Clock } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { asError } from '../../errors.ts';
+import { LinkClosedError } from '../../net/errors.ts';
+import type { ByteLink, WireCounter } from '../../net/link.ts';
+import { unlessAborted } from '../../net/unless-aborted.ts';
+import { UPGRADE_MS } from '../limits.ts';
+
+/** Sent bytes that are kept until the server responds: requests of protocols and first payloads. */
+export const KEPT_BYTES = 64 << 10;
+
+/** Calls for one link: a server that refuses as many serves none. */
+const CALLS = 3;
+
+/** One call of a tunnel method. */
+export interface Call {
+  readonly link: ByteLink;
+  readonly wire: WireCounter;
+  /**
+   * Resolves with whether the server has processed nothing of the call: it was refused, or is one
+   * that a GOAWAY leaves out. Resolves at the response, or at the end of the call.
+   */
+  readonly refused: Promise<boolean>;
+}
+
+/**
+ * A tunnel that calls again when the server refuses its call, on another connection and with the
+ * same bytes, which is safe (RFC 9113 section 8.7). Servers refuse calls that reach them after they
+ * have sent a GOAWAY: when they are reloaded, and nginx after every thousandth request.
+ */
+export class RepeatableLink implements ByteLink, WireCounter {
+  readonly closed: Promise<Error | undefined>;
+  readonly #clock: Clock;
+  readonly #again: (signal: AbortSignal) => Promise<Call>;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #current: Call;
+  /** Resolves with whether another call has taken the place of the current one. */
+  #replaced: Promise<boolean>;
+  /** What was sent; `undefined` once it cannot be sent again. */
+  #kept: Uint8Array[] | undefined = [];
+  #keptBytes = 0;
+  #ended = false;
+  /** The limit of the call that is being made in place of a refused one. */
+  #repeating: Deadline | undefined;
+  #destroyed: Error | undefined;
+  #calls = 1;
+  #failure: Error | undefined;
+  /** Moved by calls that were refused. */
+  #readBefore = 0;
+  #writtenBefore = 0;
+
+  /** @param again makes another call; rejects with the reason of its signal. */
+  constructor(first: Call, again: (signal: AbortSignal) => Promise<Call>, clock: Clock) {
+    this.#clock = clock;
+    this.#again = again;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    this.#current = first;
+    this.#replaced = this.#replace(first);
+  }
+
+  get bytesRead(): number {
+    return this.#readBefore + this.#current.wire.bytesRead;
+  }
+
+  get bytesWritten(): number {
+    return this.#writtenBefore + this.#current.wire.bytesWritten;
+  }
+
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    return this.#kept ? this.#readOfAny(signal) : this.#current.link.read(signal);
+  }
+
+  unread(chunk: Uint8Array): void {
+    this.#current.link.unread(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.writeAll([chunk]);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    // After the end it rejects, and nothing of it is to be sent again.
+    if (!this.#kept || this.#ended) return this.#current.link.writeAll(chunks);
+    for (const chunk of chunks) this.#keptBytes += chunk.length;
+    // What is written while the call is repeated has not been sent, and its writers wait.
+    if (this.#keptBytes <= KEPT_BYTES || this.#repeating) this.#kept.push(...chunks);
+    else this.#forget();
+    const replaced = this.#replaced;
+    return this.#current.link
+      .writeAll(chunks)
+      ?.catch((error: unknown) => this.#unlessReplaced(replaced, error));
+  }
+
+  closeWrite(): Promise<void> {
+    this.#ended = true;
+    const replaced = this.#replaced;
+    return this.#current.link
+      .closeWrite()
+      .catch((error: unknown) => this.#unlessReplaced(replaced, error));
+  }
+
+  destroy(cause?: Error): void {
+    this.#forget();
+    this.#destroyed ??= cause ?? new LinkClosedError();
+    this.#repeating?.abort(this.#destroyed);
+    this.#current.link.destroy(cause);
+  }
+
+  async #readOfAny(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    const replaced = this.#replaced;
+    try {
+      return await this.#current.link.read(signal);
+    } catch (error) {
+      await unlessAborted(this.#unlessReplaced(replaced, error), signal);
+      return this.read(signal);
+    }
+  }
+
+  /** Throws the error of an operation, unless its call was replaced, in which it was repeated. */
+  async #unlessReplaced(replaced: Promise<boolean>, error: unknown): Promise<void> {
+    if (this.#destroyed || !(await replaced)) throw this.#failure ?? error;
+  }
+
+  async #replace(call: Call): Promise<boolean> {
+    const refused = await call.refused;
+    if (!refused || !this.#kept || this.#calls === CALLS) {
+      this.#forget();
+      void call.link.closed.then(this.#resolveClosed);
+      return false;
+    }
+    this.#calls++;
+    using deadline = new Deadline(this.#clock, UPGRADE_MS, 'repeating a refused call');
+    this.#repeating = deadline;
+    try {
+      this.#follow(call, await this.#again(deadline.signal));
+      return true;
+    } catch (error) {
+      this.#forget();
+      this.#failure = this.#destroyed ?? asError(error);
+      this.#resolveClosed(this.#failure);
+      return false;
+    } finally {
+      this.#repeating = undefined;
+    }
+  }
+
+  /** Sends again what was sent; it is little, so that no writer needs to be held back. */
+  #follow(old: Call, next: Call): void {
+    this.#readBefore += old.wire.bytesRead;
+    this.#writtenBefore += old.wire.bytesWritten;
+    this.#current = next;
+    this.#replaced = this.#replace(next);
+    // A failure shows in what is read, and in what is written next.
+    next.link.writeAll(this.#kept ?? [])?.catch(() => undefined);
+    if (this.#keptBytes > KEPT_BYTES) this.#forget();
+    if (this.#ended) next.link.closeWrite().catch(() => undefined);
+    if (this.#destroyed) next.link.destroy(this.#destroyed);
+  }
+
+  #forget(): void {
+    this.#kept = undefined;
+  }
+}
