@@ -93,7 +93,7 @@ class CheckedOpening extends Checked<PacketOpening> implements PacketOpening {
 
 /** A packet by itself; nothing of memory that is gone, which the ciphers reject. */
 const copyOf = (bytes: Uint8Array, start: number, end: number): Uint8Array =>
-  bytes.length === 0 ? new Uint8Array(0) : bytes.slice(start, end);
+  bytes.length === 0 ? new Uint8Array(0) : Uint8Array.from(bytes.subarray(start, end));
 
 class CheckedMasks extends Checked<HeaderMasks> implements HeaderMasks {
   get samples(): Uint8Array {
