@@ -1,4 +1,13 @@
-import type { PacketOpener, PacketSealer } from './packet-keys.ts';
+import { hkdfExpandLabel, hkdfExtract } from '../../crypto/hkdf.ts';
+import { CipherSuite, PacketOpener, PacketSealer } from './packet-keys.ts';
+
+/** The salt of version 1 (RFC 9001 §5.2). */
+const SALT = Uint8Array.of(
+  ...[0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17],
+  ...[0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a],
+);
+
+const SECRET_SIZE = 32;
 
 /** Both directions of one level. */
 export interface LevelKeys {
@@ -12,7 +21,13 @@ export interface LevelKeys {
  * @param destinationId of the client's first Initial packet, or of the one after a Retry.
  * @param side that uses them.
  */
-export declare function initialKeys(
-  destinationId: Uint8Array,
-  side: 'client' | 'server',
-): LevelKeys;
+export function initialKeys(destinationId: Uint8Array, side: 'client' | 'server'): LevelKeys {
+  const secret = hkdfExtract('sha256', SALT, destinationId);
+  const client = hkdfExpandLabel('sha256', secret, 'client in', SECRET_SIZE);
+  const server = hkdfExpandLabel('sha256', secret, 'server in', SECRET_SIZE);
+  const [own, other] = side === 'client' ? [client, server] : [server, client];
+  return {
+    sealer: new PacketSealer(CipherSuite.AES_128_GCM_SHA256, own),
+    opener: new PacketOpener(CipherSuite.AES_128_GCM_SHA256, other),
+  };
+}
