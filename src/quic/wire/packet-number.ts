@@ -10,10 +10,11 @@ export function decodePacketNumber(largest: number, truncated: number, size: num
   const expected = largest + 1;
   const window = 2 ** (8 * size);
   const half = window / 2;
-  const candidate = expected - (expected % window) + truncated;
-  if (candidate <= expected - half && candidate < 2 ** 53 - window) return candidate + window;
-  if (candidate > expected + half && candidate >= window) return candidate - window;
-  return candidate;
+  let candidate = expected - (expected % window) + truncated;
+  if (candidate <= expected - half) candidate += window;
+  else if (candidate > expected + half && candidate >= window) candidate -= window;
+  // No connection counts this far: the packet is not authentic.
+  return Math.min(candidate, Number.MAX_SAFE_INTEGER);
 }
 
 /**
