@@ -2,10 +2,7 @@ import { hkdfExpandLabel, hkdfExtract } from '../../crypto/hkdf.ts';
 import { CipherSuite, PacketOpener, PacketSealer } from './packet-keys.ts';
 
 /** The salt of version 1 (RFC 9001 §5.2). */
-const SALT = Uint8Array.of(
-  ...[0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17],
-  ...[0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a],
-);
+const SALT = Buffer.from('38762cf7f55934b34d179ae6a4c80cadccbb7f0a', 'hex');
 
 const SECRET_SIZE = 32;
 

@@ -236,7 +236,7 @@ test('acknowledgements survive with their ranges, and with as many as there is r
             next = smallest + length + 2;
             return [smallest, smallest + length];
           })
-          .reverse();
+          .toReversed();
         const ecn = marks ? { ect0: marks[0], ect1: marks[1], ce: marks[2] } : undefined;
         for (const room of [1000, 200, 60, 20, 5]) {
           const out = new Uint8Array(1000);
