@@ -14,6 +14,15 @@ const UPDATE_AFTER = 2 ** 22;
 /** Packets that are left for closing the connection when no update was possible. */
 const RESERVE = 16;
 
+/** Counts of packets. */
+export interface KeyLimits {
+  /** After which an update is due. */
+  readonly updateAfter?: number;
+  /** That keys may seal, and that may fail authentication on a connection (§6.6). */
+  readonly confidentiality?: number;
+  readonly integrity?: number;
+}
+
 const { KEY_UPDATE_ERROR, AEAD_LIMIT_REACHED } = TransportErrorCode;
 
 const other = (phase: 0 | 1): 0 | 1 => (phase === 0 ? 1 : 0);
@@ -42,12 +51,12 @@ export class OneRttKeys implements Disposable {
   #firstRead = Infinity;
   #discardAt: number | undefined;
   #rejected = 0;
-  readonly #updateAfter: number;
+  readonly #limits: KeyLimits;
   #updates = 0;
 
-  /** @param updateAfter packets after which an update is due. */
-  constructor(updateAfter = UPDATE_AFTER) {
-    this.#updateAfter = updateAfter;
+  /** @param limits instead of those of the suite, for tests. */
+  constructor(limits: KeyLimits = {}) {
+    this.#limits = limits;
   }
 
   /** Keys to send with, once TLS has them. */
@@ -183,7 +192,8 @@ export class OneRttKeys implements Disposable {
 
   #reject(): OpenResult {
     this.#rejected++;
-    if (this.#read === undefined || this.#rejected < this.#read.integrityLimit) return 'dropped';
+    const limit = this.#limits.integrity ?? this.#read?.integrityLimit ?? Infinity;
+    if (this.#rejected < limit) return 'dropped';
     return new QuicError(AEAD_LIMIT_REACHED, 'too many packets failed authentication');
   }
 
@@ -205,7 +215,8 @@ export class OneRttKeys implements Disposable {
    * `initiateUpdate`, which the connection calls before it assembles the next packet.
    */
   get updateDue(): boolean {
-    return (this.#write?.sealed ?? 0) >= this.#updateAfter && this.#mayUpdate;
+    const { updateAfter = UPDATE_AFTER } = this.#limits;
+    return (this.#write?.sealed ?? 0) >= updateAfter && this.#mayUpdate;
   }
 
   /** Not before three PTOs after the last update, for which the keys before it are kept (§6.5). */
@@ -228,9 +239,9 @@ export class OneRttKeys implements Disposable {
   /** Set when these keys may seal no more packets but a few: close with it (§6.6). */
   get exhausted(): QuicError | undefined {
     const write = this.#write;
-    if (write === undefined || write.sealed < write.confidentialityLimit - RESERVE) {
-      return undefined;
-    }
+    if (write === undefined) return undefined;
+    const limit = this.#limits.confidentiality ?? write.confidentialityLimit;
+    if (write.sealed < limit - RESERVE) return undefined;
     return new QuicError(AEAD_LIMIT_REACHED, 'the keys have sealed as many packets as they may');
   }
 

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { QuicError, TransportErrorCode } from '../../../../src/quic/errors.ts';
-import { OneRttKeys, type OpenResult } from '../../../../src/quic/protection/key-update.ts';
+import {
+  OneRttKeys,
+  type KeyLimits,
+  type OpenResult,
+} from '../../../../src/quic/protection/key-update.ts';
 import { CipherSuite } from '../../../../src/quic/protection/packet-keys.ts';
 import { numberSizeOf, writeShortHeader } from '../../../../src/quic/wire/packet-header.ts';
 import { writePacketNumber } from '../../../../src/quic/wire/packet-number.ts';
@@ -16,8 +20,8 @@ class Side {
   #next = 0;
   #largest = -1;
 
-  constructor(t: TestContext, write: number, read: number, updateAfter?: number) {
-    this.keys = new OneRttKeys(updateAfter);
+  constructor(t: TestContext, write: number, read: number, limits?: KeyLimits) {
+    this.keys = new OneRttKeys(limits);
     this.keys.installWrite(SUITE, new Uint8Array(32).fill(write));
     this.keys.installRead(SUITE, new Uint8Array(32).fill(read));
     t.after(() => this.keys[Symbol.dispose]());
@@ -43,9 +47,9 @@ class Side {
   }
 }
 
-function pair(t: TestContext, updateAfter?: number): { client: Side; server: Side } {
-  const client = new Side(t, 1, 2, updateAfter);
-  const server = new Side(t, 2, 1, updateAfter);
+function pair(t: TestContext, limits?: KeyLimits): { client: Side; server: Side } {
+  const client = new Side(t, 1, 2, limits);
+  const server = new Side(t, 2, 1, limits);
   for (const { keys } of [client, server]) keys.onConfirmed();
   return { client, server };
 }
@@ -126,7 +130,7 @@ test('an update waits for the handshake, for an acknowledgement and for the old 
 });
 
 test('an update is due after so many packets', (t) => {
-  const { client, server } = pair(t, 3);
+  const { client, server } = pair(t, { updateAfter: 3 });
   settle(client, server, 0);
   client.seal();
   assert.equal(client.keys.updateDue, false);
@@ -194,4 +198,33 @@ test('without keys nothing is opened, and sealing is a mistake of the caller', (
   assert.equal(keys.open(bytes, 0, 1, 64, 0, 0, PTO), 'dropped');
   assert.throws(() => keys.seal(bytes, 0, 1, 2, 30, 0), TypeError);
   assert.equal(keys.exhausted, undefined);
+});
+
+test('keys that have sealed all but 16 of the packets that they may are exhausted until the next update (§6.6)', (t) => {
+  const { client, server } = pair(t, { confidentiality: 20 });
+  settle(client, server, 0);
+  const exhausted = (): number | undefined => client.keys.exhausted?.code;
+  for (let i = 1; i < 3; i++) client.seal();
+  assert.equal(exhausted(), undefined);
+  client.seal();
+  assert.equal(exhausted(), TransportErrorCode.AEAD_LIMIT_REACHED);
+  client.keys.initiateUpdate();
+  assert.equal(exhausted(), undefined);
+});
+
+test('too many forged packets end the connection, keys before an update counted (§6.6)', (t) => {
+  const { client, server } = pair(t, { integrity: 3 });
+  settle(client, server, 0);
+  const forge = (): OpenResult => {
+    const packet = client.seal();
+    packet[39]! ^= 1;
+    return server.open(packet);
+  };
+  assert.equal(forge(), 'dropped');
+  client.keys.initiateUpdate();
+  assert.equal(server.open(client.seal()), 'opened');
+  assert.equal(forge(), 'dropped');
+  const last = forge();
+  assert.ok(last instanceof QuicError);
+  assert.equal(last.code, TransportErrorCode.AEAD_LIMIT_REACHED);
 });
