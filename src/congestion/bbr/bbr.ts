@@ -155,7 +155,7 @@ export class Bbr implements CongestionController {
 
   #leaveStartupForLosses(): void {
     const model = this.#model;
-    if (model.state !== 'startup' || !this.#losses.congested) return;
+    if (model.state !== 'startup' || !this.#losses.endsStartup) return;
     this.#undoState = 'startup';
     model.pipeFilled = true;
     model.longTermInflight = Math.max(model.product(1), this.#losses.latestInflight);
@@ -207,19 +207,10 @@ export class Bbr implements CongestionController {
 
   /** What recent congestion allows (BoundCwndForModel). */
   #bound(): number {
-    const model = this.#model;
-    switch (model.state) {
-      case 'startup':
-      case 'drain':
-        return model.shortTermInflight;
-      case 'probe-cruise':
-      case 'probe-rtt':
-        return Math.min(model.inflightWithHeadroom, model.shortTermInflight);
-      case 'probe-down':
-      case 'probe-refill':
-      case 'probe-up':
-        return Math.min(model.longTermInflight, model.shortTermInflight);
-    }
+    const { state, shortTermInflight, longTermInflight, inflightWithHeadroom } = this.#model;
+    if (state === 'startup' || state === 'drain') return shortTermInflight;
+    const cruising = state === 'probe-cruise' || state === 'probe-rtt';
+    return Math.min(cruising ? inflightWithHeadroom : longTermInflight, shortTermInflight);
   }
 
   #saveState(): void {

@@ -12,17 +12,18 @@ export type BbrState =
   | 'probe-rtt';
 
 /** What each state does (draft, "Summary of Control Behavior in the State Machine"). */
-export const GAINS: Readonly<Record<BbrState, { readonly pacing: number; readonly window: number }>> =
-  {
-    // 4 ln 2: the least that doubles the rate in each round.
-    startup: { pacing: 2.77, window: 2 },
-    drain: { pacing: 0.5, window: 2 },
-    'probe-down': { pacing: 0.9, window: 2 },
-    'probe-cruise': { pacing: 1, window: 2 },
-    'probe-refill': { pacing: 1, window: 2 },
-    'probe-up': { pacing: 1.25, window: 2.25 },
-    'probe-rtt': { pacing: 1, window: 0.5 },
-  };
+export const GAINS: Readonly<
+  Record<BbrState, { readonly pacing: number; readonly window: number }>
+> = {
+  // 4 ln 2: the least that doubles the rate in each round.
+  startup: { pacing: 2.77, window: 2 },
+  drain: { pacing: 0.5, window: 2 },
+  'probe-down': { pacing: 0.9, window: 2 },
+  'probe-cruise': { pacing: 1, window: 2 },
+  'probe-refill': { pacing: 1, window: 2 },
+  'probe-up': { pacing: 1.25, window: 2.25 },
+  'probe-rtt': { pacing: 1, window: 0.5 },
+};
 
 /** MinPipeCwnd: with fewer packets in flight a receiver that acknowledges every second one stalls it. */
 const MINIMUM_PACKETS = 4;

@@ -1,6 +1,6 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { AckEvent, LossEvent } from '../controller.ts';
-import { inflightAtLoss, isInflightTooHigh, type LossResponse } from './loss-response.ts';
+import type { LossResponse } from './loss-response.ts';
 import type { PathModel } from './path-model.ts';
 import type { FullPipe } from './startup.ts';
 
@@ -87,6 +87,8 @@ export class BandwidthProbe {
           model.inFlight <= model.inflight(1, model.maxBandwidth)
         ) {
           model.state = 'probe-cruise';
+          // What the probe has lost does not count for what follows.
+          this.#losses.reset();
         }
         return;
       case 'probe-cruise':
@@ -109,12 +111,16 @@ export class BandwidthProbe {
   /** Returns whether the loss has ended the state probe-up. */
   onLoss(event: LossEvent, model: PathModel): boolean {
     if (!this.#sampling) return false;
-    if (!isInflightTooHigh(event.lostSinceSend, event.inFlightAtSend, model.mtu)) return false;
+    if (!this.#losses.isInflightTooHigh(event.lostSinceSend, event.inFlightAtSend, model.mtu))
+      return false;
     this.#tooHigh = true;
     // One response to each probe.
     this.#sampling = false;
     if (!event.appLimited) {
-      model.longTermInflight = Math.max(inflightAtLoss(event), model.targetInflight * BETA);
+      model.longTermInflight = Math.max(
+        this.#losses.inflightAtLoss(event),
+        model.targetInflight * BETA,
+      );
     }
     if (model.state !== 'probe-up') return false;
     this.goDown(event.now, model);
@@ -146,7 +152,7 @@ export class BandwidthProbe {
       }
     }
     const { lost, inFlightAtSend } = event.rate;
-    if (isInflightTooHigh(lost, inFlightAtSend, model.mtu)) return false;
+    if (this.#losses.isInflightTooHigh(lost, inFlightAtSend, model.mtu)) return false;
     if (model.longTermInflight === Infinity) return false;
     if (inFlightAtSend > model.longTermInflight) model.longTermInflight = inFlightAtSend;
     if (model.state === 'probe-up') this.#growLongTerm(event.acked, model);
