@@ -85,3 +85,9 @@ export const initialWindow = (mtu: number): number => Math.min(10 * mtu, Math.ma
 
 /** The round trip assumed before one was measured, in milliseconds (RFC 9002 §6.2.2). */
 export const INITIAL_RTT = 333;
+
+/**
+ * The shortest round trip and interval that is measured, in milliseconds: on one host the clock may not
+ * have moved at all, and a rate is never infinite.
+ */
+export const LEAST_TIME = 0.001;

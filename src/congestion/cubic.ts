@@ -141,7 +141,7 @@ export class Cubic implements CongestionController {
   /** W_cubic, in bytes, so many milliseconds after congestion avoidance began (§4.2). */
   #curve(elapsed: number): number {
     const seconds = (elapsed - this.#plateauTime) / 1000;
-    return this.#plateau + C * seconds ** 3 * this.#mtu;
+    return this.#plateau + C * seconds * seconds * seconds * this.#mtu;
   }
 
   #reduce(): void {

@@ -4,6 +4,8 @@ const BURST_TIME = 1;
 const MOST_BURST = 65_536;
 /** The least of a burst, in packets: a receiver acknowledges every second packet. */
 const LEAST_BURST_PACKETS = 2;
+/** How much of a late timer's time is made up for; without it each one would cost its share of the rate. */
+const MOST_LATENESS = 2;
 /** What may leave at once when a connection starts or wakes (RFC 9002 §7.7). */
 const INITIAL_BURST_PACKETS = 10;
 
@@ -17,13 +19,15 @@ export class Pacer {
   #at = 0;
   #rate = 0;
   #started = false;
+  /** When the burst is due that is waited for. */
+  #due: number | undefined;
 
   constructor(mtu: number) {
     this.#mtu = mtu;
     this.#tokens = INITIAL_BURST_PACKETS * mtu;
   }
 
-  /** Bytes that may leave at once when the bucket is full. */
+  /** Bytes of a full bucket, which leave at once when no timer is late. */
   get burst(): number {
     const least = LEAST_BURST_PACKETS * this.#mtu;
     return Math.max(least, Math.min(this.#rate * BURST_TIME, MOST_BURST));
@@ -42,13 +46,15 @@ export class Pacer {
   nextTime(now: number): number {
     this.#refill(now);
     if (this.#tokens > 0 || this.#rate <= 0) return now;
-    return now + (this.burst - this.#tokens) / this.#rate;
+    this.#due = now + (this.burst - this.#tokens) / this.#rate;
+    return this.#due;
   }
 
   /** So many bytes have left. */
   onSent(bytes: number, now: number): void {
     this.#refill(now);
     this.#tokens -= bytes;
+    this.#due = undefined;
   }
 
   /** The rate from now on, in bytes per millisecond. */
@@ -69,8 +75,9 @@ export class Pacer {
       return;
     }
     if (now <= this.#at) return;
+    const late = Math.min(Math.max(now - (this.#due ?? now), 0), MOST_LATENESS);
     // The initial burst may lie above a full bucket; it is used up, but not filled again.
-    const full = Math.max(this.burst, this.#tokens);
+    const full = Math.max(this.burst + late * this.#rate, this.#tokens);
     this.#tokens = Math.min(full, this.#tokens + (now - this.#at) * this.#rate);
     this.#at = now;
   }

@@ -1,4 +1,4 @@
-import type { LossEvent } from './controller.ts';
+import { LEAST_TIME, type LossEvent } from './controller.ts';
 
 /** The delivery rate that an acknowledgement measured (draft-ietf-ccwg-bbr, "Delivery Rate Samples"). */
 export interface RateSample {
@@ -222,7 +222,7 @@ export class DeliveryRate {
     this.#firstSentAt = this.#newestSentAt;
     sample.interval = Math.max(sendElapsed, ackElapsed);
     // Less than a round trip is no measurement but the wrong packet, e.g. one sent twice.
-    if (sample.interval > 0 && sample.interval >= minRtt) {
+    if (sample.interval >= Math.max(minRtt, LEAST_TIME)) {
       sample.rate = sample.delivered / sample.interval;
     }
     return sample;

@@ -1,4 +1,4 @@
-import { INITIAL_RTT } from './controller.ts';
+import { INITIAL_RTT, LEAST_TIME } from './controller.ts';
 
 /** Round-trip time as RFC 9002 §5 estimates it. All values in milliseconds. */
 export class RttEstimator {
@@ -33,11 +33,12 @@ export class RttEstimator {
   }
 
   /**
-   * Takes a sample: the newest acknowledged packet was sent `sample` milliseconds ago.
+   * Takes a sample: the newest acknowledged packet was sent `measured` milliseconds ago.
    * @param ackDelay the delay that the peer reports, already limited to its max_ack_delay once the
    *   handshake is confirmed, and 0 for Initial packets (§5.3).
    */
-  update(sample: number, ackDelay: number, now: number): void {
+  update(measured: number, ackDelay: number, now: number): void {
+    const sample = Math.max(measured, LEAST_TIME);
     this.#latest = sample;
     if (this.#firstSampleAt === undefined) {
       this.#firstSampleAt = now;

@@ -122,7 +122,7 @@ export class SendControl {
   /** The acknowledgement measured the round trip (RFC 9002 §5.1; see `RttEstimator.update`). */
   onRtt(sample: number, ackDelay: number): void {
     this.rtt.update(sample, ackDelay, this.#event.now);
-    this.#event.latestRtt = sample;
+    this.#event.latestRtt = this.rtt.latest;
   }
 
   /** The packet in this slot is lost. */

@@ -14,18 +14,24 @@ export class FullPipe {
   now = false;
   #baseline = 0;
   #rounds = 0;
+  /** The best sample of the round: where acknowledgements come together, the first is far too low. */
+  #best = 0;
 
   /** Starts looking again, for growth over `baseline`. */
   restart(baseline = 0): void {
     this.now = false;
     this.#baseline = baseline;
     this.#rounds = 0;
+    this.#best = 0;
   }
 
   update({ rate }: AckEvent, model: PathModel): void {
-    if (this.now || !model.rounds.started || rate.appLimited) return;
-    if (rate.rate >= this.#baseline * GROWTH) {
-      this.restart(rate.rate);
+    if (this.now) return;
+    const best = Math.max(this.#best, rate.rate);
+    this.#best = model.rounds.started ? rate.rate : best;
+    if (!model.rounds.started || rate.appLimited) return;
+    if (best >= this.#baseline * GROWTH) {
+      this.restart(best);
       return;
     }
     this.#rounds++;
