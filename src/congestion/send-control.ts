@@ -58,19 +58,22 @@ export class SendControl {
     this.#controller = controller;
   }
 
-  /** Whether the window has room for one more packet. A packet may overdraw it by less than itself. */
+  /** Whether the window has room for one more packet (RFC 9002 §7: it is never exceeded). */
   get hasRoom(): boolean {
-    return this.#inFlight < this.#controller.window;
+    return this.#inFlight + this.#mtu <= this.#controller.window;
   }
 
   /**
-   * Bytes that may leave now; 0 when the window is full or the pacer says to wait. Probes (RFC 9002
-   * §6.2.4), acknowledgements alone and CONNECTION_CLOSE do not ask.
+   * Bytes that may leave now: at least one packet, or 0 when the window is full or the pacer says to
+   * wait. Probes (RFC 9002 §6.2.4), acknowledgements alone and CONNECTION_CLOSE do not ask.
    */
   allowance(now: number): number {
+    if (!this.hasRoom) return 0;
     this.#pacer.setRate(this.#controller.pacingRate, now);
-    const room = this.#controller.window - this.#inFlight;
-    return Math.max(0, Math.min(room, this.#pacer.budget(now)));
+    const budget = this.#pacer.budget(now);
+    if (budget <= 0) return 0;
+    // The last packet of a burst may overdraw the pacer, which waits the longer for the next.
+    return Math.min(this.#controller.window - this.#inFlight, Math.max(budget, this.#mtu));
   }
 
   /**

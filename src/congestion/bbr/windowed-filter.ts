@@ -31,22 +31,25 @@ export class WindowedMaximum {
   }
 
   update(value: number, time: number, length: number): void {
-    const [best = 0, second = 0, third = 0] = this.#values;
-    if (value >= best || time - (this.#times[2] ?? 0) > length) {
+    // Read one by one: an iterator would be made for each acknowledgement.
+    const values = this.#values;
+    if (value >= (values[0] ?? 0) || time - (this.#times[2] ?? 0) > length) {
       this.#set(0, value, time);
       this.#set(1, value, time);
       this.#set(2, value, time);
       return;
     }
-    if (value >= second) {
+    if (value >= (values[1] ?? 0)) {
       this.#set(1, value, time);
       this.#set(2, value, time);
-    } else if (value >= third) this.#set(2, value, time);
+    } else if (value >= (values[2] ?? 0)) this.#set(2, value, time);
     this.#expire(value, time, length);
   }
 
   #expire(value: number, time: number, length: number): void {
-    const [bestAt = 0, secondAt = 0, thirdAt = 0] = this.#times;
+    const bestAt = this.#times[0] ?? 0;
+    const secondAt = this.#times[1] ?? 0;
+    const thirdAt = this.#times[2] ?? 0;
     if (time - bestAt > length) {
       this.#shift();
       this.#set(2, value, time);

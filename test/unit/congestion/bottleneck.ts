@@ -279,7 +279,7 @@ export class Flow {
     if (now >= (this.options.stopAt ?? Infinity)) return;
     this.#fillBacklog(now);
     let sent = false;
-    while (this.control.allowance(now) > 0) {
+    while (this.control.allowance(now) >= MTU) {
       if (this.#backlog < MTU) {
         this.control.onAppLimited();
         this.#sendAt = now + 5;

@@ -138,6 +138,21 @@ test('Brutal forgets losses after five seconds, and says nothing of few packets'
   assert.equal(brutal.window, 2 * 500 * rig.control.rtt.smoothed);
 });
 
+test('what may be sent is whole packets, and never exceeds the window', () => {
+  const rig = new Rig(new NewReno(PACKET));
+  const { control } = rig;
+  rig.send(9);
+  assert.equal(control.allowance(rig.now), PACKET);
+  rig.send(1);
+  assert.equal(control.allowance(rig.now), 0);
+  assert.equal(control.nextSendTime(rig.now), Infinity);
+  const half = new Rig(new NewReno(PACKET));
+  half.send(9);
+  half.control.onMtu(PACKET * 1.5);
+  // Room for two thirds of a packet is room for none.
+  assert.equal(half.control.allowance(half.now), 0);
+});
+
 test('the controller can be exchanged while packets are in flight', () => {
   const rig = new Rig(new Bbr(PACKET, new SeededRandom(1)));
   rig.round(50);
