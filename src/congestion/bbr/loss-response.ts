@@ -21,6 +21,13 @@ const LEAST_PACKETS = 50;
 const PROBE_LOSS_WITH_QUEUE = 0.02;
 const PROBE_LOSS_WITHOUT_QUEUE = 0.15;
 const LEAST_PROBE_LOSSES = 6;
+/**
+ * A probe is judged by what it loses beyond what is lost without one: a moving average of the rounds
+ * between probes, and half as much again for chance. Else each probe on a path with jitter and random loss
+ * would end at once, at a little less in flight than the one before.
+ */
+const BACKGROUND_WEIGHT = 1 / 8;
+const BACKGROUND_FACTOR = 1.5;
 /** Startup ends for losses from here on; until then it waits for the rate to stop growing. */
 const STARTUP_LOSS = 0.2;
 /** A round trip that exceeds the least one by this factor shows a queue. */
@@ -40,9 +47,6 @@ const YIELD = 3;
 const showsQueue = (rtt: number, { minRtt }: PathModel): boolean =>
   rtt > Math.max(QUEUE_RTT * minRtt, minRtt + QUEUE_TIME);
 
-const tolerableProbeLoss = (queue: boolean): number =>
-  queue ? PROBE_LOSS_WITH_QUEUE : PROBE_LOSS_WITHOUT_QUEUE;
-
 /** Adapts the short-term bounds to what is delivered in rounds of congestion. */
 export class LossResponse {
   #roundEndsAt = 0;
@@ -59,6 +63,8 @@ export class LossResponse {
   #marked = false;
   /** Whether the newest round trip shows a queue. */
   #queue = false;
+  /** What the path loses while this flow only keeps its rate. */
+  #background = 0;
 
   /** The most data that was delivered during the round trip of a packet of this round. */
   get latestInflight(): number {
@@ -80,12 +86,12 @@ export class LossResponse {
 
   /** Whether the losses since a packet was sent say that too much was in flight then. */
   isInflightTooHigh(lost: number, inFlight: number, mtu: number): boolean {
-    return lost > tolerableProbeLoss(this.#queue) * inFlight && lost >= LEAST_PROBE_LOSSES * mtu;
+    return lost > this.#tolerableProbeLoss * inFlight && lost >= LEAST_PROBE_LOSSES * mtu;
   }
 
   /** What was in flight when the losses up to this packet became too many. */
   inflightAtLoss({ bytes, inFlightAtSend, lostSinceSend }: LossEvent): number {
-    const share = tolerableProbeLoss(this.#queue);
+    const share = this.#tolerableProbeLoss;
     const before = inFlightAtSend - bytes;
     const lostBefore = lostSinceSend - bytes;
     return before + (share * before - lostBefore) / (1 - share);
@@ -109,6 +115,9 @@ export class LossResponse {
       this.#share = this.#lost / all;
       const queue = showsQueue(this.#minRtt, model);
       this.#congested = this.#share > (queue ? LOSS_WITH_QUEUE : LOSS_WITHOUT_QUEUE);
+      if (model.state === 'probe-cruise') {
+        this.#background += BACKGROUND_WEIGHT * (this.#share - this.#background);
+      }
       this.#startCounting();
     }
     if (this.#marked) this.#congested = true;
@@ -148,6 +157,11 @@ export class LossResponse {
     this.#inflight = 0;
     this.#startCounting();
     this.#marked = false;
+  }
+
+  get #tolerableProbeLoss(): number {
+    const beyond = PROBE_LOSS_WITH_QUEUE + BACKGROUND_FACTOR * this.#background;
+    return this.#queue ? beyond : Math.max(PROBE_LOSS_WITHOUT_QUEUE, beyond);
   }
 
   #startCounting(): void {
