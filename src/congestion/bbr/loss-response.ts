@@ -128,20 +128,22 @@ export class LossResponse {
   adapt(model: PathModel): void {
     if (!this.#congested || model.isAccelerating) return;
     const bandwidth = Math.min(model.shortTermBandwidth, model.maxBandwidth);
-    let target = Math.max(this.#bandwidth, BETA * bandwidth);
-    // In the other states the rate is already lower, and the losses are those of a probe.
-    if (model.state === 'probe-cruise') {
-      target = Math.min(target, bandwidth * (1 - YIELD * this.#share));
-    }
-    if (this.#share <= LOSS_WITHOUT_QUEUE) {
-      // The queue may be another flow's or jitter, and the losses random: until the next probe
-      // they cost no more than one reduction.
-      model.shortTermBandwidth = Math.max(target, BETA * model.maxBandwidth);
+    const delivered = Math.max(this.#bandwidth, BETA * bandwidth);
+    if (this.#share > LOSS_WITHOUT_QUEUE) {
+      const inflight = Math.min(model.shortTermInflight, model.window);
+      model.shortTermBandwidth = delivered;
+      model.shortTermInflight = Math.max(this.#inflight, BETA * inflight);
       return;
     }
-    model.shortTermBandwidth = Math.max(target, BETA * bandwidth);
-    const inflight = Math.min(model.shortTermInflight, model.window);
-    model.shortTermInflight = Math.max(this.#inflight, BETA * inflight);
+    // In the other states the rate is lower already, so that it says nothing of the path, and queue
+    // and losses are those of the probe before.
+    if (model.state !== 'probe-cruise') return;
+    // The queue may be another flow's, or jitter, and the losses random: until the next probe they
+    // cost no more than one reduction.
+    model.shortTermBandwidth = Math.max(
+      Math.min(delivered, bandwidth * (1 - YIELD * this.#share)),
+      BETA * model.maxBandwidth,
+    );
   }
 
   /** Last step: the next round begins with this sample. */
