@@ -102,7 +102,8 @@ export class QuicTls implements Disposable {
   setTransportParameters(bytes: Uint8Array): void {
     const tls = this.#live();
     if (this.#parameters) throw new NativeError('TLS has its transport parameters');
-    const memory = this.#library.memory(bytes.length);
+    // Memory of no bytes has no address.
+    const memory = this.#library.memory(Math.max(1, bytes.length));
     memory.bytes.set(bytes);
     const { SSL_set_quic_tls_transport_params } = this.#library.functions;
     this.#must(SSL_set_quic_tls_transport_params(tls, memory.at, bytes.length));
