@@ -1,0 +1,33 @@
+/**
+ * The circuits of one listener: TCP streams and UDP associations of all its clients, bounded
+ * together.
+ */
+export class Circuits {
+  #limit: number;
+  #open = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get count(): number {
+    return this.#open;
+  }
+
+  /** For circuits that are opened from now on. */
+  set limit(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Counts another one. @returns whether there was room for it. */
+  open(): boolean {
+    if (this.#open >= this.#limit) return false;
+    this.#open++;
+    return true;
+  }
+
+  /** To be called once for each that was opened. */
+  close(): void {
+    this.#open--;
+  }
+}

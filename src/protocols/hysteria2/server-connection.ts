@@ -1,0 +1,237 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { asError } from '../../errors.ts';
+import { Http3ErrorCode } from '../../http3/errors.ts';
+import type { RequestHead, Response } from '../../http3/message.ts';
+import { Http3Server } from '../../http3/server.ts';
+import { unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { BoundedReader } from '../../net/bounded-reader.ts';
+import type { Timer } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { DialError } from '../../net/errors.ts';
+import { HANDSHAKE_MS } from '../../net/time-limits.ts';
+import type { QuicConnection, QuicHandlers, QuicStream } from '../../quic/contract.ts';
+import type { InboundContext, OpenSession, Origin, SessionBook } from '../contract.ts';
+import { logRejection, RejectedClientError } from '../rejected-client.ts';
+import { parseAddress } from './address.ts';
+import {
+  authenticationResponse,
+  isAuthentication,
+  readAuthentication,
+} from './authentication.ts';
+import type { Circuits } from './circuits.ts';
+import { ADDRESS_LIMIT, PADDING_LIMIT } from './limits.ts';
+import type { MasqueradeSite } from './masquerade.ts';
+import { UNAUTHENTICATED_MS } from './service-limits.ts';
+import { UdpSessions, type UdpSession } from './udp-sessions.ts';
+import { encodeTcpResponse, readTcpRequest, TCP_REQUEST } from './wire.ts';
+
+/** What an inbound's settings make of its clients. */
+export interface Service {
+  readonly context: InboundContext;
+  /** The label of a credential's user, empty for none; `undefined` for a wrong credential. */
+  readonly authenticate: (credential: string) => string | undefined;
+  readonly site: MasqueradeSite;
+  /** Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed. */
+  readonly udpIdleMs: number | undefined;
+}
+
+/** The listener of a connection, as the connection needs it. */
+export interface ConnectionOwner {
+  /** For clients that authenticate now. */
+  readonly service: Service;
+  readonly book: SessionBook;
+  readonly circuits: Circuits;
+  readonly random: RandomSource;
+  /** The client has authenticated: from now on its session is live. */
+  onAuthenticated(connection: ServerConnection): void;
+  onEnded(connection: ServerConnection): void;
+}
+
+/** An authenticated client. It keeps the service that it started with. */
+interface Client {
+  readonly service: Service;
+  readonly open: OpenSession;
+  readonly user: string | undefined;
+  readonly udp: UdpSessions | undefined;
+}
+
+/** Frame type, lengths, address and padding of a request. */
+const LONGEST_REQUEST = ADDRESS_LIMIT + PADDING_LIMIT + 16;
+
+/**
+ * One client's QUIC connection: a web server until the client has authenticated, and beside the web
+ * server a proxy from then on.
+ */
+export class ServerConnection {
+  readonly handlers: QuicHandlers;
+  readonly #connection: QuicConnection;
+  readonly #owner: ConnectionOwner;
+  readonly #http: Http3Server;
+  readonly #patience: Timer;
+  #remote: Endpoint;
+  #client: Client | undefined;
+  #ended = false;
+
+  constructor(connection: QuicConnection, owner: ConnectionOwner) {
+    this.#connection = connection;
+    this.#owner = owner;
+    this.#remote = connection.remote;
+    this.#http = new Http3Server(connection, {
+      respond: (request) => this.#respond(request),
+      takeStream: (type, stream) => this.#takeStream(type, stream),
+    });
+    this.handlers = {
+      onStream: (stream) => this.#http.accept(stream),
+      onDatagram: (data) => this.#client?.udp?.receive(data),
+      onMigrated: (remote) => this.#onMigrated(remote),
+    };
+    this.#patience = owner.service.context.clock.after(UNAUTHENTICATED_MS, () => this.end());
+    void connection.closed.then(() => this.#onEnded());
+  }
+
+  get isAuthenticated(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Ends the connection in a way that lets its client connect again at once. Idempotent. */
+  end(): void {
+    this.#connection.close(Http3ErrorCode.H3_NO_ERROR);
+    this.#onEnded();
+  }
+
+  #respond(request: RequestHead): Response {
+    const response = isAuthentication(request) ? this.#authenticate(request) : undefined;
+    return response ?? this.#owner.service.site.respond();
+  }
+
+  /** `undefined` for a wrong credential, which looks like any other request. */
+  #authenticate(request: RequestHead): Response | undefined {
+    if (this.#ended) return undefined;
+    const { auth, receiveRate } = readAuthentication(request);
+    const service = this.#client?.service ?? this.#owner.service;
+    const user = service.authenticate(auth);
+    if (user === undefined) {
+      const error = new RejectedClientError('its credential is wrong');
+      logRejection(error, service.context, unmapIPv4(this.#remote.host));
+      return undefined;
+    }
+    this.#client ??= this.#begin(service, user);
+    // A client that states no rate is sent to at the rate that the path allows.
+    if (receiveRate > 0) this.#connection.useFixedRate(receiveRate);
+    // A rate of 0: the client may send as fast as it can.
+    const terms = { udp: service.udpIdleMs !== undefined, receiveRate: 0 };
+    return { ...authenticationResponse(terms, this.#owner.random), body: new Uint8Array() };
+  }
+
+  #begin(service: Service, user: string): Client {
+    const { book, random } = this.#owner;
+    const { local, wire } = this.#connection;
+    this.#patience.cancel();
+    const open = book.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
+    this.#owner.onAuthenticated(this);
+    return {
+      service,
+      open,
+      user: user === '' ? undefined : user,
+      udp:
+        service.udpIdleMs === undefined
+          ? undefined
+          : new UdpSessions(this.#connection, random, (session) => this.#takeSession(session)),
+    };
+  }
+
+  #onMigrated(remote: Endpoint): void {
+    this.#remote = remote;
+    this.#client?.open.moved(remote);
+  }
+
+  #onEnded(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#patience.cancel();
+    this.#client?.udp?.close();
+    this.#client?.open.close();
+    this.#owner.onEnded(this);
+  }
+
+  /** A stream that begins with a proxy request; to a client that is not authenticated an unknown frame. */
+  #takeStream(type: number, stream: QuicStream): boolean {
+    if (type !== TCP_REQUEST || !this.#client) return false;
+    const { circuits } = this.#owner;
+    if (circuits.open()) {
+      void this.#serve(stream, this.#client).finally(() => circuits.close());
+    } else {
+      stream.reset(Http3ErrorCode.H3_REQUEST_REJECTED);
+      stream.stopSending(Http3ErrorCode.H3_REQUEST_REJECTED);
+    }
+    return true;
+  }
+
+  /** Serves one TCP stream until it ends. Never rejects. */
+  async #serve(stream: QuicStream, client: Client): Promise<void> {
+    const { dispatcher, sniffing: sniff, clock, log, tag } = client.service.context;
+    try {
+      let address: string;
+      {
+        using deadline = new Deadline(clock, HANDSHAKE_MS, 'the request');
+        const reader = new BoundedReader(stream, LONGEST_REQUEST, deadline.signal);
+        address = await readTcpRequest(reader);
+        reader.release();
+      }
+      const destination = parseAddress(address);
+      if (!destination) {
+        await this.#refuse(stream, 'the address is invalid');
+        return;
+      }
+      const origin = this.#originOf(client);
+      await dispatcher.stream({
+        origin,
+        destination,
+        sniff,
+        client: stream,
+        accept: async () => {
+          const response = { ok: true, message: 'Connected' };
+          await stream.write(encodeTcpResponse(response, this.#owner.random));
+          return stream;
+        },
+      });
+    } catch (error) {
+      if (error instanceof DialError) {
+        await this.#refuse(stream, error.message);
+        return;
+      }
+      log.debug(`inbound ${tag}: a stream ended: ${asError(error).message}`);
+      stream.destroy(asError(error));
+    }
+  }
+
+  /** Sends the reason for which a request fails, and reads no more of the client. */
+  async #refuse(stream: QuicStream, message: string): Promise<void> {
+    try {
+      await stream.write(encodeTcpResponse({ ok: false, message }, this.#owner.random));
+      await stream.closeWrite();
+      stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
+    } catch (error) {
+      stream.destroy(asError(error));
+    }
+  }
+
+  #takeSession(session: UdpSession): boolean {
+    const { circuits } = this.#owner;
+    const client = this.#client;
+    if (!client || client.service.udpIdleMs === undefined || !circuits.open()) return false;
+    const { dispatcher, clock } = client.service.context;
+    session.closeWhenIdle(clock, client.service.udpIdleMs);
+    const origin = this.#originOf(client);
+    void dispatcher.packets({ origin, client: session }).finally(() => {
+      session.close();
+      circuits.close();
+    });
+    return true;
+  }
+
+  #originOf({ service, open, user }: Client): Origin {
+    const source = unmapIPv4(this.#remote.host);
+    return { inbound: service.context.tag, source, user, session: open.session };
+  }
+}

@@ -1,0 +1,166 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import type { Clock } from '../../net/clock.ts';
+import { IdleTimer } from '../../net/idle-timer.ts';
+import type { Packet, PacketLink } from '../../net/link.ts';
+import { PacketQueue } from '../../net/packet-queue.ts';
+import type { QuicConnection } from '../../quic/contract.ts';
+import { parseAddress } from './address.ts';
+import { datagramsOf, Reassembly } from './fragments.ts';
+import { ASSOCIATION_QUEUE } from './service-limits.ts';
+import { decodeUdpMessage, type UdpMessage } from './wire.ts';
+
+/** The connection of UDP sessions, as they need it. */
+export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
+
+/** Ids are 32 bits on the wire. */
+const IDS = 2 ** 32;
+
+/** One association over the DATAGRAM frames of a connection; the same on either side. */
+export class UdpSession implements PacketLink {
+  readonly id: number;
+  readonly closed: Promise<Error | undefined>;
+  readonly #channel: DatagramChannel;
+  readonly #random: RandomSource;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
+  readonly #reassembly = new Reassembly();
+  #idle: IdleTimer | undefined;
+  #known: { readonly text: string; readonly peer: Endpoint } | undefined;
+  #refused = 0;
+  #ended = false;
+
+  constructor(id: number, channel: DatagramChannel, random: RandomSource) {
+    this.id = id;
+    this.#channel = channel;
+    this.#random = random;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#queue.dropped;
+  }
+
+  /** Closes it after so many milliseconds without a packet in either direction. */
+  closeWhenIdle(clock: Clock, milliseconds: number): void {
+    this.#idle = new IdleTimer(clock, milliseconds, () => this.close());
+    this.#idle.start();
+  }
+
+  /** Takes a message of the peer with this session's id, or a fragment of one. */
+  deliver(message: UdpMessage): void {
+    if (this.#ended) return;
+    const whole = this.#reassembly.add(message);
+    if (!whole) return;
+    const peer = this.#peerOf(whole.address);
+    if (!peer) {
+      this.#refused++;
+      return;
+    }
+    this.#idle?.touch();
+    this.#queue.push({ data: whole.data, peer });
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  send({ data, peer }: Packet): void {
+    const packet = { sessionId: this.id, address: formatEndpoint(peer), data };
+    const datagrams = this.#ended
+      ? []
+      : datagramsOf(packet, this.#channel.maxDatagramSize, this.#random);
+    // Without one of its fragments a packet is lost, so that the others need not be sent.
+    if (datagrams.length === 0 || !datagrams.every((each) => this.#channel.sendDatagram(each))) {
+      this.#refused++;
+      return;
+    }
+    this.#idle?.touch();
+  }
+
+  close(cause?: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#idle?.stop();
+    this.#queue.end(cause);
+    this.#resolveClosed(cause);
+  }
+
+  /** Most packets of a session have the address of the one before. */
+  #peerOf(text: string): Endpoint | undefined {
+    if (this.#known?.text === text) return this.#known.peer;
+    const peer = parseAddress(text);
+    this.#known = peer && { text, peer };
+    return peer;
+  }
+}
+
+/** The UDP sessions of one connection, by their id, which the client chooses. */
+export class UdpSessions {
+  readonly #channel: DatagramChannel;
+  readonly #random: RandomSource;
+  readonly #accept: ((session: UdpSession) => boolean) | undefined;
+  readonly #sessions = new Map<number, UdpSession>();
+  #lastId = 0;
+  #ended = false;
+
+  /**
+   * @param accept decides whether a session that the peer begins is kept, and then owns it; a client
+   *   accepts none.
+   */
+  constructor(
+    channel: DatagramChannel,
+    random: RandomSource,
+    accept?: (session: UdpSession) => boolean,
+  ) {
+    this.#channel = channel;
+    this.#random = random;
+    this.#accept = accept;
+  }
+
+  get count(): number {
+    return this.#sessions.size;
+  }
+
+  /** Takes the content of a DATAGRAM frame; drops it when it is malformed or of no session. */
+  receive(data: Uint8Array): void {
+    const message = decodeUdpMessage(data);
+    if (!message) return;
+    const { sessionId } = message;
+    const session = this.#sessions.get(sessionId) ?? this.#begin(sessionId);
+    session?.deliver(message);
+  }
+
+  /** Begins a session with an id that no live one has. */
+  open(): UdpSession {
+    do this.#lastId = (this.#lastId + 1) % IDS;
+    while (this.#sessions.has(this.#lastId));
+    const session = new UdpSession(this.#lastId, this.#channel, this.#random);
+    this.#add(session);
+    return session;
+  }
+
+  /** Closes all, and begins none any more. */
+  close(cause?: Error): void {
+    this.#ended = true;
+    for (const session of this.#sessions.values()) session.close(cause);
+    this.#sessions.clear();
+  }
+
+  #begin(id: number): UdpSession | undefined {
+    if (!this.#accept || this.#ended) return undefined;
+    const session = new UdpSession(id, this.#channel, this.#random);
+    if (!this.#accept(session)) return undefined;
+    this.#add(session);
+    return session;
+  }
+
+  #add(session: UdpSession): void {
+    this.#sessions.set(session.id, session);
+    void session.closed.then(() => {
+      if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
+    });
+  }
+}
