@@ -25,9 +25,20 @@ export type NativeLibrary = ReturnType<typeof koffi.load>;
  */
 export function openSelf(): NativeLibrary {
   try {
-    const library = createRequire(import.meta.url)('koffi') as typeof koffi;
-    return library.load(null);
+    return loadKoffi().load(null);
   } catch (error) {
     throw new NativeError('native functions cannot be called on this machine', { cause: error });
   }
 }
+
+/**
+ * The address of the first byte of memory outside of the heap. It holds as long as `memory` lives and
+ * is not detached.
+ */
+export const addressOf = (memory: ArrayBufferLike): number =>
+  Number(loadKoffi().address(new Uint8Array(memory)));
+
+let loaded: typeof koffi | undefined;
+
+const loadKoffi = (): typeof koffi =>
+  (loaded ??= createRequire(import.meta.url)('koffi') as typeof koffi);

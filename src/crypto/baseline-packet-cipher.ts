@@ -1,0 +1,132 @@
+import { createCipheriv, createSecretKey, type Cipheriv, type KeyObject } from 'node:crypto';
+import { checkKey, CryptoError, TAG_LENGTH, type Opener, type Sealer } from './aead-contract.ts';
+import { baselineAead } from './baseline-aead.ts';
+import {
+  MASK_BATCH,
+  MASK_LENGTH,
+  type HeaderMasks,
+  type PacketCipherBackend,
+  type PacketCipherName,
+  type PacketOpening,
+  type PacketSealing,
+} from './packet-cipher-contract.ts';
+
+function checkRange(bytes: Uint8Array, start: number, middle: number, end: number): void {
+  // Written so that NaN fails, too.
+  if (!(start >= 0 && start <= middle && middle <= end && end <= bytes.length)) {
+    throw new RangeError('the packet is not within its buffer');
+  }
+}
+
+class BaselineSealing implements PacketSealing {
+  readonly name: PacketCipherName;
+  readonly nonce = new Uint8Array(12);
+  readonly #sealer: Sealer;
+
+  constructor(name: PacketCipherName, key: Uint8Array) {
+    this.name = name;
+    this.#sealer = baselineAead.sealer(name, key);
+  }
+
+  seal(bytes: Uint8Array, start: number, middle: number, end: number): void {
+    checkRange(bytes, start, middle, end);
+    if (end + TAG_LENGTH > bytes.length)
+      throw new RangeError('the packet is not within its buffer');
+    const associated = bytes.subarray(start, middle);
+    const out = bytes.subarray(middle, end + TAG_LENGTH);
+    this.#sealer.seal(this.nonce, bytes.subarray(middle, end), out, associated);
+  }
+
+  [Symbol.dispose](): void {
+    this.#sealer[Symbol.dispose]();
+  }
+}
+
+class BaselineOpening implements PacketOpening {
+  readonly name: PacketCipherName;
+  readonly nonce = new Uint8Array(12);
+  readonly #opener: Opener;
+
+  constructor(name: PacketCipherName, key: Uint8Array) {
+    this.name = name;
+    this.#opener = baselineAead.opener(name, key);
+  }
+
+  open(bytes: Uint8Array, start: number, middle: number, end: number): boolean {
+    checkRange(bytes, start, middle, end);
+    const sealed = bytes.subarray(middle, end);
+    return this.#opener.open(this.nonce, sealed, sealed, bytes.subarray(start, middle));
+  }
+
+  [Symbol.dispose](): void {
+    this.#opener[Symbol.dispose]();
+  }
+}
+
+/** What samples and masks have in common, whatever the cipher. */
+abstract class BaselineMasks implements HeaderMasks {
+  readonly samples = new Uint8Array(MASK_BATCH * MASK_LENGTH);
+  readonly masks = new Uint8Array(MASK_BATCH * MASK_LENGTH);
+
+  compute(count: number): void {
+    if (!(count >= 0 && count <= MASK_BATCH)) throw new RangeError('too many samples');
+    this.fill(count);
+  }
+
+  protected abstract fill(count: number): void;
+  abstract [Symbol.dispose](): void;
+}
+
+class AesMasks extends BaselineMasks {
+  #cipher: Cipheriv | undefined;
+
+  constructor(name: 'aes-128-ecb' | 'aes-256-ecb', key: Uint8Array) {
+    super();
+    this.#cipher = createCipheriv(name, key, null).setAutoPadding(false);
+  }
+
+  protected fill(count: number): void {
+    if (!this.#cipher) throw new CryptoError('a cipher was used after it was closed');
+    this.masks.set(this.#cipher.update(this.samples.subarray(0, count * MASK_LENGTH)));
+  }
+
+  [Symbol.dispose](): void {
+    this.#cipher = undefined;
+  }
+}
+
+const ZEROS = new Uint8Array(MASK_LENGTH);
+
+class ChaChaMasks extends BaselineMasks {
+  #key: KeyObject | undefined;
+
+  constructor(key: Uint8Array) {
+    super();
+    this.#key = createSecretKey(key);
+  }
+
+  protected fill(count: number): void {
+    if (!this.#key) throw new CryptoError('a cipher was used after it was closed');
+    for (let at = 0; at < count * MASK_LENGTH; at += MASK_LENGTH) {
+      // The sample is the block counter in little-endian order and the nonce, as OpenSSL takes them.
+      const sample = this.samples.subarray(at, at + MASK_LENGTH);
+      this.masks.set(createCipheriv('chacha20', this.#key, sample).update(ZEROS), at);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#key = undefined;
+  }
+}
+
+/** Works on every Node: the reference that other implementations are compared with. */
+export const baselinePacketCiphers: PacketCipherBackend = {
+  name: 'baseline',
+  sealing: (name, key) => new BaselineSealing(name, key),
+  opening: (name, key) => new BaselineOpening(name, key),
+  headerMasks(name, key) {
+    checkKey(name, key);
+    if (name === 'chacha20-poly1305') return new ChaChaMasks(key);
+    return new AesMasks(name === 'aes-128-gcm' ? 'aes-128-ecb' : 'aes-256-ecb', key);
+  },
+};

@@ -1,0 +1,9 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** HMAC-SHA256 (RFC 2104): 32 bytes. */
+export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array =>
+  createHmac('sha256', key).update(message).digest();
+
+/** Whether two byte strings are equal, in a time that depends on their lengths alone. */
+export const equalInConstantTime = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && timingSafeEqual(a, b);

@@ -1,0 +1,60 @@
+/** Transport error codes (RFC 9000 §20.1, RFC 9001 §6.6). */
+export const TransportErrorCode = {
+  NO_ERROR: 0x00,
+  INTERNAL_ERROR: 0x01,
+  CONNECTION_REFUSED: 0x02,
+  FLOW_CONTROL_ERROR: 0x03,
+  STREAM_LIMIT_ERROR: 0x04,
+  STREAM_STATE_ERROR: 0x05,
+  FINAL_SIZE_ERROR: 0x06,
+  FRAME_ENCODING_ERROR: 0x07,
+  TRANSPORT_PARAMETER_ERROR: 0x08,
+  CONNECTION_ID_LIMIT_ERROR: 0x09,
+  PROTOCOL_VIOLATION: 0x0a,
+  INVALID_TOKEN: 0x0b,
+  APPLICATION_ERROR: 0x0c,
+  CRYPTO_BUFFER_EXCEEDED: 0x0d,
+  KEY_UPDATE_ERROR: 0x0e,
+  AEAD_LIMIT_REACHED: 0x0f,
+  NO_VIABLE_PATH: 0x10,
+} as const;
+
+/** The first of the 256 codes that carry a TLS alert (RFC 9001 §4.8). */
+const CRYPTO_ERROR = 0x0100;
+
+const NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(TransportErrorCode).map(([name, code]) => [code, name]),
+);
+
+/** The code of CONNECTION_CLOSE for a TLS alert. */
+export const cryptoErrorCode = (alert: number): number => CRYPTO_ERROR + (alert & 0xff);
+
+/** The TLS alert in a transport error code, when it carries one. */
+export const alertOf = (code: number): number | undefined =>
+  code >= CRYPTO_ERROR && code <= CRYPTO_ERROR + 0xff ? code - CRYPTO_ERROR : undefined;
+
+/** The name of a transport error code, for logs: `CRYPTO_ERROR(42)` for TLS alerts, else hexadecimal. */
+export function transportErrorName(code: number): string {
+  const alert = alertOf(code);
+  if (alert !== undefined) return `CRYPTO_ERROR(${alert})`;
+  return NAMES.get(code) ?? `0x${code.toString(16)}`;
+}
+
+/**
+ * Why a connection has to be closed: what CONNECTION_CLOSE of type 0x1c carries. A value and not an
+ * exception: nothing that a peer sends makes a core throw.
+ */
+export class QuicError {
+  /** One of `TransportErrorCode`, or of the range of TLS alerts. */
+  readonly code: number;
+  /** The frame that was at fault; 0 where it was no frame. */
+  readonly frameType: number;
+  /** Printable ASCII, for the peer's log and for ours. */
+  readonly reason: string;
+
+  constructor(code: number, reason: string, frameType = 0) {
+    this.code = code;
+    this.reason = reason;
+    this.frameType = frameType;
+  }
+}

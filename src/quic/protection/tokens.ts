@@ -1,0 +1,176 @@
+import {
+  AEAD_SHAPES,
+  createOpener,
+  createSealer,
+  TAG_LENGTH,
+  type Opener,
+  type Sealer,
+} from '../../crypto/aead.ts';
+import { equalInConstantTime, hmacSha256 } from '../../crypto/keyed-hash.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
+
+/** What a token that was issued here says. */
+export type TokenClaim =
+  | {
+      readonly kind: 'retry';
+      /** The destination connection id of the client's first Initial packet. */
+      readonly originalId: Uint8Array;
+      /** The id that the Retry packet gave: the Initial has to be sent to it (RFC 9000 §7.3). */
+      readonly retrySourceId: Uint8Array;
+    }
+  /** A Retry token for another address, or too old: close with INVALID_TOKEN (RFC 9000 §8.1.2). */
+  | { readonly kind: 'invalid-retry' }
+  | { readonly kind: 'new-token' };
+
+/** Milliseconds for which a Retry token is valid: a client answers in one round trip. */
+const RETRY_LIFETIME = 10_000;
+/** Milliseconds for which a token of NEW_TOKEN is valid. */
+const NEW_TOKEN_LIFETIME = 3_600_000;
+
+const RETRY = 1;
+const NEW_TOKEN = 2;
+
+/** Drawn at random, which a nonce of 24 bytes allows for any number of tokens. */
+const CIPHER = 'xchacha20-poly1305';
+const { keyLength: KEY_SIZE, nonceLength: NONCE_SIZE } = AEAD_SHAPES[CIPHER];
+
+/** The kind, the time, and the address with its length and port. */
+const SHORTEST = NONCE_SIZE + 1 + 8 + 1 + 4 + 2 + TAG_LENGTH;
+/** The same with an IPv6 address and two connection ids. */
+const LONGEST = SHORTEST + 12 + 2 * (1 + MAX_CONNECTION_ID);
+
+/**
+ * Address validation tokens (RFC 9000 §8.1), encrypted with a key that lives as long as this object,
+ * and bound to the client's address and to time. A Retry token is valid for one port and 10 seconds, a
+ * token of NEW_TOKEN for the address from any port and an hour.
+ */
+export class AddressTokens implements Disposable {
+  readonly #random: RandomSource;
+  readonly #sealer: Sealer;
+  readonly #opener: Opener;
+
+  constructor(random: RandomSource) {
+    const key = random.bytes(KEY_SIZE);
+    this.#random = random;
+    this.#sealer = createSealer(CIPHER, key);
+    this.#opener = createOpener(CIPHER, key);
+  }
+
+  /**
+   * A token for a Retry packet: 100 bytes or so.
+   *
+   * @param address 4 or 16 bytes.
+   * @param now milliseconds.
+   */
+  retryToken(
+    address: Uint8Array,
+    port: number,
+    originalId: Uint8Array,
+    retrySourceId: Uint8Array,
+    now: number,
+  ): Uint8Array {
+    const ids = [originalId, retrySourceId].flatMap((id) => [Uint8Array.of(id.length), id]);
+    return this.#seal(Buffer.concat([claimOf(RETRY, address, port, now), ...ids]));
+  }
+
+  /** A token for a NEW_TOKEN frame; each is unique. */
+  newToken(address: Uint8Array, now: number): Uint8Array {
+    return this.#seal(claimOf(NEW_TOKEN, address, 0, now));
+  }
+
+  #seal(claim: Uint8Array): Uint8Array {
+    const nonce = this.#random.bytes(NONCE_SIZE);
+    const token = new Uint8Array(NONCE_SIZE + claim.length + TAG_LENGTH);
+    token.set(nonce);
+    this.#sealer.seal(nonce, claim, token.subarray(NONCE_SIZE));
+    return token;
+  }
+
+  /**
+   * What the token in `size` bytes from `offset` on says about a client at this address. Undefined when
+   * it was not issued here, or by NEW_TOKEN for another address or too long ago: the client then
+   * counts as one without a token (§8.1.3).
+   */
+  open(
+    bytes: Uint8Array,
+    offset: number,
+    size: number,
+    address: Uint8Array,
+    port: number,
+    now: number,
+  ): TokenClaim | undefined {
+    if (size < SHORTEST || size > LONGEST) return undefined;
+    const nonce = bytes.subarray(offset, offset + NONCE_SIZE);
+    const sealed = bytes.subarray(offset + NONCE_SIZE, offset + size);
+    const claim = Buffer.alloc(sealed.length - TAG_LENGTH);
+    if (!this.#opener.open(nonce, sealed, claim)) return undefined;
+    // What is authentic was written by `claimOf`.
+    const isRetry = claim[0] === RETRY;
+    const age = now - claim.readDoubleBE(1);
+    const addressSize = claim[9] as number;
+    const portAt = 10 + addressSize;
+    const isValid =
+      equalInConstantTime(claim.subarray(10, portAt), address) &&
+      age >= 0 &&
+      age <= (isRetry ? RETRY_LIFETIME : NEW_TOKEN_LIFETIME);
+    if (!isRetry) return isValid ? { kind: 'new-token' } : undefined;
+    if (!isValid || claim.readUInt16BE(portAt) !== port) return { kind: 'invalid-retry' };
+    const originalAt = portAt + 3;
+    const originalEnd = originalAt + (claim[originalAt - 1] as number);
+    return {
+      kind: 'retry',
+      originalId: Uint8Array.from(claim.subarray(originalAt, originalEnd)),
+      retrySourceId: Uint8Array.from(claim.subarray(originalEnd + 1)),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#sealer[Symbol.dispose]();
+    this.#opener[Symbol.dispose]();
+  }
+}
+
+/** Kind, time, length of the address, address, port. */
+function claimOf(kind: number, address: Uint8Array, port: number, now: number): Uint8Array {
+  const claim = Buffer.alloc(12 + address.length);
+  claim[0] = kind;
+  claim.writeDoubleBE(now, 1);
+  claim[9] = address.length;
+  claim.set(address, 10);
+  claim.writeUInt16BE(port, 10 + address.length);
+  return claim;
+}
+
+/** Bytes of a stateless reset token. */
+export const RESET_TOKEN_SIZE = 16;
+
+/** Stateless reset tokens (RFC 9000 §10.3.2): a keyed hash of the connection id. */
+export class ResetTokens {
+  readonly #key: Uint8Array;
+
+  constructor(random: RandomSource) {
+    this.#key = random.bytes(32);
+  }
+
+  tokenFor(connectionId: Uint8Array): Uint8Array {
+    return Uint8Array.from(hmacSha256(this.#key, connectionId).subarray(0, RESET_TOKEN_SIZE));
+  }
+}
+
+/** The shortest datagram that may be a stateless reset: 5 bytes before its token (§10.3). */
+const SHORTEST_RESET = 5 + RESET_TOKEN_SIZE;
+
+/**
+ * Whether a datagram ends with a stateless reset token. The comparison takes the same time for all
+ * tokens (§10.3.1).
+ */
+export function endsWithResetToken(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  token: Uint8Array,
+): boolean {
+  if (end - start < SHORTEST_RESET) return false;
+  return equalInConstantTime(bytes.subarray(end - RESET_TOKEN_SIZE, end), token);
+}

@@ -1,0 +1,317 @@
+import { FrameType } from './frames.ts';
+import { varintSize, writeVarint } from './varint.ts';
+
+/*
+ * Writers return the offset behind the frame; the caller has made sure that it fits, with the size
+ * functions. Numbers are integers from 0 to 2^53 - 1.
+ */
+
+/** Writes `size` PADDING frames, each of which is a byte. */
+export function writePadding(out: Uint8Array, at: number, size: number): number {
+  out.fill(0, at, at + size);
+  return at + size;
+}
+
+export function writePing(out: Uint8Array, at: number): number {
+  out[at] = FrameType.PING;
+  return at + 1;
+}
+
+/** Received packet numbers, the newest range first; never empty. */
+export interface AckRangeSource {
+  readonly length: number;
+  smallest(index: number): number;
+  largest(index: number): number;
+}
+
+/** Counts of received packets by ECN mark (RFC 9000 §19.3.2). */
+export interface EcnCounts {
+  readonly ect0: number;
+  readonly ect1: number;
+  readonly ce: number;
+}
+
+/** More than a packet holds would never fit; below 64, so that the count has one byte. */
+const MAX_ACK_RANGES = 63;
+
+/**
+ * Writes an ACK frame with as many ranges as fit, 64 at most, from the newest on.
+ *
+ * @param limit the end of the room. Returns `at` when not even the first range fits.
+ * @param delay microseconds divided by 2 ^ ack_delay_exponent.
+ * @param ecn left out when no mark was ever received.
+ */
+export function writeAck(
+  out: Uint8Array,
+  at: number,
+  limit: number,
+  ranges: AckRangeSource,
+  delay: number,
+  ecn: EcnCounts | undefined,
+): number {
+  const largest = ranges.largest(0);
+  const first = largest - ranges.smallest(0);
+  const ecnSize = ecn ? varintSize(ecn.ect0) + varintSize(ecn.ect1) + varintSize(ecn.ce) : 0;
+  const last = limit - ecnSize;
+  const size = 2 + varintSize(largest) + varintSize(delay) + varintSize(first);
+  if (at + size > last) return at;
+  out[at] = ecn ? FrameType.ACK_ECN : FrameType.ACK;
+  const countAt = writeVarint(out, writeVarint(out, at + 1, largest), delay);
+  let next = writeVarint(out, countAt + 1, first);
+  let count = 0;
+  const most = Math.min(MAX_ACK_RANGES, ranges.length - 1);
+  while (count < most) {
+    const gap = ranges.smallest(count) - ranges.largest(count + 1) - 2;
+    const length = ranges.largest(count + 1) - ranges.smallest(count + 1);
+    if (next + varintSize(gap) + varintSize(length) > last) break;
+    next = writeVarint(out, writeVarint(out, next, gap), length);
+    count++;
+  }
+  out[countAt] = count;
+  if (!ecn) return next;
+  return writeVarint(out, writeVarint(out, writeVarint(out, next, ecn.ect0), ecn.ect1), ecn.ce);
+}
+
+export const resetStreamSize = (id: number, code: number, finalSize: number): number =>
+  1 + varintSize(id) + varintSize(code) + varintSize(finalSize);
+
+export function writeResetStream(
+  out: Uint8Array,
+  at: number,
+  id: number,
+  code: number,
+  finalSize: number,
+): number {
+  return writeVarint(out, writeTwo(out, at, FrameType.RESET_STREAM, id, code), finalSize);
+}
+
+export const stopSendingSize = (id: number, code: number): number =>
+  1 + varintSize(id) + varintSize(code);
+
+export function writeStopSending(out: Uint8Array, at: number, id: number, code: number): number {
+  return writeTwo(out, at, FrameType.STOP_SENDING, id, code);
+}
+
+/**
+ * The most bytes up to `wanted` that fit into `room` together with a length field in front of them; -1
+ * when not even an empty one fits.
+ */
+export function fittingSize(room: number, wanted: number): number {
+  if (room < 1) return -1;
+  const size = Math.min(wanted, room - 1);
+  if (varintSize(size) === 1) return size;
+  if (room - 2 < 0x4000) return Math.min(wanted, Math.max(room - 2, 0x3f));
+  return Math.min(wanted, Math.max(room - 4, 0x3fff));
+}
+
+/** Bytes of a CRYPTO frame before its data. */
+export const cryptoHeaderSize = (offset: number, size: number): number =>
+  1 + varintSize(offset) + varintSize(size);
+
+/** Writes a CRYPTO frame up to its data, which the caller puts at the returned offset. */
+export function writeCryptoHeader(
+  out: Uint8Array,
+  at: number,
+  offset: number,
+  size: number,
+): number {
+  return writeTwo(out, at, FrameType.CRYPTO, offset, size);
+}
+
+export const newTokenSize = (tokenSize: number): number => 1 + varintSize(tokenSize) + tokenSize;
+
+export function writeNewToken(out: Uint8Array, at: number, token: Uint8Array): number {
+  return writeBytes(out, writeOne(out, at, FrameType.NEW_TOKEN, token.length), token);
+}
+
+/** Bits of the type of STREAM frames (§19.8). */
+const FIN = 0x01;
+const HAS_LENGTH = 0x02;
+const HAS_OFFSET = 0x04;
+
+/** Bytes of a STREAM frame before its data; without a length, when `size` is -1. */
+export const streamHeaderSize = (id: number, offset: number, size: number): number =>
+  1 + varintSize(id) + (offset > 0 ? varintSize(offset) : 0) + (size >= 0 ? varintSize(size) : 0);
+
+/**
+ * Writes a STREAM frame up to its data, which the caller puts at the returned offset.
+ *
+ * @param size bytes of data; -1 leaves the length out: the data then fills the rest of the packet.
+ */
+export function writeStreamHeader(
+  out: Uint8Array,
+  at: number,
+  id: number,
+  offset: number,
+  size: number,
+  fin: boolean,
+): number {
+  const type =
+    FrameType.STREAM |
+    (fin ? FIN : 0) |
+    (size >= 0 ? HAS_LENGTH : 0) |
+    (offset > 0 ? HAS_OFFSET : 0);
+  let next = writeOne(out, at, type, id);
+  if (offset > 0) next = writeVarint(out, next, offset);
+  return size >= 0 ? writeVarint(out, next, size) : next;
+}
+
+export const maxDataSize = (limit: number): number => 1 + varintSize(limit);
+
+export const writeMaxData = (out: Uint8Array, at: number, limit: number): number =>
+  writeOne(out, at, FrameType.MAX_DATA, limit);
+
+export const maxStreamDataSize = (id: number, limit: number): number =>
+  1 + varintSize(id) + varintSize(limit);
+
+export const writeMaxStreamData = (
+  out: Uint8Array,
+  at: number,
+  id: number,
+  limit: number,
+): number => writeTwo(out, at, FrameType.MAX_STREAM_DATA, id, limit);
+
+export const maxStreamsSize = (limit: number): number => 1 + varintSize(limit);
+
+export function writeMaxStreams(
+  out: Uint8Array,
+  at: number,
+  bidirectional: boolean,
+  limit: number,
+): number {
+  const { MAX_STREAMS_BIDIRECTIONAL, MAX_STREAMS_UNIDIRECTIONAL } = FrameType;
+  const type = bidirectional ? MAX_STREAMS_BIDIRECTIONAL : MAX_STREAMS_UNIDIRECTIONAL;
+  return writeOne(out, at, type, limit);
+}
+
+export const dataBlockedSize = (limit: number): number => 1 + varintSize(limit);
+
+export const writeDataBlocked = (out: Uint8Array, at: number, limit: number): number =>
+  writeOne(out, at, FrameType.DATA_BLOCKED, limit);
+
+export const streamDataBlockedSize = (id: number, limit: number): number =>
+  1 + varintSize(id) + varintSize(limit);
+
+export const writeStreamDataBlocked = (
+  out: Uint8Array,
+  at: number,
+  id: number,
+  limit: number,
+): number => writeTwo(out, at, FrameType.STREAM_DATA_BLOCKED, id, limit);
+
+export const streamsBlockedSize = (limit: number): number => 1 + varintSize(limit);
+
+export function writeStreamsBlocked(
+  out: Uint8Array,
+  at: number,
+  bidirectional: boolean,
+  limit: number,
+): number {
+  const { STREAMS_BLOCKED_BIDIRECTIONAL, STREAMS_BLOCKED_UNIDIRECTIONAL } = FrameType;
+  const type = bidirectional ? STREAMS_BLOCKED_BIDIRECTIONAL : STREAMS_BLOCKED_UNIDIRECTIONAL;
+  return writeOne(out, at, type, limit);
+}
+
+export const newConnectionIdSize = (
+  sequence: number,
+  retirePriorTo: number,
+  idSize: number,
+): number => 2 + varintSize(sequence) + varintSize(retirePriorTo) + idSize + 16;
+
+/** @param resetToken 16 bytes. */
+export function writeNewConnectionId(
+  out: Uint8Array,
+  at: number,
+  sequence: number,
+  retirePriorTo: number,
+  id: Uint8Array,
+  resetToken: Uint8Array,
+): number {
+  const sizeAt = writeTwo(out, at, FrameType.NEW_CONNECTION_ID, sequence, retirePriorTo);
+  out[sizeAt] = id.length;
+  return writeBytes(out, writeBytes(out, sizeAt + 1, id), resetToken);
+}
+
+export const retireConnectionIdSize = (sequence: number): number => 1 + varintSize(sequence);
+
+export const writeRetireConnectionId = (out: Uint8Array, at: number, sequence: number): number =>
+  writeOne(out, at, FrameType.RETIRE_CONNECTION_ID, sequence);
+
+/** Bytes of a PATH_CHALLENGE and of a PATH_RESPONSE frame. */
+export const PATH_FRAME_SIZE = 9;
+
+/** @param data 8 bytes. */
+export function writePathChallenge(out: Uint8Array, at: number, data: Uint8Array): number {
+  out[at] = FrameType.PATH_CHALLENGE;
+  return writeBytes(out, at + 1, data);
+}
+
+/** @param data 8 bytes. */
+export function writePathResponse(out: Uint8Array, at: number, data: Uint8Array): number {
+  out[at] = FrameType.PATH_RESPONSE;
+  return writeBytes(out, at + 1, data);
+}
+
+export const connectionCloseSize = (code: number, frameType: number, reasonSize: number): number =>
+  1 + varintSize(code) + varintSize(frameType) + varintSize(reasonSize) + reasonSize;
+
+/** @param frameType that caused the error; 0 when it was none or is unknown. */
+export function writeConnectionClose(
+  out: Uint8Array,
+  at: number,
+  code: number,
+  frameType: number,
+  reason: Uint8Array,
+): number {
+  const next = writeTwo(out, at, FrameType.CONNECTION_CLOSE, code, frameType);
+  return writeBytes(out, writeVarint(out, next, reason.length), reason);
+}
+
+export const applicationCloseSize = (code: number, reasonSize: number): number =>
+  1 + varintSize(code) + varintSize(reasonSize) + reasonSize;
+
+export function writeApplicationClose(
+  out: Uint8Array,
+  at: number,
+  code: number,
+  reason: Uint8Array,
+): number {
+  const next = writeTwo(out, at, FrameType.APPLICATION_CLOSE, code, reason.length);
+  return writeBytes(out, next, reason);
+}
+
+export function writeHandshakeDone(out: Uint8Array, at: number): number {
+  out[at] = FrameType.HANDSHAKE_DONE;
+  return at + 1;
+}
+
+/** Bytes of a DATAGRAM frame before its data; without a length, when `size` is -1. */
+export const datagramHeaderSize = (size: number): number => 1 + (size >= 0 ? varintSize(size) : 0);
+
+/** Writes a DATAGRAM frame (RFC 9221 §4) up to its data; `size` as for streams. */
+export function writeDatagramHeader(out: Uint8Array, at: number, size: number): number {
+  if (size >= 0) return writeOne(out, at, FrameType.DATAGRAM_WITH_LENGTH, size);
+  out[at] = FrameType.DATAGRAM;
+  return at + 1;
+}
+
+/** Every type here is below 64, one byte. */
+function writeOne(out: Uint8Array, at: number, type: number, value: number): number {
+  out[at] = type;
+  return writeVarint(out, at + 1, value);
+}
+
+function writeTwo(
+  out: Uint8Array,
+  at: number,
+  type: number,
+  value: number,
+  second: number,
+): number {
+  return writeVarint(out, writeOne(out, at, type, value), second);
+}
+
+function writeBytes(out: Uint8Array, at: number, bytes: Uint8Array): number {
+  out.set(bytes, at);
+  return at + bytes.length;
+}

@@ -1,0 +1,302 @@
+import {
+  readVarint,
+  TRUNCATED,
+  varintSize,
+  varintSizeAt,
+  writeVarint,
+  writeVarint2,
+} from './varint.ts';
+
+/** QUIC version 1. */
+export const VERSION_1 = 1;
+/** The bytes of the longest connection id in version 1. */
+export const MAX_CONNECTION_ID = 20;
+
+/** Packet types (RFC 9000 §17); the first four are the values of the long header's type bits. */
+export const PacketType = {
+  INITIAL: 0,
+  ZERO_RTT: 1,
+  HANDSHAKE: 2,
+  RETRY: 3,
+  ONE_RTT: 4,
+  VERSION_NEGOTIATION: 5,
+  /** A long header of a version that is not known here: only what RFC 8999 fixes was read. */
+  UNKNOWN_VERSION: 6,
+} as const;
+export type PacketType = (typeof PacketType)[keyof typeof PacketType];
+
+/** Why bytes are no packet. Such a packet is dropped: it is not authenticated. */
+export type HeaderFault =
+  | 'empty'
+  | 'truncated'
+  | 'fixed bit is 0'
+  | 'connection id too long'
+  | 'length exceeds the datagram';
+
+/** What is known of a packet before its protection is removed. One record is reused for all packets. */
+export class PacketHeader {
+  type: PacketType = PacketType.ONE_RTT;
+  /** 0 for short headers and for version negotiation. */
+  version = 0;
+  /** The offset of the first byte. */
+  start = 0;
+  destinationIdOffset = 0;
+  destinationIdSize = 0;
+  /** Not in short headers. */
+  sourceIdOffset = 0;
+  sourceIdSize = 0;
+  /** The token of an Initial or a Retry packet. */
+  tokenOffset = 0;
+  tokenSize = 0;
+  /** Where the protected packet number starts; for version negotiation, where the versions start. */
+  numberOffset = 0;
+  /** Behind the packet; further packets of the datagram start here. */
+  end = 0;
+}
+
+const LONG_HEADER = 0x80;
+const FIXED_BIT = 0x40;
+const KEY_PHASE = 0x04;
+
+/** Bytes of the Length field of long headers written here. */
+const LENGTH_SIZE = 2;
+/** The integrity tag of Retry packets (RFC 9001 §5.8). */
+const RETRY_TAG_SIZE = 16;
+
+/**
+ * Reads the unprotected part of the packet at `start`.
+ *
+ * @param end the end of the datagram.
+ * @param localIdSize bytes of the connection ids that this endpoint issues, for short headers.
+ * @returns undefined when `header` is filled, or why the packet has to be dropped.
+ */
+export function readPacketHeader(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  localIdSize: number,
+  header: PacketHeader,
+): HeaderFault | undefined {
+  if (start >= end) return 'empty';
+  const first = bytes[start] as number; // below `end`
+  header.start = start;
+  header.end = end;
+  header.version = 0;
+  header.sourceIdOffset = header.sourceIdSize = 0;
+  header.tokenOffset = header.tokenSize = 0;
+  if ((first & LONG_HEADER) !== 0) return readLongHeader(bytes, first, start, end, header);
+  if ((first & FIXED_BIT) === 0) return 'fixed bit is 0';
+  header.type = PacketType.ONE_RTT;
+  header.destinationIdOffset = start + 1;
+  header.destinationIdSize = localIdSize;
+  header.numberOffset = start + 1 + localIdSize;
+  return header.numberOffset < end ? undefined : 'truncated';
+}
+
+/** What RFC 8999 §5.1 fixes for all versions, and then the rest of version 1 (RFC 9000 §17.2). */
+function readLongHeader(
+  bytes: Uint8Array,
+  first: number,
+  start: number,
+  end: number,
+  header: PacketHeader,
+): HeaderFault | undefined {
+  if (start + 6 > end) return 'truncated';
+  header.version = readWord(bytes, start + 1);
+  let at = start + 5;
+  header.destinationIdSize = bytes[at] as number;
+  header.destinationIdOffset = at + 1;
+  at += 1 + header.destinationIdSize;
+  if (at >= end) return 'truncated';
+  header.sourceIdSize = bytes[at] as number;
+  header.sourceIdOffset = at + 1;
+  at += 1 + header.sourceIdSize;
+  if (at > end) return 'truncated';
+  header.numberOffset = at;
+  if (header.version !== VERSION_1) {
+    header.type =
+      header.version === 0 ? PacketType.VERSION_NEGOTIATION : PacketType.UNKNOWN_VERSION;
+    return undefined;
+  }
+  if ((first & FIXED_BIT) === 0) return 'fixed bit is 0';
+  if (header.destinationIdSize > MAX_CONNECTION_ID || header.sourceIdSize > MAX_CONNECTION_ID) {
+    return 'connection id too long';
+  }
+  // The two bits of the type have the values of the first four.
+  header.type = ((first >> 4) & 0x03) as PacketType;
+  if (header.type === PacketType.RETRY) {
+    if (at + RETRY_TAG_SIZE > end) return 'truncated';
+    header.tokenOffset = at;
+    header.tokenSize = end - RETRY_TAG_SIZE - at;
+    header.numberOffset = end - RETRY_TAG_SIZE;
+    return undefined;
+  }
+  if (header.type === PacketType.INITIAL) {
+    const size = readVarint(bytes, at, end);
+    if (size === TRUNCATED) return 'truncated';
+    header.tokenOffset = at + varintSizeAt(bytes, at);
+    header.tokenSize = size;
+    at = header.tokenOffset + size;
+    if (at > end) return 'truncated';
+  }
+  const length = readVarint(bytes, at, end);
+  if (length === TRUNCATED) return 'truncated';
+  header.numberOffset = at + varintSizeAt(bytes, at);
+  header.end = header.numberOffset + length;
+  if (header.end > end) return 'length exceeds the datagram';
+  return undefined;
+}
+
+const readWord = (bytes: Uint8Array, at: number): number =>
+  (((bytes[at] as number) << 24) |
+    ((bytes[at + 1] as number) << 16) |
+    ((bytes[at + 2] as number) << 8) |
+    (bytes[at + 3] as number)) >>>
+  0;
+
+/** Whether the reserved bits of an unprotected first byte are set: a PROTOCOL_VIOLATION (§17.2). */
+export const hasReservedBits = (firstByte: number): boolean =>
+  (firstByte & (firstByte & LONG_HEADER ? 0x0c : 0x18)) !== 0;
+
+/** The key phase bit of an unprotected short header. */
+export const keyPhaseOf = (firstByte: number): 0 | 1 => ((firstByte & KEY_PHASE) === 0 ? 0 : 1);
+
+/** The bytes of the packet number, from an unprotected first byte. */
+export const numberSizeOf = (firstByte: number): number => (firstByte & 0x03) + 1;
+
+/** Bytes of a long header up to its packet number, as `writeLongHeader` makes it. */
+export function longHeaderSize(
+  type: typeof PacketType.INITIAL | typeof PacketType.HANDSHAKE,
+  destinationIdSize: number,
+  sourceIdSize: number,
+  tokenSize: number,
+): number {
+  const token = type === PacketType.INITIAL ? varintSize(tokenSize) + tokenSize : 0;
+  return 7 + destinationIdSize + sourceIdSize + token + LENGTH_SIZE;
+}
+
+/** The first byte, the version and the connection ids. */
+function writeInvariants(
+  out: Uint8Array,
+  offset: number,
+  first: number,
+  version: number,
+  destinationId: Uint8Array,
+  sourceId: Uint8Array,
+): number {
+  let at = offset;
+  out[at++] = first;
+  at = writeWord(out, at, version);
+  out[at++] = destinationId.length;
+  at = writeBytes(out, at, destinationId);
+  out[at++] = sourceId.length;
+  return writeBytes(out, at, sourceId);
+}
+
+function writeWord(out: Uint8Array, at: number, word: number): number {
+  out[at] = word >>> 24;
+  out[at + 1] = word >>> 16;
+  out[at + 2] = word >>> 8;
+  out[at + 3] = word;
+  return at + 4;
+}
+
+function writeBytes(out: Uint8Array, at: number, bytes: Uint8Array): number {
+  out.set(bytes, at);
+  return at + bytes.length;
+}
+
+/**
+ * Writes a long header of version 1 up to its packet number. Its Length field, the two bytes before
+ * the returned offset, is filled by `writeLength`.
+ *
+ * @param token only for Initial packets; empty otherwise.
+ * @returns the offset of the packet number.
+ */
+export function writeLongHeader(
+  out: Uint8Array,
+  offset: number,
+  type: typeof PacketType.INITIAL | typeof PacketType.HANDSHAKE,
+  numberSize: number,
+  destinationId: Uint8Array,
+  sourceId: Uint8Array,
+  token: Uint8Array,
+): number {
+  const first = LONG_HEADER | FIXED_BIT | (type << 4) | (numberSize - 1);
+  let at = writeInvariants(out, offset, first, VERSION_1, destinationId, sourceId);
+  if (type === PacketType.INITIAL) {
+    at = writeVarint(out, at, token.length);
+    at = writeBytes(out, at, token);
+  }
+  return writeVarint2(out, at, 0);
+}
+
+/**
+ * Fills the Length field of a long header.
+ *
+ * @param end behind the packet, with its tag of 16 bytes.
+ */
+export function writeLength(out: Uint8Array, numberOffset: number, end: number): void {
+  writeVarint2(out, numberOffset - LENGTH_SIZE, end - numberOffset);
+}
+
+/** Writes a short header up to its packet number. Returns the offset of the packet number. */
+export function writeShortHeader(
+  out: Uint8Array,
+  offset: number,
+  numberSize: number,
+  keyPhase: 0 | 1,
+  destinationId: Uint8Array,
+): number {
+  out[offset] = FIXED_BIT | (keyPhase === 1 ? KEY_PHASE : 0) | (numberSize - 1);
+  // A loop: ids have a few bytes, and `set` costs more than those.
+  const { length } = destinationId;
+  for (let i = 0; i < length; i++) out[offset + 1 + i] = destinationId[i] as number;
+  return offset + 1 + length;
+}
+
+/**
+ * Writes a Retry packet (§17.2.5) without its integrity tag: see protection/retry-integrity.ts.
+ *
+ * @param unused random bits for the four that have no meaning.
+ */
+export function writeRetry(
+  out: Uint8Array,
+  offset: number,
+  destinationId: Uint8Array,
+  sourceId: Uint8Array,
+  token: Uint8Array,
+  unused: number,
+): number {
+  const first = LONG_HEADER | FIXED_BIT | (PacketType.RETRY << 4) | (unused & 0x0f);
+  const at = writeInvariants(out, offset, first, VERSION_1, destinationId, sourceId);
+  return writeBytes(out, at, token);
+}
+
+/**
+ * Writes a version negotiation packet (§17.2.1). The ids may be up to 255 bytes (RFC 8999 §5.1).
+ *
+ * @param unused random bits for the seven that have no meaning; the one in the place of the fixed bit
+ *   is set, for the sake of other protocols on the same port.
+ */
+export function writeVersionNegotiation(
+  out: Uint8Array,
+  offset: number,
+  destinationId: Uint8Array,
+  sourceId: Uint8Array,
+  versions: readonly number[],
+  unused: number,
+): number {
+  const first = LONG_HEADER | FIXED_BIT | (unused & 0x3f);
+  let at = writeInvariants(out, offset, first, 0, destinationId, sourceId);
+  for (const version of versions) at = writeWord(out, at, version);
+  return at;
+}
+
+/** Whether a version negotiation packet lists `version`. */
+export function offersVersion(bytes: Uint8Array, header: PacketHeader, version: number): boolean {
+  for (let at = header.numberOffset; at + 4 <= header.end; at += 4) {
+    if (readWord(bytes, at) === version) return true;
+  }
+  return false;
+}

@@ -1,0 +1,81 @@
+/** What `readVarint` returns when the bytes end within the number. */
+export const TRUNCATED = -1;
+
+/** What `readVarint` returns for a number above 2^53 - 1, which a JavaScript number may not hold. */
+export const TOO_LARGE = Infinity;
+
+/** The bytes of the longest encoding. */
+export const MAX_VARINT_SIZE = 8;
+
+const WORD = 2 ** 32;
+/** The largest upper word whose number is still exact. */
+const LARGEST_HIGH = 2 ** 21 - 1;
+
+/**
+ * A variable-length integer (RFC 9000 §16), `TRUNCATED`, or `TOO_LARGE`. The next byte is at
+ * `offset + varintSizeAt(bytes, offset)`.
+ */
+export function readVarint(bytes: Uint8Array, offset: number, end: number): number {
+  if (offset >= end) return TRUNCATED;
+  const first = bytes[offset] as number; // below `end`
+  if (first < 0x40) return first;
+  const size = 1 << (first >> 6);
+  if (offset + size > end) return TRUNCATED;
+  if (size === 2) return ((first & 0x3f) << 8) | (bytes[offset + 1] as number);
+  const word =
+    (((first & 0x3f) << 24) |
+      ((bytes[offset + 1] as number) << 16) |
+      ((bytes[offset + 2] as number) << 8) |
+      (bytes[offset + 3] as number)) >>>
+    0;
+  if (size === 4) return word;
+  if (word > LARGEST_HIGH) return TOO_LARGE;
+  const low =
+    (((bytes[offset + 4] as number) << 24) |
+      ((bytes[offset + 5] as number) << 16) |
+      ((bytes[offset + 6] as number) << 8) |
+      (bytes[offset + 7] as number)) >>>
+    0;
+  return word * WORD + low;
+}
+
+/** The bytes of the integer that starts at `offset`: 1, 2, 4 or 8. */
+export const varintSizeAt = (bytes: Uint8Array, offset: number): number =>
+  1 << ((bytes[offset] as number) >> 6); // the caller has read it
+
+/** The bytes of the shortest encoding of an integer from 0 to 2^53 - 1. */
+export const varintSize = (value: number): number =>
+  value < 0x40 ? 1 : value < 0x4000 ? 2 : value < 0x4000_0000 ? 4 : 8;
+
+/** Writes an integer from 0 to 2^53 - 1 in its shortest encoding. Returns the offset behind it. */
+export function writeVarint(out: Uint8Array, offset: number, value: number): number {
+  if (value < 0x40) {
+    out[offset] = value;
+    return offset + 1;
+  }
+  if (value < 0x4000) return writeVarint2(out, offset, value);
+  if (value < 0x4000_0000) {
+    putWord(out, offset, value | 0x8000_0000);
+    return offset + 4;
+  }
+  putWord(out, offset, Math.floor(value / WORD) | 0xc000_0000);
+  putWord(out, offset + 4, value % WORD);
+  return offset + 8;
+}
+
+/**
+ * Writes an integer below 16,384 in two bytes, however small it is: for lengths that are known later
+ * than their place.
+ */
+export function writeVarint2(out: Uint8Array, offset: number, value: number): number {
+  out[offset] = 0x40 | (value >> 8);
+  out[offset + 1] = value & 0xff;
+  return offset + 2;
+}
+
+function putWord(out: Uint8Array, offset: number, word: number): void {
+  out[offset] = word >>> 24;
+  out[offset + 1] = word >>> 16;
+  out[offset + 2] = word >>> 8;
+  out[offset + 3] = word;
+}

@@ -1,0 +1,11 @@
+import { baselinePacketCiphers } from '../../src/crypto/baseline-packet-cipher.ts';
+import { checkedPacketCiphers } from '../../src/crypto/checked-packet-cipher.ts';
+import { openOpensslPacketCiphers } from '../../src/crypto/openssl-packet-cipher.ts';
+import { packetCipherConformance } from './packet-cipher.ts';
+
+packetCipherConformance('node:crypto', baselinePacketCiphers);
+packetCipherConformance('OpenSSL through koffi', openOpensslPacketCiphers());
+packetCipherConformance(
+  'the watched implementation',
+  checkedPacketCiphers(openOpensslPacketCiphers(), baselinePacketCiphers),
+);
