@@ -1,0 +1,199 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { AckEvent, LossEvent } from '../controller.ts';
+import type { LossResponse } from './loss-response.ts';
+import type { PathModel } from './path-model.ts';
+import type { FullPipe } from './startup.ts';
+
+/** Milliseconds between two probes: at least, and what chance adds, so that flows do not probe at once. */
+const PROBE_WAIT = 2000;
+const RANDOM_WAIT = 1000;
+/** Rounds after which Reno would have grown by a window of so many packets: probe no later. */
+const MOST_ROUNDS = 63;
+/** What a window that was too much keeps at least of its target (the draft's Beta). */
+const BETA = 0.7;
+/** Bound of the exponent by which the long-term bound grows from round to round. */
+const MOST_GROWTH_ROUNDS = 30;
+
+/** What acknowledgements mean at present for the probe (the draft's ack_phase). */
+type Feedback = 'none' | 'refilling' | 'starting' | 'probing' | 'stopping';
+
+/** The cycle of the ProbeBW states: down, cruise, refill, up. */
+export class BandwidthProbe {
+  readonly #random: RandomSource;
+  readonly #pipe: FullPipe;
+  readonly #losses: LossResponse;
+  #feedback: Feedback = 'none';
+  /** Whether what is lost and acknowledged now was sent by a probe, and has had no response yet. */
+  #sampling = false;
+  #cycleStart = 0;
+  #wait = 0;
+  #roundsSinceProbe = 0;
+  /** The last probe lost too much: the next one stops where this one failed, and tells. */
+  #tooHigh = false;
+  #precautionary = false;
+  #upRounds = 0;
+  #upAcked = 0;
+  #ackedPerIncrease = Infinity;
+
+  constructor(random: RandomSource, pipe: FullPipe, losses: LossResponse) {
+    this.#random = random;
+    this.#pipe = pipe;
+    this.#losses = losses;
+  }
+
+  /** Begins a cycle with the state that empties the queue. */
+  goDown(now: number, model: PathModel): void {
+    this.#losses.reset();
+    this.#ackedPerIncrease = Infinity;
+    this.#roundsSinceProbe = this.#random.below(2);
+    this.#wait = PROBE_WAIT + this.#random.below(RANDOM_WAIT);
+    this.#cycleStart = now;
+    this.#feedback = 'stopping';
+    model.rounds.restart(model.delivered);
+    model.state = 'probe-down';
+  }
+
+  /** Goes on after ProbeRTT, which has emptied the queue and measured no bandwidth. */
+  cruise(now: number, model: PathModel): void {
+    this.goDown(now, model);
+    this.#feedback = 'none';
+    model.state = 'probe-cruise';
+  }
+
+  /** Refills the pipe, before the rate is raised. */
+  refill(model: PathModel): void {
+    model.resetShortTerm();
+    this.#upRounds = 0;
+    this.#upAcked = 0;
+    this.#precautionary = false;
+    this.#feedback = 'refilling';
+    model.rounds.restart(model.delivered);
+    model.state = 'probe-refill';
+  }
+
+  /** ProbeRTT has interrupted the cycle. */
+  interrupt(): void {
+    this.#feedback = 'stopping';
+  }
+
+  onAck(event: AckEvent, model: PathModel): void {
+    if (model.rounds.started) this.#roundsSinceProbe++;
+    if (!model.pipeFilled || this.#adaptLongTerm(event, model)) return;
+    switch (model.state) {
+      case 'probe-down':
+        if (this.#isTimeToProbe(event.now, model)) this.refill(model);
+        else if (
+          model.inFlight <= model.inflightWithHeadroom &&
+          model.inFlight <= model.inflight(1, model.maxBandwidth)
+        ) {
+          model.state = 'probe-cruise';
+          // What the probe has lost does not count for what follows.
+          this.#losses.reset();
+        }
+        return;
+      case 'probe-cruise':
+        if (this.#isTimeToProbe(event.now, model)) this.refill(model);
+        return;
+      case 'probe-refill':
+        if (model.rounds.started) this.#goUp(event, model);
+        return;
+      case 'probe-up':
+        if (!this.#isTimeToGoDown(event, model)) return;
+        this.#tooHigh = false;
+        this.goDown(event.now, model);
+        return;
+      case 'startup':
+      case 'drain':
+      case 'probe-rtt':
+    }
+  }
+
+  /** Returns whether the loss has ended the state probe-up. */
+  onLoss(event: LossEvent, model: PathModel): boolean {
+    if (!this.#sampling) return false;
+    if (!this.#losses.isInflightTooHigh(event.lostSinceSend, event.inFlightAtSend, model.mtu))
+      return false;
+    this.#tooHigh = true;
+    // One response to each probe.
+    this.#sampling = false;
+    if (!event.appLimited) {
+      model.longTermInflight = Math.max(
+        this.#losses.inflightAtLoss(event),
+        model.targetInflight * BETA,
+      );
+    }
+    if (model.state !== 'probe-up') return false;
+    this.goDown(event.now, model);
+    return true;
+  }
+
+  #goUp(event: AckEvent, model: PathModel): void {
+    this.#sampling = true;
+    this.#feedback = 'starting';
+    model.rounds.restart(model.delivered);
+    this.#pipe.restart(event.rate.rate);
+    model.state = 'probe-up';
+    this.#raiseSlope(model);
+  }
+
+  /** Returns whether it has decided the next state. */
+  #adaptLongTerm(event: AckEvent, model: PathModel): boolean {
+    if (this.#feedback === 'starting' && model.rounds.started) this.#feedback = 'probing';
+    if (this.#feedback === 'stopping' && model.rounds.started) {
+      this.#sampling = false;
+      this.#feedback = 'none';
+      if (model.isProbingBandwidthState) {
+        if (!event.rate.appLimited) model.advanceBandwidth();
+        // The cautious probe went well: go on with a whole one.
+        if (this.#precautionary && !this.#tooHigh) {
+          this.refill(model);
+          return true;
+        }
+      }
+    }
+    const { lost, inFlightAtSend } = event.rate;
+    if (this.#losses.isInflightTooHigh(lost, inFlightAtSend, model.mtu)) return false;
+    if (model.longTermInflight === Infinity) return false;
+    if (inFlightAtSend > model.longTermInflight) model.longTermInflight = inFlightAtSend;
+    if (model.state === 'probe-up') this.#growLongTerm(event.acked, model);
+    return false;
+  }
+
+  #growLongTerm(acked: number, model: PathModel): void {
+    if (!model.windowLimited || model.window < model.longTermInflight) return;
+    this.#upAcked += acked;
+    if (this.#upAcked >= this.#ackedPerIncrease) {
+      const steps = Math.floor(this.#upAcked / this.#ackedPerIncrease);
+      this.#upAcked -= steps * this.#ackedPerIncrease;
+      model.longTermInflight += steps * model.mtu;
+    }
+    if (model.rounds.started) this.#raiseSlope(model);
+  }
+
+  /** One packet more in the first round, two in the next, four, … */
+  #raiseSlope(model: PathModel): void {
+    const growth = 2 ** this.#upRounds;
+    this.#upRounds = Math.min(this.#upRounds + 1, MOST_GROWTH_ROUNDS);
+    this.#ackedPerIncrease = Math.max(model.window / growth, model.mtu);
+  }
+
+  #isTimeToProbe(now: number, model: PathModel): boolean {
+    if (now > this.#cycleStart + this.#wait) return true;
+    // Long enough for Reno to have won back what a probe took.
+    const renoRounds = model.targetInflight / model.mtu;
+    return this.#roundsSinceProbe >= Math.min(renoRounds, MOST_ROUNDS);
+  }
+
+  #isTimeToGoDown(event: AckEvent, model: PathModel): boolean {
+    if (this.#tooHigh && model.inFlight >= model.longTermInflight) {
+      this.#precautionary = true;
+      return true;
+    }
+    if (model.windowLimited && model.window >= model.longTermInflight) {
+      // The bound, not the path, limits the rate.
+      this.#pipe.restart(event.rate.rate);
+      return false;
+    }
+    return this.#pipe.now;
+  }
+}

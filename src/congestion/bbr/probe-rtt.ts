@@ -1,0 +1,78 @@
+import type { AckEvent } from '../controller.ts';
+import { GAINS, type PathModel } from './path-model.ts';
+
+/** How long the least round trip counts, in milliseconds. */
+const FILTER_TIME = 10_000;
+/** How long it may go without a new minimum before the queue is drained to look for one. */
+const PROBE_INTERVAL = 5000;
+/** How long the queue is kept drained, so that the phases of several flows overlap. */
+const PROBE_TIME = 200;
+
+/** Keeps the least round trip, and drains the queue from time to time to measure it (ProbeRTT). */
+export class RoundTripProbe {
+  /** Whether the sender was idle, which has drained the queue as well. */
+  idle = false;
+  #filled = false;
+  #minimumAt = 0;
+  #recent = Infinity;
+  #recentAt = 0;
+  #expired = false;
+  #doneAt: number | undefined;
+  #roundDone = false;
+  #priorWindow = 0;
+
+  /** Takes the measurement of an acknowledgement. */
+  update({ now, latestRtt }: AckEvent, model: PathModel): void {
+    if (!this.#filled) {
+      this.#filled = true;
+      this.#recentAt = now;
+      this.#minimumAt = now;
+    }
+    this.#expired = now > this.#recentAt + PROBE_INTERVAL;
+    if (latestRtt > 0 && (latestRtt < this.#recent || this.#expired)) {
+      this.#recent = latestRtt;
+      this.#recentAt = now;
+    }
+    if (this.#recent < model.minRtt || now > this.#minimumAt + FILTER_TIME) {
+      model.minRtt = this.#recent;
+      this.#minimumAt = this.#recentAt;
+    }
+  }
+
+  /** Enters ProbeRTT when it is time; returns whether it has. */
+  enter(event: AckEvent, model: PathModel): boolean {
+    if (model.state === 'probe-rtt' || !this.#expired || this.idle) return false;
+    model.state = 'probe-rtt';
+    this.#doneAt = undefined;
+    this.#priorWindow = model.window;
+    model.rounds.restart(event.rate.totalDelivered);
+    return true;
+  }
+
+  /** Whether ProbeRTT, if it is the state, is over; the window is then what it was. */
+  isDone({ now }: { readonly now: number }, model: PathModel): boolean {
+    if (this.#doneAt === undefined) {
+      if (model.inFlight > this.window(model)) return false;
+      this.#doneAt = now + PROBE_TIME;
+      this.#roundDone = false;
+      model.rounds.restart(model.delivered);
+      return false;
+    }
+    if (model.rounds.started) this.#roundDone = true;
+    return this.#roundDone && this.isOver(now, model);
+  }
+
+  /** The same after a pause, which ends the round as well. */
+  isOver(now: number, model: PathModel): boolean {
+    if (this.#doneAt === undefined || now <= this.#doneAt) return false;
+    this.#recentAt = now;
+    this.#doneAt = undefined;
+    model.window = Math.max(model.window, this.#priorWindow);
+    return true;
+  }
+
+  /** The window during ProbeRTT: half a bandwidth-delay product. */
+  window(model: PathModel): number {
+    return Math.max(model.product(GAINS['probe-rtt'].window), model.minimumWindow);
+  }
+}

@@ -1,0 +1,73 @@
+/** The largest value of the present and the previous period. */
+export class TwoPeriodMaximum {
+  #present = 0;
+  #previous = 0;
+
+  get value(): number {
+    return Math.max(this.#present, this.#previous);
+  }
+
+  update(value: number): void {
+    if (value > this.#present) this.#present = value;
+  }
+
+  /** A new period begins. */
+  advance(): void {
+    this.#previous = this.#present;
+    this.#present = 0;
+  }
+}
+
+/**
+ * The largest value of the last `length` units of a count that only grows, in constant memory: the best
+ * of the window and the second and third best of what came after it (Kathleen Nichols' algorithm).
+ */
+export class WindowedMaximum {
+  readonly #values = new Float64Array(3);
+  readonly #times = new Float64Array(3);
+
+  get value(): number {
+    return this.#values[0] ?? 0;
+  }
+
+  update(value: number, time: number, length: number): void {
+    const [best = 0, second = 0, third = 0] = this.#values;
+    if (value >= best || time - (this.#times[2] ?? 0) > length) {
+      this.#set(0, value, time);
+      this.#set(1, value, time);
+      this.#set(2, value, time);
+      return;
+    }
+    if (value >= second) {
+      this.#set(1, value, time);
+      this.#set(2, value, time);
+    } else if (value >= third) this.#set(2, value, time);
+    this.#expire(value, time, length);
+  }
+
+  #expire(value: number, time: number, length: number): void {
+    const [bestAt = 0, secondAt = 0, thirdAt = 0] = this.#times;
+    if (time - bestAt > length) {
+      this.#shift();
+      this.#set(2, value, time);
+      if (time - secondAt > length) {
+        this.#shift();
+        this.#set(2, value, time);
+      }
+    } else if (secondAt === bestAt && time - bestAt > length / 4) {
+      // A quarter of the window without a better one: take the second best from what follows.
+      this.#set(1, value, time);
+      this.#set(2, value, time);
+    } else if (thirdAt === secondAt && time - bestAt > length / 2) this.#set(2, value, time);
+  }
+
+  #shift(): void {
+    this.#values.copyWithin(0, 1);
+    this.#times.copyWithin(0, 1);
+  }
+
+  #set(at: number, value: number, time: number): void {
+    this.#values[at] = value;
+    this.#times[at] = time;
+  }
+}

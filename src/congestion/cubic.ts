@@ -1,0 +1,158 @@
+import { windowPacingRate, windowWasUsed } from './classic-window.ts';
+import {
+  type AckEvent,
+  type CongestionController,
+  initialWindow,
+  type LossEvent,
+  MINIMUM_WINDOW_PACKETS,
+} from './controller.ts';
+import { HyStart } from './hystart.ts';
+import { RecoveryEpoch } from './recovery-epoch.ts';
+
+/** RFC 9438 §4.1, §4.6: the constant of the cubic function in packets per cubed second. */
+const C = 0.4;
+/** What is left of the window after a loss. */
+const BETA = 0.7;
+/** The additive increase that gives a Reno flow with this factor the same average (§4.3). */
+const RENO_ALPHA = (3 * (1 - BETA)) / (1 + BETA);
+
+/** CUBIC (RFC 9438) with fast convergence and HyStart++ (RFC 9406). */
+export class Cubic implements CongestionController {
+  readonly name = 'cubic';
+  readonly #epoch = new RecoveryEpoch();
+  #hyStart = new HyStart();
+  #mtu: number;
+  #window: number;
+  #threshold = Infinity;
+  /** The window at which the curve is flat, W_max. */
+  #plateau = 0;
+  /** When the present congestion avoidance began; `undefined` before its first acknowledgement. */
+  #avoidanceStart: number | undefined;
+  /** Milliseconds from then until the curve reaches the plateau, K. */
+  #plateauTime = 0;
+  /** What Reno would have, W_est. */
+  #renoWindow = 0;
+  /** The window before the last reduction, cwnd_prior. */
+  #priorWindow = 0;
+  #lastAck = 0;
+  #smoothedRtt = 0;
+  #undoThreshold = Infinity;
+  #undoPlateau = 0;
+
+  /** @param mtu the most bytes of a packet. */
+  constructor(mtu: number) {
+    this.#mtu = mtu;
+    this.#window = initialWindow(mtu);
+  }
+
+  get window(): number {
+    return this.#window;
+  }
+
+  get pacingRate(): number {
+    return windowPacingRate(this.#window, this.#smoothedRtt, this.#inSlowStart);
+  }
+
+  onSent(): void {
+    // The window follows acknowledgements and losses alone.
+  }
+
+  onAck(event: AckEvent): void {
+    const { now } = event;
+    const sinceLastAck = now - this.#lastAck;
+    this.#lastAck = now;
+    this.#smoothedRtt = event.smoothedRtt;
+    if (this.#epoch.covers(event.newestSentAt)) return;
+    if (!windowWasUsed(event, this.#window, this.#inSlowStart, this.#mtu)) {
+      // Time in which the window was not used does not count for the curve (§5.8).
+      if (this.#avoidanceStart !== undefined) this.#avoidanceStart += sinceLastAck;
+      return;
+    }
+    if (this.#inSlowStart) {
+      this.#window += this.#hyStart.onAck(event);
+      if (this.#hyStart.done) this.#threshold = this.#window;
+      return;
+    }
+    this.#avoidCongestion(now, event.acked, event.smoothedRtt);
+  }
+
+  onLoss({ now, sentAt }: LossEvent): void {
+    if (this.#epoch.onLoss(now, sentAt)) this.#reduce();
+  }
+
+  onCongestionExperienced(now: number, sentAt: number): void {
+    if (this.#epoch.onCongestionExperienced(now, sentAt)) this.#reduce();
+  }
+
+  onPersistentCongestion(): void {
+    this.#window = this.#minimum;
+    this.#avoidanceStart = undefined;
+    this.#hyStart = new HyStart();
+    this.#epoch.end();
+  }
+
+  onSpuriousLoss(_now: number, sentAt: number): void {
+    if (!this.#epoch.onSpuriousLoss(sentAt)) return;
+    this.#window = Math.max(this.#window, this.#priorWindow);
+    this.#threshold = this.#undoThreshold;
+    this.#plateau = this.#undoPlateau;
+    this.#avoidanceStart = undefined;
+  }
+
+  onMtu(bytes: number): void {
+    this.#mtu = bytes;
+    this.#window = Math.max(this.#window, this.#minimum);
+  }
+
+  get #inSlowStart(): boolean {
+    return this.#window < this.#threshold;
+  }
+
+  get #minimum(): number {
+    return MINIMUM_WINDOW_PACKETS * this.#mtu;
+  }
+
+  #avoidCongestion(now: number, acked: number, rtt: number): void {
+    this.#avoidanceStart ??= this.#startAvoidance(now);
+    const elapsed = now - this.#avoidanceStart;
+    // Reno's growth, faster once it has made up for the smaller reduction (§4.3).
+    const alpha = this.#renoWindow >= this.#priorWindow ? 1 : RENO_ALPHA;
+    this.#renoWindow += (alpha * acked * this.#mtu) / this.#window;
+    if (this.#curve(elapsed) < this.#renoWindow) {
+      this.#window = Math.max(this.#window, this.#renoWindow);
+      return;
+    }
+    const target = Math.min(Math.max(this.#curve(elapsed + rtt), this.#window), 1.5 * this.#window);
+    this.#window += ((target - this.#window) * acked) / this.#window;
+  }
+
+  #startAvoidance(now: number): number {
+    if (this.#window < this.#plateau) {
+      const packets = (this.#plateau - this.#window) / this.#mtu;
+      this.#plateauTime = Math.cbrt(packets / C) * 1000;
+    } else {
+      this.#plateau = this.#window;
+      this.#plateauTime = 0;
+    }
+    this.#renoWindow = this.#window;
+    return now;
+  }
+
+  /** W_cubic, in bytes, so many milliseconds after congestion avoidance began (§4.2). */
+  #curve(elapsed: number): number {
+    const seconds = (elapsed - this.#plateauTime) / 1000;
+    return this.#plateau + C * seconds * seconds * seconds * this.#mtu;
+  }
+
+  #reduce(): void {
+    this.#undoThreshold = this.#threshold;
+    this.#undoPlateau = this.#plateau;
+    this.#priorWindow = this.#window;
+    // Fast convergence: a flow that did not reach its last plateau gives room to new ones (§4.7).
+    const losesGround = this.#window < this.#plateau;
+    this.#plateau = losesGround ? (this.#window * (1 + BETA)) / 2 : this.#window;
+    this.#window = Math.max(this.#window * BETA, this.#minimum);
+    this.#threshold = this.#window;
+    this.#avoidanceStart = undefined;
+  }
+}

@@ -1,0 +1,230 @@
+import { LEAST_TIME, type LossEvent } from './controller.ts';
+
+/** The delivery rate that an acknowledgement measured (draft-ietf-ccwg-bbr, "Delivery Rate Samples"). */
+export interface RateSample {
+  /** Bytes per millisecond; 0 when this acknowledgement allows no measurement. */
+  rate: number;
+  /** Whether the application limited it: the path can carry at least this much, perhaps more. */
+  appLimited: boolean;
+  /** Bytes delivered during `interval`. */
+  delivered: number;
+  /** The time over which it was measured, in milliseconds. */
+  interval: number;
+  /** Bytes lost while `delivered` were delivered. */
+  lost: number;
+  /** Bytes in flight right after the packet was sent that this sample is based on. */
+  inFlightAtSend: number;
+  /** Bytes delivered in total when that packet was sent. */
+  priorDelivered: number;
+  /** Bytes delivered in total now. */
+  totalDelivered: number;
+  /** Bytes lost in total now. */
+  totalLost: number;
+}
+
+/** Columns of a slot. */
+const SENT_AT = 0;
+const BYTES = 1;
+const DELIVERED = 2;
+const DELIVERED_AT = 3;
+const FIRST_SENT_AT = 4;
+const LOST = 5;
+const IN_FLIGHT = 6;
+const APP_LIMITED = 7;
+const FIELDS = 8;
+
+/**
+ * What has to be remembered of each packet in flight, by a slot of the caller's choice: QUIC keeps one
+ * of these beside the ring of each packet number space, TCP one beside its queue. A slot is taken by
+ * `DeliveryRate.onSent` and free again after it was acknowledged, lost or overwritten.
+ */
+export class SentFacts {
+  /** For `DeliveryRate` alone. */
+  readonly rows: Float64Array;
+
+  readonly capacity: number;
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    this.rows = new Float64Array(capacity * FIELDS);
+  }
+
+  /** When the packet in this slot was sent. */
+  sentAt(slot: number): number {
+    return this.rows[slot * FIELDS + SENT_AT] as number; // a slot is within the capacity
+  }
+
+  /** The bytes that it counts in flight. */
+  bytes(slot: number): number {
+    return this.rows[slot * FIELDS + BYTES] as number; // a slot is within the capacity
+  }
+
+  /** Takes over a slot of another one: for a ring that grows. */
+  copy(from: SentFacts, fromSlot: number, slot: number): void {
+    const start = fromSlot * FIELDS;
+    this.rows.set(from.rows.subarray(start, start + FIELDS), slot * FIELDS);
+  }
+}
+
+/**
+ * Measures the delivery rate: what was acknowledged between the sending of a packet and its
+ * acknowledgement, over the longer of the time it took to send and the time it took to be
+ * acknowledged, so that neither bursts nor compressed acknowledgements make it too high.
+ */
+export class DeliveryRate {
+  /** Filled by `finishAck`; reused. */
+  readonly sample: RateSample = {
+    rate: 0,
+    appLimited: false,
+    delivered: 0,
+    interval: 0,
+    lost: 0,
+    inFlightAtSend: 0,
+    priorDelivered: 0,
+    totalDelivered: 0,
+    totalLost: 0,
+  };
+  /** Filled by `onLost`; reused. */
+  readonly loss: LossEvent = {
+    now: 0,
+    bytes: 0,
+    sentAt: 0,
+    inFlightAtSend: 0,
+    lostSinceSend: 0,
+    deliveredSinceSend: 0,
+    deliveredAtSend: 0,
+    appLimited: false,
+  };
+
+  #delivered = 0;
+  #deliveredAt = 0;
+  #firstSentAt = 0;
+  #lost = 0;
+  /** Packets sent until so much is delivered are limited by the application; 0: they are not. */
+  #appLimitedUntil = 0;
+
+  /** Of the newest packet of the present acknowledgement. */
+  #hasNewest = false;
+  #newestSentAt = 0;
+  #newestDelivered = 0;
+  #newestDeliveredAt = 0;
+  #newestFirstSentAt = 0;
+  #newestLost = 0;
+  #newestInFlight = 0;
+  #newestAppLimited = false;
+
+  /** Whether what is sent now counts as limited by the application. */
+  get appLimited(): boolean {
+    return this.#appLimitedUntil > 0;
+  }
+
+  /** When the newest packet of the present acknowledgement was sent. */
+  get newestSentAt(): number {
+    return this.#newestSentAt;
+  }
+
+  /** @param inFlight bytes in flight, this packet included. */
+  onSent(facts: SentFacts, slot: number, bytes: number, inFlight: number, now: number): void {
+    // After a pause nothing is known of the time before: both intervals start here.
+    if (inFlight <= bytes) {
+      this.#firstSentAt = now;
+      this.#deliveredAt = now;
+    }
+    const { rows } = facts;
+    const at = slot * FIELDS;
+    rows[at + SENT_AT] = now;
+    rows[at + BYTES] = bytes;
+    rows[at + DELIVERED] = this.#delivered;
+    rows[at + DELIVERED_AT] = this.#deliveredAt;
+    rows[at + FIRST_SENT_AT] = this.#firstSentAt;
+    rows[at + LOST] = this.#lost;
+    rows[at + IN_FLIGHT] = inFlight;
+    rows[at + APP_LIMITED] = this.#appLimitedUntil > 0 ? 1 : 0;
+  }
+
+  /** Nothing is left to send although the window has room: what follows measures no path. */
+  onAppLimited(inFlight: number): void {
+    this.#appLimitedUntil = Math.max(1, this.#delivered + inFlight);
+  }
+
+  /** Begins an acknowledgement: its packets follow, in any order. */
+  beginAck(): void {
+    this.#hasNewest = false;
+    this.#newestSentAt = 0;
+  }
+
+  /** The packet in this slot is newly acknowledged. */
+  onAcked(facts: SentFacts, slot: number, now: number): void {
+    const { rows } = facts;
+    const at = slot * FIELDS;
+    this.#delivered += rows[at + BYTES] as number; // within the capacity, here and below
+    this.#deliveredAt = now;
+    const sentAt = rows[at + SENT_AT] as number;
+    const delivered = rows[at + DELIVERED] as number;
+    // The most recently sent packet; of several sent at once, the one sent last.
+    if (
+      this.#hasNewest &&
+      (sentAt < this.#newestSentAt ||
+        (sentAt === this.#newestSentAt && delivered < this.#newestDelivered))
+    ) {
+      return;
+    }
+    this.#hasNewest = true;
+    this.#newestSentAt = sentAt;
+    this.#newestDelivered = delivered;
+    this.#newestDeliveredAt = rows[at + DELIVERED_AT] as number;
+    this.#newestFirstSentAt = rows[at + FIRST_SENT_AT] as number;
+    this.#newestLost = rows[at + LOST] as number;
+    this.#newestInFlight = rows[at + IN_FLIGHT] as number;
+    this.#newestAppLimited = rows[at + APP_LIMITED] === 1;
+  }
+
+  /** The packet in this slot is lost. Returns the record for the controller, valid until the next. */
+  onLost(facts: SentFacts, slot: number, now: number): LossEvent {
+    const { rows } = facts;
+    const at = slot * FIELDS;
+    const { loss } = this;
+    loss.now = now;
+    loss.bytes = rows[at + BYTES] as number; // within the capacity, here and below
+    this.#lost += loss.bytes;
+    loss.sentAt = rows[at + SENT_AT] as number;
+    loss.inFlightAtSend = rows[at + IN_FLIGHT] as number;
+    loss.lostSinceSend = this.#lost - (rows[at + LOST] as number);
+    loss.deliveredAtSend = rows[at + DELIVERED] as number;
+    loss.deliveredSinceSend = this.#delivered - loss.deliveredAtSend;
+    loss.appLimited = rows[at + APP_LIMITED] === 1;
+    return loss;
+  }
+
+  /**
+   * Ends an acknowledgement whose losses have been reported, too.
+   * @param minRtt the least round trip known; 0 when none is.
+   */
+  finishAck(minRtt: number): RateSample {
+    const { sample } = this;
+    if (this.#appLimitedUntil > 0 && this.#delivered > this.#appLimitedUntil) {
+      this.#appLimitedUntil = 0;
+    }
+    sample.totalDelivered = this.#delivered;
+    sample.totalLost = this.#lost;
+    sample.rate = 0;
+    sample.delivered = 0;
+    sample.interval = 0;
+    if (!this.#hasNewest) return sample;
+    sample.appLimited = this.#newestAppLimited;
+    sample.priorDelivered = this.#newestDelivered;
+    sample.inFlightAtSend = this.#newestInFlight;
+    sample.delivered = this.#delivered - this.#newestDelivered;
+    sample.lost = this.#lost - this.#newestLost;
+    const sendElapsed = this.#newestSentAt - this.#newestFirstSentAt;
+    const ackElapsed = this.#deliveredAt - this.#newestDeliveredAt;
+    // What is sent from now on was sent after the newest delivered packet.
+    this.#firstSentAt = this.#newestSentAt;
+    sample.interval = Math.max(sendElapsed, ackElapsed);
+    // Less than a round trip is no measurement but the wrong packet, e.g. one sent twice.
+    if (sample.interval >= Math.max(minRtt, LEAST_TIME)) {
+      sample.rate = sample.delivered / sample.interval;
+    }
+    return sample;
+  }
+}

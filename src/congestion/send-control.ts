@@ -1,0 +1,176 @@
+import type { AckEvent, CongestionController } from './controller.ts';
+import { Pacer } from './pacer.ts';
+import { DeliveryRate, type SentFacts } from './rate-sample.ts';
+import { RttEstimator } from './rtt.ts';
+
+/**
+ * Everything that decides how much may be sent on one path and when: the controller with its rate
+ * samples, round-trip estimator, pacer and count of bytes in flight, in the order in which they must
+ * hear of an event. Loss recovery (QUIC's or TCP's) calls it and sees none of its parts.
+ *
+ * An acknowledgement is `beginAck`, `onAcked` for each packet, `onRtt` where it measures one,
+ * `onLost` for each packet that it shows to be lost, `finishAck`. Losses found by a timer are `onLost`
+ * alone. Slots are the caller's (see `SentFacts`).
+ */
+export class SendControl {
+  readonly rtt = new RttEstimator();
+  readonly #rates = new DeliveryRate();
+  readonly #pacer: Pacer;
+  #controller: CongestionController;
+  #mtu: number;
+  #inFlight = 0;
+  readonly #event: AckEvent = {
+    now: 0,
+    acked: 0,
+    lost: 0,
+    inFlight: 0,
+    priorInFlight: 0,
+    newestSentAt: 0,
+    latestRtt: 0,
+    smoothedRtt: 0,
+    minRtt: 0,
+    rate: this.#rates.sample,
+  };
+
+  /** @param mtu the most bytes of a packet. */
+  constructor(controller: CongestionController, mtu: number) {
+    this.#controller = controller;
+    this.#mtu = mtu;
+    this.#pacer = new Pacer(mtu);
+  }
+
+  get controller(): CongestionController {
+    return this.#controller;
+  }
+
+  /** Bytes in flight. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Whether what is sent now counts as limited by the application. */
+  get appLimited(): boolean {
+    return this.#rates.appLimited;
+  }
+
+  /** Continues with another controller; what is in flight stays counted. */
+  use(controller: CongestionController): void {
+    this.#controller = controller;
+  }
+
+  /** Whether the window has room for one more packet. A packet may overdraw it by less than itself. */
+  get hasRoom(): boolean {
+    return this.#inFlight < this.#controller.window;
+  }
+
+  /**
+   * Bytes that may leave now; 0 when the window is full or the pacer says to wait. Probes (RFC 9002
+   * §6.2.4), acknowledgements alone and CONNECTION_CLOSE do not ask.
+   */
+  allowance(now: number): number {
+    this.#pacer.setRate(this.#controller.pacingRate, now);
+    const room = this.#controller.window - this.#inFlight;
+    return Math.max(0, Math.min(room, this.#pacer.budget(now)));
+  }
+
+  /**
+   * When `allowance` is above 0: `now` or before if it is, `Infinity` when an acknowledgement has
+   * to come first.
+   */
+  nextSendTime(now: number): number {
+    if (!this.hasRoom) return Infinity;
+    this.#pacer.setRate(this.#controller.pacingRate, now);
+    return this.#pacer.nextTime(now);
+  }
+
+  /** A packet that counts as in flight was sent; its facts go into this slot. */
+  onSent(facts: SentFacts, slot: number, bytes: number, now: number): void {
+    this.#inFlight += bytes;
+    this.#pacer.setRate(this.#controller.pacingRate, now);
+    this.#pacer.onSent(bytes, now);
+    this.#rates.onSent(facts, slot, bytes, this.#inFlight, now);
+    this.#controller.onSent(now, bytes, this.#inFlight, this.#rates.appLimited);
+  }
+
+  /**
+   * There is nothing to send, or flow control allows nothing, while `allowance` is above 0. To be
+   * called whenever sending stops for that reason.
+   */
+  onAppLimited(): void {
+    if (this.hasRoom) this.#rates.onAppLimited(this.#inFlight);
+  }
+
+  /** Begins an acknowledgement. */
+  beginAck(now: number): void {
+    const event = this.#event;
+    event.now = now;
+    event.acked = 0;
+    event.lost = 0;
+    event.latestRtt = 0;
+    event.priorInFlight = this.#inFlight;
+    this.#rates.beginAck();
+  }
+
+  /** The packet in this slot is newly acknowledged. */
+  onAcked(facts: SentFacts, slot: number): void {
+    const bytes = facts.bytes(slot);
+    this.#inFlight -= bytes;
+    this.#event.acked += bytes;
+    this.#rates.onAcked(facts, slot, this.#event.now);
+  }
+
+  /** The acknowledgement measured the round trip (RFC 9002 §5.1; see `RttEstimator.update`). */
+  onRtt(sample: number, ackDelay: number): void {
+    this.rtt.update(sample, ackDelay, this.#event.now);
+    this.#event.latestRtt = this.rtt.latest;
+  }
+
+  /** The packet in this slot is lost. */
+  onLost(facts: SentFacts, slot: number, now: number): void {
+    const bytes = facts.bytes(slot);
+    this.#inFlight -= bytes;
+    this.#event.lost += bytes;
+    this.#controller.onLoss(this.#rates.onLost(facts, slot, now));
+  }
+
+  /** Ends an acknowledgement: the controller hears of it if it newly acknowledged anything. */
+  finishAck(): void {
+    const event = this.#event;
+    this.#rates.finishAck(this.rtt.minimum);
+    if (event.acked === 0) return;
+    event.inFlight = this.#inFlight;
+    event.newestSentAt = this.#rates.newestSentAt;
+    event.smoothedRtt = this.rtt.smoothed;
+    event.minRtt = this.rtt.minimum;
+    this.#controller.onAck(event);
+  }
+
+  /** The packet in this slot will never be acknowledged and says nothing: its keys are discarded. */
+  onDiscarded(facts: SentFacts, slot: number): void {
+    this.#inFlight -= facts.bytes(slot);
+  }
+
+  /** A packet that was lost has been acknowledged after all; it was sent then. */
+  onSpuriousLoss(now: number, sentAt: number): void {
+    this.#controller.onSpuriousLoss(now, sentAt);
+  }
+
+  /** See `CongestionController`. */
+  onCongestionExperienced(now: number, sentAt: number): void {
+    this.#controller.onCongestionExperienced(now, sentAt);
+  }
+
+  /** See `CongestionController`. */
+  onPersistentCongestion(now: number): void {
+    this.rtt.restartMinimum();
+    this.#controller.onPersistentCongestion(now);
+  }
+
+  /** The most bytes of a packet have changed. */
+  onMtu(bytes: number): void {
+    if (bytes === this.#mtu) return;
+    this.#mtu = bytes;
+    this.#pacer.setMtu(bytes);
+    this.#controller.onMtu(bytes);
+  }
+}
