@@ -48,8 +48,7 @@ export class AckRanges implements AckRangeSource {
     while (at >= 0 && (this.#smallest[at] as number) > number) at--; // within the ranges, here and below
     // Now the range at `at`, if there is one, starts at or before the number, the next one behind it.
     const touchesOlder = at >= 0 && (this.#largest[at] as number) >= number - 1;
-    const touchesNewer =
-      at + 1 < this.#length && (this.#smallest[at + 1] as number) === number + 1;
+    const touchesNewer = at + 1 < this.#length && (this.#smallest[at + 1] as number) === number + 1;
     if (touchesOlder && touchesNewer) {
       this.#largest[at] = this.#largest[at + 1] as number;
       this.#remove(at + 1);

@@ -5,10 +5,17 @@ import { FrameType } from '../wire/frames.ts';
 import type { CarriedLog, CarriedOwner } from './carried.ts';
 import { EcnValidation } from './ecn-validation.ts';
 import { PINGLESS_PACKETS } from './limits.ts';
-import { PacketSpace, type SentPacket, type SharedRecovery } from './packet-space.ts';
+import {
+  PacketSpace,
+  type PacketSizes,
+  type SentPacket,
+  type SharedRecovery,
+} from './packet-space.ts';
 import { probeInterval, ProbeTimeout } from './probe-timeout.ts';
 import { Reordering } from './reordering.ts';
 import { Space } from './space.ts';
+
+export type { PacketSizes, SentPacket };
 
 /** Packets that a probe timeout sends (RFC 9002 §6.2.4). */
 const PROBES = 2;
@@ -50,11 +57,13 @@ export class LossDetection {
     readonly random: RandomSource;
     readonly control: SendControl;
     readonly owner: CarriedOwner;
+    /** The `MtuSearch` of the path in use. */
+    readonly sizes?: PacketSizes | undefined;
   }) {
-    const { role, random, control, owner } = options;
+    const { role, random, control, owner, sizes } = options;
     this.#isPeerSure = role === 'server';
     const reordering = new Reordering();
-    this.#shared = { control, owner, reordering, ecn: new EcnValidation() };
+    this.#shared = { control, sizes, owner, reordering, ecn: new EcnValidation() };
     const create = (space: Space): PacketSpace => new PacketSpace(space, this.#shared, random);
     this.#spaces = [create(Space.INITIAL), create(Space.HANDSHAKE), create(Space.APPLICATION)];
     this.#acked = this.#spaces[Space.INITIAL];
@@ -236,8 +245,9 @@ export class LossDetection {
    * Sends on another path from now on: what is in flight on the one so far counts no more there and
    * measures nothing, but is still acknowledged or lost (RFC 9000 §9.4).
    */
-  usePath(control: SendControl, now: number): void {
+  usePath(control: SendControl, sizes: PacketSizes | undefined, now: number): void {
     if (control === this.control) return;
+    this.#shared.sizes = sizes;
     for (const space of this.#spaces) space.leavePath();
     this.#shared.control = control;
     this.#shared.reordering.reset();

@@ -11,10 +11,17 @@ import { Space } from './space.ts';
 
 const { ACK_ELICITING, COUNTED, ECT0, MTU_PROBE, OFF_PATH, LOST } = PacketFlag;
 
+/** Learns which sizes of packets pass (RFC 8899 §4.3): `MtuSearch`, which sees its own probes elsewhere. */
+export interface PacketSizes {
+  onAcknowledged(bytes: number): void;
+  onLost(bytes: number, now: number): void;
+}
+
 /** What the spaces of a connection share. */
 export interface SharedRecovery {
   /** Of the path in use. */
   control: SendControl;
+  sizes: PacketSizes | undefined;
   readonly owner: CarriedOwner;
   readonly reordering: Reordering;
   readonly ecn: EcnValidation;
@@ -135,7 +142,7 @@ export class PacketSpace implements ProbedSpace {
 
   #acknowledgeOne(number: number, now: number): void {
     const { packets } = this;
-    const { control, reordering } = this.#shared;
+    const { control, reordering, sizes } = this.#shared;
     const flags = packets.flags(number);
     this.newlyAcknowledged++;
     this.largestNew = Math.max(this.largestNew, number);
@@ -143,7 +150,7 @@ export class PacketSpace implements ProbedSpace {
     if ((flags & ECT0) !== 0) this.newlyMarked++;
     if ((flags & LOST) !== 0) {
       this.#persistent.restart();
-      if ((flags & COUNTED) !== 0 && (flags & MTU_PROBE) === 0 && this.#isOnPath(number)) {
+      if (isOrdinary(flags) && this.#isOnPath(number)) {
         const newest = Math.max(this.largestAcknowledged, this.largestNew);
         reordering.onSpurious(newest - number, now, control.rtt);
         control.onSpuriousLoss(now, packets.sentAt(number));
@@ -152,6 +159,7 @@ export class PacketSpace implements ProbedSpace {
       if ((flags & COUNTED) !== 0) control.onAcked(packets.facts, packets.slot(number));
       this.#settled(flags);
     }
+    if (isOrdinary(flags)) sizes?.onAcknowledged(packets.bytes(number));
     packets.markDone(number);
     this.#settle('acknowledged', number);
   }
@@ -264,7 +272,7 @@ export class PacketSpace implements ProbedSpace {
 
   #lose(number: number, now: number): void {
     const { packets } = this;
-    const { control, reordering, ecn } = this.#shared;
+    const { control, reordering, ecn, sizes } = this.#shared;
     const flags = packets.flags(number);
     packets.markLost(number, now);
     this.#settled(flags);
@@ -275,6 +283,7 @@ export class PacketSpace implements ProbedSpace {
       const sentAt = packets.sentAt(number);
       reordering.onLoss(now, sentAt);
       control.onLost(packets.facts, packets.slot(number), now);
+      sizes?.onLost(packets.bytes(number), now);
       if ((flags & ACK_ELICITING) !== 0) {
         this.#persistent.onLost(sentAt, control.rtt.firstSampleAt);
       }
@@ -317,3 +326,6 @@ export class PacketSpace implements ProbedSpace {
     this.release(Infinity);
   }
 }
+
+/** Whether it measures what the path in use does to the packets of the application. */
+const isOrdinary = (flags: number): boolean => (flags & (COUNTED | MTU_PROBE)) === COUNTED;
