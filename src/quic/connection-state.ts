@@ -1,3 +1,5 @@
+import type { Trace } from './trace.ts';
+
 /**
  * The states of a connection, in their order.
  *
@@ -9,12 +11,7 @@
  * - `closed`: nothing is left.
  */
 export type ConnectionState =
-  | 'handshaking'
-  | 'established'
-  | 'confirmed'
-  | 'closing'
-  | 'draining'
-  | 'closed';
+  'handshaking' | 'established' | 'confirmed' | 'closing' | 'draining' | 'closed';
 
 const NEXT: Readonly<Record<ConnectionState, readonly ConnectionState[]>> = {
   handshaking: ['established', 'closing', 'draining', 'closed'],
@@ -25,10 +22,41 @@ const NEXT: Readonly<Record<ConnectionState, readonly ConnectionState[]>> = {
   closed: [],
 };
 
-/** Whether a connection may go from one state to another. */
-export const isTransition = (from: ConnectionState, to: ConnectionState): boolean =>
-  NEXT[from].includes(to);
+/** The state of a connection, with the transitions that it may make. */
+export class Lifecycle {
+  readonly #trace: Trace | undefined;
+  #state: ConnectionState = 'handshaking';
 
-/** Whether frames are exchanged: neither side has closed. */
-export const isOpen = (state: ConnectionState): boolean =>
-  state === 'handshaking' || state === 'established' || state === 'confirmed';
+  constructor(trace: Trace | undefined) {
+    this.#trace = trace;
+  }
+
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  /** Whether neither side has closed: frames are exchanged. */
+  get isOpen(): boolean {
+    return (
+      this.#state === 'handshaking' || this.#state === 'established' || this.#state === 'confirmed'
+    );
+  }
+
+  /** Whether streams may be used: the handshake is complete, and neither side has closed. */
+  get isEstablished(): boolean {
+    return this.#state === 'established' || this.#state === 'confirmed';
+  }
+
+  get isConfirmed(): boolean {
+    return this.#state === 'confirmed';
+  }
+
+  /** Goes to another state; false when that is not possible from the present one. */
+  go(to: ConnectionState, now: number): boolean {
+    const from = this.#state;
+    if (!NEXT[from].includes(to)) return false;
+    this.#state = to;
+    if (this.#trace !== undefined) this.#trace({ kind: 'state', from, to }, now);
+    return true;
+  }
+}
