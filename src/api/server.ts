@@ -7,7 +7,7 @@ import { WeirError, codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { SocketListenSpec } from '../spec.ts';
-import { bindReason } from '../transports/tcp-listener.ts';
+import { bindReason } from '../transports/bind-error.ts';
 import { bindUnixSocket } from '../transports/unix-socket.ts';
 import { responseTo, internalError, type ApiResponse } from './response.ts';
 import { MAX_DISCARDED, readBody } from './body.ts';

@@ -1,18 +1,10 @@
-import { lookup } from 'node:dns/promises';
-import { codeOf, messageOf, WeirError } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { ListenOptions, UnixPath } from '../net/sockets.ts';
 import { systemSockets } from '../net/system-sockets.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
 import type { SocketListenSpec } from '../spec.ts';
+import { BindError } from './bind-error.ts';
+import { bindFirst } from './bind-first.ts';
 import { bindUnixSocket } from './unix-socket.ts';
-
-/** A listener that could not be bound. */
-export class BindError extends WeirError {
-  constructor(where: string, cause: unknown) {
-    super('bind', `cannot listen on ${where}: ${bindReason(cause)}`, { cause });
-  }
-}
 
 /** A bound listening socket, TCP or unix. */
 export interface Listener {
@@ -45,34 +37,10 @@ export async function listenTcp(
     case 'ip':
       return bind({ host: spec.host, port: spec.port }, options);
     case 'name':
-      return listenName(spec, options, signal);
+      return bindFirst(spec, (where) => bind(where, options), signal);
     default:
       return spec satisfies never;
   }
-}
-
-async function listenName(
-  { host, port }: Endpoint,
-  options: ListenOptions,
-  signal: AbortSignal | undefined,
-): Promise<Listener> {
-  let failure: unknown;
-  try {
-    const found = lookup(host, { all: true, order: 'verbatim' });
-    for (const { address } of await unlessAborted(found, signal)) {
-      try {
-        return await bind({ host: address, port }, options);
-      } catch (error) {
-        failure ??= error;
-      }
-    }
-  } catch (error) {
-    signal?.throwIfAborted();
-    failure = error;
-  }
-  throw failure instanceof BindError
-    ? failure
-    : new BindError(formatEndpoint({ host, port }), failure);
 }
 
 const listenUnix = (path: string, options: ListenOptions): Promise<Listener> =>
@@ -93,13 +61,3 @@ async function bind(where: Endpoint | UnixPath, options: ListenOptions): Promise
     throw new BindError(text, error);
   }
 }
-
-const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'address already in use',
-  EADDRNOTAVAIL: 'this host has no such address',
-  EACCES: 'permission denied',
-};
-
-/** Why an address could not be bound, in words. */
-export const bindReason = (cause: unknown): string =>
-  REASONS[codeOf(cause) ?? ''] ?? messageOf(cause);

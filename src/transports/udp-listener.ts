@@ -3,7 +3,7 @@ import type { Packet, ReplyPath } from '../net/link.ts';
 import { systemSockets } from '../net/system-sockets.ts';
 import type { UdpSocket } from '../net/sockets.ts';
 import { formatEndpoint } from '../net/address.ts';
-import { BindError } from './tcp-listener.ts';
+import { BindError } from './bind-error.ts';
 
 /** A bound UDP socket that passes on each datagram at once. */
 export interface DatagramListener {

@@ -1,0 +1,16 @@
+import { networkInterfaces } from 'node:os';
+import { SystemRandomSource } from '../../crypto/random-source.ts';
+import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { ipVersion, type Endpoint } from '../../net/address.ts';
+import type { Clock } from '../../net/clock.ts';
+import { SystemError } from '../../platform/sockets/errno.ts';
+import type { DialledSocket } from '../../net/sockets.ts';
+import { systemSockets } from '../../net/system-sockets.ts';
+import { DEFAULT_SETTINGS, type ConnectionSettings } from '../../quic/connection-settings.ts';
+import { Connection } from '../../quic/connection.ts';
+import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
+import { QuicEndpoint, type BindDatagrams, type EndpointOptions } from '../../quic/endpoint.ts';
+import type { ResetTokens } from '../../quic/protection/tokens.ts';
+import type { ClientTls, ServerTls } from '../../quic/tls-port.ts';
+import { Salamander } from './salamander.ts';
+import { IDLE_MS, KEEP_ALIVE_MS } from './service-limits.ts';
