@@ -16,10 +16,9 @@ import {
   isIPv4Endpoint,
   isSameEndpoint,
   isWildcard,
-  toEndpoint,
   type IpEndpoint,
 } from '../../ip/ip-endpoint.ts';
-import { splitZone } from '../../ip/ip-text.ts';
+import { isLinkLocal, numericEndpoint } from '../numeric-endpoint.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
 import { bindUdpSocket, isTransient } from './udp-socket.ts';
 
@@ -90,7 +89,7 @@ export class NodeDatagramSocket implements DatagramSocket {
     this.#handlers = handlers;
     const { address, family, port } = socket.address();
     this.#isIPv6 = family === 'IPv6';
-    this.local = endpointOf(address, port);
+    this.local = numericEndpoint(address, port) ?? blankEndpoint();
     const isOnAll = isWildcard(this.local);
     this.#dualStack = this.#isIPv6 && isOnAll;
     this.#received = {
@@ -191,7 +190,7 @@ export class NodeDatagramSocket implements DatagramSocket {
     if (this.#ended) return;
     const received = this.#received;
     if (text !== this.#sourceText || port !== received.peer.port) {
-      received.peer = endpointOf(text, port);
+      received.peer = numericEndpoint(text, port) ?? blankEndpoint();
       this.#sourceText = text;
     }
     received.buffer = data;
@@ -210,19 +209,7 @@ export class NodeDatagramSocket implements DatagramSocket {
   };
 }
 
-/** An address as Node reports it, with its zone if it has one. */
-function endpointOf(text: string, port: number): IpEndpoint {
-  const { address, zone } = splitZone(text);
-  return toEndpoint(address, port, zone === '' ? 0 : scopeOf(zone)) ?? blankEndpoint();
-}
-
-const scopeOf = (zone: string): number =>
-  networkInterfaces()[zone]?.find(isLinkLocal)?.scopeid ?? 0;
-
 const zoneName = (scope: number): string | undefined =>
   Object.entries(networkInterfaces()).find(([, addresses]) =>
     addresses?.some((each) => isLinkLocal(each) && each.scopeid === scope),
   )?.[0];
-
-const isLinkLocal = ({ scopeid }: { readonly scopeid?: number | undefined }): boolean =>
-  scopeid !== undefined && scopeid !== 0;

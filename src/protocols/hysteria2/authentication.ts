@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Field, RequestHead, ResponseHead } from '../../http3/message.ts';
+import type { Steps } from '../../net/turns.ts';
 import { padding, PADDING } from './padding.ts';
 
 /** The status of a successful authentication. */
@@ -112,14 +113,19 @@ export class Authenticator {
   readonly #password: Secret | undefined;
   readonly #users = new Map<string, Secret>();
 
-  constructor(credentials: Credentials) {
-    if ('password' in credentials) {
-      this.#password = secretOf(credentials.password, '');
-      return;
-    }
+  private constructor(password: string | undefined) {
+    this.#password = password === undefined ? undefined : secretOf(password, '');
+  }
+
+  /** In steps, since there may be any number of users. */
+  static *of(credentials: Credentials): Steps<Authenticator> {
+    if ('password' in credentials) return new Authenticator(credentials.password);
+    const made = new Authenticator(undefined);
     for (const { user, pass, label } of credentials.users) {
-      if (PRINTABLE.test(user)) this.#users.set(lowerAscii(user), secretOf(pass, label));
+      if (PRINTABLE.test(user)) made.#users.set(lowerAscii(user), secretOf(pass, label));
+      yield;
     }
+    return made;
   }
 
   /**

@@ -1,25 +1,217 @@
-import { lookup } from 'node:dns/promises';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { Http3ErrorCode } from '../../http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Steps } from '../../net/turns.ts';
-import type { ListenSpec } from '../../spec.ts';
-import { bindFirst } from '../../transports/bind-first.ts';
-import { BindError } from '../../transports/tcp-listener.ts';
-import { QuicServerTls } from '../../transports/tls/quic.ts';
-import type { ServerTls } from '../../quic/tls-port.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
+import { ResetTokens } from '../../quic/protection/tokens.ts';
+import type { ServerTls } from '../../quic/tls-port.ts';
+import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
+import { BindError } from '../../transports/bind-error.ts';
+import { bindFirst } from '../../transports/bind-first.ts';
 import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
 import { Authenticator } from './authentication.ts';
 import { Circuits } from './circuits.ts';
 import { MasqueradeSite } from './masquerade.ts';
-import { bindServer, type BindServer, type ServerEndpoint } from './quic-endpoints.ts';
+import type { BindServer, ServerEndpoint } from './quic-endpoints.ts';
 import { ServerConnection, type ConnectionOwner, type Service } from './server-connection.ts';
 import { MOST_UNAUTHENTICATED } from './service-limits.ts';
 import type { Hysteria2InboundSettings } from './settings.ts';
 
-/** What a server is made of besides its settings; tests replace it. */
+/** What a server uses of its surroundings; tests give their own. */
 export interface ServerMeans {
   readonly bind: BindServer;
+  readonly createTls: (spec: TlsServerSpec) => ServerTls;
+  readonly random?: RandomSource;
+}
+
+/** @throws {ServerCertificateError} for a certificate or key that TLS refuses. */
+export function* createHysteria2Inbound(
+  settings: Hysteria2InboundSettings,
+  context: InboundContext,
+  means: ServerMeans,
+): Steps<SessionServer> {
+  const tls = means.createTls(settings.tls);
+  const authenticator = yield* Authenticator.of(settings.credentials);
+  return new Hysteria2Server(settings, context, means, tls, authenticator);
+}
+
+/** One set of settings: what a listener serves its clients by. */
+class Hysteria2Server implements SessionServer {
+  readonly settings: Hysteria2InboundSettings;
+  readonly service: Service;
+  readonly tls: ServerTls;
+  readonly #means: ServerMeans;
+
+  constructor(
+    settings: Hysteria2InboundSettings,
+    context: InboundContext,
+    means: ServerMeans,
+    tls: ServerTls,
+    authenticator: Authenticator,
+  ) {
+    this.settings = settings;
+    this.tls = tls;
+    this.#means = means;
+    this.service = {
+      context,
+      authenticate: (credential) => authenticator.authenticate(credential),
+      site: new MasqueradeSite(settings.masquerade, context.clock),
+      udpIdleMs: settings.udp && settings.udp.idleSeconds * 1000,
+    };
+  }
+
+  async bind(
+    listen: ListenSpec,
+    sessions: SessionBook,
+    signal?: AbortSignal,
+  ): Promise<SessionListener> {
+    if (listen.kind !== 'ip' && listen.kind !== 'name') {
+      throw new RangeError('a Hysteria 2 inbound listens on a UDP port');
+    }
+    const random = this.#means.random ?? new SystemRandomSource();
+    const bind = (where: Endpoint): Promise<ServerEndpoint> => this.#bind(where, random);
+    const endpoint = await (listen.kind === 'ip' ? bind(listen) : bindFirst(listen, bind, signal));
+    return new Hysteria2Listener(endpoint, this, sessions, random);
+  }
+
+  async #bind({ host, port }: Endpoint, random: RandomSource): Promise<ServerEndpoint> {
+    const { clock, memory } = this.service.context;
+    try {
+      return await this.#means.bind(
+        { host, port },
+        {
+          clock,
+          random,
+          obfuscation: this.settings.obfuscation,
+          // Clients of a listener that is closed learn of it from its successor.
+          resetTokens: memory.recall('reset tokens', ResetTokens, () => new ResetTokens(random)),
+        },
+      );
+    } catch (error) {
+      throw new BindError(`UDP ${formatEndpoint({ host, port })}`, error);
+    }
+  }
+}
+
+/** A bound UDP port and the connections of its clients. */
+class Hysteria2Listener implements SessionListener, ConnectionOwner {
+  readonly address: string;
+  readonly endpoint: Endpoint;
+  readonly closed: Promise<void>;
+  readonly circuits: Circuits;
   readonly random: RandomSource;
+  readonly #port: ServerEndpoint;
+  #server: Hysteria2Server;
+  #book: SessionBook;
+  #state: 'bound' | 'serving' | 'retired' | 'kept' | 'released' = 'bound';
+  /** The oldest first. */
+  readonly #unauthenticated = new Set<ServerConnection>();
+  readonly #live = new Set<ServerConnection>();
+
+  constructor(
+    port: ServerEndpoint,
+    server: Hysteria2Server,
+    book: SessionBook,
+    random: RandomSource,
+  ) {
+    this.#port = port;
+    this.#server = server;
+    this.#book = book;
+    this.random = random;
+    this.circuits = new Circuits(server.settings.maxCircuits);
+    this.endpoint = port.local;
+    this.address = formatEndpoint(port.local);
+    this.closed = port.closed.then(() => {
+      if (this.#state === 'released') return;
+      const { log, tag } = this.service.context;
+      log.error(`inbound ${tag}: its UDP port ${this.address} has failed`);
+      this.#release();
+    });
+  }
+
+  get service(): Service {
+    return this.#server.service;
+  }
+
+  get book(): SessionBook {
+    return this.#book;
+  }
+
+  serve(): void {
+    if (this.#state !== 'bound') return;
+    this.#state = 'serving';
+    this.#receive();
+  }
+
+  swap(next: SessionServer, sessions: SessionBook): void {
+    if (!(next instanceof Hysteria2Server)) throw new TypeError('a server of another protocol');
+    this.#server = next;
+    this.#book = sessions;
+    this.circuits.limit = next.settings.maxCircuits;
+    if (this.#state === 'kept' || this.#state === 'retired') this.#state = 'serving';
+    if (this.#state === 'serving') this.#receive();
+  }
+
+  retire(): void {
+    if (this.#state === 'released') return;
+    const wasServing = this.#state !== 'bound';
+    this.#state = 'retired';
+    if (wasServing) this.#receive();
+    for (const connection of this.#unauthenticated) connection.end();
+    this.#releaseIfIdle();
+  }
+
+  keep(): boolean {
+    if (this.#state === 'released') return false;
+    if (this.#state === 'retired') this.#state = 'kept';
+    return true;
+  }
+
+  destroy(): void {
+    this.#release();
+  }
+
+  onAuthenticated(connection: ServerConnection): void {
+    this.#unauthenticated.delete(connection);
+    this.#live.add(connection);
+  }
+
+  onEnded(connection: ServerConnection): void {
+    this.#unauthenticated.delete(connection);
+    this.#live.delete(connection);
+    this.#releaseIfIdle();
+  }
+
+  /** Tells the port how to receive clients from now on: not at all once this is retired. */
+  #receive(): void {
+    const { settings, tls } = this.#server;
+    this.#port.serve({
+      tls,
+      maxConnections: this.#state === 'serving' ? settings.maxConnections : 0,
+      onConnection: (connection) => this.#onConnection(connection),
+    });
+  }
+
+  #onConnection(connection: QuicConnection): QuicHandlers {
+    const client = new ServerConnection(connection, this);
+    this.#unauthenticated.add(client);
+    // A handshake that was under way when this was retired.
+    if (this.#state !== 'serving') client.end();
+    if (this.#unauthenticated.size > MOST_UNAUTHENTICATED) {
+      const [oldest] = this.#unauthenticated;
+      oldest?.end();
+    }
+    return client.handlers;
+  }
+
+  #releaseIfIdle(): void {
+    if (this.#state === 'retired' && this.#live.size === 0) this.#release();
+  }
+
+  #release(): void {
+    if (this.#state === 'released') return;
+    this.#state = 'released';
+    for (const connection of [...this.#unauthenticated, ...this.#live]) connection.end();
+    this.#port.close(Http3ErrorCode.H3_NO_ERROR);
+  }
 }

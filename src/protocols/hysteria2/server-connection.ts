@@ -12,18 +12,17 @@ import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { QuicConnection, QuicHandlers, QuicStream } from '../../quic/contract.ts';
 import type { InboundContext, OpenSession, Origin, SessionBook } from '../contract.ts';
 import { logRejection, RejectedClientError } from '../rejected-client.ts';
-import { parseAddress } from './address.ts';
 import {
   authenticationResponse,
   isAuthentication,
   readAuthentication,
 } from './authentication.ts';
 import type { Circuits } from './circuits.ts';
-import { ADDRESS_LIMIT, PADDING_LIMIT } from './limits.ts';
+import { READER_LIMIT } from './limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';
 import { UNAUTHENTICATED_MS } from './service-limits.ts';
 import { UdpSessions, type UdpSession } from './udp-sessions.ts';
-import { encodeTcpResponse, readTcpRequest, TCP_REQUEST } from './wire.ts';
+import { encodeTcpResponse, parseAddress, readTcpRequest, TCP_REQUEST } from './wire.ts';
 
 /** What an inbound's settings make of its clients. */
 export interface Service {
@@ -54,9 +53,6 @@ interface Client {
   readonly user: string | undefined;
   readonly udp: UdpSessions | undefined;
 }
-
-/** Frame type, lengths, address and padding of a request. */
-const LONGEST_REQUEST = ADDRESS_LIMIT + PADDING_LIMIT + 16;
 
 /**
  * One client's QUIC connection: a web server until the client has authenticated, and beside the web
@@ -174,7 +170,7 @@ export class ServerConnection {
       let address: string;
       {
         using deadline = new Deadline(clock, HANDSHAKE_MS, 'the request');
-        const reader = new BoundedReader(stream, LONGEST_REQUEST, deadline.signal);
+        const reader = new BoundedReader(stream, READER_LIMIT, deadline.signal);
         address = await readTcpRequest(reader);
         reader.release();
       }

@@ -31,3 +31,6 @@ export const SILENCE_MS = 3_000;
 
 /** Connections of one outbound, one for each lineage of its flows. */
 export const MOST_CONNECTIONS = 64;
+
+/** Announced to peers: bytes of a DATAGRAM frame that they may send. All that QUIC allows. */
+export const LONGEST_DATAGRAM_FRAME = 65_535;

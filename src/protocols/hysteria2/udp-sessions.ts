@@ -5,10 +5,9 @@ import { IdleTimer } from '../../net/idle-timer.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
 import type { QuicConnection } from '../../quic/contract.ts';
-import { parseAddress } from './address.ts';
 import { datagramsOf, Reassembly } from './fragments.ts';
 import { ASSOCIATION_QUEUE } from './service-limits.ts';
-import { decodeUdpMessage, type UdpMessage } from './wire.ts';
+import { decodeUdpMessage, parseAddress, type UdpMessage } from './wire.ts';
 
 /** The connection of UDP sessions, as they need it. */
 export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
@@ -26,7 +25,9 @@ export class UdpSession implements PacketLink {
   readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
   readonly #reassembly = new Reassembly();
   #idle: IdleTimer | undefined;
-  #known: { readonly text: string; readonly peer: Endpoint } | undefined;
+  /** The last address that was received, and the last one that was sent. */
+  #from: { readonly text: string; readonly peer: Endpoint } | undefined;
+  #to: { readonly peer: Endpoint; readonly bytes: Uint8Array } | undefined;
   #refused = 0;
   #ended = false;
 
@@ -68,7 +69,7 @@ export class UdpSession implements PacketLink {
   }
 
   send({ data, peer }: Packet): void {
-    const packet = { sessionId: this.id, address: formatEndpoint(peer), data };
+    const packet = { sessionId: this.id, address: this.#addressOf(peer), data };
     const datagrams = this.#ended
       ? []
       : datagramsOf(packet, this.#channel.maxDatagramSize, this.#random);
@@ -88,12 +89,21 @@ export class UdpSession implements PacketLink {
     this.#resolveClosed(cause);
   }
 
-  /** Most packets of a session have the address of the one before. */
+  // Most packets of a session have the address of the one before.
+
   #peerOf(text: string): Endpoint | undefined {
-    if (this.#known?.text === text) return this.#known.peer;
+    if (this.#from?.text === text) return this.#from.peer;
     const peer = parseAddress(text);
-    this.#known = peer && { text, peer };
+    this.#from = peer && { text, peer };
     return peer;
+  }
+
+  #addressOf(peer: Endpoint): Uint8Array {
+    const known = this.#to;
+    if (known?.peer.port === peer.port && known.peer.host === peer.host) return known.bytes;
+    const bytes = Buffer.from(formatEndpoint(peer));
+    this.#to = { peer, bytes };
+    return bytes;
   }
 }
 
