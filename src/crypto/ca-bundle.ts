@@ -14,17 +14,25 @@ export class CaBundleError extends WeirError {
   }
 }
 
+/** A file without any certificate. */
+export class NoCertificateError extends CaBundleError {
+  constructor() {
+    super('no certificate in CA PEM bundle');
+  }
+}
+
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
  * The certificates of a PEM file, each as PEM text of its own; anything between them is skipped.
  *
- * @throws {CaBundleError} when there is no certificate, or an invalid one.
+ * @throws {NoCertificateError} when there is none.
+ * @throws {CaBundleError} when one is invalid.
  */
 export function parseCaBundle(file: Uint8Array): readonly string[] {
   const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength).toString('latin1');
   const certificates = text.match(CERTIFICATE);
-  if (!certificates) throw new CaBundleError('no certificate in CA PEM bundle');
+  if (!certificates) throw new NoCertificateError();
   for (const certificate of certificates) checkCertificate(certificate);
   return certificates;
 }

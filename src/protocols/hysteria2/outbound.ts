@@ -1,0 +1,179 @@
+import { CaBundleError, NoCertificateError, parseCaBundle } from '../../crypto/ca-bundle.ts';
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
+import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
+import { connectAny } from '../../net/happy-eyeballs.ts';
+import type { ByteLink, PacketLink } from '../../net/link.ts';
+import { lineageGroup, type DialOrigin } from '../../net/own-listeners.ts';
+import { DIAL_MS } from '../../net/time-limits.ts';
+import { unlessAborted } from '../../net/unless-aborted.ts';
+import type { ClientTls } from '../../quic/tls-port.ts';
+import type { CaSpec, TlsClientSpec } from '../../spec.ts';
+import { Http3ErrorCode } from '../../http3/errors.ts';
+import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { ClientConnection, ConnectionLostError, establish, type Established } from './client.ts';
+import type { DialServer } from './quic-endpoints.ts';
+import { MOST_CONNECTIONS } from './service-limits.ts';
+import type { Hysteria2OutboundSettings } from './settings.ts';
+
+/** What a client uses of its surroundings; tests give their own. */
+export interface ClientMeans {
+  readonly dial: DialServer;
+  readonly createTls: (spec: TlsClientSpec) => ClientTls;
+  readonly random?: RandomSource;
+}
+
+/** Connections on which one request is tried: the first may be dead without having said so. */
+const ATTEMPTS = 2;
+
+/**
+ * The client side towards one server. All flows of one lineage share a connection, which is made with
+ * the first of them and made anew when it has ended; flows that wait for it share its failure.
+ */
+export class Hysteria2Outbound implements Outbound {
+  readonly #settings: Hysteria2OutboundSettings;
+  readonly #context: OutboundContext;
+  readonly #means: ClientMeans;
+  readonly #random: RandomSource;
+  readonly #server: Endpoint;
+  /** The one for new flows, by lineage. */
+  readonly #connections = new Map<string, ClientConnection>();
+  readonly #connecting = new Map<string, Promise<ClientConnection>>();
+  /** All that have not ended, those that only continue what they carry included. */
+  readonly #live = new Set<ClientConnection>();
+  readonly #closing = new AbortController();
+  #tls: ClientTls | undefined;
+  #streams = 0;
+
+  constructor(settings: Hysteria2OutboundSettings, context: OutboundContext, means: ClientMeans) {
+    if (!context.server) throw new RangeError('a Hysteria 2 outbound has a server');
+    this.#settings = settings;
+    this.#context = context;
+    this.#means = means;
+    this.#random = means.random ?? new SystemRandomSource();
+    this.#server = context.server;
+  }
+
+  async connect(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
+    if (this.#streams >= this.#settings.maxConcurrentStreams) {
+      throw new DialError('failed', 'connection is at its concurrent-stream limit');
+    }
+    this.#streams++;
+    try {
+      const link = await this.#connectOnLive(destination, options);
+      void link.closed.then(() => this.#streams--);
+      return link;
+    } catch (error) {
+      this.#streams--;
+      throw error;
+    }
+  }
+
+  async associate(options: DialOptions): Promise<PacketLink> {
+    return (await this.#connection(options)).associate();
+  }
+
+  close(): void {
+    this.#closing.abort(new DialError('aborted', 'the outbound was closed'));
+    for (const connection of this.#live) connection.close();
+    this.#tls?.[Symbol.dispose]();
+  }
+
+  async #connectOnLive(destination: Endpoint, options: DialOptions): Promise<ByteLink> {
+    for (let attempt = 1; ; attempt++) {
+      const connection = await this.#connection(options);
+      try {
+        return await connection.connect(destination, options.signal);
+      } catch (error) {
+        if (!(error instanceof ConnectionLostError)) throw error;
+        if (attempt < ATTEMPTS) continue;
+        throw this.#failure('upstream', error.message, error);
+      }
+    }
+  }
+
+  /** The connection of that lineage. A wait for it ends with the signal, and does not end it. */
+  #connection({ signal, origin }: DialOptions): Promise<ClientConnection> {
+    const group = origin ? lineageGroup(origin) : '';
+    const known = this.#connections.get(group);
+    if (known?.isUsable) return Promise.resolve(known);
+    let connecting = this.#connecting.get(group);
+    if (!connecting) {
+      if (this.#live.size + this.#connecting.size >= MOST_CONNECTIONS) {
+        const what = `none of ${MOST_CONNECTIONS} connections responds`;
+        return Promise.reject(this.#failure('upstream', what));
+      }
+      connecting = this.#open(group, origin).finally(() => this.#connecting.delete(group));
+      this.#connecting.set(group, connecting);
+    }
+    return unlessAborted(connecting, signal, (aborted) => abortedDial(aborted, this.#server));
+  }
+
+  async #open(group: string, origin: DialOrigin | undefined): Promise<ClientConnection> {
+    const { clock } = this.#context;
+    using deadline = new Deadline(clock, DIAL_MS, 'the connection', this.#closing.signal);
+    const { signal } = deadline;
+    const established = await this.#establish(origin, signal);
+    const parts = { clock, random: this.#random, target: this.#server };
+    const { password } = this.#settings;
+    const connection = await ClientConnection.authenticate(established, password, parts, signal);
+    this.#connections.set(group, connection);
+    this.#live.add(connection);
+    void connection.ended.then(() => {
+      this.#live.delete(connection);
+      if (this.#connections.get(group) === connection) this.#connections.delete(group);
+    });
+    return connection;
+  }
+
+  /** Completes a QUIC handshake with one of the server's addresses. */
+  async #establish(origin: DialOrigin | undefined, signal: AbortSignal): Promise<Established> {
+    const { clock, resolver, family, ownListeners } = this.#context;
+    const { host, port } = this.#server;
+    try {
+      const tls = (this.#tls ??= this.#createTls());
+      const addresses = await resolver.resolve(host, family, signal);
+      return await connectAny(
+        addresses,
+        (address, attempt) => {
+          const server = { host: address, port };
+          const onSocket = origin && ownListeners.approach(server, origin, false, 'udp');
+          const { obfuscation } = this.#settings;
+          return establish(
+            { server, tls, clock, random: this.#random, obfuscation },
+            this.#means.dial,
+            this.#server,
+            { signal: attempt, onSocket },
+          );
+        },
+        { clock, signal, discard: ({ connection }) => connection.close(Http3ErrorCode.H3_NO_ERROR) },
+      );
+    } catch (error) {
+      throw signal.aborted ? abortedDial(signal, this.#server) : toDialError(error, this.#server);
+    }
+  }
+
+  /** @throws {DialError} for a CA file without certificates, which is parsed only now. */
+  #createTls(): ClientTls {
+    const { serverName, allowInsecure, ca } = this.#settings;
+    return this.#means.createTls({ serverName, allowInsecure, ca: ca && parsedCa(ca) });
+  }
+
+  #failure(code: DialError['code'], what: string, cause?: Error): DialError {
+    return new DialError(code, `${formatEndpoint(this.#server)}: ${what}`, { cause });
+  }
+}
+
+function parsedCa({ file, content }: { file: string; content: string }): CaSpec {
+  try {
+    return { file, certificates: parseCaBundle(Buffer.from(content, 'latin1')) };
+  } catch (error) {
+    if (!(error instanceof CaBundleError)) throw error;
+    const what =
+      error instanceof NoCertificateError
+        ? 'the CA file contains no certificates'
+        : `the CA file ${file}: ${error.message}`;
+    throw new DialError('failed', `hysteria2: ${what}`, { cause: error });
+  }
+}
