@@ -1,4 +1,5 @@
 import type { Deadlines } from './deadlines.ts';
+import type { LossDetection } from './recovery/loss-detection.ts';
 
 /** Probe timeouts that an idle timeout lasts at least (RFC 9000 §10.1). */
 const LEAST_PROBE_TIMEOUTS = 3;
@@ -25,17 +26,17 @@ export class Activity {
   }
 
   /** A packet was processed. */
-  onReceived(probeTimeout: number, now: number): void {
+  onReceived(loss: LossDetection, now: number): void {
     this.#hasSent = false;
-    this.#restart(probeTimeout, now);
+    this.#restart(loss.probeTimeout(), now);
     if (this.#keepAlive > 0) this.#deadlines.set('keepAlive', now + this.#keepAliveInterval);
   }
 
   /** An ack-eliciting packet was sent. */
-  onSent(probeTimeout: number, now: number): void {
+  onSent(loss: LossDetection, now: number): void {
     if (this.#hasSent) return;
     this.#hasSent = true;
-    this.#restart(probeTimeout, now);
+    this.#restart(loss.probeTimeout(), now);
   }
 
   get #keepAliveInterval(): number {

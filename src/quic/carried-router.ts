@@ -6,16 +6,10 @@ import type { Space } from './recovery/space.ts';
 /** Takes what became of the frames of sent packets to the parts that they belong to. */
 export class CarriedRouter implements CarriedOwner {
   #parts: ConnectionParts | undefined;
-  #now = 0;
 
   /** The parts of the connection, of which loss recovery, which calls this, is one. */
   connect(parts: ConnectionParts): void {
     this.#parts = parts;
-  }
-
-  /** The time of what follows. */
-  setTime(now: number): void {
-    this.#now = now;
   }
 
   crypto(outcome: Outcome, space: Space, offset: number, length: number): void {
@@ -65,9 +59,7 @@ export class CarriedRouter implements CarriedOwner {
   }
 
   newConnectionId(outcome: Outcome, sequence: number): void {
-    const ids = this.#parts?.localIds;
-    if (outcome === 'lost') ids?.onLost(sequence);
-    else ids?.onAcknowledged(sequence);
+    if (outcome === 'lost') this.#parts?.localIds.onLost(sequence);
   }
 
   retireConnectionId(outcome: Outcome, sequence: number): void {
@@ -98,7 +90,7 @@ export class CarriedRouter implements CarriedOwner {
 
   mtuProbe(outcome: Outcome, size: number): void {
     const mtu = this.#parts?.paths.active.mtu;
-    if (outcome === 'lost') mtu?.onProbeLost(size, this.#now);
-    else mtu?.onProbeAcknowledged(size, this.#now);
+    if (outcome === 'lost') mtu?.onProbeLost(size);
+    else mtu?.onProbeAcknowledged(size);
   }
 }

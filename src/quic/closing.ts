@@ -1,7 +1,7 @@
 import type { Lifecycle } from './connection-state.ts';
 import type { CloseReason } from './contract.ts';
 import type { Deadlines } from './deadlines.ts';
-import { QuicError, TransportErrorCode } from './errors.ts';
+import { type QuicError, TransportErrorCode } from './errors.ts';
 import {
   CLOSE_PROBE_TIMEOUTS,
   FIRST_CLOSE_INTERVAL,
@@ -36,7 +36,7 @@ export class Closing {
   readonly #lifecycle: Lifecycle;
   readonly #deadlines: Deadlines;
   #reason: CloseReason | undefined;
-  #text = NOTHING;
+  #text: Uint8Array = NOTHING;
   #frameType = 0;
   #isFrameDue = false;
   /** Packets to receive until the frame is sent again. */

@@ -36,9 +36,7 @@ export class ConnectionKeys implements Disposable {
   }
 
   canSeal(space: Space): boolean {
-    return space === Space.APPLICATION
-      ? this.oneRtt.canWrite
-      : this.#sealers[space] !== undefined;
+    return space === Space.APPLICATION ? this.oneRtt.canWrite : this.#sealers[space] !== undefined;
   }
 
   isDiscarded(space: Space): boolean {

@@ -11,7 +11,12 @@ import type { Trace } from './trace.ts';
  * - `closed`: nothing is left.
  */
 export type ConnectionState =
-  'handshaking' | 'established' | 'confirmed' | 'closing' | 'draining' | 'closed';
+  | 'handshaking'
+  | 'established'
+  | 'confirmed'
+  | 'closing'
+  | 'draining'
+  | 'closed';
 
 const NEXT: Readonly<Record<ConnectionState, readonly ConnectionState[]>> = {
   handshaking: ['established', 'closing', 'draining', 'closed'],

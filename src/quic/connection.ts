@@ -1,77 +1,37 @@
-import type { RandomSource } from '../crypto/random-source.ts';
-import type { Ecn } from '../ip/datagram-socket.ts';
 import type { IpEndpoint } from '../ip/ip-endpoint.ts';
+import type { Ecn } from '../ip/datagram-socket.ts';
+import { CarriedRouter } from './carried-router.ts';
 import type { ConnectionEvent } from './connection-events.ts';
-import type { ConnectionSettings } from './connection-settings.ts';
+import type { ClientOptions, ConnectionStatistics, ServerOptions } from './connection-options.ts';
 import type { ConnectionState } from './connection-state.ts';
 import type { CloseReason } from './contract.ts';
+import { createParts, type Identity } from './create-parts.ts';
+import { DatagramSize } from './datagram-size.ts';
+import { QuicError } from './errors.ts';
+import { FrameHandler } from './frame-handler.ts';
+import { Milestones } from './milestones.ts';
+import { ownParameters } from './own-parameters.ts';
+import { PacketAssembler } from './packet-assembler.ts';
+import { PacketBuilder } from './packet-builder.ts';
+import { PacketReceiver } from './packet-receiver.ts';
+import type { ConnectionParts } from './parts.ts';
+import { PathChanges } from './path-changes.ts';
+import type { SendRates } from './send-rates.ts';
+import { ServerStart } from './server-start.ts';
+import { endsWithResetTokenOf } from './stateless-reset.ts';
+import { Space, SPACES } from './recovery/space.ts';
 import type { END_OF_STREAM } from './streams/streams.ts';
-import type { ClientTls, ServerTls } from './tls-port.ts';
-import type { Trace } from './trace.ts';
 import type { TransmitBatch } from './transmit-batch.ts';
 
-/** An id under which packets reach a connection, as its endpoint makes and registers it. */
-export interface IssuedId {
-  readonly id: Uint8Array;
-  /** 16 bytes; what the endpoint would send as a stateless reset for this id. */
-  readonly resetToken: Uint8Array;
-}
+export type {
+  ClientOptions,
+  ConnectionStatistics,
+  IdIssuer,
+  IssuedId,
+  ServerOptions,
+} from './connection-options.ts';
 
-/** The ids of one connection at its endpoint; all have the same number of bytes. */
-export interface IdIssuer {
-  /** Makes a new id and routes its packets to the connection from now on. */
-  issue(): IssuedId;
-  /** Routes the packets of this id to the connection no longer. */
-  release(id: Uint8Array): void;
-}
-
-interface CommonOptions {
-  readonly settings: ConnectionSettings;
-  readonly random: RandomSource;
-  readonly ids: IdIssuer;
-  readonly remote: IpEndpoint;
-  /** The own address that the peer sends to, where it is known. */
-  readonly local?: IpEndpoint | undefined;
-  readonly now: number;
-  readonly trace?: Trace | undefined;
-}
-
-export interface ClientOptions extends CommonOptions {
-  readonly tls: ClientTls;
-  /** From an earlier connection's `token` event. */
-  readonly token?: Uint8Array | undefined;
-}
-
-export interface ServerOptions extends CommonOptions {
-  readonly tls: ServerTls;
-  /** The destination id of the client's very first Initial packet: of the token, if a Retry was sent. */
-  readonly originalId: Uint8Array;
-  /** The source id of the Retry that was sent, which the Initial now has as its destination. */
-  readonly retrySourceId?: Uint8Array | undefined;
-  /** The source id of the client's Initial packet. */
-  readonly clientId: Uint8Array;
-  /** Whether a token has validated the client's address (RFC 9000 §8.1.2). */
-  readonly isValidated: boolean;
-  /** Makes a token for NEW_TOKEN (§8.1.3), once; without it none is sent. */
-  readonly makeToken?: ((remote: IpEndpoint, now: number) => Uint8Array) | undefined;
-}
-
-/** Counts since the connection was made. Bytes are UDP payload. */
-export interface ConnectionStatistics {
-  readonly bytesSent: number;
-  readonly bytesReceived: number;
-  readonly datagramsSent: number;
-  readonly datagramsReceived: number;
-  readonly packetsLost: number;
-  readonly packetsDropped: number;
-  readonly inFlight: number;
-  readonly window: number;
-  /** Bytes per millisecond. */
-  readonly pacingRate: number;
-  readonly smoothedRtt: number;
-  readonly minimumRtt: number;
-  readonly datagramSize: number;
-}
+const ORIGINAL_ID_SIZE = 8;
 
 /**
  * A QUIC connection (RFC 9000), without a socket, a clock or a timer: a driver passes datagrams in,
@@ -81,16 +41,95 @@ export interface ConnectionStatistics {
  * After every call but the pure queries: `transmit` until it returns false, events until there are none,
  * and `transmit` again if the handling of events has queued anything; then `nextTimeout`.
  */
-export declare class Connection {
-  static client(options: ClientOptions): Connection;
-  /** For a client's first Initial packet, which is then passed to `receive`. */
-  static server(options: ServerOptions): Connection;
+export class Connection {
+  readonly #parts: ConnectionParts;
+  readonly #rates: SendRates;
+  readonly #size: DatagramSize;
+  readonly #pathChanges: PathChanges;
+  readonly #receiver: PacketReceiver;
+  readonly #assembler: PacketAssembler;
+  #isReleased = false;
 
-  readonly role: 'client' | 'server';
-  readonly state: ConnectionState;
+  static client(options: ClientOptions): Connection {
+    const originalId = options.random.bytes(ORIGINAL_ID_SIZE);
+    const own = options.ids.issue();
+    const identity: Identity = {
+      role: 'client',
+      own,
+      originalId,
+      destinationId: originalId,
+      initialKeyId: originalId,
+      peerId: undefined,
+      retrySourceId: undefined,
+      isValidated: true,
+    };
+    return new Connection(options, identity, options.token, undefined);
+  }
+
+  /** For a client's first Initial packet, which is then passed to `receive`. */
+  static server(options: ServerOptions): Connection {
+    const { originalId, retrySourceId, clientId, isValidated } = options;
+    const identity: Identity = {
+      role: 'server',
+      own: options.ids.issue(),
+      originalId,
+      destinationId: clientId,
+      initialKeyId: retrySourceId ?? originalId,
+      peerId: clientId,
+      retrySourceId,
+      isValidated,
+    };
+    return new Connection(options, identity, undefined, options.makeToken);
+  }
+
+  private constructor(
+    options: ClientOptions | ServerOptions,
+    identity: Identity,
+    token: Uint8Array | undefined,
+    makeToken: ServerOptions['makeToken'],
+  ) {
+    const router = new CarriedRouter();
+    const { parts, rates } = createParts(options, identity, router);
+    router.connect(parts);
+    this.#parts = parts;
+    this.#rates = rates;
+    this.#size = new DatagramSize(parts);
+    const milestones = new Milestones(parts, this.#size, makeToken);
+    this.#pathChanges = new PathChanges(parts, this.#size);
+    const builder = new PacketBuilder(parts, identity.own.id);
+    if (token !== undefined) builder.token = token;
+    const serverStart =
+      identity.role === 'client' ? new ServerStart(parts, builder, identity.own.id) : undefined;
+    const handler = new FrameHandler(parts, milestones);
+    this.#receiver = new PacketReceiver(parts, handler, milestones, this.#pathChanges, serverStart);
+    this.#assembler = new PacketAssembler(parts, milestones, builder);
+    const { now, settings } = options;
+    parts.deadlines.set('handshake', now + settings.handshakeTimeout);
+    parts.activity.onReceived(parts.loss, now);
+    parts.handshake.start(ownParameters(settings, identity));
+  }
+
+  get role(): 'client' | 'server' {
+    return this.#parts.role;
+  }
+
+  get state(): ConnectionState {
+    return this.#parts.lifecycle.state;
+  }
+
   /** The peer's address of the path in use. */
-  readonly remote: IpEndpoint;
-  readonly local: IpEndpoint | undefined;
+  get remote(): IpEndpoint {
+    return this.#parts.paths.active.remote;
+  }
+
+  get local(): IpEndpoint | undefined {
+    return this.#parts.paths.active.local;
+  }
+
+  /** Why the connection has ended; `undefined` while it has not. */
+  get closeReason(): CloseReason | undefined {
+    return this.#parts.closing.reason;
+  }
 
   // ---- the driver's calls ----
 
@@ -106,41 +145,203 @@ export declare class Connection {
     own: IpEndpoint | undefined,
     ecn: Ecn,
     now: number,
-  ): void;
+  ): void {
+    const { lifecycle, counters } = this.#parts;
+    counters.datagramsReceived++;
+    counters.bytesReceived += length;
+    if (!lifecycle.isOpen && lifecycle.state !== 'closing') return;
+    this.#receiver.receive(buffer, offset, length, peer, own, ecn, now);
+    this.#afterInput(now);
+  }
+
   /** Whether a datagram for no known id is a stateless reset by this peer (§10.3.1); `receive` checks too. */
-  isStatelessReset(buffer: Uint8Array, offset: number, length: number): boolean;
+  isStatelessReset(buffer: Uint8Array, offset: number, length: number): boolean {
+    return endsWithResetTokenOf(this.#parts.peerIds, buffer, offset, length);
+  }
+
   /** Fills `out` with what may leave now, for one send. False when there is nothing. */
-  transmit(now: number, out: TransmitBatch): boolean;
+  transmit(now: number, out: TransmitBatch): boolean {
+    const { lifecycle, closing, keys, trace } = this.#parts;
+    if (lifecycle.isOpen) {
+      const { exhausted } = keys.oneRtt;
+      if (exhausted !== undefined) this.#fail(exhausted, now);
+      else if (keys.oneRtt.updateDue && keys.oneRtt.initiateUpdate() && trace !== undefined) {
+        trace({ kind: 'key-update', updates: keys.oneRtt.updates }, now);
+      }
+    }
+    if (lifecycle.isOpen) return this.#assembler.assemble(out, now);
+    return closing.isFrameDue && this.#assembler.close(out, now);
+  }
+
   /** When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. */
-  nextTimeout(): number;
+  nextTimeout(): number {
+    const { lifecycle, deadlines, loss, paths, keys, received } = this.#parts;
+    if (!lifecycle.isOpen) return deadlines.next;
+    const path = paths.active;
+    const next = Math.min(
+      deadlines.next,
+      loss.timeout,
+      paths.timeout,
+      path.mtu.timeout,
+      keys.oneRtt.nextTimeout() ?? Infinity,
+    );
+    // What cannot be sent is not waited for: a packet of the peer has to come first.
+    if (!this.#assembler.maySend) return next;
+    let acknowledgement = Infinity;
+    for (const space of SPACES) {
+      if (!keys.canSeal(space)) continue;
+      if (space === Space.APPLICATION && !lifecycle.isEstablished) continue;
+      acknowledgement = Math.min(acknowledgement, received.of(space)?.deadline ?? Infinity);
+    }
+    return Math.min(next, acknowledgement);
+  }
+
   /** Does what is due; before `nextTimeout()` it does nothing. */
-  onTimeout(now: number): void;
+  onTimeout(now: number): void {
+    const { lifecycle, deadlines, closing, loss, paths, keys, once, trace } = this.#parts;
+    if (lifecycle.isOpen) {
+      if (deadlines.take('idle', now)) this.#endIdle('the peer was silent for too long', now);
+      else if (deadlines.take('handshake', now)) this.#endIdle('the handshake took too long', now);
+    }
+    if (lifecycle.isOpen) {
+      deadlines.take('pacing', now);
+      if (deadlines.take('keepAlive', now)) once.isPingDue = true;
+      keys.oneRtt.onTimeout(now);
+      if (now >= paths.timeout) this.#pathChanges.onTimeout(now);
+    }
+    if (lifecycle.isOpen && now >= loss.timeout) {
+      const { probeCount } = loss;
+      loss.onTimeout(now);
+      if (loss.probeCount > probeCount) {
+        paths.active.mtu.onProbeTimeout(loss.probeCount, now);
+        if (trace !== undefined) trace({ kind: 'probe', count: loss.probeCount }, now);
+      }
+      this.#size.update(now);
+    }
+    if (deadlines.take('close', now)) closing.onTimeout(now);
+    this.#releaseWhenClosed();
+  }
+
   /** The next event; `undefined` when there is none. */
-  nextEvent(): ConnectionEvent | undefined;
+  nextEvent(): ConnectionEvent | undefined {
+    return this.#parts.events.next();
+  }
+
   /** The system refused a datagram of this size (EMSGSIZE). */
-  onTooLarge(bytes: number, now: number): void;
+  onTooLarge(bytes: number, now: number): void {
+    this.#parts.paths.active.mtu.onTooLarge(bytes, now);
+    this.#size.update(now);
+  }
+
   /** Ends everything at once and sends nothing: the socket is gone. */
-  abandon(now: number): void;
+  abandon(now: number): void {
+    const reason = 'the connection was abandoned';
+    this.#parts.closing.end({ kind: 'transport', by: 'self', code: 0, reason }, now);
+    this.#releaseWhenClosed();
+  }
 
   // ---- the application's calls; see `Streams` and `Datagrams` ----
 
-  openStream(bidirectional: boolean): number | undefined;
-  write(id: number, chunk: Uint8Array): boolean | undefined;
+  /** Opens a stream; `undefined` while the peer allows no more, or before the handshake is complete. */
+  openStream(bidirectional: boolean): number | undefined {
+    return this.#parts.lifecycle.isOpen ? this.#parts.streams.open(bidirectional) : undefined;
+  }
+
+  /** See `Streams.write`. */
+  write(id: number, chunk: Uint8Array): boolean | undefined {
+    return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk) : undefined;
+  }
+
   /** Bytes of a stream that were written and not sent. */
-  queued(id: number): number;
-  finish(id: number): void;
-  reset(id: number, code: number): void;
-  read(id: number): Uint8Array | typeof END_OF_STREAM | undefined;
-  stopSending(id: number, code: number): void;
-  sendDatagram(data: Uint8Array): boolean;
-  readonly maxDatagramSize: number;
+  queued(id: number): number {
+    return this.#parts.streams.queued(id);
+  }
+
+  finish(id: number): void {
+    this.#parts.streams.finish(id);
+  }
+
+  reset(id: number, code: number): void {
+    this.#parts.streams.reset(id, code);
+  }
+
+  /** See `Streams.read`. */
+  read(id: number): Uint8Array | typeof END_OF_STREAM | undefined {
+    return this.#parts.streams.read(id);
+  }
+
+  stopSending(id: number, code: number): void {
+    this.#parts.streams.stopSending(id, code);
+  }
+
+  /** Queues a DATAGRAM frame; false when it was dropped: too large, full, or the connection has ended. */
+  sendDatagram(data: Uint8Array): boolean {
+    return this.#parts.lifecycle.isOpen && this.#parts.datagrams.send(data);
+  }
+
+  /** The largest payload that `sendDatagram` takes at present; 0 when the peer accepts none. */
+  get maxDatagramSize(): number {
+    return this.#parts.datagrams.maxSize;
+  }
+
   /** Sends at this many bytes a second from now on, whatever is lost. */
-  useFixedRate(bytesPerSecond: number): void;
+  useFixedRate(bytesPerSecond: number): void {
+    this.#rates.useFixedRate(bytesPerSecond, this.#parts.paths.active);
+  }
+
   /** Ends the connection with an error code of the application (§10.2). Idempotent. */
-  close(code: number, reason: string, now: number): void;
+  close(code: number, reason: string, now: number): void {
+    const { closing, loss } = this.#parts;
+    closing.closeByApplication(code, reason, loss.probeTimeout(), now);
+  }
+
   /** The same with a code of §20.1: NO_ERROR, or e.g. CONNECTION_REFUSED by a server. */
-  closeTransport(code: number, reason: string, now: number): void;
-  /** Why it has ended; `undefined` while it has not. */
-  readonly closeReason: CloseReason | undefined;
-  statistics(): ConnectionStatistics;
+  closeTransport(code: number, reason: string, now: number): void {
+    this.#fail(new QuicError(code, reason), now);
+  }
+
+  statistics(): ConnectionStatistics {
+    const { counters, loss, paths } = this.#parts;
+    const { control } = loss;
+    return {
+      bytesSent: counters.bytesSent,
+      bytesReceived: counters.bytesReceived,
+      datagramsSent: counters.datagramsSent,
+      datagramsReceived: counters.datagramsReceived,
+      packetsSent: counters.packetsSent,
+      packetsReceived: counters.packetsReceived,
+      packetsDropped: counters.packetsDropped,
+      packetsLost: loss.lostPackets,
+      inFlight: control.inFlight,
+      window: control.controller.window,
+      pacingRate: control.controller.pacingRate,
+      smoothedRtt: control.rtt.smoothed,
+      minimumRtt: control.rtt.minimum,
+      datagramSize: paths.active.mtu.current,
+    };
+  }
+
+  #afterInput(now: number): void {
+    this.#size.update(now);
+    this.#releaseWhenClosed();
+  }
+
+  #fail(error: QuicError, now: number): void {
+    const { closing, loss } = this.#parts;
+    closing.fail(error, loss.probeTimeout(), now);
+  }
+
+  #endIdle(reason: string, now: number): void {
+    this.#parts.closing.end({ kind: 'idle', by: 'self', code: 0, reason }, now);
+  }
+
+  /** Frees what is outside of the heap, and the ids at the endpoint. */
+  #releaseWhenClosed(): void {
+    const { lifecycle, keys, handshake, localIds } = this.#parts;
+    if (this.#isReleased || lifecycle.state !== 'closed') return;
+    this.#isReleased = true;
+    keys[Symbol.dispose]();
+    handshake[Symbol.dispose]();
+    localIds.dispose();
+  }
 }

@@ -5,7 +5,10 @@ import type { CryptoStreams } from './crypto-streams.ts';
 import type { HandshakeIds } from './handshake-ids.ts';
 import type { ClientTls, SecretDirection, ServerTls, TlsHandshake, TlsLevel } from './tls-port.ts';
 import { FrameType, type Verdict } from './wire/frames.ts';
-import { decodeTransportParameters, type TransportParameters } from './wire/transport-parameters.ts';
+import {
+  decodeTransportParameters,
+  type TransportParameters,
+} from './wire/transport-parameters.ts';
 
 /**
  * The TLS handshake of a connection (RFC 9001 §4): takes CRYPTO data to TLS and back, its keys to

@@ -48,8 +48,5 @@ export const MAX_CLOSE_INTERVAL = 1024;
 /** Probe timeouts for which the closing and draining states last (§10.2). */
 export const CLOSE_PROBE_TIMEOUTS = 3;
 
-/** Connection ids of the peer that are kept: announced as active_connection_id_limit. */
-export const ACTIVE_CONNECTION_IDS = 4;
-
 /** Bytes of a token of NEW_TOKEN that is passed on; longer ones are ignored. */
 export const MAX_TOKEN_BYTES = 1024;

@@ -76,11 +76,10 @@ export class Milestones {
   }
 
   #apply(peer: TransportParameters, now: number): void {
-    const { role, streams, loss, localIds, localIdSize, peerIds, activity, paths, settings } =
-      this.#parts;
+    const { role, streams, loss, localIds, peerIds, activity, paths, settings } = this.#parts;
     streams.setPeerGrants(peer);
     loss.setPeer(peer.maxAckDelay, peer.ackDelayExponent, now);
-    if (localIdSize > 0) localIds.setPeerLimit(peer.activeConnectionIdLimit);
+    localIds.setPeerLimit(peer.activeConnectionIdLimit);
     if (role === 'client') peerIds.setFirst(peerIds.current, peer.statelessResetToken);
     activity.setPeerTimeout(peer.maxIdleTimeout);
     paths.active.mtu.setMost(Math.min(settings.maxDatagram, peer.maxUdpPayloadSize));

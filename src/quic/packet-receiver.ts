@@ -12,6 +12,7 @@ import type { OpenResult } from './protection/key-update.ts';
 import { TAG_SIZE } from './protection/packet-keys.ts';
 import { Space } from './recovery/space.ts';
 import type { ServerStart } from './server-start.ts';
+import { endsWithResetTokenOf } from './stateless-reset.ts';
 import type { DropReason } from './trace.ts';
 import { FrameReader, type FramesPacketType } from './wire/frames.ts';
 import {
@@ -61,7 +62,14 @@ export class PacketReceiver {
     this.#serverStart = serverStart;
     this.#reader = new FrameReader(parts.role);
     const { active } = parts.paths;
-    this.#arrival = { peer: active.remote, own: active.local, ecn: 0, now: 0, path: active, bytes: 0 };
+    this.#arrival = {
+      peer: active.remote,
+      own: active.local,
+      ecn: 0,
+      now: 0,
+      path: active,
+      bytes: 0,
+    };
   }
 
   /** Takes one datagram. */
@@ -87,8 +95,8 @@ export class PacketReceiver {
     const end = offset + length;
     const used = this.#packets(buffer, offset, end);
     // Only a datagram that is nothing else may be a reset (RFC 9000 §10.3.1).
-    if (used === 0 && lifecycle.isOpen && length > TAG_SIZE + 5) {
-      if (peerIds.isResetToken(buffer, end - TAG_SIZE)) this.#onReset(now);
+    if (used === 0 && lifecycle.isOpen && endsWithResetTokenOf(peerIds, buffer, offset, length)) {
+      this.#onReset(now);
     }
     if (!this.#early.isEmpty) this.#retryEarly();
   }
@@ -265,7 +273,7 @@ export class PacketReceiver {
     }
     schedule.onReceived(number, reader.ackEliciting, arrival.ecn, now);
     if (!lifecycle.isOpen) return;
-    activity.onReceived(loss.probeTimeout(), now);
+    activity.onReceived(loss, now);
     if (space !== Space.APPLICATION || lifecycle.state === 'handshaking') {
       this.#milestones.afterPacket(space, now);
     } else if (path !== this.#parts.paths.active && isNewest && !reader.probing) {
@@ -287,9 +295,7 @@ export class PacketReceiver {
   #keep(buffer: Uint8Array): false {
     const { start, end } = this.#header;
     const arrival = this.#arrival;
-    const isKept =
-      arrival.path !== undefined &&
-      this.#early.keep(buffer, start, end, arrival.ecn);
+    const isKept = arrival.path !== undefined && this.#early.keep(buffer, start, end, arrival.ecn);
     return isKept ? false : this.#drop('no-keys');
   }
 
@@ -306,7 +312,8 @@ export class PacketReceiver {
     const waiting = this.#early.take();
     for (const { bytes, ecn } of waiting) {
       if (!lifecycle.isOpen) return;
-      if (readPacketHeader(bytes, 0, bytes.length, localIdSize, this.#header) !== undefined) continue;
+      if (readPacketHeader(bytes, 0, bytes.length, localIdSize, this.#header) !== undefined)
+        continue;
       this.#arrival.ecn = ecn;
       this.#arrival.path = this.#parts.paths.active;
       this.#packet(bytes);

@@ -38,7 +38,7 @@ export class PathChanges {
     const { paths, loss, peerIds, trace } = this.#parts;
     // So that the two paths cannot be linked (§9.5); where the peer gave no other id, it stays.
     peerIds.change();
-    loss.usePath(paths.active.control, now);
+    loss.usePath(paths.active.control, paths.active.mtu, now);
     this.#size.update(now);
     if (trace !== undefined) trace({ kind: 'path', change: 'moved' }, now);
   }
