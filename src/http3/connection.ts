@@ -53,7 +53,7 @@ export class Http3Connection {
   sendGoAway(id: number): void {
     const frame = varintFrame(FrameType.GOAWAY, id);
     if (this.#control === undefined) this.#waiting.push(frame);
-    else this.#control.write(frame)?.catch(() => undefined);
+    else void send(this.#control, frame);
   }
 
   /** Reads a unidirectional stream that the peer opened. */
@@ -128,7 +128,7 @@ export class Http3Connection {
     );
     if (control === undefined) return;
     this.#control = control;
-    for (const frame of this.#waiting) control.write(frame)?.catch(() => undefined);
+    for (const frame of this.#waiting) void send(control, frame);
   }
 
   /** Opens one of the own critical streams; `undefined` when the connection ends before. */
@@ -140,7 +140,7 @@ export class Http3Connection {
     writeVarint(head, 0, type);
     try {
       const stream = await this.#connection.openStream('unidirectional');
-      stream.write(Buffer.concat([head, content]))?.catch(() => undefined);
+      void send(stream, Buffer.concat([head, content]));
       // It ends before the connection only when the peer asks to stop it, which it must not.
       void stream.closed.then(() =>
         this.fail(connectionError('H3_CLOSED_CRITICAL_STREAM', 'a critical stream was stopped')),
@@ -149,6 +149,15 @@ export class Http3Connection {
     } catch {
       return undefined;
     }
+  }
+}
+
+/** Writes to a stream whose failure is seen elsewhere. Never rejects. */
+async function send(stream: QuicStream, bytes: Uint8Array): Promise<void> {
+  try {
+    await stream.write(bytes);
+  } catch {
+    // The stream or the connection has ended.
   }
 }
 

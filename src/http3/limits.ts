@@ -7,7 +7,7 @@
 export const FIELD_SECTION_LIMIT = 16 * 1024;
 
 /**
- * Incomplete header blocks of all requests of one connection. A request that needs more is reset with
+ * Header blocks of all unfinished requests of one connection. A request that needs more is reset with
  * H3_EXCESSIVE_LOAD: otherwise an unauthenticated client could fill FIELD_SECTION_LIMIT on each of a
  * thousand streams.
  */

@@ -5,7 +5,7 @@ import { BODY_LIMIT, FIELD_SECTION_LIMIT, INTERIM_LIMIT } from './limits.ts';
 import type { Field, RequestHead, ResponseHead } from './message.ts';
 import { decodeHeaderBlock } from './qpack/header-block.ts';
 
-/** What all requests of a connection share: bytes for header blocks that arrive in pieces. */
+/** What all requests of a connection share: bytes for the header blocks of unfinished ones. */
 export class FieldBudget {
   #left: number;
 
@@ -82,9 +82,9 @@ export abstract class MessageReader<Head> implements FrameSink {
   /** Returns what the message holds of the budget. Idempotent. */
   release(): void {
     this.#state = 'ended';
+    this.#message = undefined;
     this.#frames.release();
-    this.#budget.give(this.#reserved);
-    this.#reserved = 0;
+    this.#returnReserved();
   }
 
   onFrame(type: number, length: number): Payload | Http3Error {
@@ -112,8 +112,6 @@ export abstract class MessageReader<Head> implements FrameSink {
       this.#bodyBytes += payload.length;
       return undefined;
     }
-    this.#budget.give(this.#reserved);
-    this.#reserved = 0;
     const section = decodeHeaderBlock(payload);
     return section instanceof Http3Error ? section : this.#onSection(section);
   }
@@ -130,22 +128,30 @@ export abstract class MessageReader<Head> implements FrameSink {
     }
     const parsed = this.parse(section);
     if (parsed instanceof Http3Error) return parsed;
-    if (parsed === 'interim') return undefined;
+    if (parsed === 'interim') {
+      this.#returnReserved();
+      return undefined;
+    }
     this.#message = parsed;
     this.#state = 'body';
     return undefined;
   }
 
-  /** Header blocks are collected: their bytes are reserved before anything is kept. */
+  /** Bytes of a header block are reserved before any is kept, until the message has ended. */
   #reserve(length: number): Payload | Http3Error {
     if (length > FIELD_SECTION_LIMIT) {
       return streamError('H3_EXCESSIVE_LOAD', 'the header block is too large');
     }
     if (!this.#budget.take(length)) {
-      return streamError('H3_EXCESSIVE_LOAD', 'too many incomplete header blocks');
+      return streamError('H3_EXCESSIVE_LOAD', 'too many header sections at once');
     }
-    this.#reserved = length;
+    this.#reserved += length;
     return 'whole';
+  }
+
+  #returnReserved(): void {
+    this.#budget.give(this.#reserved);
+    this.#reserved = 0;
   }
 
   /** A frame that exceeds the declared length is refused by its head. */

@@ -150,7 +150,7 @@ test('a reader that failed or was released has returned its share of the budget'
   );
 });
 
-test('incomplete header blocks of one connection share a budget', () => {
+test('header blocks of unfinished requests of one connection share a budget', () => {
   const budget = new FieldBudget(20_000);
   const [first, second] = [new RequestReader(budget), new RequestReader(budget)];
   assert.equal(first.feed(hex('01 7fff')), undefined);
@@ -159,6 +159,23 @@ test('incomplete header blocks of one connection share a budget', () => {
   assert.equal(error.scope, 'stream');
   first.release();
   assert.equal(new RequestReader(budget).feed(hex('01 7fff')), undefined);
+});
+
+test('a request that waits for its body keeps its share, and an interim response returns it', () => {
+  const budget = new FieldBudget(100);
+  const waiting = new RequestReader(budget);
+  // :method POST, :scheme https, :authority a, :path /, content-length 1
+  assert.equal(waiting.feed(hex('01 0b 0000 d4 d7 500161 c1 540131')), undefined);
+  assert.equal(waiting.state, 'body');
+  assert.ok(budget.take(89) && !budget.take(1));
+  waiting.release();
+  assert.ok(budget.take(11) && !budget.take(1));
+  budget.give(100);
+  const response = new ResponseReader(budget);
+  for (let round = 0; round < 3; round++) {
+    assert.equal(response.feed(hex('01 04 0000 ff00')), undefined); // :status 100
+  }
+  assert.ok(budget.take(100));
 });
 
 test('error codes have the names of RFC 9114 and RFC 9204', () => {

@@ -472,6 +472,14 @@ test('after GOAWAY new requests are rejected, and those before it are served', a
   assert.equal(await resultOf(before), '404');
 });
 
+test('GOAWAY after the end of the connection is of no consequence', async () => {
+  const bench = new Bench();
+  await new Promise(setImmediate);
+  for (const stream of bench.connection.opened) stream.destroy(new Error('closed'));
+  bench.server.goAway();
+  await new Promise(setImmediate);
+});
+
 test('GOAWAY waits for the control stream, behind SETTINGS', async () => {
   const bench = new Bench();
   bench.server.goAway();
