@@ -3,14 +3,9 @@ import { NotYet } from './findings.ts';
 
 // Protocols of the specification that this version does not support yet.
 
-export const LATER_INBOUNDS: ReadonlySet<string> = new Set(['hysteria2', 'hysteria', 'hy2', 'tun']);
+export const LATER_INBOUNDS: ReadonlySet<string> = new Set(['tun']);
 
-export const LATER_OUTBOUNDS: ReadonlySet<string> = new Set([
-  'hysteria2',
-  'hysteria',
-  'hy2',
-  'wireguard',
-]);
+export const LATER_OUTBOUNDS: ReadonlySet<string> = new Set(['wireguard']);
 
 /** The rejection of a part that is valid but not supported yet. */
 export const notYet = (what: string, span: Span): NotYet =>

@@ -1,6 +1,7 @@
 import { blackhole } from './blackhole/index.ts';
 import { freedom } from './freedom/index.ts';
 import { http } from './http/index.ts';
+import { hysteria2 } from './hysteria2/index.ts';
 import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts';
 import { shadowsocks } from './shadowsocks/index.ts';
 import { socks } from './socks/index.ts';
@@ -13,6 +14,7 @@ const PROTOCOLS: readonly Protocol[] = [
   blackhole,
   freedom,
   http,
+  hysteria2,
   shadowsocks,
   socks,
   trojan,

@@ -43,7 +43,10 @@ export async function establish(
   request: Omit<DialRequest, 'handlers'>,
   dial: DialServer,
   target: Endpoint,
-  { signal, onSocket }: { readonly signal: AbortSignal; readonly onSocket?: SocketObserver | undefined },
+  {
+    signal,
+    onSocket,
+  }: { readonly signal: AbortSignal; readonly onSocket?: SocketObserver | undefined },
 ): Promise<Established> {
   if (signal.aborted) throw abortedDial(signal, target);
   let made: Established | undefined;
@@ -77,7 +80,8 @@ const CONNECTION_REFUSED = 0x02;
 function handshakeFailure(error: unknown, target: Endpoint): DialError {
   const fail = (code: DialError['code'], what: string): DialError =>
     new DialError(code, `${formatEndpoint(target)}: ${what}`, { cause: error });
-  if (!(error instanceof ConnectionEndedError)) return fail('upstream', `QUIC: ${messageOf(error)}`);
+  if (!(error instanceof ConnectionEndedError))
+    return fail('upstream', `QUIC: ${messageOf(error)}`);
   const { kind, code, reason } = error.closeReason;
   if (kind === 'idle') return fail('timed_out', 'the server does not respond');
   if (kind !== 'transport') return fail('upstream', `QUIC: ${error.message}`);

@@ -147,7 +147,11 @@ export class Hysteria2Outbound implements Outbound {
             { signal: attempt, onSocket },
           );
         },
-        { clock, signal, discard: ({ connection }) => connection.close(Http3ErrorCode.H3_NO_ERROR) },
+        {
+          clock,
+          signal,
+          discard: ({ connection }) => connection.close(Http3ErrorCode.H3_NO_ERROR),
+        },
       );
     } catch (error) {
       throw signal.aborted ? abortedDial(signal, this.#server) : toDialError(error, this.#server);

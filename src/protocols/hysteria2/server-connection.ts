@@ -12,11 +12,7 @@ import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { QuicConnection, QuicHandlers, QuicStream } from '../../quic/contract.ts';
 import type { InboundContext, OpenSession, Origin, SessionBook } from '../contract.ts';
 import { logRejection, RejectedClientError } from '../rejected-client.ts';
-import {
-  authenticationResponse,
-  isAuthentication,
-  readAuthentication,
-} from './authentication.ts';
+import { authenticationResponse, isAuthentication, readAuthentication } from './authentication.ts';
 import type { Circuits } from './circuits.ts';
 import { READER_LIMIT } from './limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { atOnce } from '../../../../src/net/turns.ts';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RequestHead } from '../../../../src/http3/message.ts';
@@ -85,19 +86,21 @@ test('a server that says nothing relays no UDP and has no limit', () => {
 });
 
 test('one password is compared exactly, colons included', () => {
-  const authenticator = new Authenticator({ password: 'pass:word' });
+  const authenticator = atOnce(Authenticator.of({ password: 'pass:word' }));
   assert.equal(authenticator.authenticate('pass:word'), '');
   for (const auth of ['', 'pass', 'word', 'Pass:word', 'pass:word ', ' pass:word', 'x:pass:word']) {
     assert.equal(authenticator.authenticate(auth), undefined, auth);
   }
 });
 
-const users = new Authenticator({
-  users: [
-    { user: 'Alice', pass: 'a:b', label: 'alice@example.com' },
-    { user: 'bob', pass: 'secret', label: 'bob' },
-  ],
-});
+const users = atOnce(
+  Authenticator.of({
+    users: [
+      { user: 'Alice', pass: 'a:b', label: 'alice@example.com' },
+      { user: 'bob', pass: 'secret', label: 'bob' },
+    ],
+  }),
+);
 
 for (const [auth, label] of [
   ['Alice:a:b', 'alice@example.com'],
@@ -124,14 +127,14 @@ for (const [auth, label] of [
 test('credentials that are not printable ASCII never match', () => {
   const wire = (text: string): string => Buffer.from(text).toString('latin1');
   for (const text of ['pässwort', 'tab\there', 'zero\0']) {
-    const one = new Authenticator({ password: text });
-    const many = new Authenticator({ users: [{ user: 'u', pass: text, label: 'u' }] });
+    const one = atOnce(Authenticator.of({ password: text }));
+    const many = atOnce(Authenticator.of({ users: [{ user: 'u', pass: text, label: 'u' }] }));
     for (const auth of [text, wire(text)]) {
       assert.equal(one.authenticate(auth), undefined);
       assert.equal(many.authenticate(`u:${auth}`), undefined);
     }
   }
-  const named = new Authenticator({ users: [{ user: 'ü', pass: 'p', label: 'u' }] });
+  const named = atOnce(Authenticator.of({ users: [{ user: 'ü', pass: 'p', label: 'u' }] }));
   assert.equal(named.authenticate(`${wire('ü')}:p`), undefined);
 });
 

@@ -187,7 +187,10 @@ export class FakeNetwork {
     const pair: [FakeConnection, FakeConnection | undefined] = [client, undefined];
     this.connections.push(pair);
     void this.#connect(client, handlers, (far) => (pair[1] = far));
-    return { connection: client, socket: { local, onClose: (back) => void client.closed.then(back) } };
+    return {
+      connection: client,
+      socket: { local, onClose: (back) => void client.closed.then(back) },
+    };
   };
 
   async #connect(
@@ -225,7 +228,8 @@ class FakeServer implements ServerEndpoint {
   }
 
   accept(client: FakeConnection): FakeConnection | undefined {
-    if (!this.reception || this.#connections.size >= this.reception.maxConnections) return undefined;
+    if (!this.reception || this.#connections.size >= this.reception.maxConnections)
+      return undefined;
     const server = new FakeConnection(true, this.local, client.local);
     this.#connections.add(server);
     void server.closed.then(() => this.#connections.delete(server));
