@@ -21,6 +21,7 @@ export class UdpSession implements PacketLink {
   readonly closed: Promise<Error | undefined>;
   readonly #channel: DatagramChannel;
   readonly #random: RandomSource;
+  readonly #onClose: () => void;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
   readonly #reassembly = new Reassembly();
@@ -31,10 +32,12 @@ export class UdpSession implements PacketLink {
   #refused = 0;
   #ended = false;
 
-  constructor(id: number, channel: DatagramChannel, random: RandomSource) {
+  /** @param onClose called once, when it is closed. */
+  constructor(id: number, channel: DatagramChannel, random: RandomSource, onClose: () => void) {
     this.id = id;
     this.#channel = channel;
     this.#random = random;
+    this.#onClose = onClose;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -86,6 +89,7 @@ export class UdpSession implements PacketLink {
     this.#ended = true;
     this.#idle?.stop();
     this.#queue.end(cause);
+    this.#onClose();
     this.#resolveClosed(cause);
   }
 
@@ -147,30 +151,28 @@ export class UdpSessions {
   open(): UdpSession {
     do this.#lastId = (this.#lastId + 1) % IDS;
     while (this.#sessions.has(this.#lastId));
-    const session = new UdpSession(this.#lastId, this.#channel, this.#random);
-    this.#add(session);
-    return session;
+    return this.#create(this.#lastId);
   }
 
   /** Closes all, and begins none any more. */
   close(cause?: Error): void {
     this.#ended = true;
     for (const session of this.#sessions.values()) session.close(cause);
-    this.#sessions.clear();
   }
 
   #begin(id: number): UdpSession | undefined {
     if (!this.#accept || this.#ended) return undefined;
-    const session = new UdpSession(id, this.#channel, this.#random);
-    if (!this.#accept(session)) return undefined;
-    this.#add(session);
-    return session;
+    const session = this.#create(id);
+    if (this.#accept(session)) return session;
+    session.close();
+    return undefined;
   }
 
-  #add(session: UdpSession): void {
-    this.#sessions.set(session.id, session);
-    void session.closed.then(() => {
-      if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
-    });
+  #create(id: number): UdpSession {
+    const session = new UdpSession(id, this.#channel, this.#random, () =>
+      this.#sessions.delete(id),
+    );
+    this.#sessions.set(id, session);
+    return session;
   }
 }

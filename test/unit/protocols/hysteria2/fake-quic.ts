@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../../../src/net/address.ts';
+import { formatEndpoint, type Endpoint } from '../../../../src/net/address.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import type {
@@ -166,7 +166,7 @@ export class FakeConnection implements QuicConnection {
 
 /** Servers and clients of QUIC in memory. */
 export class FakeNetwork {
-  readonly #ports = new Map<number, FakeServer>();
+  readonly #ports = new Map<string, FakeServer>();
   /** Each connection that was made, the client's end first. */
   readonly connections: [FakeConnection, FakeConnection | undefined][] = [];
   /** Makes handshakes take until it is resolved. */
@@ -174,10 +174,11 @@ export class FakeNetwork {
   #next = 50_000;
 
   readonly bind = async ({ host, port }: Endpoint): Promise<ServerEndpoint> => {
-    if (this.#ports.has(port)) throw Object.assign(new Error('in use'), { code: 'EADDRINUSE' });
     const local = { host, port: port === 0 ? this.#next++ : port };
-    const server = new FakeServer(local, () => this.#ports.delete(local.port));
-    this.#ports.set(local.port, server);
+    const key = formatEndpoint(local);
+    if (this.#ports.has(key)) throw Object.assign(new Error('in use'), { code: 'EADDRINUSE' });
+    const server = new FakeServer(local, () => this.#ports.delete(key));
+    this.#ports.set(key, server);
     return server;
   };
 
@@ -199,7 +200,9 @@ export class FakeNetwork {
     onServer: (server: FakeConnection) => void,
   ): Promise<void> {
     await this.pause;
-    const port = this.#ports.get(client.remote.port);
+    // As with a socket, nothing happens in the turn of the dial.
+    await new Promise((resolve) => setImmediate(resolve));
+    const port = this.#ports.get(formatEndpoint(client.remote));
     if (!port?.reception) return;
     const server = port.accept(client);
     if (!server) {
