@@ -11,7 +11,7 @@ import type { Clock, Timer } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { ConnectionCore, ConnectionDriver } from './connection-driver.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
-import type { ClientOptions, ServerOptions } from './connection.ts';
+import { Connection, type ClientOptions, type ServerOptions } from './connection.ts';
 import type { QuicConnection, QuicHandlers } from './contract.ts';
 import { Driver, inNextTurn, type Soon } from './driver.ts';
 import { Admission, type Acceptance } from './endpoint/admission.ts';
@@ -40,7 +40,7 @@ export interface EndpointOptions {
    * that clients of the former learn at once that their connections are gone.
    */
   readonly resetTokens?: ResetTokens | undefined;
-  readonly connections: ConnectionMaker;
+  readonly connections?: ConnectionMaker | undefined;
   /** Tests give their own turns of the event loop. */
   readonly soon?: Soon | undefined;
 }
@@ -144,7 +144,7 @@ export class QuicEndpoint {
     this.#clock = clock;
     this.#random = random;
     this.#obfuscation = obfuscation;
-    this.#connections = options.connections;
+    this.#connections = options.connections ?? Connection;
     this.local = { host: addressText(socket.local), port: socket.local.port };
     const outgoing = new Outgoing(socket, obfuscation);
     const driver = new Driver({ clock, outgoing, onTurnEnd: () => this.#onTurnEnd(), soon });

@@ -141,6 +141,8 @@ export class ScriptedCore implements ConnectionCore {
       bytesReceived: 0,
       datagramsSent: 0,
       datagramsReceived: 0,
+      packetsSent: 0,
+      packetsReceived: 0,
       packetsLost: 0,
       packetsDropped: 0,
       inFlight: 0,

@@ -110,7 +110,7 @@ test('100,000 Initial packets of spoofed sources leave a bounded number of hands
   for (let i = 0; i < 100_000; i++) {
     const from = numeric(`198.51.${(i >> 8) & 0xff}.${i & 0xff}`, 1 + (i % 65_000));
     rig.socket.deliver(packets[i % PACKETS] as Buffer, from);
-    if (i % 64 === 63) {
+    if (i % PACKETS === PACKETS - 1) {
       const before = rig.responses.length + rig.cores.servers.length;
       await rig.network.settle();
       most = Math.max(most, rig.responses.length + rig.cores.servers.length - before);
