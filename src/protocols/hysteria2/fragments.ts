@@ -67,8 +67,8 @@ export class Reassembly {
       this.#begin(0, 0);
       return undefined;
     }
-    // A copy: a view would keep the whole datagram.
-    this.#parts[fragmentId] = data.slice();
+    // A copy: a view would keep the whole datagram, and the `slice` of a Buffer is one.
+    this.#parts[fragmentId] = new Uint8Array(data);
     if (++this.#received < fragmentCount) return undefined;
     const whole = Buffer.concat(this.#parts.filter((part) => part !== undefined));
     this.#begin(0, 0);
