@@ -24,6 +24,7 @@ export type PeerName =
   | 'ssserver'
   | 'sslocal'
   | 'unbound'
+  | 'hysteria'
   | 'nginx';
 
 /** Where each comes from, for the text of a skipped test. */
@@ -42,6 +43,7 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   ssserver: 'none: cargo install shadowsocks-rust',
   sslocal: 'none: cargo install shadowsocks-rust',
   unbound: 'unbound',
+  hysteria: 'none: built from source',
   nginx: 'nginx',
 };
 
@@ -74,6 +76,8 @@ export interface PeerOptions {
   /** For a peer with one port: to come back where it was. Absent: a free one. */
   readonly port?: number | undefined;
   readonly env?: Readonly<Record<string, string>>;
+  /** What it prints when it serves, for one without a TCP port. */
+  readonly ready?: RegExp;
 }
 
 export interface Account {
@@ -181,7 +185,7 @@ export async function startPeer(
   name: PeerName,
   count: number,
   command: Command,
-  { port, env = {} }: PeerOptions = {},
+  { port, env = {}, ready }: PeerOptions = {},
 ): Promise<Peer> {
   const path = findPeer(name);
   if (path === undefined) throw new Error(`${name} is not installed`);
@@ -197,7 +201,8 @@ export async function startPeer(
     };
     const addresses = ports.map((port): Address => ({ host: '127.0.0.1', port }));
     try {
-      for (const address of addresses) await accepts(child, address);
+      if (ready) await prints(child, ready);
+      else for (const address of addresses) await accepts(child, address);
       const [address = { host: '127.0.0.1', port: 0 }] = addresses;
       return { child, address, addresses, [Symbol.asyncDispose]: dispose };
     } catch (error) {
@@ -212,6 +217,15 @@ async function freePorts(count: number): Promise<number[]> {
   while (ports.size < count) ports.add(await freePort());
   return [...ports];
 }
+
+const prints = (child: Child, line: RegExp): Promise<boolean> =>
+  eventually(
+    () => `${child.name} to be ready:\n${child.stdout}${child.stderr}`,
+    () => {
+      if (child.ended) throw new Error(`${child.name} ended:\n${child.stdout}${child.stderr}`);
+      return line.test(child.stdout + child.stderr);
+    },
+  );
 
 function accepts(child: Child, address: Address): Promise<boolean> {
   return eventually(

@@ -14,7 +14,7 @@ import { tcpServer, udpEcho, webServer } from '../servers.ts';
 import { socksConnect } from '../socks-client.ts';
 import type { Feature } from '../ways/lack.ts';
 import type { End } from '../ways/program.ts';
-import { carriesDatagrams, tellsItsEnd, isPlain, type Way } from '../ways/way.ts';
+import { carriesDatagrams, isPlain, tellsItsEnd, type Protocol, type Way } from '../ways/way.ts';
 import { lacksOf, type Cell } from './cell.ts';
 import { killedInTheMiddle, worksAgain } from './kill.ts';
 import type { Outcome } from './result.ts';
@@ -120,6 +120,7 @@ const leastBody = (way: Way): number =>
 export function streamCount(way: Way): number {
   const wanted = process.env['WEIR_INTEROP_STREAMS'];
   if (wanted !== undefined) return Number(wanted);
-  const isLight = isPlain(way) && (way.protocol === 'trojan' || way.protocol === 'vless');
+  const light: readonly Protocol[] = ['trojan', 'vless', 'hysteria2'];
+  const isLight = isPlain(way) && light.includes(way.protocol);
   return isLight ? 1000 : 100;
 }

@@ -58,4 +58,5 @@ export const ROWS: Readonly<Record<Protocol, readonly Way[]>> = {
     ...over([TLS, WS_TLS, GRPC_TLS], shadowsocks('aes-128-gcm')),
     ...over([TLS, WS_TLS, GRPC_TLS], shadowsocks('2022-blake3-aes-128-gcm')),
   ],
+  hysteria2: [{ protocol: 'hysteria2' }, { protocol: 'hysteria2', obfuscated: true }],
 };

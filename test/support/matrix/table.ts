@@ -72,6 +72,7 @@ const TITLES: Readonly<Record<ProgramName, string>> = {
   trojan: 'trojan',
   'ss-libev': 'shadowsocks-libev',
   'ss-rust': 'shadowsocks-rust',
+  hysteria: 'hysteria',
 };
 
 /** The versions of the programs, as they report them, and the load of each cell. */

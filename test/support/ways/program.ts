@@ -11,7 +11,8 @@ export type ProgramName =
   | 'sing-box'
   | 'trojan'
   | 'ss-libev'
-  | 'ss-rust';
+  | 'ss-rust'
+  | 'hysteria';
 
 /** A server takes the way's protocol in; a client has a SOCKS listener, UDP included. */
 export type Role = 'server' | 'client';

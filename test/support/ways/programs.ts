@@ -1,3 +1,4 @@
+import { hysteria } from './hysteria.ts';
 import type { Program, ProgramName } from './program.ts';
 import { shadowsocksLibev } from './shadowsocks-libev.ts';
 import { shadowsocksRust } from './shadowsocks-rust.ts';
@@ -16,4 +17,5 @@ export const PROGRAMS: Readonly<Record<ProgramName, Program>> = {
   trojan,
   'ss-libev': shadowsocksLibev,
   'ss-rust': shadowsocksRust,
+  hysteria,
 };

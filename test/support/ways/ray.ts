@@ -40,6 +40,7 @@ function inboundSettings(way: Way): object {
     vless: { clients: [{ id: OTHER_ID }, { id: ID }], decryption: 'none' },
     vmess: { clients: [OTHER_ID, ID].map((id) => ({ id, alterId: 0 })) },
     shadowsocks: shadowsocksIn(way),
+    hysteria2: {},
   };
   return settings[way.protocol];
 }
@@ -70,6 +71,7 @@ function outboundSettings(way: Way, port: number): object {
     vless: { vnext: [{ ...server, users: [{ id, encryption: 'none' }] }] },
     vmess: { vnext: [{ ...server, users: [{ id, alterId: 0, security: cipher }] }] },
     shadowsocks: { servers: [{ ...server, method: cipher, password: key }] },
+    hysteria2: {},
   };
   return settings[way.protocol];
 }

@@ -9,6 +9,9 @@ export const OTHER_ID = '2f1c3a5e-7d46-4c02-9b0e-6a8d54e0f7c1';
 /** The password of Trojan, and of Shadowsocks with a password; blanks and colons have no meaning in it. */
 export const PASSWORD = 'correct horse: battery';
 
+/** The password of Salamander. */
+export const OBFS_PASSWORD = 'cry me a river';
+
 /** The account of SOCKS and HTTP. */
 export const LOGIN = { user: 'mia', pass: 's3cret' } as const;
 

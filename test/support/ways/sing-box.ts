@@ -5,7 +5,14 @@ import { startPeer, type Peer, versionOf } from '../peers.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
 import { halfCloseLack, type Feature, type Lack } from './lack.ts';
 import type { Program, Role, ServerOptions } from './program.ts';
-import { clientSecrets, ID, LOGIN, PASSWORD, shadowsocksSecrets } from './secrets.ts';
+import {
+  clientSecrets,
+  ID,
+  LOGIN,
+  OBFS_PASSWORD,
+  PASSWORD,
+  shadowsocksSecrets,
+} from './secrets.ts';
 import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export const singBox: Program = {
@@ -14,7 +21,8 @@ export const singBox: Program = {
   version: () => versionOf('sing-box', ['version'], /^sing-box version (\d\S*)/),
   unable,
   lacks,
-  server: (way, options) => startSingBox({ inbound: inbound(way) }, options),
+  server: (way, options) =>
+    startSingBox({ inbound: inbound(way) }, { ...options, isUdp: way.protocol === 'hysteria2' }),
   client: (way, server) =>
     startSingBox({ inbound: { type: 'socks' }, outbound: outbound(way, server) }),
 };
@@ -54,19 +62,20 @@ interface Sides {
 /** sing-box with one inbound and one outbound, as its JSON without address and port. */
 export function startSingBox(
   { inbound, outbound }: Sides,
-  { port }: ServerOptions = {},
+  { port, isUdp = false }: ServerOptions & { readonly isUdp?: boolean } = {},
 ): Promise<Peer> {
   const command = async ([chosen]: readonly number[], folder: string): Promise<string[]> => {
     const file = join(folder, 'config.json');
     const config = {
-      log: { level: 'warn' },
+      log: { level: isUdp ? 'info' : 'warn' },
       inbounds: [{ ...inbound, listen: '127.0.0.1', listen_port: chosen }],
       outbounds: [outbound ?? { type: 'direct' }],
     };
     await writeFile(file, JSON.stringify(config));
     return ['run', '-c', file];
   };
-  return startPeer('sing-box', 1, command, { port });
+  const ready = isUdp ? { ready: /sing-box started/ } : {};
+  return startPeer('sing-box', 1, command, { port, ...ready });
 }
 
 function inbound(way: Way): object {
@@ -84,6 +93,7 @@ function inbound(way: Way): object {
       password: server,
       ...(named.length > 0 ? { users: named } : {}),
     },
+    hysteria2: { users: [{ name: 'mia', password: PASSWORD }], ...obfuscation(way) },
   };
   return {
     type: way.protocol,
@@ -105,6 +115,7 @@ function outbound(way: Way, to: Address): object {
     vless: { uuid, ...packets },
     vmess: { uuid, security: cipher, alter_id: 0, ...packets },
     shadowsocks: { method: cipher, password: shadowsocksSecrets(way).client },
+    hysteria2: { password, ...obfuscation(way) },
   };
   return {
     type: way.protocol,
@@ -116,8 +127,11 @@ function outbound(way: Way, to: Address): object {
   };
 }
 
+const obfuscation = ({ obfuscated = false }: Way): object =>
+  obfuscated ? { obfs: { type: 'salamander', password: OBFS_PASSWORD } } : {};
+
 function tls(way: Way, role: Role): object {
-  if (carrierOf(way).tls !== true) return {};
+  if (carrierOf(way).tls !== true && way.protocol !== 'hysteria2') return {};
   const { certFile, keyFile, caFile } = certificate();
   const keys =
     role === 'server'

@@ -17,6 +17,7 @@ export const v2ray: Program = {
 
 function unable(way: Way, role: Role): string | undefined {
   const { network, earlyData } = carrierOf(way);
+  if (way.protocol === 'hysteria2') return 'v2ray has no Hysteria 2';
   if (network === 'grpc') return 'v2ray 4.34 has no gRPC';
   if (earlyData === true) return 'v2ray 4.34 has no early data';
   if (isModern(way)) return 'v2ray 4.34 has no Shadowsocks of 2022';

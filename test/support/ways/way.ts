@@ -19,11 +19,20 @@ export interface Way {
   readonly credentials?: 'wrong' | 'unknown user';
   /** Mux.Cool, with up to so many flows on a connection. */
   readonly mux?: number;
+  /** Hysteria 2 under Salamander. */
+  readonly obfuscated?: boolean;
   /** Datagrams over XUDP, and not as the protocol itself carries them. */
   readonly xudp?: boolean;
 }
 
-export type Protocol = 'socks' | 'http' | 'trojan' | 'vless' | 'vmess' | 'shadowsocks';
+export type Protocol =
+  | 'socks'
+  | 'http'
+  | 'trojan'
+  | 'vless'
+  | 'vmess'
+  | 'shadowsocks'
+  | 'hysteria2';
 
 export interface Carrier {
   readonly network: 'tcp' | 'ws' | 'grpc';
@@ -69,11 +78,12 @@ export const carriesDatagrams = (way: Way): boolean =>
   way.protocol === 'socks' ? isPlain(way) : way.protocol !== 'http';
 
 /**
- * Whether a receiver can distinguish the end of the stream from the death of the sender: WebSocket and
- * gRPC mark the end, the others leave it to TCP, which ends as well when a process is killed. TLS has
+ * Whether a receiver can distinguish the end of the stream from the death of the sender: WebSocket,
+ * gRPC and QUIC mark the end, the others leave it to TCP, which ends as well when a process is killed. TLS has
  * close_notify, but Node does not report it; VMess has an empty last chunk, but not every peer sends it.
  */
-export const tellsItsEnd = (way: Way): boolean => carrierOf(way).network !== 'tcp';
+export const tellsItsEnd = (way: Way): boolean =>
+  way.protocol === 'hysteria2' || carrierOf(way).network !== 'tcp';
 
 /** `grpc multi over tls`. */
 export function carrierTitle({ network, tls, earlyData, multi }: Carrier): string {
@@ -93,5 +103,10 @@ export function protocolTitle({ protocol, cipher, login, users, mux, xudp }: Way
   return [cipher === undefined ? protocol : `${protocol} ${cipher}`, ...more].join(', ');
 }
 
-export const wayTitle = (way: Way): string =>
-  `${protocolTitle(way)} over ${carrierTitle(carrierOf(way))}`;
+export function wayTitle(way: Way): string {
+  const below =
+    way.protocol === 'hysteria2'
+      ? `QUIC${way.obfuscated === true ? ' under Salamander' : ''}`
+      : carrierTitle(carrierOf(way));
+  return `${protocolTitle(way)} over ${below}`;
+}

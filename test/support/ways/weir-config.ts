@@ -1,6 +1,14 @@
 import { portOf, type Address } from '../address.ts';
 import { certificate, SERVER_NAME } from './certificate.ts';
-import { clientSecrets, ID, LOGIN, PASSWORD, OTHER_ID, shadowsocksSecrets } from './secrets.ts';
+import {
+  clientSecrets,
+  ID,
+  LOGIN,
+  OBFS_PASSWORD,
+  OTHER_ID,
+  PASSWORD,
+  shadowsocksSecrets,
+} from './secrets.ts';
 import { carrierOf, isPlain, type Protocol, type Way } from './way.ts';
 
 export interface WeirInOptions {
@@ -74,9 +82,33 @@ function inboundSettings(way: Way, guests: number): string {
     vless: user,
     vmess: user,
     shadowsocks: shadowsocksIn(way, guests),
+    hysteria2: way.protocol === 'hysteria2' ? hysteria2In(way) : '',
   };
   return settings[way.protocol];
 }
+
+function hysteria2In(way: Way): string {
+  const { certFile, keyFile } = certificate();
+  const lines = [
+    `cert_file = "${certFile}"`,
+    `key_file = "${keyFile}"`,
+    `password = "${PASSWORD}"`,
+    'udp = true',
+  ];
+  return [...lines, ...obfuscation(way)].join('\n');
+}
+
+function hysteria2Out(way: Way): string {
+  const lines = [
+    `password = "${clientSecrets(way).password}"`,
+    `server_name = "${SERVER_NAME}"`,
+    `ca_file = "${certificate().caFile}"`,
+  ];
+  return [...lines, ...obfuscation(way)].join('\n');
+}
+
+const obfuscation = ({ obfuscated = false }: Way): string[] =>
+  obfuscated ? ['obfs = "salamander"', `obfs_password = "${OBFS_PASSWORD}"`] : [];
 
 function shadowsocksIn(way: Way, guests: number): string {
   const { server, users } = shadowsocksSecrets(way);
@@ -100,6 +132,7 @@ function outboundSettings(way: Way): string {
     vless: `id = "${id}"`,
     vmess: `id = "${id}"\nsecurity = "${way.cipher ?? 'auto'}"`,
     shadowsocks: `method = "${way.cipher}"\npassword = "${shadowsocksSecrets(way).client}"`,
+    hysteria2: way.protocol === 'hysteria2' ? hysteria2Out(way) : '',
   };
   return settings[way.protocol];
 }

@@ -1,9 +1,15 @@
 import { VERSION } from '../../../src/version.ts';
 import { freedom, socksIn } from '../config.ts';
 import { Weir, type WeirOptions } from '../weir.ts';
+import type { Lack } from './lack.ts';
 import type { End, Program, Role } from './program.ts';
 import { isPlain, type Way } from './way.ts';
 import { weirIn, weirOut } from './weir-config.ts';
+
+const SILENT_DEATH: Lack = {
+  features: ['a dead server is noticed'],
+  note: 'the death of a QUIC server is noticed by its silence of 30 s',
+};
 
 /** Weir at either end; `options` are for measurements and changes of its environment. */
 export const weirProgram = (options: WeirOptions = {}): Program => ({
@@ -11,7 +17,7 @@ export const weirProgram = (options: WeirOptions = {}): Program => ({
   needs: { server: [], client: [] },
   version: () => VERSION,
   unable,
-  lacks: () => [],
+  lacks: ({ protocol }) => (protocol === 'hysteria2' ? [SILENT_DEATH] : []),
   server: (way, { port = 0 } = {}) =>
     start(weirIn(way, { tag: 'way', port }) + freedom(), 'way', options),
   client: (way, server) => start(socksIn() + weirOut(way, server), 'socks', options),

@@ -52,6 +52,7 @@ function lacks(way: Way, role: Role): Lack[] {
 }
 
 function unable(way: Way, _role: Role): string | undefined {
+  if (way.protocol === 'hysteria2') return 'Xray has no Hysteria 2';
   return way.users === true && isModern(way) && way.cipher?.includes('aes') !== true
     ? 'several users need an AES method'
     : undefined;

@@ -1,0 +1,4 @@
+import { matrix } from '../../support/matrix/matrix.ts';
+import { ROWS } from '../../support/matrix/rows.ts';
+
+matrix(ROWS.hysteria2);
