@@ -39,7 +39,7 @@ export interface EndpointOptions {
    * The tokens of stateless resets. Endpoints that follow each other on one address share them, so
    * that clients of the former learn at once that their connections are gone.
    */
-  readonly resetTokens?: ResetTokens | undefined;
+  readonly resetTokens?: ((local: Endpoint) => ResetTokens) | undefined;
   readonly connections?: ConnectionMaker | undefined;
   /** Tests give their own turns of the event loop. */
   readonly soon?: Soon | undefined;
@@ -139,13 +139,13 @@ export class QuicEndpoint {
 
   private constructor(socket: DatagramSocket, options: EndpointOptions) {
     const { clock, random, obfuscation, soon = inNextTurn } = options;
-    const resetTokens = options.resetTokens ?? new ResetTokens(random);
+    this.local = { host: addressText(socket.local), port: socket.local.port };
+    const resetTokens = options.resetTokens?.(this.local) ?? new ResetTokens(random);
     this.#socket = socket;
     this.#clock = clock;
     this.#random = random;
     this.#obfuscation = obfuscation;
     this.#connections = options.connections ?? Connection;
-    this.local = { host: addressText(socket.local), port: socket.local.port };
     const outgoing = new Outgoing(socket, obfuscation);
     const driver = new Driver({ clock, outgoing, onTurnEnd: () => this.#onTurnEnd(), soon });
     const roster = new Roster(

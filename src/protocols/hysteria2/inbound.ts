@@ -1,3 +1,4 @@
+import { hmacSha256 } from '../../crypto/keyed-hash.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { Http3ErrorCode } from '../../http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
@@ -83,8 +84,10 @@ class Hysteria2Server implements SessionServer {
           clock,
           random,
           obfuscation: this.settings.obfuscation,
-          // Clients of a listener that is closed learn of it from its successor.
-          resetTokens: memory.recall('reset tokens', ResetTokens, () => new ResetTokens(random)),
+          resetTokens: (local) =>
+            memory.recall(`reset tokens of ${formatEndpoint(local)}`, ResetTokens, () =>
+              resetTokens(this.settings.tls.key, local),
+            ),
         },
       );
     } catch (error) {
@@ -92,6 +95,15 @@ class Hysteria2Server implements SessionServer {
     }
   }
 }
+
+/**
+ * The tokens of stateless resets, from the server's private key: clients of a listener that is gone
+ * learn so from its successor at the same address, be it in another process.
+ */
+const resetTokens = (privateKey: string, where: Endpoint): ResetTokens =>
+  ResetTokens.withKey(
+    hmacSha256(Buffer.from(privateKey), Buffer.from(`stateless reset ${formatEndpoint(where)}`)),
+  );
 
 /** A bound UDP port and the connections of its clients. */
 class Hysteria2Listener implements SessionListener, ConnectionOwner {

@@ -45,7 +45,7 @@ export interface ServerEndpoint {
 /** Binds a UDP port. @throws the system's error. */
 export type BindServer = (
   where: Endpoint,
-  parts: EndpointParts & { readonly resetTokens: ResetTokens },
+  parts: EndpointParts & { readonly resetTokens: (local: Endpoint) => ResetTokens },
 ) => Promise<ServerEndpoint>;
 
 /** A connection that is being made, and the socket that it has for itself. */
@@ -110,7 +110,10 @@ class NoSuchAddressError extends WeirError {
 
 function bindEndpoint(
   { host, port }: Endpoint,
-  { obfuscation, ...parts }: EndpointParts & { readonly resetTokens?: ResetTokens },
+  {
+    obfuscation,
+    ...parts
+  }: EndpointParts & { readonly resetTokens?: (local: Endpoint) => ResetTokens },
 ): Promise<QuicEndpoint> {
   const local = numericEndpoint(host, port);
   if (!local) return Promise.reject(new NoSuchAddressError(host));

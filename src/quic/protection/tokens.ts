@@ -149,8 +149,18 @@ export const RESET_TOKEN_SIZE = 16;
 export class ResetTokens {
   readonly #key: Uint8Array;
 
-  constructor(random: RandomSource) {
+  constructor(random: Pick<RandomSource, 'bytes'>) {
     this.#key = random.bytes(32);
+  }
+
+  /**
+   * The tokens of a key that outlives the process, so that a server that comes back after its death can
+   * reset the connections of the former process (§10.3.2).
+   *
+   * @param key 32 secret bytes, which no other server at the same time has.
+   */
+  static withKey(key: Uint8Array): ResetTokens {
+    return new ResetTokens({ bytes: () => Buffer.from(key) });
   }
 
   tokenFor(connectionId: Uint8Array): Uint8Array {

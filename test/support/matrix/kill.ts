@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Socket } from 'node:net';
 import { receiveBody } from '../pattern.ts';
 import { readExactly, readHead, roundTrip } from '../read.ts';
 import { echoServer, webServer } from '../servers.ts';
@@ -49,13 +50,14 @@ export async function worksAgain(socks: Address): Promise<void> {
   await eventually(
     'a new connection to work',
     async () => {
-      const socket = await socksConnect(socks, echo.target);
+      let socket: Socket | undefined;
       try {
+        socket = await socksConnect(socks, echo.target);
         return String(await roundTrip(socket, 'hello again')) === 'hello again';
       } catch {
         return false;
       } finally {
-        socket.destroy();
+        socket?.destroy();
       }
     },
     PATIENCE_MS,
