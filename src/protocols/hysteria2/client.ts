@@ -30,6 +30,8 @@ export interface Established {
   readonly connection: QuicConnection;
   readonly http: Http3Client;
   readonly udp: UdpSessions;
+  /** Ends it, with a goodbye to the server. */
+  readonly close: () => void;
 }
 
 /**
@@ -50,7 +52,11 @@ export async function establish(
 ): Promise<Established> {
   if (signal.aborted) throw abortedDial(signal, target);
   let made: Established | undefined;
-  const { connection, socket } = await dial({
+  const {
+    connection,
+    socket,
+    close: closeWith,
+  } = await dial({
     ...request,
     // Nothing arrives before the turn of the event loop in which the connection was made is over.
     handlers: {
@@ -61,12 +67,13 @@ export async function establish(
   onSocket?.(socket);
   const http = new Http3Client(connection);
   const udp = new UdpSessions(connection, request.random);
-  made = { connection, http, udp };
+  const close = (): void => closeWith(Http3ErrorCode.H3_NO_ERROR);
+  made = { connection, http, udp, close };
   try {
     await unlessAborted(connection.established, signal);
     return made;
   } catch (error) {
-    connection.close(Http3ErrorCode.H3_NO_ERROR);
+    close();
     if (signal.aborted) throw abortedDial(signal, target);
     throw handshakeFailure(error, target);
   }
@@ -103,13 +110,19 @@ export class ClientConnection {
   /** Resolves when it has ended. */
   readonly ended: Promise<void>;
   readonly #connection: QuicConnection;
+  readonly #close: () => void;
   readonly #udp: UdpSessions;
   readonly #relaysUdp: boolean;
   readonly #parts: ClientParts;
   #isUsable = true;
 
-  private constructor({ connection, udp }: Established, relaysUdp: boolean, parts: ClientParts) {
+  private constructor(
+    { connection, udp, close }: Established,
+    relaysUdp: boolean,
+    parts: ClientParts,
+  ) {
     this.#connection = connection;
+    this.#close = close;
     this.#udp = udp;
     this.#relaysUdp = relaysUdp;
     this.#parts = parts;
@@ -129,7 +142,7 @@ export class ClientConnection {
     parts: ClientParts,
     signal: AbortSignal,
   ): Promise<ClientConnection> {
-    const { connection, http } = established;
+    const { http, close } = established;
     const { random, target } = parts;
     try {
       const response = await http.request(authenticationRequest(password, random), signal);
@@ -139,7 +152,7 @@ export class ClientConnection {
       }
       return new ClientConnection(established, readTerms(response).udp, parts);
     } catch (error) {
-      connection.close(Http3ErrorCode.H3_NO_ERROR);
+      close();
       if (error instanceof DialError) throw error;
       if (signal.aborted) throw abortedDial(signal, target);
       const what = `authentication: ${messageOf(error)}`;
@@ -203,7 +216,7 @@ export class ClientConnection {
   /** Ends it with everything that it carries. */
   close(): void {
     this.#isUsable = false;
-    this.#connection.close(Http3ErrorCode.H3_NO_ERROR);
+    this.#close();
   }
 }
 

@@ -10,7 +10,6 @@ import { DIAL_MS } from '../../net/time-limits.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import type { ClientTls } from '../../quic/tls-port.ts';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';
-import { Http3ErrorCode } from '../../http3/errors.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { ClientConnection, ConnectionLostError, establish, type Established } from './client.ts';
 import type { DialServer } from './quic-endpoints.ts';
@@ -150,7 +149,7 @@ export class Hysteria2Outbound implements Outbound {
         {
           clock,
           signal,
-          discard: ({ connection }) => connection.close(Http3ErrorCode.H3_NO_ERROR),
+          discard: ({ close }) => close(),
         },
       );
     } catch (error) {

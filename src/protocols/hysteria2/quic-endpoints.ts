@@ -52,6 +52,11 @@ export type BindServer = (
 export interface DialledQuic {
   readonly connection: QuicConnection;
   readonly socket: DialledSocket;
+  /**
+   * Closes the connection with a code of HTTP/3, and its socket. The goodbye has been sent when this
+   * returns: the process may be about to end.
+   */
+  close(code: number): void;
 }
 
 /** What is dialled. */
@@ -94,7 +99,8 @@ export const dialServer: DialServer = async ({ server, tls, handlers, ...parts }
       handlers,
       connection: { ...CONNECTION, keepAlive: KEEP_ALIVE_MS },
     });
-    return { connection, socket: dialledUdp(endpoint) };
+    const close = (code: number): void => endpoint.close(code);
+    return { connection, socket: dialledUdp(endpoint), close };
   } finally {
     // It is released with the connection, or at once if there is none.
     endpoint.retire();

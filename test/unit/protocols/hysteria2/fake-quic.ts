@@ -191,6 +191,7 @@ export class FakeNetwork {
     return {
       connection: client,
       socket: { local, onClose: (back) => void client.closed.then(back) },
+      close: (code) => client.close(code),
     };
   };
 

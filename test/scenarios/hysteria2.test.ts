@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test from 'node:test';
+import { SystemRandomSource } from '../../src/crypto/random-source.ts';
+import { Http3Client } from '../../src/http3/client.ts';
+import { systemClock } from '../../src/net/clock.ts';
+import { authenticationRequest } from '../../src/protocols/hysteria2/authentication.ts';
+import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
+import { QuicClientTls } from '../../src/transports/tls/quic.ts';
+import { hostPort, portOf, type Address } from '../support/address.ts';
+import { freedom, socksIn } from '../support/config.ts';
+import { API, Control, errorOf } from '../support/control.ts';
+import { bothWays, datagrams, manyStreams, socksHalfCloses } from '../support/exchange.ts';
+import { readAll, roundTrip } from '../support/read.ts';
+import { echoServer, udpEcho, webServer } from '../support/servers.ts';
+import { socksConnect, SocksRefused } from '../support/socks-client.ts';
+import { UdpAssociation } from '../support/socks-udp.ts';
+import { eventually } from '../support/wait.ts';
+import { certificate, renewCertificate, SERVER_NAME } from '../support/ways/certificate.ts';
+import { Weir } from '../support/weir.ts';
+
+const LOG = { env: { RUST_LOG: 'debug' } };
+const BODY = 8 << 20;
+
+const { certFile, keyFile, caFile } = certificate();
+const TLS = `cert_file = "${certFile}"\nkey_file = "${keyFile}"\n`;
+
+const hysteriaIn = (settings: string, port = 0): string =>
+  `[[inbound]]\ntag = "hy"\nprotocol = "hysteria2"\nport = ${port}\n[inbound.settings]\n${TLS}${settings}\n`;
+
+const hysteriaOut = (server: Address, settings: string): string =>
+  `[[outbound]]\ntag = "out"\nprotocol = "hy2"\nserver = "127.0.0.1"\nport = ${portOf(server)}\n` +
+  `[outbound.settings]\nserver_name = "${SERVER_NAME}"\nca_file = "${caFile}"\n${settings}\n`;
+
+const PASSWORD = 'password = "sesame"';
+
+/** A server with its API. */
+async function startServer(settings: string, port = 0) {
+  const weir = await Weir.start(API + hysteriaIn(settings, port) + freedom(), LOG);
+  return Control.of(weir);
+}
+
+const startClient = (server: Address, settings = PASSWORD): Promise<Weir> =>
+  Weir.start(socksIn() + hysteriaOut(server, settings), LOG);
+
+test('two Weirs in a chain over Hysteria 2', async (t) => {
+  const users = 'users = [{ user = "mia", pass = "x:y", email = "mia@example.com" }]\nudp = true';
+  for (const obfs of ['', '\nobfs = "salamander"\nobfs_password = "cry me a river"']) {
+    const name = obfs === '' ? '' : ', under Salamander';
+    const exit = await startServer(users + obfs);
+    await using _exit = exit.weir;
+    await using entry = await startClient(exit.weir.address('hy'), `password = "Mia:x:y"${obfs}`);
+    const socks = entry.address('socks');
+
+    await t.test(`carry a body each way${name}`, async () => {
+      await using web = await webServer();
+      await bothWays(['-x', `socks5h://${hostPort(socks)}`], web, BODY);
+    });
+    await t.test(`pass on half-closes both ways${name}`, () => socksHalfCloses(socks));
+    await t.test(`carry datagrams${name}`, async () => {
+      await using first = await udpEcho();
+      await using second = await udpEcho();
+      await datagrams(socks, [first, second]);
+    });
+    await t.test(`carry 1,000 streams at once${name}`, () => manyStreams(socks, 1000));
+    await t.test(`report why a destination was not reached${name}`, async () => {
+      await assert.rejects(socksConnect(socks, { host: '127.0.0.1', port: 1 }), SocksRefused);
+      assert.match(
+        entry.child.stderr,
+        /by out: 127\.0\.0\.1:\d+: 127\.0\.0\.1:1: connection refused/,
+      );
+    });
+    await t.test(`a flow and a sub-link can be killed alone${name}`, async () => {
+      await using echo = await echoServer();
+      await using udp = await udpEcho();
+      const doomed = await socksConnect(socks, echo.target);
+      const other = await socksConnect(socks, echo.target);
+      doomed.on('error', () => undefined);
+      using association = await UdpAssociation.open(socks);
+      const exchange = async (text: string): Promise<string> => {
+        association.send(udp.target, Buffer.from(text));
+        return String((await association.receive()).data);
+      };
+      await roundTrip(doomed, 'hello');
+      await roundTrip(other, 'hello');
+      assert.equal(await exchange('hello'), 'hello');
+      const { flows: all, sessions } = await exit.connections();
+      // Of earlier associations the server learns by their silence.
+      const flows = all.filter(({ port }) => port === echo.target.port || port === udp.target.port);
+      assert.equal(sessions.length, 1);
+      assert.deepEqual(
+        [sessions[0]?.inbound, sessions[0]?.user, sessions[0]?.source],
+        ['hy', 'mia@example.com', '127.0.0.1'],
+      );
+      assert.deepEqual(
+        flows.map(({ user, session, network }) => [user, session === sessions[0]?.id, network]),
+        [
+          ['mia@example.com', true, 'tcp'],
+          ['mia@example.com', true, 'tcp'],
+          ['mia@example.com', true, 'udp'],
+        ],
+      );
+      const [stream, , link] = flows;
+      for (const flow of [stream, link]) {
+        const { status } = await exit.api.ask('DELETE', `/v1/connections/${flow?.id}`);
+        assert.equal(status, 204);
+      }
+      assert.equal((await readAll(doomed)).clean, false);
+      assert.equal(String(await roundTrip(other, 'still here')), 'still here');
+      assert.equal(await exchange('again'), 'again');
+      other.destroy();
+    });
+  }
+});
+
+test('a reload swaps what it can under live clients, and refuses the rest', async (t) => {
+  const config = (settings: string): string => API + hysteriaIn(settings) + freedom();
+  const accounts = (...names: string[]): string =>
+    `users = [${names.map((name) => `{ user = "${name}", pass = "x" }`).join(', ')}]`;
+  const server = await startServer(accounts('ann', 'bob'));
+  await using _server = server.weir;
+  const address = server.weir.address('hy');
+  await using ann = await startClient(address, 'password = "ann:x"');
+  await using echo = await echoServer();
+  const live = await socksConnect(ann.address('socks'), echo.target);
+  await roundTrip(live, 'hello');
+  const stillLives = async (): Promise<void> => {
+    assert.equal(String(await roundTrip(live, 'still here')), 'still here');
+    const other = await socksConnect(ann.address('socks'), echo.target);
+    assert.equal(String(await roundTrip(other, 'another')), 'another');
+    other.destroy();
+  };
+
+  await t.test('users: a removed one goes on, and does not come again', async () => {
+    const report = await server.apply(config(accounts('bob')));
+    assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
+    assert.ok(report.built.includes('user set hy'));
+    await stillLives();
+    await using again = await startClient(address, 'password = "ann:x"');
+    await assert.rejects(socksConnect(again.address('socks'), echo.target), SocksRefused);
+    assert.match(again.child.stderr, /the server rejected the password \(HTTP status 404\)/);
+  });
+
+  await t.test('a renewed certificate', async () => {
+    renewCertificate();
+    const report = await server.apply(config(accounts('bob')));
+    assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
+    await stillLives();
+    await using bob = await startClient(address, 'password = "bob:x"');
+    const socket = await socksConnect(bob.address('socks'), echo.target);
+    assert.equal(String(await roundTrip(socket, 'hello')), 'hello');
+    socket.destroy();
+    await bob.stop();
+  });
+
+  await t.test('the masquerade', async () => {
+    await server.apply(config(`${accounts('bob')}\n[inbound.settings.masquerade]\nstatus = 200`));
+    assert.equal((await probe(address, 'GET', '/')).status, 200);
+    await stillLives();
+  });
+
+  const obfuscated = `${accounts('bob')}\nobfs = "salamander"\nobfs_password = "four"`;
+  await t.test('not the obfuscation', async () => {
+    const reason = 'inbound hy: obfs changed';
+    await server.write(config(obfuscated));
+    const reply = await server.post();
+    assert.equal(reply.status, 422);
+    assert.match(errorOf(reply), new RegExp(reason));
+    assert.match(
+      server.weir.child.stderr,
+      new RegExp(
+        `reload refused, keeping the running config: ${reason}, which would end its live connections; restart to apply it`,
+      ),
+    );
+    await stillLives();
+  });
+
+  await t.test('the obfuscation when no client is left', async () => {
+    live.destroy();
+    await ann.stop();
+    await eventually(
+      'the end of the session',
+      async () => (await server.connections()).sessions.length === 0,
+    );
+    const report = await server.apply(config(`${obfuscated}\n# again`));
+    assert.deepEqual(report.restarted, ['hy']);
+  });
+});
+
+test('a stopped server says goodbye, and its clients come back to the next one', async () => {
+  const first = await startServer(PASSWORD);
+  const address = first.weir.address('hy');
+  await using client = await startClient(address);
+  await using echo = await echoServer();
+  const open = (): Promise<Awaited<ReturnType<typeof socksConnect>>> =>
+    socksConnect(client.address('socks'), echo.target);
+  const live = await open();
+  live.on('error', () => undefined);
+  await roundTrip(live, 'hello');
+  await first.weir.stop();
+  assert.equal((await readAll(live)).clean, false);
+  await first.weir[Symbol.asyncDispose]();
+  const second = await startServer(PASSWORD, portOf(address));
+  await using _second = second.weir;
+  const socket = await open();
+  assert.equal(String(await roundTrip(socket, 'hello again')), 'hello again');
+  socket.destroy();
+});
+
+test('a client says why it does not trust a server', async () => {
+  const server = await startServer(PASSWORD);
+  await using _server = server.weir;
+  const address = server.weir.address('hy');
+  for (const [settings, reason] of [
+    [`server_name = "other.test"\nca_file = "${caFile}"`, /TLS: .*(name|host)/i],
+    [`server_name = "${SERVER_NAME}"`, /TLS: unable to verify/],
+    [`ca_file = "${keyFile}"`, /hysteria2: the CA file contains no certificates/],
+  ] as const) {
+    const out =
+      `[[outbound]]\ntag = "out"\nprotocol = "hysteria"\nserver = "127.0.0.1"\n` +
+      `port = ${portOf(address)}\n[outbound.settings]\n${PASSWORD}\n${settings}\n`;
+    await using client = await Weir.start(socksIn() + out, LOG);
+    const target = { host: '127.0.0.1', port: 1 };
+    await assert.rejects(socksConnect(client.address('socks'), target), SocksRefused);
+    assert.match(client.child.stderr, reason);
+  }
+});
+
+test('a prober sees one web server, whatever it requests', async () => {
+  const server = await startServer(PASSWORD);
+  await using _server = server.weir;
+  const address = server.weir.address('hy');
+  for (const [method, path] of [
+    ['GET', '/'],
+    ['HEAD', '/auth'],
+    ['POST', '/auth'],
+    ['POST', '/index.php?x=1'],
+    ['OPTIONS', '/'],
+  ] as const) {
+    const { status, fields } = await probe(address, method, path);
+    assert.equal(status, 404);
+    assert.deepEqual(
+      fields.filter(({ name }) => name !== 'date'),
+      [
+        { name: 'content-type', value: 'text/plain; charset=utf-8' },
+        { name: 'content-length', value: '19' },
+      ],
+    );
+  }
+  const wrong = authenticationRequest('wrong', new SystemRandomSource());
+  assert.equal((await request(address, wrong)).status, 404);
+  assert.deepEqual((await server.connections()).sessions, []);
+  assert.match(
+    server.weir.child.stderr,
+    /inbound hy: rejected 127\.0\.0\.1: its credential is wrong/,
+  );
+});
+
+const probe = (to: Address, method: string, path: string) =>
+  request(to, { method, path, scheme: 'https', authority: SERVER_NAME, fields: [] });
+
+/** Sends one request on a connection of its own. */
+async function request(to: Address, head: Parameters<Http3Client['request']>[0]) {
+  const ca = { file: caFile, certificates: [readFileSync(caFile, 'utf8')] };
+  using tls = new QuicClientTls({ serverName: SERVER_NAME, allowInsecure: false, ca });
+  let http: Http3Client | undefined;
+  const { connection } = await dialServer({
+    server: { host: '127.0.0.1', port: portOf(to) },
+    tls,
+    clock: systemClock,
+    random: new SystemRandomSource(),
+    obfuscation: undefined,
+    handlers: { onStream: (stream) => http?.accept(stream), onDatagram: () => undefined },
+  });
+  http = new Http3Client(connection);
+  try {
+    await connection.established;
+    return await http.request(head);
+  } finally {
+    connection.close(0x100);
+    await connection.closed;
+  }
+}
