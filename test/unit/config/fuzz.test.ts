@@ -22,7 +22,7 @@ const files = fakeFiles({
   'ca.pem': new TestAuthority().cert,
   '/x': 'no certificate',
   ...Object.fromEntries(
-    ['geoip.dat', 'geosite.dat']
+    ['geoip.dat', 'geosite.dat', 'cert.pem', 'key.pem']
       .map((name) => join(folder, name))
       .map((path) => [path, readFileSync(path)]),
   ),
@@ -48,7 +48,7 @@ const PIECES = [
 
 /** The errors of unreadable files. */
 const UNREADABLE =
-  /^(dns: )?cannot read (ca_file|geoip file|geosite file) .*: no such file or directory$/s;
+  /^(dns: |(?:in|out)bound .*: )?cannot read (ca_file|cert_file|key_file|geoip file|geosite file) .*: no such file or directory$/s;
 
 /** The rule that everything else is measured by: a Spec, or one error with what it needs. */
 async function check(bytes: Uint8Array): Promise<void> {
@@ -72,7 +72,8 @@ async function check(bytes: Uint8Array): Promise<void> {
     }
     assert.ok(location.line >= 1 && location.column >= 1);
     const place = `\n  at x.toml:${location.line}:${location.column}`;
-    const ofSettings = /^(?:in|out)bound .*: (?:invalid settings: |invalid uuid ")/s.test(message);
+    const ofSettings =
+      /^(?:in|out)bound .*: (?:invalid settings: |invalid uuid "|cannot read )/s.test(message);
     assert.equal(renderConfigError(error).includes(place), !ofSettings);
     const header = `TOML parse error at line ${location.line}, column ${location.column}\n`;
     assert.equal(message.startsWith('TOML parse error'), message.startsWith(header));

@@ -10,6 +10,7 @@ import { loadConfig, type LoadedConfig } from '../../../src/config/load-config.t
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import type { InboundSpec, OutboundSpec, RuleSpec, Spec } from '../../../src/spec.ts';
 import { encodeGeoip, encodeGeosite } from '../../support/geo-fixture.ts';
+import { TestAuthority } from '../../support/test-certificates.ts';
 import { parseConfig } from './documents.ts';
 
 /** What a configuration means that names no files. */
@@ -129,17 +130,17 @@ export function refusesShape(rows: readonly Row[]): void {
 
 const EXAMPLES = join(import.meta.dirname, '../../../config');
 
-/** The examples by name, the geo files that they name being `geoip` and `geosite` in `folder`. */
+/** The examples by name, the geo files and certificates that they name being in `folder`. */
 export const exampleFiles = (folder: string): readonly [name: string, text: string][] =>
   readdirSync(EXAMPLES).map((name) => {
     const text = readFileSync(join(EXAMPLES, name), 'utf8');
     return [
       name,
-      text.replaceAll(/"(geo\w+\.dat)"/g, (_, file) => JSON.stringify(join(folder, file))),
+      text.replaceAll(/"(geo\w+\.dat|\w+\.pem)"/g, (_, file) => JSON.stringify(join(folder, file))),
     ];
   });
 
-/** Makes the geo files of the examples in a new folder. */
+/** Makes the files of the examples in a new folder. */
 export function makeGeoFiles(): string {
   const folder = mkdtempSync(join(tmpdir(), 'weir-examples-'));
   const site = (code: string) => ({
@@ -150,5 +151,8 @@ export function makeGeoFiles(): string {
   const sites = ['category-ads-all', 'google', 'de'].map(site);
   writeFileSync(join(folder, 'geosite.dat'), encodeGeosite(sites));
   writeFileSync(join(folder, 'geoip.dat'), encodeGeoip(['de', 'private', 'us'].map(list)));
+  const { cert, key } = new TestAuthority().issue({ dns: ['proxy.example.com'] });
+  writeFileSync(join(folder, 'cert.pem'), cert);
+  writeFileSync(join(folder, 'key.pem'), key);
   return folder;
 }
