@@ -201,12 +201,12 @@ export class PacketReceiver {
   }
 
   #oneRtt(buffer: Uint8Array): boolean {
-    const { keys, lifecycle, received, loss } = this.#parts;
+    const { keys, handshake, received, loss } = this.#parts;
     const { start, numberOffset, end } = this.#header;
     const schedule = received.of(Space.APPLICATION);
     if (schedule === undefined) return this.#drop('old-keys');
     // Not before the handshake is complete, even with keys (RFC 9001 §5.7).
-    if (!keys.oneRtt.canRead || !lifecycle.isEstablished) return this.#keep(buffer);
+    if (!keys.oneRtt.canRead || !handshake.isComplete) return this.#keep(buffer);
     const { oneRtt } = keys;
     const { updates } = oneRtt;
     const { now } = this.#arrival;

@@ -33,6 +33,11 @@ export interface PairOptions {
   readonly clientIdSize?: number;
   readonly token?: Uint8Array;
   readonly serverOptions?: Partial<ServerOptions>;
+  /** Answers a first datagram without a connection, or says how to make one. */
+  readonly answer?: (
+    data: Uint8Array,
+    header: PacketHeader,
+  ) => Uint8Array | Partial<ServerOptions> | undefined;
 }
 
 interface Flying extends SentDatagram {
@@ -206,6 +211,11 @@ export class Pair {
   #accept({ data, from, to }: SentDatagram): Peer | undefined {
     const header = new PacketHeader();
     if (readPacketHeader(data, 0, data.length, 8, header) !== undefined) return undefined;
+    const answer = this.#options.answer?.(data, header);
+    if (answer instanceof Uint8Array) {
+      this.#launch([{ data: answer, from: to, to: from, ecn: 0 }], 'client');
+      return undefined;
+    }
     const { destinationIdOffset, destinationIdSize, sourceIdOffset, sourceIdSize } = header;
     const trace: TraceEvent[] = [];
     const connection = Connection.server({
@@ -221,6 +231,7 @@ export class Pair {
       isValidated: false,
       trace: (event) => trace.push(event),
       ...this.#options.serverOptions,
+      ...answer,
     });
     return new Peer(connection, SERVER_ADDRESS, trace);
   }
