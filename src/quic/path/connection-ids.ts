@@ -2,6 +2,7 @@ import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { FrameType } from '../wire/frames.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
+import { copyOf } from '../wire/copy-of.ts';
 
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
 const RESET_TOKEN_SIZE = 16;
@@ -167,8 +168,8 @@ export class PeerConnectionIds {
     }
     const added: ConnectionId = {
       sequence,
-      id: bytes.slice(idAt, idAt + idSize),
-      resetToken: bytes.slice(tokenAt, tokenAt + RESET_TOKEN_SIZE),
+      id: copyOf(bytes, idAt, idAt + idSize),
+      resetToken: copyOf(bytes, tokenAt, tokenAt + RESET_TOKEN_SIZE),
     };
     if (this.#contradicts(added)) {
       return newIdError(PROTOCOL_VIOLATION, 'a connection id that contradicts another one');

@@ -3,6 +3,7 @@ import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { MAX_CHALLENGES, MAX_RESPONSES } from './limits.ts';
 import type { MtuSearch } from './mtu-search.ts';
+import { copyOf } from '../wire/copy-of.ts';
 
 /** Times what was received may be sent to an address before it is validated (RFC 9000 §8). */
 const AMPLIFICATION = 3;
@@ -156,7 +157,7 @@ export class Path<Address> {
   /** A PATH_CHALLENGE arrived on this path: its answer has to leave on it (§8.2.2). */
   onChallenge(bytes: Uint8Array, at: number): void {
     if (this.#responses.length === MAX_RESPONSES) this.#responses.shift();
-    this.#responses.push(bytes.slice(at, at + DATA_SIZE));
+    this.#responses.push(copyOf(bytes, at, at + DATA_SIZE));
   }
 
   /** The data of a PATH_RESPONSE that is to be sent on this path now, once. */
