@@ -173,7 +173,10 @@ export class Connection {
     return closing.isFrameDue && this.#assembler.close(out, now);
   }
 
-  /** When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. */
+  /**
+   * When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. It may lie in the
+   * past after `receive`, when a shorter round trip was measured: then it is due at once.
+   */
   nextTimeout(): number {
     const { lifecycle, deadlines, loss, paths, keys, received } = this.#parts;
     if (!lifecycle.isOpen) return deadlines.next;
