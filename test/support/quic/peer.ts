@@ -89,6 +89,16 @@ export class Peer {
     return sent;
   }
 
+  /** Datagrams of one size behind each other, as a kernel with GRO gives them. */
+  receiveBatch(datagrams: readonly SentDatagram[], now: number): void {
+    const [first] = datagrams;
+    assert.ok(first);
+    const bytes = Buffer.concat(datagrams.map(({ data }) => data));
+    const { data, from, to, ecn } = first;
+    this.connection.receiveBatch(bytes, 0, bytes.length, data.length, from, to, ecn, now);
+    this.#handleEvents();
+  }
+
   receive({ data, from, to, ecn }: SentDatagram, now: number): void {
     // A copy, because it is decrypted in place and a test may deliver it again.
     const bytes = Uint8Array.from(data);
