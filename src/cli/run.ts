@@ -5,6 +5,8 @@ import { processLog } from '../app/process-log.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf, WeirError } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
+import { systemClock } from '../net/clock.ts';
+import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../platform/young-heap.ts';
 import { loadOrReport } from './load.ts';
 import { socketsInUse } from './surroundings.ts';
 
@@ -53,6 +55,7 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   let watcher: FileWatcher | undefined;
   if (state === 'running') {
     running.resolve(instance);
+    keepHeapSmall();
     if (watch) watcher = watchFiles(instance, reload, log);
     await stop.first;
   }
@@ -61,6 +64,11 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   await Promise.race([instance.stop(STOP_GRACE_MS), stop.second]);
   await flush();
   return 0;
+}
+
+function keepHeapSmall(): void {
+  boundYoungHeap();
+  systemClock.after(YOUNG_HEAP_LOOK_MS, keepHeapSmall);
 }
 
 function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {

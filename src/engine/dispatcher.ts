@@ -55,25 +55,27 @@ export class Dispatcher implements DispatcherContract {
     if (sniffable && this.#deps.plane().routes.needsDomain(query)) {
       const client = await request.accept();
       const sniffed = await sniff(client, { clock: this.#deps.clock });
+      let dialled: DialledFlow<ByteLink>;
       try {
-        using flow = await this.#dialer.connect({ ...query, sniffed }, origin, client);
-        await this.#carry(request, sniffed, client, flow);
+        dialled = await this.#dialer.connect({ ...query, sniffed }, origin, client);
       } catch (error) {
         client.destroy(asError(error));
+        return;
       }
-      return;
+      return this.#carry(request, sniffed, client, dialled);
     }
 
-    using flow = await this.#dialer.connect(query, origin, request.client);
+    const dialled = await this.#dialer.connect(query, origin, request.client);
     let client: ByteLink;
     try {
       client = await request.accept();
     } catch (error) {
+      dialled[Symbol.dispose]();
       this.#deps.log.debug(`${origin.inbound}: the client has left: ${messageOf(error)}`);
       return;
     }
-    const sniffed = sniffable ? await this.#sniffBeside(client, flow.link) : undefined;
-    await this.#carry(request, sniffed, client, flow);
+    const sniffed = sniffable ? await this.#sniffBeside(client, dialled.link) : undefined;
+    return this.#carry(request, sniffed, client, dialled);
   }
 
   packets(request: PacketRequest): Promise<void> {
@@ -108,26 +110,30 @@ export class Dispatcher implements DispatcherContract {
     return sniffed;
   }
 
-  async #carry(
+  /**
+   * Registers the flow and relays it, and disposes of `dialled`. Its callers return this promise and
+   * do not wait for it: their frames would be kept for as long as the flow lives.
+   */
+  #carry(
     request: StreamRequest,
     sniffed: string | undefined,
     client: ByteLink,
-    { link: remote, resolved }: DialledFlow<ByteLink>,
+    dialled: DialledFlow<ByteLink>,
   ): Promise<void> {
     const { tracker, clock, log } = this.#deps;
+    const { link: remote, resolved } = dialled;
     const destination: Destination = { ...request.destination, network: 'tcp' };
     const flow = tracker.openFlow(flowInfo(request, destination, sniffed, resolved), () => {
       const cause = new LinkClosedError('the flow was closed by the operator');
       client.destroy(cause);
       remote.destroy(cause);
     });
-    log.debug(`flow ${flow.id} ${describe(flow)} opened`);
-    try {
-      const failure = await relay(client, remote, flow, clock);
+    if (log.enabled('debug')) log.debug(`flow ${flow.id} ${describe(flow)} opened`);
+    return relay(client, remote, flow, clock).then((failure) => {
       if (failure) log.debug(`flow ${flow.id} ended: ${failure.message}`);
-    } finally {
       flow.close();
-    }
+      dialled[Symbol.dispose]();
+    });
   }
 }
 

@@ -26,19 +26,21 @@ export class DialledFlow<Link> implements Disposable {
   readonly link: Link;
   readonly resolved: Resolved;
   readonly #close: (link: Link) => void;
-  readonly #release: () => void;
+  #isOver = false;
 
-  constructor(link: Link, resolved: Resolved, close: (link: Link) => void, release: () => void) {
+  /** Takes over the hold that the dial has on the version. */
+  constructor(link: Link, resolved: Resolved, close: (link: Link) => void) {
     this.link = link;
     this.resolved = resolved;
     this.#close = close;
-    this.#release = release;
   }
 
   /** Idempotent. */
   [Symbol.dispose](): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#close(this.link);
-    this.#release();
+    this.resolved.version.release();
   }
 }
 
@@ -90,7 +92,7 @@ export class FlowDialer {
   ): Promise<DialledFlow<ByteLink>> {
     const resolved = resolveRoute(this.#deps.plane(), query);
     const { version } = resolved;
-    const release = version.hold();
+    version.hold();
     using deadline = this.limit();
     let watch: ClientWatch | undefined;
     const timer =
@@ -103,9 +105,9 @@ export class FlowDialer {
         { host: query.host, port: query.port },
         { signal: deadline.signal, origin },
       );
-      return new DialledFlow(link, resolved, destroyStream, release);
+      return new DialledFlow(link, resolved, destroyStream);
     } catch (error) {
-      release();
+      version.release();
       const failure = asDialError(error, deadline.signal, query);
       this.#logFailure(query, version.tag, failure);
       throw failure;
@@ -129,12 +131,12 @@ export class FlowDialer {
     deadline: Deadline,
   ): Promise<DialledFlow<PacketLink>> {
     const { version } = resolved;
-    const release = version.hold();
+    version.hold();
     try {
       const link = await version.outbound.associate({ signal: deadline.signal, origin });
-      return new DialledFlow(link, resolved, closePackets, release);
+      return new DialledFlow(link, resolved, closePackets);
     } catch (error) {
-      release();
+      version.release();
       const failure = asDialError(error, deadline.signal, opener);
       const asked = { inbound: origin.inbound, network: 'udp', ...opener };
       logDialFailure(this.#deps.log, asked, version.tag, failure);

@@ -38,7 +38,7 @@ export class InboundRuntime {
     this.#ownListeners = ownListeners;
     this.#log = log;
     this.#handler = handler;
-    this.#datagrams = new DatagramSide(tag, tracker, () => this.#settle());
+    this.#datagrams = new DatagramSide(tag, tracker, ownListeners, () => this.#settle());
     this.#datagrams.swap(handler);
   }
 
@@ -61,7 +61,7 @@ export class InboundRuntime {
       this.#ownListeners.lineageOf(carrier.remote, carrier.local),
     );
     this.#live.set(session, carrier);
-    void this.#serve(carrier, session);
+    this.#serve(carrier, session);
   };
 
   /** Takes one datagram that a client sent to the listen address. */
@@ -82,17 +82,18 @@ export class InboundRuntime {
     this.#datagrams.destroy(cause);
   }
 
-  async #serve(carrier: Carrier, session: LiveSession): Promise<void> {
-    try {
-      await this.#handler.serve(carrier, session);
-    } catch (error) {
-      this.#log.debug(`inbound ${this.tag}: session ${session.id}: ${messageOf(error)}`);
-    } finally {
+  /** Callbacks instead of an async function: its frame would be kept as long as the carrier lives. */
+  #serve(carrier: Carrier, session: LiveSession): void {
+    const end = (): void => {
       carrier.link.destroy();
       session.close();
       this.#live.delete(session);
       this.#settle();
-    }
+    };
+    this.#handler.serve(carrier, session).then(end, (error: unknown) => {
+      this.#log.debug(`inbound ${this.tag}: session ${session.id}: ${messageOf(error)}`);
+      end();
+    });
   }
 
   #settle(): void {

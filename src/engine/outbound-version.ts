@@ -27,16 +27,15 @@ export class OutboundVersion {
     return this.#closed;
   }
 
-  /** Holds the version open until the returned function is called (once). */
-  hold(): () => void {
+  /** Holds the version open until `release` is called. */
+  hold(): void {
     this.#users++;
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
-      this.#users--;
-      this.#closeIfIdle();
-    };
+  }
+
+  /** Ends one hold. */
+  release(): void {
+    this.#users--;
+    this.#closeIfIdle();
   }
 
   /** No new flow will use it: closes now, or with the last user. */

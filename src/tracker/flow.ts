@@ -21,6 +21,12 @@ export interface FlowInfo {
   readonly planeEpoch: number;
 }
 
+/** Where a flow is registered. */
+export interface FlowRegistry {
+  /** The flow has ended, with final counts; its counter may count for another one. */
+  flowClosed(flow: Flow, counter: ByteCounter): void;
+}
+
 /** One stream or UDP sub-link, from its registration to its end. */
 export class Flow {
   readonly id: number;
@@ -28,7 +34,7 @@ export class Flow {
   /** Monotonic milliseconds. */
   readonly startedAt: number;
   readonly #kill: () => void;
-  readonly #onClose: (flow: Flow, counter: ByteCounter) => void;
+  readonly #registry: FlowRegistry;
   #counter: ByteCounter | undefined;
   #killed = false;
   #finalUp = 0;
@@ -40,14 +46,14 @@ export class Flow {
     startedAt: number,
     counter: ByteCounter,
     kill: () => void,
-    onClose: (flow: Flow, counter: ByteCounter) => void,
+    registry: FlowRegistry,
   ) {
     this.id = id;
     this.info = info;
     this.startedAt = startedAt;
     this.#counter = counter;
     this.#kill = kill;
-    this.#onClose = onClose;
+    this.#registry = registry;
   }
 
   /** Payload bytes toward the destination; final once closed. */
@@ -83,6 +89,6 @@ export class Flow {
     this.#finalUp = counter.up;
     this.#finalDown = counter.down;
     this.#counter = undefined;
-    this.#onClose(this, counter);
+    this.#registry.flowClosed(this, counter);
   }
 }

@@ -1,9 +1,9 @@
 import type { Clock } from '../net/clock.ts';
 import type { WireCounter } from '../net/link.ts';
 import type { Lineage } from '../net/own-listeners.ts';
-import { CounterSlab } from './counter-slab.ts';
+import { CounterSlab, type ByteCounter } from './counter-slab.ts';
 import { FlowEvents } from './flow-events.ts';
-import { Flow, type FlowInfo } from './flow.ts';
+import { Flow, type FlowInfo, type FlowRegistry } from './flow.ts';
 import type { Session } from './session.ts';
 import { TrafficSampler, TrafficTotals } from './traffic.ts';
 
@@ -13,6 +13,8 @@ export interface LiveSession extends Session {
   readonly up: number;
   /** Wire bytes to the client so far. */
   readonly down: number;
+  /** The client continues from another address. */
+  moveTo(source: string | undefined): void;
   close(): void;
 }
 
@@ -30,7 +32,7 @@ export interface FlowSelector {
  * Ids of both grow in order of registration and are never reused. `sessions` and `flows` return
  * snapshots in order of id.
  */
-export class Tracker {
+export class Tracker implements FlowRegistry {
   readonly events = new FlowEvents();
   readonly traffic: TrafficSampler;
   readonly #clock: Clock;
@@ -55,34 +57,30 @@ export class Tracker {
     lineage?: Lineage,
   ): LiveSession {
     const id = ++this.#lastSession;
-    const session = new SessionRecord(id, inbound, source, this.#clock.now(), wire, lineage, () =>
-      this.#sessions.delete(id),
-    );
-    this.#sessions.set(id, session);
+    const startedAt = this.#clock.now();
+    const sessions = this.#sessions;
+    const session = new SessionRecord(id, inbound, source, startedAt, wire, lineage, sessions);
+    sessions.set(id, session);
     return session;
   }
 
   /** Registers a flow; `kill` ends it at the operator's request. Its opener closes it. */
   openFlow(info: FlowInfo, kill: () => void): Flow {
     const counter = this.#slab.take();
-    const flow = new Flow(
-      ++this.#lastFlow,
-      info,
-      this.#clock.now(),
-      counter,
-      kill,
-      (closed, used) => {
-        this.#flows.delete(closed.id);
-        this.#totals.closed(closed);
-        this.events.publish({ kind: 'closed', flow: closed });
-        this.#slab.release(used);
-      },
-    );
+    const flow = new Flow(++this.#lastFlow, info, this.#clock.now(), counter, kill, this);
     this.#flows.set(flow.id, flow);
     this.#totals.opened(flow);
     if (info.session instanceof SessionRecord) info.session.bindUser(info.user);
     this.events.publish({ kind: 'opened', flow });
     return flow;
+  }
+
+  /** @internal of a flow that closes */
+  flowClosed(flow: Flow, counter: ByteCounter): void {
+    this.#flows.delete(flow.id);
+    this.#totals.closed(flow);
+    this.events.publish({ kind: 'closed', flow });
+    this.#slab.release(counter);
   }
 
   sessions(): LiveSession[] {
@@ -121,12 +119,14 @@ function matches({ outbound, inbound, session, user }: FlowSelector, { info }: F
 class SessionRecord implements LiveSession {
   readonly id: number;
   readonly inbound: string;
-  readonly source: string | undefined;
+  source: string | undefined;
   readonly startedAt: number;
   readonly lineage: Lineage | undefined;
   user: string | undefined;
-  readonly #wires: WireCounter[];
-  readonly #onClose: () => void;
+  readonly #wire: WireCounter;
+  /** Those that were attached later. */
+  #others: WireCounter[] | undefined;
+  readonly #sessions: Map<number, SessionRecord>;
 
   constructor(
     id: number,
@@ -135,27 +135,35 @@ class SessionRecord implements LiveSession {
     startedAt: number,
     wire: WireCounter,
     lineage: Lineage | undefined,
-    onClose: () => void,
+    sessions: Map<number, SessionRecord>,
   ) {
     this.id = id;
     this.inbound = inbound;
     this.source = source;
     this.startedAt = startedAt;
     this.lineage = lineage;
-    this.#wires = [wire];
-    this.#onClose = onClose;
+    this.#wire = wire;
+    this.#sessions = sessions;
   }
 
   get up(): number {
-    return this.#wires.reduce((bytes, wire) => bytes + wire.bytesRead, 0);
+    let bytes = this.#wire.bytesRead;
+    for (const wire of this.#others ?? []) bytes += wire.bytesRead;
+    return bytes;
   }
 
   get down(): number {
-    return this.#wires.reduce((bytes, wire) => bytes + wire.bytesWritten, 0);
+    let bytes = this.#wire.bytesWritten;
+    for (const wire of this.#others ?? []) bytes += wire.bytesWritten;
+    return bytes;
   }
 
   attach(wire: WireCounter): void {
-    this.#wires.push(wire);
+    (this.#others ??= []).push(wire);
+  }
+
+  moveTo(source: string | undefined): void {
+    this.source = source;
   }
 
   /** The first flow names the session's user; later ones do not rename it. */
@@ -164,6 +172,6 @@ class SessionRecord implements LiveSession {
   }
 
   close(): void {
-    this.#onClose();
+    this.#sessions.delete(this.id);
   }
 }

@@ -50,10 +50,17 @@ function dial(
   const carrier = (socket: StreamSocket): Carrier => {
     const link = new KernelLink(socket, watchdog);
     if ('path' in address) return { link, wire: link, remote: undefined, local: undefined };
-    // The kernel has no local address any more when the peer reset the connection meanwhile.
-    const local = io.addresses.localOf(socket.fd);
-    const isKnown = local !== undefined && 'host' in local && local.port !== 0;
-    return { link, wire: link, remote: target, local: isKnown ? local : undefined };
+    return {
+      link,
+      wire: link,
+      remote: target,
+      // Asked for when it is wanted, which is a system call less for most connections.
+      get local() {
+        // The kernel has none any more when the peer has reset the connection.
+        const local = socket.isOpen ? io.addresses.localOf(socket.fd) : undefined;
+        return local && 'host' in local && local.port !== 0 ? local : undefined;
+      },
+    };
   };
   const onAbort = (): void => {
     attempt.socket.close();

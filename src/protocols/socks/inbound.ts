@@ -1,7 +1,7 @@
 import { unmapIPv4 } from '../../net/address.ts';
 import { closeGracefully } from '../../net/close-gracefully.ts';
 import { DialError } from '../../net/errors.ts';
-import type { Carrier } from '../../net/link.ts';
+import type { ByteLink, Carrier } from '../../net/link.ts';
 import type { Steps } from '../../net/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../account-table.ts';
@@ -40,8 +40,9 @@ class SocksInbound implements InboundHandler {
 
   async serve(carrier: Carrier, session: Session): Promise<void> {
     const { clock, tag } = this.#context;
+    const { link } = carrier;
     try {
-      const request = await runHandshake(carrier.link, clock, (handshake) =>
+      const request = await runHandshake(link, clock, (handshake) =>
         readSocksRequest(handshake, this.#accounts),
       );
       const origin: Origin = {
@@ -50,37 +51,37 @@ class SocksInbound implements InboundHandler {
         user: request.user,
         session,
       };
-      if (request.command === 'connect') await this.#connect(request, carrier, origin);
-      else await this.#associate(request, carrier, origin);
+      // Not awaited: this frame would be kept for as long as the flow lives.
+      if (request.command === 'connect') return this.#connect(request, link, origin);
+      await this.#associate(request, carrier, origin);
     } catch (error) {
       if (error instanceof SocksRejection) {
-        await closeGracefully(carrier.link, clock, { response: error.reply });
+        await closeGracefully(link, clock, { response: error.reply });
       }
       throw error;
     }
   }
 
-  async #connect(
+  #connect(
     { version, address: destination }: SocksRequest,
-    { link }: Carrier,
+    link: ByteLink,
     origin: Origin,
   ): Promise<void> {
     const { dispatcher, sniffing: sniff, clock } = this.#context;
     let accepted = false;
-    const accept = async (): Promise<Carrier['link']> => {
+    const accept = async (): Promise<ByteLink> => {
       accepted = true;
       await link.write(encodeReply(version, Reply.succeeded));
       return link;
     };
-    try {
-      await dispatcher.stream({ origin, destination, sniff, client: link, accept });
-    } catch (error) {
+    const stream = dispatcher.stream({ origin, destination, sniff, client: link, accept });
+    return stream.catch(async (error: unknown) => {
       if (!accepted) {
         await closeGracefully(link, clock, { response: encodeReply(version, replyOf(error)) });
       }
       // The dispatcher logs destinations that cannot be reached, and the client has its reply.
       if (accepted || !(error instanceof DialError)) throw error;
-    }
+    });
   }
 
   async #associate(request: SocksRequest, carrier: Carrier, origin: Origin): Promise<void> {

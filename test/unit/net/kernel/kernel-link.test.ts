@@ -210,6 +210,22 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
       }
     });
 
+    test('rejects when its peer resets while what was put back waits for room', async () => {
+      const { client, near, far, server } = await flow();
+      let full: Promise<void> | undefined;
+      while (!full) full = far.write(Buffer.alloc(1 << 20));
+      near.unread(Buffer.from('head'));
+      const poured = near.pourInto(far, () => undefined);
+      assert.ok(poured);
+      const rejected = assert.rejects(poured, { code: 'ECONNRESET' });
+      const dropped = assert.rejects(full);
+      client.destroy(new Error('cut'));
+      await rejected;
+      far.destroy(new Error('killed'));
+      await dropped;
+      server.destroy();
+    });
+
     test('is left to the caller where the other is not a kernel link', async () => {
       const [near, far] = await kernelPair(io);
       const [memory] = linkPair();
