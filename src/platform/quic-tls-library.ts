@@ -72,9 +72,9 @@ export class QuicTlsLibrary {
       throw new NativeError(`TLS for QUIC needs x64 or arm64, this is ${process.arch}`);
     }
     this.functions = openQuicTlsFunctions();
-    const { SSL_free, SSL_CTX_free } = this.functions;
-    this.forgottenConnections = new FinalizationRegistry((tls) => SSL_free(tls));
-    this.forgottenContexts = new FinalizationRegistry((context) => SSL_CTX_free(context));
+    const { functions } = this;
+    this.forgottenConnections = new FinalizationRegistry((tls) => functions.SSL_free(tls));
+    this.forgottenContexts = new FinalizationRegistry((it) => functions.SSL_CTX_free(it));
     this.results = this.memory(16);
     this.#input = this.memory(INPUT_PIECE);
     this.#noPassword = this.text('');

@@ -68,6 +68,10 @@ export class QuicTls implements Disposable {
     const { library } = context;
     const { functions } = library;
     const name = serverName?.replace(/\.$/, '');
+    // OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
+    if (context.verifies && (name === undefined || name === '' || name.includes('\0'))) {
+      throw new NativeError('TLS cannot verify a server without a valid name');
+    }
     this.#library = library;
     this.#isServer = context.isServer;
     this.#expectedName = context.verifies ? name : undefined;
@@ -83,7 +87,7 @@ export class QuicTls implements Disposable {
       );
       if (this.#isServer) functions.SSL_set_accept_state(this.#tls);
       else functions.SSL_set_connect_state(this.#tls);
-      if (name !== undefined) this.#address(name);
+      if (name) this.#address(name);
     } catch (error) {
       this[Symbol.dispose]();
       throw error;

@@ -68,7 +68,7 @@ export interface TlsHandshake extends Disposable {
   /** Why the handshake failed, for log lines and errors; of a certificate, what is wrong with it. */
   readonly failure: string | undefined;
   /**
-   * Frees what TLS holds: about 10 KB outside the heap. Idempotent, and allowed in a handler. Messages
+   * Frees what TLS holds: about 25 KB outside the heap. Idempotent, and allowed in a handler. Messages
    * after the handshake (RFC 9001 §4.1.3) need TLS, so that a connection keeps it until it ends.
    * Every other method throws afterwards.
    */

@@ -4,9 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NativeError } from '../../../../src/platform/native.ts';
+import type { QuicTlsLibrary } from '../../../../src/platform/quic-tls-library.ts';
 import { probeQuicTls, quicTls } from '../../../../src/platform/quic-tls-probe.ts';
 import { quicTlsUnavailable } from '../../../../src/transports/tls/quic.ts';
+import { uncollected } from '../../../support/uncollected.ts';
 import { clientSide, clientTls, converse, serverSide, serverTls, shake } from './tls-peers.ts';
+
+function libraryOfProcess(): QuicTlsLibrary {
+  const probe = quicTls();
+  assert.ok(probe.kind === 'available');
+  return probe.library;
+}
 
 test('this Node can do TLS for QUIC', () => {
   assert.equal(quicTlsUnavailable(), undefined);
@@ -45,9 +53,7 @@ test('the failure of a handshake holds no secret', () => {
 });
 
 test('every connection, context and store is freed once', (t: TestContext) => {
-  const probe = quicTls();
-  assert.ok(probe.kind === 'available');
-  const { functions } = probe.library;
+  const { functions } = libraryOfProcess();
   const live = { connections: 0, contexts: 0, stores: 0 };
   const count = (
     kind: keyof typeof live,
@@ -82,4 +88,32 @@ test('every connection, context and store is freed once', (t: TestContext) => {
     assert.throws(() => clientSide(impossible), { name: 'NativeError' });
   }
   assert.deepEqual(live, { connections: 0, contexts: 0, stores: 0 });
+});
+
+test('a connection and a context that nothing refers to any more are freed', async (t) => {
+  const { functions } = libraryOfProcess();
+  const freed = { connections: 0, contexts: 0 };
+  const { SSL_free, SSL_CTX_free } = functions;
+  const all = Promise.withResolvers<void>();
+  const done = (): void => {
+    if (freed.connections === 2 && freed.contexts === 2) all.resolve();
+  };
+  t.mock.method(functions, 'SSL_free', (address: number) => {
+    freed.connections++;
+    SSL_free(address);
+    done();
+  });
+  t.mock.method(functions, 'SSL_CTX_free', (address: number) => {
+    freed.contexts++;
+    SSL_CTX_free(address);
+    done();
+  });
+  const forget = (): WeakRef<object>[] => {
+    const client = clientSide(clientTls());
+    const server = serverSide(serverTls());
+    converse(client, server);
+    return [new WeakRef(client.tls), new WeakRef(server.tls)];
+  };
+  assert.equal((await uncollected(forget())).length, 0);
+  await all.promise;
 });

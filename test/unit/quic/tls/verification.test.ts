@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestAuthority, type TestCertificate } from '../../../support/test-certificates.ts';
-import { authority, named, serverTls, shake, type ClientOptions } from './tls-peers.ts';
+import {
+  authority,
+  clientTls,
+  named,
+  serverTls,
+  shake,
+  SILENT,
+  type ClientOptions,
+} from './tls-peers.ts';
 
 const addressed = authority.issue({ ip: ['127.0.0.1', '::1'] });
 const MISMATCH = "Hostname/IP does not match certificate's altnames:";
@@ -125,3 +133,13 @@ test('a text without a certificate or a key is refused', () => {
     part: 'key',
   });
 });
+
+for (const serverName of ['', '.', 'test.example\0.evil.example']) {
+  test(`a client that would verify the name ${JSON.stringify(serverName)} is not made`, () => {
+    using tls = clientTls({ serverName });
+    assert.throws(() => tls.createHandshake(SILENT), {
+      name: 'NativeError',
+      message: 'TLS cannot verify a server without a valid name',
+    });
+  });
+}
