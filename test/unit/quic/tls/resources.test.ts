@@ -8,7 +8,15 @@ import type { QuicTlsLibrary } from '../../../../src/platform/quic-tls-library.t
 import { probeQuicTls, quicTls } from '../../../../src/platform/quic-tls-probe.ts';
 import { quicTlsUnavailable } from '../../../../src/transports/tls/quic.ts';
 import { uncollected } from '../../../support/uncollected.ts';
-import { clientSide, clientTls, converse, serverSide, serverTls, shake } from './tls-peers.ts';
+import {
+  carry,
+  clientSide,
+  clientTls,
+  converse,
+  serverSide,
+  serverTls,
+  shake,
+} from './tls-peers.ts';
 
 function libraryOfProcess(): QuicTlsLibrary {
   const probe = quicTls();
@@ -92,28 +100,40 @@ test('every connection, context and store is freed once', (t: TestContext) => {
 
 test('a connection and a context that nothing refers to any more are freed', async (t) => {
   const { functions } = libraryOfProcess();
-  const freed = { connections: 0, contexts: 0 };
-  const { SSL_free, SSL_CTX_free } = functions;
-  const all = Promise.withResolvers<void>();
-  const done = (): void => {
-    if (freed.connections === 2 && freed.contexts === 2) all.resolve();
-  };
-  t.mock.method(functions, 'SSL_free', (address: number) => {
-    freed.connections++;
-    SSL_free(address);
-    done();
-  });
-  t.mock.method(functions, 'SSL_CTX_free', (address: number) => {
-    freed.contexts++;
-    SSL_CTX_free(address);
-    done();
-  });
   const forget = (): WeakRef<object>[] => {
     const client = clientSide(clientTls());
     const server = serverSide(serverTls());
-    converse(client, server);
+    client.tls.start();
+    carry(client, server);
     return [new WeakRef(client.tls), new WeakRef(server.tls)];
   };
-  assert.equal((await uncollected(forget())).length, 0);
+  const refs = forget();
+  const expected = new Set(['SSL_free', 'SSL_free again', 'SSL_CTX_free', 'SSL_CTX_free again']);
+  const all = Promise.withResolvers<void>();
+  for (const name of ['SSL_free', 'SSL_CTX_free'] as const) {
+    const free = functions[name];
+    t.mock.method(functions, name, (address: number) => {
+      if (!expected.delete(name)) expected.delete(`${name} again`);
+      if (expected.size === 0) all.resolve();
+      free(address);
+    });
+  }
+  assert.equal((await uncollected(refs)).length, 0);
   await all.promise;
+});
+
+test('a server frees the TLS of a connection when the handshake is complete', (t) => {
+  const { functions } = libraryOfProcess();
+  using ours = clientTls();
+  using theirs = serverTls();
+  using client = clientSide(ours);
+  using server = serverSide(theirs);
+  const freed = t.mock.method(functions, 'SSL_free', functions.SSL_free);
+  converse(client, server);
+  assert.equal(freed.mock.callCount(), 1);
+  assert.ok(server.tls.isComplete);
+  server[Symbol.dispose]();
+  assert.equal(freed.mock.callCount(), 1);
+  client[Symbol.dispose]();
+  assert.equal(freed.mock.callCount(), 2);
 });
