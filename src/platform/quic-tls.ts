@@ -63,7 +63,7 @@ export class QuicTls implements Disposable {
   #isReporting = false;
 
   /**
-   * @param serverName whom a client addresses: a DNS name, which is sent as SNI, or an IP address. The
+   * @param serverName the server that a client wants: a DNS name, which is sent as SNI, or an IP address. The
    *   certificate has to have it, if the context verifies at all. `undefined` for servers.
    * @throws {NativeError} when the process is out of memory, or the name cannot be one.
    */
@@ -90,7 +90,7 @@ export class QuicTls implements Disposable {
       );
       if (this.#isServer) functions.SSL_set_accept_state(this.#tls);
       else functions.SSL_set_connect_state(this.#tls);
-      if (name) this.#address(name);
+      if (name) this.#setServerName(name);
     } catch (error) {
       this[Symbol.dispose]();
       throw error;
@@ -278,8 +278,8 @@ export class QuicTls implements Disposable {
     }
   }
 
-  /** Tells OpenSSL which server it is: for SNI (RFC 6066 §3: names only), and to verify it. */
-  #address(name: string): void {
+  /** Sets the name of the server: for SNI (RFC 6066 §3: DNS names only), and to verify it. */
+  #setServerName(name: string): void {
     const { functions } = this.#library;
     const tls = this.#live();
     if (isIP(name) !== 0) {
@@ -288,8 +288,9 @@ export class QuicTls implements Disposable {
       this.#must(functions.X509_VERIFY_PARAM_set1_ip_asc(parameters, name));
       return;
     }
-    const text = this.#library.text(name);
-    this.#must(functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text.at));
+    const setName = (text: Address): number =>
+      functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text);
+    this.#must(this.#library.withText(name, setName));
     if (this.#expectedName !== undefined) this.#must(functions.SSL_set1_host(tls, name));
   }
 
