@@ -38,6 +38,22 @@ export function openSelf(): NativeLibrary {
 export const addressOf = (memory: ArrayBufferLike): number =>
   Number(loadKoffi().address(new Uint8Array(memory)));
 
+/**
+ * Makes a function of JavaScript callable from C, for as long as the process lives; returns its address.
+ * Their number is bounded, so register one for a purpose and never one for an object.
+ *
+ * @param implementation must not throw: C would go on with the result 0, and the exception is lost.
+ */
+export function registerCallback(
+  result: string,
+  parameters: string[],
+  implementation: (...values: number[]) => number,
+): number {
+  const koffi = loadKoffi();
+  const type = koffi.pointer(koffi.proto(result, parameters));
+  return Number(koffi.register(implementation, type));
+}
+
 let loaded: typeof koffi | undefined;
 
 const loadKoffi = (): typeof koffi =>

@@ -1,10 +1,4 @@
-/** Reasons of OpenSSL that its own words do not explain. */
-const REASONS: Readonly<Record<string, string>> = {
-  'wrong version number': 'the peer does not speak TLS',
-  'http request': 'the peer speaks HTTP without TLS',
-  'unsupported protocol': 'the peer supports no TLS version that is allowed here',
-  'no application protocol': 'the peer offers no supported application protocol',
-};
+import { tlsReasonInWords } from '../../platform/tls-reasons.ts';
 
 /**
  * Why a handshake failed, in words. The message of an OpenSSL error is a line of its queue, with a
@@ -15,5 +9,5 @@ export function tlsReason(error: Error): string {
   // The removed part advises to set an option of Node.
   if (typeof reason !== 'string') return error.message.replace(/; if the root CA is .*/s, '');
   const alert = /\balert (.+)/s.exec(reason)?.[1];
-  return alert === undefined ? (REASONS[reason] ?? reason) : `the peer sent the alert: ${alert}`;
+  return alert === undefined ? tlsReasonInWords(reason) : `the peer sent the alert: ${alert}`;
 }

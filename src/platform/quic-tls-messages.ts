@@ -1,0 +1,38 @@
+/** Type and length of a handshake message (RFC 8446 §4). */
+const HEADER = 4;
+
+/**
+ * The longest handshake message, in bytes, without its header; a longer one ends the handshake. OpenSSL
+ * reserves the announced length at once, so that without this bound the first packet of a client would
+ * cost 128 KB. A ClientHello has 300 to 2,000 bytes, a certificate chain seldom more than 10,000.
+ */
+export const MAX_MESSAGE = { initial: 0x4000, handshake: 0x10000, application: 0x4000 } as const;
+
+/** Follows the lengths of handshake messages through CRYPTO data that comes in pieces. */
+export class MessageLengths {
+  /** Bytes of the present message that have not come. */
+  #left = 0;
+  #headerBytes = 0;
+  #length = 0;
+
+  /** Whether every message that starts in these bytes announces at most `most` bytes. */
+  areWithin(most: number, bytes: Uint8Array): boolean {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#left > 0) {
+        const skipped = Math.min(this.#left, bytes.length - at);
+        this.#left -= skipped;
+        at += skipped;
+        continue;
+      }
+      const byte = bytes[at++] ?? 0;
+      this.#length = this.#headerBytes === 0 ? 0 : this.#length * 256 + byte;
+      this.#headerBytes++;
+      if (this.#headerBytes < HEADER) continue;
+      if (this.#length > most) return false;
+      this.#left = this.#length;
+      this.#headerBytes = 0;
+    }
+    return true;
+  }
+}

@@ -1,0 +1,128 @@
+import type { Address } from './quic-tls-functions.ts';
+import { ProtectionLevel, type QuicTlsLibrary, type QuicTlsWork } from './quic-tls-library.ts';
+
+export type QuicTlsLevel = 'initial' | 'handshake' | 'application';
+export type KeyedLevel = Exclude<QuicTlsLevel, 'initial'>;
+
+/** An event that waits until OpenSSL has returned. */
+export type QuicTlsReport =
+  | { readonly kind: 'data'; readonly level: QuicTlsLevel; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'secret';
+      readonly level: KeyedLevel;
+      readonly direction: 'read' | 'write';
+      readonly cipherSuite: number;
+      readonly bytes: Uint8Array;
+    }
+  | { readonly kind: 'parameters'; readonly bytes: Uint8Array }
+  | { readonly kind: 'alert'; readonly code: number }
+  | { readonly kind: 'violation'; readonly reason: string }
+  | { readonly kind: 'complete' };
+
+/** An alert of our own, for what OpenSSL lets pass. */
+export interface Refusal {
+  readonly alert: number;
+  readonly reason: string;
+}
+
+/** Alerts (RFC 8446 §6). */
+const MISSING_EXTENSION = 109;
+const NO_APPLICATION_PROTOCOL = 120;
+
+const LEVELS: Readonly<Record<number, KeyedLevel>> = {
+  [ProtectionLevel.HANDSHAKE]: 'handshake',
+  [ProtectionLevel.APPLICATION]: 'application',
+};
+
+/**
+ * What OpenSSL reports in the middle of its functions. It is kept until they have returned, so that a
+ * handler of events may do anything, and its exceptions never pass through C.
+ */
+export class QuicTlsReports implements QuicTlsWork {
+  readonly number: number;
+  readonly #library: QuicTlsLibrary;
+  readonly #isServer: boolean;
+  readonly #tls: Address;
+  #waiting: QuicTlsReport[] = [];
+  #hasPeerParameters = false;
+  /** What OpenSSL reads and writes at present. */
+  readLevel: QuicTlsLevel = 'initial';
+  #writeLevel: QuicTlsLevel = 'initial';
+  /** The alert that OpenSSL wants to send. */
+  alertCode: number | undefined;
+  refusal: Refusal | undefined;
+
+  constructor(library: QuicTlsLibrary, tls: Address, isServer: boolean) {
+    this.#library = library;
+    this.#tls = tls;
+    this.#isServer = isServer;
+    this.number = library.nextNumber();
+  }
+
+  add(report: QuicTlsReport): void {
+    this.#waiting.push(report);
+  }
+
+  next(): QuicTlsReport | undefined {
+    return this.#waiting.shift();
+  }
+
+  /** Forgets what waits, and clears secrets. */
+  clear(): void {
+    for (const report of this.#waiting) if (report.kind === 'secret') report.bytes.fill(0);
+    this.#waiting = [];
+  }
+
+  produce(bytes: Uint8Array): boolean {
+    this.#waiting.push({ kind: 'data', level: this.#writeLevel, bytes });
+    return true;
+  }
+
+  secret(number: number, isWrite: boolean, bytes: Uint8Array): boolean {
+    const level = LEVELS[number];
+    // Early data is never offered or accepted.
+    if (level === undefined) return false;
+    this.refusal ??= this.#findRefusal(level);
+    if (this.refusal) return false;
+    if (isWrite) this.#writeLevel = level;
+    else this.readLevel = level;
+    const { functions } = this.#library;
+    const cipher =
+      functions.SSL_get_current_cipher(this.#tls) || functions.SSL_get_pending_cipher(this.#tls);
+    if (cipher === 0) return false;
+    const cipherSuite = functions.SSL_CIPHER_get_protocol_id(cipher);
+    const direction = isWrite ? 'write' : 'read';
+    this.#waiting.push({ kind: 'secret', level, direction, cipherSuite, bytes });
+    return true;
+  }
+
+  peerParameters(bytes: Uint8Array): boolean {
+    this.#hasPeerParameters = true;
+    this.#waiting.push({ kind: 'parameters', bytes });
+    return true;
+  }
+
+  alert(code: number): boolean {
+    this.alertCode = code;
+    return true;
+  }
+
+  /**
+   * What QUIC demands of the extensions and TLS does not. A server knows those of the client when it
+   * makes its first keys, a client those of the server when it makes its last ones.
+   */
+  #findRefusal(level: KeyedLevel): Refusal | undefined {
+    if (!this.#isServer && level === 'handshake') return undefined;
+    const { results, functions } = this.#library;
+    results.words.fill(0);
+    functions.SSL_get0_alpn_selected(this.#tls, results.at, results.at + 8);
+    if (results.words[2] === 0) {
+      // RFC 9001 §8.1.
+      const reason = 'no application protocol';
+      return { alert: NO_APPLICATION_PROTOCOL, reason };
+    }
+    // RFC 9001 §8.2.
+    if (this.#hasPeerParameters) return undefined;
+    return { alert: MISSING_EXTENSION, reason: 'the peer sent no transport parameters' };
+  }
+}

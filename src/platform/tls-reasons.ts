@@ -1,0 +1,10 @@
+/** Reasons of OpenSSL that its own words do not explain. */
+const REASONS: Readonly<Record<string, string>> = {
+  'wrong version number': 'the peer does not speak TLS',
+  'http request': 'the peer speaks HTTP without TLS',
+  'unsupported protocol': 'the peer supports no TLS version that is allowed here',
+  'no application protocol': 'the peer offers no supported application protocol',
+};
+
+/** The reason string of an OpenSSL error, or better words for it. */
+export const tlsReasonInWords = (reason: string): string => REASONS[reason] ?? reason;

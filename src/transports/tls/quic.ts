@@ -1,0 +1,104 @@
+import { trustedCertificates } from '../../crypto/ca-bundle.ts';
+import { ServerCertificateError } from '../../crypto/server-certificate.ts';
+import { NativeError } from '../../platform/native.ts';
+import {
+  QuicTlsCertificateError,
+  QuicTlsContext,
+  type QuicTlsChoices,
+} from '../../platform/quic-tls-context.ts';
+import type { QuicTlsLibrary } from '../../platform/quic-tls-library.ts';
+import { quicTls } from '../../platform/quic-tls-probe.ts';
+import { CertificateSet, TrustStore } from '../../platform/quic-tls-trust.ts';
+import { QuicTls } from '../../platform/quic-tls.ts';
+import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '../../quic/tls-port.ts';
+import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
+
+/** Why this Node cannot do TLS for QUIC; `undefined` when it can. Takes 20 ms the first time. */
+export function quicTlsUnavailable(): string | undefined {
+  const probe = quicTls();
+  return probe.kind === 'unavailable' ? probe.reason : undefined;
+}
+
+function libraryOrThrow(): QuicTlsLibrary {
+  const probe = quicTls();
+  if (probe.kind === 'available') return probe.library;
+  throw new NativeError(`TLS for QUIC is not available: ${probe.reason}`);
+}
+
+/**
+ * The server side of TLS for QUIC connections that speak HTTP/3. The name that a client sends is not
+ * looked at: there is one certificate.
+ */
+export class QuicServerTls implements ServerTls {
+  readonly #context: QuicTlsContext;
+
+  /**
+   * @param choices cipher suites and key exchanges; the defaults unless a test needs others.
+   * @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key.
+   * @throws {NativeError} where TLS for QUIC is not available.
+   */
+  constructor({ certificates, key }: TlsServerSpec, choices: QuicTlsChoices = {}) {
+    const library = libraryOrThrow();
+    try {
+      this.#context = QuicTlsContext.server(library, { ...choices, certificates, key });
+    } catch (error) {
+      if (!(error instanceof QuicTlsCertificateError)) throw error;
+      throw new ServerCertificateError(error.part, error.message, { cause: error });
+    }
+  }
+
+  createHandshake(events: TlsEvents): TlsHandshake {
+    return new QuicTls(this.#context, undefined, events);
+  }
+
+  [Symbol.dispose](): void {
+    this.#context[Symbol.dispose]();
+  }
+}
+
+/** What tests change of a client. */
+export interface QuicClientChoices extends QuicTlsChoices {
+  readonly protocols?: readonly string[] | undefined;
+}
+
+/** The client side of TLS for QUIC towards one server, which it verifies as `TlsClient` does. */
+export class QuicClientTls implements ClientTls {
+  readonly #spec: TlsClientSpec;
+  readonly #choices: QuicClientChoices;
+  #context: QuicTlsContext | undefined;
+  #isDisposed = false;
+
+  constructor(spec: TlsClientSpec, choices: QuicClientChoices = {}) {
+    this.#spec = spec;
+    this.#choices = choices;
+  }
+
+  /** @throws {NativeError} where TLS for QUIC is not available, and after it was disposed of. */
+  createHandshake(events: TlsEvents): TlsHandshake {
+    if (this.#isDisposed) throw new NativeError('TLS of a client was used after it was closed');
+    this.#context ??= this.#makeContext();
+    return new QuicTls(this.#context, this.#spec.serverName, events);
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    this.#context?.[Symbol.dispose]();
+    this.#context = undefined;
+  }
+
+  #makeContext(): QuicTlsContext {
+    const library = libraryOrThrow();
+    const { allowInsecure, ca } = this.#spec;
+    if (allowInsecure)
+      return QuicTlsContext.client(library, { ...this.#choices, trust: undefined });
+    using extra = new CertificateSet(library, ca?.certificates ?? []);
+    using trust = new TrustStore(library, [systemCertificates(library), extra]);
+    return QuicTlsContext.client(library, { ...this.#choices, trust });
+  }
+}
+
+/** Parsed once for all outbounds: takes 10 ms and 1 MB. */
+let system: CertificateSet | undefined;
+
+const systemCertificates = (library: QuicTlsLibrary): CertificateSet =>
+  (system ??= new CertificateSet(library, trustedCertificates([])));
