@@ -94,9 +94,15 @@ export class MtuSearch {
     this.#isFirst = false;
   }
 
+  /** The path is left: what becomes of a probe in flight is not reported. */
+  abandonProbe(): void {
+    this.#probing = 0;
+  }
+
   /** Returns whether `current` is larger now. */
-  onProbeAcknowledged(size: number): boolean {
-    if (size === this.#probing) {
+  onProbeAcknowledged(size: number, now: number): boolean {
+    const isAwaited = size === this.#probing;
+    if (isAwaited) {
       this.#probing = 0;
       this.#lost = 0;
     }
@@ -104,15 +110,17 @@ export class MtuSearch {
     if (size <= this.#current || size > this.#most || size >= this.#tooLarge) return false;
     this.#current = size;
     this.#lossEvents = 0;
+    if (isAwaited && this.#next() === 0) this.#complete(now);
     return true;
   }
 
-  onProbeLost(size: number): void {
+  onProbeLost(size: number, now: number): void {
     if (size !== this.#probing) return;
     this.#probing = 0;
     if (++this.#lost < MAX_PROBES) return;
     this.#lost = 0;
     this.#tooLarge = Math.min(this.#tooLarge, size);
+    if (this.#next() === 0) this.#complete(now);
   }
 
   /** A packet in a datagram of this size arrived that was no probe. */

@@ -307,7 +307,9 @@ export class PacketSpace implements ProbedSpace {
   #settle(outcome: 'acknowledged' | 'lost', number: number): void {
     const { packets, carried } = this;
     const count = packets.carriedCount(number);
-    if (count === 0) return;
+    // What another path takes says nothing of this one.
+    const isForeign = (packets.flags(number) & MTU_PROBE) !== 0 && !this.#isOnPath(number);
+    if (count === 0 || isForeign) return;
     carried.settle(outcome, packets.carriedStart(number), count, this.#shared.owner);
   }
 
