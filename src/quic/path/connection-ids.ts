@@ -182,8 +182,9 @@ export class PeerConnectionIds {
     }
     const added: ConnectionId = {
       sequence,
-      id: bytes.slice(idAt, idAt + idSize),
-      resetToken: bytes.slice(tokenAt, tokenAt + RESET_TOKEN_SIZE),
+      // Not `slice`, which does not copy when the bytes are a Buffer.
+      id: Uint8Array.from(bytes.subarray(idAt, idAt + idSize)),
+      resetToken: Uint8Array.from(bytes.subarray(tokenAt, tokenAt + RESET_TOKEN_SIZE)),
     };
     if (this.#contradicts(added)) {
       return newIdError(PROTOCOL_VIOLATION, 'a connection id that contradicts another one');

@@ -36,6 +36,8 @@ export class MtuSearch {
   #searchAt = Infinity;
   /** The size of the probe in flight; 0 for none. */
   #probing = 0;
+  /** The size that is tried until it proves right or too large; 0 for none, and how often it was lost. */
+  #trying = 0;
   #lost = 0;
   #isFirst = true;
   #lossEvents = 0;
@@ -69,6 +71,7 @@ export class MtuSearch {
     this.#sizes = sizesBetween(this.#base, this.#most);
     this.#current = Math.min(this.#current, this.#most);
     this.#isFirst = true;
+    this.#trying = 0;
   }
 
   /**
@@ -82,6 +85,7 @@ export class MtuSearch {
       this.#tooLarge = Infinity;
       this.#state = 'searching';
       this.#isFirst = true;
+      this.#trying = 0;
     }
     if (this.#state === 'complete') return 0;
     const size = this.#next();
@@ -91,6 +95,7 @@ export class MtuSearch {
 
   onProbeSent(size: number): void {
     this.#probing = size;
+    this.#trying = size;
     this.#isFirst = false;
   }
 
@@ -166,6 +171,9 @@ export class MtuSearch {
 
   /** The next size to try; 0 when none is left. */
   #next(): number {
+    const tried = this.#trying;
+    if (tried > this.#current && tried < this.#tooLarge && tried <= this.#most) return tried;
+    this.#lost = 0;
     const left = this.#sizes.filter((size) => size > this.#current && size < this.#tooLarge);
     const index = this.#isFirst ? left.length - 1 : Math.floor(left.length / 2);
     return left[index] ?? 0;

@@ -155,7 +155,8 @@ export class Path<Address> {
   /** A PATH_CHALLENGE arrived on this path: its answer has to leave on it (§8.2.2). */
   onChallenge(bytes: Uint8Array, at: number): void {
     if (this.#responses.length === MAX_RESPONSES) this.#responses.shift();
-    this.#responses.push(bytes.slice(at, at + DATA_SIZE));
+    // Not `slice`, which does not copy when the bytes are a Buffer.
+    this.#responses.push(Uint8Array.from(bytes.subarray(at, at + DATA_SIZE)));
   }
 
   /** The data of a PATH_RESPONSE that is to be sent on this path now, once. */

@@ -118,11 +118,15 @@ export class Paths<Address> {
     for (const path of this.#paths.slice()) {
       if (path.timeout > now || path.onTimeout(now) !== 'failed') continue;
       if (path === this.active) {
-        if (this.#fallback === undefined) return 'failed';
-        this.#use(this.#fallback);
-        this.#fallback = undefined;
-        this.#remove(path);
-        result = 'moved';
+        if (this.#fallback !== undefined) {
+          this.#use(this.#fallback);
+          this.#fallback = undefined;
+          this.#remove(path);
+          result = 'moved';
+        } else if (!path.isValidated) {
+          return 'failed';
+        }
+        // A path that was valid before has merely become silent: that is for the idle timeout.
       } else if (path !== this.#fallback) {
         this.#remove(path);
       }
@@ -136,7 +140,7 @@ export class Paths<Address> {
    */
   onResponse(bytes: Uint8Array, at: number, now: number): Path<Address> | undefined {
     const path = this.#paths.find((one) => one.onResponse(bytes, at, now));
-    if (path === this.active) this.#fallback = undefined;
+    if (path === this.active && !path.isValidating) this.#fallback = undefined;
     return path;
   }
 

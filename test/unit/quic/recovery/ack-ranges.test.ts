@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { AckRanges } from '../../../../src/quic/recovery/ack-ranges.ts';
 import { DUPLICATE_WINDOW, MAX_ACK_RANGES } from '../../../../src/quic/recovery/limits.ts';
 
