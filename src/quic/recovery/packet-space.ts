@@ -73,6 +73,7 @@ export class PacketSpace implements ProbedSpace {
   newlyElicited = false;
   newlyMarked = 0;
   largestNew = -1;
+  #newest = -1;
 
   constructor(space: Space, shared: SharedRecovery, random: RandomSource) {
     this.space = space;
@@ -117,8 +118,9 @@ export class PacketSpace implements ProbedSpace {
     if (this.probes > 0) this.probes--;
   }
 
-  /** Begins an ACK frame. */
-  beginAck(): void {
+  /** Begins an ACK frame that acknowledges up to `largest`. */
+  beginAck(largest: number): void {
+    this.#newest = Math.max(this.largestAcknowledged, largest);
     this.newlyAcknowledged = 0;
     this.newlyElicited = false;
     this.newlyMarked = 0;
@@ -151,8 +153,7 @@ export class PacketSpace implements ProbedSpace {
     if ((flags & LOST) !== 0) {
       this.#persistent.restart();
       if (isOrdinary(flags) && this.#isOnPath(number)) {
-        const newest = Math.max(this.largestAcknowledged, this.largestNew);
-        reordering.onSpurious(newest - number, now, control.rtt);
+        reordering.onSpurious(this.#newest - number, now, control.rtt);
         control.onSpuriousLoss(now, packets.sentAt(number));
       }
     } else {
