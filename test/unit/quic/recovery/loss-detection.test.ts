@@ -334,6 +334,17 @@ describe('what is no congestion', () => {
     assert.deepEqual(rig.owner.take(), []);
   });
 
+  test('a lost packet is not taken out of flight a second time with its keys', () => {
+    const rig = new RecoveryRig('server', { confirmed: false });
+    rig.sendMany(4, { space: Space.INITIAL });
+    rig.send({ space: Space.HANDSHAKE });
+    rig.now += 10;
+    rig.ack([3], { space: Space.INITIAL });
+    rig.loss.discard(Space.INITIAL, rig.now);
+    assert.equal(rig.control.inFlight, PACKET);
+    assert.equal(rig.loss.isElicitingInFlight, true);
+  });
+
   test('a Retry has Initial packets sent again (RFC 9002 §6.3)', () => {
     const rig = new RecoveryRig('client', { confirmed: false });
     const before = rig.control.controller.window;
@@ -378,6 +389,18 @@ describe('another path (RFC 9000 §9.4)', () => {
     rig.loss.usePath(control, undefined, rig.now);
     assert.deepEqual(rig.ack([[0, 3]]), ['acknowledged max data 0']);
     assert.equal(rig.control.inFlight, 0);
+  });
+
+  test('reordering on the path before does not raise the threshold of this one', () => {
+    const rig = new RecoveryRig();
+    rig.sendMany(8);
+    rig.now += 100;
+    rig.ack([[1, 7]]);
+    rig.loss.usePath(newControl(), undefined, rig.now);
+    rig.ack([[0, 7]]);
+    rig.sendMany(4);
+    rig.now += 10;
+    assert.ok(rig.ack([11]).includes('lost max data 8'));
   });
 
   test('packets on a path that is not in use neither count nor measure nor arm the probe timeout', () => {
