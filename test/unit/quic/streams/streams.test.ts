@@ -384,18 +384,26 @@ test('§4.6: closed streams make room for others', () => {
   assert.equal(client.streams.open(false), 6);
 });
 
-test('§19.14: a peer that is blocked gets the few streams that have closed meanwhile', () => {
+test('§4.6: MAX_STREAMS comes for every quarter, and for each stream when the peer has few left', () => {
   const pair = new Pair({ unidirectionalStreams: 100 });
   const { client, server } = pair;
-  for (let i = 0; i < 100; i++) client.streams.open(false);
-  client.streams.finish(2);
-  pair.run();
-  server.read(2);
-  pair.run();
-  assert.deepEqual(client.received, [], 'one in a hundred is not worth a frame');
+  for (let i = 0; i < 50; i++) client.streams.open(false);
+  for (const id of [2, 6]) {
+    client.streams.finish(id);
+    pair.run();
+    server.read(id);
+    pair.run();
+  }
+  assert.deepEqual(client.received, [], 'two in a hundred are not worth a frame');
+  for (let i = 50; i < 100; i++) client.streams.open(false);
   assert.equal(client.streams.open(false), undefined);
+  const last = 4 * 99 + 2;
+  client.streams.finish(last);
   pair.run();
-  assert.deepEqual(client.received, ['MAX_STREAMS false 101']);
+  assert.deepEqual(client.received, ['MAX_STREAMS false 102']);
+  server.read(last);
+  pair.run();
+  assert.deepEqual(client.received, ['MAX_STREAMS false 102', 'MAX_STREAMS false 103']);
 });
 
 test('§13.3: the newest MAX_DATA, MAX_STREAM_DATA and MAX_STREAMS are sent again when lost', () => {
