@@ -143,6 +143,25 @@ test('§13.3: what a probe repeats is not repeated once more when it is acknowle
   assert.equal(client.packet(), undefined);
 });
 
+test('§3.1: an acknowledgement that closes several gaps at once completes the stream', () => {
+  const { client } = new Pair();
+  const id = client.streams.open(false) ?? -1;
+  client.streams.write(id, Buffer.alloc(400));
+  client.streams.finish(id);
+  const packets = [0, 1, 2, 3].map(() => sent(client.packet(104)));
+  for (const packet of packets.slice(0, 3)) client.settle('lost', packet);
+  const repeated = sent(client.packet());
+  client.settle('acknowledged', sent(packets[1]));
+  client.settle('acknowledged', sent(packets[3]));
+  client.settle('acknowledged', repeated);
+  while (true) {
+    const rest = client.packet();
+    if (!rest) break;
+    client.settle('acknowledged', rest);
+  }
+  assert.deepEqual(client.happened(), ['stream-closed 2']);
+});
+
 test('§3.1: a reset drops what is queued and names what was sent as the final size', () => {
   const pair = new Pair();
   const { client, server } = pair;
