@@ -1,43 +1,171 @@
-import type { RandomSource } from '../../crypto/random-source.ts';
-import type { QuicError } from '../errors.ts';
+import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
+import { QuicError, TransportErrorCode } from '../errors.ts';
+import { FrameType } from '../wire/frames.ts';
+import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
+
+const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
+const RESET_TOKEN_SIZE = 16;
 
 /** A connection id, and the token with which the endpoint that issued it resets the connection. */
 export interface ConnectionId {
   readonly sequence: number;
   readonly id: Uint8Array;
-  /** 16 bytes; `undefined` for those of the handshake that came without one. */
+  /** 16 bytes; `undefined` for an id of the handshake that came without one. */
   readonly resetToken: Uint8Array | undefined;
 }
 
-/** The ids that this side has issued: the peer addresses its packets to them (RFC 9000 §5.1.1). */
-export declare class LocalConnectionIds {
-  /** @param issue makes an id: random bytes, its token, and registers it with the endpoint. @param release unregisters. */
+/** An id that NEW_CONNECTION_ID announces. */
+export interface IssuedId extends ConnectionId {
+  readonly resetToken: Uint8Array;
+}
+
+interface LocalId {
+  readonly sequence: number;
+  readonly id: Uint8Array;
+  /** The frame that announces it; the id of the handshake needs none. */
+  readonly frame: IssuedId | undefined;
+  isDue: boolean;
+  isKnown: boolean;
+}
+
+const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, index) => byte === b[index]);
+
+/** The ids that this side has issued, to which the peer addresses its packets (RFC 9000 §5.1.1). */
+export class LocalConnectionIds {
+  readonly #issue: (sequence: number) => {
+    readonly id: Uint8Array;
+    readonly resetToken: Uint8Array;
+  };
+  readonly #release: (id: Uint8Array) => void;
+  #ids: LocalId[];
+  #next = 1;
+  #limit = 1;
+  #largestSent = 0;
+
+  /**
+   * @param first the id of the handshake. When it is empty, there are no others.
+   * @param issue makes an id with its token, and directs its packets to this connection.
+   * @param release is called when an id is used no more.
+   */
   constructor(
     first: Uint8Array,
     issue: (sequence: number) => { readonly id: Uint8Array; readonly resetToken: Uint8Array },
     release: (id: Uint8Array) => void,
-  );
-  /** The peer's active_connection_id_limit: ids are issued up to it, and to a bound of our own. */
-  setPeerLimit(limit: number): void;
-  /** The next id to announce in NEW_CONNECTION_ID; the same until `onSent`. */
-  readonly due: ConnectionId | undefined;
-  onSent(sequence: number): void;
-  onAcknowledged(sequence: number): void;
-  onLost(sequence: number): void;
-  /** RETIRE_CONNECTION_ID. @param packetId the destination id of the packet that held it (§19.16). */
-  retire(sequence: number, packetId: Uint8Array): QuicError | undefined;
-  /** Releases all. */
-  dispose(): void;
+  ) {
+    this.#issue = issue;
+    this.#release = release;
+    this.#ids = [{ sequence: 0, id: first, frame: undefined, isDue: false, isKnown: true }];
+  }
+
+  /** The peer's active_connection_id_limit: as many are issued, up to our own bound. */
+  setPeerLimit(limit: number): void {
+    const isEmpty = this.#ids[0]?.id.length === 0;
+    this.#limit = isEmpty ? 1 : Math.min(limit, MAX_LOCAL_IDS);
+    this.#fill();
+  }
+
+  /** The next id to announce with NEW_CONNECTION_ID; the same until `onSent`. Its Retire Prior To is 0. */
+  get due(): IssuedId | undefined {
+    return this.#ids.find((entry) => entry.isDue)?.frame;
+  }
+
+  onSent(sequence: number): void {
+    this.#largestSent = Math.max(this.#largestSent, sequence);
+    this.#setDue(sequence, false);
+  }
+
+  /** The peer has received a frame that announced it. */
+  onAcknowledged(sequence: number): void {
+    const entry = this.#ids.find((one) => one.sequence === sequence);
+    if (entry === undefined) return;
+    entry.isKnown = true;
+    entry.isDue = false;
+  }
+
+  /** A frame that announced it is lost. */
+  onLost(sequence: number): void {
+    this.#setDue(sequence, true);
+  }
+
+  /**
+   * RETIRE_CONNECTION_ID arrived.
+   * @param packetId the destination connection id of the packet that held it (§19.16).
+   */
+  retire(sequence: number, packetId: Uint8Array): QuicError | undefined {
+    if (sequence > this.#largestSent) {
+      return retireError('a connection id was retired that was never issued');
+    }
+    const index = this.#ids.findIndex((entry) => entry.sequence === sequence);
+    const entry = this.#ids[index];
+    if (entry === undefined) return undefined;
+    if (isSame(entry.id, packetId)) {
+      return retireError('a connection id was retired by a packet that was addressed to it');
+    }
+    this.#ids.splice(index, 1);
+    this.#release(entry.id);
+    this.#fill();
+    return undefined;
+  }
+
+  /** Releases all ids: the connection has ended. */
+  dispose(): void {
+    for (const { id } of this.#ids) this.#release(id);
+    this.#ids = [];
+    this.#limit = 0;
+  }
+
+  #fill(): void {
+    while (this.#ids.length < this.#limit) {
+      const sequence = this.#next++;
+      const { id, resetToken } = this.#issue(sequence);
+      this.#ids.push({
+        sequence,
+        id,
+        frame: { sequence, id, resetToken },
+        isDue: true,
+        isKnown: false,
+      });
+    }
+  }
+
+  #setDue(sequence: number, isDue: boolean): void {
+    const entry = this.#ids.find((one) => one.sequence === sequence);
+    if (entry !== undefined && !entry.isKnown) entry.isDue = isDue;
+  }
 }
 
-/** The ids that the peer has issued: this side's packets go to them (§5.1). */
-export declare class PeerConnectionIds {
-  constructor(random: RandomSource, first: Uint8Array);
-  /** For the packets of the path in use. */
-  readonly current: Uint8Array;
-  /** The first id is another one: the peer chose it, or a Retry did. Only during the handshake. */
-  setFirst(id: Uint8Array, resetToken: Uint8Array | undefined): void;
-  /** NEW_CONNECTION_ID. */
+/**
+ * The ids that the peer has issued, to which this side addresses its packets (RFC 9000 §5.1). They are used
+ * in the order of their sequence numbers: those before the one in use are retired or will be as soon as
+ * they arrive, so that nothing has to be remembered of them.
+ */
+export class PeerConnectionIds {
+  #current: ConnectionId;
+  /** By sequence number, all above that of the one in use. */
+  #spares: ConnectionId[] = [];
+  /** Retired, and the peer has not acknowledged that. */
+  readonly #retirements: { readonly sequence: number; isDue: boolean }[] = [];
+
+  /** @param first for a client, the random id of its first packet; for a server, the client's id. */
+  constructor(first: Uint8Array) {
+    this.#current = { sequence: 0, id: first, resetToken: undefined };
+  }
+
+  /** The id for packets that are sent now. */
+  get current(): Uint8Array {
+    return this.#current.id;
+  }
+
+  /**
+   * The id of the handshake is another one: that of the server's first packet or of a Retry (§7.2), or
+   * its token came with the transport parameters (§10.3).
+   */
+  setFirst(id: Uint8Array, resetToken: Uint8Array | undefined): void {
+    if (this.#current.sequence === 0) this.#current = { sequence: 0, id, resetToken };
+  }
+
+  /** NEW_CONNECTION_ID arrived (§19.15). */
   add(
     sequence: number,
     retirePriorTo: number,
@@ -45,14 +173,124 @@ export declare class PeerConnectionIds {
     idAt: number,
     idSize: number,
     tokenAt: number,
-  ): QuicError | undefined;
-  /** Takes an unused id for a new path (§9.5); false when there is none, and the old one stays. */
-  change(): boolean;
-  /** The next sequence number to retire with RETIRE_CONNECTION_ID. */
-  readonly retirementDue: number | undefined;
-  onRetirementSent(sequence: number): void;
-  onRetirementAcknowledged(sequence: number): void;
-  onRetirementLost(sequence: number): void;
-  /** Whether 16 bytes are the token of an id in use, compared in constant time (§10.3.1). */
-  isResetToken(bytes: Uint8Array, at: number): boolean;
+  ): QuicError | undefined {
+    if (this.#current.id.length === 0) {
+      return newIdError(PROTOCOL_VIOLATION, 'a new connection id although ids are empty');
+    }
+    if (retirePriorTo > sequence) {
+      return newIdError(FRAME_ENCODING_ERROR, 'a connection id that retires itself');
+    }
+    const added: ConnectionId = {
+      sequence,
+      // Not `slice`, which does not copy when the bytes are a Buffer.
+      id: Uint8Array.from(bytes.subarray(idAt, idAt + idSize)),
+      resetToken: Uint8Array.from(bytes.subarray(tokenAt, tokenAt + RESET_TOKEN_SIZE)),
+    };
+    if (this.#contradicts(added)) {
+      return newIdError(PROTOCOL_VIOLATION, 'a connection id that contradicts another one');
+    }
+    if (sequence < this.#current.sequence) return this.#retire(sequence);
+    this.#insert(added);
+    const error = this.#retireBefore(retirePriorTo);
+    if (error !== undefined) return error;
+    if (this.#spares.length + 1 > ACTIVE_CONNECTION_ID_LIMIT) {
+      return newIdError(CONNECTION_ID_LIMIT_ERROR, 'more connection ids than announced');
+    }
+    return undefined;
+  }
+
+  /** Takes an unused id, for a new path (§9.5); false when there is none, and the old one stays in use. */
+  change(): boolean {
+    const next = this.#spares[0];
+    if (next === undefined || this.#retire(this.#current.sequence) !== undefined) return false;
+    this.#spares.shift();
+    this.#current = next;
+    return true;
+  }
+
+  /** The sequence number of the next RETIRE_CONNECTION_ID; the same until `onRetirementSent`. */
+  get retirementDue(): number | undefined {
+    return this.#retirements.find((retirement) => retirement.isDue)?.sequence;
+  }
+
+  onRetirementSent(sequence: number): void {
+    this.#setDue(sequence, false);
+  }
+
+  onRetirementLost(sequence: number): void {
+    this.#setDue(sequence, true);
+  }
+
+  onRetirementAcknowledged(sequence: number): void {
+    const index = this.#retirements.findIndex((retirement) => retirement.sequence === sequence);
+    if (index >= 0) this.#retirements.splice(index, 1);
+  }
+
+  /**
+   * Whether 16 bytes at the end of a datagram are the token of the id in use (§10.3.1), in a time that
+   * does not depend on them.
+   */
+  isResetToken(bytes: Uint8Array, at: number): boolean {
+    const { resetToken } = this.#current;
+    return (
+      resetToken !== undefined &&
+      equalInConstantTime(resetToken, bytes.subarray(at, at + RESET_TOKEN_SIZE))
+    );
+  }
+
+  /** A sequence number has one id and one token, and an id one sequence number (§19.15). */
+  #contradicts(added: ConnectionId): boolean {
+    const isContradiction = (known: ConnectionId): boolean => {
+      if (known.sequence !== added.sequence) return isSame(known.id, added.id);
+      if (!isSame(known.id, added.id)) return true;
+      const { resetToken } = known;
+      return (
+        resetToken !== undefined &&
+        added.resetToken !== undefined &&
+        !isSame(resetToken, added.resetToken)
+      );
+    };
+    return isContradiction(this.#current) || this.#spares.some(isContradiction);
+  }
+
+  #insert(added: ConnectionId): void {
+    const { sequence } = added;
+    if (sequence === this.#current.sequence) return;
+    let at = this.#spares.length;
+    while (at > 0 && (this.#spares[at - 1]?.sequence ?? 0) > sequence) at--;
+    if (this.#spares[at - 1]?.sequence === sequence) return;
+    this.#spares.splice(at, 0, added);
+  }
+
+  #retireBefore(limit: number): QuicError | undefined {
+    while (this.#current.sequence < limit) {
+      const error = this.#retire(this.#current.sequence);
+      if (error !== undefined) return error;
+      const next = this.#spares.shift();
+      // The id of the frame that retires others is not retired by it.
+      if (next === undefined) return undefined;
+      this.#current = next;
+    }
+    return undefined;
+  }
+
+  #retire(sequence: number): QuicError | undefined {
+    if (this.#retirements.some((retirement) => retirement.sequence === sequence)) return undefined;
+    if (this.#retirements.length >= MAX_RETIREMENTS) {
+      return newIdError(CONNECTION_ID_LIMIT_ERROR, 'too many connection ids to retire');
+    }
+    this.#retirements.push({ sequence, isDue: true });
+    return undefined;
+  }
+
+  #setDue(sequence: number, isDue: boolean): void {
+    const retirement = this.#retirements.find((one) => one.sequence === sequence);
+    if (retirement !== undefined) retirement.isDue = isDue;
+  }
 }
+
+const retireError = (reason: string): QuicError =>
+  new QuicError(PROTOCOL_VIOLATION, reason, FrameType.RETIRE_CONNECTION_ID);
+
+const newIdError = (code: number, reason: string): QuicError =>
+  new QuicError(code, reason, FrameType.NEW_CONNECTION_ID);

@@ -1,57 +1,183 @@
+import { INITIAL_RTT } from '../../congestion/controller.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
+import { MAX_CHALLENGES, MAX_RESPONSES } from './limits.ts';
 import type { MtuSearch } from './mtu-search.ts';
 
-/** Compares addresses, which this folder knows nothing else about. */
-export interface AddressRules<Address> {
-  isSame(one: Address, other: Address): boolean;
-  /** Whether they differ in the port at most. */
-  isSameHost(one: Address, other: Address): boolean;
-  /** A copy that stays as it is. */
-  copy(address: Address): Address;
+/** Times what was received may be sent to an address before it is validated (RFC 9000 §8). */
+const AMPLIFICATION = 3;
+const DATA_SIZE = 8;
+/** Probe timeouts after which a validation is abandoned (§8.2.4). */
+const ABANDONED_AFTER = 3;
+/** The probe timeout of a path of which nothing is known (RFC 9002 §6.2.2). */
+const INITIAL_PROBE_TIMEOUT = 3 * INITIAL_RTT;
+
+interface Challenge {
+  readonly data: Uint8Array;
+  readonly expanded: boolean;
 }
 
-/** One path: its addresses, whether the peer's is validated, what may be sent to it, its controls. */
-export declare class Path<Address> {
-  constructor(options: {
-    readonly remote: Address;
-    /** The own address that the peer sends to, where known. */
-    readonly local: Address | undefined;
-    readonly control: SendControl;
-    readonly mtu: MtuSearch;
-    readonly random: RandomSource;
-    readonly validated: boolean;
-  });
+/** What a path is made of. */
+export interface PathOptions<Address> {
+  readonly remote: Address;
+  /** The own address that the peer sends to, where it is known. */
+  readonly local: Address | undefined;
+  readonly control: SendControl;
+  readonly mtu: MtuSearch;
+  readonly random: RandomSource;
+  readonly validated: boolean;
+}
+
+/**
+ * One path: its addresses, whether the peer's is validated, what may be sent to it, and the controls of
+ * what is sent on it.
+ */
+export class Path<Address> {
   readonly remote: Address;
   readonly local: Address | undefined;
   readonly control: SendControl;
   readonly mtu: MtuSearch;
+  readonly #random: RandomSource;
+  #isValidated: boolean;
+  #received = 0;
+  #sent = 0;
+
+  /** The validation in progress. */
+  #isValidating = false;
+  #deadline = Infinity;
+  #resendAt = Infinity;
+  #interval = INITIAL_RTT;
+  #probeTimeout = INITIAL_PROBE_TIMEOUT;
+  #due: Uint8Array | undefined;
+  /** Sent and not answered, the oldest first. */
+  readonly #challenges: Challenge[] = [];
+  /** Data of the peer's challenges that is to be sent back. */
+  readonly #responses: Uint8Array[] = [];
+
+  constructor(options: PathOptions<Address>) {
+    this.remote = options.remote;
+    this.local = options.local;
+    this.control = options.control;
+    this.mtu = options.mtu;
+    this.#random = options.random;
+    this.#isValidated = options.validated;
+  }
+
   /** Whether the peer was shown to receive at this address (RFC 9000 §8). */
-  readonly isValidated: boolean;
-  /** Bytes that may be sent: three times what was received until it is validated, then Infinity (§8.1). */
-  readonly amplificationBudget: number;
-  onReceived(bytes: number): void;
-  onSent(bytes: number): void;
-  /** The handshake, a token or a response validated the address. */
-  validate(): void;
+  get isValidated(): boolean {
+    return this.#isValidated;
+  }
 
-  /** Starts a validation (§8.2.1). @param probeTimeout of the path in use. */
-  startValidation(probeTimeout: number, now: number): void;
-  readonly isValidating: boolean;
+  /** Bytes that may be sent: up to three times those received until it is validated, then Infinity (§8.1). */
+  get amplificationBudget(): number {
+    if (this.#isValidated) return Infinity;
+    return Math.max(0, AMPLIFICATION * this.#received - this.#sent);
+  }
+
+  /** A datagram arrived on this path; all of it counts (§8.1). */
+  onReceived(bytes: number): void {
+    this.#received += bytes;
+  }
+
+  /** A datagram was sent on this path. */
+  onSent(bytes: number): void {
+    this.#sent += bytes;
+  }
+
+  /** The address is validated by the handshake or a token (§8.1). */
+  validate(): void {
+    this.#isValidated = true;
+  }
+
+  get isValidating(): boolean {
+    return this.#isValidating;
+  }
+
   /** When `onTimeout` is to be called; Infinity for not at all. */
-  readonly timeout: number;
-  /** 'failed' when the validation is abandoned (§8.2.4). */
-  onTimeout(now: number): 'failed' | undefined;
-  /** The data of a PATH_CHALLENGE that is to be sent now; the same until `onChallengeSent`. */
-  readonly challengeDue: Uint8Array | undefined;
-  /** @param expanded whether its datagram had 1,200 bytes or more (§8.2.1). */
-  onChallengeSent(expanded: boolean, now: number): void;
-  /** Whether it answers one of this path's challenges. */
-  onResponse(bytes: Uint8Array, at: number): boolean;
+  get timeout(): number {
+    return Math.min(this.#deadline, this.#resendAt);
+  }
 
-  /** A PATH_CHALLENGE was received on this path: its answer has to leave on it (§8.2.2). */
-  onChallenge(bytes: Uint8Array, at: number): void;
-  /** The data of a PATH_RESPONSE that is to be sent now. */
-  readonly responseDue: Uint8Array | undefined;
-  onResponseSent(): void;
+  /**
+   * Starts a validation; does nothing when one is in progress (§8.2.1).
+   * @param probeTimeout of the path in use, in milliseconds.
+   */
+  startValidation(probeTimeout: number, now: number): void {
+    if (this.#isValidating) return;
+    this.#isValidating = true;
+    this.#probeTimeout = probeTimeout;
+    this.#interval = Math.max(probeTimeout, INITIAL_RTT);
+    this.#deadline = now + ABANDONED_AFTER * Math.max(probeTimeout, INITIAL_PROBE_TIMEOUT);
+    this.#challenges.length = 0;
+    this.#due = this.#random.bytes(DATA_SIZE);
+  }
+
+  /** Sends another challenge, or returns 'failed' when the validation is abandoned (§8.2.4). */
+  onTimeout(now: number): 'failed' | undefined {
+    if (now >= this.#deadline) {
+      this.#stop();
+      return 'failed';
+    }
+    if (now >= this.#resendAt) {
+      this.#resendAt = Infinity;
+      // Each challenge has data of its own, so that each answer belongs to one (§8.2.1).
+      this.#due = this.#random.bytes(DATA_SIZE);
+    }
+    return undefined;
+  }
+
+  /** The data of a PATH_CHALLENGE that is to be sent on this path now; the same until `onChallengeSent`. */
+  get challengeDue(): Uint8Array | undefined {
+    return this.#due;
+  }
+
+  /** @param expanded whether its datagram had 1,200 bytes or more (§8.2.1). */
+  onChallengeSent(expanded: boolean, now: number): void {
+    if (this.#due === undefined) return;
+    if (this.#challenges.length === MAX_CHALLENGES) this.#challenges.shift();
+    this.#challenges.push({ data: this.#due, expanded });
+    this.#due = undefined;
+    this.#resendAt = now + this.#interval;
+    this.#interval *= 2;
+  }
+
+  /** A PATH_RESPONSE arrived, on whichever path (§8.2.3). Returns whether it answers a challenge of this one. */
+  onResponse(bytes: Uint8Array, at: number, now: number): boolean {
+    const answered = this.#challenges.find(({ data }) => isSameData(data, bytes, at));
+    if (answered === undefined) return false;
+    this.#isValidated = true;
+    this.#stop();
+    // The address is right; that the path takes datagrams of 1,200 bytes is still to be seen.
+    if (!answered.expanded) this.startValidation(this.#probeTimeout, now);
+    return true;
+  }
+
+  /** A PATH_CHALLENGE arrived on this path: its answer has to leave on it (§8.2.2). */
+  onChallenge(bytes: Uint8Array, at: number): void {
+    if (this.#responses.length === MAX_RESPONSES) this.#responses.shift();
+    // Not `slice`, which does not copy when the bytes are a Buffer.
+    this.#responses.push(Uint8Array.from(bytes.subarray(at, at + DATA_SIZE)));
+  }
+
+  /** The data of a PATH_RESPONSE that is to be sent on this path now, once. */
+  get responseDue(): Uint8Array | undefined {
+    return this.#responses[0];
+  }
+
+  onResponseSent(): void {
+    this.#responses.shift();
+  }
+
+  #stop(): void {
+    this.#isValidating = false;
+    this.#deadline = Infinity;
+    this.#resendAt = Infinity;
+    this.#due = undefined;
+    this.#challenges.length = 0;
+  }
+}
+
+function isSameData(data: Uint8Array, bytes: Uint8Array, at: number): boolean {
+  for (let i = 0; i < DATA_SIZE; i++) if (data[i] !== bytes[at + i]) return false;
+  return true;
 }

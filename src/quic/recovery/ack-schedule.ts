@@ -1,22 +1,84 @@
 import type { EcnCounts } from '../wire/frame-writers.ts';
-import type { AckRanges } from './ack-ranges.ts';
-import type { Space } from './space.ts';
+import { AckRanges } from './ack-ranges.ts';
+import { Space } from './space.ts';
 
-/** When received packets of one space are to be acknowledged (RFC 9000 §13.2.1, §13.2.2). */
-export declare class AckSchedule {
-  /** @param maxAckDelay in milliseconds: what this side announces. */
-  constructor(space: Space, maxAckDelay: number);
-  readonly ranges: AckRanges;
-  /** `undefined` when no mark was ever received. */
-  readonly ecn: EcnCounts | undefined;
-  /** A packet was processed. @param ecn the two ECN bits of its datagram. */
-  onReceived(number: number, ackEliciting: boolean, ecn: number, now: number): void;
-  /** When an ACK is due: in the past for at once, Infinity for none. */
-  readonly deadline: number;
+/** Ack-eliciting packets after which an acknowledgement leaves at once (RFC 9000 §13.2.2). */
+const ELICITING_PACKETS = 2;
+
+/** ECN codepoints of a received datagram (RFC 3168 §5). */
+const ECT1 = 1;
+const ECT0 = 2;
+const CE = 3;
+
+/** When the received packets of one space are to be acknowledged, and how (RFC 9000 §13.2). */
+export class AckSchedule {
+  readonly ranges = new AckRanges();
+  readonly #isImmediate: boolean;
+  readonly #maxAckDelay: number;
+  readonly #counts = { ect0: 0, ect1: 0, ce: 0 };
+  #hasMarks = false;
+  #eliciting = 0;
+  #deadline = Infinity;
+  #largestAt = 0;
+
+  /** @param maxAckDelay what this side announces, in milliseconds. */
+  constructor(space: Space, maxAckDelay: number) {
+    // Acknowledgements of the handshake are never delayed (§13.2.1).
+    this.#isImmediate = space !== Space.APPLICATION;
+    this.#maxAckDelay = maxAckDelay;
+  }
+
+  /** When an acknowledgement has to leave: now or in the past for at once, Infinity for none. */
+  get deadline(): number {
+    return this.#deadline;
+  }
+
   /** Whether an ACK frame is worth its bytes in a packet that leaves anyway. */
-  readonly isPending: boolean;
-  /** What goes into the ACK Delay field. */
-  delayField(exponent: number, now: number): number;
-  /** An ACK frame with the newest range was written. */
-  onAckSent(): void;
+  get isPending(): boolean {
+    return this.#eliciting > 0;
+  }
+
+  /** What was counted of ECN marks; `undefined` when there was none. */
+  get ecn(): EcnCounts | undefined {
+    return this.#hasMarks ? this.#counts : undefined;
+  }
+
+  /**
+   * A packet was processed that `ranges` did not have; it is added to them.
+   * @param ecn the two ECN bits of its datagram.
+   */
+  onReceived(number: number, ackEliciting: boolean, ecn: number, now: number): void {
+    const previous = this.ranges.largestReceived;
+    this.ranges.add(number);
+    if (number > previous) this.#largestAt = now;
+    this.#count(ecn);
+    if (!ackEliciting) return;
+    this.#eliciting++;
+    // Late packets and those after a gap help the peer to see its losses, as marks show congestion.
+    const isUrgent =
+      this.#isImmediate ||
+      this.#eliciting >= ELICITING_PACKETS ||
+      number !== previous + 1 ||
+      ecn === CE;
+    this.#deadline = Math.min(this.#deadline, isUrgent ? now : now + this.#maxAckDelay);
+  }
+
+  /** The ACK Delay field: how long ago the largest packet arrived (RFC 9000 §13.2.5, §19.3). */
+  delayField(exponent: number, now: number): number {
+    return Math.floor((Math.max(0, now - this.#largestAt) * 1000) / 2 ** exponent);
+  }
+
+  /** An ACK frame of `ranges` was written into a packet that leaves. */
+  onAckSent(): void {
+    this.#eliciting = 0;
+    this.#deadline = Infinity;
+  }
+
+  #count(ecn: number): void {
+    if (ecn === 0) return;
+    this.#hasMarks = true;
+    if (ecn === ECT0) this.#counts.ect0++;
+    else if (ecn === ECT1) this.#counts.ect1++;
+    else this.#counts.ce++;
+  }
 }

@@ -35,3 +35,9 @@ export const MAX_ACK_RANGES = 64;
 
 /** Packet numbers, up to the newest, of which repetitions are noticed; older packets are dropped. */
 export const DUPLICATE_WINDOW = 4096;
+
+/**
+ * Packets without an ack-eliciting frame in a row, after which the next one should elicit an
+ * acknowledgement (`LossDetection.wantsPing`), so that both sides can forget what was acknowledged.
+ */
+export const PINGLESS_PACKETS = 32;

@@ -1,88 +1,325 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type { QuicError } from '../errors.ts';
+import { QuicError, TransportErrorCode } from '../errors.ts';
+import { FrameType } from '../wire/frames.ts';
 import type { CarriedLog, CarriedOwner } from './carried.ts';
-import type { Space } from './space.ts';
+import { EcnValidation } from './ecn-validation.ts';
+import { PINGLESS_PACKETS } from './limits.ts';
+import {
+  PacketSpace,
+  type PacketSizes,
+  type SentPacket,
+  type SharedRecovery,
+} from './packet-space.ts';
+import { probeInterval, ProbeTimeout } from './probe-timeout.ts';
+import { Reordering } from './reordering.ts';
+import { Space } from './space.ts';
 
-/** What is known of a packet when it is sent. One record may be reused. */
-export interface SentPacket {
-  number: number;
-  /** Bytes on the wire, header and tag included (not of the UDP and IP headers). */
-  bytes: number;
-  ackEliciting: boolean;
-  /** Whether it counts against the window: all but packets with ACK and CONNECTION_CLOSE frames alone. */
-  inFlight: boolean;
-  /** Whether it left with ECT(0). */
-  ect0: boolean;
-  /** A DPLPMTUD probe, whose loss says nothing of congestion (RFC 9000 §14.4). */
-  mtuProbe: boolean;
-  /** Sent on another path than the one in use (RFC 9000 §9.4): measures nothing, counts nowhere. */
-  offPath: boolean;
-}
+export type { PacketSizes, SentPacket };
+
+/** Packets that a probe timeout sends (RFC 9002 §6.2.4). */
+const PROBES = 2;
+/** Probe timeouts for which a lost packet may still be acknowledged. */
+const LATE_PROBE_TIMEOUTS = 2;
+/** Until the peer's transport parameters are known (RFC 9000 §18.2). */
+const DEFAULT_ACK_DELAY = 25;
+const DEFAULT_ACK_DELAY_EXPONENT = 3;
 
 /**
  * Loss recovery of a connection (RFC 9002): the packets sent in its three spaces, which of them arrived,
- * which are lost, when to probe. What packets carried is reported to `owner`; the window, the round-trip
- * time and the pacing of the path in use are `control`'s.
+ * which are lost, when to probe. What packets carried is reported to `owner`; window, round-trip time and
+ * pacing are those of the path in use, in `control`.
  *
- * Sending a packet: `canSend`, `nextNumber`, record what it carries in `carried(space)`, `onSent`.
- * Receiving an ACK frame: `ackStart`, `ackRange` for each, `ackEnd`, as `FrameVisitor` gives them.
+ * Sending a packet: `canSend`, `nextNumber`, record in `carried(space)` what it carries, `onSent`.
+ * Receiving an ACK frame: `ackStart`, `ackRange` for each range, `ackEnd`, as `FrameVisitor` gives them.
  */
-export declare class LossDetection {
+export class LossDetection {
+  readonly #shared: SharedRecovery;
+  readonly #spaces: readonly [PacketSpace, PacketSpace, PacketSpace];
+  readonly #probe = new ProbeTimeout();
+  #maxAckDelay = DEFAULT_ACK_DELAY;
+  #ackDelayExponent = DEFAULT_ACK_DELAY_EXPONENT;
+  #hasHandshakeKeys = false;
+  #isConfirmed = false;
+  /** Whether the peer has validated this side's address, so that it can send without hearing from it. */
+  #isPeerSure: boolean;
+  #isAmplificationLimited = false;
+  #timeout = Infinity;
+
+  /** The present ACK frame. */
+  #acked: PacketSpace;
+  #ackLargest = 0;
+  #ackDelay = 0;
+  #ackAt = 0;
+
   constructor(options: {
     readonly role: 'client' | 'server';
     readonly random: RandomSource;
     readonly control: SendControl;
     readonly owner: CarriedOwner;
-  });
+    /** The `MtuSearch` of the path in use. */
+    readonly sizes?: PacketSizes | undefined;
+  }) {
+    const { role, random, control, owner, sizes } = options;
+    this.#isPeerSure = role === 'server';
+    const reordering = new Reordering();
+    this.#shared = { control, sizes, owner, reordering, ecn: new EcnValidation() };
+    const create = (space: Space): PacketSpace => new PacketSpace(space, this.#shared, random);
+    this.#spaces = [create(Space.INITIAL), create(Space.HANDSHAKE), create(Space.APPLICATION)];
+    this.#acked = this.#spaces[Space.INITIAL];
+  }
 
   /** Of the path in use. */
-  readonly control: SendControl;
+  get control(): SendControl {
+    return this.#shared.control;
+  }
+
+  /** Says whether packets are to be marked with ECT(0). */
+  get ecn(): EcnValidation {
+    return this.#shared.ecn;
+  }
+
   /** When `onTimeout` is to be called; Infinity for not at all. */
-  readonly timeout: number;
-  /** Probe timeouts in a row (RFC 9002 §6.2.1). */
-  readonly probeCount: number;
+  get timeout(): number {
+    return this.#timeout;
+  }
+
+  /** Probe timeouts in a row (§6.2.1). */
+  get probeCount(): number {
+    return this.#probe.count;
+  }
+
+  /** Whether ack-eliciting packets are neither acknowledged nor lost, in any space. */
+  get isElicitingInFlight(): boolean {
+    return this.#spaces.some((space) => space.elicitingInFlight > 0);
+  }
 
   /** The frames of the packet of this space that is being assembled. */
-  carried(space: Space): CarriedLog;
-  /** The number for the next packet; the same until `onSent`. Numbers are skipped now and then (RFC 9000 §21.4). */
-  nextNumber(space: Space): number;
-  /** For the size of packet numbers on the wire; -1 for none. */
-  largestAcknowledged(space: Space): number;
-  /** Whether there is memory for another packet; probes need not ask. */
-  canSend(space: Space): boolean;
-  /** A packet leaves; what was recorded in `carried(space)` is what it carries. */
-  onSent(space: Space, packet: SentPacket, now: number): void;
+  carried(space: Space): CarriedLog {
+    return this.#spaces[space].carried;
+  }
 
-  /** Ack-eliciting packets that have to leave now whatever the window says (§6.2.4). */
-  probesDue(space: Space): number;
-  /** Whether a packet without any other ack-eliciting frame should hold a PING: many of them were sent (RFC 9000 §13.2.4). */
-  wantsPing(space: Space): boolean;
-  /** Whether ack-eliciting packets are outstanding in any space. */
-  readonly isElicitingInFlight: boolean;
+  /**
+   * The number of the next packet; the same until `onSent`. Now and then one is skipped, so that a peer
+   * is found out that acknowledges what it has not received (RFC 9000 §21.4).
+   */
+  nextNumber(space: Space): number {
+    return this.#spaces[space].nextNumber();
+  }
 
-  /** @param delay as in the frame. */
-  ackStart(space: Space, largest: number, delay: number, now: number): QuicError | undefined;
-  ackRange(smallest: number, largest: number): QuicError | undefined;
-  ackEnd(hasEcn: boolean, ect0: number, ect1: number, ce: number): QuicError | undefined;
+  /** What the size of packet numbers on the wire depends on; -1 for none. */
+  largestAcknowledged(space: Space): number {
+    return this.#spaces[space].largestAcknowledged;
+  }
 
-  /** Before `timeout` it does nothing. */
-  onTimeout(now: number): void;
+  /** Whether there is memory for another packet. Probes and acknowledgements need not ask. */
+  canSend(space: Space): boolean {
+    const { packets, carried } = this.#spaces[space];
+    if (packets.hasRoom && !carried.isFull) return true;
+    // Rather than to wait, late acknowledgements of lost packets are not recognized.
+    this.#spaces[space].release(Infinity);
+    return packets.hasRoom && !carried.isFull;
+  }
 
-  /** The keys of a space are discarded (§6.4); nothing is reported to the owner. */
-  discard(space: Space, now: number): void;
-  /** A Retry came: what Initial packets carried is reported lost, without a signal of congestion. */
-  onRetry(now: number): void;
-  /** The peer's transport parameters (RFC 9000 §18.2). */
-  setPeer(maxAckDelay: number, ackDelayExponent: number, now: number): void;
+  /** A packet leaves, of the number `nextNumber`; it carries what `carried(space)` has recorded. */
+  onSent(space: Space, packet: SentPacket, now: number): void {
+    this.#spaces[space].onSent(packet, now);
+    if (packet.inFlight) this.#arm(now);
+  }
+
+  /** Ack-eliciting packets that have to leave now whatever the window says (§6.2.4, §7.5). */
+  probesDue(space: Space): number {
+    return this.#spaces[space].probes;
+  }
+
+  /**
+   * Whether the next packet should hold a PING if nothing else in it is ack-eliciting: so many
+   * acknowledgements were sent that the peer ought to acknowledge some of them (RFC 9000 §13.2.4).
+   */
+  wantsPing(space: Space): boolean {
+    return this.#spaces[space].notEliciting >= PINGLESS_PACKETS;
+  }
+
+  /** @param delay as in the frame: microseconds divided by 2 ^ ack_delay_exponent. */
+  ackStart(space: Space, largest: number, delay: number, now: number): QuicError | undefined {
+    const state = this.#spaces[space];
+    if (largest >= state.packets.next) return neverSent();
+    this.#acked = state;
+    this.#ackLargest = largest;
+    this.#ackDelay = (delay * 2 ** this.#ackDelayExponent) / 1000;
+    this.#ackAt = now;
+    state.beginAck(largest);
+    this.control.beginAck(now);
+    return undefined;
+  }
+
+  ackRange(smallest: number, largest: number): QuicError | undefined {
+    return this.#acked.acknowledge(smallest, largest, this.#ackAt) ? undefined : neverSent();
+  }
+
+  ackEnd(hasEcn: boolean, ect0: number, ect1: number, ce: number): QuicError | undefined {
+    const state = this.#acked;
+    if (state.newlyAcknowledged === 0) return undefined;
+    const { control } = this;
+    const now = this.#ackAt;
+    const largest = this.#ackLargest;
+    const isNewest = largest > state.largestAcknowledged;
+    state.largestAcknowledged = Math.max(state.largestAcknowledged, largest);
+    if (state.largestNew === largest && state.newlyElicited && state.measures(largest)) {
+      control.onRtt(now - state.packets.sentAt(largest), this.#countedDelay(state.space));
+    }
+    // Counts of frames that arrive out of order are old (RFC 9000 §13.4.2.1).
+    const isCongested =
+      isNewest && this.ecn.onAck(state.space, state.newlyMarked, hasEcn, ect0, ect1, ce);
+    this.#detectLost(state, now);
+    if (isCongested && state.measures(largest)) {
+      control.onCongestionExperienced(now, state.packets.sentAt(largest));
+    }
+    control.finishAck();
+    if (state.space === Space.HANDSHAKE) this.#isPeerSure = true;
+    if (this.#isPeerSure) this.#probe.restart();
+    state.probes = 0;
+    state.release(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
+    this.#arm(now);
+    return undefined;
+  }
+
+  /** Takes packets for lost, or asks for probes. Before `timeout` it does nothing. */
+  onTimeout(now: number): void {
+    if (now < this.#timeout) return;
+    const late = this.#earliestLoss();
+    if (late !== undefined) {
+      this.#detectLost(late, now);
+      late.release(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
+    } else {
+      this.#probeNow();
+    }
+    this.#arm(now);
+  }
+
+  /** The keys of a space are discarded (§6.4); its packets are forgotten without a report. */
+  discard(space: Space, now: number): void {
+    const state = this.#spaces[space];
+    if (state.isDiscarded) return;
+    state.isDiscarded = true;
+    state.giveUp(false);
+    this.#probe.restart();
+    this.#arm(now);
+  }
+
+  /** A Retry came: all that Initial packets carried is reported lost, which is no congestion. */
+  onRetry(now: number): void {
+    this.#spaces[Space.INITIAL].giveUp(true);
+    this.#probe.restart();
+    this.#timeout = Infinity;
+    this.#arm(now);
+  }
+
+  /** The peer's transport parameters (RFC 9000 §18.2); `maxAckDelay` in milliseconds. */
+  setPeer(maxAckDelay: number, ackDelayExponent: number, now: number): void {
+    this.#maxAckDelay = maxAckDelay;
+    this.#ackDelayExponent = ackDelayExponent;
+    this.#arm(now);
+  }
+
   /** Handshake packets can be sent from now on. */
-  onHandshakeKeys(now: number): void;
-  onHandshakeConfirmed(now: number): void;
-  /** Whether a server may not send before it receives more (§6.2.2.1). */
-  setAmplificationLimited(limited: boolean, now: number): void;
-  /** Sends on another path from now on: what is in flight counts no more, but is still watched (RFC 9000 §9.4). */
-  usePath(control: SendControl, now: number): void;
+  onHandshakeKeys(now: number): void {
+    this.#hasHandshakeKeys = true;
+    this.#arm(now);
+  }
 
-  /** The probe timeout without backoff, in milliseconds, with the peer's max_ack_delay (§6.2.1). */
-  probeTimeout(): number;
+  onHandshakeConfirmed(now: number): void {
+    this.#isConfirmed = true;
+    this.#isPeerSure = true;
+    this.#arm(now);
+  }
+
+  /** Whether the server may not send before it has received more (§6.2.2.1). */
+  setAmplificationLimited(limited: boolean, now: number): void {
+    if (limited === this.#isAmplificationLimited) return;
+    this.#isAmplificationLimited = limited;
+    this.#arm(now);
+  }
+
+  /**
+   * Sends on another path from now on: what is in flight on the one so far counts no more there and
+   * measures nothing, but is still acknowledged or lost (RFC 9000 §9.4).
+   */
+  usePath(control: SendControl, sizes: PacketSizes | undefined, now: number): void {
+    if (control === this.control) return;
+    this.#shared.sizes = sizes;
+    for (const space of this.#spaces) space.leavePath();
+    this.#shared.control = control;
+    this.#shared.reordering.reset();
+    this.ecn.restart();
+    this.#probe.restart();
+    this.#arm(now);
+  }
+
+  /** The probe timeout without backoff, with the peer's max_ack_delay, in milliseconds (§6.2.1). */
+  probeTimeout(): number {
+    return probeInterval(this.control.rtt) + this.#maxAckDelay;
+  }
+
+  /** The peer's delay, as far as it may be subtracted from the round trip (§5.3). */
+  #countedDelay(space: Space): number {
+    if (space === Space.INITIAL) return 0;
+    return this.#isConfirmed ? Math.min(this.#ackDelay, this.#maxAckDelay) : this.#ackDelay;
+  }
+
+  #detectLost(space: PacketSpace, now: number): void {
+    space.detectLost(now);
+    if (!space.isCongestionPersistent(this.#maxAckDelay)) return;
+    this.#shared.reordering.reset();
+    this.control.onPersistentCongestion(now);
+  }
+
+  #earliestLoss(): PacketSpace | undefined {
+    let earliest: PacketSpace | undefined;
+    for (const space of this.#spaces) {
+      if (space.lossTime < (earliest?.lossTime ?? Infinity)) earliest = space;
+    }
+    return earliest;
+  }
+
+  #probeNow(): void {
+    const waiting = this.#spaces[this.#probe.space];
+    waiting.probes = waiting.elicitingInFlight > 0 ? PROBES : 1;
+    waiting.repeatOldest(PROBES);
+    // Packets of the handshake share a datagram: the other space is probed with it (§6.2.4).
+    for (const other of this.#spaces) {
+      if (other === waiting || other.space === Space.APPLICATION) continue;
+      if (other.elicitingInFlight === 0) continue;
+      other.probes = Math.max(other.probes, 1);
+      other.repeatOldest(1);
+    }
+    this.#probe.onTimeout();
+  }
+
+  /** Sets `timeout` (§A.8). */
+  #arm(now: number): void {
+    const probe = this.#probe;
+    const loss = this.#earliestLoss();
+    if (loss !== undefined) {
+      this.#timeout = loss.lossTime;
+      return;
+    }
+    this.#timeout = Infinity;
+    if (this.#isAmplificationLimited) return;
+    const { rtt } = this.control;
+    // Without confirmation the peer may be unable to acknowledge packets of the application (§6.2.1).
+    const last = this.#isConfirmed ? Space.APPLICATION : Space.HANDSHAKE;
+    probe.awaitAcknowledgement(this.#spaces, last, rtt, this.#maxAckDelay);
+    if (probe.deadline === Infinity && !this.#isPeerSure) {
+      probe.awaitCredit(this.#hasHandshakeKeys ? Space.HANDSHAKE : Space.INITIAL, rtt, now);
+    }
+    this.#timeout = probe.deadline;
+  }
 }
+
+const neverSent = (): QuicError =>
+  new QuicError(
+    TransportErrorCode.PROTOCOL_VIOLATION,
+    'an acknowledgement of a packet that was never sent',
+    FrameType.ACK,
+  );

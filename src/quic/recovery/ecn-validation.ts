@@ -1,0 +1,89 @@
+import { SPACES, type Space } from './space.ts';
+
+/** Packets that are marked to find out whether marks survive (RFC 9000 §A.4). */
+const TESTED = 10;
+
+/**
+ * Whether a path carries ECN marks and the peer reports them (RFC 9000 §13.4.2): the first packets
+ * are marked, the others when the counts of acknowledgements have proved right.
+ */
+export class EcnValidation {
+  #state: 'testing' | 'unknown' | 'capable' | 'failed' = 'testing';
+  #tested = 0;
+  #testedLost = 0;
+  /** Per space: packets marked with ECT(0), and the newest counts. */
+  readonly #sent = new Float64Array(SPACES.length);
+  readonly #ect0 = new Float64Array(SPACES.length);
+  readonly #ce = new Float64Array(SPACES.length);
+
+  get state(): 'testing' | 'unknown' | 'capable' | 'failed' {
+    return this.#state;
+  }
+
+  /** Whether the next packet is to leave with ECT(0). */
+  get marks(): boolean {
+    return this.#state === 'testing' || this.#state === 'capable';
+  }
+
+  /** A packet left with ECT(0). */
+  onSent(space: Space): void {
+    this.#sent[space] = (this.#sent[space] as number) + 1; // a space has its place, here and below
+    if (this.#state !== 'testing') return;
+    if (++this.#tested >= TESTED) this.#state = 'unknown';
+  }
+
+  /** A packet that left with ECT(0) is lost: if all of the first are, marks are what the path drops. */
+  onLost(): void {
+    if (this.#state !== 'testing' && this.#state !== 'unknown') return;
+    if (++this.#testedLost >= TESTED) this.#state = 'failed';
+  }
+
+  /**
+   * An ACK frame which raised the largest acknowledged number.
+   * @param marked packets with ECT(0) that it newly acknowledges.
+   * @returns whether it newly reports Congestion Experienced.
+   */
+  onAck(
+    space: Space,
+    marked: number,
+    hasEcn: boolean,
+    ect0: number,
+    ect1: number,
+    ce: number,
+  ): boolean {
+    if (this.#state === 'failed') return false;
+    if (!hasEcn) {
+      if (marked > 0) this.#state = 'failed';
+      return false;
+    }
+    const moreEct0 = ect0 - (this.#ect0[space] as number);
+    const moreCe = ce - (this.#ce[space] as number);
+    const isWrong =
+      moreEct0 < 0 ||
+      moreCe < 0 ||
+      moreEct0 + moreCe < marked ||
+      ect0 + ce > (this.#sent[space] as number) ||
+      ect1 > 0; // never sent
+    if (isWrong) {
+      this.#state = 'failed';
+      return false;
+    }
+    this.#ect0[space] = ect0;
+    this.#ce[space] = ce;
+    if (marked > 0) this.#state = 'capable';
+    return moreCe > 0;
+  }
+
+  /** Marks cannot be sent here. */
+  disable(): void {
+    this.#state = 'failed';
+  }
+
+  /** The path is another one (§13.4.2): what was counted so far still is. */
+  restart(): void {
+    if (this.#state === 'failed') return;
+    this.#state = 'testing';
+    this.#tested = 0;
+    this.#testedLost = 0;
+  }
+}

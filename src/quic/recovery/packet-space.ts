@@ -1,0 +1,334 @@
+import type { SendControl } from '../../congestion/send-control.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { CarriedLog, type CarriedOwner } from './carried.ts';
+import type { EcnValidation } from './ecn-validation.ts';
+import { NumberSkipping } from './number-skipping.ts';
+import { PersistentCongestion } from './persistent-congestion.ts';
+import type { ProbedSpace } from './probe-timeout.ts';
+import type { Reordering } from './reordering.ts';
+import { PacketFlag, SentPackets } from './sent-packets.ts';
+import { Space } from './space.ts';
+
+const { ACK_ELICITING, COUNTED, ECT0, MTU_PROBE, OFF_PATH, LOST } = PacketFlag;
+
+/** Learns which sizes of packets pass (RFC 8899 §4.3): `MtuSearch`, which sees its own probes elsewhere. */
+export interface PacketSizes {
+  onAcknowledged(bytes: number): void;
+  onLost(bytes: number, now: number): void;
+}
+
+/** What the spaces of a connection share. */
+export interface SharedRecovery {
+  /** Of the path in use. */
+  control: SendControl;
+  sizes: PacketSizes | undefined;
+  readonly owner: CarriedOwner;
+  readonly reordering: Reordering;
+  readonly ecn: EcnValidation;
+}
+
+/** What is known of a packet when it is sent. One record may be reused. */
+export interface SentPacket {
+  number: number;
+  /** Bytes on the wire, header and tag included, without those of UDP and IP. */
+  bytes: number;
+  ackEliciting: boolean;
+  /** Whether it counts against the window: all packets but those with only ACK and CONNECTION_CLOSE. */
+  inFlight: boolean;
+  /** Whether it left with ECT(0). */
+  ect0: boolean;
+  /** A DPLPMTUD probe, whose loss says nothing of congestion (RFC 9000 §14.4). */
+  mtuProbe: boolean;
+  /** Sent on another path than the one in use (RFC 9000 §9.4): it measures and counts nothing. */
+  offPath: boolean;
+}
+
+/** The sent packets of one packet number space, and what became of them (RFC 9002 §6.1). */
+export class PacketSpace implements ProbedSpace {
+  readonly space: Space;
+  readonly carried: CarriedLog;
+  readonly packets = new SentPackets();
+  readonly #shared: SharedRecovery;
+  readonly #skipping: NumberSkipping | undefined;
+  readonly #persistent = new PersistentCongestion();
+
+  /** The largest acknowledged number; -1 for none. */
+  largestAcknowledged = -1;
+  /** When the next packet is to be taken for lost; Infinity for none. */
+  lossTime = Infinity;
+  /** Packets to send whatever the window says (§6.2.4). */
+  probes = 0;
+  elicitingInFlight = 0;
+  lastElicitingAt = 0;
+  /** Packets since the last ack-eliciting one. */
+  notEliciting = 0;
+  isDiscarded = false;
+
+  /** Packets before this are done or lost. */
+  #watched = 0;
+  /** The first packet on the path in use. */
+  #pathStart = 0;
+  /** Of the present ACK frame. */
+  newlyAcknowledged = 0;
+  newlyElicited = false;
+  newlyMarked = 0;
+  largestNew = -1;
+  #newest = -1;
+
+  constructor(space: Space, shared: SharedRecovery, random: RandomSource) {
+    this.space = space;
+    this.carried = new CarriedLog(space);
+    this.#shared = shared;
+    this.#skipping = space === Space.APPLICATION ? new NumberSkipping(random) : undefined;
+  }
+
+  /** The number of the next packet, which is skipped now and then. */
+  nextNumber(): number {
+    const { packets } = this;
+    if (this.#skipping?.skips(packets.next) === true) {
+      this.#makeRoom();
+      packets.add(0, 0, this.carried.start, 0, 0);
+    }
+    return packets.next;
+  }
+
+  onSent(packet: SentPacket, now: number): void {
+    const { packets, carried } = this;
+    const { bytes } = packet;
+    this.#makeRoom();
+    const isOnPath = packet.inFlight && !packet.offPath;
+    let flags = packet.ackEliciting ? ACK_ELICITING : 0;
+    if (isOnPath) flags |= COUNTED;
+    if (packet.offPath) flags |= OFF_PATH;
+    if (packet.mtuProbe) flags |= MTU_PROBE;
+    if (packet.ect0) flags |= ECT0;
+    const { number } = packet;
+    packets.add(bytes, flags, carried.start, carried.count, now);
+    carried.take();
+    if (packet.ect0) this.#shared.ecn.onSent(this.space);
+    if (isOnPath) this.#shared.control.onSent(packets.facts, packets.slot(number), bytes, now);
+    if (!packet.ackEliciting) {
+      this.notEliciting++;
+      return;
+    }
+    this.notEliciting = 0;
+    if (packet.offPath) return;
+    this.elicitingInFlight++;
+    this.lastElicitingAt = now;
+    if (this.probes > 0) this.probes--;
+  }
+
+  /** Begins an ACK frame that acknowledges up to `largest`. */
+  beginAck(largest: number): void {
+    this.#newest = Math.max(this.largestAcknowledged, largest);
+    this.newlyAcknowledged = 0;
+    this.newlyElicited = false;
+    this.newlyMarked = 0;
+    this.largestNew = -1;
+  }
+
+  /**
+   * A range of an ACK frame; its largest number is below `packets.next`.
+   * @returns whether all of these packets were sent.
+   */
+  acknowledge(smallest: number, largest: number, now: number): boolean {
+    if (this.#skipping !== undefined && this.#skipping.countBetween(smallest, largest) > 0) {
+      return false;
+    }
+    const { packets } = this;
+    for (let n = packets.find(smallest); n <= largest; n = packets.find(n + 1)) {
+      this.#acknowledgeOne(n, now);
+    }
+    return true;
+  }
+
+  #acknowledgeOne(number: number, now: number): void {
+    const { packets } = this;
+    const { control, reordering, sizes } = this.#shared;
+    const flags = packets.flags(number);
+    this.newlyAcknowledged++;
+    this.largestNew = Math.max(this.largestNew, number);
+    if ((flags & ACK_ELICITING) !== 0) this.newlyElicited = true;
+    if ((flags & ECT0) !== 0) this.newlyMarked++;
+    if ((flags & LOST) !== 0) {
+      this.#persistent.restart();
+      if (isOrdinary(flags) && this.#isOnPath(number)) {
+        reordering.onSpurious(this.#newest - number, now, control.rtt);
+        control.onSpuriousLoss(now, packets.sentAt(number));
+      }
+    } else {
+      if ((flags & COUNTED) !== 0) control.onAcked(packets.facts, packets.slot(number));
+      this.#settled(flags);
+    }
+    if (isOrdinary(flags)) sizes?.onAcknowledged(packets.bytes(number));
+    packets.markDone(number);
+    this.#settle('acknowledged', number);
+  }
+
+  /** Whether the round trip of a newly acknowledged packet is one of the path in use. */
+  measures(number: number): boolean {
+    return this.#isOnPath(number) && (this.packets.flags(number) & OFF_PATH) === 0;
+  }
+
+  /**
+   * Takes packets for lost that were sent before an acknowledged one, by the packet threshold and the
+   * time threshold; sets when the next one is due.
+   */
+  detectLost(now: number): void {
+    const { packets } = this;
+    const { control, reordering } = this.#shared;
+    this.lossTime = Infinity;
+    const delay = reordering.delay(control.rtt);
+    for (;;) {
+      const number = packets.find(this.#watched);
+      // Something between the previous loss and this packet has arrived.
+      if (number > this.#watched) this.#persistent.interrupt();
+      this.#watched = number;
+      if (number >= this.largestAcknowledged) return;
+      if (packets.flags(number) === 0) {
+        packets.markDone(number);
+      } else {
+        const dueAt = packets.sentAt(number) + delay;
+        if (dueAt > now && this.#distance(number) < reordering.packets) {
+          this.lossTime = dueAt;
+          return;
+        }
+        this.#lose(number, now);
+      }
+      this.#watched = number + 1;
+    }
+  }
+
+  /** Whether the losses so far mean persistent congestion (§7.6); true once. */
+  isCongestionPersistent(maxAckDelay: number): boolean {
+    return this.#persistent.check(this.#shared.control.rtt, maxAckDelay);
+  }
+
+  /** Asks the owners of the oldest packets to send again what they carried, for probes (§6.2.4). */
+  repeatOldest(count: number): void {
+    const { packets } = this;
+    let left = count;
+    for (
+      let n = packets.find(this.#watched);
+      n < packets.next && left > 0;
+      n = packets.find(n + 1)
+    ) {
+      const flags = packets.flags(n);
+      if ((flags & ACK_ELICITING) === 0 || (flags & (OFF_PATH | MTU_PROBE)) !== 0) continue;
+      this.#settle('lost', n);
+      left--;
+    }
+  }
+
+  /**
+   * Gives up all packets without a signal of congestion: the keys are discarded, or a Retry came.
+   * @param report whether what they carried is to be sent again.
+   */
+  giveUp(report: boolean): void {
+    const { packets } = this;
+    for (let n = packets.find(packets.base); n < packets.next; n = packets.find(n + 1)) {
+      const flags = packets.flags(n);
+      if ((flags & LOST) === 0) {
+        this.#discount(n, flags);
+        if (report) this.#settle('lost', n);
+      }
+      packets.markDone(n);
+    }
+    this.elicitingInFlight = 0;
+    this.probes = 0;
+    this.lossTime = Infinity;
+    this.#persistent.restart();
+    this.release(Infinity);
+  }
+
+  /** What is in flight does not count on the path that is used from now on. */
+  leavePath(): void {
+    const { packets } = this;
+    const start = Math.max(this.#pathStart, this.#watched);
+    for (let n = packets.find(start); n < packets.next; n = packets.find(n + 1)) {
+      this.#discount(n, packets.flags(n));
+    }
+    this.#pathStart = packets.next;
+    this.#persistent.restart();
+  }
+
+  /** Forgets packets that are done, and those that were lost until `lostBefore`. */
+  release(lostBefore: number): void {
+    const { packets, carried } = this;
+    packets.advance(lostBefore);
+    carried.release(
+      packets.base < packets.next ? packets.carriedStart(packets.base) : carried.start,
+    );
+  }
+
+  #isOnPath(number: number): boolean {
+    return number >= this.#pathStart;
+  }
+
+  /** By how many sent packets the newest acknowledged one is later. */
+  #distance(number: number): number {
+    const newest = this.largestAcknowledged;
+    return newest - number - (this.#skipping?.countBetween(number, newest) ?? 0);
+  }
+
+  #lose(number: number, now: number): void {
+    const { packets } = this;
+    const { control, reordering, ecn, sizes } = this.#shared;
+    const flags = packets.flags(number);
+    packets.markLost(number, now);
+    this.#settled(flags);
+    if ((flags & ECT0) !== 0) ecn.onLost();
+    if ((flags & MTU_PROBE) !== 0) {
+      this.#discount(number, flags);
+    } else if ((flags & COUNTED) !== 0) {
+      const sentAt = packets.sentAt(number);
+      reordering.onLoss(now, sentAt);
+      control.onLost(packets.facts, packets.slot(number), now);
+      sizes?.onLost(packets.bytes(number), now);
+      if ((flags & ACK_ELICITING) !== 0) {
+        this.#persistent.onLost(sentAt, control.rtt.firstSampleAt);
+      }
+    }
+    this.#settle('lost', number);
+  }
+
+  /** Without an acknowledgement and without a loss it counts in flight no more. */
+  #discount(number: number, flags: number): void {
+    if ((flags & COUNTED) === 0) return;
+    const { packets } = this;
+    this.#shared.control.onDiscarded(packets.facts, packets.slot(number));
+    packets.clearFlag(number, COUNTED);
+  }
+
+  /** It is no longer waited for. */
+  #settled(flags: number): void {
+    if ((flags & ACK_ELICITING) !== 0 && (flags & OFF_PATH) === 0) this.elicitingInFlight--;
+  }
+
+  #settle(outcome: 'acknowledged' | 'lost', number: number): void {
+    const { packets, carried } = this;
+    const count = packets.carriedCount(number);
+    // What another path takes says nothing of this one.
+    const isForeign = (packets.flags(number) & MTU_PROBE) !== 0 && !this.#isOnPath(number);
+    if (count === 0 || isForeign) return;
+    carried.settle(outcome, packets.carriedStart(number), count, this.#shared.owner);
+  }
+
+  /** Gives up the oldest packet when the ring is full. */
+  #makeRoom(): void {
+    const { packets } = this;
+    if (!packets.isFull) return;
+    this.release(Infinity);
+    if (!packets.isFull) return;
+    const oldest = packets.base;
+    const flags = packets.flags(oldest);
+    this.#discount(oldest, flags);
+    this.#settled(flags);
+    packets.markDone(oldest);
+    this.#settle('lost', oldest);
+    this.release(Infinity);
+  }
+}
+
+/** Whether it measures what the path in use does to the packets of the application. */
+const isOrdinary = (flags: number): boolean => (flags & (COUNTED | MTU_PROBE)) === COUNTED;

@@ -1,0 +1,186 @@
+import { SentFacts } from '../../congestion/rate-sample.ts';
+import { FIRST_PACKET_CAPACITY, MAX_PACKETS, RESERVED_PACKETS } from './limits.ts';
+
+/** What is known of a sent packet, as bits. A packet without any needs no acknowledgement. */
+export const PacketFlag = {
+  ACK_ELICITING: 1,
+  /** It counts in flight on the path in use. */
+  COUNTED: 2,
+  ECT0: 4,
+  MTU_PROBE: 8,
+  /** Sent on another path than the one in use. */
+  OFF_PATH: 16,
+  /** Taken to be lost; it may still be acknowledged. */
+  LOST: 32,
+  /** Acknowledged, or of no further interest. */
+  DONE: 64,
+} as const;
+
+/**
+ * The sent packets of one packet number space, in a ring by packet number: from `base`, the oldest that
+ * is still of interest, up to `next`. Columns are plain numbers; nothing is allocated for a packet.
+ *
+ * Runs of packets that are done are skipped in near-constant time (`find`), so that an ACK frame, which
+ * repeats what earlier ones said, costs no more than what it newly acknowledges.
+ */
+export class SentPackets {
+  #capacity = FIRST_PACKET_CAPACITY;
+  #facts = new SentFacts(FIRST_PACKET_CAPACITY);
+  #flags = new Uint8Array(FIRST_PACKET_CAPACITY);
+  #bytes = new Uint16Array(FIRST_PACKET_CAPACITY);
+  #sentAt = new Float64Array(FIRST_PACKET_CAPACITY);
+  #lostAt = new Float64Array(FIRST_PACKET_CAPACITY);
+  /** The first row of what it carried, and their number. */
+  #carriedStart = new Float64Array(FIRST_PACKET_CAPACITY);
+  #carriedCount = new Uint16Array(FIRST_PACKET_CAPACITY);
+  /** Of a packet that is done: a later one, with none between that is not done. */
+  #skipTo = new Float64Array(FIRST_PACKET_CAPACITY);
+  #base = 0;
+  #next = 0;
+
+  /** The oldest packet that is still of interest; `next` when there is none. */
+  get base(): number {
+    return this.#base;
+  }
+
+  /** The number of the next packet. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** Where the packets' rate samples are; their slots are `slot(number)`. It changes as the ring grows. */
+  get facts(): SentFacts {
+    return this.#facts;
+  }
+
+  /** Whether packets may be added freely. */
+  get hasRoom(): boolean {
+    return this.#next - this.#base < MAX_PACKETS - RESERVED_PACKETS;
+  }
+
+  /** Whether no packet can be added before `base` moves on. */
+  get isFull(): boolean {
+    return this.#next - this.#base >= MAX_PACKETS;
+  }
+
+  /** The place of a packet between `base` and `next`. */
+  slot(number: number): number {
+    return number % this.#capacity;
+  }
+
+  flags(number: number): number {
+    return this.#flags[number % this.#capacity] as number; // within the ring, here and below
+  }
+
+  bytes(number: number): number {
+    return this.#bytes[number % this.#capacity] as number;
+  }
+
+  sentAt(number: number): number {
+    return this.#sentAt[number % this.#capacity] as number;
+  }
+
+  carriedStart(number: number): number {
+    return this.#carriedStart[number % this.#capacity] as number;
+  }
+
+  carriedCount(number: number): number {
+    return this.#carriedCount[number % this.#capacity] as number;
+  }
+
+  /** Adds the packet `next`; the ring must not be full. */
+  add(bytes: number, flags: number, carriedStart: number, carriedCount: number, now: number): void {
+    if (this.#next - this.#base === this.#capacity) this.#resize(this.#capacity * 2);
+    const slot = this.#next++ % this.#capacity;
+    this.#flags[slot] = flags;
+    this.#bytes[slot] = bytes;
+    this.#sentAt[slot] = now;
+    this.#carriedStart[slot] = carriedStart;
+    this.#carriedCount[slot] = carriedCount;
+  }
+
+  clearFlag(number: number, flag: number): void {
+    const slot = number % this.#capacity;
+    this.#flags[slot] = (this.#flags[slot] as number) & ~flag;
+  }
+
+  markLost(number: number, now: number): void {
+    const slot = number % this.#capacity;
+    this.#flags[slot] = (this.#flags[slot] as number) | PacketFlag.LOST;
+    this.#lostAt[slot] = now;
+  }
+
+  markDone(number: number): void {
+    const slot = number % this.#capacity;
+    this.#flags[slot] = (this.#flags[slot] as number) | PacketFlag.DONE;
+    this.#skipTo[slot] = number + 1;
+  }
+
+  /** The first packet from `number` on that is not done; `next` when there is none. */
+  find(number: number): number {
+    let at = Math.max(number, this.#base);
+    let found = at;
+    while (found < this.#next && this.#isDone(found)) found = this.#skip(found);
+    // The next search takes the short way.
+    while (at < found) {
+      const slot = at % this.#capacity;
+      at = this.#skipTo[slot] as number;
+      this.#skipTo[slot] = found;
+    }
+    return found;
+  }
+
+  /** Moves `base` past packets that are done, and past those that were lost until `lostBefore`. */
+  advance(lostBefore: number): void {
+    while (this.#base < this.#next) {
+      const slot = this.#base % this.#capacity;
+      const flags = this.#flags[slot] as number;
+      if ((flags & PacketFlag.DONE) !== 0) this.#base = this.find(this.#base);
+      else if ((flags & PacketFlag.LOST) !== 0 && (this.#lostAt[slot] as number) <= lostBefore) {
+        this.#base++;
+      } else return;
+    }
+    // A burst long ago keeps no memory.
+    if (this.#capacity > FIRST_PACKET_CAPACITY * 32) this.#resize(FIRST_PACKET_CAPACITY);
+  }
+
+  #isDone(number: number): boolean {
+    return (this.flags(number) & PacketFlag.DONE) !== 0;
+  }
+
+  #skip(number: number): number {
+    return this.#skipTo[number % this.#capacity] as number;
+  }
+
+  #resize(capacity: number): void {
+    const facts = new SentFacts(capacity);
+    const flags = new Uint8Array(capacity);
+    const bytes = new Uint16Array(capacity);
+    const sentAt = new Float64Array(capacity);
+    const lostAt = new Float64Array(capacity);
+    const carriedStart = new Float64Array(capacity);
+    const carriedCount = new Uint16Array(capacity);
+    const skipTo = new Float64Array(capacity);
+    for (let number = this.#base; number < this.#next; number++) {
+      const from = number % this.#capacity;
+      const to = number % capacity;
+      facts.copy(this.#facts, from, to);
+      flags[to] = this.#flags[from] as number; // within the ring, here and below
+      bytes[to] = this.#bytes[from] as number;
+      sentAt[to] = this.#sentAt[from] as number;
+      lostAt[to] = this.#lostAt[from] as number;
+      carriedStart[to] = this.#carriedStart[from] as number;
+      carriedCount[to] = this.#carriedCount[from] as number;
+      skipTo[to] = this.#skipTo[from] as number;
+    }
+    this.#facts = facts;
+    this.#flags = flags;
+    this.#bytes = bytes;
+    this.#sentAt = sentAt;
+    this.#lostAt = lostAt;
+    this.#carriedStart = carriedStart;
+    this.#carriedCount = carriedCount;
+    this.#skipTo = skipTo;
+    this.#capacity = capacity;
+  }
+}
