@@ -1,0 +1,48 @@
+/*
+ * Bounds of streams and of DATAGRAM frames, each with what happens when it is reached.
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/**
+ * Bytes that a peer may have sent on a stream and that have not been read: at first, and at most. A
+ * window starts small, because a stream that is never read then holds no more than that, and doubles
+ * while its reader keeps up. A peer that exceeds it gets FLOW_CONTROL_ERROR.
+ */
+export const INITIAL_STREAM_WINDOW = 512 * KIB;
+export const MAX_STREAM_WINDOW = 8 * MIB;
+
+/** The same for all streams of a connection together. */
+export const INITIAL_CONNECTION_WINDOW = 2 * MIB;
+export const MAX_CONNECTION_WINDOW = 20 * MIB;
+
+/**
+ * Unread bytes of one stream that count against the connection's window. What a stream holds beyond
+ * is credited back, so that streams that are not read do not stop the others.
+ */
+export const STREAM_SHARE = 64 * KIB;
+
+/**
+ * The bytes that may be credited back in this way, as a multiple of the connection's window: a
+ * connection holds at most this many windows and one more. Beyond it unread bytes count in full.
+ */
+export const CREDITED_WINDOWS = 2;
+
+/*
+ * Gaps in what was received have no bound of their own: a block of `Reassembly` has a bit for each byte,
+ * so that they cost nothing beyond the window.
+ */
+
+/** Streams of each kind that a peer may have open. A peer that opens more gets STREAM_LIMIT_ERROR. */
+export const MAX_BIDIRECTIONAL_STREAMS = 1024;
+export const MAX_UNIDIRECTIONAL_STREAMS = 16;
+
+/** Bytes of a stream not sent yet, above which `write` asks its caller to wait. */
+export const SEND_HIGH_WATER = 256 * KIB;
+/** Bytes of a stream not sent yet, below which a caller that waits may write again. */
+export const SEND_LOW_WATER = 64 * KIB;
+
+/** DATAGRAM frames and bytes that wait to be sent or taken; beyond, the newest is dropped. */
+export const MAX_QUEUED_DATAGRAMS = 1024;
+export const MAX_QUEUED_DATAGRAM_BYTES = MIB;

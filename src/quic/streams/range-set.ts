@@ -1,0 +1,97 @@
+const FIRST_CAPACITY = 8;
+
+/**
+ * A set of numbers as sorted ranges, none of which touch each other: offsets that were lost or
+ * acknowledged. Plain numbers in one array; a change at either end, the usual one, moves nothing or
+ * little, one in the middle moves 16 bytes for each range behind it.
+ */
+export class RangeSet {
+  /** Start and end (excluded) by turns. */
+  #bounds = new Float64Array(FIRST_CAPACITY * 2);
+  #size = 0;
+
+  /** The number of ranges. */
+  get size(): number {
+    return this.#size;
+  }
+
+  start(index: number): number {
+    return this.#bounds[index * 2] as number; // below `size`, as the caller knows; here and below
+  }
+
+  /** The end of a range, which is not part of it. */
+  end(index: number): number {
+    return this.#bounds[index * 2 + 1] as number;
+  }
+
+  /** The index of the first range that ends behind `offset`; `size` when there is none. */
+  find(offset: number): number {
+    let low = 0;
+    let high = this.#size;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.end(middle) > offset) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  add(start: number, end: number): void {
+    if (start >= end) return;
+    // Ranges that overlap or touch the new one, which takes their place.
+    const first = this.find(start - 1);
+    let last = first;
+    let from = start;
+    let to = end;
+    while (last < this.#size && this.start(last) <= end) {
+      from = Math.min(from, this.start(last));
+      to = Math.max(to, this.end(last));
+      last++;
+    }
+    this.#replace(first, last, 1);
+    this.#bounds[first * 2] = from;
+    this.#bounds[first * 2 + 1] = to;
+  }
+
+  remove(start: number, end: number): void {
+    if (start >= end) return;
+    const first = this.find(start);
+    let last = first;
+    while (last < this.#size && this.start(last) < end) last++;
+    if (first === last) return;
+    const from = this.start(first);
+    const to = this.end(last - 1);
+    const before = from < start ? 1 : 0;
+    const after = to > end ? 1 : 0;
+    this.#replace(first, last, before + after);
+    if (before > 0) {
+      this.#bounds[first * 2] = from;
+      this.#bounds[first * 2 + 1] = start;
+    }
+    if (after > 0) {
+      this.#bounds[(first + before) * 2] = end;
+      this.#bounds[(first + before) * 2 + 1] = to;
+    }
+  }
+
+  clear(): void {
+    this.#size = 0;
+    if (this.#bounds.length > FIRST_CAPACITY * 2) {
+      this.#bounds = new Float64Array(FIRST_CAPACITY * 2);
+    }
+  }
+
+  /** Makes room for `count` ranges in the place of those from `first` up to `last`. */
+  #replace(first: number, last: number, count: number): void {
+    const size = this.#size - (last - first) + count;
+    if (size * 2 > this.#bounds.length) {
+      const bounds = new Float64Array(this.#bounds.length * 2);
+      bounds.set(this.#bounds);
+      this.#bounds = bounds;
+    }
+    if (last < this.#size && first + count !== last) {
+      this.#bounds.copyWithin((first + count) * 2, last * 2, this.#size * 2);
+    }
+    this.#size = size;
+  }
+}

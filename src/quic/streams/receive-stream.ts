@@ -1,0 +1,236 @@
+import { QuicError, TransportErrorCode } from '../errors.ts';
+import { FrameType, type Verdict } from '../wire/frames.ts';
+import { type ConnectionReceiveWindow, type Pace, ReceiveWindow } from './flow-control.ts';
+import { STREAM_SHARE } from './limits.ts';
+import { Reassembly } from './reassembly.ts';
+
+const { FINAL_SIZE_ERROR, FLOW_CONTROL_ERROR } = TransportErrorCode;
+
+/** The states of the receiving part of a stream (RFC 9000 §3.2). */
+export type ReceiveState =
+  | 'receiving'
+  | 'size-known'
+  | 'data-received'
+  | 'data-read'
+  | 'reset-received'
+  | 'reset-read';
+
+/** What `read` returns at the end of a stream. */
+export const END_OF_STREAM = 'end';
+
+/** The receiving part of a stream: order, final size, flow control. */
+export class ReceiveStream {
+  readonly #connection: ConnectionReceiveWindow;
+  readonly #window: ReceiveWindow;
+  readonly #data = new Reassembly();
+  #state: ReceiveState = 'receiving';
+  /** The largest offset that has come, which is what flow control counts (§4.1). */
+  #highest = 0;
+  #consumed = 0;
+  /** -1 until FIN or RESET_STREAM names it. */
+  #finalSize = -1;
+  #resetCode = 0;
+  #stopCode: number | undefined;
+  #stopPending = false;
+
+  constructor(window: number, maxWindow: number, connection: ConnectionReceiveWindow, pace: Pace) {
+    this.#window = new ReceiveWindow(window, maxWindow, pace);
+    this.#connection = connection;
+  }
+
+  get state(): ReceiveState {
+    return this.#state;
+  }
+
+  /** The code of the peer's RESET_STREAM. */
+  get resetCode(): number {
+    return this.#resetCode;
+  }
+
+  /** Whether `read` has something to return: bytes or the end. */
+  get isReadable(): boolean {
+    if (this.#stopCode !== undefined) return false;
+    if (this.#state === 'data-received') return true;
+    return this.#wantsOrder && this.#data.readOffset < this.#data.received;
+  }
+
+  /** Whether nothing is left to do here: the application knows the end, or wants to know nothing. */
+  get isDone(): boolean {
+    if (this.#state === 'data-read' || this.#state === 'reset-read') return true;
+    return this.#stopCode !== undefined && this.#finalSize >= 0;
+  }
+
+  /** Memory for received bytes. */
+  get memory(): number {
+    return this.#data.memory;
+  }
+
+  /** A STREAM frame (§19.8). */
+  receive(offset: number, bytes: Uint8Array, at: number, size: number, fin: boolean): Verdict {
+    const error = this.#extend(offset + size, fin, FrameType.STREAM);
+    if (error) return error;
+    if (this.#stopCode !== undefined) {
+      this.#consume(this.#highest);
+      return undefined;
+    }
+    switch (this.#state) {
+      case 'receiving':
+      case 'size-known':
+        this.#data.insert(offset, bytes, at, size);
+        if (this.#data.received === this.#finalSize) this.#state = 'data-received';
+        else if (fin) this.#state = 'size-known';
+        return undefined;
+      case 'data-received':
+      case 'data-read':
+      case 'reset-received':
+      case 'reset-read':
+        return undefined; // a repetition
+      default:
+        return this.#state satisfies never;
+    }
+  }
+
+  /** A RESET_STREAM frame (§19.4). */
+  reset(code: number, finalSize: number): Verdict {
+    const error = this.#extend(finalSize, true, FrameType.RESET_STREAM);
+    if (error) return error;
+    switch (this.#state) {
+      case 'receiving':
+      case 'size-known':
+        this.#state = 'reset-received';
+        this.#resetCode = code;
+        this.#discard();
+        return undefined;
+      case 'data-received':
+      case 'data-read': // all of it is here already (§3.2)
+      case 'reset-received':
+      case 'reset-read':
+        return undefined;
+      default:
+        return this.#state satisfies never;
+    }
+  }
+
+  /** The next bytes in order, `END_OF_STREAM` behind the last, `undefined` when there are none now. */
+  read(): Uint8Array | typeof END_OF_STREAM | undefined {
+    if (this.#state === 'data-read') return END_OF_STREAM;
+    if (this.#stopCode !== undefined) return undefined;
+    const chunk = this.#data.take();
+    if (chunk) {
+      this.#consume(this.#data.readOffset);
+      return chunk;
+    }
+    if (this.#state !== 'data-received') return undefined;
+    this.#state = 'data-read';
+    return END_OF_STREAM;
+  }
+
+  /** The application has learnt of the peer's reset. */
+  acknowledgeReset(): void {
+    if (this.#state === 'reset-received') this.#state = 'reset-read';
+  }
+
+  /** Discards everything from now on; the peer is asked to stop unless its end is known (§3.5). */
+  stop(code: number): void {
+    if (this.#stopCode !== undefined || this.isDone) return;
+    this.#stopCode = code;
+    this.#stopPending = this.#finalSize < 0;
+    this.#discard();
+  }
+
+  /** The code of the STOP_SENDING that is due. */
+  get stopDue(): number | undefined {
+    return this.#stopPending && this.#finalSize < 0 ? this.#stopCode : undefined;
+  }
+
+  stopWritten(): void {
+    this.#stopPending = false;
+  }
+
+  stopLost(): void {
+    this.#stopPending = true;
+  }
+
+  /** Whether MAX_STREAM_DATA is due; not for a stream whose size is known or that is not read. */
+  get isLimitDue(): boolean {
+    return this.#wantsMore && this.#window.isUpdateDue(this.#highest, -1);
+  }
+
+  /** The limit that `announceLimit` would give. */
+  get nextLimit(): number {
+    return this.#window.next;
+  }
+
+  /** The limit to write into MAX_STREAM_DATA. */
+  announceLimit(): number {
+    return this.#window.announce();
+  }
+
+  limitLost(limit: number): void {
+    this.#window.lost(limit);
+  }
+
+  /** STREAM_DATA_BLOCKED (§19.13). */
+  requestLimit(): void {
+    this.#window.request();
+  }
+
+  get #wantsMore(): boolean {
+    return this.#state === 'receiving' && this.#stopCode === undefined;
+  }
+
+  get #wantsOrder(): boolean {
+    return this.#state === 'receiving' || this.#state === 'size-known';
+  }
+
+  /** Checks a frame that ends at `end` against the final size (§4.5) and the limits (§4.1). */
+  #extend(end: number, final: boolean, type: number): Verdict {
+    if (this.#finalSize >= 0 && (end > this.#finalSize || (final && end < this.#finalSize))) {
+      return new QuicError(FINAL_SIZE_ERROR, 'the final size of a stream has changed', type);
+    }
+    if (final && end < this.#highest) {
+      return new QuicError(
+        FINAL_SIZE_ERROR,
+        'a final size below what was sent of the stream',
+        type,
+      );
+    }
+    if (end > this.#highest) {
+      const count = end - this.#highest;
+      if (end > this.#window.announced) {
+        return new QuicError(FLOW_CONTROL_ERROR, 'more on a stream than its limit allows', type);
+      }
+      if (!this.#connection.allows(count)) {
+        return new QuicError(
+          FLOW_CONTROL_ERROR,
+          'more on all streams than their limit allows',
+          type,
+        );
+      }
+      const before = this.#excess;
+      this.#highest = end;
+      this.#connection.arrived(count, this.#excess - before);
+    }
+    if (final) this.#finalSize = end;
+    return undefined;
+  }
+
+  get #excess(): number {
+    return Math.max(0, this.#highest - this.#consumed - STREAM_SHARE);
+  }
+
+  #discard(): void {
+    this.#data.clear();
+    this.#consume(this.#highest);
+  }
+
+  #consume(offset: number): void {
+    const count = offset - this.#consumed;
+    if (count === 0) return;
+    const before = this.#excess;
+    this.#consumed = offset;
+    const keepsUp = this.#data.received - this.#data.readOffset <= this.#window.size / 4;
+    this.#window.release(count, keepsUp && this.#connection.hasReserve);
+    this.#connection.consumed(count, before - this.#excess);
+  }
+}

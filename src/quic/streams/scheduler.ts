@@ -1,0 +1,127 @@
+import type { SendCredit } from './flow-control.ts';
+import { Fifo } from './fifo.ts';
+import type { Stream } from './stream.ts';
+import { type StreamFrameNotes, writeStreamControl } from './control-frames.ts';
+
+/**
+ * Which stream writes next. Only streams that have something to send are in a queue, so idle ones cost
+ * nothing. Control frames go first, then what was lost, because receivers wait for it; then new data,
+ * where a stream fills the rest of a packet and then goes to the end of the queue.
+ *
+ * A queue may hold streams that have nothing to send any more; they are dropped when their turn comes.
+ */
+export class Scheduler {
+  readonly #control = new Fifo<Stream>();
+  readonly #repair = new Fifo<Stream>();
+  readonly #fresh = new Fifo<Stream>();
+  readonly #credit: SendCredit;
+  readonly #onDrained: (stream: Stream) => void;
+
+  /**
+   * @param credit what the peer allows on all streams.
+   * @param onDrained is called for a stream whose writer waits and may go on.
+   */
+  constructor(credit: SendCredit, onDrained: (stream: Stream) => void) {
+    this.#credit = credit;
+    this.#onDrained = onDrained;
+  }
+
+  /** Queues a stream wherever it has something to send by now. */
+  update(stream: Stream): void {
+    if (!stream.isInControl && stream.hasControl) {
+      stream.isInControl = true;
+      this.#control.push(stream);
+    }
+    const { send } = stream;
+    if (!send) return;
+    if (!stream.isInRepair && send.hasRepair) {
+      stream.isInRepair = true;
+      this.#repair.push(stream);
+    }
+    if (!stream.isInFresh && send.hasFresh) {
+      stream.isInFresh = true;
+      this.#fresh.push(stream);
+    }
+  }
+
+  get hasControl(): boolean {
+    return this.#nextControl() !== undefined;
+  }
+
+  /** Whether there is data to send: lost, or new and within the limits. */
+  get hasData(): boolean {
+    if (this.#nextRepair() !== undefined) return true;
+    return this.#credit.available > 0 && this.#nextFresh() !== undefined;
+  }
+
+  /** Whether only the connection's limit keeps new data back. */
+  get isBlocked(): boolean {
+    return this.#credit.available === 0 && this.#nextFresh() !== undefined;
+  }
+
+  /** Writes control frames of streams. Returns the offset behind them. */
+  writeControl(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
+    let next = at;
+    for (;;) {
+      const stream = this.#nextControl();
+      if (!stream || carried.isPacketFull) return next;
+      next = writeStreamControl(stream, out, next, limit, carried);
+      if (stream.hasControl) return next; // no room for the rest
+    }
+  }
+
+  /** Writes STREAM frames. Returns the offset behind them. */
+  writeData(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
+    let next = at;
+    for (let stream = this.#nextRepair(); stream; stream = this.#nextRepair()) {
+      if (carried.isPacketFull) return next;
+      const after = stream.send?.writeRepair(out, next, limit, carried) ?? next;
+      if (after === next) return next;
+      next = after;
+    }
+    for (let stream = this.#nextFresh(); stream; stream = this.#nextFresh()) {
+      if (carried.isPacketFull || this.#credit.available === 0) return next;
+      const { send } = stream;
+      if (!send) return next;
+      const after = send.writeFresh(out, next, limit, this.#credit.available, carried);
+      if (after === next) return next;
+      next = after;
+      this.#credit.use(send.written);
+      this.#fresh.shift();
+      stream.isInFresh = false;
+      this.update(stream);
+      if (send.takeWritable()) this.#onDrained(stream);
+    }
+    return next;
+  }
+
+  #nextControl(): Stream | undefined {
+    let stream = this.#control.peek();
+    while (stream && !stream.hasControl) {
+      this.#control.shift();
+      stream.isInControl = false;
+      stream = this.#control.peek();
+    }
+    return stream;
+  }
+
+  #nextRepair(): Stream | undefined {
+    let stream = this.#repair.peek();
+    while (stream && !stream.send?.hasRepair) {
+      this.#repair.shift();
+      stream.isInRepair = false;
+      stream = this.#repair.peek();
+    }
+    return stream;
+  }
+
+  #nextFresh(): Stream | undefined {
+    let stream = this.#fresh.peek();
+    while (stream && !stream.send?.hasFresh) {
+      this.#fresh.shift();
+      stream.isInFresh = false;
+      stream = this.#fresh.peek();
+    }
+    return stream;
+  }
+}

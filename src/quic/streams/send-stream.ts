@@ -1,0 +1,309 @@
+import type { CarriedLog } from '../recovery/carried.ts';
+import { fittingSize, streamHeaderSize, writeStreamHeader } from '../wire/frame-writers.ts';
+import { copyBytes } from './copy.ts';
+import { Fifo } from './fifo.ts';
+import { SendCredit } from './flow-control.ts';
+import { SEND_HIGH_WATER, SEND_LOW_WATER } from './limits.ts';
+import { RangeSet } from './range-set.ts';
+
+/** The states of the sending part of a stream (RFC 9000 §3.1). */
+export type SendState =
+  | 'ready'
+  | 'sending'
+  | 'data-sent'
+  | 'data-acknowledged'
+  | 'reset-sent'
+  | 'reset-acknowledged';
+
+interface Chunk {
+  /** Its offset in the stream. */
+  readonly start: number;
+  readonly bytes: Uint8Array;
+}
+
+/** A part of a stream below this size is not worth a frame at the end of a packet. */
+const MIN_PART = 32;
+
+/** The sending part of a stream: chunks until their acknowledgement, lost ranges, FIN, reset. */
+export class SendStream {
+  readonly #id: number;
+  readonly #credit = new SendCredit();
+  readonly #chunks = new Fifo<Chunk>();
+  #state: SendState = 'ready';
+  /** Everything below has been acknowledged. */
+  #base = 0;
+  /** The end of what was queued. */
+  #end = 0;
+  /** Ranges acknowledged above `#base`, and lost ones; made when they are first needed. */
+  #acknowledged: RangeSet | undefined;
+  #lost: RangeSet | undefined;
+  #isFinished = false;
+  #finSent = false;
+  #finLost = false;
+  #finAcknowledged = false;
+  #writerWaits = false;
+  #resetCode = 0;
+  #resetPending = false;
+  #written = 0;
+
+  constructor(id: number, limit: number) {
+    this.#id = id;
+    this.#credit.raise(limit);
+  }
+
+  get state(): SendState {
+    return this.#state;
+  }
+
+  /** Whether the application may still write. */
+  get isOpen(): boolean {
+    return (this.#state === 'ready' || this.#state === 'sending') && !this.#isFinished;
+  }
+
+  /** Whether nothing is left to do here. */
+  get isDone(): boolean {
+    return this.#state === 'data-acknowledged' || this.#state === 'reset-acknowledged';
+  }
+
+  /** Bytes that were queued and not sent yet. */
+  get queued(): number {
+    return this.#end - this.#credit.used;
+  }
+
+  /** The end of what was sent: the final size of a reset stream. */
+  get sent(): number {
+    return this.#credit.used;
+  }
+
+  /** Whether there is something to send that needs no credit: lost ranges, or FIN alone. */
+  get hasRepair(): boolean {
+    if (this.#lost && this.#lost.size > 0) return true;
+    return this.#finLost || this.#isFinAloneDue;
+  }
+
+  /** Whether there are bytes to send for the first time that the stream's own limit allows. */
+  get hasFresh(): boolean {
+    return this.queued > 0 && this.#credit.available > 0;
+  }
+
+  /** Queues a chunk. Returns whether the writer may go on at once. */
+  write(chunk: Uint8Array): boolean {
+    if (chunk.length > 0) {
+      this.#chunks.push({ start: this.#end, bytes: chunk });
+      this.#end += chunk.length;
+    }
+    if (this.queued >= SEND_HIGH_WATER) this.#writerWaits = true;
+    return !this.#writerWaits;
+  }
+
+  /** Whether a writer that was asked to wait may write again; says so once. */
+  takeWritable(): boolean {
+    if (!this.#writerWaits || !this.isOpen || this.queued > SEND_LOW_WATER) return false;
+    this.#writerWaits = false;
+    return true;
+  }
+
+  finish(): void {
+    if (this.isOpen) this.#isFinished = true;
+  }
+
+  /** Drops what is queued; RESET_STREAM is due. Returns false when that is of no use any more. */
+  reset(code: number): boolean {
+    if (this.isDone || this.#state === 'reset-sent') return false;
+    this.#state = 'reset-sent';
+    this.#resetCode = code;
+    this.#resetPending = true;
+    this.#end = this.#credit.used;
+    this.#chunks.clear();
+    this.#lost = undefined;
+    this.#acknowledged = undefined;
+    this.#isFinished = false;
+    this.#finLost = false;
+    return true;
+  }
+
+  /** The code of the RESET_STREAM that is due. */
+  get resetDue(): number | undefined {
+    return this.#resetPending ? this.#resetCode : undefined;
+  }
+
+  resetWritten(): void {
+    this.#resetPending = false;
+  }
+
+  resetLost(): void {
+    if (this.#state === 'reset-sent') this.#resetPending = true;
+  }
+
+  resetAcknowledged(): void {
+    if (this.#state === 'reset-sent') this.#state = 'reset-acknowledged';
+    this.#resetPending = false;
+  }
+
+  get limit(): number {
+    return this.#credit.limit;
+  }
+
+  /** MAX_STREAM_DATA (§19.10). Returns whether it raises the limit. */
+  raiseLimit(limit: number): boolean {
+    return this.#credit.raise(limit);
+  }
+
+  /** Whether STREAM_DATA_BLOCKED is due (§19.13). */
+  get isBlockedDue(): boolean {
+    return this.queued > 0 && this.#credit.isBlockedUnreported;
+  }
+
+  reportBlocked(): number {
+    return this.#credit.reportBlocked();
+  }
+
+  blockedLost(limit: number): void {
+    this.#credit.blockedLost(limit);
+  }
+
+  /** Writes the first lost range as far as it fits, or FIN alone. Returns `at` when nothing fits. */
+  writeRepair(out: Uint8Array, at: number, limit: number, carried: StreamNotes): number {
+    const lost = this.#lost;
+    if (!lost || lost.size === 0) {
+      return this.#writeRange(out, at, limit, this.#end, 0, carried);
+    }
+    const start = lost.start(0);
+    const wanted = lost.end(0) - start;
+    const next = this.#writeRange(out, at, limit, start, wanted, carried);
+    if (next > at) lost.remove(start, start + this.#written);
+    return next;
+  }
+
+  /**
+   * Writes the next bytes for the first time, as many as fit and both limits allow. Returns `at` when
+   * nothing fits; the bytes are `written`.
+   *
+   * @param credit bytes that the connection's limit allows.
+   */
+  writeFresh(
+    out: Uint8Array,
+    at: number,
+    limit: number,
+    credit: number,
+    carried: StreamNotes,
+  ): number {
+    const wanted = Math.min(this.queued, this.#credit.available, credit);
+    const next = this.#writeRange(out, at, limit, this.#credit.used, wanted, carried);
+    if (next > at) {
+      this.#credit.use(this.#written);
+      if (this.#state === 'ready') this.#state = 'sending';
+      this.#noteAllSent();
+    }
+    return next;
+  }
+
+  /** Bytes of data in the frame that was written last. */
+  get written(): number {
+    return this.#written;
+  }
+
+  acknowledged(offset: number, size: number, fin: boolean): void {
+    if (this.#state === 'reset-sent' || this.isDone) return;
+    const end = offset + size;
+    this.#lost?.remove(offset, end);
+    if (offset <= this.#base) this.#advance(end);
+    else (this.#acknowledged ??= new RangeSet()).add(offset, end);
+    if (fin) {
+      this.#finAcknowledged = true;
+      this.#finLost = false;
+    }
+    if (this.#finAcknowledged && this.#base === this.#end) this.#state = 'data-acknowledged';
+  }
+
+  lost(offset: number, size: number, fin: boolean): void {
+    if (this.#state === 'reset-sent' || this.isDone) return;
+    const start = Math.max(offset, this.#base);
+    const end = offset + size;
+    if (start < end) {
+      const lost = (this.#lost ??= new RangeSet());
+      lost.add(start, end);
+      const acknowledged = this.#acknowledged;
+      if (acknowledged) {
+        for (let i = acknowledged.find(start); i < acknowledged.size; i++) {
+          if (acknowledged.start(i) >= end) break;
+          lost.remove(acknowledged.start(i), acknowledged.end(i));
+        }
+      }
+    }
+    if (fin && !this.#finAcknowledged) this.#finLost = true;
+  }
+
+  get #isFinAloneDue(): boolean {
+    return this.#isFinished && !this.#finSent && this.queued === 0;
+  }
+
+  #noteAllSent(): void {
+    if (this.#finSent && this.queued === 0) this.#state = 'data-sent';
+  }
+
+  #advance(end: number): void {
+    if (end <= this.#base) return;
+    this.#base = end;
+    const acknowledged = this.#acknowledged;
+    if (acknowledged && acknowledged.size > 0) {
+      // The range that `end` lies in or touches, however many it has passed.
+      const next = acknowledged.find(end - 1);
+      if (next < acknowledged.size && acknowledged.start(next) <= end) {
+        this.#base = acknowledged.end(next);
+      }
+      acknowledged.remove(0, this.#base);
+    }
+    let chunk = this.#chunks.peek();
+    while (chunk && chunk.start + chunk.bytes.length <= this.#base) {
+      this.#chunks.shift();
+      chunk = this.#chunks.peek();
+    }
+  }
+
+  #writeRange(
+    out: Uint8Array,
+    at: number,
+    limit: number,
+    start: number,
+    wanted: number,
+    carried: StreamNotes,
+  ): number {
+    const room = limit - at - streamHeaderSize(this.#id, start, -1);
+    const size = fittingSize(room, wanted);
+    if (size < 0 || (size < wanted && size < MIN_PART)) return at;
+    const fin = this.#isFinished && start + size === this.#end;
+    const dataAt = writeStreamHeader(out, at, this.#id, start, size, fin);
+    this.#copy(start, size, out, dataAt);
+    carried.stream(this.#id, start, size, fin);
+    this.#written = size;
+    if (fin) {
+      this.#finSent = true;
+      this.#finLost = false;
+      this.#noteAllSent();
+    }
+    return dataAt + size;
+  }
+
+  /** Copies bytes of the stream, which may lie in several chunks. */
+  #copy(start: number, size: number, out: Uint8Array, at: number): void {
+    if (size === 0) return;
+    let low = 0;
+    let high = this.#chunks.size - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.#chunks.at(middle) as Chunk).start <= start) low = middle;
+      else high = middle - 1;
+    }
+    for (let done = 0; done < size; low++) {
+      const chunk = this.#chunks.at(low) as Chunk; // up to the end of what was queued
+      const from = start + done - chunk.start;
+      const count = Math.min(size - done, chunk.bytes.length - from);
+      copyBytes(chunk.bytes, from, count, out, at + done);
+      done += count;
+    }
+  }
+}
+
+/** Where STREAM frames are noted. */
+export type StreamNotes = Pick<CarriedLog, 'stream'>;
