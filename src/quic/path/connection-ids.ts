@@ -25,6 +25,7 @@ interface LocalId {
   /** The frame that announces it; the id of the handshake needs none. */
   readonly frame: IssuedId | undefined;
   isDue: boolean;
+  isKnown: boolean;
 }
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
@@ -54,7 +55,7 @@ export class LocalConnectionIds {
   ) {
     this.#issue = issue;
     this.#release = release;
-    this.#ids = [{ sequence: 0, id: first, frame: undefined, isDue: false }];
+    this.#ids = [{ sequence: 0, id: first, frame: undefined, isDue: false, isKnown: true }];
   }
 
   /** The peer's active_connection_id_limit: as many are issued, up to our own bound. */
@@ -74,7 +75,15 @@ export class LocalConnectionIds {
     this.#setDue(sequence, false);
   }
 
-  /** The frame that announced it is lost. */
+  /** The peer has received a frame that announced it. */
+  onAcknowledged(sequence: number): void {
+    const entry = this.#ids.find((one) => one.sequence === sequence);
+    if (entry === undefined) return;
+    entry.isKnown = true;
+    entry.isDue = false;
+  }
+
+  /** A frame that announced it is lost. */
   onLost(sequence: number): void {
     this.#setDue(sequence, true);
   }
@@ -110,13 +119,19 @@ export class LocalConnectionIds {
     while (this.#ids.length < this.#limit) {
       const sequence = this.#next++;
       const { id, resetToken } = this.#issue(sequence);
-      this.#ids.push({ sequence, id, frame: { sequence, id, resetToken }, isDue: true });
+      this.#ids.push({
+        sequence,
+        id,
+        frame: { sequence, id, resetToken },
+        isDue: true,
+        isKnown: false,
+      });
     }
   }
 
   #setDue(sequence: number, isDue: boolean): void {
     const entry = this.#ids.find((one) => one.sequence === sequence);
-    if (entry?.frame !== undefined) entry.isDue = isDue;
+    if (entry !== undefined && !entry.isKnown) entry.isDue = isDue;
   }
 }
 
@@ -167,8 +182,9 @@ export class PeerConnectionIds {
     }
     const added: ConnectionId = {
       sequence,
-      id: bytes.slice(idAt, idAt + idSize),
-      resetToken: bytes.slice(tokenAt, tokenAt + RESET_TOKEN_SIZE),
+      // Not `slice`, which does not copy when the bytes are a Buffer.
+      id: Uint8Array.from(bytes.subarray(idAt, idAt + idSize)),
+      resetToken: Uint8Array.from(bytes.subarray(tokenAt, tokenAt + RESET_TOKEN_SIZE)),
     };
     if (this.#contradicts(added)) {
       return newIdError(PROTOCOL_VIOLATION, 'a connection id that contradicts another one');

@@ -47,6 +47,7 @@ export class Path<Address> {
   #deadline = Infinity;
   #resendAt = Infinity;
   #interval = INITIAL_RTT;
+  #probeTimeout = INITIAL_PROBE_TIMEOUT;
   #due: Uint8Array | undefined;
   /** Sent and not answered, the oldest first. */
   readonly #challenges: Challenge[] = [];
@@ -104,6 +105,7 @@ export class Path<Address> {
   startValidation(probeTimeout: number, now: number): void {
     if (this.#isValidating) return;
     this.#isValidating = true;
+    this.#probeTimeout = probeTimeout;
     this.#interval = Math.max(probeTimeout, INITIAL_RTT);
     this.#deadline = now + ABANDONED_AFTER * Math.max(probeTimeout, INITIAL_PROBE_TIMEOUT);
     this.#challenges.length = 0;
@@ -139,24 +141,22 @@ export class Path<Address> {
     this.#interval *= 2;
   }
 
-  /**
-   * A PATH_RESPONSE arrived, on whichever path (§8.2.3). Returns whether it answers a challenge of this one.
-   * @param probeTimeout of the path in use.
-   */
-  onResponse(bytes: Uint8Array, at: number, probeTimeout: number, now: number): boolean {
+  /** A PATH_RESPONSE arrived, on whichever path (§8.2.3). Returns whether it answers a challenge of this one. */
+  onResponse(bytes: Uint8Array, at: number, now: number): boolean {
     const answered = this.#challenges.find(({ data }) => isSameData(data, bytes, at));
     if (answered === undefined) return false;
     this.#isValidated = true;
     this.#stop();
     // The address is right; that the path takes datagrams of 1,200 bytes is still to be seen.
-    if (!answered.expanded) this.startValidation(probeTimeout, now);
+    if (!answered.expanded) this.startValidation(this.#probeTimeout, now);
     return true;
   }
 
   /** A PATH_CHALLENGE arrived on this path: its answer has to leave on it (§8.2.2). */
   onChallenge(bytes: Uint8Array, at: number): void {
     if (this.#responses.length === MAX_RESPONSES) this.#responses.shift();
-    this.#responses.push(bytes.slice(at, at + DATA_SIZE));
+    // Not `slice`, which does not copy when the bytes are a Buffer.
+    this.#responses.push(Uint8Array.from(bytes.subarray(at, at + DATA_SIZE)));
   }
 
   /** The data of a PATH_RESPONSE that is to be sent on this path now, once. */

@@ -126,6 +126,23 @@ test('BBR keeps the queue short in a large buffer, CUBIC fills it', () => {
   assert.ok(cubic.meanQueue > 1, JSON.stringify(cubic));
 });
 
+test('BBR holds a lossy path whose jitter looks like a queue', () => {
+  for (const [jitter, loss, least] of [
+    [5, 0.1, 0.8],
+    [20, 0.03, 0.8],
+    [20, 0.1, 0.7],
+    [50, 0.1, 0.6],
+  ] as const) {
+    const network = new Dumbbell(
+      { seed: SEED, rate: () => megabits(20), buffer: megabits(20) * 50, loss: () => loss, jitter },
+      [{ controller: CONTROLLERS.bbr(), rtt: 50 }],
+    );
+    network.runUntil(4000);
+    const share = (network.rates(12_000)[0] ?? 0) / megabits(20);
+    assert.ok(share > least, `${share} with ${jitter} ms and ${loss} (seed ${SEED})`);
+  }
+});
+
 /** One flow whose bottleneck changes at 10 s; the share of it in each of the following seconds. */
 function afterChange(controller: CongestionController, before: number, after: number): number[] {
   const network = new Dumbbell(
