@@ -43,6 +43,7 @@ const ORIGINAL_ID_SIZE = 8;
  */
 export class Connection {
   readonly #parts: ConnectionParts;
+  readonly #router = new CarriedRouter();
   readonly #rates: SendRates;
   readonly #size: DatagramSize;
   readonly #pathChanges: PathChanges;
@@ -88,9 +89,8 @@ export class Connection {
     token: Uint8Array | undefined,
     makeToken: ServerOptions['makeToken'],
   ) {
-    const router = new CarriedRouter();
-    const { parts, rates } = createParts(options, identity, router);
-    router.connect(parts);
+    const { parts, rates } = createParts(options, identity, this.#router);
+    this.#router.connect(parts);
     this.#parts = parts;
     this.#rates = rates;
     this.#size = new DatagramSize(parts);
@@ -163,8 +163,10 @@ export class Connection {
     ecn: Ecn,
     now: number,
   ): void {
-    const { lifecycle, counters } = this.#parts;
+    const { lifecycle, counters, streams, loss } = this.#parts;
     counters.bytesReceived += length;
+    this.#router.now = now;
+    streams.setPace(now, loss.control.rtt.smoothed);
     const end = offset + length;
     if (length > stride) this.#receiver.prepare(buffer, offset, stride, end);
     for (let at = offset; at < end; at += stride) {
@@ -238,6 +240,7 @@ export class Connection {
     }
     if (lifecycle.isOpen && now >= loss.timeout) {
       const { probeCount } = loss;
+      this.#router.now = now;
       loss.onTimeout(now);
       if (loss.probeCount > probeCount) {
         paths.active.mtu.onProbeTimeout(loss.probeCount, now);
