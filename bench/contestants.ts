@@ -30,27 +30,31 @@ export interface Contestant extends AsyncDisposable {
   readonly via: Via;
   /** Its processes, whose memory and processor time count; empty for the direct connection. */
   readonly children: readonly Child[];
-  /** Whether they report their event-loop delay on SIGUSR2. */
-  readonly isNode: boolean;
 }
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
-/** Node's arguments that make a contestant report its event-loop delay. */
-export const MEASURED = ['--import', file('./loop-delay.ts')];
+/** Whether a contestant runs in Node, and can report its event-loop delay. */
+export const isNode = (name: ContestantName): boolean =>
+  name === 'weir' || name === 'pipe' || name === 'baseline';
 
-const START: Readonly<Record<RelayName, (port: number) => Promise<Contestant>>> = {
+/** Node's arguments that make a contestant report its event-loop delay on SIGUSR2. */
+export const probeArgs = (probed: boolean): readonly string[] =>
+  probed ? ['--import', file('./loop-delay.ts')] : [];
+
+type Start = (port: number, probed: boolean) => Promise<Contestant>;
+
+const START: Readonly<Record<RelayName, Start>> = {
   direct: (port) =>
     Promise.resolve({
       via: { host: '127.0.0.1', port },
       children: [],
-      isNode: false,
       [Symbol.asyncDispose]: () => Promise.resolve(),
     }),
 
-  pipe: async (port) => {
+  pipe: async (port, probed) => {
     const own = await freePort();
-    const args = [...MEASURED, file('./pipe-relay.ts'), String(port), String(own)];
+    const args = [...probeArgs(probed), file('./pipe-relay.ts'), String(port), String(own)];
     const child = new Child(process.execPath, args);
     await eventually('the bare relay to listen', async () => {
       try {
@@ -63,17 +67,15 @@ const START: Readonly<Record<RelayName, (port: number) => Promise<Contestant>>> 
     return {
       via: { host: '127.0.0.1', port: own },
       children: [child],
-      isNode: true,
       [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
     };
   },
 
-  weir: async (port) => {
-    const weir = await Weir.start(socksIn() + freedom(), { nodeArgs: MEASURED });
+  weir: async (port, probed) => {
+    const weir = await Weir.start(socksIn() + freedom(), { nodeArgs: probeArgs(probed) });
     return {
       via: socksTo(weir.address('socks'), port),
       children: [weir.child],
-      isNode: true,
       [Symbol.asyncDispose]: () => weir[Symbol.asyncDispose](),
     };
   },
@@ -87,14 +89,21 @@ const START: Readonly<Record<RelayName, (port: number) => Promise<Contestant>>> 
 const behind = (peer: Peer, port: number): Contestant => ({
   via: socksTo(peer.address, port),
   children: [peer.child],
-  isNode: false,
   [Symbol.asyncDispose]: () => peer[Symbol.asyncDispose](),
 });
 
-/** Starts a contestant that relays in front of the origin at `port`. */
-export function startRelay(name: ContestantName, port: number): Promise<Contestant> {
+/**
+ * Starts a contestant that relays in front of the origin at `port`.
+ *
+ * @param probed whether one in Node reports its event-loop delay, which takes processor time.
+ */
+export function startRelay(
+  name: ContestantName,
+  port: number,
+  probed: boolean,
+): Promise<Contestant> {
   if (!isRelay(name)) throw new Error(`${name} is for tunnels only`);
-  return START[name](port);
+  return START[name](port, probed);
 }
 
 const isRelay = (name: ContestantName): name is RelayName => Object.hasOwn(START, name);

@@ -4,7 +4,7 @@ import { Child } from '../test/support/child.ts';
 import { cpuSeconds, residentBytes } from '../test/support/proc.ts';
 import { within } from '../test/support/wait.ts';
 import type { Case } from './case.ts';
-import { startRelay, type ContestantName } from './contestants.ts';
+import { isNode, startRelay, type ContestantName } from './contestants.ts';
 import type { Figures, Job, Report } from './load/messages.ts';
 import { startTunnel } from './tunnel-contestants.ts';
 
@@ -13,43 +13,82 @@ const GENERATOR = fileURLToPath(new URL('./load/main.ts', import.meta.url));
 /** Limit of one measurement; one that hangs counts as failed. */
 const LIMIT_MS = 90_000;
 
-/** One measurement of one contestant: all processes are started anew, so that none inherits a heap. */
+/**
+ * One measurement of one contestant: all processes are started anew, so that none inherits a heap.
+ *
+ * The event-loop delay of those in Node comes from a second run: its probe takes processor time.
+ */
 export async function measure(
   test: Case,
   contestant: ContestantName,
   seconds: number,
+): Promise<Figures> {
+  const figures = await run(test, contestant, seconds, readFigures);
+  if (!isNode(contestant)) return figures;
+  return { ...figures, ...(await run(test, contestant, seconds, readDelay)) };
+}
+
+/** What a run is for. */
+interface Reading {
+  /** Whether contestants in Node are to report their event-loop delay. */
+  readonly probed: boolean;
+  /** Begins when the measured part of the load does. @returns reads the figures at its end */
+  readonly begin: (children: readonly Child[]) => (load: Figures) => Promise<Figures>;
+}
+
+const readFigures: Reading = {
+  probed: false,
+  begin: (children) => {
+    const before = snapshot(children);
+    return (load) =>
+      Promise.resolve(children.length === 0 ? load : compare(before, load, children));
+  },
+};
+
+const readDelay: Reading = {
+  probed: true,
+  begin: (children) => {
+    // The report to this first signal covers the start and the warm-up; only the next one counts.
+    for (const child of children) child.signal('SIGUSR2');
+    return () => worstDelay(children);
+  },
+};
+
+async function run(
+  test: Case,
+  contestant: ContestantName,
+  seconds: number,
+  { probed, begin }: Reading,
 ): Promise<Figures> {
   await using generator = new Generator();
   await using far = test.load === 'idle' ? new Generator() : undefined;
   const port = await (far ?? generator).ready();
   await generator.ready();
   await using subject = await (test.tunnel === undefined
-    ? startRelay(contestant, port)
-    : startTunnel(contestant, test.tunnel, port));
+    ? startRelay(contestant, port, probed)
+    : startTunnel(contestant, test.tunnel, port, probed));
   const parallel = test.load === 'idle' ? Math.min(test.parallel, flowLimit()) : test.parallel;
-  const { children, isNode } = subject;
-  let before: Snapshot | undefined;
   const job: Job = { load: test.load, via: subject.via, parallel, seconds };
-  const figures = await generator.run(job, () => {
-    before = snapshot(children);
-    // The report to this first signal covers the start and the warm-up; only the next one counts.
-    if (isNode) for (const child of children) child.signal('SIGUSR2');
-  });
+  let read: ReturnType<Reading['begin']> = () => Promise.resolve({});
+  const load = await generator.run(job, () => (read = begin(subject.children)));
   // A proxy that drops everything would otherwise look like a slow one.
-  if (figures['rate'] === 0) throw new Error('no data came through');
-  if (children.length === 0 || !before) return figures;
+  if (load['rate'] === 0) throw new Error('no data came through');
+  // Awaited here: the processes live as long as this call.
+  return await read(load);
+}
+
+/** The figures of the load, and what the processes have taken for it. */
+function compare(before: Snapshot, load: Figures, children: readonly Child[]): Figures {
   const after = snapshot(children);
-  const delay = isNode ? await worstDelay(children) : {};
   const memory = after.memory - before.memory;
   const cores = (after.cpu - before.cpu) / (after.time - before.time);
   return {
-    ...figures,
-    ...delay,
+    ...load,
     cpu: after.cpu - before.cpu,
     cores,
-    ...(figures['rate'] ? { cpuPerUnit: cores / figures['rate'] } : {}),
+    ...(load['rate'] ? { cpuPerUnit: cores / load['rate'] } : {}),
     memory: after.memory,
-    ...(test.load === 'idle' ? { memoryPerFlow: memory / (figures['flows'] ?? 1) } : {}),
+    ...(load['flows'] ? { memoryPerFlow: memory / load['flows'] } : {}),
   };
 }
 

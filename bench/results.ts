@@ -1,5 +1,5 @@
-import type { Case, Goal } from './case.ts';
-import type { ContestantName } from './contestants.ts';
+import { GOAL_FIGURES, type Case, type Goal } from './case.ts';
+import { isPeer, type ContestantName } from './contestants.ts';
 import type { Figures } from './load/messages.ts';
 import { median } from './statistics.ts';
 
@@ -57,18 +57,36 @@ export function bestOf(
     .toSorted((a, b) => sign * (a.value - b.value))[0]?.name;
 }
 
+/** Which goals of a case Weir has reached; those that lack the other contestant are left out. */
 export function judge(test: Case, rounds: ReadonlyMap<ContestantName, Figures[]>): Verdict[] {
   const weir = rounds.get('weir');
   if (!weir || weir.length === 0) return [];
   return test.goals.flatMap((goal): Verdict[] => {
-    if ('atMost' in goal) {
-      const value = (medians(weir)[test.figure] ?? NaN) / test.divisor;
-      const text = `at most ${goal.atMost} ${test.unit}`;
-      return [{ goal, text, value, met: value <= goal.atMost }];
+    const figure = goal.figure ?? test.figure;
+    const what = goal.figure === undefined ? '' : `${GOAL_FIGURES[goal.figure]} `;
+    const bound = 'atLeast' in goal ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`;
+    const verdict = (value: number | undefined, unit: string): Verdict[] => {
+      if (value === undefined || Number.isNaN(value)) return [];
+      const met = 'atLeast' in goal ? value >= goal.atLeast : value <= goal.atMost;
+      return [{ goal, text: `${what}${bound}${unit}`, value, met }];
+    };
+    if (goal.against === undefined) {
+      const [divisor, unit] = goal.figure === undefined ? [test.divisor, ` ${test.unit}`] : [1, ''];
+      return verdict((medians(weir)[figure] ?? NaN) / divisor, unit);
     }
-    const value = ratio(test.figure, weir, rounds.get(goal.against));
-    if (value === undefined) return [];
-    const text = `at least ${goal.atLeast} of ${goal.against}`;
-    return [{ goal, text, value, met: value >= goal.atLeast }];
+    const other = goal.against === 'the best peer' ? bestPeer(test, figure, rounds) : goal.against;
+    if (other === undefined) return [];
+    const name = other === goal.against ? other : `${goal.against} (${other})`;
+    return verdict(ratio(figure, weir, rounds.get(other)), ` of ${name}`);
   });
+}
+
+/** The peer with the best median of a figure; less is better of all but the case's own one. */
+function bestPeer(
+  test: Case,
+  figure: string,
+  rounds: ReadonlyMap<ContestantName, Figures[]>,
+): ContestantName | undefined {
+  const better = figure === test.figure ? test.better : 'lower';
+  return bestOf([...rounds.keys()].filter(isPeer), figure, better, rounds);
 }

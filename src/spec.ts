@@ -53,8 +53,11 @@ export interface CaSpec {
   readonly certificates: readonly string[];
 }
 
-/** Where an inbound listens. Port 0 lets the kernel choose. */
-export type ListenSpec =
+/** Where an inbound listens; `none` for one that has no address (a device). */
+export type ListenSpec = SocketListenSpec | { readonly kind: 'none' };
+
+/** Where a socket listens. Port 0 lets the kernel choose. */
+export type SocketListenSpec =
   | { readonly kind: 'ip'; readonly host: string; readonly port: number }
   | { readonly kind: 'name'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string };

@@ -3,7 +3,7 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import type { ControlledApp } from './contract.ts';
-import type { LeavingListener } from '../supervisor/switched-listener.ts';
+import type { LeavingListener } from '../supervisor/inbound-listener.ts';
 import { ApiServer } from './server.ts';
 
 /**

@@ -6,7 +6,7 @@ import type { ApiListen, ApiOptions } from '../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import type { ListenSpec } from '../spec.ts';
+import type { SocketListenSpec } from '../spec.ts';
 import { bindReason } from '../transports/tcp-listener.ts';
 import { bindUnixSocket } from '../transports/unix-socket.ts';
 import { responseTo, internalError, type ApiResponse } from './response.ts';
@@ -101,7 +101,7 @@ export class ApiServer {
   }
 
   /** Whether an inbound could be bound to `spec` if this one left its address. */
-  standsInTheWayOf(spec: ListenSpec): boolean {
+  standsInTheWayOf(spec: SocketListenSpec): boolean {
     if (this.#bound.kind === 'unix') {
       return spec.kind === 'unix' && resolvePath(this.#bound.path) === resolvePath(spec.path);
     }

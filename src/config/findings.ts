@@ -31,6 +31,11 @@ export function lowerSettings<T>(subject: string, decode: () => T): T {
   try {
     return decode();
   } catch (error) {
+    if (error instanceof Finding) {
+      // A file of the settings.
+      const { kind, message, span } = error;
+      throw new SettingsFinding(`${subject}: ${message}`, span, { kind, cause: error });
+    }
     if (!(error instanceof DecodeError)) throw error;
     const what = error instanceof PlainDecodeError ? '' : 'invalid settings: ';
     const message = `${subject}: ${what}${error.message}`;

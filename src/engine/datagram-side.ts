@@ -1,11 +1,13 @@
 import type { Packet, ReplyPath } from '../net/link.ts';
-import type { DatagramServer, DatagramSessions, InboundHandler } from '../protocols/contract.ts';
-import type { LiveSession, Tracker } from '../tracker/tracker.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
+import type { DatagramServer, InboundHandler } from '../protocols/contract.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+import { LiveSessions } from './live-sessions.ts';
 
 /** The datagram server of one handler, with its live associations. */
 interface ServingHandler {
   readonly server: DatagramServer;
-  readonly live: Map<LiveSession, (cause: Error) => void>;
+  readonly live: LiveSessions;
 }
 
 /**
@@ -15,55 +17,42 @@ interface ServingHandler {
 export class DatagramSide {
   readonly #tag: string;
   readonly #tracker: Tracker;
+  readonly #ownListeners: OwnListeners;
   readonly #onClose: () => void;
   /** The current handler first, then replaced ones with associations. */
   #handlers: readonly ServingHandler[] = [];
 
   /** `onClose` is called when a session has ended. */
-  constructor(tag: string, tracker: Tracker, onClose: () => void) {
+  constructor(tag: string, tracker: Tracker, ownListeners: OwnListeners, onClose: () => void) {
     this.#tag = tag;
     this.#tracker = tracker;
+    this.#ownListeners = ownListeners;
     this.#onClose = onClose;
   }
 
   get sessions(): number {
-    return this.#handlers.reduce((sessions, { live }) => sessions + live.size, 0);
+    return this.#handlers.reduce((sessions, { live }) => sessions + live.count, 0);
   }
 
   /** New clients are served by `handler`. */
   swap(handler: InboundHandler): void {
     this.#handlers[0]?.server.retire?.();
-    const live: ServingHandler['live'] = new Map();
-    const server = handler.serveDatagrams?.(this.#sessionsOf(live)) ?? NO_DATAGRAMS;
-    this.#handlers = [{ server, live }, ...this.#handlers.filter((old) => old.live.size > 0)];
+    const live = new LiveSessions(this.#tag, this.#tracker, this.#ownListeners, this.#onClose);
+    const server = handler.serveDatagrams?.(live) ?? NO_DATAGRAMS;
+    this.#handlers = [{ server, live }, ...this.#handlers.filter((old) => old.live.count > 0)];
   }
 
   receive(packet: Packet, replies: ReplyPath): void {
     const [current, ...replaced] = this.#handlers;
     for (const { server, live } of replaced) {
-      if (live.size > 0 && server.receive(packet, replies, true)) return;
+      if (live.count > 0 && server.receive(packet, replies, true)) return;
     }
     current?.server.receive(packet, replies, false);
   }
 
   destroy(cause: Error): void {
     this.#handlers[0]?.server.retire?.();
-    for (const { live } of this.#handlers) for (const destroy of live.values()) destroy(cause);
-  }
-
-  #sessionsOf(live: ServingHandler['live']): DatagramSessions {
-    return {
-      open: (source, wire, destroy) => {
-        const session = this.#tracker.openSession(this.#tag, source, wire);
-        live.set(session, destroy);
-        const close = (): void => {
-          if (!live.delete(session)) return;
-          session.close();
-          this.#onClose();
-        };
-        return { session, close };
-      },
-    };
+    for (const { live } of this.#handlers) live.destroy(cause);
   }
 }
 

@@ -38,7 +38,7 @@ export class InboundRuntime {
     this.#ownListeners = ownListeners;
     this.#log = log;
     this.#handler = handler;
-    this.#datagrams = new DatagramSide(tag, tracker, () => this.#settle());
+    this.#datagrams = new DatagramSide(tag, tracker, ownListeners, () => this.#settle());
     this.#datagrams.swap(handler);
   }
 

@@ -23,41 +23,66 @@ export interface DialOrigin {
   readonly session: { readonly lineage?: Lineage | undefined } | undefined;
 }
 
-/** The bound endpoint of an inbound. */
-export interface InboundListener {
-  readonly inbound: string;
+/** Whose ports are meant: those of UDP are apart from those of TCP. */
+export type PortNetwork = 'tcp' | 'udp';
+
+/** A bound address. */
+export interface OwnEndpoint {
   readonly endpoint: Endpoint;
+  readonly network: PortNetwork;
+}
+
+/** A bound address of an inbound. */
+export interface OwnInbound extends OwnEndpoint {
+  readonly inbound: string;
 }
 
 interface Listener {
   /** In canonical form. */
   readonly host: string;
   readonly port: number;
+  readonly network: PortNetwork;
   /** `undefined` for the API. */
   readonly inbound: string | undefined;
 }
 
+/** A connection to an own listener, or a UDP socket that sends to one. */
+interface Made {
+  readonly socket: DialledSocket;
+  readonly network: PortNetwork;
+  /** The address that it reaches. */
+  readonly host: string;
+  readonly port: number;
+  readonly lineage: Lineage;
+}
+
 /**
- * The TCP listeners of this process, and the connections that it makes to them: prevents request
- * loops and clients that reach the API with the address of the proxy.
+ * The listeners of this process, and the connections and UDP sockets by which it reaches them:
+ * prevents request loops and clients that reach the API with the address of the proxy.
  *
- * A dial of another destination costs one look-up of its port.
+ * A dial of another destination, and a datagram to one, cost one look-up of its port.
  */
 export class OwnListeners {
   #inbounds: readonly Listener[] = [];
   #api: Listener | undefined;
-  #byPort: ReadonlyMap<number, readonly Listener[]> = new Map();
+  #byPort: Readonly<Record<PortNetwork, ReadonlyMap<number, readonly Listener[]>>> = {
+    tcp: new Map(),
+    udp: new Map(),
+  };
+  #changes = 0;
   /** Connections to own listeners, including those that are connecting. */
-  readonly #made = new Set<{
-    readonly socket: DialledSocket;
-    readonly to: string;
-    readonly lineage: Lineage;
-  }>();
+  readonly #made = new Set<Made>();
+
+  /** Grows with every change of the listeners: what was found before may no longer be so. */
+  get changes(): number {
+    return this.#changes;
+  }
 
   /** Replaces the listeners of the inbounds. */
-  setInbounds(listeners: readonly InboundListener[]): void {
-    this.#inbounds = listeners.map(({ inbound, endpoint }) => ({
+  setInbounds(listeners: readonly OwnInbound[]): void {
+    this.#inbounds = listeners.map(({ inbound, endpoint, network }) => ({
       inbound,
+      network,
       host: bareHost(endpoint.host),
       port: endpoint.port,
     }));
@@ -68,14 +93,20 @@ export class OwnListeners {
   setOpenApi(endpoint: Endpoint | undefined): void {
     this.#api = endpoint && {
       inbound: undefined,
+      network: 'tcp',
       host: bareHost(endpoint.host),
       port: endpoint.port,
     };
     this.#index();
   }
 
+  /** Whether any of the listeners has that port; without one, `approach` finds nothing. */
+  hasPort(port: number, network: PortNetwork): boolean {
+    return this.#byPort[network].has(port);
+  }
+
   /**
-   * Checks a connection to an IP address before it is made.
+   * Checks a connection to an IP address before it is made, or datagrams before they are sent.
    *
    * @param direct whether the client chose the address; an outbound's server is the operator's choice
    * @returns an observer for the socket; `undefined` when the listener is not one of this process
@@ -83,8 +114,13 @@ export class OwnListeners {
    *   by, or has passed `MAX_HOPS` inbounds; `forbidden` when it would bring a client of another
    *   host to an API without a secret
    */
-  approach(to: Endpoint, origin: DialOrigin, direct: boolean): SocketObserver | undefined {
-    const candidates = this.#byPort.get(to.port);
+  approach(
+    to: Endpoint,
+    origin: DialOrigin,
+    direct: boolean,
+    network: PortNetwork = 'tcp',
+  ): SocketObserver | undefined {
+    const candidates = this.#byPort[network].get(to.port);
     if (!candidates) return undefined;
     const host = reachedHost(to.host);
     const listener = candidates.find((each) => accepts(each.host, host));
@@ -109,38 +145,50 @@ export class OwnListeners {
     if (hops > MAX_HOPS) {
       throw new DialError('loop', `the request has passed ${MAX_HOPS} inbounds of this proxy`);
     }
-    const end = formatEndpoint({ host, port: to.port });
-    return (socket) => this.#remember(socket, end, { hops, foreign });
+    return (socket) =>
+      this.#remember({ socket, network, host, port: to.port, lineage: { hops, foreign } });
   }
 
-  /** The lineage of an accepted connection; `undefined` when another process has made it. */
-  lineageOf(remote: Endpoint | undefined, local: Endpoint | undefined): Lineage | undefined {
-    if (this.#made.size === 0 || !remote || !local) return undefined;
-    const to = formatEndpoint({ host: bareHost(local.host), port: local.port });
+  /**
+   * The lineage of an accepted connection, or of a client's first datagram; `undefined` when another
+   * process has sent it.
+   *
+   * @param local what the client connected to. With UDP it may be unknown, or a wildcard.
+   */
+  lineageOf(
+    remote: Endpoint | undefined,
+    local: Endpoint | undefined,
+    network: PortNetwork = 'tcp',
+  ): Lineage | undefined {
+    if (this.#made.size === 0 || !remote) return undefined;
     const from = bareHost(remote.host);
     for (const made of this.#made) {
-      if (made.to !== to) continue;
+      if (made.network !== network || !reaches(made, local)) continue;
       // The kernel has chosen the port by now, even where the connection has yet to be reported.
       const { local: own } = made.socket;
-      if (own && own.port === remote.port && bareHost(own.host) === from) return made.lineage;
+      if (own?.port !== remote.port) continue;
+      const host = bareHost(own.host);
+      // No other UDP socket of this host can have the port of one that is bound to all addresses.
+      if (network === 'udp' ? accepts(host, from) : host === from) return made.lineage;
     }
     return undefined;
   }
 
-  #remember(socket: DialledSocket, to: string, lineage: Lineage): void {
-    const made = { socket, to, lineage };
+  #remember(made: Made): void {
     this.#made.add(made);
-    socket.onClose(() => this.#made.delete(made));
+    made.socket.onClose(() => this.#made.delete(made));
   }
 
   #index(): void {
-    const byPort = new Map<number, Listener[]>();
+    const byPort = { tcp: new Map<number, Listener[]>(), udp: new Map<number, Listener[]>() };
     for (const listener of this.#api ? [...this.#inbounds, this.#api] : this.#inbounds) {
-      const known = byPort.get(listener.port);
+      const ports = byPort[listener.network];
+      const known = ports.get(listener.port);
       if (known) known.push(listener);
-      else byPort.set(listener.port, [listener]);
+      else ports.set(listener.port, [listener]);
     }
     this.#byPort = byPort;
+    this.#changes++;
   }
 }
 
@@ -156,6 +204,12 @@ export function lineageGroup(origin: DialOrigin): string {
 /** The lineage of the connection that a request came in by. */
 const lineageBefore = ({ session, source }: DialOrigin): Lineage =>
   session?.lineage ?? { hops: 0, foreign: !isLocalClient(source) };
+
+/** Whether an own socket reaches the address that a client has connected to. */
+function reaches({ network, host, port }: Made, local: Endpoint | undefined): boolean {
+  if (!local) return network === 'udp';
+  return port === local.port && (network === 'udp' || host === bareHost(local.host));
+}
 
 /** A client of this host: on a unix socket or on loopback. */
 const isLocalClient = (source: string | undefined): boolean =>

@@ -4,6 +4,7 @@ import type { ByteLink, Carrier, Packet, PacketLink, ReplyPath, WireCounter } fr
 import type { DialOrigin, OwnListeners } from '../net/own-listeners.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { Logger } from '../log/logger.ts';
+import type { ListenSpec } from '../spec.ts';
 import type { Session } from '../tracker/session.ts';
 import type { InboundMemory } from './inbound-memory.ts';
 
@@ -88,22 +89,6 @@ export interface InboundHandler {
   serveDatagrams?(sessions: DatagramSessions): DatagramServer;
 }
 
-/** Opens sessions for a handler that serves datagrams. */
-export interface DatagramSessions {
-  /**
-   * Opens the session of an authenticated client, one for each association.
-   * @param wire counts the client's datagrams, protocol overhead included.
-   * @param destroy ends the association; called when the proxy stops.
-   */
-  open(source: string, wire: WireCounter, destroy: (cause: Error) => void): DatagramSession;
-}
-
-/** The session of a client's association; to be closed by the handler that opened it. */
-export interface DatagramSession {
-  readonly session: Session;
-  close(): void;
-}
-
 /** Receives the datagrams of all clients of an inbound. */
 export interface DatagramServer {
   /**
@@ -116,6 +101,99 @@ export interface DatagramServer {
   receive(packet: Packet, replies: ReplyPath, known: boolean): boolean;
   /** Called when the handler is replaced or the inbound ends: no association is opened any more. */
   retire?(): void;
+}
+
+/** A client that has no connection accepted for it. */
+export interface SessionClient {
+  /** Its address; `undefined` where it has none. */
+  readonly remote: Endpoint | undefined;
+  /** The own address that it sends to, where that is known. */
+  readonly local: Endpoint | undefined;
+  /** Counts the bytes of its packets, protocol overhead included. */
+  readonly wire: WireCounter;
+  /** Ends the session, with what the protocol has as a goodbye; called when the proxy stops. */
+  readonly destroy: (cause: Error) => void;
+}
+
+/** A session in a book; to be closed by its opener. */
+export interface OpenSession {
+  readonly session: Session;
+  /** The client has moved to another address, which is validated. */
+  moved(remote: Endpoint): void;
+  /** Idempotent. */
+  close(): void;
+}
+
+/** Opens the session of an authenticated client, one for each association. */
+export type DatagramSessions = Pick<SessionBook, 'open'>;
+
+/** The live sessions of one inbound that has them by itself. */
+export interface SessionBook {
+  /**
+   * Opens a session in the tracker. Its first flow names its user, as for a carrier's session.
+   *
+   * Until it is closed, the inbound is not restarted, and a stop waits for it.
+   */
+  open(client: SessionClient): OpenSession;
+  /**
+   * Counts something as live that no session stands for, such as a flow of a device.
+   *
+   * @param destroy ends it; called when the proxy stops.
+   * @returns what ends its counting; idempotent.
+   */
+  hold(destroy: (cause: Error) => void): () => void;
+}
+
+/**
+ * The server side of a protocol whose listener owns its sessions: one set of settings, checked and
+ * ready, to be bound or to take the place of another.
+ */
+export interface SessionServer {
+  /**
+   * Binds; until `serve` no client gets a response and little is kept of what it sends.
+   *
+   * @throws {BindError} when the address cannot be bound.
+   * @throws the reason of `signal`.
+   */
+  bind(listen: ListenSpec, sessions: SessionBook, signal?: AbortSignal): Promise<SessionListener>;
+}
+
+/**
+ * What a SessionServer has bound, with the sessions that it has accepted. Checked by
+ * `test/conformance/session-listener.ts`.
+ */
+export interface SessionListener {
+  /** As people read it: the bound address with the port that the kernel chose, or a device's name. */
+  readonly address: string;
+  /** The same as data, also after the release; `undefined` for a device. */
+  readonly endpoint: Endpoint | undefined;
+  /** Accepts clients from now on. */
+  serve(): void;
+  /**
+   * Clients that come from now on get `next` and are counted in `sessions`; live ones keep the
+   * server and the book that they started with. A retired listener that was kept accepts clients
+   * again.
+   *
+   * @param next of the same protocol; `restartReason` found nothing against it, or there are no live
+   *   sessions.
+   */
+  swap(next: SessionServer, sessions: SessionBook): void;
+  /**
+   * Accepts no new client from now on. Live sessions continue; after the last one everything is
+   * released, at once when there is none. Idempotent.
+   */
+  retire(): void;
+  /**
+   * Keeps a retired listener although its last session may end, for a `swap` that may follow; `retire`
+   * undoes it. Nothing changes for one in service.
+   *
+   * @returns false when its release has begun.
+   */
+  keep(): boolean;
+  /** Ends every session and handshake and releases everything. Idempotent. */
+  destroy(cause: Error): void;
+  /** Resolves, never rejects, when everything is released: the address may be bound again. */
+  readonly closed: Promise<void>;
 }
 
 /** Limits of one dial. */

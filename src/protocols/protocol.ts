@@ -1,12 +1,35 @@
 import type { Steps } from '../net/turns.ts';
+import type { Located } from '../schema/decoder.ts';
 import type { TableNode } from '../schema/node.ts';
 import type { ListenSpec } from '../spec.ts';
-import type { InboundContext, InboundHandler, Outbound, OutboundContext } from './contract.ts';
+import type {
+  InboundContext,
+  InboundHandler,
+  Outbound,
+  OutboundContext,
+  SessionServer,
+} from './contract.ts';
+
+/**
+ * Reads the files that settings name. What it returns belongs into the settings: then a file with
+ * new contents is a change of the inbound or outbound.
+ */
+export interface SettingsFiles {
+  /**
+   * The content of a file. Its errors, also one for a file that is yet to be read, are to be passed on.
+   *
+   * @param path relative paths are relative to the same directory as all paths of the configuration.
+   * @param failure the beginning of the message when the file cannot be read, before the path and
+   *   the reason: `cannot read cert_file`.
+   */
+  content(path: Located<string>, failure: string): Uint8Array;
+}
 
 /** What the validity of an inbound's settings may depend on. */
 export interface InboundSettingsContext {
   readonly tag: string;
   readonly listen: ListenSpec;
+  readonly files: SettingsFiles;
 }
 
 /** What the validity of an outbound's settings may depend on. */
@@ -15,14 +38,13 @@ export interface OutboundSettingsContext {
   /** IPv6 without brackets; `undefined` only where the protocol needs no upstream. */
   readonly server: string | undefined;
   readonly port: number | undefined;
+  readonly files: SettingsFiles;
 }
 
-/** The server side of a protocol. `Settings` is plain data that survives `structuredClone`. */
-export interface InboundProtocol<Settings> {
+/** What both kinds of server sides have. `Settings` is plain data that survives `structuredClone`. */
+interface InboundSide<Settings> {
   /** Whether a `stream` may be set below it. */
   readonly stream: boolean;
-  /** Whether its handlers serve datagrams on the listen address as well; not on a unix socket. */
-  readonly datagrams?: boolean;
   /**
    * Decodes the `settings` table, an empty one when it is omitted, and adds defaults.
    * @throws {DecodeError} with the text that follows `invalid settings: `.
@@ -33,9 +55,36 @@ export interface InboundProtocol<Settings> {
    * `undefined` without authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
+}
+
+/** A server side that is given carriers: the supervisor listens, and holds the sessions. */
+export interface CarrierProtocol<Settings> extends InboundSide<Settings> {
+  readonly kind: 'carriers';
+  /** Whether its handlers serve datagrams on the listen address as well; not on a unix socket. */
+  readonly datagrams?: boolean;
   /** In steps, since there may be any number of users. */
   create(settings: Settings, context: InboundContext): Steps<InboundHandler>;
 }
+
+/** A server side that listens by itself, and holds the sessions: a UDP port, or a device. */
+export interface SessionProtocol<Settings> extends InboundSide<Settings> {
+  readonly kind: 'sessions';
+  /** What `listen` and `port` mean; neither is allowed for a device. */
+  readonly listens: 'udp' | 'device';
+  /**
+   * Why `after` cannot be swapped in for `before` while sessions are live: words that may precede
+   * "which would end its live connections". `undefined` when it can.
+   */
+  restartReason(before: Settings, after: Settings): string | undefined;
+  /**
+   * Builds all that can be built without binding, in steps. What these throw is the reason why it
+   * cannot.
+   */
+  create(settings: Settings, context: InboundContext): Steps<SessionServer>;
+}
+
+/** The server side of a protocol. */
+export type InboundProtocol<Settings> = CarrierProtocol<Settings> | SessionProtocol<Settings>;
 
 /** The client side of a protocol. `Settings` is plain data that survives `structuredClone`. */
 export interface OutboundProtocol<Settings> {
@@ -76,14 +125,30 @@ export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In,
   return {
     name,
     aliases,
-    inbound: inbound && {
-      ...inbound,
-      users: (settings) => inbound.users(settings as In),
-      create: (settings, context) => inbound.create(settings as In, context),
-    },
+    inbound: inbound && eraseInbound(inbound),
     outbound: outbound && {
       ...outbound,
       create: (settings, context) => outbound.create(settings as Out, context),
     },
   };
+}
+
+function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
+  const shared = {
+    stream: side.stream,
+    settings: (table: TableNode, context: InboundSettingsContext) => side.settings(table, context),
+    users: (settings: unknown) => side.users(settings as In),
+  };
+  return side.kind === 'carriers'
+    ? {
+        ...side,
+        ...shared,
+        create: (settings, context) => side.create(settings as In, context),
+      }
+    : {
+        ...side,
+        ...shared,
+        restartReason: (before, after) => side.restartReason(before as In, after as In),
+        create: (settings, context) => side.create(settings as In, context),
+      };
 }

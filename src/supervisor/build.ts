@@ -13,9 +13,9 @@ import type { Carrier } from '../net/link.ts';
 import { lineageGroup, type OwnListeners } from '../net/own-listeners.ts';
 import type { Resolver } from '../net/resolver.ts';
 import type { Steps, Turns } from '../net/turns.ts';
-import type { Dispatcher, InboundHandler, Outbound } from '../protocols/contract.ts';
+import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
-import { inboundProtocol, outboundProtocol } from '../protocols/registry.ts';
+import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
 import { Acceptor } from '../transports/acceptor.ts';
 import { dialTcp, createDialer } from '../transports/dialer.ts';
@@ -76,22 +76,18 @@ export function buildOutbound(
   });
 }
 
-/** Builds the handler of an inbound in turns. @throws {ApplyError} `build_failed`. */
-export async function buildHandler(
-  spec: InboundSpec,
-  {
-    clock,
-    log,
-    dispatcher,
-    memory,
-  }: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
+/** Builds the handler or the server of an inbound in turns. @throws {ApplyError} `build_failed`. */
+export async function buildInbound<Built>(
+  { tag, settings, sniffing, listen }: InboundSpec,
+  side: { create(settings: unknown, context: InboundContext): Steps<Built> },
+  deps: BuildDeps & { readonly dispatcher: Dispatcher; readonly memory: InboundMemory },
   turns: Turns,
-): Promise<InboundHandler> {
-  const { tag, protocol, settings, sniffing, listen } = spec;
+): Promise<Built> {
+  const { dispatcher, memory, clock, log } = deps;
   const unixSocket = listen.kind === 'unix';
   try {
     const context = { tag, sniffing, unixSocket, dispatcher, memory, clock, log };
-    return await turns.run(inboundProtocol(protocol).create(settings, context));
+    return await turns.run(side.create(settings, context));
   } catch (error) {
     throw failedBuild(`inbound ${tag}`, error);
   }
@@ -184,14 +180,6 @@ export function* exitsOf(
   }
   return exits;
 }
-
-/** The accounts of an inbound: what its user set is made of. */
-export const usersOf = ({ protocol, settings }: InboundSpec): unknown =>
-  inboundProtocol(protocol).users(settings);
-
-/** Whether an inbound listens for datagrams as well. */
-export const datagramsOf = ({ protocol, listen }: InboundSpec): boolean =>
-  listen.kind !== 'unix' && inboundProtocol(protocol).datagrams === true;
 
 const upstreamOf = ({ server, port }: OutboundSpec): Endpoint | undefined =>
   server === undefined || port === undefined ? undefined : { host: server, port };

@@ -1,26 +1,58 @@
-import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Turns } from '../net/turns.ts';
 import type { ListenSpec } from '../spec.ts';
 import { ApplyError } from './apply-error.ts';
 import {
-  isInUse,
-  SwitchedListener,
-  type BindOptions,
+  shareNetwork,
+  type InboundListener,
   type LeavingListener,
-  type ListenerTarget,
-} from './switched-listener.ts';
+  type ListenMeans,
+} from './inbound-listener.ts';
+import { isInUse } from './switched-listener.ts';
 
 /** A listener that an inbound needs: bound anew, or taken over from an inbound that frees it. */
-export interface WantedListener extends BindOptions {
+export interface WantedListener {
   readonly tag: string;
+  readonly spec: ListenSpec;
+  readonly means: ListenMeans;
+  /**
+   * Why the inbound's listener has to be closed before this one is bound in its place; `undefined`
+   * when it stays until the reload has succeeded.
+   */
+  readonly restart: string | undefined;
+  /**
+   * @throws {BindError}
+   * @throws the reason of `signal`
+   */
+  bind(signal: AbortSignal): Promise<InboundListener>;
+  /**
+   * What puts the inbound behind a listener that is bound already; `undefined` where nothing can. A
+   * listener that is draining stays until then, or until `retire`.
+   */
+  takeOver(listener: InboundListener): (() => void) | undefined;
 }
 
-/** A listener that an inbound frees when the reload succeeds. */
+/** A listener that is free when the reload succeeds. */
 export interface FreedListener {
+  /** The inbound that has, or had, it. */
   readonly tag: string;
-  readonly listener: SwitchedListener;
+  readonly listener: InboundListener;
+  /** Whether its inbound has left it already, and it only ends its live sessions. */
+  readonly draining: boolean;
+}
+
+/** What became of the listeners of a reload. */
+export interface Exchanged {
+  /** The wanted ones, by the tags of their inbounds. */
+  readonly listeners: ReadonlyMap<string, InboundListener>;
+  /** Freed ones that nobody took over: they accept no client any more. */
+  readonly left: readonly FreedListener[];
+}
+
+interface TakenOver {
+  readonly freed: FreedListener;
+  readonly take: () => void;
 }
 
 /**
@@ -29,63 +61,69 @@ export interface FreedListener {
  *
  * An address that moves from one inbound to another keeps its socket, so that no connection meets a
  * closed port. Where a new address overlaps an old one that is given up (`0.0.0.0` after
- * `127.0.0.1`, same port), the old one is closed first, and bound again should the new one fail.
- * So is a listener that is no inbound's and is about to leave its address.
+ * `127.0.0.1`, same port), and where an inbound has to be restarted, the old one is closed first, and
+ * bound again should anything fail. So is a listener that is no inbound's and is about to leave its
+ * address. A listener that would take live sessions with it is never closed: the reload is refused.
  */
 export class ListenerExchange {
   readonly #log: Logger;
-  readonly #freed: Map<string, SwitchedListener>;
-  readonly #bound = new Map<string, SwitchedListener>();
-  readonly #takenOver = new Map<string, { listener: SwitchedListener; target: ListenerTarget }>();
+  readonly #freed: Set<FreedListener>;
+  readonly #bound = new Map<string, InboundListener>();
+  readonly #takenOver = new Map<string, TakenOver>();
   /** Listeners that are no inbound's, and that may be closed to make room. */
   readonly #leaving: Set<LeavingListener>;
-  /** Closed to make room; by the tag that held them. */
-  readonly #closedEarly = new Map<string, SwitchedListener>();
+  readonly #closedEarly: FreedListener[] = [];
   readonly #leftEarly: LeavingListener[] = [];
 
   constructor(freed: readonly FreedListener[], leaving: readonly LeavingListener[], log: Logger) {
-    this.#freed = new Map(freed.map(({ tag, listener }) => [tag, listener]));
+    this.#freed = new Set(freed);
     this.#leaving = new Set(leaving);
     this.#log = log;
   }
 
   /**
    * Binds what is wanted, in turns. The caller rolls back when this rejects.
-   * @throws {ApplyError} `bind`
+   * @throws {ApplyError} `bind`, or `disruptive` for a listener that had to be closed
    * @throws the reason of `signal`
    */
   async bind(wanted: readonly WantedListener[], turns: Turns, signal: AbortSignal): Promise<void> {
     const crowded: WantedListener[] = [];
+    const restarted: WantedListener[] = [];
     for (const want of wanted) {
       if (turns.due) await turns.next();
+      if (want.restart !== undefined) {
+        restarted.push(want);
+        continue;
+      }
       if (this.#takeOver(want)) continue;
       try {
-        this.#bound.set(want.tag, await SwitchedListener.bind(want, signal));
+        this.#bound.set(want.tag, await want.bind(signal));
       } catch (error) {
         signal.throwIfAborted();
-        if (!isInUse(error) || !this.#canMakeRoomFor(want.spec)) {
-          throw asApplyError(want.tag, error);
-        }
+        if (!isInUse(error) || !this.#canMakeRoomFor(want)) throw asApplyError(want.tag, error);
         crowded.push(want);
       }
     }
-    for (const want of crowded) await this.#bindInPlaceOfOld(want, signal);
+    // Last, and after nothing else can fail: meanwhile clients would meet a closed port.
+    const late = [...crowded, ...restarted];
+    for (const want of late) this.#refuseToEndSessions(want);
+    for (const want of late) await this.#bindInPlaceOfOld(want, signal);
   }
 
   /**
    * The reload succeeds, in one turn of the event loop: new listeners are served, those taken over
-   * are switched, and those left over are closed.
+   * are switched, and those left over accept no more.
    */
-  commit(): ReadonlyMap<string, SwitchedListener> {
-    const result = new Map(this.#bound);
+  commit(): Exchanged {
+    const listeners = new Map(this.#bound);
     for (const listener of this.#bound.values()) listener.serve();
-    for (const [tag, { listener, target }] of this.#takenOver) {
-      listener.switchTo(target);
-      result.set(tag, listener);
+    for (const [tag, { freed, take }] of this.#takenOver) {
+      take();
+      listeners.set(tag, freed.listener);
     }
-    const left = [...this.#freed.values(), ...this.#closedEarly.values()];
-    for (const listener of left) void listener.retire();
-    return result;
+    const left = [...this.#freed, ...this.#closedEarly];
+    for (const { listener } of left) void listener.retire();
+    return { listeners, left };
   }
 
   /**
@@ -97,61 +135,101 @@ export class ListenerExchange {
   async rollBack(restore: boolean): Promise<void> {
     await Promise.all([...this.#bound.values()].map((listener) => listener.close()));
     this.#bound.clear();
+    for (const { freed } of this.#takenOver.values()) {
+      if (freed.draining) await freed.listener.retire();
+    }
+    this.#takenOver.clear();
     if (!restore) return;
     for (const listener of this.#leftEarly) await listener.reopen();
-    for (const [tag, listener] of this.#closedEarly) {
+    for (const { tag, listener, draining } of this.#closedEarly) {
+      if (draining) continue;
       try {
         await listener.reopen();
       } catch (error) {
         this.#log.error(`inbound ${tag} could not be restored: ${messageOf(error)}`);
       }
     }
-    this.#closedEarly.clear();
+    this.#closedEarly.length = 0;
   }
 
-  #takeOver({ tag, spec, datagrams, target }: WantedListener): boolean {
+  #takeOver(want: WantedListener): boolean {
+    const { tag, spec } = want;
     // Two inbounds that let the kernel choose a port do not want the same one.
-    if (spec.kind !== 'unix' && spec.port === 0) return false;
-    for (const [holder, listener] of this.#freed) {
-      if (listener.datagrams !== datagrams || !isDeepStrictEqual(listener.spec, spec)) continue;
-      this.#freed.delete(holder);
-      this.#takenOver.set(tag, { listener, target });
+    if ((spec.kind === 'ip' || spec.kind === 'name') && spec.port === 0) return false;
+    for (const freed of this.#freed) {
+      const take = want.takeOver(freed.listener);
+      if (!take) continue;
+      this.#freed.delete(freed);
+      this.#takenOver.set(tag, { freed, take });
       return true;
     }
     return false;
   }
 
-  #inTheWayOf(spec: ListenSpec): [string, SwitchedListener][] {
-    return [...this.#freed].filter(([, listener]) => listener.standsInTheWayOf(spec));
+  /** What has to be closed for `want` to be bound. */
+  #inTheWayOf({ tag, spec, means, restart }: WantedListener): FreedListener[] {
+    return [...this.#freed].filter(({ tag: holder, listener, draining }) => {
+      if (restart !== undefined && holder === tag && !draining) return true;
+      if (spec.kind === 'none' || !shareNetwork(listener.means, means)) return false;
+      return listener.standsInTheWayOf(spec);
+    });
   }
 
-  #canMakeRoomFor(spec: ListenSpec): boolean {
-    return (
-      this.#inTheWayOf(spec).length > 0 ||
-      [...this.#leaving].some((listener) => listener.standsInTheWayOf(spec))
-    );
+  /** The same for listeners that are no inbound's, which are TCP. */
+  #leavingInTheWayOf({ spec, means }: WantedListener): LeavingListener[] {
+    if (spec.kind === 'none' || !shareNetwork(means, 'tcp')) return [];
+    return [...this.#leaving].filter((listener) => listener.standsInTheWayOf(spec));
+  }
+
+  #canMakeRoomFor(want: WantedListener): boolean {
+    return this.#inTheWayOf(want).length > 0 || this.#leavingInTheWayOf(want).length > 0;
+  }
+
+  #refuseToEndSessions(want: WantedListener): void {
+    for (const freed of this.#inTheWayOf(want)) refuseToEndSessions(freed, want);
   }
 
   async #bindInPlaceOfOld(want: WantedListener, signal: AbortSignal): Promise<void> {
-    for (const [tag, listener] of this.#inTheWayOf(want.spec)) {
-      this.#freed.delete(tag);
-      this.#closedEarly.set(tag, listener);
-      await listener.close();
+    for (const freed of this.#inTheWayOf(want)) {
+      // A client may have come since the plan was made, and since others were closed.
+      refuseToEndSessions(freed, want);
+      this.#freed.delete(freed);
+      this.#closedEarly.push(freed);
+      await freed.listener.close();
     }
-    for (const listener of this.#leaving) {
-      if (!listener.standsInTheWayOf(want.spec)) continue;
+    for (const listener of this.#leavingInTheWayOf(want)) {
       this.#leaving.delete(listener);
       this.#leftEarly.push(listener);
       await listener.close();
     }
     try {
-      this.#bound.set(want.tag, await SwitchedListener.bind(want, signal));
+      this.#bound.set(want.tag, await want.bind(signal));
     } catch (error) {
       signal.throwIfAborted();
       throw asApplyError(want.tag, error);
     }
   }
 }
+
+/**
+ * A listener with live sessions is about to be closed.
+ * @throws {ApplyError} `disruptive`
+ */
+function refuseToEndSessions(
+  { tag, listener }: FreedListener,
+  { tag: wanted, restart }: WantedListener,
+): void {
+  if (listener.tied === 0) return;
+  const overlap =
+    tag === wanted
+      ? 'its new address overlaps an earlier one'
+      : `its address is needed for inbound ${wanted}`;
+  throw disruptive(tag, tag === wanted ? (restart ?? overlap) : overlap);
+}
+
+/** @param reason precedes "which would end its live connections". */
+export const disruptive = (tag: string, reason: string): ApplyError =>
+  new ApplyError('disruptive', `inbound ${tag}: ${reason}`);
 
 const asApplyError = (tag: string, error: unknown): ApplyError =>
   new ApplyError('bind', `inbound ${tag}: ${messageOf(error)}`, { cause: error });

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '../net/turns.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, Spec } from '../spec.ts';
 import { type Same, exitsNamedBy, isSameRoute } from './compare.ts';
+import type { InboundFacts } from './inbound-facts.ts';
 import type { AppliedReport } from './reload-report.ts';
 
 /** What the plan needs to know of what runs. */
@@ -11,12 +12,6 @@ export interface Running {
   /** The newest version that each outbound tag has ever had, removed tags included. */
   readonly versions: ReadonlyMap<string, number>;
 }
-
-/** The accounts in an inbound's settings; `undefined` for an inbound without users. */
-export type UsersOf = (inbound: InboundSpec) => unknown;
-
-/** Whether an inbound listens for datagrams beside its connections. */
-export type DatagramsOf = (inbound: InboundSpec) => boolean;
 
 export interface OutboundStep {
   readonly action: 'build' | 'reuse';
@@ -35,13 +30,17 @@ export interface UserSetStep {
 }
 
 /**
- * What happens to an inbound: everything is new, nothing is, the handler behind its listener is, or
- * its listener is.
+ * What happens to an inbound: everything is new, nothing is, the handler behind its listener is, its
+ * address is, or its listener at the same address.
  */
-export interface InboundStep {
-  readonly action: 'build' | 'reuse' | 'swap' | 'rebind';
-  readonly spec: InboundSpec;
-}
+export type InboundStep =
+  | { readonly action: 'build' | 'reuse' | 'swap' | 'rebind'; readonly spec: InboundSpec }
+  | {
+      readonly action: 'restart';
+      readonly spec: InboundSpec;
+      /** Why it cannot happen while sessions are live. */
+      readonly reason: string;
+    };
 
 /** How to get from what runs to what is wanted; made before anything is touched. */
 export interface Plan {
@@ -64,8 +63,7 @@ export interface Plan {
 export function* planReload(
   running: Running,
   wanted: Spec,
-  usersOf: UsersOf,
-  datagramsOf: DatagramsOf = () => false,
+  facts: InboundFacts,
   same: Same = isDeepStrictEqual,
 ): Steps<Plan> {
   const old = running.spec;
@@ -88,7 +86,7 @@ export function* planReload(
   const oldInbounds = yield* byTag(old?.inbounds ?? []);
   const inbounds: InboundStep[] = [];
   for (const spec of wanted.inbounds) {
-    inbounds.push(planInbound(oldInbounds.get(spec.tag), spec, datagramsOf, same));
+    inbounds.push(planInbound(oldInbounds.get(spec.tag), spec, facts, same));
     yield;
   }
   const wantedTags = new Set(wanted.inbounds.map(({ tag }) => tag));
@@ -98,7 +96,7 @@ export function* planReload(
     drained,
     balancers,
     route,
-    userSets: yield* planUserSets(oldInbounds, wanted.inbounds, usersOf, same),
+    userSets: yield* planUserSets(oldInbounds, wanted.inbounds, facts, same),
     inbounds,
     removed: [...oldInbounds.keys()].filter((tag) => !wantedTags.has(tag)),
   };
@@ -111,6 +109,7 @@ export function* reportOf(plan: Plan): Steps<AppliedReport> {
     reuse: [],
     swap: [],
     rebind: [],
+    restart: [],
   };
   for (const { action, name } of namesOf(plan)) {
     names[action].push(name);
@@ -129,7 +128,7 @@ export function* reportOf(plan: Plan): Steps<AppliedReport> {
     swapped: tags('swap'),
     drained,
     rebound: tags('rebind'),
-    restarted: [],
+    restarted: tags('restart'),
     removed: plan.removed,
     reused: names.reuse,
   };
@@ -209,7 +208,7 @@ function* planBalancers(
 function* planUserSets(
   old: ReadonlyMap<string, InboundSpec>,
   wanted: readonly InboundSpec[],
-  usersOf: UsersOf,
+  { usersOf }: InboundFacts,
   same: Same,
 ): Steps<UserSetStep[]> {
   const steps: UserSetStep[] = [];
@@ -228,12 +227,14 @@ function* planUserSets(
 function planInbound(
   old: InboundSpec | undefined,
   spec: InboundSpec,
-  datagramsOf: DatagramsOf,
+  facts: InboundFacts,
   same: Same,
 ): InboundStep {
   if (!old) return { action: 'build', spec };
   const samePlace =
-    isDeepStrictEqual(old.listen, spec.listen) && datagramsOf(old) === datagramsOf(spec);
+    isDeepStrictEqual(old.listen, spec.listen) && facts.meansOf(old) === facts.meansOf(spec);
   if (!samePlace) return { action: 'rebind', spec };
-  return { action: same(old, spec) ? 'reuse' : 'swap', spec };
+  if (same(old, spec)) return { action: 'reuse', spec };
+  const reason = facts.restartReason(old, spec);
+  return reason === undefined ? { action: 'swap', spec } : { action: 'restart', spec, reason };
 }

@@ -19,7 +19,7 @@ export interface AppliedReport {
   readonly drained: readonly string[];
   /** Tags of inbounds that listen elsewhere now. */
   readonly rebound: readonly string[];
-  /** Tags of inbounds whose listener was started anew. */
+  /** Tags of inbounds whose listener was closed and bound again at its address. */
   readonly restarted: readonly string[];
   /** Tags of removed inbounds. */
   readonly removed: readonly string[];

@@ -3,6 +3,7 @@ import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import { InboundRuntime } from '../engine/inbound-runtime.ts';
+import { LiveSessions } from '../engine/live-sessions.ts';
 import type { Plane } from '../engine/plane.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import type { RouterTables } from '../engine/router/router-tables.ts';
@@ -14,12 +15,13 @@ import type { AcceptedConnection } from '../net/sockets.ts';
 import type { Steps, Turns } from '../net/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
 import { InboundMemory } from '../protocols/inbound-memory.ts';
-import type { InboundStreamSpec, RoutingSpec } from '../spec.ts';
+import type { SessionProtocol } from '../protocols/protocol.ts';
+import type { InboundSpec, InboundStreamSpec, RoutingSpec } from '../spec.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import {
   buildAcceptor,
   buildBalancer,
-  buildHandler,
+  buildInbound,
   buildOutbound,
   buildPlane,
   exitsOf,
@@ -27,15 +29,29 @@ import {
   type BuiltOutbound,
 } from './build.ts';
 import type { Acceptor } from '../transports/acceptor.ts';
-import type { Plan } from './plan.ts';
+import type { InboundFacts, ProtocolOf } from './inbound-facts.ts';
+import type { InboundStep, Plan } from './plan.ts';
+import type { ReadySessions, SessionInbound } from './session-inbound.ts';
 import type { ListenerTarget, SwitchedListener } from './switched-listener.ts';
 
 /** One inbound with what it listens on. */
-export interface RunningInbound {
+export type RunningInbound = RunningCarriers | RunningSessions;
+
+/** An inbound whose protocol is given carriers. */
+export interface RunningCarriers {
+  readonly kind: 'carriers';
   readonly runtime: InboundRuntime;
   readonly listener: SwitchedListener;
   readonly acceptor: Acceptor;
   readonly stream: InboundStreamSpec | undefined;
+}
+
+/** An inbound whose listener owns its sessions. */
+export interface RunningSessions {
+  readonly kind: 'sessions';
+  readonly listener: SessionInbound;
+  /** Shared by its successive servers. */
+  readonly memory: InboundMemory;
 }
 
 /** What runs before a reload, of which a plan reuses parts. */
@@ -67,6 +83,13 @@ export interface Staged {
   readonly accepting: ReadonlyMap<string, Accepting>;
   /** Put new stream settings of inbounds in force that keep their listeners. */
   readonly streamChanges: ReadonlyMap<string, () => void>;
+  /** For new listeners that own their sessions, and for those with new settings. */
+  readonly sessions: ReadonlyMap<string, StagedSessions>;
+}
+
+export interface StagedSessions {
+  readonly ready: ReadySessions;
+  readonly memory: InboundMemory;
 }
 
 export interface StageDeps {
@@ -76,6 +99,8 @@ export interface StageDeps {
   readonly regexes: RegexCache;
   readonly tracker: Tracker;
   readonly dispatcher: Dispatcher;
+  readonly protocolOf: ProtocolOf;
+  readonly facts: InboundFacts;
   /** What outbounds resolve with, whichever resolver is behind it. */
   readonly resolver: Resolver;
   /** Makes the resolver of the wanted configuration. */
@@ -133,19 +158,28 @@ async function stageInbounds(
   plan: Plan,
   running: RunningResources,
   turns: Turns,
-  { clock, log, ownListeners, tracker, dispatcher }: StageDeps,
-): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'accepting' | 'streamChanges'>> {
+  deps: StageDeps,
+): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'accepting' | 'streamChanges' | 'sessions'>> {
+  const { clock, log, ownListeners, tracker, dispatcher, protocolOf } = deps;
   const handlers = new Map<string, InboundHandler>();
   const runtimes = new Map<string, InboundRuntime>();
   const accepting = new Map<string, Accepting>();
   const streamChanges = new Map<string, () => void>();
+  const sessions = new Map<string, StagedSessions>();
   for (const { action, spec } of plan.inbounds) {
     if (action === 'reuse') continue;
     if (turns.due) await turns.next();
     const { tag, stream } = spec;
-    const old = action === 'build' ? undefined : running.inbounds.get(tag);
+    const side = protocolOf(spec.protocol);
+    const before = action === 'build' ? undefined : running.inbounds.get(tag);
+    if (side.kind === 'sessions') {
+      const old = before?.kind === 'sessions' ? before : undefined;
+      sessions.set(tag, await stageSessions(spec, side, action, old, turns, deps));
+      continue;
+    }
+    const old = before?.kind === 'carriers' ? before : undefined;
     const memory = old?.runtime.memory ?? new InboundMemory();
-    const handler = await buildHandler(spec, { clock, log, dispatcher, memory }, turns);
+    const handler = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
     handlers.set(tag, handler);
     const runtime =
       old?.runtime ?? new InboundRuntime(tag, memory, handler, tracker, ownListeners, log);
@@ -165,7 +199,22 @@ async function stageInbounds(
     };
     accepting.set(tag, { acceptor, target });
   }
-  return { handlers, runtimes, accepting, streamChanges };
+  return { handlers, runtimes, accepting, streamChanges, sessions };
+}
+
+async function stageSessions(
+  spec: InboundSpec,
+  side: SessionProtocol<unknown>,
+  action: InboundStep['action'],
+  old: RunningSessions | undefined,
+  turns: Turns,
+  { clock, log, ownListeners, tracker, dispatcher, facts }: StageDeps,
+): Promise<StagedSessions> {
+  const memory = old?.memory ?? new InboundMemory();
+  const server = await buildInbound(spec, side, { clock, log, dispatcher, memory }, turns);
+  const kept = action === 'swap' ? old?.listener.book : undefined;
+  const book = kept ?? new LiveSessions(spec.tag, tracker, ownListeners);
+  return { ready: { spec, means: facts.meansOf(spec), server, book }, memory };
 }
 
 /** Releases what was built for a reload that failed or a check. */

@@ -1,5 +1,4 @@
 import { Dispatcher } from '../engine/dispatcher.ts';
-import type { InboundRuntime } from '../engine/inbound-runtime.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
@@ -16,9 +15,12 @@ import type { DnsSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { ApplyError } from './apply-error.ts';
 import { compareSpecs } from './compare.ts';
-import { datagramsOf, usersOf, type BuiltOutbound } from './build.ts';
-import { ListenerExchange, type WantedListener } from './listener-exchange.ts';
-import type { LeavingListener, SwitchedListener } from './switched-listener.ts';
+import type { BuiltOutbound } from './build.ts';
+import { Departures, type LiveSide } from './departures.ts';
+import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
+import { inboundProtocol } from '../protocols/registry.ts';
+import type { LeavingListener } from './inbound-listener.ts';
+import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
 import { planReload, reportOf, type InboundStep, type Plan } from './plan.ts';
 import type { AppliedReport } from './reload-report.ts';
 import { ResolverHandle } from './resolver-handle.ts';
@@ -29,6 +31,7 @@ import {
   type RunningResources,
   type Staged,
 } from './stage.ts';
+import { runningInbound, wantedListeners } from './wanted-listeners.ts';
 
 export interface SupervisorDeps {
   readonly clock: Clock;
@@ -37,6 +40,8 @@ export interface SupervisorDeps {
   readonly ownListeners: OwnListeners;
   /** Kept across reloads: see RegexCache. */
   readonly regexes: RegexCache;
+  /** Finds the protocols of inbounds; in the registry when left out. */
+  readonly protocolOf?: ProtocolOf | undefined;
 }
 
 /** What is to run: the configuration and the lists that its rules take from geo files. */
@@ -67,8 +72,9 @@ export class Supervisor {
   readonly #dispatcher: Dispatcher;
   readonly #resolver: ResolverHandle;
   readonly #versions = new Map<string, number>();
-  /** Runtimes of removed inbounds whose sessions go on. */
-  readonly #leaving = new Set<InboundRuntime>();
+  readonly #protocolOf: ProtocolOf;
+  readonly #facts: InboundFacts;
+  readonly #departures = new Departures();
   #spec: Spec | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
@@ -79,6 +85,8 @@ export class Supervisor {
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
+    this.#protocolOf = deps.protocolOf ?? inboundProtocol;
+    this.#facts = inboundFacts(this.#protocolOf);
     this.tracker = new Tracker(deps.clock);
     this.#resolver = new ResolverHandle(this.#createResolver({ backend: 'system' }));
     this.#dispatcher = new Dispatcher({
@@ -99,15 +107,20 @@ export class Supervisor {
     this.#refuseStopped();
     const { spec } = wanted;
     const turns = new Turns(this.#deps.clock);
-    const same = await compareSpecs(this.#spec, spec, usersOf, turns);
+    const same = await compareSpecs(this.#spec, spec, this.#facts.usersOf, turns);
     const running = { spec: this.#spec, versions: this.#versions };
-    const plan = await turns.run(planReload(running, spec, usersOf, datagramsOf, same));
+    const plan = await turns.run(planReload(running, spec, this.#facts, same));
+    this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
     const changes = await turns.run(this.#changesBy(staged));
     const exchange = new ListenerExchange(this.#freedBy(plan), leaving, this.#deps.log);
     const { signal } = this.#stopping;
     try {
-      await exchange.bind(this.#wantedBy(plan, staged), turns, signal);
+      await exchange.bind(
+        wantedListeners(plan, staged, this.#inbounds, this.#facts),
+        turns,
+        signal,
+      );
       await bound?.();
       this.#refuseStopped();
     } catch (error) {
@@ -131,7 +144,7 @@ export class Supervisor {
   async check(wanted: Wanted): Promise<void> {
     const turns = new Turns(this.#deps.clock);
     const nothing = { spec: undefined, versions: new Map<string, number>() };
-    const plan = await turns.run(planReload(nothing, wanted.spec, usersOf, datagramsOf));
+    const plan = await turns.run(planReload(nothing, wanted.spec, this.#facts));
     const staged = await this.#stage(wanted, plan, turns);
     await turns.run(disposeStaged(plan, staged));
   }
@@ -149,16 +162,20 @@ export class Supervisor {
   /** Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. */
   async stop(graceMs: number): Promise<void> {
     await this.closeListeners();
-    const inbounds = [...this.#inbounds.values()];
-    const runtimes = [...inbounds.map(({ runtime }) => runtime), ...this.#leaving];
-    const idle = Promise.all(runtimes.map((runtime) => runtime.whenIdle()));
+    const owning = [...this.#inbounds.values()].flatMap((inbound) =>
+      inbound.kind === 'sessions' ? [inbound.listener] : [],
+    );
+    owning.push(...this.#departures.listeners);
+    const sides = [...this.#inbounds.values()].map(sideOf).concat(this.#departures.sides);
+    const idle = Promise.all(sides.map((side) => side.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();
     const timer = this.#deps.clock.after(graceMs, resolve);
     await Promise.race([idle, graceOver]);
     timer.cancel();
     this.#dispatcher.stop();
-    for (const runtime of runtimes) runtime.destroy(new LinkClosedError('the proxy is stopping'));
+    for (const side of sides) side.destroy(new LinkClosedError('the proxy is stopping'));
     await idle;
+    await Promise.all(owning.map(({ closed }) => closed));
     for (const group of this.#balancers.values()) group.stop();
     for (const { version } of this.#outbounds.values()) version.retire();
     this.#resolver.destroy();
@@ -185,25 +202,30 @@ export class Supervisor {
       ...this.#deps,
       tracker: this.tracker,
       dispatcher: this.#dispatcher,
+      protocolOf: this.#protocolOf,
+      facts: this.#facts,
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });
   }
 
-  #freedBy({ removed, inbounds }: Plan): { tag: string; listener: SwitchedListener }[] {
-    const rebound = inbounds.filter(isRebound).map(({ spec }) => spec.tag);
-    return [...removed, ...rebound].flatMap((tag) => {
-      const running = this.#inbounds.get(tag);
-      return running ? [{ tag, listener: running.listener }] : [];
-    });
+  /** @throws {ApplyError} `disruptive` when an inbound would be restarted that has live sessions */
+  #refuseDisruption({ inbounds }: Plan): void {
+    for (const step of inbounds) {
+      if (step.action !== 'restart') continue;
+      const { tag } = step.spec;
+      const live = this.#inbounds.get(tag)?.listener.tied ?? 0;
+      if (live > 0) throw disruptive(tag, step.reason);
+    }
   }
 
-  #wantedBy({ inbounds }: Plan, { accepting }: Staged): WantedListener[] {
-    return inbounds.flatMap(({ spec }) => {
-      const { tag, listen } = spec;
-      const target = accepting.get(tag)?.target;
-      return target ? [{ tag, spec: listen, datagrams: datagramsOf(spec), target }] : [];
+  #freedBy({ removed, inbounds }: Plan): FreedListener[] {
+    const moved = inbounds.filter(leavesListener).map(({ spec }) => spec.tag);
+    const left = [...removed, ...moved].flatMap((tag) => {
+      const running = this.#inbounds.get(tag);
+      return running ? [{ tag, listener: running.listener, draining: false }] : [];
     });
+    return [...left, ...this.#departures.freed];
   }
 
   *#changesBy({ outbounds, balancers }: Staged): Steps<Changes> {
@@ -214,13 +236,9 @@ export class Supervisor {
     };
   }
 
-  /** Pointer swaps, in one turn of the event loop; then removed listeners close. */
-  #commit(
-    spec: Spec,
-    plan: Plan,
-    { resolver, outbounds, balancers, plane, handlers, runtimes, accepting, streamChanges }: Staged,
-    exchange: ListenerExchange,
-  ): void {
+  /** Pointer swaps, in one turn of the event loop; then removed listeners close or drain. */
+  #commit(spec: Spec, plan: Plan, staged: Staged, exchange: ListenerExchange): void {
+    const { resolver, outbounds, balancers, plane, handlers, streamChanges } = staged;
     if (resolver) this.#resolver.swap(resolver);
     this.#spec = spec;
     this.#outbounds = outbounds;
@@ -229,48 +247,49 @@ export class Supervisor {
     for (const { spec: outbound, version } of plan.outbounds) {
       this.#versions.set(outbound.tag, version);
     }
-    for (const [tag, handler] of handlers) this.#inbounds.get(tag)?.runtime.swap(handler);
-    for (const change of streamChanges.values()) change();
     const before = this.#inbounds;
-    const listeners = exchange.commit();
+    for (const [tag, handler] of handlers) {
+      const running = before.get(tag);
+      if (running?.kind === 'carriers') running.runtime.swap(handler);
+    }
+    for (const change of streamChanges.values()) change();
+    const { listeners, left } = exchange.commit();
     const inbounds = new Map<string, RunningInbound>();
     for (const { action, spec: inbound } of plan.inbounds) {
       const { tag } = inbound;
       const old = before.get(tag);
-      const runtime = runtimes.get(tag) ?? old?.runtime;
-      const listener = listeners.get(tag) ?? old?.listener;
-      const acceptor = accepting.get(tag)?.acceptor ?? old?.acceptor;
-      if (!runtime || !listener || !acceptor) continue; // a step has either been staged or runs already
-      inbounds.set(tag, { runtime, listener, acceptor, stream: inbound.stream });
-      if (action === 'build' || action === 'rebind') {
-        this.#deps.log.info(`inbound ${tag} listening on ${listener.address}`);
+      const running = runningInbound(inbound, staged, old, listeners.get(tag));
+      if (!running) continue; // a step has either been staged or runs already
+      inbounds.set(tag, running);
+      const ready = staged.sessions.get(tag)?.ready;
+      if (action === 'swap' && ready && running.kind === 'sessions') running.listener.swap(ready);
+      if (action !== 'swap' && action !== 'reuse') {
+        this.#deps.log.info(`inbound ${tag} listening on ${running.listener.address}`);
       }
     }
     this.#inbounds = inbounds;
     this.#deps.ownListeners.setInbounds(
-      [...inbounds].flatMap(
-        ([
-          inbound,
-          {
-            listener: { endpoint },
-          },
-        ]) => (endpoint ? [{ inbound, endpoint }] : []),
+      [...inbounds].flatMap(([inbound, { listener }]) =>
+        listener.endpoints.map((endpoint) => ({ inbound, ...endpoint })),
       ),
     );
-    for (const tag of plan.removed) this.#awaitSessions(before.get(tag)?.runtime);
+    for (const listener of listeners.values()) this.#departures.release(listener);
+    for (const { tag, listener } of left) this.#departures.drain(tag, listener);
+    for (const [tag, running] of before) {
+      if (running.kind === 'carriers' && inbounds.get(tag)?.kind !== 'carriers') {
+        this.#departures.awaitSessions(running.runtime);
+      }
+    }
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {
     const { clock, log } = this.#deps;
     return createResolver(spec, { clock, log: log.target('svc_app::dns') });
   }
-
-  #awaitSessions(runtime: InboundRuntime | undefined): void {
-    if (!runtime || runtime.sessions === 0) return;
-    this.#leaving.add(runtime);
-    void runtime.whenIdle().then(() => this.#leaving.delete(runtime));
-  }
 }
+
+const sideOf = (inbound: RunningInbound): LiveSide =>
+  inbound.kind === 'carriers' ? inbound.runtime : inbound.listener;
 
 /** What begins and ends with a reload. */
 interface Changes {
@@ -314,4 +333,5 @@ function* notIn<T>(items: ReadonlyMap<string, T>, others: ReadonlyMap<string, T>
   return found;
 }
 
-const isRebound = ({ action }: InboundStep): boolean => action === 'rebind';
+const leavesListener = ({ action }: InboundStep): boolean =>
+  action === 'rebind' || action === 'restart';

@@ -1,10 +1,11 @@
 import { codeOf } from '../errors.ts';
-import type { Endpoint } from '../net/address.ts';
 import type { Packet, ReplyPath } from '../net/link.ts';
 import type { AcceptedConnection } from '../net/sockets.ts';
-import type { ListenSpec } from '../spec.ts';
+import type { OwnEndpoint } from '../net/own-listeners.ts';
+import type { SocketListenSpec } from '../spec.ts';
 import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
 import { listenUdp, type DatagramListener } from '../transports/udp-listener.ts';
+import type { InboundListener, ListenMeans } from './inbound-listener.ts';
 
 /** Takes the connections and datagrams that reach a listener. */
 export interface ListenerTarget {
@@ -23,19 +24,9 @@ const PORTS_TRIED = 10;
 const MAX_HELD_CONNECTIONS = 4096;
 const MAX_HELD_DATAGRAMS = 64;
 
-/** A listener that frees its address, so that another may be bound there. */
-export interface LeavingListener {
-  /** Whether closing this one could make room for `spec`: another address with the same port. */
-  standsInTheWayOf(spec: ListenSpec): boolean;
-  /** Frees the address; it may be opened again. */
-  close(): Promise<void>;
-  /** Binds the same address again, including a port that the kernel chose. */
-  reopen(): Promise<void>;
-}
-
 /** The address to bind and its target. */
 export interface BindOptions {
-  readonly spec: ListenSpec;
+  readonly spec: SocketListenSpec;
   /** Whether to take datagrams on the same port as connections. */
   readonly datagrams: boolean;
   readonly target: ListenerTarget;
@@ -46,8 +37,8 @@ export interface BindOptions {
  *
  * Until `serve` it holds accepted connections, of which nothing is read, and some datagrams.
  */
-export class SwitchedListener implements LeavingListener {
-  readonly spec: ListenSpec;
+export class SwitchedListener implements InboundListener {
+  readonly spec: SocketListenSpec;
   /** Whether it takes datagrams on the same port as connections. */
   readonly datagrams: boolean;
   #target: ListenerTarget;
@@ -80,13 +71,24 @@ export class SwitchedListener implements LeavingListener {
     return this.#listener?.address ?? '';
   }
 
-  /** The bound address as data; `undefined` for a unix socket. */
-  get endpoint(): Endpoint | undefined {
-    return this.#listener?.endpoint;
+  get endpoints(): readonly OwnEndpoint[] {
+    const { endpoint } = this.#listener ?? {};
+    if (!endpoint) return [];
+    const stream: OwnEndpoint = { endpoint, network: 'tcp' };
+    return this.#datagramListener ? [stream, { endpoint, network: 'udp' }] : [stream];
+  }
+
+  get means(): ListenMeans {
+    return this.datagrams ? 'tcp+udp' : 'tcp';
+  }
+
+  /** Its sessions have connections of their own. */
+  get tied(): number {
+    return 0;
   }
 
   /** Whether closing this one could make room for `spec`: another address with the same port. */
-  standsInTheWayOf(spec: ListenSpec): boolean {
+  standsInTheWayOf(spec: SocketListenSpec): boolean {
     if (spec.kind === 'unix') return this.spec.kind === 'unix' && this.spec.path === spec.path;
     return this.#boundPort() === spec.port;
   }
@@ -98,7 +100,7 @@ export class SwitchedListener implements LeavingListener {
     await this.#open(spec);
   }
 
-  async #open(spec: ListenSpec, signal?: AbortSignal): Promise<void> {
+  async #open(spec: SocketListenSpec, signal?: AbortSignal): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       const listener = await listenTcp(
         spec,
@@ -160,9 +162,10 @@ export class SwitchedListener implements LeavingListener {
   }
 
   async close(): Promise<void> {
-    for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
     this.#datagramListener?.close();
+    // Accepts what waits in the kernel: it goes to the target, or is held.
     await this.#listener?.close();
+    for (const held of this.#held?.connections.splice(0) ?? []) held.destroy();
   }
 
   /** Closes it for good, with its target. */

@@ -5,7 +5,7 @@ import type { Lineage } from '../net/own-listeners.ts';
 export interface Session {
   readonly id: number;
   readonly inbound: string;
-  /** The client's IP address; `undefined` on a unix socket. */
+  /** The client's IP address, the newest one of a client that has moved; `undefined` on a unix socket. */
   readonly source: string | undefined;
   /** The label that the session's first flow bound to it. */
   readonly user: string | undefined;

@@ -13,6 +13,8 @@ export interface LiveSession extends Session {
   readonly up: number;
   /** Wire bytes to the client so far. */
   readonly down: number;
+  /** The client continues from another address. */
+  moveTo(source: string | undefined): void;
   close(): void;
 }
 
@@ -117,7 +119,7 @@ function matches({ outbound, inbound, session, user }: FlowSelector, { info }: F
 class SessionRecord implements LiveSession {
   readonly id: number;
   readonly inbound: string;
-  readonly source: string | undefined;
+  source: string | undefined;
   readonly startedAt: number;
   readonly lineage: Lineage | undefined;
   user: string | undefined;
@@ -158,6 +160,10 @@ class SessionRecord implements LiveSession {
 
   attach(wire: WireCounter): void {
     (this.#others ??= []).push(wire);
+  }
+
+  moveTo(source: string | undefined): void {
+    this.source = source;
   }
 
   /** The first flow names the session's user; later ones do not rename it. */

@@ -4,7 +4,7 @@ import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { ListenOptions, UnixPath } from '../net/sockets.ts';
 import { systemSockets } from '../net/system-sockets.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
-import type { ListenSpec } from '../spec.ts';
+import type { SocketListenSpec } from '../spec.ts';
 import { bindUnixSocket } from './unix-socket.ts';
 
 /** A listener that could not be bound. */
@@ -35,7 +35,7 @@ export interface Listener {
  * @throws the reason of `signal`
  */
 export async function listenTcp(
-  spec: ListenSpec,
+  spec: SocketListenSpec,
   options: ListenOptions,
   signal?: AbortSignal,
 ): Promise<Listener> {

@@ -2,7 +2,7 @@
  * Flows of every kind through a relay of kernel links, every byte compared, beside processes that
  * burn the processor, with the debug mode and the watchdog on.
  *
- * `node test/stress/kernel-sockets.ts`, with SECONDS (30), CLIENTS (64), BURNERS (4), STOPS=1 for
+ * `npm run stress`, with WEIR_STRESS_SECONDS (60), CLIENTS (64), BURNERS (4), STOPS=1 for
  * bursts of SIGSTOP, KIND=node for a comparison. Exit status 1 when a byte was wrong, a flow got no
  * answer for 10 s, an event was lost or a descriptor was left open.
  */
@@ -13,7 +13,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const number = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise);
-const SECONDS = number('SECONDS', 30);
+const SECONDS = number('WEIR_STRESS_SECONDS', 60);
 const CLIENTS = number('CLIENTS', 64);
 const BURNERS = number('BURNERS', 4);
 const STALL_MS = 10_000;

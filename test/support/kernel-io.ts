@@ -30,7 +30,10 @@ export function recordingWatchdog(): {
 /** Two connected unix stream sockets. */
 export function socketPair(io: KernelIo): readonly [StreamSocket, StreamSocket] {
   const [near, far] = descriptorPair(io);
-  return [new StreamSocket(io, near, false), new StreamSocket(io, far, false)];
+  return [
+    new StreamSocket(io, near, false, 'dialled'),
+    new StreamSocket(io, far, false, 'dialled'),
+  ];
 }
 
 /** Two connected unix stream descriptors. */

@@ -40,13 +40,14 @@ export function lowerInbound(
   const protocol = part.attempt(() => protocolOf(inbound.protocol));
   if (!protocol) return undefined;
   const { name, side } = protocol;
-  const listen = part.attempt(() => lowerListen(inbound, subject, span));
+  const listener = { subject, protocol: inbound.protocol.value, side };
+  const listen = part.attempt(() => lowerListen(inbound, listener, span));
   const owner = { protocol: inbound.protocol.value, takesStream: side.stream, listen };
   const stream = lowerInboundStream(inbound.stream, owner, { files, part });
   if (!listen) return undefined;
   const node = inbound.settings ?? emptyTable(span);
   const settings = part.attempt(() =>
-    lowerSettings(subject, () => side.settings(node, { tag, listen })),
+    lowerSettings(subject, () => side.settings(node, { tag, listen, files })),
   );
   if (part.failed) return undefined;
   return { tag, protocol: name, listen, stream, sniffing: inbound.sniffing ?? true, settings };

@@ -1,7 +1,8 @@
 import { ipVersion } from '../../net/address.ts';
+import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
-import type { ListenSpec } from '../../spec.ts';
+import type { SocketListenSpec, ListenSpec } from '../../spec.ts';
 import { Finding } from '../findings.ts';
 import { hostProblem } from '../values/addresses.ts';
 
@@ -14,8 +15,33 @@ interface ListenKeys {
   readonly port: Located<number> | undefined;
 }
 
-/** Lowers `listen` and `port`, of which each decides what the other may be. @throws {Finding} */
-export function lowerListen({ listen, port }: ListenKeys, subject: string, span: Span): ListenSpec {
+/** The inbound that listens. */
+interface ListenOwner {
+  /** Its name in messages: `inbound <tag>`. */
+  readonly subject: string;
+  /** As the file writes it. */
+  readonly protocol: string;
+  readonly side: InboundProtocol<unknown>;
+}
+
+/** Lowers `listen` and `port` as the protocol uses them. @throws {Finding} */
+export function lowerListen(keys: ListenKeys, owner: ListenOwner, span: Span): ListenSpec {
+  const { subject, protocol, side } = owner;
+  if (side.kind === 'carriers') return lowerSocket(keys, subject, span);
+  if (side.listens === 'device') {
+    const written = keys.listen ?? keys.port;
+    if (!written) return { kind: 'none' };
+    const key = keys.listen ? 'listen' : 'port';
+    throw new Finding(`protocol ${protocol} has no address; remove ${key}`, written.span);
+  }
+  const listen = lowerSocket(keys, subject, span);
+  if (listen.kind !== 'unix') return listen;
+  const message = `protocol ${protocol} needs a UDP port, so listen must not be a unix socket`;
+  throw new Finding(message, keys.listen?.span ?? span);
+}
+
+/** Of `listen` and `port` each decides what the other may be. */
+function lowerSocket({ listen, port }: ListenKeys, subject: string, span: Span): SocketListenSpec {
   const host = listen?.value ?? DEFAULT_LISTEN;
   if (host.startsWith('/')) {
     if (port) throw new Finding('a unix socket listen has no port; remove port', port.span);

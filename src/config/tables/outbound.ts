@@ -46,7 +46,7 @@ export function lowerOutbound(
   const stream = lowerOutboundStream(outbound.stream, owner, { files, part });
   const node = outbound.settings ?? emptyTable(span);
   const settings = part.attempt(() =>
-    lowerSettings(subject, () => side.settings(node, { tag, server, port })),
+    lowerSettings(subject, () => side.settings(node, { tag, server, port, files })),
   );
   if (part.failed || !addressFamily) return undefined;
   return { tag, protocol: name, server, port, stream, addressFamily, settings };

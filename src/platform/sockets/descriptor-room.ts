@@ -3,12 +3,16 @@ import type { SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC, RLIMIT_NOFILE } from './linux.ts';
 import type { NativeMemory } from './memory.ts';
 
+/** Which side opened the connection of a socket. */
+export type SocketOrigin = 'accepted' | 'dialled';
+
 /** How many descriptors can still be opened, so that what is accepted can also be served. */
 export class DescriptorRoom {
   readonly #calls: SystemCalls;
   readonly #limits: NativeMemory;
   readonly #countOpen: () => number;
-  #reserved = 0;
+  #accepted = 0;
+  #dialled = 0;
 
   /** @param countOpen gives the number of open descriptors, 0 where it is not known. */
   constructor(calls: SystemCalls, countOpen: () => number = openDescriptors) {
@@ -17,9 +21,12 @@ export class DescriptorRoom {
     this.#limits = calls.memory(16);
   }
 
-  /** Reservations that have not been released. */
+  /**
+   * Descriptors that accepted connections are going to need for their destinations: one for each
+   * connection, until as many have been dialled. Which was dialled for which is not known here.
+   */
   get reserved(): number {
-    return this.#reserved;
+    return Math.max(0, this.#accepted - this.#dialled);
   }
 
   /**
@@ -31,18 +38,20 @@ export class DescriptorRoom {
   free(fd: number): number {
     const limit = this.#limit();
     const open = this.#countOpen();
-    if (open > 0) return limit - open - this.#reserved;
+    if (open > 0) return limit - open - this.reserved;
     return this.#hasTwo(fd) ? 2 : 0;
   }
 
-  /** Reserves the descriptor that an accepted connection is going to need for its destination. */
-  reserve(): void {
-    this.#reserved++;
+  /** Counts a socket that was opened. */
+  opened(origin: SocketOrigin): void {
+    if (origin === 'accepted') this.#accepted++;
+    else this.#dialled++;
   }
 
-  /** Ends one reservation. */
-  release(): void {
-    this.#reserved--;
+  /** Counts a socket that was closed or handed over. */
+  closed(origin: SocketOrigin): void {
+    if (origin === 'accepted') this.#accepted--;
+    else this.#dialled--;
   }
 
   /** The soft limit, which `prlimit` can change at any time. */

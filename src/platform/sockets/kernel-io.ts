@@ -5,7 +5,6 @@ import { DescriptorRoom } from './descriptor-room.ts';
 import type { NativeMemory } from './memory.ts';
 import { PipePool } from './pipe-pool.ts';
 import { Poller } from './poller.ts';
-import { SpliceBatches } from './splice-batches.ts';
 import { SocketAddresses } from './sockaddr.ts';
 
 /** Starts timers that do not keep the process alive. */
@@ -26,7 +25,6 @@ export class KernelIo implements Disposable {
   readonly poller: Poller;
   readonly addresses: SocketAddresses;
   readonly pipes: PipePool;
-  readonly batches: SpliceBatches;
   readonly room: DescriptorRoom;
   /** Where received bytes arrive, and small pieces are gathered: RECEIVE_SIZE bytes. */
   readonly scratch: NativeMemory;
@@ -42,7 +40,6 @@ export class KernelIo implements Disposable {
     this.poller = new Poller(calls);
     this.addresses = new SocketAddresses(calls);
     this.pipes = new PipePool(calls, timers);
-    this.batches = new SpliceBatches(timers);
     this.room = new DescriptorRoom(calls);
     this.scratch = calls.memory(RECEIVE_SIZE);
     this.option = calls.memory(16);

@@ -43,7 +43,8 @@ export const IPV6_TCLASS = 67;
 export const IPPROTO_TCP = 6;
 export const TCP_NODELAY = 1;
 export const TCP_KEEPIDLE = 4;
-export const TCP_USER_TIMEOUT = 18;
+export const TCP_KEEPINTVL = 5;
+export const TCP_KEEPCNT = 6;
 
 export const SOL_UDP = 17;
 export const UDP_SEGMENT = 103;

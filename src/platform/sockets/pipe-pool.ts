@@ -4,12 +4,13 @@ import type { NativeMemory } from './memory.ts';
 import { Descriptor } from './descriptor.ts';
 import type { Timers } from './kernel-io.ts';
 
-/**
- * Pipes at most, in use and idle; the first ones are large. An unprivileged user gets 64 MB of pipes
- * and then only tiny ones (`pipe-user-pages-soft`), and other programs of the user want some as well:
- * these are 56 MB.
- */
+/** Pipes at most, in use and idle. */
 const MAX_PIPES = 128;
+/**
+ * Of a user other than root only the first ones are large: that user gets 64 MB of pipes and then
+ * only tiny ones (`pipe-user-pages-soft`), and the user's other programs want some as well: these
+ * are 56 MB.
+ */
 const LARGE_PIPES = 32;
 const LARGE_SIZE = 1 << 20;
 const SMALL_SIZE = 256 << 10;
@@ -31,6 +32,7 @@ export class PipePool {
   readonly #calls: SystemCalls;
   readonly #timers: Timers;
   readonly #pair: NativeMemory;
+  readonly #largePipes: number;
   readonly #idle: Pipe[] = [];
   #size = 0;
   #refused = false;
@@ -39,9 +41,11 @@ export class PipePool {
   #timer: { cancel(): void } | undefined;
   #closed = false;
 
-  constructor(calls: SystemCalls, timers: Timers) {
+  /** @param isRoot whether the kernel sets no bound to the pipes of this process. */
+  constructor(calls: SystemCalls, timers: Timers, isRoot = process.geteuid?.() === 0) {
     this.#calls = calls;
     this.#timers = timers;
+    this.#largePipes = isRoot ? MAX_PIPES : LARGE_PIPES;
     this.#pair = calls.memory(8);
   }
 
@@ -91,8 +95,10 @@ export class PipePool {
     if (calls.pipe2(this.#pair.at, NONBLOCK_CLOEXEC) !== 0) return this.#refuse();
     const read = new Descriptor(calls, this.#pair.bytes.readInt32LE(0));
     const write = new Descriptor(calls, this.#pair.bytes.readInt32LE(4));
-    const wanted = this.#size < LARGE_PIPES ? LARGE_SIZE : SMALL_SIZE;
-    calls.fcntl(write.number, F_SETPIPE_SZ, wanted);
+    const isLarge =
+      this.#size < this.#largePipes && calls.fcntl(write.number, F_SETPIPE_SZ, LARGE_SIZE) >= 0;
+    // A root without privileges, as in a container, is refused what exceeds the bound.
+    if (!isLarge) calls.fcntl(write.number, F_SETPIPE_SZ, SMALL_SIZE);
     const size = calls.fcntl(write.number, F_GETPIPE_SZ, 0);
     if (size < SMALLEST_SIZE) {
       read.close();

@@ -200,11 +200,16 @@ export class Poller {
     }
   };
 
-  /** What was deferred before this turn began; what it defers again is for the next one. */
+  /**
+   * What was deferred before this turn began; what it defers again is for the next one. What the
+   * turn has no bytes left for stays in front of that, or the same ones would go first each time.
+   */
   #resumeDeferred(): void {
     const end = this.#deferred.length;
     try {
-      while (this.#nextDeferred < end) this.#deferred[this.#nextDeferred++]?.resume();
+      while (this.#nextDeferred < end && this.mayMove) {
+        this.#deferred[this.#nextDeferred++]?.resume();
+      }
     } finally {
       this.#deferred = this.#deferred.slice(this.#nextDeferred);
       this.#nextDeferred = 0;

@@ -10,7 +10,9 @@ import {
   SO_RCVBUFFORCE,
   SO_SNDBUF,
   SO_SNDBUFFORCE,
+  TCP_KEEPCNT,
   TCP_KEEPIDLE,
+  TCP_KEEPINTVL,
   TCP_NODELAY,
 } from './linux.ts';
 
@@ -18,6 +20,9 @@ type OptionSpace = Pick<KernelIo, 'calls' | 'option'>;
 
 /** Silence after which the kernel asks whether the peer is still there, in seconds. */
 const KEEP_ALIVE_SECONDS = 60;
+/** Probes without an answer that end the connection, and the seconds between them; as libuv's. */
+const KEEP_ALIVE_PROBES = 10;
+const KEEP_ALIVE_INTERVAL = 1;
 
 /** Sets an option of type `int`. 0, or -1 with `errno`. */
 export function setOption(
@@ -79,9 +84,14 @@ export function unreadBytes({ calls, option }: OptionSpace, fd: number): number 
 /**
  * What every TCP connection has: no delay for small segments, and keep-alive. Set on a listener,
  * accepted connections inherit it.
+ *
+ * No TCP_USER_TIMEOUT: it also ends a connection whose peer is alive and keeps its window closed for
+ * so long (tcp(7)), which a client that pauses a download does, and no flow has such a limit.
  */
 export function setTcpOptions(io: OptionSpace, fd: number): void {
   setOption(io, fd, IPPROTO_TCP, TCP_NODELAY, 1);
   setOption(io, fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   setOption(io, fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_ALIVE_SECONDS);
+  setOption(io, fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_ALIVE_INTERVAL);
+  setOption(io, fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_ALIVE_PROBES);
 }

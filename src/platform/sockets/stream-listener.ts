@@ -84,11 +84,17 @@ export class StreamListener implements Readiness {
     }
   }
 
-  /** Stops accepting and frees the address at once, with the file of a unix socket. Idempotent. */
+  /**
+   * Stops accepting and frees the address at once, with the file of a unix socket. Connections that
+   * are complete are accepted first, since the kernel would reset them. Idempotent.
+   */
   close(): void {
     const fd = this.#descriptor.number;
     if (fd < 0) return;
     this.#timer?.cancel();
+    for (let i = 0; i < BACKLOG && this.#slot !== undefined; i += BATCH) {
+      if (this.#acceptBatch() < BATCH) break;
+    }
     if (this.#slot !== undefined) this.#io.poller.remove(this.#slot);
     this.#slot = undefined;
     if ('path' in this.local && !this.local.path.startsWith('\0')) removeFile(this.local.path);
@@ -96,41 +102,48 @@ export class StreamListener implements Readiness {
   }
 
   ready(): void {
+    this.#acceptBatch();
+  }
+
+  /** Accepts up to `BATCH` connections; returns how many there were, fewer when no more can be had. */
+  #acceptBatch(): number {
     const { calls, addresses, room } = this.#io;
     let free = room.free(this.#descriptor.number);
-    for (let i = 0; i < BATCH && this.#slot !== undefined; i++) {
+    for (let i = 0; i < BATCH; i++) {
+      if (this.#slot === undefined) return i;
       // Where the kernel does not count, `free` only says whether one flow fits: it is asked again.
       if (free < DESCRIPTORS_A_FLOW) free = room.free(this.#descriptor.number);
       if (free < DESCRIPTORS_A_FLOW) {
         this.#holdBack('this process has too many open files');
-        return;
+        return i;
       }
       addresses.prepare();
       const { answerAt, answerLengthAt } = addresses;
       const fd = calls.accept4(this.#descriptor.number, answerAt, answerLengthAt, NONBLOCK_CLOEXEC);
       if (fd < 0) {
         const error = calls.errno();
-        if (error === EAGAIN) return;
+        if (error === EAGAIN) return i;
         // A connection that failed while it waited is one connection lost; anything that says that
         // the kernel has no room is not.
         if (EXHAUSTED.has(error)) {
           this.#holdBack(errorText(error));
-          return;
+          return i;
         }
         continue;
       }
       free -= DESCRIPTORS_A_FLOW;
       const remote = addresses.decode();
       const socket = this.#adopt(fd);
-      if (!socket) return;
+      if (!socket) return i;
       this.#options.onSocket(socket, remote);
     }
+    return BATCH;
   }
 
   /** `undefined` when the kernel has no room to watch another socket: that connection is lost. */
   #adopt(fd: number): StreamSocket | undefined {
     try {
-      return new StreamSocket(this.#io, fd, this.#isTcp, true);
+      return new StreamSocket(this.#io, fd, this.#isTcp, 'accepted');
     } catch (error) {
       if (!(error instanceof SystemError)) throw error;
       this.#holdBack(error.message);

@@ -1,18 +1,23 @@
 import { SystemError } from './errno.ts';
 import { EAGAIN, EINVAL, SPLICE_F_MOVE, SPLICE_F_NONBLOCK } from './linux.ts';
 import type { Pipe } from './pipe-pool.ts';
-import type { Direction } from './splice-batches.ts';
+import type { Resumable } from './poller.ts';
 import { AGAIN, type StreamSocket } from './stream-socket.ts';
 
-/** Bytes after which a direction of bulk is worth a pipe: small flows never see one. */
+/** Bytes after which a direction is worth a pipe: small flows never see one. */
 const WORTH_A_PIPE = 256 << 10;
+/** Up to a page is copied as cheaply as it is spliced, and waits for no pipe. */
+const SMALL_PIECE = 4 << 10;
 /** Bytes that are copied after a pipe was refused, before one is asked for again. */
 const COPIED_AFTER_REFUSAL = 4 << 20;
-/** Bytes that one direction copies or splices in one turn of the loop. */
+/**
+ * Bytes that one direction copies or splices in one turn of the loop. The poller bounds what all of
+ * them move together.
+ */
 const COPIED_A_TURN = 128 << 10;
-const SPLICED_A_TURN = 1 << 20;
-/** A spliced byte costs a quarter of the time of a copied one, of which the poller's share is made. */
-const SPLICE_COST = 0.25;
+const SPLICED_A_TURN = 4 << 20;
+/** A spliced byte costs half of the time of a copied one, of which the poller's share is made. */
+const SPLICE_COST = 0.5;
 
 export interface PumpEvents {
   /** Bytes that have been written, at most once for each turn. */
@@ -27,22 +32,17 @@ type Step = 'moved' | 'blocked' | 'over';
 
 /**
  * Moves bytes from one stream socket to another until the source ends: by recv and send through one
- * shared buffer first, by splice through a pipe once the flow has shown that it is worth it.
+ * shared buffer first and for small pieces, by splice through a pipe for the bulk of a large flow.
  *
  * A pipe is held only while bytes are in it. The owner of the sockets calls `pump` when either of
  * them is ready, and `stop` when the transfer must end early.
  */
-export class StreamPump implements Direction {
-  window = 0;
-  windowBytes = 0;
-  isBulk = false;
+export class StreamPump implements Resumable {
   readonly #from: StreamSocket;
   readonly #to: StreamSocket;
   readonly #events: PumpEvents;
   #live = true;
   #queued = false;
-  /** Many streams splice, and the last piece of this one was small: the next one is held back. */
-  #holdsBack = false;
   /** Bytes that were received and not yet sent. */
   #rest: Uint8Array | undefined;
   #pipe: Pipe | undefined;
@@ -50,6 +50,8 @@ export class StreamPump implements Direction {
   #held = 0;
   #sourceEnded = false;
   #total = 0;
+  /** Bytes that the last call brought from the source. */
+  #piece = 0;
   #spliceFrom: number = WORTH_A_PIPE;
   /** Moved in this call of `pump` and not yet reported. */
   #unreported = 0;
@@ -68,21 +70,12 @@ export class StreamPump implements Direction {
   /** Moves what can be moved now, within the share of one turn. */
   pump(): void {
     if (!this.#live || this.#queued) return;
-    const { poller, batches } = this.#from.io;
-    if (this.#holdsBack) {
-      this.#holdsBack = false;
-      this.#queued = true;
-      batches.hold(this);
-      return;
-    }
+    const { poller } = this.#from.io;
     const before = this.#total;
     let step: Step = 'moved';
     while (step === 'moved' && this.#hasShare(this.#total - before) && poller.mayMove) {
       step = this.#splices() ? this.#splice() : this.#copy();
     }
-    const moved = this.#total - before;
-    if (moved > 0) batches.count(this, moved, performance.now());
-    if (moved > 0 && this.#held === 0) this.#holdsBack = batches.holdsBack(this, moved);
     this.#report();
     // The report may have ended the transfer.
     if (step === 'moved' && this.#live) {
@@ -110,7 +103,7 @@ export class StreamPump implements Direction {
   /** Whether the next step goes through a pipe, which is then in hand. */
   #splices(): boolean {
     if (this.#pipe) return true;
-    if (!this.isBulk || this.#total < this.#spliceFrom) return false;
+    if (this.#piece <= SMALL_PIECE || this.#total < this.#spliceFrom) return false;
     if (this.#rest || !this.#from.readable) return false;
     this.#pipe = this.#from.io.pipes.take();
     if (!this.#pipe) this.#spliceFrom = this.#total + COPIED_AFTER_REFUSAL;
@@ -132,6 +125,7 @@ export class StreamPump implements Direction {
     const count = from.receive();
     if (count === 0) return this.#end();
     if (count < 0) return count === AGAIN ? 'blocked' : this.#fail('from', -count);
+    this.#piece = count;
     const sent = to.sendScratch(count);
     if (sent < 0 && sent !== AGAIN) return this.#unsent(sent);
     const taken = Math.max(sent, 0);
@@ -166,6 +160,7 @@ export class StreamPump implements Direction {
     const room = pipe.size - this.#held;
     const count = calls.splice(from.fd, 0, pipe.write.number, 0, room, FLAGS);
     if (count > 0) {
+      this.#piece = count;
       this.#held += count;
       return 'moved';
     }

@@ -1,4 +1,5 @@
 import { Descriptor } from './descriptor.ts';
+import type { SocketOrigin } from './descriptor-room.ts';
 import { SystemError } from './errno.ts';
 import { RECEIVE_SIZE, type KernelIo } from './kernel-io.ts';
 import {
@@ -51,27 +52,27 @@ export class StreamSocket implements Readiness {
   readonly #slot: number;
   #owner: SocketOwner | undefined;
   #onConnected: ((error: SystemError | undefined) => void) | undefined;
-  #reserves: boolean;
+  readonly #origin: SocketOrigin;
   #onClose: (() => void) | undefined;
 
   /**
    * Takes a descriptor over, which is closed when it cannot be watched.
    *
-   * @param reserves whether a descriptor is reserved for its destination while it is open.
+   * @param origin counts for the descriptors that are still needed: see `DescriptorRoom`.
    * @throws {SystemError} when the kernel has no room to watch it.
    */
-  constructor(io: KernelIo, fd: number, isTcp: boolean, reserves = false) {
+  constructor(io: KernelIo, fd: number, isTcp: boolean, origin: SocketOrigin) {
     this.io = io;
     this.#descriptor = new Descriptor(io.calls, fd);
     this.#isTcp = isTcp;
-    this.#reserves = reserves;
+    this.#origin = origin;
     try {
       this.#slot = io.poller.add(fd, this, WATCHED);
     } catch (error) {
       this.#descriptor.close();
       throw error;
     }
-    if (reserves) io.room.reserve();
+    io.room.opened(origin);
   }
 
   /**
@@ -100,7 +101,7 @@ export class StreamSocket implements Readiness {
       calls.close(fd);
       throw new SystemError('connect', error, target);
     }
-    const socket = new StreamSocket(io, fd, isTcp);
+    const socket = new StreamSocket(io, fd, isTcp, 'dialled');
     if (error !== 0) {
       socket.readable = socket.writable = false;
       socket.#onConnected = (failure) =>
@@ -221,8 +222,7 @@ export class StreamSocket implements Readiness {
     this.readable = this.writable = false;
     this.#owner = undefined;
     this.#onConnected = undefined;
-    if (this.#reserves) this.io.room.release();
-    this.#reserves = false;
+    this.io.room.closed(this.#origin);
     const onClose = this.#onClose;
     this.#onClose = undefined;
     onClose?.();

@@ -1,12 +1,23 @@
-import type { Endpoint } from '../../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import type { DialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { DialOrigin } from '../../net/own-listeners.ts';
+import { OwnPeers } from '../../net/own-peers.ts';
 import { dialTcp } from '../../transports/dialer.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { LogLimiter } from '../log-limiter.ts';
 import { openFreedomPackets } from './packets.ts';
 
 /** Connects to the destination directly. */
 export function createFreedomOutbound(context: OutboundContext): Outbound {
   const { tag, resolver, family, clock, log, ownListeners } = context;
+  const refused = new LogLimiter(clock);
+  const logRefused = (error: DialError, peer: Endpoint, { inbound, source }: DialOrigin): void => {
+    const target = formatEndpoint(peer);
+    if (!refused.note(`${inbound} ${target}`)) return;
+    const client = source ?? 'a local client';
+    log.warn(`${inbound} -> udp ${target} for ${client} refused: ${error.message}`);
+  };
   return {
     async connect(destination: Endpoint, { signal, origin }: DialOptions): Promise<ByteLink> {
       const { link } = await dialTcp(destination, {
@@ -24,6 +35,12 @@ export function createFreedomOutbound(context: OutboundContext): Outbound {
         resolver,
         family,
         client: origin?.source,
+        peersOf:
+          origin &&
+          ((socket) =>
+            new OwnPeers(ownListeners, origin, socket, (error, peer) =>
+              logRefused(error, peer, origin),
+            )),
         onUnresolved: (error) => log.info(`udp by ${tag}: ${error.message}`),
       });
     },

@@ -4,6 +4,7 @@ import { DialError, toDialError } from '../../net/errors.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { preferredAddress, type FamilyPolicy, type Resolver } from '../../net/resolver.ts';
 import { systemSockets } from '../../net/system-sockets.ts';
+import type { OwnPeers } from '../../net/own-peers.ts';
 import type { UdpSocket } from '../../net/sockets.ts';
 
 /** Names whose address one association remembers; beyond it the oldest is resolved again. */
@@ -16,6 +17,8 @@ export interface FreedomPacketsOptions {
   readonly family: FamilyPolicy;
   /** The address of the client. */
   readonly client?: string | undefined;
+  /** Makes what decides to which addresses the client may send; all when left out. */
+  readonly peersOf?: ((socket: UdpSocket) => OwnPeers) | undefined;
   /** Called when a name did not resolve: its datagrams are lost, as to an unreachable peer. */
   readonly onUnresolved: (error: DialError) => void;
 }
@@ -51,6 +54,7 @@ type Known = { readonly address: string } | { readonly waiting: Packet[] };
 
 class FreedomPackets implements PacketLink {
   readonly #socket: UdpSocket;
+  readonly #peers: OwnPeers | undefined;
   readonly #options: FreedomPacketsOptions;
   readonly #names = new Map<string, Known>();
   readonly #closing = new AbortController();
@@ -59,6 +63,7 @@ class FreedomPackets implements PacketLink {
   constructor(socket: UdpSocket, options: FreedomPacketsOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#peers = options.peersOf?.(socket);
   }
 
   get closed(): Promise<Error | undefined> {
@@ -94,7 +99,7 @@ class FreedomPackets implements PacketLink {
   }
 
   #sendIf(allowed: boolean, packet: Packet): void {
-    if (allowed) this.#socket.send(packet);
+    if (allowed && this.#peers?.allows(packet.peer) !== false) this.#socket.send(packet);
     else this.#lost++;
   }
 
@@ -105,10 +110,8 @@ class FreedomPackets implements PacketLink {
       this.#remember(name, { waiting: [packet] });
       void this.#resolve(name, packet.peer);
     } else if ('address' in known) {
-      this.#socket.send({
-        data: packet.data,
-        peer: { host: known.address, port: packet.peer.port },
-      });
+      const peer = { host: known.address, port: packet.peer.port };
+      this.#sendIf(true, { data: packet.data, peer });
     } else if (known.waiting.length < MAX_WAITING) {
       known.waiting.push(packet);
     } else {

@@ -6,6 +6,7 @@ import { inboundSettings, outboundSettings } from './settings.ts';
 export const http = defineProtocol({
   name: 'http',
   inbound: {
+    kind: 'carriers',
     stream: true,
     settings: inboundSettings,
     users: ({ accounts }) => (accounts.length > 0 ? accounts : undefined),

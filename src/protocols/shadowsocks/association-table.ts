@@ -82,9 +82,12 @@ export class AssociationTable<State> {
     const own = this.#makeRoom(user);
     own.add(association);
     const source = unmapIPv4(client.host);
-    const opened = this.#sessions.open(source, association.wire, (cause) =>
-      association.close(cause),
-    );
+    const opened = this.#sessions.open({
+      remote: client,
+      local: undefined,
+      wire: association.wire,
+      destroy: (cause) => association.close(cause),
+    });
     const entry = { association, user, state };
     this.#entries.set(key, entry);
     const origin = { inbound: tag, source, user: user.label, session: opened.session };

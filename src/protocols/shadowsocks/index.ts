@@ -6,6 +6,7 @@ import { inboundSettings, outboundSettings } from './settings.ts';
 export const shadowsocks = defineProtocol({
   name: 'shadowsocks',
   inbound: {
+    kind: 'carriers',
     stream: false,
     datagrams: true,
     settings: inboundSettings,

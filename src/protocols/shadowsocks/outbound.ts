@@ -55,8 +55,8 @@ class ShadowsocksOutbound implements Outbound {
     return this.#stream(link, address);
   }
 
-  async associate({ signal }: DialOptions): Promise<PacketLink> {
-    const { resolver, family, server } = this.#context;
+  async associate({ signal, origin }: DialOptions): Promise<PacketLink> {
+    const { resolver, family, server, ownListeners } = this.#context;
     if (!server) throw new RangeError('a Shadowsocks outbound has a server');
     const host =
       ipVersion(server.host) === 0
@@ -64,9 +64,10 @@ class ShadowsocksOutbound implements Outbound {
         : server.host;
     if (host === undefined) throw new DialError('not_found', `${server.host}: no address`);
     const address = { host, port: server.port };
+    const onSocket = origin && ownListeners.approach(address, origin, false, 'udp');
     const codec = this.#datagramCodec();
     try {
-      return await UpstreamAssociation.open(address, codec);
+      return await UpstreamAssociation.open(address, codec, onSocket);
     } catch (error) {
       codec[Symbol.dispose]();
       throw toDialError(error, address);

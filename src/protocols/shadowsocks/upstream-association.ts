@@ -1,7 +1,8 @@
 import { ipVersion, type Endpoint } from '../../net/address.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { bindToServer } from '../../net/node/server-socket.ts';
-import type { UdpSocket } from '../../net/sockets.ts';
+import { dialledUdp } from '../../net/own-peers.ts';
+import type { SocketObserver, UdpSocket } from '../../net/sockets.ts';
 import { preferredAddress } from '../../net/resolver.ts';
 import type { FamilyPolicy } from '../../net/resolver.ts';
 import type { DatagramCodec } from './packets.ts';
@@ -17,10 +18,16 @@ export class UpstreamAssociation implements PacketLink {
   /**
    * @param server an IP address and a port.
    * @param codec released with the association.
+   * @param onSocket called with its socket.
    * @throws the system's error when no socket can be bound; the codec is then the caller's.
    */
-  static async open(server: Endpoint, codec: DatagramCodec): Promise<UpstreamAssociation> {
+  static async open(
+    server: Endpoint,
+    codec: DatagramCodec,
+    onSocket?: SocketObserver,
+  ): Promise<UpstreamAssociation> {
     const bound = await bindToServer(server, (data) => codec.decode(data));
+    onSocket?.(dialledUdp(bound.udp));
     return new UpstreamAssociation(bound.udp, codec, bound.server);
   }
 

@@ -6,6 +6,7 @@ import { inboundSettings, outboundSettings } from './settings.ts';
 export const socks = defineProtocol({
   name: 'socks',
   inbound: {
+    kind: 'carriers',
     stream: false,
     settings: inboundSettings,
     users: ({ auth, accounts }) => (auth === 'password' ? accounts : undefined),

@@ -6,6 +6,7 @@ import { inboundSettings, outboundSettings } from './settings.ts';
 export const trojan = defineProtocol({
   name: 'trojan',
   inbound: {
+    kind: 'carriers',
     stream: true,
     settings: inboundSettings,
     users: ({ users }) => users,

@@ -6,6 +6,7 @@ import { inboundSettings, outboundSettings } from './settings.ts';
 export const vless = defineProtocol({
   name: 'vless',
   inbound: {
+    kind: 'carriers',
     stream: true,
     settings: inboundSettings,
     users: ({ users }) => users,

@@ -12,7 +12,7 @@ import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import { Router } from '../../../src/engine/router/router.ts';
 import { atOnce } from '../../../src/net/turns.ts';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
-import { usersOf } from '../../../src/supervisor/build.ts';
+import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import { encodeGeosite } from '../../support/geo-fixture.ts';
 
 const API = '[api]\nlisten = "127.0.0.1:9999"\nsecret = "hidden"\n';
@@ -106,7 +106,7 @@ test('a large configuration is loaded in a thread and decides as one that is loa
               ]),
             },
             to.spec,
-            usersOf,
+            inboundFacts(),
           ),
         ),
       ),

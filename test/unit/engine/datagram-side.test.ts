@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DatagramSide } from '../../../src/engine/datagram-side.ts';
+import { OwnListeners } from '../../../src/net/own-listeners.ts';
 import type { Packet, ReplyPath } from '../../../src/net/link.ts';
 import type {
-  DatagramSession,
+  OpenSession,
   DatagramSessions,
   InboundHandler,
 } from '../../../src/protocols/contract.ts';
@@ -17,7 +18,7 @@ const from = (host: string): Packet => ({ data: Buffer.alloc(1), peer: { host, p
 /** Opens a session for each client and keeps it until it is ended. */
 class Handler implements InboundHandler {
   readonly taken: string[] = [];
-  readonly open = new Map<string, DatagramSession>();
+  readonly open = new Map<string, OpenSession>();
   retired = 0;
   #sessions: DatagramSessions | undefined;
 
@@ -31,7 +32,12 @@ class Handler implements InboundHandler {
       receive: ({ peer: { host } }: Packet, _answers: ReplyPath, known: boolean): boolean => {
         if (known && !this.open.has(host)) return false;
         this.taken.push(host);
-        const session = this.#sessions?.open(host, wire, () => this.end(host));
+        const session = this.#sessions?.open({
+          remote: { host, port: 1 },
+          local: undefined,
+          wire,
+          destroy: () => this.end(host),
+        });
         if (session && !this.open.has(host)) this.open.set(host, session);
         else session?.close();
         return true;
@@ -49,7 +55,7 @@ class Handler implements InboundHandler {
 test('clients of a replaced handler stay with it; new ones go to its successor', () => {
   const tracker = new Tracker(new ManualClock());
   let closed = 0;
-  const side = new DatagramSide('in', tracker, () => closed++);
+  const side = new DatagramSide('in', tracker, new OwnListeners(), () => closed++);
   const [first, second, third] = [new Handler(), new Handler(), new Handler()];
   side.swap(first);
   side.receive(from('a'), answers);
@@ -77,7 +83,12 @@ test('clients of a replaced handler stay with it; new ones go to its successor',
 });
 
 test('a handler learns once that it opens no association any more', () => {
-  const side = new DatagramSide('in', new Tracker(new ManualClock()), () => undefined);
+  const side = new DatagramSide(
+    'in',
+    new Tracker(new ManualClock()),
+    new OwnListeners(),
+    () => undefined,
+  );
   const [first, second] = [new Handler(), new Handler()];
   side.swap(first);
   side.receive(from('a'), answers);
@@ -88,7 +99,12 @@ test('a handler learns once that it opens no association any more', () => {
 });
 
 test('datagrams for a handler that serves none go nowhere', () => {
-  const side = new DatagramSide('in', new Tracker(new ManualClock()), () => undefined);
+  const side = new DatagramSide(
+    'in',
+    new Tracker(new ManualClock()),
+    new OwnListeners(),
+    () => undefined,
+  );
   side.receive(from('a'), answers);
   side.swap({ serve: () => Promise.resolve() });
   side.receive(from('a'), answers);

@@ -26,7 +26,7 @@ const FOREIGN = from('192.0.2.1');
 /** Whether a dial to `host` is one to an inbound that listens on `bound`. */
 function isOwn(bound: string, host: string): boolean {
   const own = new OwnListeners();
-  own.setInbounds([{ inbound: 'in', endpoint: { host: bound, port: PORT } }]);
+  own.setInbounds([{ inbound: 'in', endpoint: { host: bound, port: PORT }, network: 'tcp' }]);
   return own.approach({ host, port: PORT }, LOCAL, true) !== undefined;
 }
 
@@ -67,13 +67,15 @@ test('a listener on a wildcard is reached by the addresses of the interfaces', (
 
 test('another port is not the listener', () => {
   const own = new OwnListeners();
-  own.setInbounds([{ inbound: 'in', endpoint: { host: '::', port: PORT } }]);
+  own.setInbounds([{ inbound: 'in', endpoint: { host: '::', port: PORT }, network: 'tcp' }]);
   assert.equal(own.approach({ host: '127.0.0.1', port: PORT + 1 }, LOCAL, true), undefined);
 });
 
 test('a direct dial to the inbound of the request is a loop, one by an outbound a hop', () => {
   const own = new OwnListeners();
-  own.setInbounds([{ inbound: LOCAL.inbound, endpoint: { host: '::', port: PORT } }]);
+  own.setInbounds([
+    { inbound: LOCAL.inbound, endpoint: { host: '::', port: PORT }, network: 'tcp' },
+  ]);
   const to = { host: '::ffff:127.0.0.1', port: PORT };
   assert.throws(() => own.approach(to, LOCAL, true), { code: 'loop' });
   assert.ok(own.approach(to, LOCAL, false));
@@ -84,12 +86,12 @@ test('the inbounds of a reload take the place of those before, and leave the API
   const loopback = (port: number) => ({ host: '127.0.0.1', port });
   own.setOpenApi(loopback(9090));
   own.setInbounds([
-    { inbound: 'stays', endpoint: loopback(1) },
-    { inbound: 'goes', endpoint: loopback(2) },
+    { inbound: 'stays', endpoint: loopback(1), network: 'tcp' },
+    { inbound: 'goes', endpoint: loopback(2), network: 'tcp' },
   ]);
   own.setInbounds([
-    { inbound: 'stays', endpoint: loopback(1) },
-    { inbound: 'new', endpoint: loopback(3) },
+    { inbound: 'stays', endpoint: loopback(1), network: 'tcp' },
+    { inbound: 'new', endpoint: loopback(3), network: 'tcp' },
   ]);
   const known = [1, 2, 3].map((port) => own.approach(loopback(port), LOCAL, true) !== undefined);
   assert.deepEqual(known, [true, false, true]);
@@ -135,7 +137,7 @@ test('the lineage of a request counts for more than its source', () => {
 test('a request passes a bounded number of inbounds', () => {
   const own = new OwnListeners();
   const to = { host: '127.0.0.1', port: PORT };
-  own.setInbounds([{ inbound: 'in', endpoint: to }]);
+  own.setInbounds([{ inbound: 'in', endpoint: to, network: 'tcp' }]);
   const after = (hops: number): DialOrigin => from('127.0.0.1', { hops, foreign: false });
   assert.ok(own.approach(to, after(MAX_HOPS - 1), false));
   assert.throws(() => own.approach(to, after(MAX_HOPS), false), { code: 'loop' });
@@ -148,7 +150,7 @@ test('an accepted connection inherits from the one that this process has made, u
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const to = { host: '127.0.0.1', port };
-  own.setInbounds([{ inbound: 'in', endpoint: { host: '0.0.0.0', port } }]);
+  own.setInbounds([{ inbound: 'in', endpoint: { host: '0.0.0.0', port }, network: 'tcp' }]);
   const accepted = async (socket: Socket) => {
     const [peer] = (await once(server, 'connection')) as [Socket];
     if (socket.connecting) await once(socket, 'connect');

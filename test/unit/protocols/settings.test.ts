@@ -8,11 +8,17 @@ import * as vless from '../../../src/protocols/vless/settings.ts';
 import { DecodeError } from '../../../src/schema/errors.ts';
 import { tableNode } from '../schema/nodes.ts';
 
+const files = { content: () => assert.fail('no file is named') };
 const TCP: InboundSettingsContext = {
+  files,
   tag: 'in',
   listen: { kind: 'ip', host: '127.0.0.1', port: 1080 },
 };
-const UNIX: InboundSettingsContext = { tag: 'in', listen: { kind: 'unix', path: '/run/socks' } };
+const UNIX: InboundSettingsContext = {
+  files,
+  tag: 'in',
+  listen: { kind: 'unix', path: '/run/socks' },
+};
 
 const refusal = (message: string) => (error: unknown) => {
   assert.ok(error instanceof DecodeError);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Turns } from '../../../src/net/turns.ts';
-import { usersOf } from '../../../src/supervisor/build.ts';
+import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import { compareSpecs } from '../../../src/supervisor/compare.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { inboundSpec, spec, upstreamSpec } from '../../support/specs.ts';
@@ -36,7 +36,7 @@ test('many resources with short lists are compared in turns', async () => {
   const outbounds = numbers.map((i) => upstreamSpec(`out${i}`));
   for (const config of [spec({ inbounds }), spec({ outbounds })]) {
     const turns = new Turns(new HurryingClock());
-    const compared = compareSpecs(config, structuredClone(config), usersOf, turns);
+    const compared = compareSpecs(config, structuredClone(config), inboundFacts().usersOf, turns);
     assert.ok((await turnsDuring(compared)) >= COUNT);
   }
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atOnce, type Steps } from '../../../src/net/turns.ts';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
-import { usersOf } from '../../../src/supervisor/build.ts';
+import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';
 import type { InboundSpec, Spec } from '../../../src/spec.ts';
 import {
@@ -211,16 +211,18 @@ const NOTHING: Omit<AppliedReport, 'status'> = {
   reused: [],
 };
 
+const facts = inboundFacts();
+
 describe('a plan', () => {
   test('from nothing builds everything, in the order of the report', () => {
-    const plan = atOnce(planReload({ spec: undefined, versions: new Map() }, base, usersOf));
+    const plan = atOnce(planReload({ spec: undefined, versions: new Map() }, base, facts));
     assert.deepEqual(atOnce(reportOf(plan)), { status: 'applied', ...NOTHING, built: EVERYTHING });
   });
 
   const versions = new Map(base.outbounds.map(({ tag }) => [tag, 1]));
   for (const { change, wanted, report } of ROWS) {
     test(`for a change of ${change}`, () => {
-      const plan = atOnce(planReload({ spec: base, versions }, wanted, usersOf));
+      const plan = atOnce(planReload({ spec: base, versions }, wanted, facts));
       assert.deepEqual(atOnce(reportOf(plan)), { status: 'applied', ...NOTHING, ...report });
     });
   }
@@ -229,23 +231,38 @@ describe('a plan', () => {
     const [first, ...rest] = base.inbounds;
     assert.ok(first);
     const wanted = { ...base, inbounds: [{ ...first, protocol: 'http' }, ...rest] };
-    const datagramsOf = ({ protocol }: InboundSpec): boolean => protocol === 'http';
-    const plan = atOnce(planReload({ spec: base, versions }, wanted, usersOf, datagramsOf));
+    const meansOf = ({ protocol }: InboundSpec) => (protocol === 'http' ? 'tcp+udp' : 'tcp');
+    const plan = atOnce(planReload({ spec: base, versions }, wanted, { ...facts, meansOf }));
     assert.deepEqual(atOnce(reportOf(plan)).rebound, [first.tag]);
-    const without = atOnce(planReload({ spec: base, versions }, wanted, usersOf));
+    const without = atOnce(planReload({ spec: base, versions }, wanted, facts));
     assert.deepEqual(atOnce(reportOf(without)).swapped, [first.tag]);
+  });
+
+  test('an inbound that cannot change under live sessions is restarted, not swapped', () => {
+    const [first, ...rest] = base.inbounds;
+    assert.ok(first);
+    const restartReason = () => 'its device changes';
+    const reportOn = (inbound: InboundSpec) => {
+      const wanted = { ...base, inbounds: [inbound, ...rest] };
+      const steps = planReload({ spec: base, versions }, wanted, { ...facts, restartReason });
+      return atOnce(reportOf(atOnce(steps)));
+    };
+    const changed = { ...first, settings: 'other' };
+    const { restarted, swapped, rebound } = reportOn(changed);
+    assert.deepEqual([restarted, swapped, rebound], [[first.tag], [], []]);
+    assert.deepEqual(reportOn({ ...changed, listen: { kind: 'none' } }).rebound, [first.tag]);
   });
 
   test('a tag that comes back gets the next version', () => {
     const before = { ...base, outbounds: base.outbounds.filter(({ tag }) => tag !== 'b') };
     const plan = atOnce(
-      planReload({ spec: before, versions: new Map([...versions, ['b', 4]]) }, base, usersOf),
+      planReload({ spec: before, versions: new Map([...versions, ['b', 4]]) }, base, facts),
     );
     assert.deepEqual(atOnce(reportOf(plan)).built, ['outbound b@v5']);
   });
 
   test('the arrays of a report stand in the documented order', () => {
-    const plan = atOnce(planReload({ spec: base, versions }, base, usersOf));
+    const plan = atOnce(planReload({ spec: base, versions }, base, facts));
     assert.deepEqual(Object.keys(atOnce(reportOf(plan))), [
       'status',
       'built',
@@ -267,7 +284,7 @@ describe('a plan', () => {
       while (!steps.next().done) taken++;
       return taken;
     };
-    assert.ok(count(planReload(running, many, usersOf)) >= 1000);
-    assert.ok(count(reportOf(atOnce(planReload(running, base, usersOf)))) >= 1000);
+    assert.ok(count(planReload(running, many, facts)) >= 1000);
+    assert.ok(count(reportOf(atOnce(planReload(running, base, facts)))) >= 1000);
   });
 });

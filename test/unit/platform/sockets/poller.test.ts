@@ -158,6 +158,29 @@ describe('the poller', { skip: noKernelSockets }, () => {
     assert.ok(await promise);
   });
 
+  test('lets those that a full turn left out go first in the next one', async () => {
+    using io = checkedIo().io;
+    const { poller } = io;
+    const served: string[] = [];
+    const start = (name: string): void => {
+      const work = {
+        resume: () => {
+          if (served.length >= 6) return;
+          // As a pump does: each would take the whole turn, and wants another.
+          if (poller.mayMove) {
+            served.push(name);
+            poller.moved(1 << 30);
+          }
+          poller.later(work);
+        },
+      };
+      poller.later(work);
+    };
+    for (const name of ['a', 'b', 'c']) start(name);
+    await until(() => served.length === 6);
+    assert.deepEqual(served, ['a', 'b', 'c', 'a', 'b', 'c']);
+  });
+
   test('says nothing any more once it is closed, and may be closed twice', async () => {
     const { io, calls } = checkedIo();
     const pair = watched(io);

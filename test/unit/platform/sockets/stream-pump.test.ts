@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { openSystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { checkCalls } from '../../../../src/platform/sockets/check-calls.ts';
 import { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
+import { F_GETPIPE_SZ, F_SETPIPE_SZ } from '../../../../src/platform/sockets/linux.ts';
 import { PipePool, type Pipe } from '../../../../src/platform/sockets/pipe-pool.ts';
 import { StreamPump } from '../../../../src/platform/sockets/stream-pump.ts';
 import { AGAIN, type StreamSocket } from '../../../../src/platform/sockets/stream-socket.ts';
@@ -118,6 +119,32 @@ describe('a pump between two sockets', { skip: noKernelSockets }, () => {
     flow.close();
   });
 
+  test('copies the messages that follow bulk, with one receive and one send each', async () => {
+    const checked = checkCalls(openSystemCalls());
+    let splices = 0;
+    using io = new KernelIo(
+      { ...checked, splice: (...all) => (splices++, checked.splice(...all)) },
+      new ManualClock(),
+    );
+    const flow = pumped(io);
+    flow.pump.pump();
+    const exchange = async (bytes: Buffer): Promise<void> => {
+      for (let sent = 0, got = 0; got < bytes.length;) {
+        sent += Math.max(0, flow.source.send(bytes.subarray(sent)));
+        got += Math.max(0, flow.drain.receive());
+        await nextTurn();
+      }
+    };
+    await exchange(pattern(2_000_000));
+    assert.ok(splices > 0);
+    // The first one is what shows that there is no more bulk.
+    await exchange(pattern(1000));
+    const before = splices;
+    for (let i = 0; i < 5; i++) await exchange(pattern(1000));
+    assert.equal(splices, before);
+    flow.close();
+  });
+
   test('holds the source back while the destination takes nothing', async () => {
     using io = checkedIo().io;
     const flow = pumped(io);
@@ -202,15 +229,43 @@ describe('a pump between two sockets', { skip: noKernelSockets }, () => {
 });
 
 describe('the pool of pipes', { skip: noKernelSockets }, () => {
-  test('opens 32 large ones and 128 at most, and takes them back', () => {
+  for (const { user, isRoot, large } of [
+    { user: 'root', isRoot: true, large: 128 },
+    { user: 'another user', isRoot: false, large: 32 },
+  ]) {
+    test(`opens 128 at most, ${large} large ones for ${user}, and takes them back`, () => {
+      const calls = checkCalls(openSystemCalls());
+      const asked: number[] = [];
+      // The kernel may grant this process less than is asked for.
+      const granting = (fd: number, command: number, argument: number): number => {
+        if (command === F_SETPIPE_SZ) return asked.push(argument);
+        return command === F_GETPIPE_SZ ? (asked.at(-1) ?? 0) : calls.fcntl(fd, command, argument);
+      };
+      const pool = new PipePool({ ...calls, fcntl: granting }, new ManualClock(), isRoot);
+      const pipes: Pipe[] = [];
+      for (let pipe = pool.take(); pipe; pipe = pool.take()) pipes.push(pipe);
+      assert.equal(pipes.length, 128);
+      assert.ok(pipes.every(({ size }, index) => size === (index < large ? 1 << 20 : 256 << 10)));
+      pool.give(pipes.pop() as Pipe);
+      assert.ok(pool.take());
+      for (const pipe of pipes) pool.discard(pipe);
+      pool.close();
+    });
+  }
+
+  test('makes do with smaller ones where a root without privileges is refused large ones', () => {
     const calls = checkCalls(openSystemCalls());
-    const pool = new PipePool(calls, new ManualClock());
-    const pipes: Pipe[] = [];
-    for (let pipe = pool.take(); pipe; pipe = pool.take()) pipes.push(pipe);
-    assert.equal(pipes.length, 128);
-    assert.ok(pipes.every(({ size }, index) => size === (index < 32 ? 1 << 20 : 256 << 10)));
-    pool.give(pipes.pop() as Pipe);
-    assert.ok(pool.take());
+    let size = 65_536;
+    const refusing = (fd: number, command: number, argument: number): number => {
+      if (command === F_GETPIPE_SZ) return size;
+      if (command !== F_SETPIPE_SZ) return calls.fcntl(fd, command, argument);
+      return argument > 256 << 10 ? -1 : (size = argument);
+    };
+    const pool = new PipePool({ ...calls, fcntl: refusing }, new ManualClock(), true);
+    const pipe = pool.take();
+    assert.ok(pipe);
+    assert.equal(pipe.size, 256 << 10);
+    pool.discard(pipe);
     pool.close();
   });
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
@@ -42,6 +43,13 @@ function listen(io: KernelIo, host = '127.0.0.1') {
 }
 
 /** Connects, and waits until it is done. */
+/** Connects to a port, and ends as soon as that is done. */
+const CONNECT_ONCE = `
+  const socket = require('node:net').connect(Number(process.argv[1]), '127.0.0.1', () => {
+    process.stdout.write('connected', () => process.exit());
+  });
+`;
+
 async function connected(io: KernelIo, address: SocketAddress): Promise<StreamSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const attempt = StreamSocket.connect(io, address, (error) => (error ? reject(error) : resolve()));
@@ -85,6 +93,8 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
       assert.equal(getOption(io, fd, linux.IPPROTO_TCP, linux.TCP_NODELAY), 1);
       assert.equal(getOption(io, fd, linux.SOL_SOCKET, linux.SO_KEEPALIVE), 1);
       assert.equal(getOption(io, fd, linux.IPPROTO_TCP, linux.TCP_KEEPIDLE), 60);
+      assert.equal(getOption(io, fd, linux.IPPROTO_TCP, linux.TCP_KEEPINTVL), 1);
+      assert.equal(getOption(io, fd, linux.IPPROTO_TCP, linux.TCP_KEEPCNT), 10);
     }
     accepted[0]?.socket.close();
     socket.close();
@@ -210,6 +220,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     const calls = checkCalls(openSystemCalls());
     const clock = new ManualClock();
     using io = new KernelIo(calls, clock);
+    using ofClients = new KernelIo(calls, clock);
     const accepted: StreamSocket[] = [];
     const reasons: string[] = [];
     const listener = new StreamListener(
@@ -224,7 +235,7 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     let free = 5;
     io.room.free = () => free - io.room.reserved * 2;
     const clients = await Promise.all(
-      Array.from({ length: 5 }, () => connected(io, listener.local)),
+      Array.from({ length: 5 }, () => connected(ofClients, listener.local)),
     );
     await until(() => reasons.length === 1);
     assert.equal(accepted.length, 2);
@@ -235,10 +246,30 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     await until(() => accepted.length === 5);
     assert.equal(reasons.length, 1);
     assert.equal(io.room.reserved, 5);
+    const elsewhere = listen(ofClients, '127.0.0.1');
+    const destination = await connected(io, elsewhere.local);
+    assert.equal(io.room.reserved, 4, 'one of them has its destination');
+    destination.close();
+    elsewhere.listener.close();
     for (const socket of [...accepted, ...clients]) socket.close();
     assert.equal(io.room.reserved, 0);
     listener.close();
     assert.equal(clock.timers, 0);
+  });
+
+  test('a listener that closes accepts the connections that are complete', async () => {
+    using io = checkedIo().io;
+    const { accepted, listener, local } = listen(io, '127.0.0.1');
+    const { port } = local;
+    // Another process's connection: this one's event loop does not run until the end of the test.
+    const { stdout } = spawnSync(process.execPath, ['-e', CONNECT_ONCE, String(port)], {
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+    assert.equal(stdout, 'connected');
+    listener.close();
+    assert.equal(accepted.length, 1);
+    for (const { socket } of accepted) socket.close();
   });
 
   test('a kernel that does not count descriptors is asked before each connection', async () => {

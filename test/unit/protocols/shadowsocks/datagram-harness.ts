@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import type { Endpoint } from '../../../../src/net/address.ts';
 import type { Packet, WireCounter, ReplyPath } from '../../../../src/net/link.ts';
-import type { DatagramServer, DatagramSessions } from '../../../../src/protocols/contract.ts';
+import type {
+  DatagramServer,
+  DatagramSessions,
+  SessionClient,
+} from '../../../../src/protocols/contract.ts';
 import { DatagramCodec2022 } from '../../../../src/protocols/shadowsocks/edition-2022/datagram-codec.ts';
 import { LegacyDatagramCodec } from '../../../../src/protocols/shadowsocks/legacy/datagrams.ts';
 import { METHODS, type MethodName } from '../../../../src/protocols/shadowsocks/methods.ts';
@@ -76,10 +80,14 @@ export class FakeSessions implements DatagramSessions {
   readonly wires: WireCounter[] = [];
   #last = 0;
 
-  open(_source: string, wire: WireCounter, destroy: (cause: Error) => void) {
+  open({ wire, destroy }: SessionClient) {
     const id = ++this.#last;
     this.live.set(id, destroy);
     this.wires.push(wire);
-    return { session: sessionOf(id), close: () => void this.live.delete(id) };
+    return {
+      session: sessionOf(id),
+      moved: () => undefined,
+      close: () => void this.live.delete(id),
+    };
   }
 }

@@ -1,0 +1,78 @@
+import { unmapIPv4, type Endpoint } from '../net/address.ts';
+import type { OwnListeners } from '../net/own-listeners.ts';
+import type { OpenSession, SessionBook, SessionClient } from '../protocols/contract.ts';
+import type { Tracker } from '../tracker/tracker.ts';
+
+/**
+ * Live sessions of an inbound that it has by itself, in the tracker and in the eyes of a reload: those
+ * of a listener that owns its sessions, or of a handler that serves datagrams.
+ */
+export class LiveSessions implements SessionBook {
+  readonly #tag: string;
+  readonly #tracker: Tracker;
+  readonly #ownListeners: OwnListeners;
+  readonly #onEnd: () => void;
+  readonly #live = new Set<(cause: Error) => void>();
+  #idle: PromiseWithResolvers<void> | undefined;
+
+  /** @param onEnd called whenever one has ended. */
+  constructor(
+    tag: string,
+    tracker: Tracker,
+    ownListeners: OwnListeners,
+    onEnd: () => void = () => undefined,
+  ) {
+    this.#tag = tag;
+    this.#tracker = tracker;
+    this.#ownListeners = ownListeners;
+    this.#onEnd = onEnd;
+  }
+
+  get count(): number {
+    return this.#live.size;
+  }
+
+  open(client: SessionClient): OpenSession {
+    const { remote, local, wire, destroy } = client;
+    const lineage = this.#ownListeners.lineageOf(remote, local, 'udp');
+    const session = this.#tracker.openSession(this.#tag, sourceOf(remote), wire, lineage);
+    const release = this.hold(destroy);
+    return {
+      session,
+      moved: (to) => session.moveTo(sourceOf(to)),
+      close() {
+        session.close();
+        release();
+      },
+    };
+  }
+
+  hold(destroy: (cause: Error) => void): () => void {
+    // Distinct even when one function is given twice.
+    const live = (cause: Error): void => destroy(cause);
+    this.#live.add(live);
+    return () => {
+      if (!this.#live.delete(live)) return;
+      if (this.#live.size === 0) {
+        this.#idle?.resolve();
+        this.#idle = undefined;
+      }
+      this.#onEnd();
+    };
+  }
+
+  /** Resolves when nothing is live. */
+  whenIdle(): Promise<void> {
+    if (this.#live.size === 0) return Promise.resolve();
+    this.#idle ??= Promise.withResolvers<void>();
+    return this.#idle.promise;
+  }
+
+  /** Ends everything that is live. */
+  destroy(cause: Error): void {
+    for (const destroy of this.#live) destroy(cause);
+  }
+}
+
+const sourceOf = (remote: Endpoint | undefined): string | undefined =>
+  remote && unmapIPv4(remote.host);

@@ -1,0 +1,30 @@
+/** One header or trailer field. The name is in lower case. */
+export interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The header section of a request that passed every check of RFC 9114 §4.2 and §4.3.1. */
+export interface RequestHead {
+  readonly method: string;
+  /** Empty for CONNECT, as is `path`. */
+  readonly scheme: string;
+  /** `:authority`, or else `host`. */
+  readonly authority: string;
+  /** With its query. */
+  readonly path: string;
+  /** Without the pseudo-header fields, in the order they arrived; text is latin1. */
+  readonly fields: readonly Field[];
+}
+
+/** The header section of a final response. */
+export interface ResponseHead {
+  readonly status: number;
+  readonly fields: readonly Field[];
+}
+
+/** A response to send. */
+export interface Response extends ResponseHead {
+  /** Not sent with a response to HEAD, nor with 204 and 304. */
+  readonly body: Uint8Array;
+}

@@ -1,0 +1,136 @@
+/**
+ * The length in bits of each octet's code, and of EOS at the end (RFC 7541, appendix B). The code is
+ * canonical (§5.2), so that the codes follow from their lengths.
+ */
+const CODE_LENGTHS: readonly number[] = (
+  '13 23 28 28 28 28 28 28 28 24 30 28 28 30 28 28 28 28 28 28 28 28 30 28 28 28 28 28 28 28 28 28 ' +
+  '6 10 10 12 13 6 8 11 10 10 8 11 8 6 6 6 5 5 5 6 6 6 6 6 6 6 7 8 15 6 12 10 ' +
+  '13 6 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 7 8 7 8 13 19 13 14 6 ' +
+  '15 5 6 5 6 5 6 6 6 5 7 7 6 6 6 5 6 7 6 5 5 6 7 7 7 7 7 15 11 14 13 28 ' +
+  '20 22 20 20 22 22 22 23 22 23 23 23 23 23 24 23 24 24 22 23 24 23 23 23 23 21 22 23 22 23 23 24 ' +
+  '22 21 20 22 22 23 23 21 23 22 22 24 21 22 23 23 21 21 22 21 23 22 23 23 20 22 22 22 23 22 22 23 ' +
+  '26 26 20 19 22 23 22 25 26 26 26 27 27 26 24 25 19 21 26 27 27 26 27 24 21 21 26 26 28 27 27 27 ' +
+  '20 24 20 21 22 21 21 23 22 22 25 25 24 24 26 23 26 27 26 26 27 27 27 27 27 28 27 27 27 27 27 26 ' +
+  '30'
+)
+  .split(' ')
+  .map(Number);
+
+const EOS = 256;
+const CODES = canonicalCodes(CODE_LENGTHS);
+
+/**
+ * Transitions of the decoder: row `state`, column next four bits. An entry is the next state, in the
+ * upper half, with the octet that was completed, or NO_OCTET; FAILED leads nowhere. Codes have at
+ * least five bits, so that four complete one at most.
+ */
+const TRANSITIONS = new Int32Array(256 * 16);
+const NO_OCTET = 0x100;
+const FAILED = -1;
+/** States in which a string may end: up to seven bits into a code, all of them ones (§5.2). */
+const MAY_END = new Uint8Array(256);
+buildDecoder();
+
+/** Bytes of a Huffman encoding (RFC 7541 §5.2); text is latin1. */
+export function huffmanSize(text: string): number {
+  let bits = 0;
+  for (let at = 0; at < text.length; at++) {
+    bits += CODE_LENGTHS[text.charCodeAt(at) & 0xff] as number; // 257 lengths
+  }
+  return Math.ceil(bits / 8);
+}
+
+/** Writes the Huffman encoding of a latin1 text. Returns the offset behind it. */
+export function writeHuffman(out: Uint8Array, offset: number, text: string): number {
+  // Bits that do not fill an octet yet: up to seven, and never more than 37 with a code.
+  let pending = 0;
+  let bits = 0;
+  let to = offset;
+  for (let at = 0; at < text.length; at++) {
+    const octet = text.charCodeAt(at) & 0xff;
+    const length = CODE_LENGTHS[octet] as number; // 257 lengths
+    pending = pending * 2 ** length + (CODES[octet] as number); // 257 codes
+    bits += length;
+    while (bits >= 8) {
+      bits -= 8;
+      const full = Math.floor(pending / 2 ** bits);
+      out[to++] = full;
+      pending -= full * 2 ** bits;
+    }
+  }
+  // The padding is the beginning of EOS, which is ones.
+  if (bits > 0) out[to++] = (pending << (8 - bits)) | (0xff >> bits);
+  return to;
+}
+
+/**
+ * Reads a Huffman-encoded string (RFC 7541 §5.2) as latin1; `undefined` when it contains EOS or ends
+ * in padding that is not the beginning of EOS, or longer than seven bits.
+ */
+export function readHuffman(bytes: Uint8Array, start: number, end: number): string | undefined {
+  // The shortest code has five bits.
+  const text = Buffer.allocUnsafe(Math.floor(((end - start) * 8) / 5));
+  let length = 0;
+  let state = 0;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at] as number; // below `end`
+    for (let shift = 4; shift >= 0; shift -= 4) {
+      const entry = TRANSITIONS[state * 16 + ((byte >> shift) & 0xf)] as number; // 256 rows of 16
+      if (entry === FAILED) return undefined;
+      state = entry >> 16;
+      const octet = entry & 0xffff;
+      if (octet !== NO_OCTET) text[length++] = octet;
+    }
+  }
+  return MAY_END[state] === 1 ? text.toString('latin1', 0, length) : undefined;
+}
+
+/** Codes of the same length are consecutive, in the order of the symbols; longer ones follow. */
+function canonicalCodes(lengths: readonly number[]): number[] {
+  const codes = Array.from(lengths, () => 0);
+  let next = 0;
+  for (let length = 1; length <= 30; length++) {
+    for (const [symbol, own] of lengths.entries()) if (own === length) codes[symbol] = next++;
+    next *= 2;
+  }
+  return codes;
+}
+
+/** A tree of the codes, walked from each inner node by every four bits. */
+function buildDecoder(): void {
+  // Nodes of the tree: two children each, a node's number, or the complement of a symbol.
+  const children: [number, number][] = [[0, 0]];
+  for (const [symbol, length] of CODE_LENGTHS.entries()) {
+    let node = 0;
+    for (let bit = length - 1; bit >= 0; bit--) {
+      const way = (((CODES[symbol] as number) >> bit) & 1) as 0 | 1; // 257 codes
+      const pair = children[node] as [number, number]; // made before it was linked
+      if (bit === 0) pair[way] = ~symbol;
+      else if (pair[way] === 0) pair[way] = children.push([0, 0]) - 1;
+      node = pair[way];
+    }
+  }
+  for (let state = 0; state < children.length; state++) {
+    for (let bits = 0; bits < 16; bits++) {
+      TRANSITIONS[state * 16 + bits] = step(children, state, bits);
+    }
+  }
+  let node = 0;
+  for (let ones = 0; ones < 8; ones++) {
+    MAY_END[node] = 1;
+    node = (children[node] as [number, number])[1]; // EOS has 30 ones
+  }
+}
+
+function step(children: readonly [number, number][], state: number, bits: number): number {
+  let node = state;
+  let octet = NO_OCTET;
+  for (let bit = 3; bit >= 0; bit--) {
+    node = (children[node] as [number, number])[((bits >> bit) & 1) as 0 | 1]; // an inner node
+    if (node >= 0) continue;
+    if (~node === EOS) return FAILED;
+    octet = ~node;
+    node = 0;
+  }
+  return (node << 16) | octet;
+}

@@ -1,0 +1,215 @@
+import { connectionError, Http3Error, streamError } from './errors.ts';
+import { checkTrailers, parseRequest, parseResponse, type Parsed } from './fields.ts';
+import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } from './frames.ts';
+import { BODY_LIMIT, FIELD_SECTION_LIMIT, INTERIM_LIMIT } from './limits.ts';
+import type { Field, RequestHead, ResponseHead } from './message.ts';
+import { decodeHeaderBlock } from './qpack/header-block.ts';
+
+/** What all requests of a connection share: bytes for the header blocks of unfinished ones. */
+export class FieldBudget {
+  #left: number;
+
+  constructor(bytes: number) {
+    this.#left = bytes;
+  }
+
+  /** Takes that many bytes, when there are as many left. */
+  take(bytes: number): boolean {
+    if (bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#left += bytes;
+  }
+}
+
+/**
+ * What a request stream has delivered (RFC 9114 §4.1):
+ *
+ * - `header`: nothing complete; in a response interim ones may have gone by;
+ * - `body`: the header section; DATA and trailers may follow;
+ * - `trailers`: the trailer section; nothing may follow;
+ * - `ended`: the end of the stream, or an error.
+ */
+export type MessageState = 'header' | 'body' | 'trailers' | 'ended';
+
+/**
+ * The receiving side of a request stream: frames in pieces of any size, into one message whose body
+ * is counted and dropped. After an error nothing more may be fed.
+ */
+export abstract class MessageReader<Head> implements FrameSink {
+  readonly #frames = new FrameReader(this);
+  readonly #budget: FieldBudget;
+  #reserved = 0;
+  #state: MessageState = 'header';
+  #message: Parsed<Head> | undefined;
+  #bodyBytes = 0;
+
+  constructor(budget: FieldBudget) {
+    this.#budget = budget;
+  }
+
+  get state(): MessageState {
+    return this.#state;
+  }
+
+  /** The final header section; `undefined` until it is complete. */
+  get head(): Head | undefined {
+    return this.#message?.head;
+  }
+
+  /** Whether more of the body came than is read for its own sake. */
+  get isBodyTooLong(): boolean {
+    return this.#bodyBytes > BODY_LIMIT;
+  }
+
+  /** Whether the declared body has arrived, when there is one; never so before the header section. */
+  get hasDeclaredBody(): boolean {
+    return this.#message !== undefined && this.#bodyBytes >= (this.#message.contentLength ?? 0);
+  }
+
+  feed(bytes: Uint8Array): Http3Error | undefined {
+    return this.#checked(this.#frames.feed(bytes));
+  }
+
+  /** The peer has ended the stream. */
+  end(): Http3Error | undefined {
+    return this.#checked(this.#frames.end() ?? this.#endProblem());
+  }
+
+  /** Returns what the message holds of the budget. Idempotent. */
+  release(): void {
+    this.#state = 'ended';
+    this.#message = undefined;
+    this.#frames.release();
+    this.#returnReserved();
+  }
+
+  onFrame(type: number, length: number): Payload | Http3Error {
+    switch (type) {
+      case FrameType.HEADERS:
+        if (this.#state === 'trailers') return unexpected('HEADERS after the trailers');
+        return this.#reserve(length);
+      case FrameType.DATA:
+        if (this.#state !== 'body') return unexpected('DATA outside of a body');
+        return this.#count(length);
+      case FrameType.PUSH_PROMISE:
+        return this.pushError();
+      case FrameType.CANCEL_PUSH:
+      case FrameType.SETTINGS:
+      case FrameType.GOAWAY:
+      case FrameType.MAX_PUSH_ID:
+        return unexpected('a frame of the control stream on a request stream');
+      default:
+        return isHttp2Frame(type) ? unexpected('a frame of HTTP/2') : 'dropped';
+    }
+  }
+
+  onPayload(type: number, payload: Uint8Array): Http3Error | undefined {
+    if (type === FrameType.DATA) {
+      this.#bodyBytes += payload.length;
+      return undefined;
+    }
+    const section = decodeHeaderBlock(payload);
+    return section instanceof Http3Error ? section : this.#onSection(section);
+  }
+
+  /** Reads a header section; `interim` for one that another follows. */
+  protected abstract parse(section: readonly Field[]): Parsed<Head> | 'interim' | Http3Error;
+  /** What PUSH_PROMISE is on this side. */
+  protected abstract pushError(): Http3Error;
+
+  #onSection(section: readonly Field[]): Http3Error | undefined {
+    if (this.#state === 'body') {
+      this.#state = 'trailers';
+      return checkTrailers(section) ?? this.#lengthProblem();
+    }
+    const parsed = this.parse(section);
+    if (parsed instanceof Http3Error) return parsed;
+    if (parsed === 'interim') {
+      this.#returnReserved();
+      return undefined;
+    }
+    this.#message = parsed;
+    this.#state = 'body';
+    return undefined;
+  }
+
+  /** Bytes of a header block are reserved before any is kept, until the message has ended. */
+  #reserve(length: number): Payload | Http3Error {
+    if (length > FIELD_SECTION_LIMIT) {
+      return streamError('H3_EXCESSIVE_LOAD', 'the header block is too large');
+    }
+    if (!this.#budget.take(length)) {
+      return streamError('H3_EXCESSIVE_LOAD', 'too many header sections at once');
+    }
+    this.#reserved += length;
+    return 'whole';
+  }
+
+  #returnReserved(): void {
+    this.#budget.give(this.#reserved);
+    this.#reserved = 0;
+  }
+
+  /** A frame that exceeds the declared length is refused by its head. */
+  #count(length: number): Payload | Http3Error {
+    const declared = this.#message?.contentLength;
+    return declared !== undefined && this.#bodyBytes + length > declared ? wrongLength() : 'pieces';
+  }
+
+  #endProblem(): Http3Error | undefined {
+    if (this.#message === undefined) {
+      return streamError('H3_REQUEST_INCOMPLETE', 'the stream ended before a header section');
+    }
+    return this.#lengthProblem();
+  }
+
+  /** RFC 9114 §4.1.2. */
+  #lengthProblem(): Http3Error | undefined {
+    const declared = this.#message?.contentLength;
+    return declared === undefined || declared === this.#bodyBytes ? undefined : wrongLength();
+  }
+
+  #checked(error: Http3Error | undefined): Http3Error | undefined {
+    if (error !== undefined) this.release();
+    return error;
+  }
+}
+
+/** Reads a request. */
+export class RequestReader extends MessageReader<RequestHead> {
+  protected parse(section: readonly Field[]): Parsed<RequestHead> | Http3Error {
+    return parseRequest(section);
+  }
+
+  protected pushError(): Http3Error {
+    return unexpected('PUSH_PROMISE from a client');
+  }
+}
+
+/** Reads a response. */
+export class ResponseReader extends MessageReader<ResponseHead> {
+  #interim = 0;
+
+  protected parse(section: readonly Field[]): Parsed<ResponseHead> | 'interim' | Http3Error {
+    const parsed = parseResponse(section);
+    if (parsed instanceof Http3Error) return parsed;
+    // The length of a body that is dropped does not matter, and 204 and 304 may declare one.
+    if (parsed.head.status >= 200) return { head: parsed.head, contentLength: undefined };
+    return ++this.#interim > INTERIM_LIMIT
+      ? connectionError('H3_EXCESSIVE_LOAD', 'too many interim responses')
+      : 'interim';
+  }
+
+  /** No MAX_PUSH_ID is ever sent, so that every push id is beyond it (§7.2.5). */
+  protected pushError(): Http3Error {
+    return connectionError('H3_ID_ERROR', 'a push was not allowed');
+  }
+}
+
+const unexpected = (reason: string): Http3Error => connectionError('H3_FRAME_UNEXPECTED', reason);
+const wrongLength = (): Http3Error =>
+  streamError('H3_MESSAGE_ERROR', 'the body has another length than content-length');

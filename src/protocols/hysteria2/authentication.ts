@@ -1,0 +1,146 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { Field, RequestHead, ResponseHead } from '../../http3/message.ts';
+import { padding, PADDING } from './padding.ts';
+
+/** The status of a successful authentication. */
+export const AUTHENTICATED = 233;
+
+const AUTHORITY = 'hysteria';
+const PATH = '/auth';
+
+/** What a server says about itself to an authenticated client. */
+export interface ServerTerms {
+  readonly udp: boolean;
+  /** The rate it wants to receive, in bytes a second; 0 without a limit, `auto` to estimate it. */
+  readonly receiveRate: number | 'auto';
+}
+
+/** What a client states. */
+export interface ClientStatement {
+  /** Its credential; latin1, one character a byte. */
+  readonly auth: string;
+  /** The rate that it receives, in bytes a second; 0 when it states none. */
+  readonly receiveRate: number;
+}
+
+/** Whether a request is for the authentication: POST to `hysteria`, `/auth`. */
+export const isAuthentication = ({ method, authority, path }: RequestHead): boolean =>
+  method === 'POST' && authority === AUTHORITY && path.split('?', 1)[0] === PATH;
+
+/** The authentication of a client that states no rate; the fields in the order of the reference. */
+export const authenticationRequest = (auth: string, random: RandomSource): RequestHead => ({
+  method: 'POST',
+  scheme: 'https',
+  authority: AUTHORITY,
+  path: PATH,
+  fields: [
+    paddingField(random),
+    { name: 'hysteria-auth', value: Buffer.from(auth).toString('latin1') },
+    { name: 'hysteria-cc-rx', value: '0' },
+    { name: 'content-length', value: '0' },
+  ],
+});
+
+/** What a client states; missing fields are empty and 0. */
+export const readAuthentication = ({ fields }: RequestHead): ClientStatement => ({
+  auth: valueOf(fields, 'hysteria-auth') ?? '',
+  receiveRate: rateOf(fields),
+});
+
+/** The response to a successful authentication, which has no body. */
+export const authenticationResponse = (
+  { udp, receiveRate }: ServerTerms,
+  random: RandomSource,
+): ResponseHead => ({
+  status: AUTHENTICATED,
+  fields: [
+    { name: 'hysteria-udp', value: String(udp) },
+    { name: 'hysteria-cc-rx', value: String(receiveRate) },
+    paddingField(random),
+  ],
+});
+
+/** The spellings of true in Go's `strconv.ParseBool`, which the reference reads it with. */
+const TRUE: ReadonlySet<string | undefined> = new Set(['1', 't', 'T', 'true', 'True', 'TRUE']);
+
+/** What the server says, where the status is AUTHENTICATED. */
+export const readTerms = ({ fields }: ResponseHead): ServerTerms => ({
+  udp: TRUE.has(valueOf(fields, 'hysteria-udp')),
+  receiveRate: valueOf(fields, 'hysteria-cc-rx') === 'auto' ? 'auto' : rateOf(fields),
+});
+
+const paddingField = (random: RandomSource): Field => ({
+  name: 'hysteria-padding',
+  value: padding(PADDING.authentication, random).toString('latin1'),
+});
+
+const valueOf = (fields: readonly Field[], name: string): string | undefined =>
+  fields.find((field) => field.name === name)?.value;
+
+/** A number that is too large to be exact is as good as no limit. */
+function rateOf(fields: readonly Field[]): number {
+  const text = valueOf(fields, 'hysteria-cc-rx') ?? '';
+  return /^[0-9]+$/.test(text) ? Math.min(Number(text), Number.MAX_SAFE_INTEGER) : 0;
+}
+
+/** A user of an inbound. */
+export interface User {
+  readonly user: string;
+  readonly pass: string;
+  /** What its flows are labelled with. */
+  readonly label: string;
+}
+
+/** The credentials of an inbound: one password for all clients, or users. */
+export type Credentials = { readonly password: string } | { readonly users: readonly User[] };
+
+interface Secret {
+  readonly digest: Buffer;
+  readonly label: string;
+}
+
+/** What an unknown user is compared with, so that it takes the time of a wrong password. */
+const NO_SECRET: Secret = { digest: Buffer.alloc(32), label: '' };
+const PRINTABLE = /^[\x20-\x7e]+$/;
+
+/**
+ * Compares credentials, by their digests and in constant time: neither the part that is wrong nor
+ * how much of it shows in the time. Credentials that are not printable ASCII never match.
+ */
+export class Authenticator {
+  readonly #password: Secret | undefined;
+  readonly #users = new Map<string, Secret>();
+
+  constructor(credentials: Credentials) {
+    if ('password' in credentials) {
+      this.#password = secretOf(credentials.password, '');
+      return;
+    }
+    for (const { user, pass, label } of credentials.users) {
+      if (PRINTABLE.test(user)) this.#users.set(lowerAscii(user), secretOf(pass, label));
+    }
+  }
+
+  /**
+   * Compares what a client sent: the password, or `user:pass`, divided at the first colon, with the
+   * user in ASCII letters of any case.
+   * @returns the user's label, empty with one password for all; `undefined` for a wrong credential.
+   */
+  authenticate(auth: string): string | undefined {
+    const colon = this.#password === undefined ? auth.indexOf(':') : -1;
+    const user = lowerAscii(auth.slice(0, Math.max(0, colon)));
+    const secret = this.#password ?? (colon < 0 ? undefined : this.#users.get(user)) ?? NO_SECRET;
+    const matches = timingSafeEqual(digestOf(auth.slice(colon + 1)), secret.digest);
+    return matches ? secret.label : undefined;
+  }
+}
+
+const digestOf = (latin1: string): Buffer =>
+  hash('sha256', Buffer.from(latin1, 'latin1'), 'buffer');
+
+const secretOf = (text: string, label: string): Secret =>
+  PRINTABLE.test(text) ? { digest: digestOf(text), label } : NO_SECRET;
+
+const lowerAscii = (text: string): string =>
+  text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());

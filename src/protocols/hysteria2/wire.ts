@@ -1,0 +1,162 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { Endpoint } from '../../net/address.ts';
+import type { BoundedReader } from '../../net/bounded-reader.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import { decodeName } from '../../net/host-name.ts';
+import { readVarint, varintSize, varintSizeAt, writeVarint } from '../../quic/wire/varint.ts';
+import { ADDRESS_LIMIT, MESSAGE_LIMIT, PADDING_LIMIT } from './limits.ts';
+import { padding, PADDING } from './padding.ts';
+
+/** The frame type that begins a stream with a TCP request, in place of HTTP/3's. */
+export const TCP_REQUEST = 0x401;
+
+/** The status of a response: anything but 0 is a failure. */
+const STATUS_OK = 0;
+const STATUS_ERROR = 1;
+
+/** A response to a TCP request. */
+export interface TcpResponse {
+  readonly ok: boolean;
+  /** For users: the reason of a failure. */
+  readonly message: string;
+}
+
+/** A UDP message or a fragment of one. */
+export interface UdpMessage {
+  /** Of the client's choice, one for each association. 32 bits. */
+  readonly sessionId: number;
+  /** Joins the fragments of one message. 16 bits. */
+  readonly packetId: number;
+  readonly fragmentId: number;
+  /** 0 and 1 both mean a whole message. */
+  readonly fragmentCount: number;
+  /** `host:port`. */
+  readonly address: string;
+  readonly data: Uint8Array;
+}
+
+/**
+ * The host and the port in an address, with brackets around IPv6. `undefined` for an invalid one; a
+ * name is checked as far as every protocol does it.
+ */
+export function parseAddress(address: string): Endpoint | undefined {
+  const [, bracketed, plain, digits] =
+    /^(?:\[([^[\]]+)\]|([^:[\]]+)):([0-9]{1,5})$/.exec(address) ?? [];
+  const text = bracketed ?? plain;
+  const port = Number(digits);
+  // U+FFFD stands for bytes that were not UTF-8.
+  if (text === undefined || port > 0xffff || text.includes('\ufffd')) return undefined;
+  const host = decodeName(Buffer.from(text));
+  return host === undefined ? undefined : { host, port };
+}
+
+/** A TCP request: frame type, address (`host:port`), and padding as long as the reference's. */
+export function encodeTcpRequest(address: string, random: RandomSource): Uint8Array {
+  const text = Buffer.from(address);
+  const pad = padding(PADDING.tcpRequest, random);
+  const out = new Uint8Array(
+    varintSize(TCP_REQUEST) + sizeOfText(text.length) + sizeOfText(pad.length),
+  );
+  writeText(out, writeText(out, writeVarint(out, 0, TCP_REQUEST), text), pad);
+  return out;
+}
+
+/**
+ * Reads a TCP request behind its frame type, and returns its address. The reader needs READER_LIMIT.
+ * @throws {ProtocolError} for an address or padding beyond the limits.
+ */
+export async function readTcpRequest(reader: BoundedReader): Promise<string> {
+  const length = await readLength(reader, ADDRESS_LIMIT, 'the address');
+  if (length === 0) throw new ProtocolError('the address is empty');
+  const address = (await reader.bytes(length)).toString('utf8');
+  await dropPadding(reader);
+  return address;
+}
+
+/** A TCP response: status, message, and padding as long as the reference's. */
+export function encodeTcpResponse({ ok, message }: TcpResponse, random: RandomSource): Uint8Array {
+  const text = Buffer.from(message).subarray(0, MESSAGE_LIMIT);
+  const pad = padding(PADDING.tcpResponse, random);
+  const out = new Uint8Array(1 + sizeOfText(text.length) + sizeOfText(pad.length));
+  out[0] = ok ? STATUS_OK : STATUS_ERROR;
+  writeText(out, writeText(out, 1, text), pad);
+  return out;
+}
+
+/**
+ * Reads a TCP response. The reader needs READER_LIMIT.
+ * @throws {ProtocolError} for a message or padding beyond the limits.
+ */
+export async function readTcpResponse(reader: BoundedReader): Promise<TcpResponse> {
+  const ok = (await reader.byte()) === STATUS_OK;
+  const length = await readLength(reader, MESSAGE_LIMIT, 'the message');
+  const message = (await reader.bytes(length)).toString('utf8');
+  await dropPadding(reader);
+  return { ok, message };
+}
+
+/** Session, packet, fragment and count. */
+const UDP_FIXED = 8;
+
+/** Bytes before the data of a UDP message with an address of that many bytes. */
+export const udpHeaderSize = (addressBytes: number): number => UDP_FIXED + sizeOfText(addressBytes);
+
+/** A UDP message, whole or a fragment. `address` is given as bytes to encode it once. */
+export function encodeUdpMessage(
+  message: Omit<UdpMessage, 'address'> & { readonly address: Uint8Array },
+): Uint8Array {
+  const { sessionId, packetId, address, data } = message;
+  const out = new Uint8Array(udpHeaderSize(address.length) + data.length);
+  out[0] = sessionId >>> 24;
+  out[1] = sessionId >>> 16;
+  out[2] = sessionId >>> 8;
+  out[3] = sessionId;
+  out[4] = packetId >>> 8;
+  out[5] = packetId;
+  out[6] = message.fragmentId;
+  out[7] = message.fragmentCount;
+  out.set(data, writeText(out, UDP_FIXED, address));
+  return out;
+}
+
+/**
+ * Reads a UDP message; its data is a view of `bytes`. `undefined` for a malformed one, which is
+ * dropped: one without an address or without data among them, as in the reference.
+ */
+export function decodeUdpMessage(bytes: Uint8Array): UdpMessage | undefined {
+  const length = readVarint(bytes, UDP_FIXED, bytes.length);
+  // Also refuses a truncated length, which is negative.
+  if (!(length > 0 && length <= ADDRESS_LIMIT)) return undefined;
+  const start = UDP_FIXED + varintSizeAt(bytes, UDP_FIXED);
+  const end = start + length;
+  if (end >= bytes.length) return undefined;
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  return {
+    sessionId: view.readUInt32BE(0),
+    packetId: view.readUInt16BE(4),
+    fragmentId: view.readUInt8(6),
+    fragmentCount: view.readUInt8(7),
+    address: view.toString('utf8', start, end),
+    data: bytes.subarray(end),
+  };
+}
+
+/** A length and that many bytes. */
+const sizeOfText = (length: number): number => varintSize(length) + length;
+
+function writeText(out: Uint8Array, offset: number, text: Uint8Array): number {
+  const at = writeVarint(out, offset, text.length);
+  out.set(text, at);
+  return at + text.length;
+}
+
+async function readLength(reader: BoundedReader, limit: number, what: string): Promise<number> {
+  const bytes = await reader.bytes(varintSizeAt(await reader.peek(1), 0));
+  const length = readVarint(bytes, 0, bytes.length);
+  if (length > limit) throw new ProtocolError(`${what} is longer than ${limit} bytes`);
+  return length;
+}
+
+async function dropPadding(reader: BoundedReader): Promise<void> {
+  await reader.bytes(await readLength(reader, PADDING_LIMIT, 'the padding'));
+}

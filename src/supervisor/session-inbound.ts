@@ -1,0 +1,140 @@
+import { LinkClosedError } from '../net/errors.ts';
+import type { LiveSessions } from '../engine/live-sessions.ts';
+import type { OwnEndpoint } from '../net/own-listeners.ts';
+import type { SessionListener, SessionServer } from '../protocols/contract.ts';
+import type { InboundSpec, ListenSpec, SocketListenSpec } from '../spec.ts';
+import type { InboundListener, ListenMeans } from './inbound-listener.ts';
+
+/** An inbound whose listener owns its sessions, ready to be bound or swapped in. */
+export interface ReadySessions {
+  readonly spec: InboundSpec;
+  readonly means: ListenMeans;
+  readonly server: SessionServer;
+  /** For the sessions that it will accept. */
+  readonly book: LiveSessions;
+}
+
+/** A bound listener that owns its sessions. One inbound may hand it to another. */
+export class SessionInbound implements InboundListener {
+  #current: ReadySessions;
+  #listener: SessionListener;
+  /** Books of inbounds that had it before, as long as they have live sessions. */
+  #former: readonly LiveSessions[] = [];
+
+  private constructor(ready: ReadySessions, listener: SessionListener) {
+    this.#current = ready;
+    this.#listener = listener;
+  }
+
+  /**
+   * @param listen as in `ready`, but for a port that the kernel chose before.
+   * @throws {BindError}
+   * @throws the reason of `signal`
+   */
+  static async bind(
+    ready: ReadySessions,
+    listen: ListenSpec,
+    signal?: AbortSignal,
+  ): Promise<SessionInbound> {
+    const { server, book } = ready;
+    return new SessionInbound(ready, await server.bind(listen, book, signal));
+  }
+
+  /** What it serves new clients by. */
+  get inbound(): InboundSpec {
+    return this.#current.spec;
+  }
+
+  get spec(): ListenSpec {
+    return this.#current.spec.listen;
+  }
+
+  /** The same, with the port that the kernel chose. */
+  get boundListen(): ListenSpec {
+    const { endpoint } = this.#listener;
+    const { spec } = this;
+    if (!endpoint || (spec.kind !== 'ip' && spec.kind !== 'name')) return spec;
+    return { ...spec, port: endpoint.port };
+  }
+
+  get means(): ListenMeans {
+    return this.#current.means;
+  }
+
+  get address(): string {
+    return this.#listener.address;
+  }
+
+  get endpoints(): readonly OwnEndpoint[] {
+    const { endpoint } = this.#listener;
+    return endpoint ? [{ endpoint, network: 'udp' }] : [];
+  }
+
+  get tied(): number {
+    return this.#books.reduce((live, book) => live + book.count, 0);
+  }
+
+  /** Resolves when everything is released. */
+  get closed(): Promise<void> {
+    return this.#listener.closed;
+  }
+
+  standsInTheWayOf(spec: SocketListenSpec): boolean {
+    const { endpoint } = this.#listener;
+    return spec.kind !== 'unix' && endpoint?.port === spec.port;
+  }
+
+  serve(): void {
+    this.#listener.serve();
+  }
+
+  /** New clients get `ready`, whether it is of the same inbound or of another; live ones stay. */
+  swap(ready: ReadySessions): void {
+    if (ready.book !== this.#current.book) {
+      this.#former = this.#books.filter(({ count }) => count > 0);
+    }
+    this.#current = ready;
+    this.#listener.swap(ready.server, ready.book);
+  }
+
+  /** The book for another server of the same inbound. */
+  get book(): LiveSessions {
+    return this.#current.book;
+  }
+
+  async close(): Promise<void> {
+    this.#listener.destroy(new LinkClosedError('the listener is closed'));
+    await this.#listener.closed;
+  }
+
+  async reopen(): Promise<void> {
+    const { server, book } = this.#current;
+    this.#listener = await server.bind(this.boundListen, book);
+    this.#listener.serve();
+  }
+
+  /** Keeps it from being released before a `swap`; `retire` undoes that. False when it is too late. */
+  keep(): boolean {
+    return this.#listener.keep();
+  }
+
+  retire(): Promise<void> {
+    this.#listener.retire();
+    return Promise.resolve();
+  }
+
+  /** Resolves when no session is left. */
+  async whenIdle(): Promise<void> {
+    await Promise.all(this.#books.map((book) => book.whenIdle()));
+  }
+
+  /** Ends every session, and releases everything. */
+  destroy(cause: Error): void {
+    for (const book of this.#books) book.destroy(cause);
+    this.#listener.destroy(cause);
+  }
+
+  get #books(): readonly LiveSessions[] {
+    return [...this.#former, this.#current.book];
+  }
+}
