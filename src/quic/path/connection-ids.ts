@@ -3,7 +3,6 @@ import { QuicError, TransportErrorCode } from '../errors.ts';
 import { copyOf } from '../wire/copy-of.ts';
 import { FrameType } from '../wire/frames.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
-import { copyOf } from '../wire/copy-of.ts';
 
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
 const RESET_TOKEN_SIZE = 16;

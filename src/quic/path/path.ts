@@ -4,7 +4,6 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import { copyOf } from '../wire/copy-of.ts';
 import { MAX_CHALLENGES, MAX_RESPONSES } from './limits.ts';
 import type { MtuSearch } from './mtu-search.ts';
-import { copyOf } from '../wire/copy-of.ts';
 
 /** Times what was received may be sent to an address before it is validated (RFC 9000 §8). */
 const AMPLIFICATION = 3;

@@ -12,9 +12,9 @@ import {
 import { endsWithResetToken } from '../../../../src/quic/protection/tokens.ts';
 import { clientInitial, shortPacket } from '../../../support/quic-endpoint/packets.ts';
 import { numeric } from '../../../support/quic-endpoint/memory-network.ts';
-import type { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
+import { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { Rig } from './rig.ts';
+import { CLIENT, Rig } from './rig.ts';
 
 const idOf = (number: number): Buffer => Buffer.from(String(number).padStart(8, '0'));
 const initialOf = (number: number): Buffer => clientInitial({ destinationId: idOf(number) });
@@ -38,6 +38,34 @@ test('a client gets a connection, which gets all its packets', async () => {
   assert.equal(rig.cores.servers.length, 1);
   assert.deepEqual(core.received.slice(1), [again, toIssued, short]);
   assert.equal(rig.endpoint.connections, 1);
+});
+
+test('datagrams that were received behind each other find each its connection', async () => {
+  const rig = await Rig.open();
+  rig.serve();
+  rig.record();
+  await rig.deliver([1, 2].map(initialOf));
+  const [one, two] = rig.cores.servers as [ScriptedCore, ScriptedCore];
+  const packets = [one, one, two, undefined, two, one, one].map((core, i) =>
+    shortPacket(core?.id ?? idOf(77), i === 6 ? 50 : 100),
+  );
+  const calls: number[] = [];
+  one.receiveBatch = (...[buffer, offset, length, stride]) => {
+    calls.push(length);
+    ScriptedCore.prototype.receiveBatch.call(one, buffer, offset, length, stride);
+  };
+  rig.socket.deliver(Buffer.concat(packets), CLIENT, 100);
+  await rig.network.settle();
+  assert.deepEqual(calls, [200, 150]);
+  assert.deepEqual(
+    one.received.slice(1),
+    [0, 1, 5, 6].map((i) => packets[i]),
+  );
+  assert.deepEqual(
+    two.received.slice(1),
+    [2, 4].map((i) => packets[i]),
+  );
+  assert.equal(rig.responses.length, 1);
 });
 
 test('before it serves, an endpoint responds to no client', async () => {
