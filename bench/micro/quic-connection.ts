@@ -96,17 +96,12 @@ function send(from: Connection, flights: Flight[]): void {
   }
 }
 
-function deliver(
-  flights: Flight[],
-  take: (batch: TransmitBatch, at: number, size: number) => void,
-): void {
+function deliver(flights: Flight[], take: (batch: TransmitBatch, stride: number) => void): void {
   while (flights[0] !== undefined && flights[0].at <= now) {
     const { batch } = flights.shift() as Flight;
     const stride = batch.segmentSize || batch.length;
-    for (let at = 0; at < batch.length; at += stride) {
-      take(batch, at, Math.min(stride, batch.length - at));
-      datagrams++;
-    }
+    take(batch, stride);
+    datagrams += Math.ceil(batch.length / stride);
     free.push(batch);
   }
 }
@@ -165,13 +160,13 @@ while (received < total) {
   now = Math.max(now, next);
   client.onTimeout(now);
   server?.onTimeout(now);
-  deliver(toServer, (batch, at, size) => {
-    server ??= accept(batch.buffer.subarray(at, at + size));
-    server.receive(batch.buffer, at, size, clientAt, serverAt, 0, now);
+  deliver(toServer, ({ buffer, length }, stride) => {
+    server ??= accept(buffer.subarray(0, stride));
+    server.receiveBatch(buffer, 0, length, stride, clientAt, serverAt, 0, now);
   });
   onServerEvents();
-  deliver(toClient, (batch, at, size) => {
-    client.receive(batch.buffer, at, size, serverAt, clientAt, 0, now);
+  deliver(toClient, ({ buffer, length }, stride) => {
+    client.receiveBatch(buffer, 0, length, stride, serverAt, clientAt, 0, now);
   });
 }
 const seconds = (performance.now() - start) / 1000;

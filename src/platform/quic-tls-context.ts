@@ -138,8 +138,9 @@ export class QuicTlsContext implements Disposable {
       throw this.#failure(`no cipher suites "${cipherSuites}"`);
     }
     if (groups === undefined) return;
-    const text = this.library.text(groups);
-    if (functions.SSL_CTX_ctrl(this.#context, SET_GROUPS_LIST, 0, text.at) !== 1) {
+    const setGroups = (text: Address): number =>
+      functions.SSL_CTX_ctrl(this.#context, SET_GROUPS_LIST, 0, text);
+    if (this.library.withText(groups, setGroups) !== 1) {
       throw this.#failure(`no key exchange "${groups}"`);
     }
   }

@@ -8,64 +8,86 @@ export type Address = number;
  * 1 on success.
  */
 export interface QuicTlsFunctions {
-  TLS_method(): Address;
-  SSL_CTX_new(method: Address): Address;
-  SSL_CTX_free(context: Address): void;
-  SSL_CTX_ctrl(context: Address, command: number, number: number, pointer: Address): number;
-  SSL_CTX_set_ciphersuites(context: Address, names: string): number;
-  SSL_CTX_set_verify(context: Address, mode: number, callback: Address): void;
-  SSL_CTX_set_num_tickets(context: Address, count: number): number;
-  SSL_CTX_use_certificate(context: Address, certificate: Address): number;
-  SSL_CTX_use_PrivateKey(context: Address, key: Address): number;
-  SSL_CTX_set1_cert_store(context: Address, store: Address): void;
+  readonly TLS_method: () => Address;
+  readonly SSL_CTX_new: (method: Address) => Address;
+  readonly SSL_CTX_free: (context: Address) => void;
+  readonly SSL_CTX_ctrl: (
+    context: Address,
+    command: number,
+    number: number,
+    pointer: Address,
+  ) => number;
+  readonly SSL_CTX_set_ciphersuites: (context: Address, names: string) => number;
+  readonly SSL_CTX_set_verify: (context: Address, mode: number, callback: Address) => void;
+  readonly SSL_CTX_set_num_tickets: (context: Address, count: number) => number;
+  readonly SSL_CTX_use_certificate: (context: Address, certificate: Address) => number;
+  readonly SSL_CTX_use_PrivateKey: (context: Address, key: Address) => number;
+  readonly SSL_CTX_set1_cert_store: (context: Address, store: Address) => void;
   /** 0 on success. */
-  SSL_CTX_set_alpn_protos(context: Address, protocols: Uint8Array, length: number): number;
-  SSL_CTX_set_alpn_select_cb(context: Address, callback: Address, argument: Address): void;
-  SSL_new(context: Address): Address;
-  SSL_free(tls: Address): void;
-  SSL_set_connect_state(tls: Address): void;
-  SSL_set_accept_state(tls: Address): void;
-  SSL_ctrl(tls: Address, command: number, number: number, pointer: Address): number;
-  SSL_set1_host(tls: Address, name: string): number;
-  SSL_get0_param(tls: Address): Address;
-  X509_VERIFY_PARAM_set1_ip_asc(parameters: Address, address: string): number;
-  SSL_set_quic_tls_cbs(tls: Address, callbacks: Address, argument: Address): number;
+  readonly SSL_CTX_set_alpn_protos: (
+    context: Address,
+    protocols: Uint8Array,
+    length: number,
+  ) => number;
+  readonly SSL_CTX_set_alpn_select_cb: (
+    context: Address,
+    callback: Address,
+    argument: Address,
+  ) => void;
+  readonly SSL_new: (context: Address) => Address;
+  readonly SSL_free: (tls: Address) => void;
+  readonly SSL_set_connect_state: (tls: Address) => void;
+  readonly SSL_set_accept_state: (tls: Address) => void;
+  readonly SSL_ctrl: (tls: Address, command: number, number: number, pointer: Address) => number;
+  readonly SSL_set1_host: (tls: Address, name: string) => number;
+  readonly SSL_get0_param: (tls: Address) => Address;
+  readonly X509_VERIFY_PARAM_set1_ip_asc: (parameters: Address, address: string) => number;
+  readonly SSL_set_quic_tls_cbs: (tls: Address, callbacks: Address, argument: Address) => number;
   /** Keeps the address. */
-  SSL_set_quic_tls_transport_params(tls: Address, parameters: Address, length: number): number;
-  SSL_do_handshake(tls: Address): number;
-  SSL_read(tls: Address, buffer: Address, length: number): number;
-  SSL_get_error(tls: Address, result: number): number;
-  SSL_get_current_cipher(tls: Address): Address;
-  SSL_get_pending_cipher(tls: Address): Address;
-  SSL_CIPHER_get_protocol_id(cipher: Address): number;
-  SSL_get0_alpn_selected(tls: Address, protocol: Address, length: Address): void;
-  SSL_get_verify_result(tls: Address): number;
-  SSL_get_peer_cert_chain(tls: Address): Address;
-  OPENSSL_sk_num(stack: Address): number;
-  OPENSSL_sk_value(stack: Address, index: number): Address;
-  X509_verify_cert_error_string(code: number): string | null;
-  X509_STORE_new(): Address;
-  X509_STORE_free(store: Address): void;
-  X509_STORE_add_cert(store: Address, certificate: Address): number;
-  X509_free(certificate: Address): void;
-  i2d_X509(certificate: Address, out: Address): number;
-  EVP_PKEY_free(key: Address): void;
+  readonly SSL_set_quic_tls_transport_params: (
+    tls: Address,
+    parameters: Address,
+    length: number,
+  ) => number;
+  readonly SSL_do_handshake: (tls: Address) => number;
+  readonly SSL_read: (tls: Address, buffer: Address, length: number) => number;
+  readonly SSL_get_error: (tls: Address, result: number) => number;
+  readonly SSL_get_current_cipher: (tls: Address) => Address;
+  readonly SSL_get_pending_cipher: (tls: Address) => Address;
+  readonly SSL_CIPHER_get_protocol_id: (cipher: Address) => number;
+  readonly SSL_get0_alpn_selected: (tls: Address, protocol: Address, length: Address) => void;
+  readonly SSL_get_verify_result: (tls: Address) => number;
+  readonly SSL_get_peer_cert_chain: (tls: Address) => Address;
+  readonly OPENSSL_sk_num: (stack: Address) => number;
+  readonly OPENSSL_sk_value: (stack: Address, index: number) => Address;
+  readonly X509_verify_cert_error_string: (code: number) => string | null;
+  readonly X509_STORE_new: () => Address;
+  readonly X509_STORE_free: (store: Address) => void;
+  readonly X509_STORE_add_cert: (store: Address, certificate: Address) => number;
+  readonly X509_free: (certificate: Address) => void;
+  readonly i2d_X509: (certificate: Address, out: Address) => number;
+  readonly EVP_PKEY_free: (key: Address) => void;
   /** Keeps the address. */
-  BIO_new_mem_buf(bytes: Address, length: number): Address;
-  BIO_free(bio: Address): number;
-  PEM_read_bio_X509(bio: Address, out: Address, password: Address, argument: Address): Address;
-  PEM_read_bio_PrivateKey(
+  readonly BIO_new_mem_buf: (bytes: Address, length: number) => Address;
+  readonly BIO_free: (bio: Address) => number;
+  readonly PEM_read_bio_X509: (
     bio: Address,
     out: Address,
     password: Address,
     argument: Address,
-  ): Address;
-  ERR_get_error(): number;
-  ERR_clear_error(): void;
-  ERR_reason_error_string(code: number): string | null;
-  memcpy(to: Address, from: Address, length: number): void;
+  ) => Address;
+  readonly PEM_read_bio_PrivateKey: (
+    bio: Address,
+    out: Address,
+    password: Address,
+    argument: Address,
+  ) => Address;
+  readonly ERR_get_error: () => number;
+  readonly ERR_clear_error: () => void;
+  readonly ERR_reason_error_string: (code: number) => string | null;
+  readonly memcpy: (to: Address, from: Address, length: number) => void;
   /** `memcpy` to bytes that may be on the heap. */
-  copyOut(to: Uint8Array, from: Address, length: number): void;
+  readonly copyOut: (to: Uint8Array, from: Address, length: number) => void;
 }
 
 /**

@@ -14,7 +14,7 @@ export const INPUT_PIECE = 0x4000;
  * that an implementation only notes what happened. False makes that function fail.
  */
 export interface QuicTlsWork {
-  /** A random number of its own, that OpenSSL gives back: never an address. */
+  /** What OpenSSL gives back to say which connection it is: never an address. */
   readonly number: number;
   produce(bytes: Uint8Array): boolean;
   secret(level: number, isWrite: boolean, secret: Uint8Array): boolean;
@@ -72,12 +72,12 @@ export class QuicTlsLibrary {
       throw new NativeError(`TLS for QUIC needs x64 or arm64, this is ${process.arch}`);
     }
     this.functions = openQuicTlsFunctions();
-    const { SSL_free, SSL_CTX_free } = this.functions;
-    this.forgottenConnections = new FinalizationRegistry((tls) => SSL_free(tls));
-    this.forgottenContexts = new FinalizationRegistry((context) => SSL_CTX_free(context));
+    const { functions } = this;
+    this.forgottenConnections = new FinalizationRegistry((tls) => functions.SSL_free(tls));
+    this.forgottenContexts = new FinalizationRegistry((it) => functions.SSL_CTX_free(it));
     this.results = this.memory(16);
     this.#input = this.memory(INPUT_PIECE);
-    this.#noPassword = this.text('');
+    this.#noPassword = this.memory(1);
     this.#table = this.#register();
     this.callbacks = this.#table.at;
     this.chooseH3 = registerCallback(
@@ -103,12 +103,18 @@ export class QuicTlsLibrary {
     putWord64(this.results.words, 0, address);
   }
 
-  /** A string of C. Held by the caller as long as OpenSSL may read it. */
-  text(value: string): NativeMemory {
+  /** Calls OpenSSL with the address of a string of C, which it must not keep. */
+  withText<T>(value: string, use: (text: Address, length: number) => T): T {
     const bytes = Buffer.from(value);
     const memory = this.memory(bytes.length + 1);
     memory.bytes.set(bytes);
-    return memory;
+    try {
+      return use(memory.at, bytes.length);
+    } finally {
+      // It may be a key. The collector cannot take the memory before this either.
+      bytes.fill(0);
+      memory.bytes.fill(0);
+    }
   }
 
   /** The certificates of a PEM text, each to be freed; what comes after an invalid one is not read. */
@@ -139,16 +145,16 @@ export class QuicTlsLibrary {
 
   #withBio(pem: string, use: (bio: Address) => void): void {
     const { functions } = this;
-    const text = this.text(pem);
     functions.ERR_clear_error();
-    const bio = functions.BIO_new_mem_buf(text.at, Buffer.byteLength(pem));
-    if (bio === 0) throw new NativeError('OpenSSL is out of memory');
-    try {
-      use(bio);
-    } finally {
-      functions.BIO_free(bio);
-      text.bytes.fill(0);
-    }
+    this.withText(pem, (text, length) => {
+      const bio = functions.BIO_new_mem_buf(text, length);
+      if (bio === 0) throw new NativeError('OpenSSL is out of memory');
+      try {
+        use(bio);
+      } finally {
+        functions.BIO_free(bio);
+      }
+    });
   }
 
   /** A number for a connection that no other one has had. */
@@ -181,7 +187,7 @@ export class QuicTlsLibrary {
     } finally {
       this.#work = undefined;
       this.#inputAt = this.#inputEnd = 0;
-      // Input of a session key exchange is no secret, but it does not belong to the next connection.
+      // The memory is shared: the next connection must not find what this one was given.
       if (input) this.#input.bytes.fill(0, 0, input.length);
     }
   }

@@ -37,6 +37,7 @@ const WANT_READ = 2;
 const WANT_WRITE = 3;
 
 /** Alerts (RFC 8446 §6). */
+const UNEXPECTED_MESSAGE = 10;
 const ILLEGAL_PARAMETER = 47;
 const INTERNAL_ERROR = 80;
 
@@ -49,7 +50,9 @@ export class QuicTls implements Disposable {
   readonly #events: QuicTlsEvents;
   readonly #reports: QuicTlsReports;
   readonly #messages = new MessageLengths();
+  /** 0 when it was freed. */
   #tls: Address;
+  #isDisposed = false;
   /** The own transport parameters; held, because OpenSSL keeps their address. */
   #parameters: NativeMemory | undefined;
   #isStarted = false;
@@ -60,7 +63,7 @@ export class QuicTls implements Disposable {
   #isReporting = false;
 
   /**
-   * @param serverName whom a client addresses: a DNS name, which is sent as SNI, or an IP address. The
+   * @param serverName the server that a client wants: a DNS name, which is sent as SNI, or an IP address. The
    *   certificate has to have it, if the context verifies at all. `undefined` for servers.
    * @throws {NativeError} when the process is out of memory, or the name cannot be one.
    */
@@ -68,6 +71,10 @@ export class QuicTls implements Disposable {
     const { library } = context;
     const { functions } = library;
     const name = serverName?.replace(/\.$/, '');
+    // OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
+    if (context.verifies && (name === undefined || name === '' || name.includes('\0'))) {
+      throw new NativeError('TLS cannot verify a server without a valid name');
+    }
     this.#library = library;
     this.#isServer = context.isServer;
     this.#expectedName = context.verifies ? name : undefined;
@@ -83,7 +90,7 @@ export class QuicTls implements Disposable {
       );
       if (this.#isServer) functions.SSL_set_accept_state(this.#tls);
       else functions.SSL_set_connect_state(this.#tls);
-      if (name !== undefined) this.#address(name);
+      if (name) this.#setServerName(name);
     } catch (error) {
       this[Symbol.dispose]();
       throw error;
@@ -123,29 +130,45 @@ export class QuicTls implements Disposable {
     this.#ready();
     if (!this.#isServer && !this.#isStarted) throw new NativeError('TLS has not started');
     if (this.#failure !== undefined || bytes.length === 0) return;
-    if (this.#messages.areWithin(MAX_MESSAGE[level], bytes)) this.#take(level, bytes);
+    if (this.#tls === 0) this.#refuse(level);
+    else if (this.#messages.areWithin(MAX_MESSAGE[level], bytes)) this.#take(level, bytes);
     else this.#fail(ILLEGAL_PARAMETER, `a handshake message exceeds ${MAX_MESSAGE[level]} bytes`);
     this.#report();
   }
 
   [Symbol.dispose](): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    this.#free();
+    this.#reports.clear();
+  }
+
+  #free(): void {
     const tls = this.#tls;
     if (tls === 0) return;
     this.#tls = 0;
     this.#library.forgottenConnections.unregister(this);
     this.#library.functions.SSL_free(tls);
     this.#parameters = undefined;
-    this.#reports.clear();
   }
 
+  /** For calls made before anything else can run. */
   #live(): Address {
-    if (this.#tls === 0) throw new NativeError('TLS was used after it was closed');
+    if (this.#isDisposed) throw new NativeError('TLS was used after it was closed');
+    if (this.#tls === 0) throw new NativeError('TLS has finished');
     return this.#tls;
   }
 
   #ready(): void {
-    this.#live();
-    if (!this.#parameters) throw new NativeError('TLS has no transport parameters');
+    if (this.#isDisposed) this.#live();
+    if (this.#tls === 0 || this.#parameters) return;
+    throw new NativeError('TLS has no transport parameters');
+  }
+
+  /** What comes after OpenSSL was freed: see `#take`. */
+  #refuse(level: QuicTlsLevel): void {
+    if (level === 'application') this.#fail(UNEXPECTED_MESSAGE, 'unexpected message');
+    else this.#violate(notRead(level));
   }
 
   #take(level: QuicTlsLevel, bytes: Uint8Array): void {
@@ -153,9 +176,12 @@ export class QuicTls implements Disposable {
       const isTaken =
         level === this.#reports.readLevel && this.#step(bytes.subarray(at, at + INPUT_PIECE));
       if (!isTaken && this.#failure === undefined) {
-        this.#violate(`CRYPTO data of level "${level}", which TLS does not read`);
+        this.#violate(notRead(level));
       }
     }
+    // A client has nothing to say to TLS any more: it sends no tickets, must not send KeyUpdate (RFC
+    // 9001 §6), and is not asked for a certificate. So a live connection needs no 20 KB for it.
+    if (this.#isServer && this.#isFinished) this.#free();
   }
 
   /** Lets OpenSSL go on. False when it has not taken all of the input. */
@@ -252,8 +278,8 @@ export class QuicTls implements Disposable {
     }
   }
 
-  /** Tells OpenSSL which server it is: for SNI (RFC 6066 §3: names only), and to verify it. */
-  #address(name: string): void {
+  /** Sets the name of the server: for SNI (RFC 6066 §3: DNS names only), and to verify it. */
+  #setServerName(name: string): void {
     const { functions } = this.#library;
     const tls = this.#live();
     if (isIP(name) !== 0) {
@@ -262,8 +288,9 @@ export class QuicTls implements Disposable {
       this.#must(functions.X509_VERIFY_PARAM_set1_ip_asc(parameters, name));
       return;
     }
-    const text = this.#library.text(name);
-    this.#must(functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text.at));
+    const setName = (text: Address): number =>
+      functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text);
+    this.#must(this.#library.withText(name, setName));
     if (this.#expectedName !== undefined) this.#must(functions.SSL_set1_host(tls, name));
   }
 
@@ -279,3 +306,6 @@ export class QuicTls implements Disposable {
     return tlsReasonInWords(this.#library.takeError() ?? 'OpenSSL failed');
   }
 }
+
+const notRead = (level: QuicTlsLevel): string =>
+  `CRYPTO data of level "${level}", which TLS does not read`;

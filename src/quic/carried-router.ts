@@ -6,6 +6,8 @@ import type { Space } from './recovery/space.ts';
 /** Takes what became of the frames of sent packets to the parts that they belong to. */
 export class CarriedRouter implements CarriedOwner {
   #parts: ConnectionParts | undefined;
+  /** Of the datagram or the timeout that is being handled. */
+  now = 0;
 
   /** The parts of the connection, of which loss recovery, which calls this, is one. */
   connect(parts: ConnectionParts): void {
@@ -59,7 +61,9 @@ export class CarriedRouter implements CarriedOwner {
   }
 
   newConnectionId(outcome: Outcome, sequence: number): void {
-    if (outcome === 'lost') this.#parts?.localIds.onLost(sequence);
+    const ids = this.#parts?.localIds;
+    if (outcome === 'lost') ids?.onLost(sequence);
+    else ids?.onAcknowledged(sequence);
   }
 
   retireConnectionId(outcome: Outcome, sequence: number): void {
@@ -90,7 +94,7 @@ export class CarriedRouter implements CarriedOwner {
 
   mtuProbe(outcome: Outcome, size: number): void {
     const mtu = this.#parts?.paths.active.mtu;
-    if (outcome === 'lost') mtu?.onProbeLost(size);
-    else mtu?.onProbeAcknowledged(size);
+    if (outcome === 'lost') mtu?.onProbeLost(size, this.now);
+    else mtu?.onProbeAcknowledged(size, this.now);
   }
 }

@@ -153,11 +153,16 @@ export class ConnectionDriver
     this.#host.touch(this);
   }
 
-  /** A datagram of the peer. @param size on the wire, obfuscation included. */
+  /**
+   * Datagrams of the peer, one behind the other.
+   * @param stride bytes of each but the last, which may be shorter.
+   * @param size of all on the wire, obfuscation included.
+   */
   receive(
     buffer: Uint8Array,
     offset: number,
     length: number,
+    stride: number,
     peer: IpEndpoint,
     own: IpEndpoint | undefined,
     ecn: Ecn,
@@ -165,7 +170,7 @@ export class ConnectionDriver
     size: number,
   ): void {
     this.wire.bytesRead += size;
-    this.calls.receive(buffer, offset, length, peer, own, ecn, now);
+    this.calls.receiveBatch(buffer, offset, length, stride, peer, own, ecn, now);
     this.touch();
   }
 

@@ -1,15 +1,20 @@
 import { initialKeys } from './protection/initial-secrets.ts';
-import { OneRttKeys } from './protection/key-update.ts';
+import { type KeyLimits, OneRttKeys } from './protection/key-update.ts';
 import { PacketOpener, PacketSealer, type CipherSuite } from './protection/packet-keys.ts';
 import { Space } from './recovery/space.ts';
 import type { SecretDirection, TlsLevel } from './tls-port.ts';
 
 /** The keys of all levels: when they come, and that they never come back (RFC 9001 §4.9). */
 export class ConnectionKeys implements Disposable {
-  readonly oneRtt = new OneRttKeys();
+  readonly oneRtt: OneRttKeys;
   readonly #sealers: (PacketSealer | undefined)[] = [undefined, undefined];
   readonly #openers: (PacketOpener | undefined)[] = [undefined, undefined];
   readonly #discarded = [false, false, false];
+
+  /** @param limits instead of those of the suites, for tests. */
+  constructor(limits?: KeyLimits) {
+    this.oneRtt = new OneRttKeys(limits);
+  }
 
   /** Makes the Initial keys, again after a Retry. */
   setInitial(destinationId: Uint8Array, side: 'client' | 'server'): void {

@@ -1,6 +1,7 @@
 import type { RandomSource } from '../crypto/random-source.ts';
 import type { IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
+import type { KeyLimits } from './protection/key-update.ts';
 import type { ClientTls, ServerTls } from './tls-port.ts';
 import type { Trace } from './trace.ts';
 
@@ -29,6 +30,8 @@ export interface CommonOptions {
   readonly local?: IpEndpoint | undefined;
   readonly now: number;
   readonly trace?: Trace | undefined;
+  /** Packets after which keys change, instead of those of the cipher suites, for tests. */
+  readonly keyLimits?: KeyLimits | undefined;
 }
 
 export interface ClientOptions extends CommonOptions {

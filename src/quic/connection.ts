@@ -43,6 +43,7 @@ const ORIGINAL_ID_SIZE = 8;
  */
 export class Connection {
   readonly #parts: ConnectionParts;
+  readonly #router = new CarriedRouter();
   readonly #rates: SendRates;
   readonly #size: DatagramSize;
   readonly #pathChanges: PathChanges;
@@ -88,9 +89,8 @@ export class Connection {
     token: Uint8Array | undefined,
     makeToken: ServerOptions['makeToken'],
   ) {
-    const router = new CarriedRouter();
-    const { parts, rates } = createParts(options, identity, router);
-    router.connect(parts);
+    const { parts, rates } = createParts(options, identity, this.#router);
+    this.#router.connect(parts);
     this.#parts = parts;
     this.#rates = rates;
     this.#size = new DatagramSize(parts);
@@ -146,12 +146,38 @@ export class Connection {
     ecn: Ecn,
     now: number,
   ): void {
-    const { lifecycle, counters } = this.#parts;
-    counters.datagramsReceived++;
+    this.receiveBatch(buffer, offset, length, length, peer, own, ecn, now);
+  }
+
+  /**
+   * The same for datagrams of one peer behind each other, which is faster than one by one.
+   * @param stride bytes of each datagram but the last, which may be shorter.
+   */
+  receiveBatch(
+    buffer: Uint8Array,
+    offset: number,
+    length: number,
+    stride: number,
+    peer: IpEndpoint,
+    own: IpEndpoint | undefined,
+    ecn: Ecn,
+    now: number,
+  ): void {
+    const { lifecycle, counters, streams, loss } = this.#parts;
     counters.bytesReceived += length;
-    if (!lifecycle.isOpen && lifecycle.state !== 'closing') return;
-    this.#receiver.receive(buffer, offset, length, peer, own, ecn, now);
-    this.#afterInput(now);
+    this.#router.now = now;
+    streams.setPace(now, loss.control.rtt.smoothed);
+    const end = offset + length;
+    if (length > stride) this.#receiver.prepare(buffer, offset, stride, end);
+    for (let at = offset; at < end; at += stride) {
+      counters.datagramsReceived++;
+      if (!lifecycle.isOpen && lifecycle.state !== 'closing') continue;
+      const size = Math.min(stride, end - at);
+      this.#receiver.receive(buffer, at, size, peer, own, ecn, now);
+    }
+    this.#receiver.forgetMasks();
+    this.#size.update(now);
+    this.#releaseWhenClosed();
   }
 
   /** Whether a datagram for no known id is a stateless reset by this peer (§10.3.1); `receive` checks too. */
@@ -173,7 +199,10 @@ export class Connection {
     return closing.isFrameDue && this.#assembler.close(out, now);
   }
 
-  /** When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. */
+  /**
+   * When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. It may lie in the
+   * past after `receive`, when a shorter round trip was measured: then it is due at once.
+   */
   nextTimeout(): number {
     const { lifecycle, deadlines, loss, paths, keys, received } = this.#parts;
     if (!lifecycle.isOpen) return deadlines.next;
@@ -211,6 +240,7 @@ export class Connection {
     }
     if (lifecycle.isOpen && now >= loss.timeout) {
       const { probeCount } = loss;
+      this.#router.now = now;
       loss.onTimeout(now);
       if (loss.probeCount > probeCount) {
         paths.active.mtu.onProbeTimeout(loss.probeCount, now);
@@ -319,11 +349,6 @@ export class Connection {
       minimumRtt: control.rtt.minimum,
       datagramSize: paths.active.mtu.current,
     };
-  }
-
-  #afterInput(now: number): void {
-    this.#size.update(now);
-    this.#releaseWhenClosed();
   }
 
   #fail(error: QuicError, now: number): void {

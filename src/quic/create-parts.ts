@@ -51,7 +51,7 @@ export function createParts(
   const lifecycle = new Lifecycle(trace);
   const deadlines = new Deadlines();
   const closing = new Closing(lifecycle, deadlines);
-  const keys = new ConnectionKeys();
+  const keys = new ConnectionKeys(options.keyLimits);
   keys.setInitial(identity.initialKeyId, role);
   const handshakeIds = new HandshakeIds(role, identity.originalId);
   handshakeIds.peerId = identity.peerId;

@@ -39,7 +39,7 @@ export interface EndpointOptions {
    * The tokens of stateless resets. Endpoints that follow each other on one address share them, so
    * that clients of the former learn at once that their connections are gone.
    */
-  readonly resetTokens?: ((local: Endpoint) => ResetTokens) | undefined;
+  readonly resetTokens?: ResetTokens | ((local: Endpoint) => ResetTokens) | undefined;
   readonly connections?: ConnectionMaker | undefined;
   /** Tests give their own turns of the event loop. */
   readonly soon?: Soon | undefined;
@@ -140,7 +140,8 @@ export class QuicEndpoint {
   private constructor(socket: DatagramSocket, options: EndpointOptions) {
     const { clock, random, obfuscation, soon = inNextTurn } = options;
     this.local = { host: addressText(socket.local), port: socket.local.port };
-    const resetTokens = options.resetTokens?.(this.local) ?? new ResetTokens(random);
+    const { resetTokens: given = new ResetTokens(random) } = options;
+    const resetTokens = given instanceof ResetTokens ? given : given(this.local);
     this.#socket = socket;
     this.#clock = clock;
     this.#random = random;

@@ -6,7 +6,7 @@ import type { Path } from './path/path.ts';
 import { Space } from './recovery/space.ts';
 import { levelOf } from './levels.ts';
 import type { FrameVisitor, Verdict } from './wire/frames.ts';
-import { copyOf } from './streams/copy.ts';
+import { copyOf } from './wire/copy-of.ts';
 
 /** Takes the frames of a packet to the parts that they concern. */
 export class FrameHandler implements FrameVisitor {
@@ -141,8 +141,8 @@ export class FrameHandler implements FrameVisitor {
   }
 
   pathResponse(bytes: Uint8Array, at: number): Verdict {
-    const { paths, events, loss, trace } = this.#parts;
-    const validated = paths.onResponse(bytes, at, loss.probeTimeout(), this.#now);
+    const { paths, events, trace } = this.#parts;
+    const validated = paths.onResponse(bytes, at, this.#now);
     if (validated === undefined) return undefined;
     if (trace !== undefined) trace({ kind: 'path', change: 'validated' }, this.#now);
     if (validated === paths.active) events.push({ kind: 'migrated', remote: validated.remote });

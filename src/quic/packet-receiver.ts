@@ -22,7 +22,7 @@ import {
   PacketType,
   readPacketHeader,
 } from './wire/packet-header.ts';
-import { copyOf } from './streams/copy.ts';
+import { copyOf } from './wire/copy-of.ts';
 
 /** Where a packet came from, and when. One record is reused. */
 interface Arrival {
@@ -47,6 +47,10 @@ export class PacketReceiver {
   readonly #header = new PacketHeader();
   readonly #early = new EarlyPackets();
   readonly #arrival: Arrival;
+  #masksOf: Uint8Array | undefined;
+  #masks = 0;
+  #masksAt = 0;
+  #masksStride = 0;
 
   /** @param serverStart a client's: what the server answers before it has a connection. */
   constructor(
@@ -71,6 +75,31 @@ export class PacketReceiver {
       path: active,
       bytes: 0,
     };
+  }
+
+  /**
+   * Computes the header protection masks of datagrams that are received next, all at once. They start
+   * at equal distances, and mostly are 1-RTT packets; for others the masks are not used.
+   */
+  prepare(buffer: Uint8Array, offset: number, stride: number, end: number): void {
+    const { keys, localIdSize } = this.#parts;
+    this.#masksOf = buffer;
+    this.#masksAt = offset;
+    this.#masksStride = stride;
+    this.#masks = keys.oneRtt.prepareMasks(buffer, offset + 1 + localIdSize, stride, end);
+  }
+
+  /** The masks of `prepare` are used no more: the buffer will hold other datagrams. */
+  forgetMasks(): void {
+    this.#masks = 0;
+    this.#masksOf = undefined;
+  }
+
+  /** The index of the mask of the packet at `start`; -1 when there is none. */
+  #maskOf(buffer: Uint8Array, start: number): number {
+    if (buffer !== this.#masksOf) return -1;
+    const index = (start - this.#masksAt) / this.#masksStride;
+    return Number.isInteger(index) && index < this.#masks ? index : -1;
   }
 
   /** Takes one datagram. */
@@ -212,7 +241,8 @@ export class PacketReceiver {
     const { updates } = oneRtt;
     const { now } = this.#arrival;
     const { largestReceived } = schedule.ranges;
-    const number = oneRtt.unprotect(buffer, start, numberOffset, end, largestReceived);
+    const mask = this.#maskOf(buffer, start);
+    const number = oneRtt.unprotect(buffer, start, numberOffset, end, largestReceived, mask);
     if (number < 0) return this.#drop('authentication');
     const timeout = loss.probeTimeout();
     const result: OpenResult = oneRtt.open(buffer, start, numberOffset, end, number, now, timeout);

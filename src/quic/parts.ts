@@ -19,7 +19,7 @@ import type { ReceivedSpaces } from './received-spaces.ts';
 import type { Streams } from './streams/streams.ts';
 import type { Trace } from './trace.ts';
 
-/** What a connection is made of. Each part owns its state; this only says who there is to ask. */
+/** What a connection is made of. Each part owns its state and uses the others through this record. */
 export interface ConnectionParts {
   readonly role: 'client' | 'server';
   readonly settings: ConnectionSettings;

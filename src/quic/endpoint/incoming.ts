@@ -50,15 +50,39 @@ export class Incoming {
     const { buffer, offset, length, stride } = received;
     const { obfuscation } = this.#options;
     const end = offset + length;
-    for (let at = offset; at < end; at += stride) {
+    let at = offset;
+    while (at < end) {
       const size = Math.min(stride, end - at);
-      if (!obfuscation) {
-        this.#route(buffer, at, size, received, now, size);
-        continue;
+      if (obfuscation) {
+        const payload = obfuscation.open(buffer.subarray(at, at + size));
+        if (payload) this.#route(payload, 0, payload.length, received, now, size);
+        at += stride;
+      } else {
+        at = this.#receiveRun(buffer, at, end, received, now);
       }
-      const payload = obfuscation.open(buffer.subarray(at, at + size));
-      if (payload) this.#route(payload, 0, payload.length, received, now, size);
     }
+  }
+
+  /** Passes on the datagram at `at`, and those behind it that have the same id. Returns their end. */
+  #receiveRun(
+    buffer: Uint8Array,
+    at: number,
+    end: number,
+    received: ReceivedDatagrams,
+    now: number,
+  ): number {
+    const { stride, peer, own, ecn } = received;
+    const size = Math.min(stride, end - at);
+    const owner = isShort(buffer, at, size) ? this.#options.roster.find(buffer, at + 1) : undefined;
+    if (!owner) {
+      this.#route(buffer, at, size, received, now, size);
+      return at + stride;
+    }
+    let next = at + stride;
+    while (isShort(buffer, next, end - next) && isSameId(buffer, at + 1, next + 1)) next += stride;
+    const length = Math.min(next, end) - at;
+    owner.receive(buffer, at, length, stride, peer, own, ecn, now, length);
+    return next;
   }
 
   /** @param size of the datagram on the wire. */
@@ -78,7 +102,7 @@ export class Incoming {
     const owner = isLong
       ? this.#ownerOfLong(bytes, offset, length)
       : this.#ownerOfShort(bytes, offset, length, received);
-    if (owner) owner.receive(bytes, offset, length, peer, own, ecn, now, size);
+    if (owner) owner.receive(bytes, offset, length, length, peer, own, ecn, now, size);
     else if (isLong) this.#admit(bytes, offset, length, received, now, size);
     else this.#reset(bytes, offset, length, received, now);
   }
@@ -129,7 +153,7 @@ export class Incoming {
     const client = accept(verdict, received, now);
     if (!client) return;
     roster.addChosenId(client, bytes, verdict.chosenIdOffset, verdict.chosenIdSize);
-    client.receive(bytes, offset, length, peer, own, ecn, now, size);
+    client.receive(bytes, offset, length, length, peer, own, ecn, now, size);
   }
 
   #reset(
@@ -154,4 +178,13 @@ export class Incoming {
     batch.length = length;
     outgoing.push(undefined);
   }
+}
+
+/** Whether there is a packet with a short header that may have an id of this endpoint. */
+const isShort = (bytes: Uint8Array, at: number, length: number): boolean =>
+  length > LOCAL_ID_SIZE && ((bytes[at] as number) & (LONG_HEADER | FIXED_BIT)) === FIXED_BIT;
+
+function isSameId(bytes: Uint8Array, one: number, other: number): boolean {
+  for (let i = 0; i < LOCAL_ID_SIZE; i++) if (bytes[one + i] !== bytes[other + i]) return false;
+  return true;
 }

@@ -1,8 +1,8 @@
 import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
+import { copyOf } from '../wire/copy-of.ts';
 import { FrameType } from '../wire/frames.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
-import { copyOf } from '../streams/copy.ts';
 
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
 const RESET_TOKEN_SIZE = 16;
@@ -26,6 +26,7 @@ interface LocalId {
   /** The frame that announces it; the id of the handshake needs none. */
   readonly frame: IssuedId | undefined;
   isDue: boolean;
+  isKnown: boolean;
 }
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
@@ -55,7 +56,7 @@ export class LocalConnectionIds {
   ) {
     this.#issue = issue;
     this.#release = release;
-    this.#ids = [{ sequence: 0, id: first, frame: undefined, isDue: false }];
+    this.#ids = [{ sequence: 0, id: first, frame: undefined, isDue: false, isKnown: true }];
   }
 
   /** The peer's active_connection_id_limit: as many are issued, up to our own bound. */
@@ -75,7 +76,15 @@ export class LocalConnectionIds {
     this.#setDue(sequence, false);
   }
 
-  /** The frame that announced it is lost. */
+  /** The peer has received a frame that announced it. */
+  onAcknowledged(sequence: number): void {
+    const entry = this.#ids.find((one) => one.sequence === sequence);
+    if (entry === undefined) return;
+    entry.isKnown = true;
+    entry.isDue = false;
+  }
+
+  /** A frame that announced it is lost. */
   onLost(sequence: number): void {
     this.#setDue(sequence, true);
   }
@@ -111,13 +120,19 @@ export class LocalConnectionIds {
     while (this.#ids.length < this.#limit) {
       const sequence = this.#next++;
       const { id, resetToken } = this.#issue(sequence);
-      this.#ids.push({ sequence, id, frame: { sequence, id, resetToken }, isDue: true });
+      this.#ids.push({
+        sequence,
+        id,
+        frame: { sequence, id, resetToken },
+        isDue: true,
+        isKnown: false,
+      });
     }
   }
 
   #setDue(sequence: number, isDue: boolean): void {
     const entry = this.#ids.find((one) => one.sequence === sequence);
-    if (entry?.frame !== undefined) entry.isDue = isDue;
+    if (entry !== undefined && !entry.isKnown) entry.isDue = isDue;
   }
 }
 

@@ -36,6 +36,8 @@ export class MtuSearch {
   #searchAt = Infinity;
   /** The size of the probe in flight; 0 for none. */
   #probing = 0;
+  /** The size that is tried until it proves right or too large; 0 for none, and how often it was lost. */
+  #trying = 0;
   #lost = 0;
   #isFirst = true;
   #lossEvents = 0;
@@ -69,6 +71,7 @@ export class MtuSearch {
     this.#sizes = sizesBetween(this.#base, this.#most);
     this.#current = Math.min(this.#current, this.#most);
     this.#isFirst = true;
+    this.#trying = 0;
   }
 
   /**
@@ -82,6 +85,7 @@ export class MtuSearch {
       this.#tooLarge = Infinity;
       this.#state = 'searching';
       this.#isFirst = true;
+      this.#trying = 0;
     }
     if (this.#state === 'complete') return 0;
     const size = this.#next();
@@ -91,12 +95,19 @@ export class MtuSearch {
 
   onProbeSent(size: number): void {
     this.#probing = size;
+    this.#trying = size;
     this.#isFirst = false;
   }
 
+  /** The path is left: what becomes of a probe in flight is not reported. */
+  abandonProbe(): void {
+    this.#probing = 0;
+  }
+
   /** Returns whether `current` is larger now. */
-  onProbeAcknowledged(size: number): boolean {
-    if (size === this.#probing) {
+  onProbeAcknowledged(size: number, now: number): boolean {
+    const isAwaited = size === this.#probing;
+    if (isAwaited) {
       this.#probing = 0;
       this.#lost = 0;
     }
@@ -104,15 +115,17 @@ export class MtuSearch {
     if (size <= this.#current || size > this.#most || size >= this.#tooLarge) return false;
     this.#current = size;
     this.#lossEvents = 0;
+    if (isAwaited && this.#next() === 0) this.#complete(now);
     return true;
   }
 
-  onProbeLost(size: number): void {
+  onProbeLost(size: number, now: number): void {
     if (size !== this.#probing) return;
     this.#probing = 0;
     if (++this.#lost < MAX_PROBES) return;
     this.#lost = 0;
     this.#tooLarge = Math.min(this.#tooLarge, size);
+    if (this.#next() === 0) this.#complete(now);
   }
 
   /** A packet in a datagram of this size arrived that was no probe. */
@@ -158,6 +171,9 @@ export class MtuSearch {
 
   /** The next size to try; 0 when none is left. */
   #next(): number {
+    const tried = this.#trying;
+    if (tried > this.#current && tried < this.#tooLarge && tried <= this.#most) return tried;
+    this.#lost = 0;
     const left = this.#sizes.filter((size) => size > this.#current && size < this.#tooLarge);
     const index = this.#isFirst ? left.length - 1 : Math.floor(left.length / 2);
     return left[index] ?? 0;

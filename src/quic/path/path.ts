@@ -1,9 +1,9 @@
 import { INITIAL_RTT } from '../../congestion/controller.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
+import { copyOf } from '../wire/copy-of.ts';
 import { MAX_CHALLENGES, MAX_RESPONSES } from './limits.ts';
 import type { MtuSearch } from './mtu-search.ts';
-import { copyOf } from '../streams/copy.ts';
 
 /** Times what was received may be sent to an address before it is validated (RFC 9000 §8). */
 const AMPLIFICATION = 3;
@@ -48,6 +48,7 @@ export class Path<Address> {
   #deadline = Infinity;
   #resendAt = Infinity;
   #interval = INITIAL_RTT;
+  #probeTimeout = INITIAL_PROBE_TIMEOUT;
   #due: Uint8Array | undefined;
   /** Sent and not answered, the oldest first. */
   readonly #challenges: Challenge[] = [];
@@ -105,6 +106,7 @@ export class Path<Address> {
   startValidation(probeTimeout: number, now: number): void {
     if (this.#isValidating) return;
     this.#isValidating = true;
+    this.#probeTimeout = probeTimeout;
     this.#interval = Math.max(probeTimeout, INITIAL_RTT);
     this.#deadline = now + ABANDONED_AFTER * Math.max(probeTimeout, INITIAL_PROBE_TIMEOUT);
     this.#challenges.length = 0;
@@ -140,17 +142,14 @@ export class Path<Address> {
     this.#interval *= 2;
   }
 
-  /**
-   * A PATH_RESPONSE arrived, on whichever path (§8.2.3). Returns whether it answers a challenge of this one.
-   * @param probeTimeout of the path in use.
-   */
-  onResponse(bytes: Uint8Array, at: number, probeTimeout: number, now: number): boolean {
+  /** A PATH_RESPONSE arrived, on whichever path (§8.2.3). Returns whether it answers a challenge of this one. */
+  onResponse(bytes: Uint8Array, at: number, now: number): boolean {
     const answered = this.#challenges.find(({ data }) => isSameData(data, bytes, at));
     if (answered === undefined) return false;
     this.#isValidated = true;
     this.#stop();
     // The address is right; that the path takes datagrams of 1,200 bytes is still to be seen.
-    if (!answered.expanded) this.startValidation(probeTimeout, now);
+    if (!answered.expanded) this.startValidation(this.#probeTimeout, now);
     return true;
   }
 

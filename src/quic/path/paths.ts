@@ -118,11 +118,15 @@ export class Paths<Address> {
     for (const path of this.#paths.slice()) {
       if (path.timeout > now || path.onTimeout(now) !== 'failed') continue;
       if (path === this.active) {
-        if (this.#fallback === undefined) return 'failed';
-        this.#use(this.#fallback);
-        this.#fallback = undefined;
-        this.#remove(path);
-        result = 'moved';
+        if (this.#fallback !== undefined) {
+          this.#use(this.#fallback);
+          this.#fallback = undefined;
+          this.#remove(path);
+          result = 'moved';
+        } else if (!path.isValidated) {
+          return 'failed';
+        }
+        // A path that was valid before has merely become silent: that is for the idle timeout.
       } else if (path !== this.#fallback) {
         this.#remove(path);
       }
@@ -131,22 +135,13 @@ export class Paths<Address> {
   }
 
   /**
-   * A PATH_RESPONSE arrived, on whichever path (§8.2.3).
-   * @param probeTimeout of the path in use.
-   * @returns the path that it validated; `undefined` when it answers no challenge, which is ignored.
+   * A PATH_RESPONSE arrived, on whichever path (§8.2.3). Returns the path that it validated; `undefined` when
+   * it answers no challenge, which is ignored.
    */
-  onResponse(
-    bytes: Uint8Array,
-    at: number,
-    probeTimeout: number,
-    now: number,
-  ): Path<Address> | undefined {
-    for (const path of this.#paths) {
-      if (!path.onResponse(bytes, at, probeTimeout, now)) continue;
-      if (path === this.active) this.#fallback = undefined;
-      return path;
-    }
-    return undefined;
+  onResponse(bytes: Uint8Array, at: number, now: number): Path<Address> | undefined {
+    const path = this.#paths.find((one) => one.onResponse(bytes, at, now));
+    if (path === this.active && !path.isValidating) this.#fallback = undefined;
+    return path;
   }
 
   #joins(path: Path<Address>, remote: Address, local: Address | undefined): boolean {
@@ -161,6 +156,7 @@ export class Paths<Address> {
   }
 
   #use(path: Path<Address>): void {
+    this.active.mtu.abandonProbe();
     this.#remove(path);
     this.#paths.unshift(path);
   }

@@ -1,4 +1,4 @@
-import { Space } from './space.ts';
+import type { Space } from './space.ts';
 import { FIRST_CARRIED_CAPACITY, MAX_CARRIED, MAX_CARRIED_PER_PACKET } from './limits.ts';
 
 /** What became of a frame: it arrived, or it has to be sent again as far as it is still needed. */

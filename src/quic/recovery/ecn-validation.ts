@@ -1,4 +1,4 @@
-import { SPACES, Space } from './space.ts';
+import { SPACES, type Space } from './space.ts';
 
 /** Packets that are marked to find out whether marks survive (RFC 9000 §A.4). */
 const TESTED = 10;

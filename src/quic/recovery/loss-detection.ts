@@ -153,7 +153,7 @@ export class LossDetection {
     this.#ackLargest = largest;
     this.#ackDelay = (delay * 2 ** this.#ackDelayExponent) / 1000;
     this.#ackAt = now;
-    state.beginAck();
+    state.beginAck(largest);
     this.control.beginAck(now);
     return undefined;
   }

@@ -75,6 +75,7 @@ export class PacketSpace implements ProbedSpace {
   newlyElicited = false;
   newlyMarked = 0;
   largestNew = -1;
+  #newest = -1;
 
   constructor(space: Space, shared: SharedRecovery, random: RandomSource) {
     this.space = space;
@@ -119,8 +120,9 @@ export class PacketSpace implements ProbedSpace {
     if (this.probes > 0) this.probes--;
   }
 
-  /** Begins an ACK frame. */
-  beginAck(): void {
+  /** Begins an ACK frame that acknowledges up to `largest`. */
+  beginAck(largest: number): void {
+    this.#newest = Math.max(this.largestAcknowledged, largest);
     this.newlyAcknowledged = 0;
     this.newlyElicited = false;
     this.newlyMarked = 0;
@@ -153,8 +155,7 @@ export class PacketSpace implements ProbedSpace {
     if ((flags & LOST) !== 0) {
       this.#persistent.restart();
       if (isOrdinary(flags) && this.#isOnPath(number)) {
-        const newest = Math.max(this.largestAcknowledged, this.largestNew);
-        reordering.onSpurious(newest - number, now, control.rtt);
+        reordering.onSpurious(this.#newest - number, now, control.rtt);
         control.onSpuriousLoss(now, packets.sentAt(number));
       }
     } else {
@@ -310,7 +311,9 @@ export class PacketSpace implements ProbedSpace {
   #settle(outcome: 'acknowledged' | 'lost', number: number): void {
     const { packets, carried } = this;
     const count = packets.carriedCount(number);
-    if (count === 0) return;
+    // What another path takes says nothing of this one.
+    const isForeign = (packets.flags(number) & MTU_PROBE) !== 0 && !this.#isOnPath(number);
+    if (count === 0 || isForeign) return;
     carried.settle(outcome, packets.carriedStart(number), count, this.#shared.owner);
   }
 

@@ -13,10 +13,3 @@ export function copyBytes(
 ): void {
   copy.call(from, to, toAt, at, at + size);
 }
-
-/**
- * A copy of a part, to be kept. What a socket receives into is a Buffer, whose own `slice` is a view
- * of memory that is used again.
- */
-export const copyOf = (from: Uint8Array, start: number, end: number): Uint8Array =>
-  new Uint8Array(from.subarray(start, end));

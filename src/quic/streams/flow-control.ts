@@ -1,5 +1,22 @@
 import { CREDITED_WINDOWS } from './limits.ts';
 
+/** What growing windows know of time; shared by all windows of a connection. */
+export interface Pace {
+  /** Milliseconds, as of the last call that brought the time along. */
+  now: number;
+  /** Milliseconds; `Infinity` as long as it is unknown. */
+  roundTrip: number;
+}
+
+/**
+ * A window grows until a sender that fills it needs this many round trips for it: then the path and not
+ * the window is what holds it back.
+ */
+const ROUND_TRIPS_PER_WINDOW = 4;
+
+/** Bytes of the connection's limit below which a peer is about to be blocked by it. */
+const LOW_CREDIT = 16_384;
+
 /** A new limit is given for every quarter of a window: often enough that its loss is no stall. */
 const UPDATES_PER_WINDOW = 4;
 
@@ -7,22 +24,27 @@ const UPDATES_PER_WINDOW = 4;
  * What this side grants the peer (RFC 9000 §4): bytes, or streams. The limit follows what is consumed
  * and not what arrives, so a slow reader stops its sender.
  *
- * A window doubles for every half of it that is consumed by a reader that keeps up. It needs no
- * measured round trip for that: a window that is larger than the path needs costs no memory as long
- * as its reader keeps up, and does not grow when it does not.
+ * A window doubles when half of it was consumed, by a reader that keeps up, in less time than the round
+ * trips that a window is to last for. So it follows what the path can hold: a reader that stops later
+ * leaves that much unread, and not as much as the largest window.
  */
 export class ReceiveWindow {
   #size: number;
   readonly #max: number;
+  readonly #pace: Pace;
   /** The end of what may be forgotten here: read, dropped, or credited back. */
   #released = 0;
   #announced: number;
-  #sinceGrowth = 0;
+  /** Bytes consumed since `#measuredFrom`, which decide whether the window grows. */
+  #measured = 0;
+  #measuredFrom: number;
   #isPending = false;
 
-  constructor(size: number, max: number) {
+  constructor(size: number, max: number, pace: Pace) {
     this.#size = size;
     this.#max = Math.max(size, max);
+    this.#pace = pace;
+    this.#measuredFrom = pace.now;
     this.#announced = size;
   }
 
@@ -36,10 +58,16 @@ export class ReceiveWindow {
     return this.#announced;
   }
 
-  /** Whether the peer should get a new limit by now. */
-  get isUpdateDue(): boolean {
+  /**
+   * Whether the peer should get a new limit by now.
+   *
+   * @param used what the peer has used of the limits so far.
+   * @param low when it has no more left than that, it gets whatever there is; -1 for never.
+   */
+  isUpdateDue(used: number, low: number): boolean {
     if (this.#isPending) return true;
-    return this.#gain > 0 && this.#gain >= this.#size / UPDATES_PER_WINDOW;
+    if (this.#gain <= 0) return false;
+    return this.#gain >= this.#size / UPDATES_PER_WINDOW || this.#announced - used <= low;
   }
 
   /** The frame with a limit was lost: it is due again if that limit still holds (§13.3). */
@@ -56,9 +84,14 @@ export class ReceiveWindow {
   release(bytes: number, keepsUp: boolean): void {
     this.#released += bytes;
     if (!keepsUp || this.#size >= this.#max) return;
-    this.#sinceGrowth += bytes;
-    if (this.#sinceGrowth < this.#size / 2) return;
-    this.#sinceGrowth = 0;
+    this.#measured += bytes;
+    const windows = this.#measured / this.#size;
+    if (windows < 0.5) return;
+    const { now, roundTrip } = this.#pace;
+    const elapsed = now - this.#measuredFrom;
+    this.#measured = 0;
+    this.#measuredFrom = now;
+    if (elapsed >= windows * ROUND_TRIPS_PER_WINDOW * roundTrip) return;
     this.#size = Math.min(this.#max, this.#size * 2);
   }
 
@@ -95,8 +128,8 @@ export class ConnectionReceiveWindow {
   #excess = 0;
   #released = 0;
 
-  constructor(size: number, max: number) {
-    this.#window = new ReceiveWindow(size, max);
+  constructor(size: number, max: number, pace: Pace) {
+    this.#window = new ReceiveWindow(size, max, pace);
   }
 
   /** Bytes that have come and have not been read, with the gaps between them. */
@@ -114,8 +147,12 @@ export class ConnectionReceiveWindow {
     return this.unread <= this.#window.size;
   }
 
+  /**
+   * Whether MAX_DATA is due. Unread streams may hold nearly all of the window: what little is read of
+   * others must then be granted at once, or they would wait for ever.
+   */
   get isUpdateDue(): boolean {
-    return this.#window.isUpdateDue;
+    return this.#window.isUpdateDue(this.#received, LOW_CREDIT);
   }
 
   lost(limit: number): void {

@@ -29,6 +29,11 @@ export const STREAM_SHARE = 64 * KIB;
  */
 export const CREDITED_WINDOWS = 2;
 
+/*
+ * Gaps in what was received have no bound of their own: a block of `Reassembly` has a bit for each byte,
+ * so that they cost nothing beyond the window.
+ */
+
 /** Streams of each kind that a peer may have open. A peer that opens more gets STREAM_LIMIT_ERROR. */
 export const MAX_BIDIRECTIONAL_STREAMS = 1024;
 export const MAX_UNIDIRECTIONAL_STREAMS = 16;

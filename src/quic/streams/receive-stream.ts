@@ -1,6 +1,6 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { FrameType, type Verdict } from '../wire/frames.ts';
-import { type ConnectionReceiveWindow, ReceiveWindow } from './flow-control.ts';
+import { type ConnectionReceiveWindow, type Pace, ReceiveWindow } from './flow-control.ts';
 import { STREAM_SHARE } from './limits.ts';
 import { Reassembly } from './reassembly.ts';
 
@@ -33,8 +33,8 @@ export class ReceiveStream {
   #stopCode: number | undefined;
   #stopPending = false;
 
-  constructor(window: number, maxWindow: number, connection: ConnectionReceiveWindow) {
-    this.#window = new ReceiveWindow(window, maxWindow);
+  constructor(window: number, maxWindow: number, connection: ConnectionReceiveWindow, pace: Pace) {
+    this.#window = new ReceiveWindow(window, maxWindow, pace);
     this.#connection = connection;
   }
 
@@ -153,7 +153,7 @@ export class ReceiveStream {
 
   /** Whether MAX_STREAM_DATA is due; not for a stream whose size is known or that is not read. */
   get isLimitDue(): boolean {
-    return this.#wantsMore && this.#window.isUpdateDue;
+    return this.#wantsMore && this.#window.isUpdateDue(this.#highest, -1);
   }
 
   /** The limit that `announceLimit` would give. */

@@ -247,7 +247,11 @@ export class SendStream {
     this.#base = end;
     const acknowledged = this.#acknowledged;
     if (acknowledged && acknowledged.size > 0) {
-      if (acknowledged.start(0) <= end) this.#base = Math.max(end, acknowledged.end(0));
+      // The range that `end` lies in or touches, however many it has passed.
+      const next = acknowledged.find(end - 1);
+      if (next < acknowledged.size && acknowledged.start(next) <= end) {
+        this.#base = acknowledged.end(next);
+      }
       acknowledged.remove(0, this.#base);
     }
     let chunk = this.#chunks.peek();

@@ -13,7 +13,7 @@ import { FrameType, type Verdict } from '../wire/frames.ts';
 import type { TransportParameters } from '../wire/transport-parameters.ts';
 import type { StreamFrameNotes } from './control-frames.ts';
 import { Fifo } from './fifo.ts';
-import { ConnectionReceiveWindow, ReceiveWindow, SendCredit } from './flow-control.ts';
+import { ConnectionReceiveWindow, type Pace, ReceiveWindow, SendCredit } from './flow-control.ts';
 import {
   INITIAL_CONNECTION_WINDOW,
   INITIAL_STREAM_WINDOW,
@@ -84,21 +84,22 @@ interface OwnStreams {
   isWanted: boolean;
 }
 
-const peerStreams = (limit: number): PeerStreams => ({
+const peerStreams = (limit: number, pace: Pace): PeerStreams => ({
   opened: 0,
-  window: new ReceiveWindow(limit, limit),
+  window: new ReceiveWindow(limit, limit, pace),
 });
 
 const ownStreams = (): OwnStreams => ({ credit: new SendCredit(), isWanted: false });
 
 /**
  * The streams of a connection (RFC 9000 §2 to §4): ids, states, limits, flow control, and the frames
- * for all of it. No call takes a time. The application's calls for ids that are unknown or forgotten
+ * for all of it. Nothing waits for a time; see `setPace`. The application's calls for ids that are unknown or forgotten
  * do nothing.
  */
 export class Streams {
   readonly #side: Side;
   readonly #grants: StreamGrants;
+  readonly #pace: Pace = { now: 0, roundTrip: Infinity };
   /** Streams that are not closed; closed ones are known by their index alone. */
   readonly #streams = new Map<number, Stream>();
   readonly #peer: readonly [PeerStreams, PeerStreams];
@@ -115,12 +116,13 @@ export class Streams {
     this.#side = side;
     this.#grants = grants;
     this.#peer = [
-      peerStreams(grants.bidirectionalStreams),
-      peerStreams(grants.unidirectionalStreams),
+      peerStreams(grants.bidirectionalStreams, this.#pace),
+      peerStreams(grants.unidirectionalStreams, this.#pace),
     ];
     this.#receiveWindow = new ConnectionReceiveWindow(
       grants.connectionWindow,
       grants.maxConnectionWindow,
+      this.#pace,
     );
   }
 
@@ -130,6 +132,16 @@ export class Streams {
     this.maxData(grants.initialMaxData);
     this.maxStreams(true, grants.initialMaxStreamsBidi);
     this.maxStreams(false, grants.initialMaxStreamsUni);
+  }
+
+  /**
+   * Brings along the time and the smoothed round trip, both in milliseconds: before the packets of a
+   * datagram are handed in, or once for a batch. The windows grow by them; without, they grow with
+   * whatever is consumed.
+   */
+  setPace(now: number, roundTrip: number): void {
+    this.#pace.now = now;
+    this.#pace.roundTrip = roundTrip;
   }
 
   // ---- the application's calls ----
@@ -341,7 +353,7 @@ export class Streams {
   get hasControlFrames(): boolean {
     if (this.#receiveWindow.isUpdateDue || this.#isBlockedDue) return true;
     for (const kind of KINDS) {
-      if (this.#peer[kind].window.isUpdateDue || this.#isOpeningBlockedDue(kind)) return true;
+      if (this.#isStreamLimitDue(kind) || this.#isOpeningBlockedDue(kind)) return true;
     }
     return this.#scheduler.hasControl;
   }
@@ -434,7 +446,12 @@ export class Streams {
       isUnidirectional && !isOwn ? undefined : new SendStream(id, this.#initialLimit(id)),
       isUnidirectional && isOwn
         ? undefined
-        : new ReceiveStream(grants.streamWindow, grants.maxStreamWindow, this.#receiveWindow),
+        : new ReceiveStream(
+            grants.streamWindow,
+            grants.maxStreamWindow,
+            this.#receiveWindow,
+            this.#pace,
+          ),
     );
     this.#streams.set(id, stream);
     return stream;
@@ -505,6 +522,12 @@ export class Streams {
     return this.#credit.isBlockedUnreported && this.#scheduler.isBlocked;
   }
 
+  /** Whether MAX_STREAMS is due: earlier when the peer can open only few more. */
+  #isStreamLimitDue(kind: Kind): boolean {
+    const { opened, window } = this.#peer[kind];
+    return window.isUpdateDue(opened, window.size / 8);
+  }
+
   #isOpeningBlockedDue(kind: Kind): boolean {
     const own = this.#own[kind];
     return this.#peerGrants !== undefined && own.isWanted && own.credit.isBlockedUnreported;
@@ -548,7 +571,7 @@ export class Streams {
     const { credit } = this.#own[kind];
     const bidirectional = kind === 0;
     if (
-      window.isUpdateDue &&
+      this.#isStreamLimitDue(kind) &&
       next + maxStreamsSize(window.next) <= limit &&
       !carried.isPacketFull
     ) {

@@ -194,12 +194,12 @@ function decodeAddress(bytes: Uint8Array): PreferredAddress | undefined {
   if (bytes.length !== ADDRESS_SIZE + idSize) return undefined;
   const port = (at: number): number => ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
   return {
-    ipv4: new Uint8Array(bytes.subarray(0, 4)),
+    ipv4: bytes.slice(0, 4),
     ipv4Port: port(4),
-    ipv6: new Uint8Array(bytes.subarray(6, 22)),
+    ipv6: bytes.slice(6, 22),
     ipv6Port: port(22),
-    connectionId: new Uint8Array(bytes.subarray(25, 25 + idSize)),
-    resetToken: new Uint8Array(bytes.subarray(25 + idSize)),
+    connectionId: bytes.slice(25, 25 + idSize),
+    resetToken: bytes.slice(25 + idSize),
   };
 }
 

@@ -179,18 +179,26 @@ export class MemorySocket implements DatagramSocket {
     this.#handlers.onWritable?.();
   }
 
-  /** Delivers a datagram now; `onDrained` follows at the end of the turn. */
-  deliver(bytes: Uint8Array, from: IpEndpoint): void {
+  /**
+   * Delivers a datagram now, or several one behind the other; `onDrained` follows at the end of the
+   * turn.
+   */
+  deliver(bytes: Uint8Array, from: IpEndpoint, stride = Math.max(1, bytes.length)): void {
     if (this.#isClosed) return;
+    const buffer = Buffer.from(bytes);
+    const peer = copyEndpoint(from);
     this.#handlers.onDatagrams({
-      peer: from,
-      buffer: bytes,
+      peer,
+      buffer,
       offset: 0,
       length: bytes.length,
-      stride: Math.max(1, bytes.length),
+      stride,
       own: this.local,
       ecn: 0,
     });
+    // As a socket of the kernel does with the next datagram: what refers to it still is a defect.
+    buffer.fill(0xdd);
+    Object.assign(peer, numeric('255.255.255.255', 1));
     if (this.#isDrainDue) return;
     this.#isDrainDue = true;
     this.#network.soon(() => {

@@ -52,6 +52,13 @@ export class ScriptedCore implements ConnectionCore {
     this.received.push(Buffer.from(buffer.subarray(offset, offset + length)));
   }
 
+  receiveBatch(buffer: Uint8Array, offset: number, length: number, stride: number): void {
+    const end = offset + length;
+    for (let at = offset; at < end; at += stride) {
+      this.receive(buffer, at, Math.min(stride, end - at));
+    }
+  }
+
   isStatelessReset(buffer: Uint8Array, offset: number, length: number): boolean {
     const token = buffer.subarray(offset + length - 16, offset + length);
     return this.peerResetToken?.equals(token) === true;

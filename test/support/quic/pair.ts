@@ -4,7 +4,11 @@ import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
 } from '../../../src/quic/connection-settings.ts';
-import { Connection, type ServerOptions } from '../../../src/quic/connection.ts';
+import {
+  type ClientOptions,
+  Connection,
+  type ServerOptions,
+} from '../../../src/quic/connection.ts';
 import type { ClientTls, ServerTls } from '../../../src/quic/tls-port.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
@@ -33,6 +37,7 @@ export interface PairOptions {
   readonly clientIdSize?: number;
   readonly token?: Uint8Array;
   readonly serverOptions?: Partial<ServerOptions>;
+  readonly clientOptions?: Partial<ClientOptions>;
   /** Answers a first datagram without a connection, or says how to make one. */
   readonly answer?: (
     data: Uint8Array,
@@ -91,6 +96,7 @@ export class Pair {
         tls: this.#tls.client,
         token: options.token,
         trace: (event) => trace.push(event),
+        ...options.clientOptions,
       }),
       CLIENT_ADDRESS,
       trace,

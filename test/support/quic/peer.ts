@@ -46,6 +46,9 @@ export interface StreamLog {
 
 const batch = new TransmitBatch();
 
+/** What the memory of a received datagram holds after the call. */
+const SPENT = 0xee;
+
 /** One connection with what a driver does for it: datagrams out, events, what streams have received. */
 export class Peer {
   readonly connection: Connection;
@@ -89,10 +92,24 @@ export class Peer {
     return sent;
   }
 
+  /** Datagrams of one size behind each other, as a kernel with GRO gives them. */
+  receiveBatch(datagrams: readonly SentDatagram[], now: number): void {
+    const [first] = datagrams;
+    assert.ok(first);
+    const bytes = Buffer.concat(datagrams.map(({ data }) => data));
+    const size = bytes.length;
+    const { data, from, to, ecn } = first;
+    this.connection.receiveBatch(bytes, 0, size, data.length, from, to, ecn, now);
+    bytes.fill(SPENT);
+    this.#handleEvents();
+  }
+
   receive({ data, from, to, ecn }: SentDatagram, now: number): void {
-    // A copy, because it is decrypted in place and a test may deliver it again.
-    const bytes = Uint8Array.from(data);
+    // A copy, because it is decrypted in place and a test may deliver it again; a Buffer, because its
+    // `slice` copies nothing, and a part of it that is kept would change with the next datagram.
+    const bytes = Buffer.from(data);
     this.connection.receive(bytes, 0, bytes.length, from, to, ecn, now);
+    bytes.fill(SPENT);
     this.#handleEvents();
   }
 

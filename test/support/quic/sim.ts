@@ -61,7 +61,8 @@ abstract class ConnectionNode implements Node {
     }
     const { peer } = this;
     if (peer === undefined) return IDLE;
-    if (now > this.#lastAt) {
+    // What has just arrived may have brought a deadline forward.
+    if (now > this.#lastAt || peer.connection.nextTimeout() <= now) {
       this.#lastAt = now;
       this.#isFlushed = false;
       peer.connection.onTimeout(now);
@@ -150,6 +151,8 @@ export class ServerNode extends ConnectionNode {
   protected take(datagram: SentDatagram, now: number): void {
     this.#peer ??= this.#accept(datagram, now);
     this.#peer?.receive(datagram, now);
+    // What was no client's packet, but a corrupted one, makes no connection.
+    if (this.#peer?.connection.statistics().packetsReceived === 0) this.#peer = undefined;
   }
 
   #accept({ data, from, to }: SentDatagram, now: number): Peer | undefined {

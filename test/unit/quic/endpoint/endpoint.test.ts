@@ -12,9 +12,9 @@ import {
 import { endsWithResetToken } from '../../../../src/quic/protection/tokens.ts';
 import { clientInitial, shortPacket } from '../../../support/quic-endpoint/packets.ts';
 import { numeric } from '../../../support/quic-endpoint/memory-network.ts';
-import type { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
+import { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { Rig } from './rig.ts';
+import { CLIENT, Rig } from './rig.ts';
 
 const idOf = (number: number): Buffer => Buffer.from(String(number).padStart(8, '0'));
 const initialOf = (number: number): Buffer => clientInitial({ destinationId: idOf(number) });
@@ -38,6 +38,34 @@ test('a client gets a connection, which gets all its packets', async () => {
   assert.equal(rig.cores.servers.length, 1);
   assert.deepEqual(core.received.slice(1), [again, toIssued, short]);
   assert.equal(rig.endpoint.connections, 1);
+});
+
+test('datagrams that were received behind each other find each its connection', async () => {
+  const rig = await Rig.open();
+  rig.serve();
+  rig.record();
+  await rig.deliver([1, 2].map(initialOf));
+  const [one, two] = rig.cores.servers as [ScriptedCore, ScriptedCore];
+  const packets = [one, one, two, undefined, two, one, one].map((core, i) =>
+    shortPacket(core?.id ?? idOf(77), i === 6 ? 50 : 100),
+  );
+  const calls: number[] = [];
+  one.receiveBatch = (...[buffer, offset, length, stride]) => {
+    calls.push(length);
+    ScriptedCore.prototype.receiveBatch.call(one, buffer, offset, length, stride);
+  };
+  rig.socket.deliver(Buffer.concat(packets), CLIENT, 100);
+  await rig.network.settle();
+  assert.deepEqual(calls, [200, 150]);
+  assert.deepEqual(
+    one.received.slice(1),
+    [0, 1, 5, 6].map((i) => packets[i]),
+  );
+  assert.deepEqual(
+    two.received.slice(1),
+    [2, 4].map((i) => packets[i]),
+  );
+  assert.equal(rig.responses.length, 1);
 });
 
 test('before it serves, an endpoint responds to no client', async () => {
@@ -129,11 +157,10 @@ test('clients with tokens have a limit of handshakes, too', async () => {
   const numbers = Array.from({ length: MAX_UNVALIDATED_HANDSHAKES }, (_, i) => i);
   await rig.deliver(numbers.map(initialOf));
   assert.equal(rig.cores.servers.length, MAX_UNVALIDATED_HANDSHAKES);
-  const make = (rig.cores.servers[0]?.options as { makeToken?: unknown }).makeToken;
-  assert.ok(typeof make === 'function');
-  const from = numeric('192.0.2.7', 4242);
-  const token: unknown = make(from, 0);
-  assert.ok(token instanceof Uint8Array);
+  const options = rig.cores.servers[0]?.options;
+  assert.ok(options && 'makeToken' in options);
+  const token = options.makeToken?.(numeric('192.0.2.7', 4242), 0);
+  assert.ok(token);
   for (let i = 0; i < MAX_HANDSHAKES + 100; i++) {
     const destinationId = idOf(10_000 + i);
     await rig.deliver([clientInitial({ destinationId, token })]);

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import { writeVarint } from '../../../../src/quic/wire/varint.ts';
-import { HostileClient } from '../../../support/quic/hostile.ts';
+import { forgeInitial } from '../../../support/quic/forge.ts';
+import { Hostile } from '../../../support/quic/hostile.ts';
+import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS } from '../../../support/quic/pair.ts';
 
 const E = TransportErrorCode;
 
@@ -58,27 +60,27 @@ const VIOLATIONS: readonly (readonly [string, number, Buffer])[] = [
 
 for (const [name, code, bytes] of VIOLATIONS) {
   test(`the connection is closed for ${name}`, () => {
-    const hostile = new HostileClient();
+    const hostile = new Hostile();
     hostile.send(bytes);
     assert.equal(hostile.code, code);
   });
 }
 
 test('the connection is closed for reserved bits that are set (RFC 9000 §17.3.1)', () => {
-  const hostile = new HostileClient();
+  const hostile = new Hostile();
   hostile.send(frame(0x01), 0x18);
   assert.equal(hostile.code, E.PROTOCOL_VIOLATION);
 });
 
 test('the connection is closed for a final size that changes (RFC 9000 §4.5)', () => {
-  const hostile = new HostileClient();
+  const hostile = new Hostile();
   hostile.send(frame(0x0f, [0, 10, 1], [0]));
   hostile.send(frame(0x0e, [0, 20, 1], [0]));
   assert.equal(hostile.code, E.FINAL_SIZE_ERROR);
 });
 
 test('the connection is closed for more connection ids than announced (RFC 9000 §5.1.1)', () => {
-  const hostile = new HostileClient();
+  const hostile = new Hostile();
   for (let n = 10; n < 20; n++) {
     hostile.send(frame(0x18, [n, 0, 8], [n, ...id.slice(1), n, ...token.slice(1)]));
   }
@@ -86,7 +88,7 @@ test('the connection is closed for more connection ids than announced (RFC 9000 
 });
 
 test('a flood of ids that retire each other ends the connection, and memory stays bounded (RFC 9000 §5.1.2)', () => {
-  const hostile = new HostileClient();
+  const hostile = new Hostile();
   let sent = 0;
   for (let n = 10; n < 10_000 && hostile.code === undefined; n++, sent++) {
     const bytes = [n & 0xff, n >> 8, 1, 1, 1, 1, 1, 1, n & 0xff, n >> 8, ...token.slice(2)];
@@ -97,7 +99,7 @@ test('a flood of ids that retire each other ends the connection, and memory stay
 });
 
 test('endless CRYPTO data ends the connection (RFC 9000 §7.5)', () => {
-  const hostile = new HostileClient();
+  const hostile = new Hostile();
   for (let offset = 1; offset < 1e6 && hostile.code === undefined; offset += 1000) {
     hostile.send(
       frame(
@@ -111,7 +113,7 @@ test('endless CRYPTO data ends the connection (RFC 9000 §7.5)', () => {
 });
 
 test('a flood of PATH_CHALLENGE is answered within bounds and does no harm (RFC 9000 §8.2.2)', () => {
-  const hostile = new HostileClient();
+  const hostile = new Hostile();
   const flood = Buffer.concat(
     Array.from({ length: 100 }, (_, i) => frame(0x1a, [], [i, 2, 3, 4, 5, 6, 7, 8])),
   );
@@ -119,59 +121,127 @@ test('a flood of PATH_CHALLENGE is answered within bounds and does no harm (RFC 
   for (let i = 0; i < 100; i++) hostile.send(flood);
   assert.equal(hostile.code, undefined);
   assert.ok(hostile.pair.sent.length - before <= 100 * 6);
-  assert.equal(hostile.pair.server.connection.state, 'confirmed');
+  assert.equal(hostile.victim.connection.state, 'confirmed');
 });
 
 test('a storm of streams that are opened and reset leaves nothing behind (RFC 9000 §4.6)', () => {
-  const hostile = new HostileClient();
+  const hostile = new Hostile();
   for (let n = 0; n < 20_000 && hostile.code === undefined; n++) {
     hostile.send(Buffer.concat([frame(0x0a, [4 * n, 1], [1]), frame(0x04, [4 * n, 0, 1])]));
-    hostile.pair.server.connection.reset(4 * n, 0);
+    hostile.victim.connection.reset(4 * n, 0);
   }
   // Without an acknowledgement of the resets no stream closes, and no further one is allowed.
   assert.equal(hostile.code, E.STREAM_LIMIT_ERROR);
 });
 
 test('stream data in single bytes with gaps holds no more than the window (RFC 9000 §4.1)', () => {
-  const hostile = new HostileClient();
+  const hostile = new Hostile();
   for (let n = 0; n < 20_000; n++) hostile.send(frame(0x0e, [0, 2 + n * 3, 1], [0]));
   assert.equal(hostile.code, undefined);
   hostile.send(frame(0x0e, [0, 512 * 1024, 1], [0]));
   assert.equal(hostile.code, E.FLOW_CONTROL_ERROR);
 });
 
-test('arbitrary frames in correctly sealed packets make nothing throw, and end with a code of the RFC', () => {
-  const numbers = fc.oneof(
-    fc.nat(300),
-    fc.nat(2 ** 20),
-    fc.maxSafeNat(),
-    fc.constantFrom(0, 1, 2 ** 53 - 1),
-  );
-  const anyFrame = fc
-    .tuple(
-      fc.integer({ min: 0, max: 0x32 }),
-      fc.array(numbers, { maxLength: 5 }),
-      fc.uint8Array({ maxLength: 40 }),
-    )
-    .map(([type, parts, bytes]) => frame(type, parts, [...bytes]));
-  const known: ReadonlySet<number> = new Set(Object.values(E));
-  fc.assert(
-    fc.property(
-      fc.array(fc.array(anyFrame, { minLength: 1, maxLength: 4 }), { maxLength: 30 }),
-      (packets) => {
+test('a server that retires all ids of a client gets others, within bounds (RFC 9000 §5.1.1)', () => {
+  const hostile = new Hostile('server');
+  for (let sequence = 1; sequence < 100; sequence++) hostile.send(frame(0x19, [sequence]));
+  assert.equal(hostile.code, undefined);
+  assert.ok(hostile.pair.clientIds.live.size <= 5);
+});
+
+test('repeated HANDSHAKE_DONE and NEW_TOKEN do no harm (RFC 9000 §19.7, §19.20)', () => {
+  const hostile = new Hostile('server');
+  for (let n = 0; n < 1000; n++) {
+    hostile.send(Buffer.concat([frame(0x1e), frame(0x07, [3], [1, 2, n & 0xff])]));
+  }
+  assert.equal(hostile.code, undefined);
+  hostile.send(frame(0x07, [0]));
+  assert.equal(hostile.code, E.FRAME_ENCODING_ERROR);
+});
+
+/** Any frames, most of which are well-formed at least. */
+const anyFrame = fc
+  .tuple(
+    fc.integer({ min: 0, max: 0x32 }),
+    fc.array(
+      fc.oneof(fc.nat(300), fc.nat(2 ** 20), fc.maxSafeNat(), fc.constantFrom(0, 1, 2 ** 53 - 1)),
+      { maxLength: 5 },
+    ),
+    fc.uint8Array({ maxLength: 40 }),
+  )
+  .map(([type, numbers, bytes]) => frame(type, numbers, [...bytes]));
+const anyPackets = fc.array(fc.array(anyFrame, { minLength: 1, maxLength: 4 }), { maxLength: 30 });
+const KNOWN: ReadonlySet<number> = new Set(Object.values(E));
+
+for (const role of ['client', 'server'] as const) {
+  test(`arbitrary frames of a ${role} in correctly sealed packets end with a code of the RFC at worst`, () => {
+    fc.assert(
+      fc.property(anyPackets, (packets) => {
         const settings = { maxDatagramFrameSize: 65_535 };
-        const hostile = new HostileClient({ server: settings });
+        const hostile = new Hostile(role, { server: settings, client: settings });
         for (const frames of packets) {
           hostile.send(Buffer.concat(frames));
-          const { connection } = hostile.pair.server;
-          assert.ok(connection.nextTimeout() >= hostile.pair.now);
+          const { connection } = hostile.victim;
           if (connection.closeReason !== undefined) break;
         }
-        if (hostile.code !== undefined) {
-          assert.ok(known.has(hostile.code) || (hostile.code >= 0x100 && hostile.code < 0x200));
-        }
-      },
-    ),
+        const { code } = hostile;
+        if (code !== undefined) assert.ok(KNOWN.has(code) || (code >= 0x100 && code < 0x200));
+        // It comes to an end, whatever was in its way.
+        hostile.victim.connection.close(0, '', hostile.pair.now);
+        hostile.pair.run(() => hostile.victim.connection.state === 'closed');
+      }),
+      { numRuns: 150 },
+    );
+  });
+}
+
+test('arbitrary frames in Initial packets end with a code of the RFC at worst', () => {
+  fc.assert(
+    fc.property(anyPackets, (packets) => {
+      const pair = new Pair({ delay: 10 });
+      pair.flush();
+      const [first] = pair.flying;
+      assert.ok(first);
+      const originalId = first.data.slice(6, 14);
+      const clientId = first.data.slice(15, 23);
+      pair.arrive(first, 'server');
+      for (const [index, frames] of packets.entries()) {
+        const plaintext = Buffer.concat([...frames, Buffer.alloc(1200)]);
+        const data = forgeInitial(originalId, clientId, 100 + index, plaintext);
+        pair.arrive({ ...first, data }, 'server');
+      }
+      const { closeReason } = pair.server.connection;
+      if (closeReason?.by !== 'self') return;
+      assert.ok(KNOWN.has(closeReason.code) || closeReason.code >= 0x100);
+    }),
     { numRuns: 150 },
   );
+});
+
+test('arbitrary bytes instead of packets change nothing', () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 1500 }), { maxLength: 20 }), (datagrams) => {
+      const pair = new Pair({ delay: 10 }).connect();
+      for (const data of datagrams) {
+        pair.arrive({ data, from: CLIENT_ADDRESS, to: SERVER_ADDRESS, ecn: 0 }, 'server');
+        pair.arrive({ data, from: SERVER_ADDRESS, to: CLIENT_ADDRESS, ecn: 0 }, 'client');
+      }
+      const id = pair.client.connection.openStream(true) ?? -1;
+      pair.client.send(id, 1000);
+      pair.run(() => pair.server.streams.get(id)?.end === 'finished');
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('packets that come before their keys are kept within bounds (RFC 9001 §5.7)', () => {
+  const pair = new Pair({ delay: 10 });
+  pair.flush();
+  const [first] = pair.flying;
+  assert.ok(first);
+  pair.arrive(first, 'server');
+  const early = Buffer.concat([Buffer.of(0x40), first.data.subarray(6, 14), Buffer.alloc(1100, 7)]);
+  for (let n = 0; n < 100; n++) pair.arrive({ ...first, data: early }, 'server');
+  assert.ok(pair.server.dropped('no-keys') >= 90);
+  pair.connect();
 });

@@ -124,3 +124,24 @@ test('the path is searched for larger datagrams, up to what it takes (RFC 9000 Â
     assert.equal(connection.statistics().datagramSize, 1392);
   }
 });
+
+test('datagrams that are received in batches are those that were sent', () => {
+  const pair = new Pair({ delay: 10 }).connect();
+  pair.advance(1000);
+  const id = pair.client.connection.openStream(true) ?? -1;
+  pair.client.send(id, 500_000);
+  for (let round = 0; round < 1000 && pair.server.streams.get(id)?.end !== 'finished'; round++) {
+    pair.flush();
+    const up = pair.flying.splice(0).filter(({ towards }) => towards === 'server');
+    while (up.length > 0) {
+      const size = up[0]?.data.length;
+      const other = up.findIndex(({ data }) => data.length !== size);
+      pair.server.receiveBatch(up.splice(0, other < 0 ? up.length : other), pair.now);
+    }
+    pair.flush();
+    for (const datagram of pair.flying.splice(0)) pair.arrive(datagram, datagram.towards);
+    pair.now += 10;
+  }
+  assert.equal(pair.server.streams.get(id)?.bytes, 500_000);
+  assert.equal(pair.server.dropped('authentication'), 0);
+});

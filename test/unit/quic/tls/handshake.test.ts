@@ -139,8 +139,9 @@ test('a server sends the certificates behind the leaf as well', () => {
   client.tls.start();
   carry(client, server);
   const sent = Buffer.concat(server.out.map(({ bytes }) => bytes));
-  assert.ok(sent.includes(new X509Certificate(cert).raw));
-  assert.ok(sent.includes(new X509Certificate(authority.cert).raw));
+  for (const pem of [cert, authority.cert]) {
+    assert.ok(sent.indexOf(new X509Certificate(pem).raw) > 0);
+  }
 });
 
 test('a server sends no session tickets', () => {
@@ -152,7 +153,7 @@ test('a client ignores the session tickets of a server', () => {
   using pair = shake({});
   const before = pair.client.events.length;
   // NewSessionTicket (RFC 8446 §4.6.1): lifetime, age, nonce, ticket, no extensions.
-  const body = Buffer.from('00000e10000000000100000400010203' + '0000', 'hex');
+  const body = Buffer.from('00000e100000000001000004000102030000', 'hex');
   const ticket = Buffer.concat([Buffer.of(4, 0, 0, body.length), body]);
   pair.client.tls.receive('application', Buffer.concat([ticket, ticket]));
   for (const byte of ticket) pair.client.tls.receive('application', Buffer.of(byte));

@@ -30,6 +30,8 @@ export class Side implements Disposable {
   readonly events: string[] = [];
   readonly secrets = new Map<string, string>();
   readonly out: Message[] = [];
+  /** All CRYPTO data so far. */
+  readonly sent: Message[] = [];
   peerParameters: string | undefined;
   cipherSuite = 0;
   alert: number | undefined;
@@ -40,6 +42,7 @@ export class Side implements Disposable {
       onCryptoData: (level, bytes) => {
         this.events.push(`data ${level}`);
         this.out.push({ level, bytes });
+        this.sent.push({ level, bytes });
         before.onCryptoData?.(level, bytes);
       },
       onSecret: (level, direction, cipherSuite, secret) => {
@@ -68,6 +71,13 @@ export class Side implements Disposable {
         before.onComplete?.();
       },
     });
+  }
+
+  /** The data sent at the first level. */
+  firstBytes(): Buffer {
+    return Buffer.concat(
+      this.sent.filter(({ level }) => level === 'initial').map(({ bytes }) => bytes),
+    );
   }
 
   [Symbol.dispose](): void {

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import type { QuicError } from '../../../../src/quic/errors.ts';
+import {
+  CarriedLog,
+  type CarriedOwner,
+  type Outcome,
+} from '../../../../src/quic/recovery/carried.ts';
+import { Space } from '../../../../src/quic/recovery/space.ts';
+import type { StreamEvent } from '../../../../src/quic/streams/stream-events.ts';
+import {
+  DEFAULT_STREAM_GRANTS,
+  END_OF_STREAM,
+  type PeerGrants,
+  type StreamGrants,
+  Streams,
+} from '../../../../src/quic/streams/streams.ts';
+import { FrameReader, type FrameVisitor, type Verdict } from '../../../../src/quic/wire/frames.ts';
+import { PacketType } from '../../../../src/quic/wire/packet-header.ts';
+
+/** The frames of a packet on its way, and where its sender has noted them. */
+export interface SentPacket {
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly count: number;
+}
+
+const unexpected = (): Verdict => assert.fail('a frame that streams never send');
+const ignored = (): void => undefined;
+
+/** One side: its streams and what a connection does around them. */
+export class End {
+  readonly streams: Streams;
+  readonly log = new CarriedLog(Space.APPLICATION);
+  /** The frames that have come, as text. */
+  readonly received: string[] = [];
+  readonly #reader: FrameReader;
+
+  constructor(side: 'client' | 'server', grants: StreamGrants) {
+    this.streams = new Streams(side, grants);
+    this.#reader = new FrameReader(side);
+  }
+
+  /** The next packet, with its frames read by `describe`; `undefined` when nothing is due. */
+  packet(size = 1200): SentPacket | undefined {
+    const { streams, log } = this;
+    const promised = streams.hasFrames;
+    const bytes = new Uint8Array(size);
+    const end = streams.writeFrames(bytes, 0, size, log);
+    assert.ok(end <= size);
+    assert.equal(end > 0, promised, 'hasFrames says whether something is written');
+    if (end === 0) return undefined;
+    const packet = { bytes: bytes.subarray(0, end), start: log.start, count: log.count };
+    log.take();
+    return packet;
+  }
+
+  receive(packet: SentPacket): QuicError | undefined {
+    const { bytes } = packet;
+    return this.#reader.read(bytes, 0, bytes.length, PacketType.ONE_RTT, this.#visitor);
+  }
+
+  settle(outcome: Outcome, packet: SentPacket): void {
+    this.log.settle(outcome, packet.start, packet.count, this.#owner);
+  }
+
+  events(): StreamEvent[] {
+    const events: StreamEvent[] = [];
+    for (let event = this.streams.nextEvent(); event; event = this.streams.nextEvent()) {
+      events.push(event);
+    }
+    return events;
+  }
+
+  /** The kinds of events, with ids and codes. */
+  happened(): string[] {
+    return this.events().map((event) => Object.values(event).join(' '));
+  }
+
+  /** Everything that can be read now; whether the end is among it. */
+  read(id: number): { readonly data: Buffer; readonly ended: boolean } {
+    const chunks: Uint8Array[] = [];
+    for (;;) {
+      const chunk = this.streams.read(id);
+      if (chunk === undefined || chunk === END_OF_STREAM) {
+        return { data: Buffer.concat(chunks), ended: chunk === END_OF_STREAM };
+      }
+      chunks.push(chunk);
+    }
+  }
+
+  #note(name: string, ...numbers: readonly (number | boolean)[]): void {
+    this.received.push([name, ...numbers].join(' '));
+  }
+
+  readonly #visitor: FrameVisitor = {
+    ping: unexpected,
+    ackStart: unexpected,
+    ackRange: unexpected,
+    ackEnd: unexpected,
+    crypto: unexpected,
+    newToken: unexpected,
+    newConnectionId: unexpected,
+    retireConnectionId: unexpected,
+    pathChallenge: unexpected,
+    pathResponse: unexpected,
+    connectionClose: unexpected,
+    applicationClose: unexpected,
+    handshakeDone: unexpected,
+    datagram: unexpected,
+    resetStream: (id, code, finalSize) => {
+      this.#note('RESET_STREAM', id, code, finalSize);
+      return this.streams.resetStream(id, code, finalSize);
+    },
+    stopSending: (id, code) => {
+      this.#note('STOP_SENDING', id, code);
+      return this.streams.stopSendingReceived(id, code);
+    },
+    stream: (id, offset, bytes, at, size, fin) => {
+      this.#note(fin ? 'STREAM_FIN' : 'STREAM', id, offset, size);
+      return this.streams.stream(id, offset, bytes, at, size, fin);
+    },
+    maxData: (limit) => {
+      this.#note('MAX_DATA', limit);
+      return this.streams.maxData(limit);
+    },
+    maxStreamData: (id, limit) => {
+      this.#note('MAX_STREAM_DATA', id, limit);
+      return this.streams.maxStreamData(id, limit);
+    },
+    maxStreams: (bidirectional, limit) => {
+      this.#note('MAX_STREAMS', bidirectional, limit);
+      return this.streams.maxStreams(bidirectional, limit);
+    },
+    dataBlocked: (limit) => {
+      this.#note('DATA_BLOCKED', limit);
+      return this.streams.dataBlocked(limit);
+    },
+    streamDataBlocked: (id, limit) => {
+      this.#note('STREAM_DATA_BLOCKED', id, limit);
+      return this.streams.streamDataBlocked(id, limit);
+    },
+    streamsBlocked: (bidirectional, limit) => {
+      this.#note('STREAMS_BLOCKED', bidirectional, limit);
+      return this.streams.streamsBlocked(bidirectional, limit);
+    },
+  };
+
+  readonly #owner: CarriedOwner = {
+    crypto: ignored,
+    newConnectionId: ignored,
+    retireConnectionId: ignored,
+    newToken: ignored,
+    handshakeDone: ignored,
+    ack: ignored,
+    datagram: ignored,
+    mtuProbe: ignored,
+    stream: (outcome, id, offset, size, fin) => {
+      if (outcome === 'lost') this.streams.streamLost(id, offset, size, fin);
+      else this.streams.streamAcknowledged(id, offset, size, fin);
+    },
+    resetStream: (outcome, id) => {
+      if (outcome === 'lost') this.streams.resetStreamLost(id);
+      else this.streams.resetStreamAcknowledged(id);
+    },
+    stopSending: (outcome, id) => {
+      if (outcome === 'lost') this.streams.stopSendingLost(id);
+    },
+    maxData: (outcome, limit) => {
+      if (outcome === 'lost') this.streams.maxDataLost(limit);
+    },
+    maxStreamData: (outcome, id, limit) => {
+      if (outcome === 'lost') this.streams.maxStreamDataLost(id, limit);
+    },
+    maxStreams: (outcome, bidirectional, limit) => {
+      if (outcome === 'lost') this.streams.maxStreamsLost(bidirectional, limit);
+    },
+    dataBlocked: (outcome, limit) => {
+      if (outcome === 'lost') this.streams.dataBlockedLost(limit);
+    },
+    streamDataBlocked: (outcome, id, limit) => {
+      if (outcome === 'lost') this.streams.streamDataBlockedLost(id, limit);
+    },
+    streamsBlocked: (outcome, bidirectional, limit) => {
+      if (outcome === 'lost') this.streams.streamsBlockedLost(bidirectional, limit);
+    },
+  };
+}
+
+/** What the transport parameters of a side say. */
+export const grantsOf = (grants: StreamGrants): PeerGrants => ({
+  initialMaxData: grants.connectionWindow,
+  initialMaxStreamDataBidiLocal: grants.streamWindow,
+  initialMaxStreamDataBidiRemote: grants.streamWindow,
+  initialMaxStreamDataUni: grants.streamWindow,
+  initialMaxStreamsBidi: grants.bidirectionalStreams,
+  initialMaxStreamsUni: grants.unidirectionalStreams,
+});
+
+/** Two sides whose packets a test moves by hand. */
+export class Pair {
+  readonly client: End;
+  readonly server: End;
+
+  constructor(server: Partial<StreamGrants> = {}, client: Partial<StreamGrants> = {}) {
+    const serverGrants = { ...DEFAULT_STREAM_GRANTS, ...server };
+    const clientGrants = { ...DEFAULT_STREAM_GRANTS, ...client };
+    this.client = new End('client', clientGrants);
+    this.server = new End('server', serverGrants);
+    this.client.streams.setPeerGrants(grantsOf(serverGrants));
+    this.server.streams.setPeerGrants(grantsOf(clientGrants));
+  }
+
+  /** Moves one packet, and acknowledges it. Returns false when there was none. */
+  deliver(from: End): boolean {
+    const packet = from.packet();
+    if (!packet) return false;
+    assert.equal(this.other(from).receive(packet), undefined);
+    from.settle('acknowledged', packet);
+    return true;
+  }
+
+  /** Moves packets in both directions until none is left. */
+  run(): void {
+    for (let moved = true; moved;) {
+      moved = this.deliver(this.client);
+      moved = this.deliver(this.server) || moved;
+    }
+  }
+
+  other(end: End): End {
+    return end === this.client ? this.server : this.client;
+  }
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { Reassembly } from '../../../../src/quic/streams/reassembly.ts';
+
+/** A byte for every offset, so that a wrong place shows. */
+const source = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 7 + (i >> 8)) & 0xff));
+const EMPTY = Buffer.alloc(0);
+
+const put = (data: Reassembly, offset: number, size: number): void =>
+  data.insert(offset, source, offset, size);
+
+function takeAll(data: Reassembly): Buffer {
+  const chunks: Uint8Array[] = [];
+  for (let chunk = data.take(); chunk; chunk = data.take()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+test('bytes in order are readable at once, in chunks of consecutive frames', () => {
+  const data = new Reassembly();
+  put(data, 0, 600);
+  put(data, 600, 600);
+  const chunk = data.take();
+  assert.deepEqual(Buffer.from(chunk ?? EMPTY), source.subarray(0, 1200));
+  assert.equal(data.take(), undefined);
+});
+
+test('a gap holds back what lies behind it, over the bounds of blocks', () => {
+  const data = new Reassembly();
+  put(data, 1, 150_000);
+  assert.equal(data.take(), undefined);
+  put(data, 0, 1);
+  assert.deepEqual(takeAll(data), source.subarray(0, 150_001));
+});
+
+test('a chunk that was read is not written to by repetitions', () => {
+  const data = new Reassembly();
+  put(data, 0, 10);
+  const chunk = data.take();
+  data.insert(0, Buffer.alloc(20, 0xff), 0, 20);
+  assert.deepEqual(Buffer.from(chunk ?? EMPTY), source.subarray(0, 10));
+  assert.deepEqual(takeAll(data), Buffer.alloc(10, 0xff));
+});
+
+test('single bytes in reverse order cost no more memory than their window', () => {
+  const data = new Reassembly();
+  for (let offset = 262_143; offset >= 0; offset--) put(data, offset, 1);
+  assert.equal(data.received, 262_144);
+  assert.ok(data.memory <= (262_144 * 9) / 8, `${data.memory} bytes`);
+  assert.deepEqual(takeAll(data), source.subarray(0, 262_144));
+  assert.equal(data.memory, 0);
+});
+
+test('every other byte in reverse order is no special case', () => {
+  const data = new Reassembly();
+  for (let offset = 99_999; offset >= 1; offset -= 2) put(data, offset, 1);
+  assert.equal(data.received, 0);
+  assert.ok(data.memory <= (131_072 * 9) / 8, `${data.memory} bytes`);
+  for (let offset = 99_998; offset >= 0; offset -= 2) put(data, offset, 1);
+  assert.deepEqual(takeAll(data), source.subarray(0, 100_000));
+});
+
+test('a byte in every block takes memory for what flow control allowed and no more', () => {
+  const data = new Reassembly();
+  for (let offset = 299_999; offset > 0; offset -= 1000) put(data, offset, 1);
+  assert.ok(data.memory <= ((300_000 + 32_768) * 9) / 8, `${data.memory} bytes`);
+});
+
+test('a short stream takes little memory', () => {
+  const data = new Reassembly();
+  put(data, 0, 1);
+  assert.ok(data.memory <= 2048);
+});
+
+test('frames in any order and of any size give the bytes that a naive model gives', () => {
+  const frame = fc.record({ offset: fc.nat(140_000), size: fc.nat(9000) });
+  const local = fc.record({ offset: fc.nat(300), size: fc.nat(40) });
+  const step = fc.oneof(frame, local, fc.constant('take' as const));
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      const data = new Reassembly();
+      const present = new Uint8Array(300_000);
+      let highest = 0;
+      let received = 0;
+      const out: Buffer[] = [];
+      for (const action of steps) {
+        if (action === 'take') {
+          out.push(takeAll(data));
+        } else {
+          put(data, action.offset, action.size);
+          present.fill(1, action.offset, action.offset + action.size);
+          if (action.size > 0) highest = Math.max(highest, action.offset + action.size);
+        }
+        while (present[received] === 1) received++;
+        assert.equal(data.received, received);
+        assert.ok(data.memory <= ((highest - data.readOffset + 65_536) * 9) / 8);
+      }
+      out.push(takeAll(data));
+      assert.equal(data.readOffset, received);
+      assert.deepEqual(Buffer.concat(out), source.subarray(0, received));
+    }),
+    { numRuns: 300 },
+  );
+});
