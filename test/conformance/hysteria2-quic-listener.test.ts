@@ -1,0 +1,90 @@
+import { silentLogger } from '../../src/log/output.ts';
+import { systemClock } from '../../src/net/clock.ts';
+import { OwnListeners } from '../../src/net/own-listeners.ts';
+import { atOnce } from '../../src/net/turns.ts';
+import type { SessionServer } from '../../src/protocols/contract.ts';
+import { createHysteria2Inbound } from '../../src/protocols/hysteria2/inbound.ts';
+import { Hysteria2Outbound } from '../../src/protocols/hysteria2/outbound.ts';
+import { bindServer, dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
+import { InboundMemory } from '../../src/protocols/inbound-memory.ts';
+import { QuicClientTls, QuicServerTls } from '../../src/transports/tls/quic.ts';
+import { TestAuthority } from '../support/test-certificates.ts';
+import { eventually } from '../support/wait.ts';
+import {
+  clientSettings,
+  echo,
+  patient,
+  serverSettings,
+} from '../unit/protocols/hysteria2/harness.ts';
+import { readAll } from '../unit/protocols/socks/harness.ts';
+import { sessionListenerConformance } from './session-listener.ts';
+
+const authority = new TestAuthority();
+const { cert, key } = authority.issue({ dns: ['hy.example'] });
+const memory = new InboundMemory();
+
+/** A server whose destinations send its name. */
+const server = (name: string): SessionServer =>
+  atOnce(
+    createHysteria2Inbound(
+      { ...serverSettings, tls: { certificates: cert, key } },
+      {
+        tag: 'in',
+        sniffing: false,
+        unixSocket: false,
+        memory,
+        clock: systemClock,
+        log: silentLogger,
+        dispatcher: {
+          async stream({ accept }) {
+            const link = await accept();
+            await link.write(Buffer.from(name));
+            await link.closeWrite();
+          },
+          packets: () => Promise.resolve(),
+        },
+      },
+      { bind: bindServer, createTls: (spec) => new QuicServerTls(spec) },
+    ),
+  );
+
+sessionListenerConformance('the listener of Hysteria 2, over QUIC', {
+  listen: { kind: 'ip', host: '127.0.0.1', port: 0 },
+  server,
+  async connect({ endpoint }, book) {
+    const ended = Promise.withResolvers<void>();
+    const client = new Hysteria2Outbound(
+      { ...clientSettings, ca: { file: 'ca.pem', content: authority.cert } },
+      {
+        tag: 'out',
+        family: 'auto',
+        resolver: { resolve: () => Promise.resolve([endpoint?.host ?? '']) },
+        clock: systemClock,
+        log: silentLogger,
+        ownListeners: new OwnListeners(),
+        server: { host: 'hy.example', port: endpoint?.port ?? 0 },
+        dial: () => Promise.reject(new Error('QUIC is not dialled over TCP')),
+      },
+      {
+        createTls: (spec) => new QuicClientTls(spec),
+        async dial(request) {
+          const dialled = await dialServer(request);
+          void dialled.connection.closed.then(() => ended.resolve());
+          return dialled;
+        },
+      },
+    );
+    const ask = async (): Promise<string> =>
+      String(await readAll(await client.connect(echo, patient)));
+    await ask();
+    return {
+      server: ask,
+      ended: ended.promise,
+      async end() {
+        const before = book.count;
+        client.close();
+        await eventually('the end of a session', () => book.count < before);
+      },
+    };
+  },
+});
