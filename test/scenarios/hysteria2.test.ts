@@ -263,16 +263,16 @@ const probe = (to: Address, method: string, path: string) =>
 async function request(to: Address, head: Parameters<Http3Client['request']>[0]) {
   const ca = { file: caFile, certificates: [readFileSync(caFile, 'utf8')] };
   using tls = new QuicClientTls({ serverName: SERVER_NAME, allowInsecure: false, ca });
-  let http: Http3Client | undefined;
+  const late: { http?: Http3Client } = {};
   const { connection } = await dialServer({
     server: { host: '127.0.0.1', port: portOf(to) },
     tls,
     clock: systemClock,
     random: new SystemRandomSource(),
     obfuscation: undefined,
-    handlers: { onStream: (stream) => http?.accept(stream), onDatagram: () => undefined },
+    handlers: { onStream: (stream) => late.http?.accept(stream), onDatagram: () => undefined },
   });
-  http = new Http3Client(connection);
+  const http = (late.http = new Http3Client(connection));
   try {
     await connection.established;
     return await http.request(head);

@@ -51,24 +51,25 @@ export async function establish(
   }: { readonly signal: AbortSignal; readonly onSocket?: SocketObserver | undefined },
 ): Promise<Established> {
   if (signal.aborted) throw abortedDial(signal, target);
-  let made: Established | undefined;
+  // Set below: nothing arrives before the turn of the event loop in which the connection was made is over.
+  const late: { made?: Established } = {};
   const {
     connection,
     socket,
     close: closeWith,
   } = await dial({
     ...request,
-    // Nothing arrives before the turn of the event loop in which the connection was made is over.
     handlers: {
-      onStream: (stream) => made?.http.accept(stream),
-      onDatagram: (data) => made?.udp.receive(data),
+      onStream: (stream) => late.made?.http.accept(stream),
+      onDatagram: (data) => late.made?.udp.receive(data),
     },
   });
   onSocket?.(socket);
   const http = new Http3Client(connection);
   const udp = new UdpSessions(connection, request.random);
   const close = (): void => closeWith(Http3ErrorCode.H3_NO_ERROR);
-  made = { connection, http, udp, close };
+  const made = { connection, http, udp, close };
+  late.made = made;
   try {
     await unlessAborted(connection.established, signal);
     return made;

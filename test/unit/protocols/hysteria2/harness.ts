@@ -92,16 +92,16 @@ export class Bench {
   }
 
   async prober(onDatagram: (data: Uint8Array) => void = () => undefined): Promise<Prober> {
-    let http: Http3Client | undefined;
+    const late: { http?: Http3Client } = {};
     const { connection } = await this.network.dial({
       server: { host: '192.0.2.1', port: 443 },
       tls,
       clock: this.clock,
       random: this.#random,
       obfuscation: undefined,
-      handlers: { onStream: (stream) => http?.accept(stream), onDatagram },
+      handlers: { onStream: (stream) => late.http?.accept(stream), onDatagram },
     });
-    http = new Http3Client(connection);
+    const http = (late.http = new Http3Client(connection));
     await connection.established;
     return { connection, http };
   }
