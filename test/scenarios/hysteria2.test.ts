@@ -11,6 +11,7 @@ import { hostPort, portOf, type Address } from '../support/address.ts';
 import { freedom, socksIn } from '../support/config.ts';
 import { API, Control, errorOf } from '../support/control.ts';
 import { bothWays, datagrams, manyStreams, socksHalfCloses } from '../support/exchange.ts';
+import { freePort } from '../support/ports.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect, SocksRefused } from '../support/socks-client.ts';
@@ -224,6 +225,16 @@ test('a client says why it does not trust a server', async () => {
     await assert.rejects(socksConnect(client.address('socks'), target), SocksRefused);
     assert.match(client.child.stderr, reason);
   }
+});
+
+test('a request that goes round through the own inbound ends after 16 of them', async () => {
+  const port = await freePort();
+  const config =
+    socksIn() + hysteriaIn(PASSWORD, port) + hysteriaOut({ host: '127.0.0.1', port }, PASSWORD);
+  await using weir = await Weir.start(config, LOG);
+  const target = { host: '127.0.0.1', port: 1 };
+  await assert.rejects(socksConnect(weir.address('socks'), target), SocksRefused);
+  assert.match(weir.child.stderr, /the request has passed 16 inbounds of this proxy/);
 });
 
 test('a prober sees one web server, whatever it requests', async () => {

@@ -43,6 +43,5 @@ export const missing = ({ client, server }: Cell): string | false =>
 
 /** What this cell cannot be asked for because one of its ends does not do it. */
 export const lacksOf = ({ way, client, server }: Cell): readonly Lack[] => [
-  ...client.lacks(way, 'client'),
-  ...server.lacks(way, 'server'),
+  ...new Set([...client.lacks(way, 'client'), ...server.lacks(way, 'server')]),
 ];
