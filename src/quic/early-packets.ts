@@ -1,5 +1,6 @@
 import type { Ecn } from '../ip/datagram-socket.ts';
 import { MAX_EARLY_BYTES, MAX_EARLY_PACKETS } from './limits.ts';
+import { copyOf } from './wire/copy-of.ts';
 
 /** A packet that came before its keys. */
 export interface EarlyPacket {
@@ -18,7 +19,7 @@ export class EarlyPackets {
     if (this.#packets.length >= MAX_EARLY_PACKETS || this.#bytes + size > MAX_EARLY_BYTES) {
       return false;
     }
-    this.#packets.push({ bytes: buffer.slice(start, end), ecn });
+    this.#packets.push({ bytes: copyOf(buffer, start, end), ecn });
     this.#bytes += size;
     return true;
   }

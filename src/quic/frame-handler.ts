@@ -6,6 +6,7 @@ import type { Path } from './path/path.ts';
 import { Space } from './recovery/space.ts';
 import { levelOf } from './levels.ts';
 import type { FrameVisitor, Verdict } from './wire/frames.ts';
+import { copyOf } from './wire/copy-of.ts';
 
 /** Takes the frames of a packet to the parts that they concern. */
 export class FrameHandler implements FrameVisitor {
@@ -78,7 +79,7 @@ export class FrameHandler implements FrameVisitor {
 
   newToken(bytes: Uint8Array, at: number, size: number): Verdict {
     if (size <= MAX_TOKEN_BYTES) {
-      this.#parts.events.push({ kind: 'token', token: bytes.slice(at, at + size) });
+      this.#parts.events.push({ kind: 'token', token: copyOf(bytes, at, at + size) });
     }
     return undefined;
   }

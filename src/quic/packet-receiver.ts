@@ -22,6 +22,7 @@ import {
   PacketType,
   readPacketHeader,
 } from './wire/packet-header.ts';
+import { copyOf } from './wire/copy-of.ts';
 
 /** Where a packet came from, and when. One record is reused. */
 interface Arrival {
@@ -221,7 +222,7 @@ export class PacketReceiver {
       return this.#drop('authentication');
     }
     if (peerId === undefined) {
-      handshakeIds.peerId = buffer.slice(idAt, idAt + idSize);
+      handshakeIds.peerId = copyOf(buffer, idAt, idAt + idSize);
       peerIds.setFirst(handshakeIds.peerId, undefined);
     }
     const type = space === Space.INITIAL ? PacketType.INITIAL : PacketType.HANDSHAKE;

@@ -3,6 +3,7 @@ import type { PacketBuilder } from './packet-builder.ts';
 import type { ConnectionParts } from './parts.ts';
 import { isRetryAuthentic } from './protection/retry-integrity.ts';
 import { offersVersion, VERSION_1, type PacketHeader } from './wire/packet-header.ts';
+import { copyOf } from './wire/copy-of.ts';
 
 /** What a client obeys before the server has a connection: Retry and version negotiation. */
 export class ServerStart {
@@ -22,12 +23,12 @@ export class ServerStart {
     if (ids.retrySourceId !== undefined || ids.peerId !== undefined) return false;
     const { start, end, tokenOffset, tokenSize, sourceIdOffset, sourceIdSize } = header;
     if (tokenSize === 0 || !this.#isForThis(bytes, header)) return false;
-    const sourceId = bytes.slice(sourceIdOffset, sourceIdOffset + sourceIdSize);
+    const sourceId = copyOf(bytes, sourceIdOffset, sourceIdOffset + sourceIdSize);
     // The server has to choose another id (§17.2.5.1).
     if (isSameId(sourceId, ids.originalId)) return false;
     if (!isRetryAuthentic(bytes, start, end, ids.originalId)) return false;
     ids.retrySourceId = sourceId;
-    this.#builder.token = bytes.slice(tokenOffset, tokenOffset + tokenSize);
+    this.#builder.token = copyOf(bytes, tokenOffset, tokenOffset + tokenSize);
     peerIds.setFirst(sourceId, undefined);
     keys.setInitial(sourceId, 'client');
     loss.onRetry(now);
