@@ -179,8 +179,11 @@ export class MemorySocket implements DatagramSocket {
     this.#handlers.onWritable?.();
   }
 
-  /** Delivers a datagram now; `onDrained` follows at the end of the turn. */
-  deliver(bytes: Uint8Array, from: IpEndpoint): void {
+  /**
+   * Delivers a datagram now, or several one behind the other; `onDrained` follows at the end of the
+   * turn.
+   */
+  deliver(bytes: Uint8Array, from: IpEndpoint, stride = Math.max(1, bytes.length)): void {
     if (this.#isClosed) return;
     const buffer = Buffer.from(bytes);
     const peer = copyEndpoint(from);
@@ -189,7 +192,7 @@ export class MemorySocket implements DatagramSocket {
       buffer,
       offset: 0,
       length: bytes.length,
-      stride: Math.max(1, bytes.length),
+      stride,
       own: this.local,
       ecn: 0,
     });

@@ -1,0 +1,205 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { addressBytes, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { TransportErrorCode } from '../errors.ts';
+import { initialKeys } from '../protection/initial-secrets.ts';
+import { AddressTokens } from '../protection/tokens.ts';
+import { PacketHeader, PacketType, readPacketHeader } from '../wire/packet-header.ts';
+import {
+  ADMISSIONS_A_TURN,
+  LOCAL_ID_SIZE,
+  MAX_HANDSHAKES,
+  MAX_UNVALIDATED_HANDSHAKES,
+  MIN_CLIENT_CHOSEN_ID,
+  MIN_INITIAL_DATAGRAM,
+} from './limits.ts';
+import { negotiateVersion, refuse, retry } from './stateless-packets.ts';
+
+/** How many clients an endpoint has. */
+export interface Occupancy {
+  /** Connections that have not ended. */
+  readonly connections: number;
+  /** Those of them whose handshake is not complete, */
+  readonly handshakes: number;
+  /** and those of these whose address was not validated by a token. */
+  readonly unvalidatedHandshakes: number;
+}
+
+/** What becomes of a datagram for no known connection, with a long header. */
+export type Verdict =
+  | { readonly kind: 'drop' }
+  /** So many bytes were written to the given buffer: send them back. */
+  | { readonly kind: 'respond'; readonly length: number }
+  | Acceptance;
+
+/** A new client gets a connection. */
+export interface Acceptance {
+  readonly kind: 'accept';
+  /** The id that the client sends to, which is in its packet: its packets are for the new connection. */
+  readonly chosenIdOffset: number;
+  readonly chosenIdSize: number;
+  readonly originalId: Uint8Array;
+  readonly retrySourceId: Uint8Array | undefined;
+  readonly clientId: Uint8Array;
+  readonly isValidated: boolean;
+}
+
+const DROP: Verdict = { kind: 'drop' };
+
+/**
+ * Decides about clients that appear: whether they get a connection, a Retry packet, a refusal, version
+ * negotiation, or nothing.
+ *
+ * It keeps nothing of any client, and nothing responds to what is no Initial packet of 1,200 bytes.
+ * What costs more than reading a header happens `ADMISSIONS_A_TURN` times a turn at most.
+ */
+export class Admission implements Disposable {
+  readonly tokens: AddressTokens;
+  readonly #random: RandomSource;
+  readonly #header = new PacketHeader();
+  #left = ADMISSIONS_A_TURN;
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+    this.tokens = new AddressTokens(random);
+  }
+
+  /** A new turn of the event loop. */
+  onTurn(): void {
+    this.#left = ADMISSIONS_A_TURN;
+  }
+
+  /**
+   * @param out where a response is written.
+   * @param now milliseconds.
+   */
+  judge(
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    peer: IpEndpoint,
+    occupancy: Occupancy,
+    maxConnections: number,
+    now: number,
+    out: Uint8Array,
+  ): Verdict {
+    if (length < MIN_INITIAL_DATAGRAM) return DROP;
+    const header = this.#header;
+    if (readPacketHeader(bytes, offset, offset + length, LOCAL_ID_SIZE, header) !== undefined) {
+      return DROP;
+    }
+    if (header.type === PacketType.UNKNOWN_VERSION) {
+      if (!this.#spend()) return DROP;
+      return { kind: 'respond', length: negotiateVersion(out, bytes, header, this.#random) };
+    }
+    if (
+      header.type !== PacketType.INITIAL ||
+      header.destinationIdSize < MIN_CLIENT_CHOSEN_ID ||
+      occupancy.handshakes >= MAX_HANDSHAKES ||
+      !this.#spend()
+    ) {
+      return DROP;
+    }
+    return this.#judgeInitial(bytes, peer, occupancy, maxConnections, now, out);
+  }
+
+  #judgeInitial(
+    bytes: Uint8Array,
+    peer: IpEndpoint,
+    { connections, unvalidatedHandshakes }: Occupancy,
+    maxConnections: number,
+    now: number,
+    out: Uint8Array,
+  ): Verdict {
+    const header = this.#header;
+    const { destinationIdOffset: at, destinationIdSize: size, sourceIdOffset } = header;
+    const accepted = {
+      kind: 'accept',
+      chosenIdOffset: at,
+      chosenIdSize: size,
+      originalId: Uint8Array.from(bytes.subarray(at, at + size)),
+      retrySourceId: undefined,
+      clientId: Uint8Array.from(
+        bytes.subarray(sourceIdOffset, sourceIdOffset + header.sourceIdSize),
+      ),
+      isValidated: false,
+    } as const;
+    const refusal = (code: number): Verdict =>
+      isAuthentic(bytes, header)
+        ? { kind: 'respond', length: refuse(out, bytes, header, code) }
+        : DROP;
+    // A client that comes back with a token was not refused before: it is now, when that is so.
+    if (connections >= maxConnections) return refusal(TransportErrorCode.CONNECTION_REFUSED);
+    const checked = this.#checkToken(bytes, peer, accepted, now);
+    if (checked === 'invalid') return refusal(TransportErrorCode.INVALID_TOKEN);
+    if (!checked.isValidated && unvalidatedHandshakes >= MAX_UNVALIDATED_HANDSHAKES) {
+      return { kind: 'respond', length: this.#retry(bytes, peer, accepted.originalId, now, out) };
+    }
+    return isAuthentic(bytes, header) ? checked : DROP;
+  }
+
+  /** What the token of the Initial packet says, if it has one that was issued here. */
+  #checkToken(
+    bytes: Uint8Array,
+    peer: IpEndpoint,
+    accepted: Acceptance,
+    now: number,
+  ): Acceptance | 'invalid' {
+    const { tokenOffset, tokenSize } = this.#header;
+    if (tokenSize === 0) return accepted;
+    const address = addressBytes(peer);
+    const claim = this.tokens.open(bytes, tokenOffset, tokenSize, address, peer.port, now);
+    switch (claim?.kind) {
+      case undefined:
+        return accepted;
+      case 'new-token':
+        return { ...accepted, isValidated: true };
+      case 'invalid-retry':
+        return 'invalid';
+      case 'retry': {
+        const { originalId, retrySourceId } = claim;
+        // The client has to use the id of the Retry packet (RFC 9000 §7.3).
+        if (Buffer.compare(retrySourceId, accepted.originalId) !== 0) return 'invalid';
+        return { ...accepted, originalId, retrySourceId, isValidated: true };
+      }
+      default:
+        return claim satisfies never;
+    }
+  }
+
+  #retry(
+    bytes: Uint8Array,
+    peer: IpEndpoint,
+    originalId: Uint8Array,
+    now: number,
+    out: Uint8Array,
+  ): number {
+    const retryId = this.#random.bytes(LOCAL_ID_SIZE);
+    const address = addressBytes(peer);
+    const token = this.tokens.retryToken(address, peer.port, originalId, retryId, now);
+    return retry(out, bytes, this.#header, retryId, token, this.#random);
+  }
+
+  #spend(): boolean {
+    if (this.#left === 0) return false;
+    this.#left--;
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    this.tokens[Symbol.dispose]();
+  }
+}
+
+/**
+ * Whether an Initial packet is what it seems to be, so that nothing is built for garbage. The packet
+ * stays as it is.
+ */
+function isAuthentic(bytes: Uint8Array, header: PacketHeader): boolean {
+  const { start, end, numberOffset, destinationIdOffset: at, destinationIdSize: size } = header;
+  const { sealer, opener } = initialKeys(bytes.subarray(at, at + size), 'server');
+  sealer[Symbol.dispose]();
+  using keys = opener;
+  const packet = Buffer.from(bytes.subarray(start, end));
+  const number = keys.unprotect(packet, 0, numberOffset - start, packet.length, -1);
+  return number >= 0 && keys.open(packet, 0, numberOffset - start, packet.length, number);
+}

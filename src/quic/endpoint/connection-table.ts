@@ -1,0 +1,86 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { LOCAL_ID_SIZE } from './limits.ts';
+
+interface Entry<Owner> {
+  readonly owner: Owner;
+  /** The second half of the id. */
+  readonly rest: number;
+}
+
+/**
+ * Which connection a packet is for, by its destination connection id: ids that were issued here, and
+ * those that clients have made up for their first packets (RFC 9000 §7.2). A look-up of an issued id
+ * allocates nothing. It holds as many ids as its connections have issued.
+ */
+export class ConnectionTable<Owner> {
+  readonly #random: RandomSource;
+  /**
+   * By the first half of the id, a 32-bit integer. No two ids in use have the same: they are drawn
+   * again then. As nobody but this table makes them, they cannot be made to collide.
+   */
+  readonly #issued = new Map<number, Entry<Owner>>();
+  readonly #chosen = new Map<string, Owner>();
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+  }
+
+  /** Ids of both kinds. */
+  get size(): number {
+    return this.#issued.size + this.#chosen.size;
+  }
+
+  /** A new id of `LOCAL_ID_SIZE` bytes, whose packets are for `owner`. */
+  issue(owner: Owner): Uint8Array {
+    for (;;) {
+      const id = this.#random.bytes(LOCAL_ID_SIZE);
+      const key = id.readInt32BE(0);
+      if (this.#issued.has(key)) continue;
+      this.#issued.set(key, { owner, rest: id.readInt32BE(4) });
+      return id;
+    }
+  }
+
+  /** Forgets an issued id. */
+  release(id: Uint8Array): void {
+    if (id.length !== LOCAL_ID_SIZE) return;
+    const key = wordAt(id, 0);
+    if (this.#issued.get(key)?.rest === wordAt(id, 4)) this.#issued.delete(key);
+  }
+
+  /** The owner of the issued id at `offset`, which has `LOCAL_ID_SIZE` bytes. */
+  find(bytes: Uint8Array, offset: number): Owner | undefined {
+    const entry = this.#issued.get(wordAt(bytes, offset));
+    return entry !== undefined && entry.rest === wordAt(bytes, offset + 4)
+      ? entry.owner
+      : undefined;
+  }
+
+  /** Routes the packets of an id that a client has made up. @returns the key to forget it by. */
+  addChosen(bytes: Uint8Array, offset: number, size: number, owner: Owner): string {
+    const key = textOf(bytes, offset, size);
+    this.#chosen.set(key, owner);
+    return key;
+  }
+
+  findChosen(bytes: Uint8Array, offset: number, size: number): Owner | undefined {
+    return this.#chosen.size === 0 ? undefined : this.#chosen.get(textOf(bytes, offset, size));
+  }
+
+  releaseChosen(key: string, owner: Owner): void {
+    if (this.#chosen.get(key) === owner) this.#chosen.delete(key);
+  }
+}
+
+const wordAt = (bytes: Uint8Array, at: number): number =>
+  ((bytes[at] as number) << 24) |
+  ((bytes[at + 1] as number) << 16) |
+  ((bytes[at + 2] as number) << 8) |
+  (bytes[at + 3] as number);
+
+/** A key of at most 20 characters, one for each byte. */
+function textOf(bytes: Uint8Array, offset: number, size: number): string {
+  let text = '';
+  for (let at = offset; at < offset + size; at++) text += String.fromCharCode(bytes[at] as number);
+  return text;
+}

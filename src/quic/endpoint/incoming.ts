@@ -1,0 +1,190 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { ReceivedDatagrams } from '../../ip/datagram-socket.ts';
+import type { ConnectionDriver } from '../connection-driver.ts';
+import type { PacketObfuscation } from '../obfuscation.ts';
+import type { ResetTokens } from '../protection/tokens.ts';
+import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
+import type { Acceptance, Admission } from './admission.ts';
+import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
+import type { Outgoing } from './outgoing.ts';
+import { RateLimit } from './rate-limit.ts';
+import type { Roster } from './roster.ts';
+import { reset } from './stateless-packets.ts';
+
+const LONG_HEADER = 0x80;
+const FIXED_BIT = 0x40;
+/** The offset of the destination connection id in a long header (RFC 8999 §5.1). */
+const LONG_ID_OFFSET = 6;
+
+export interface IncomingOptions {
+  readonly roster: Roster;
+  readonly admission: Admission;
+  readonly outgoing: Outgoing;
+  readonly obfuscation: PacketObfuscation | undefined;
+  readonly random: RandomSource;
+  readonly resetTokens: ResetTokens;
+  /** How many clients there may be; `undefined` while none is accepted. */
+  readonly maxConnections: () => number | undefined;
+  /** Makes a connection for a new client; `undefined` when that fails. */
+  readonly accept: (
+    acceptance: Acceptance,
+    received: ReceivedDatagrams,
+    now: number,
+  ) => ConnectionDriver | undefined;
+}
+
+/**
+ * Takes datagrams apart and passes each to its connection: to the one that has issued its destination
+ * connection id. What belongs to none may come from a new client, be a stateless reset, or be worth
+ * one; nothing responds to anything else.
+ */
+export class Incoming {
+  readonly #options: IncomingOptions;
+  readonly #resets = new RateLimit(RESETS_A_SECOND);
+
+  constructor(options: IncomingOptions) {
+    this.#options = options;
+  }
+
+  receive(received: ReceivedDatagrams, now: number): void {
+    const { buffer, offset, length, stride } = received;
+    const { obfuscation } = this.#options;
+    const end = offset + length;
+    let at = offset;
+    while (at < end) {
+      const size = Math.min(stride, end - at);
+      if (obfuscation) {
+        const payload = obfuscation.open(buffer.subarray(at, at + size));
+        if (payload) this.#route(payload, 0, payload.length, received, now, size);
+        at += stride;
+      } else {
+        at = this.#receiveRun(buffer, at, end, received, now);
+      }
+    }
+  }
+
+  /** Passes on the datagram at `at`, and those behind it that have the same id. Returns their end. */
+  #receiveRun(
+    buffer: Uint8Array,
+    at: number,
+    end: number,
+    received: ReceivedDatagrams,
+    now: number,
+  ): number {
+    const { stride, peer, own, ecn } = received;
+    const size = Math.min(stride, end - at);
+    const owner = isShort(buffer, at, size) ? this.#options.roster.find(buffer, at + 1) : undefined;
+    if (!owner) {
+      this.#route(buffer, at, size, received, now, size);
+      return at + stride;
+    }
+    let next = at + stride;
+    while (isShort(buffer, next, end - next) && isSameId(buffer, at + 1, next + 1)) next += stride;
+    const length = Math.min(next, end) - at;
+    owner.receive(buffer, at, length, stride, peer, own, ecn, now, length);
+    return next;
+  }
+
+  /** @param size of the datagram on the wire. */
+  #route(
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    received: ReceivedDatagrams,
+    now: number,
+    size: number,
+  ): void {
+    if (length <= LOCAL_ID_SIZE) return;
+    const first = bytes[offset] as number; // `length` is not 0
+    const isLong = (first & LONG_HEADER) !== 0;
+    if (!isLong && (first & FIXED_BIT) === 0) return;
+    const { peer, own, ecn } = received;
+    const owner = isLong
+      ? this.#ownerOfLong(bytes, offset, length)
+      : this.#ownerOfShort(bytes, offset, length, received);
+    if (owner) owner.receive(bytes, offset, length, length, peer, own, ecn, now, size);
+    else if (isLong) this.#admit(bytes, offset, length, received, now, size);
+    else this.#reset(bytes, offset, length, received, now);
+  }
+
+  #ownerOfShort(
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    { peer }: ReceivedDatagrams,
+  ): ConnectionDriver | undefined {
+    const { roster } = this.#options;
+    return roster.find(bytes, offset + 1) ?? roster.findByReset(bytes, offset, length, peer);
+  }
+
+  #ownerOfLong(bytes: Uint8Array, offset: number, length: number): ConnectionDriver | undefined {
+    const { roster } = this.#options;
+    const idAt = offset + LONG_ID_OFFSET;
+    const idSize = bytes[idAt - 1] as number; // within: `length` is more than `LOCAL_ID_SIZE`
+    if (idSize > MAX_CONNECTION_ID || LONG_ID_OFFSET + idSize > length) return undefined;
+    const owner = idSize === LOCAL_ID_SIZE ? roster.find(bytes, idAt) : undefined;
+    return owner ?? roster.findChosen(bytes, idAt, idSize);
+  }
+
+  #admit(
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    received: ReceivedDatagrams,
+    now: number,
+    size: number,
+  ): void {
+    const { outgoing, admission, roster, accept } = this.#options;
+    const maxConnections = this.#options.maxConnections();
+    if (maxConnections === undefined || outgoing.isBlocked) return;
+    const { peer, own, ecn } = received;
+    const verdict = admission.judge(
+      bytes,
+      offset,
+      length,
+      peer,
+      roster.occupancy,
+      maxConnections,
+      now,
+      outgoing.next().buffer,
+    );
+    if (verdict.kind === 'respond') this.#respond(received, verdict.length);
+    if (verdict.kind !== 'accept') return;
+    const client = accept(verdict, received, now);
+    if (!client) return;
+    roster.addChosenId(client, bytes, verdict.chosenIdOffset, verdict.chosenIdSize);
+    client.receive(bytes, offset, length, length, peer, own, ecn, now, size);
+  }
+
+  #reset(
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    received: ReceivedDatagrams,
+    now: number,
+  ): void {
+    const { outgoing, resetTokens, random } = this.#options;
+    if (outgoing.isBlocked || !this.#resets.take(now)) return;
+    const { buffer } = outgoing.next();
+    const written = reset(buffer, bytes, offset, length, resetTokens, random);
+    if (written > 0) this.#respond(received, written);
+  }
+
+  /** Sends what was written to the next batch back to where a datagram came from. */
+  #respond({ peer, own }: ReceivedDatagrams, length: number): void {
+    const { outgoing } = this.#options;
+    const batch = outgoing.next();
+    batch.begin(peer, own);
+    batch.length = length;
+    outgoing.push(undefined);
+  }
+}
+
+/** Whether there is a packet with a short header that may have an id of this endpoint. */
+const isShort = (bytes: Uint8Array, at: number, length: number): boolean =>
+  length > LOCAL_ID_SIZE && ((bytes[at] as number) & (LONG_HEADER | FIXED_BIT)) === FIXED_BIT;
+
+function isSameId(bytes: Uint8Array, one: number, other: number): boolean {
+  for (let i = 0; i < LOCAL_ID_SIZE; i++) if (bytes[one + i] !== bytes[other + i]) return false;
+  return true;
+}

@@ -1,0 +1,70 @@
+/*
+ * Bounds of an endpoint, each with what happens when it is reached.
+ */
+
+/**
+ * Bytes of the connection ids that are issued here. They are random: nothing can be learned from them,
+ * and ids of one connection have nothing in common (RFC 9000 §5.1).
+ */
+export const LOCAL_ID_SIZE = 8;
+
+/** Bytes of a datagram that an Initial packet of a client is in; smaller ones are dropped (§14.1). */
+export const MIN_INITIAL_DATAGRAM = 1200;
+
+/** Bytes of the destination id that a client makes up; Initial packets to shorter ones are dropped (§7.2). */
+export const MIN_CLIENT_CHOSEN_ID = 8;
+
+/**
+ * Handshakes of clients whose address no token has validated. Beyond it a client gets a Retry packet,
+ * and comes again with its token (§8.1.2).
+ */
+export const MAX_UNVALIDATED_HANDSHAKES = 64;
+
+/** Handshakes under way. Beyond it Initial packets are dropped; the client sends them again. */
+export const MAX_HANDSHAKES = 1024;
+
+/**
+ * Initial packets and packets of unknown versions in one turn of the event loop that get a response or
+ * a connection: some 50 µs of work each. Beyond it they are dropped; a client sends them again.
+ */
+export const ADMISSIONS_A_TURN = 64;
+
+/**
+ * Stateless resets a second, all peers together. Beyond it packets for unknown connections are dropped;
+ * a peer whose connection is really gone sends another.
+ */
+export const RESETS_A_SECOND = 100;
+
+/** Bytes of a stateless reset at most: beyond it nothing is gained by hiding what it is. */
+export const MAX_RESET_SIZE = 43;
+
+/**
+ * Connections that have ended and still respond to stray packets with CONNECTION_CLOSE (§10.2). Beyond
+ * it the oldest one is forgotten early; its peer would get a stateless reset.
+ */
+export const MAX_CLOSING_CONNECTIONS = 1024;
+
+/**
+ * Connections to one address and port that are asked whether a datagram for none of them is a stateless
+ * reset. A server has as many as a client's port has made; there is rarely a second one.
+ */
+export const MAX_RESET_CANDIDATES = 16;
+
+/** Bytes that an endpoint sends in one turn of the event loop; the next turn goes on with the rest. */
+export const SENT_BYTES_A_TURN = 512 * 1024;
+
+/** Batches that wait for one call of the system, and the bytes at which it is made. */
+export const MAX_BATCHES = 16;
+export const BATCHED_BYTES = 128 * 1024;
+
+/** Bytes that the kernel is asked to hold of what is received and sent; its own limits apply. */
+export const SOCKET_BUFFER = 4 * 1024 * 1024;
+
+/** Milliseconds for which a closed endpoint waits for room in its socket, to say goodbye to all peers. */
+export const GOODBYE_TIMEOUT = 1000;
+
+/**
+ * Milliseconds for which a stream that was released after its half-close goes on sending what was
+ * written. Then it is reset: a peer that takes nothing must not keep it.
+ */
+export const STREAM_LINGER = 30_000;

@@ -1,0 +1,43 @@
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+
+/** What has a peer's address. */
+export interface HasPeer {
+  readonly peer: IpEndpoint;
+  /** The key under which it was filed; only a `PeerIndex` sets it. */
+  peerKey: number;
+}
+
+/** Connections by the address of their peer. It holds each of them once. */
+export class PeerIndex<Item extends HasPeer> {
+  readonly #byKey = new Map<number, Item[]>();
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  add(item: Item): void {
+    item.peerKey = keyOf(item.peer);
+    const known = this.#byKey.get(item.peerKey);
+    if (known) known.push(item);
+    else this.#byKey.set(item.peerKey, [item]);
+  }
+
+  remove(item: Item): void {
+    const known = this.#byKey.get(item.peerKey);
+    const at = known?.indexOf(item) ?? -1;
+    if (known === undefined || at < 0) return;
+    if (known.length === 1) this.#byKey.delete(item.peerKey);
+    else known.splice(at, 1);
+  }
+
+  /** Those that may have this peer; some of another one may be among them. */
+  candidates(peer: IpEndpoint): readonly Item[] {
+    return this.#byKey.get(keyOf(peer)) ?? NONE;
+  }
+}
+
+const NONE: readonly never[] = [];
+
+/** 32 bits that an address and a port have in common with few others. */
+const keyOf = ({ a, b, c, d, port }: IpEndpoint): number =>
+  Math.imul(a ^ Math.imul(b, 0x85eb_ca6b) ^ c, 0xc2b2_ae35) ^ d ^ Math.imul(port, 0x9e37_79b1);

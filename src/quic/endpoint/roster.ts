@@ -1,0 +1,214 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import type { Clock } from '../../net/clock.ts';
+import {
+  ConnectionDriver,
+  type ConnectionCore,
+  type ConnectionHost,
+} from '../connection-driver.ts';
+import type { IdIssuer } from '../connection.ts';
+import type { QuicHandlers } from '../contract.ts';
+import type { ResetTokens } from '../protection/tokens.ts';
+import type { Occupancy } from './admission.ts';
+import { ConnectionTable } from './connection-table.ts';
+import { MAX_CLOSING_CONNECTIONS, MAX_RESET_CANDIDATES } from './limits.ts';
+import { PeerIndex } from './peer-index.ts';
+
+/** Where a new connection comes from, and whom it is for. */
+export interface Origin {
+  /** Called when the handshake is complete. Must not throw. */
+  readonly start: (connection: ConnectionDriver) => QuicHandlers;
+  readonly onToken?: ((token: Uint8Array) => void) | undefined;
+  /** Of a client of this endpoint; left out for what it has dialled itself. */
+  readonly client?: { readonly isValidated: boolean } | undefined;
+}
+
+interface Entry extends Origin {
+  readonly ids: Set<Uint8Array>;
+  isHandshaking: boolean;
+  /** The key of the id that the client has made up, while its packets may use it. */
+  chosenKey: string | undefined;
+}
+
+/** Who serves the connections and learns of their end. */
+export interface RosterOwner {
+  readonly clock: Clock;
+  touch(connection: ConnectionDriver): void;
+  /** A connection is forgotten. */
+  onForgotten(connection: ConnectionDriver): void;
+}
+
+/**
+ * The connections of an endpoint, from their first packet until nothing is left of them: what packets
+ * find them by, and how many there are of which kind.
+ */
+export class Roster implements ConnectionHost {
+  readonly clock: Clock;
+  readonly #owner: RosterOwner;
+  readonly #resetTokens: ResetTokens;
+  readonly #table: ConnectionTable<ConnectionDriver>;
+  readonly #byPeer = new PeerIndex<ConnectionDriver>();
+  readonly #entries = new Map<ConnectionDriver, Entry>();
+  /** Those that have ended and respond to stray packets; the oldest first. */
+  readonly #ended = new Set<ConnectionDriver>();
+  readonly #occupancy = { connections: 0, handshakes: 0, unvalidatedHandshakes: 0 };
+
+  constructor(owner: RosterOwner, random: RandomSource, resetTokens: ResetTokens) {
+    this.#owner = owner;
+    this.clock = owner.clock;
+    this.#resetTokens = resetTokens;
+    this.#table = new ConnectionTable(random);
+  }
+
+  /** Connections, those that have ended and are not forgotten yet included. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Connections that have not ended. */
+  get live(): number {
+    return this.#entries.size - this.#ended.size;
+  }
+
+  /** Connection ids that packets may have. */
+  get ids(): number {
+    return this.#table.size;
+  }
+
+  /** The clients. */
+  get occupancy(): Occupancy {
+    return this.#occupancy;
+  }
+
+  all(): ConnectionDriver[] {
+    return [...this.#entries.keys()];
+  }
+
+  /**
+   * Adds a connection.
+   * @throws what `create` throws; nothing is left of the connection then.
+   */
+  add(origin: Origin, create: (ids: IdIssuer) => ConnectionCore): ConnectionDriver {
+    const ids = new Set<Uint8Array>();
+    const entry: Entry = { ...origin, ids, isHandshaking: true, chosenKey: undefined };
+    try {
+      const connection = new ConnectionDriver(this, (owner) =>
+        create({
+          issue: () => {
+            const id = this.#table.issue(owner);
+            ids.add(id);
+            return { id, resetToken: this.#resetTokens.tokenFor(id) };
+          },
+          release: (id) => {
+            this.#table.release(id);
+            for (const own of ids) if (Buffer.compare(own, id) === 0) ids.delete(own);
+          },
+        }),
+      );
+      this.#entries.set(connection, entry);
+      this.#byPeer.add(connection);
+      this.#count(entry, 1);
+      return connection;
+    } catch (error) {
+      for (const id of ids) this.#table.release(id);
+      throw error;
+    }
+  }
+
+  /** Routes the packets of an id that a client has made up, until its handshake is confirmed. */
+  addChosenId(connection: ConnectionDriver, bytes: Uint8Array, at: number, size: number): void {
+    const entry = this.#entries.get(connection);
+    if (entry) entry.chosenKey = this.#table.addChosen(bytes, at, size, connection);
+  }
+
+  /** By the id at `offset`, of the size that ids have that are issued here. */
+  find(bytes: Uint8Array, offset: number): ConnectionDriver | undefined {
+    return this.#table.find(bytes, offset);
+  }
+
+  /** By an id that its client has made up. */
+  findChosen(bytes: Uint8Array, offset: number, size: number): ConnectionDriver | undefined {
+    return this.#table.findChosen(bytes, offset, size);
+  }
+
+  /** The connection whose peer says with this datagram that it has forgotten it (RFC 9000 §10.3.1). */
+  findByReset(
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    peer: IpEndpoint,
+  ): ConnectionDriver | undefined {
+    const candidates = this.#byPeer.candidates(peer);
+    const count = Math.min(candidates.length, MAX_RESET_CANDIDATES);
+    for (let i = 0; i < count; i++) {
+      const candidate = candidates[i];
+      if (candidate?.calls.isStatelessReset(bytes, offset, length) === true) return candidate;
+    }
+    return undefined;
+  }
+
+  // ---- what connections report ----
+
+  touch(connection: ConnectionDriver): void {
+    this.#owner.touch(connection);
+  }
+
+  onEstablished(connection: ConnectionDriver): QuicHandlers | undefined {
+    const entry = this.#entries.get(connection);
+    if (!entry) return undefined;
+    this.#count(entry, -1);
+    entry.isHandshaking = false;
+    this.#count(entry, 1);
+    return entry.start(connection);
+  }
+
+  onConfirmed(connection: ConnectionDriver): void {
+    this.#releaseChosen(connection, this.#entries.get(connection));
+  }
+
+  onMigrated(connection: ConnectionDriver): void {
+    this.#byPeer.remove(connection);
+    this.#byPeer.add(connection);
+  }
+
+  onToken(connection: ConnectionDriver, token: Uint8Array): void {
+    this.#entries.get(connection)?.onToken?.(token);
+  }
+
+  onClosed(connection: ConnectionDriver): void {
+    const entry = this.#entries.get(connection);
+    if (!entry) return;
+    this.#count(entry, -1);
+    this.#ended.add(connection);
+    if (this.#ended.size <= MAX_CLOSING_CONNECTIONS) return;
+    for (const oldest of this.#ended) {
+      oldest.abandon();
+      break;
+    }
+  }
+
+  onDrained(connection: ConnectionDriver): void {
+    const entry = this.#entries.get(connection);
+    if (!entry) return;
+    this.#releaseChosen(connection, entry);
+    for (const id of entry.ids) this.#table.release(id);
+    this.#byPeer.remove(connection);
+    this.#ended.delete(connection);
+    this.#entries.delete(connection);
+    this.#owner.onForgotten(connection);
+  }
+
+  #releaseChosen(connection: ConnectionDriver, entry: Entry | undefined): void {
+    if (entry?.chosenKey === undefined) return;
+    this.#table.releaseChosen(entry.chosenKey, connection);
+    entry.chosenKey = undefined;
+  }
+
+  #count({ client, isHandshaking }: Entry, by: 1 | -1): void {
+    if (!client) return;
+    this.#occupancy.connections += by;
+    if (!isHandshaking) return;
+    this.#occupancy.handshakes += by;
+    if (!client.isValidated) this.#occupancy.unvalidatedHandshakes += by;
+  }
+}
