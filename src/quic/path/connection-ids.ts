@@ -1,5 +1,6 @@
 import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
+import { copyOf } from '../wire/copy-of.ts';
 import { FrameType } from '../wire/frames.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
 
@@ -182,9 +183,8 @@ export class PeerConnectionIds {
     }
     const added: ConnectionId = {
       sequence,
-      // Not `slice`, which does not copy when the bytes are a Buffer.
-      id: Uint8Array.from(bytes.subarray(idAt, idAt + idSize)),
-      resetToken: Uint8Array.from(bytes.subarray(tokenAt, tokenAt + RESET_TOKEN_SIZE)),
+      id: copyOf(bytes, idAt, idAt + idSize),
+      resetToken: copyOf(bytes, tokenAt, tokenAt + RESET_TOKEN_SIZE),
     };
     if (this.#contradicts(added)) {
       return newIdError(PROTOCOL_VIOLATION, 'a connection id that contradicts another one');

@@ -1,6 +1,7 @@
 import { INITIAL_RTT } from '../../congestion/controller.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
+import { copyOf } from '../wire/copy-of.ts';
 import { MAX_CHALLENGES, MAX_RESPONSES } from './limits.ts';
 import type { MtuSearch } from './mtu-search.ts';
 
@@ -155,8 +156,7 @@ export class Path<Address> {
   /** A PATH_CHALLENGE arrived on this path: its answer has to leave on it (§8.2.2). */
   onChallenge(bytes: Uint8Array, at: number): void {
     if (this.#responses.length === MAX_RESPONSES) this.#responses.shift();
-    // Not `slice`, which does not copy when the bytes are a Buffer.
-    this.#responses.push(Uint8Array.from(bytes.subarray(at, at + DATA_SIZE)));
+    this.#responses.push(copyOf(bytes, at, at + DATA_SIZE));
   }
 
   /** The data of a PATH_RESPONSE that is to be sent on this path now, once. */

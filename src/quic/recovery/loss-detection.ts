@@ -94,6 +94,11 @@ export class LossDetection {
     return this.#spaces.some((space) => space.elicitingInFlight > 0);
   }
 
+  /** Packets that were taken for lost, in total. */
+  get lostPackets(): number {
+    return this.#spaces.reduce((sum, { lostPackets }) => sum + lostPackets, 0);
+  }
+
   /** The frames of the packet of this space that is being assembled. */
   carried(space: Space): CarriedLog {
     return this.#spaces[space].carried;

@@ -63,6 +63,8 @@ export class PacketSpace implements ProbedSpace {
   /** Packets since the last ack-eliciting one. */
   notEliciting = 0;
   isDiscarded = false;
+  /** Packets that were taken for lost, in total. */
+  lostPackets = 0;
 
   /** Packets before this are done or lost. */
   #watched = 0;
@@ -276,6 +278,7 @@ export class PacketSpace implements ProbedSpace {
     const { control, reordering, ecn, sizes } = this.#shared;
     const flags = packets.flags(number);
     packets.markLost(number, now);
+    this.lostPackets++;
     this.#settled(flags);
     if ((flags & ECT0) !== 0) ecn.onLost();
     if ((flags & MTU_PROBE) !== 0) {

@@ -1,0 +1,45 @@
+import type { IpEndpoint } from '../ip/ip-endpoint.ts';
+import type { DatagramSize } from './datagram-size.ts';
+import { TransportErrorCode } from './errors.ts';
+import type { ConnectionParts } from './parts.ts';
+import type { Path } from './path/path.ts';
+
+/** Moves of a connection from path to path (RFC 9000 §9): what they mean to its other parts. */
+export class PathChanges {
+  readonly #parts: ConnectionParts;
+  readonly #size: DatagramSize;
+
+  constructor(parts: ConnectionParts, size: DatagramSize) {
+    this.#parts = parts;
+    this.#size = size;
+  }
+
+  /** The peer sends from another address now (§9.3). */
+  moveTo(path: Path<IpEndpoint>, now: number): void {
+    const { paths, loss } = this.#parts;
+    if (paths.moveTo(path, loss.probeTimeout(), now)) this.#moved(now);
+  }
+
+  onTimeout(now: number): void {
+    const { paths, closing, trace } = this.#parts;
+    const outcome = paths.onTimeout(now);
+    if (outcome === undefined) return;
+    if (trace !== undefined) trace({ kind: 'path', change: 'failed' }, now);
+    if (outcome === 'moved') this.#moved(now);
+    else {
+      // No address is known to be the peer's (§9.3.2).
+      const code = TransportErrorCode.NO_VIABLE_PATH;
+      const reason = 'the peer does not respond at its new address';
+      closing.end({ kind: 'transport', by: 'self', code, reason }, now);
+    }
+  }
+
+  #moved(now: number): void {
+    const { paths, loss, peerIds, trace } = this.#parts;
+    // So that the two paths cannot be linked (§9.5); where the peer gave no other id, it stays.
+    peerIds.change();
+    loss.usePath(paths.active.control, paths.active.mtu, now);
+    this.#size.update(now);
+    if (trace !== undefined) trace({ kind: 'path', change: 'moved' }, now);
+  }
+}

@@ -1,0 +1,73 @@
+import type { CipherSuite } from '../../../src/quic/protection/packet-keys.ts';
+import { initialKeys } from '../../../src/quic/protection/initial-secrets.ts';
+import { PacketSealer } from '../../../src/quic/protection/packet-keys.ts';
+import {
+  PacketType,
+  writeLength,
+  writeLongHeader,
+  writeShortHeader,
+} from '../../../src/quic/wire/packet-header.ts';
+import { writePacketNumber } from '../../../src/quic/wire/packet-number.ts';
+
+const NUMBER_SIZE = 4;
+const LARGEST = 65_507;
+
+/** An Initial packet of a client with these frames, correctly sealed. */
+export function forgeInitial(
+  destinationId: Uint8Array,
+  sourceId: Uint8Array,
+  number: number,
+  frames: Uint8Array,
+): Uint8Array {
+  const { sealer, opener } = initialKeys(destinationId, 'client');
+  using _ = opener;
+  using keys = sealer;
+  const out = Buffer.alloc(LARGEST);
+  const numberAt = writeLongHeader(
+    out,
+    0,
+    PacketType.INITIAL,
+    NUMBER_SIZE,
+    destinationId,
+    sourceId,
+    new Uint8Array(0),
+  );
+  const at = writePacketNumber(out, numberAt, number, NUMBER_SIZE);
+  out.set(frames, at);
+  const end = at + frames.length;
+  writeLength(out, numberAt, end + 16);
+  const size = keys.seal(out, 0, numberAt, NUMBER_SIZE, end, number);
+  keys.protectHeaders();
+  return out.subarray(0, size);
+}
+
+/** Seals 1-RTT packets with arbitrary frames: the pen of a hostile peer. */
+export class OneRttForger implements Disposable {
+  readonly #keys: PacketSealer;
+  readonly #destinationId: Uint8Array;
+  #number: number;
+
+  /** @param number of the first packet. */
+  constructor(suite: CipherSuite, secret: Uint8Array, destinationId: Uint8Array, number: number) {
+    this.#keys = new PacketSealer(suite, secret);
+    this.#destinationId = destinationId;
+    this.#number = number;
+  }
+
+  /** @param reserved bits of the first byte to set. */
+  seal(frames: Uint8Array, reserved = 0): Uint8Array {
+    const out = Buffer.alloc(frames.length + 64);
+    const number = this.#number++;
+    const numberAt = writeShortHeader(out, 0, NUMBER_SIZE, 0, this.#destinationId);
+    out[0] = (out[0] ?? 0) | reserved;
+    const at = writePacketNumber(out, numberAt, number, NUMBER_SIZE);
+    out.set(frames, at);
+    const size = this.#keys.seal(out, 0, numberAt, NUMBER_SIZE, at + frames.length, number);
+    this.#keys.protectHeaders();
+    return out.subarray(0, size);
+  }
+
+  [Symbol.dispose](): void {
+    this.#keys[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { OneRttForger } from './forge.ts';
+import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS, type PairOptions } from './pair.ts';
+import type { Peer } from './peer.ts';
+import { OpenClientTls } from './secrets.ts';
+
+/** Far above every number that the honest part of a connection has used. */
+const FIRST_FORGED = 10_000;
+
+/**
+ * A pair of which one side has turned hostile after the handshake: it sends any frames in correctly
+ * sealed packets, and nothing else any more. What the other side sends goes into the void.
+ */
+export class Hostile {
+  readonly pair: Pair;
+  readonly #role: 'client' | 'server';
+  readonly #forger: OneRttForger;
+
+  /** @param role of the hostile side. */
+  constructor(role: 'client' | 'server' = 'client', options: PairOptions = {}) {
+    const tls = new OpenClientTls();
+    this.#role = role;
+    this.pair = new Pair({ ...options, clientTls: tls }).connect();
+    this.pair.advance(3000);
+    this.pair.passes = () => false;
+    const secret = tls.secrets.get(role === 'client' ? 'application write' : 'application read');
+    assert.ok(secret);
+    const [id] = (role === 'client' ? this.pair.serverIds : this.pair.clientIds).live;
+    assert.ok(id !== undefined);
+    const { suite, bytes } = secret;
+    this.#forger = new OneRttForger(suite, bytes, Buffer.from(id, 'hex'), FIRST_FORGED);
+  }
+
+  /** The side under attack. */
+  get victim(): Peer {
+    return this.#role === 'client' ? this.pair.server : this.pair.client;
+  }
+
+  /** Sends a packet with these frames; the victim responds. @param reserved bits to set in the header. */
+  send(frames: Uint8Array, reserved = 0): void {
+    const { pair } = this;
+    const data = this.#forger.seal(frames, reserved);
+    const [from, to] =
+      this.#role === 'client' ? [CLIENT_ADDRESS, SERVER_ADDRESS] : [SERVER_ADDRESS, CLIENT_ADDRESS];
+    this.victim.receive({ data, from, to, ecn: 0 }, pair.now);
+    pair.flush();
+  }
+
+  /** The transport error code with which the victim has closed; `undefined` while it has not. */
+  get code(): number | undefined {
+    const { closeReason } = this.victim.connection;
+    return closeReason?.kind === 'transport' && closeReason.by === 'self'
+      ? closeReason.code
+      : undefined;
+  }
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Pair } from '../../../support/quic/pair.ts';
+import { pattern } from '../../../support/quic/peer.ts';
+
+test('a stream carries bytes in both directions and ends (RFC 9000 §2)', () => {
+  const pair = new Pair({ delay: 10 }).connect();
+  const id = pair.client.connection.openStream(true);
+  assert.equal(id, 0);
+  pair.client.send(id, 1_000_000);
+  pair.run(() => pair.server.streams.get(id)?.end === 'finished');
+  const expected = Buffer.concat(
+    Array.from({ length: 62 }, (_, i) => pattern(16_384).subarray(0, i < 61 ? 16_384 : 576)),
+  );
+  assert.ok(pair.server.received(id).equals(expected));
+  pair.server.send(id, 300_000);
+  pair.run(() => pair.client.streams.get(id)?.end === 'finished');
+  assert.equal(pair.client.streams.get(id)?.bytes, 300_000);
+  pair.run(() => pair.client.has('stream-closed') && pair.server.has('stream-closed'));
+});
+
+test('a stream that is not read stops its sender and no other stream (RFC 9000 §4.1)', () => {
+  const pair = new Pair({ delay: 5 }).connect();
+  pair.server.reads = false;
+  const stuck = pair.client.connection.openStream(true) ?? -1;
+  const other = pair.client.connection.openStream(true) ?? -1;
+  pair.client.send(stuck, 30_000_000);
+  pair.advance(2000);
+  const held = pair.client.connection.statistics().bytesSent;
+  assert.ok(held < 10_000_000, `${held} bytes for a stream that is not read`);
+  pair.client.send(other, 5_000_000);
+  pair.run(() => {
+    if (pair.server.streams.has(other)) pair.server.read(other);
+    return pair.server.streams.get(other)?.end === 'finished';
+  });
+  pair.run(() => {
+    pair.server.read(stuck);
+    return pair.server.streams.get(stuck)?.end === 'finished';
+  });
+  assert.equal(pair.server.streams.get(stuck)?.bytes, 30_000_000);
+});
+
+test('a reset ends a stream at once, and STOP_SENDING is answered with one (RFC 9000 §3.5)', () => {
+  const pair = new Pair({ delay: 5 }).connect();
+  const id = pair.client.connection.openStream(true) ?? -1;
+  pair.client.send(id, 100_000, 1000, false);
+  pair.advance(50);
+  pair.client.connection.reset(id, 7);
+  pair.server.connection.reset(id, 8);
+  pair.advance(100);
+  assert.deepEqual(
+    pair.server.events.find(({ kind }) => kind === 'stream-reset'),
+    { kind: 'stream-reset', id, code: 7 },
+  );
+  const stopped = pair.client.connection.openStream(true) ?? -1;
+  pair.client.send(stopped, 100_000, 1000, false);
+  pair.advance(50);
+  pair.server.connection.stopSending(stopped, 9);
+  pair.advance(100);
+  assert.deepEqual(
+    pair.client.events.find(({ kind }) => kind === 'stream-stopped'),
+    { kind: 'stream-stopped', id: stopped, code: 9 },
+  );
+});
+
+test('streams beyond the peer’s limit wait until others have closed (RFC 9000 §4.6)', () => {
+  const grants = {
+    connectionWindow: 100_000,
+    maxConnectionWindow: 100_000,
+    streamWindow: 10_000,
+    maxStreamWindow: 10_000,
+    bidirectionalStreams: 2,
+    unidirectionalStreams: 0,
+  };
+  const pair = new Pair({ delay: 5, server: { grants } }).connect();
+  const { connection } = pair.client;
+  assert.deepEqual(
+    [0, 4, undefined],
+    [1, 2, 3].map(() => connection.openStream(true)),
+  );
+  assert.equal(connection.openStream(false), undefined);
+  for (const id of [0, 4]) {
+    pair.client.send(id, 1000);
+    pair.run(() => pair.server.streams.get(id)?.end === 'finished');
+    pair.server.send(id, 10);
+  }
+  pair.run(() => pair.client.has('streams-available'));
+  assert.equal(connection.openStream(true), 8);
+});
+
+test('datagrams arrive once, whole, and are dropped rather than sent again (RFC 9221 §5)', () => {
+  const settings = { maxDatagramFrameSize: 65_535 };
+  const pair = new Pair({ delay: 5, client: settings, server: settings }).connect();
+  const { connection } = pair.client;
+  const size = connection.maxDatagramSize;
+  assert.ok(size > 1150 && size < 1200, `${size} bytes`);
+  assert.equal(connection.sendDatagram(new Uint8Array(size + 1)), false);
+  assert.equal(connection.sendDatagram(pattern(size)), true);
+  pair.advance(50);
+  assert.deepEqual(pair.server.datagrams, [Buffer.from(pattern(size))]);
+  pair.advance(2000);
+  assert.ok(connection.maxDatagramSize > 1400, 'it has grown with the path');
+});
+
+test('a peer that announces no datagrams gets none, unless the settings say otherwise (RFC 9221 §3)', () => {
+  const server = { maxDatagramFrameSize: 65_535 };
+  const strict = new Pair({ server }).connect();
+  assert.equal(strict.server.connection.maxDatagramSize, 0);
+  assert.equal(strict.server.connection.sendDatagram(pattern(10)), false);
+  const lenient = new Pair({ server: { ...server, acceptUnannouncedDatagrams: true } }).connect();
+  lenient.advance(2000);
+  assert.equal(lenient.server.connection.maxDatagramSize, 1200);
+  assert.equal(lenient.client.connection.sendDatagram(pattern(100)), true);
+  lenient.advance(50);
+  assert.equal(lenient.server.datagrams.length, 1);
+});
+
+test('the path is searched for larger datagrams, up to what it takes (RFC 9000 §14.3)', () => {
+  const pair = new Pair({ delay: 10 });
+  pair.passes = ({ data }) => data.length <= 1400;
+  pair.connect();
+  pair.advance(20_000);
+  for (const { connection } of [pair.client, pair.server]) {
+    assert.equal(connection.statistics().datagramSize, 1392);
+  }
+});
+
+test('datagrams that are received in batches are those that were sent', () => {
+  const pair = new Pair({ delay: 10 }).connect();
+  pair.advance(1000);
+  const id = pair.client.connection.openStream(true) ?? -1;
+  pair.client.send(id, 500_000);
+  for (let round = 0; round < 1000 && pair.server.streams.get(id)?.end !== 'finished'; round++) {
+    pair.flush();
+    const up = pair.flying.splice(0).filter(({ towards }) => towards === 'server');
+    while (up.length > 0) {
+      const size = up[0]?.data.length;
+      const other = up.findIndex(({ data }) => data.length !== size);
+      pair.server.receiveBatch(up.splice(0, other < 0 ? up.length : other), pair.now);
+    }
+    pair.flush();
+    for (const datagram of pair.flying.splice(0)) pair.arrive(datagram, datagram.towards);
+    pair.now += 10;
+  }
+  assert.equal(pair.server.streams.get(id)?.bytes, 500_000);
+  assert.equal(pair.server.dropped('authentication'), 0);
+});

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ConnectionSettings } from '../../../../src/quic/connection-settings.ts';
+import { address } from '../../../support/quic/pair.ts';
+import { ClientNode, ServerNode } from '../../../support/quic/sim.ts';
+import { IDLE, wait, type Datagram, type Node, type Output } from '../../../support/simnet/node.ts';
+import { bottleneck, delay, loss } from '../../../support/simnet/path.ts';
+import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
+import { simulate } from '../../../support/simnet/simulation.ts';
+
+const SERVER = address('192.0.2.2', 443);
+const RATE = 2_500_000;
+const RTT = 50;
+/** The product of rate and round trip. */
+const PIPE = (RATE * RTT) / 1000;
+
+/** Several connections that share one path: a datagram belongs to the one with its client's port. */
+function together(
+  name: string,
+  nodes: readonly Node[],
+  portOf: (datagram: Datagram) => number,
+): Node {
+  return {
+    name,
+    get done() {
+      return nodes.every(({ done }) => done !== false);
+    },
+    process(datagram, now): Output {
+      if (datagram) {
+        const output = nodes[portOf(datagram) - 1]?.process(datagram, now);
+        if (output?.kind === 'datagram') return output;
+      }
+      let next = Infinity;
+      for (const node of nodes) {
+        const output = node.process(undefined, now);
+        if (output.kind === 'datagram') return output;
+        if (output.kind === 'wait') next = Math.min(next, output.until);
+      }
+      return next === Infinity ? IDLE : wait(next);
+    },
+  };
+}
+
+interface Flow {
+  readonly client: ClientNode;
+  readonly server: ServerNode;
+}
+
+/** A connection over which the server sends without end. */
+function download(seed: number, port: number, settings: Partial<ConnectionSettings>): Flow {
+  const client = new ClientNode(seed, address('192.0.2.1', port), SERVER, settings);
+  const server = new ServerNode(seed, SERVER, settings);
+  client.peer.keeps = false;
+  let opened = false;
+  client.onStep = () => {
+    if (opened || !client.peer.has('established')) return;
+    opened = true;
+    client.peer.send(client.peer.connection.openStream(true) ?? -1, 1);
+  };
+  let answered = false;
+  server.onStep = () => {
+    if (answered || !server.peer?.streams.has(0)) return;
+    answered = true;
+    server.peer.send(0, 1e12);
+  };
+  return { client, server };
+}
+
+/** Bytes a second that a download gets between two times, in milliseconds. */
+async function goodput(
+  lossRate: number,
+  queue: number,
+  congestion: ConnectionSettings['congestion'],
+  seed: number,
+  fixedRate = 0,
+): Promise<number> {
+  const random = new SeededRandom(seed);
+  const { client, server } = download(seed, 1, { congestion });
+  const from = 3000;
+  const until = 13_000;
+  server.onAccept = (peer) => {
+    peer.connection.useFixedRate(fixedRate);
+  };
+  let atStart = 0;
+  let now = 0;
+  const received = (): number => client.peer.streams.get(0)?.bytes ?? 0;
+  const opened = client.onStep;
+  client.onStep = (at) => {
+    opened?.(at);
+    now = at;
+    if (at < from) atStart = received();
+  };
+  client.isDone = () => now >= until;
+  await simulate(
+    [
+      client,
+      delay(RTT / 2),
+      server,
+      bottleneck(RATE, queue),
+      loss(random, lossRate),
+      delay(RTT / 2),
+    ],
+    { seed, limit: 60_000 },
+  );
+  return (received() - atStart) / ((now - from) / 1000);
+}
+
+for (const seed of [1, 2, 3]) {
+  test(`BBR gets within 15 % of a bottleneck at 2 % loss, seed ${seed}`, async () => {
+    const rate = await goodput(0.02, PIPE, 'bbr', seed);
+    assert.ok(rate >= 0.85 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
+  });
+}
+
+for (const congestion of ['bbr', 'cubic', 'newreno'] as const) {
+  test(`${congestion} gets within 15 % of a bottleneck without loss`, async () => {
+    const rate = await goodput(0, PIPE, congestion, 1);
+    assert.ok(rate >= 0.85 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
+  });
+}
+
+for (const congestion of ['bbr', 'cubic'] as const) {
+  test(`two ${congestion} flows share a bottleneck fairly`, async () => {
+    const flows = [1, 2].map((port) => download(port, port, { congestion }));
+    const from = 5000;
+    const until = 25_000;
+    const atStart = [0, 0];
+    const atEnd = [0, 0];
+    let now = 0;
+    for (const [index, { client }] of flows.entries()) {
+      const opened = client.onStep;
+      client.onStep = (at) => {
+        opened?.(at);
+        now = at;
+        const bytes = client.peer.streams.get(0)?.bytes ?? 0;
+        if (at < from) atStart[index] = bytes;
+        atEnd[index] = bytes;
+      };
+      client.isDone = () => now >= until;
+    }
+    await simulate(
+      [
+        together(
+          'clients',
+          flows.map(({ client }) => client),
+          ({ to }) => to.port,
+        ),
+        delay(RTT / 2),
+        together(
+          'servers',
+          flows.map(({ server }) => server),
+          ({ from: { port } }) => port,
+        ),
+        bottleneck(RATE, PIPE),
+        delay(RTT / 2),
+      ],
+      { seed: 1, limit: 60_000 },
+    );
+    const rates = flows.map((_, i) => ((atEnd[i] ?? 0) - (atStart[i] ?? 0)) / 20);
+    const [one = 0, two = 0] = rates;
+    // Jain's index: 1 is equal shares, 0.5 is all for one of two.
+    const fairness = (one + two) ** 2 / (2 * (one ** 2 + two ** 2));
+    assert.ok(fairness > 0.9, `${one} and ${two} bytes a second`);
+    assert.ok(one + two > 0.85 * RATE, `${one + two} bytes a second together`);
+  });
+}
+
+test('a fixed rate is kept at 10 % loss', async () => {
+  const rate = await goodput(0.1, PIPE, 'bbr', 1, 1_500_000);
+  assert.ok(rate > 0.9 * 1_500_000 && rate < 1.1 * 1_500_000, `${rate} bytes a second`);
+});

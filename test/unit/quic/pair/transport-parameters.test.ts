@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { QuicError, TransportErrorCode } from '../../../../src/quic/errors.ts';
+import {
+  decodeTransportParameters,
+  encodeTransportParameters,
+  type TransportParameters,
+} from '../../../../src/quic/wire/transport-parameters.ts';
+import { OtherParameters } from '../../../support/quic/other-parameters.ts';
+import { Pair } from '../../../support/quic/pair.ts';
+import { testClientTls, testServerTls } from '../../../support/quic/tls.ts';
+
+const { TRANSPORT_PARAMETER_ERROR } = TransportErrorCode;
+const SOME_ID = Buffer.from('0102030405060708', 'hex');
+
+type Change = (parameters: TransportParameters) => Partial<TransportParameters>;
+
+const changing =
+  (sender: 'client' | 'server', change: Change) =>
+  (bytes: Uint8Array): Uint8Array => {
+    const parameters = decodeTransportParameters(bytes, sender);
+    assert.ok(!(parameters instanceof QuicError));
+    return encodeTransportParameters(change(parameters));
+  };
+
+/** What the other side makes of it. */
+function codeOf(sender: 'client' | 'server', change: (bytes: Uint8Array) => Uint8Array): unknown {
+  const pair = new Pair({
+    delay: 10,
+    ...(sender === 'client'
+      ? { clientTls: new OtherParameters(testClientTls(), change) }
+      : { serverTls: new OtherParameters(testServerTls(), change) }),
+  });
+  pair.advance(200);
+  const { closeReason } = (sender === 'client' ? pair.server : pair.client).connection;
+  assert.equal(closeReason?.by, 'self');
+  return closeReason.code;
+}
+
+const WRONG: readonly (readonly [string, 'client' | 'server', Change])[] = [
+  [
+    'another initial_source_connection_id',
+    'client',
+    (p) => ({ ...p, initialSourceConnectionId: SOME_ID }),
+  ],
+  [
+    'another initial_source_connection_id',
+    'server',
+    (p) => ({ ...p, initialSourceConnectionId: SOME_ID }),
+  ],
+  [
+    'no initial_source_connection_id',
+    'client',
+    (p) => ({ ...p, initialSourceConnectionId: undefined }),
+  ],
+  [
+    'another original_destination_connection_id',
+    'server',
+    (p) => ({ ...p, originalDestinationConnectionId: SOME_ID }),
+  ],
+  [
+    'no original_destination_connection_id',
+    'server',
+    (p) => ({ ...p, originalDestinationConnectionId: undefined }),
+  ],
+  [
+    'retry_source_connection_id without a Retry',
+    'server',
+    (p) => ({ ...p, retrySourceConnectionId: SOME_ID }),
+  ],
+  ['a stateless_reset_token', 'client', (p) => ({ ...p, statelessResetToken: Buffer.alloc(16) })],
+  ['an ack_delay_exponent of 21', 'server', (p) => ({ ...p, ackDelayExponent: 21 })],
+  ['an active_connection_id_limit of 1', 'client', (p) => ({ ...p, activeConnectionIdLimit: 1 })],
+  ['a max_udp_payload_size of 1,000', 'client', (p) => ({ ...p, maxUdpPayloadSize: 1000 })],
+];
+
+for (const [name, sender, change] of WRONG) {
+  test(`the handshake fails when a ${sender} sends ${name} (RFC 9000 §7.3, §18.2)`, () => {
+    assert.equal(codeOf(sender, changing(sender, change)), TRANSPORT_PARAMETER_ERROR);
+  });
+}
+
+test('the handshake fails for transport parameters that are no such (RFC 9000 §7.4)', () => {
+  assert.equal(
+    codeOf('client', () => Buffer.from([1, 200, 3])),
+    TRANSPORT_PARAMETER_ERROR,
+  );
+});
+
+test('unknown transport parameters are ignored (RFC 9000 §7.4.2)', () => {
+  const grease = Buffer.from('5f3a0461626364', 'hex');
+  const change = (bytes: Uint8Array): Uint8Array => Buffer.concat([grease, bytes]);
+  new Pair({ clientTls: new OtherParameters(testClientTls(), change) }).connect();
+});
+
+test('the peer’s max_udp_payload_size bounds what is sent to it (RFC 9000 §18.2)', () => {
+  const change = changing('client', (p) => ({ ...p, maxUdpPayloadSize: 1300 }));
+  const pair = new Pair({
+    delay: 10,
+    clientTls: new OtherParameters(testClientTls(), change),
+  }).connect();
+  pair.advance(5000);
+  assert.equal(pair.server.connection.statistics().datagramSize, 1300);
+  assert.equal(pair.client.connection.statistics().datagramSize, 1472);
+});
