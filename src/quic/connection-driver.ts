@@ -76,7 +76,7 @@ export class ConnectionDriver
     this.#host = host;
     this.established = this.#established.promise;
     this.closed = this.#closed.promise;
-    // A server's, and one that is given up, has nobody who waits for it.
+    // Nothing waits for that of a server, or of a dial that was given up.
     this.established.catch(() => undefined);
     this.calls = create(this);
   }
@@ -190,7 +190,7 @@ export class ConnectionDriver
     }
   }
 
-  /** The socket is gone, or the connection is in the way: it ends without a word. */
+  /** The socket is gone, or the connection is in the way: it ends, and nothing is sent. */
   abandon(): void {
     this.calls.abandon(this.clock.now());
     this.handleEvents();

@@ -16,7 +16,7 @@ export class ConnectionTable<Owner> {
   readonly #random: RandomSource;
   /**
    * By the first half of the id, a 32-bit integer. No two ids in use have the same: they are drawn
-   * again then. As nobody but this table makes them, they cannot be made to collide.
+   * again then. Peers have no influence on them, and cannot make them collide.
    */
   readonly #issued = new Map<number, Entry<Owner>>();
   readonly #chosen = new Map<string, Owner>();

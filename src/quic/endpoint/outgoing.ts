@@ -4,7 +4,7 @@ import type { PacketObfuscation } from '../obfuscation.ts';
 import { TransmitBatch } from '../transmit-batch.ts';
 import { BATCHED_BYTES, MAX_BATCHES } from './limits.ts';
 
-/** Of whom a batch is: what is reported about it concerns this one. */
+/** The sender of a batch: gets what the socket reports about it. */
 export interface BatchOwner {
   /** The path does not take a datagram of so many bytes, obfuscation not included. */
   onTooLarge(bytes: number): void;

@@ -14,7 +14,7 @@ import { ConnectionTable } from './connection-table.ts';
 import { MAX_CLOSING_CONNECTIONS, MAX_RESET_CANDIDATES } from './limits.ts';
 import { PeerIndex } from './peer-index.ts';
 
-/** Where a new connection comes from, and whom it is for. */
+/** Where a new connection comes from, and what is called for it. */
 export interface Origin {
   /** Called when the handshake is complete. Must not throw. */
   readonly start: (connection: ConnectionDriver) => QuicHandlers;
@@ -30,7 +30,7 @@ interface Entry extends Origin {
   chosenKey: string | undefined;
 }
 
-/** Who serves the connections and learns of their end. */
+/** What serves the connections, as their roster needs it. */
 export interface RosterOwner {
   readonly clock: Clock;
   touch(connection: ConnectionDriver): void;

@@ -68,7 +68,9 @@ export class LocalConnectionIds {
 
   /** The next id to announce with NEW_CONNECTION_ID; the same until `onSent`. Its Retire Prior To is 0. */
   get due(): IssuedId | undefined {
-    return this.#ids.find((entry) => entry.isDue)?.frame;
+    // A loop without a closure: asked for every packet.
+    for (const entry of this.#ids) if (entry.isDue) return entry.frame;
+    return undefined;
   }
 
   onSent(sequence: number): void {
@@ -210,7 +212,8 @@ export class PeerConnectionIds {
 
   /** The sequence number of the next RETIRE_CONNECTION_ID; the same until `onRetirementSent`. */
   get retirementDue(): number | undefined {
-    return this.#retirements.find((retirement) => retirement.isDue)?.sequence;
+    for (const retirement of this.#retirements) if (retirement.isDue) return retirement.sequence;
+    return undefined;
   }
 
   onRetirementSent(sequence: number): void {

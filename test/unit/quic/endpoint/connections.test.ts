@@ -133,7 +133,7 @@ test('a close reaches the peer with its code, and both sides forget the connecti
   assert.equal(quic.clock.timers, 0);
 });
 
-test('streams fail with the reason of their connection, and so does whoever waits for one', async () => {
+test('streams fail with the reason of their connection, and so do requests for further ones', async () => {
   await using quic = await MemoryQuic.open();
   const { near, far } = await quic.connect();
   const { left, right } = await quic.run(openStream(near, far));
@@ -148,7 +148,7 @@ test('streams fail with the reason of their connection, and so does whoever wait
   await assert.rejects(async () => left.write(Buffer.of(1)));
 });
 
-test('an endpoint that closes says so to all its clients, which can reconnect at once', async () => {
+test('an endpoint that closes sends a close to all its clients, which can reconnect at once', async () => {
   const quic = await MemoryQuic.open();
   const clients = [await quic.connect(), await quic.connect(), await quic.connect()];
   quic.ends.server.close(0x100, 'restart');
@@ -162,7 +162,7 @@ test('an endpoint that closes says so to all its clients, which can reconnect at
   assert.equal(quic.clock.timers, 0);
 });
 
-test('a server that has lost its connections says so with a stateless reset', async () => {
+test('a server that has lost its connections responds with a stateless reset', async () => {
   const resetTokens = new ResetTokens(new SeededRandom(5));
   const quic = await MemoryQuic.open({ resetTokens });
   const { near, far } = await quic.connect();

@@ -77,7 +77,7 @@ async function goodput(
   const random = new SeededRandom(seed);
   const { client, server } = download(seed, 1, { congestion });
   const from = 3000;
-  const until = 13_000;
+  const until = 9000;
   server.onAccept = (peer) => {
     peer.connection.useFixedRate(fixedRate);
   };
@@ -123,7 +123,7 @@ for (const congestion of ['bbr', 'cubic'] as const) {
   test(`two ${congestion} flows share a bottleneck fairly`, async () => {
     const flows = [1, 2].map((port) => download(port, port, { congestion }));
     const from = 5000;
-    const until = 25_000;
+    const until = 15_000;
     const atStart = [0, 0];
     const atEnd = [0, 0];
     let now = 0;
@@ -156,7 +156,7 @@ for (const congestion of ['bbr', 'cubic'] as const) {
       ],
       { seed: 1, limit: 60_000 },
     );
-    const rates = flows.map((_, i) => ((atEnd[i] ?? 0) - (atStart[i] ?? 0)) / 20);
+    const rates = flows.map((_, i) => ((atEnd[i] ?? 0) - (atStart[i] ?? 0)) / 10);
     const [one = 0, two = 0] = rates;
     // Jain's index: 1 is equal shares, 0.5 is all for one of two.
     const fairness = (one + two) ** 2 / (2 * (one ** 2 + two ** 2));
