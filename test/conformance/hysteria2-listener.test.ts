@@ -12,8 +12,8 @@ const server = (name: string): SessionServer =>
     {},
     {
       dispatcher: {
-        async stream({ accept }) {
-          const link = await accept();
+        async stream(request) {
+          const link = await request.accept();
           await link.write(Buffer.from(name));
           await link.closeWrite();
         },

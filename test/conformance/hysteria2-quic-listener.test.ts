@@ -36,8 +36,8 @@ const server = (name: string): SessionServer =>
         clock: systemClock,
         log: silentLogger,
         dispatcher: {
-          async stream({ accept }) {
-            const link = await accept();
+          async stream(request) {
+            const link = await request.accept();
             await link.write(Buffer.from(name));
             await link.closeWrite();
           },

@@ -53,21 +53,18 @@ export async function establish(
   if (signal.aborted) throw abortedDial(signal, target);
   // Set below: nothing arrives before the turn of the event loop in which the connection was made is over.
   const late: { made?: Established } = {};
-  const {
-    connection,
-    socket,
-    close: closeWith,
-  } = await dial({
+  const dialled = await dial({
     ...request,
     handlers: {
       onStream: (stream) => late.made?.http.accept(stream),
       onDatagram: (data) => late.made?.udp.receive(data),
     },
   });
-  onSocket?.(socket);
+  const { connection } = dialled;
+  onSocket?.(dialled.socket);
   const http = new Http3Client(connection);
   const udp = new UdpSessions(connection, request.random);
-  const close = (): void => closeWith(Http3ErrorCode.H3_NO_ERROR);
+  const close = (): void => dialled.close(Http3ErrorCode.H3_NO_ERROR);
   const made = { connection, http, udp, close };
   late.made = made;
   try {

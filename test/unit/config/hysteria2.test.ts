@@ -67,11 +67,11 @@ describe('a Hysteria 2 inbound', () => {
   }
 
   test('names its accounts, for the report of a reload', async () => {
-    const { users } = inboundProtocol('hysteria2');
+    const side = inboundProtocol('hysteria2');
     const usersOf = async (settings: string): Promise<unknown> => {
       const keys = `cert_file = "cert.pem", key_file = "key.pem"`;
       const { spec } = await load(server(`port = 1\nsettings = { ${keys}, ${settings} }`), files);
-      return users(spec.inbounds[0]?.settings);
+      return side.users(spec.inbounds[0]?.settings);
     };
     assert.deepEqual(await usersOf('password = "x"'), [{ password: 'x' }]);
     assert.deepEqual(await usersOf('users = [{ user = "a", pass = "b" }]'), [
