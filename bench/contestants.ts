@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { Via } from './load/flow.ts';
+import type { StartedPath } from './path/start-path.ts';
 import { open, portOf, type Address } from '../test/support/address.ts';
 import { Child } from '../test/support/child.ts';
 import { freedom, socksIn } from '../test/support/config.ts';
@@ -19,6 +20,7 @@ export type ContestantName =
   | 'v2ray'
   | 'xray'
   | 'sing-box'
+  | 'hysteria'
   | 'ss-libev'
   | 'ss-rust';
 
@@ -30,6 +32,8 @@ export interface Contestant extends AsyncDisposable {
   readonly via: Via;
   /** Its processes, whose memory and processor time count; empty for the direct connection. */
   readonly children: readonly Child[];
+  /** What lies between its two ends, if anything. */
+  readonly path?: StartedPath | undefined;
 }
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
@@ -117,6 +121,7 @@ const NEEDS: Readonly<Record<ContestantName, readonly PeerName[]>> = {
   v2ray: ['v2ray'],
   xray: ['xray'],
   'sing-box': ['sing-box'],
+  hysteria: ['hysteria'],
   'ss-libev': ['ss-server', 'ss-local'],
   'ss-rust': ['ssserver', 'sslocal'],
 };

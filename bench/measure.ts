@@ -4,9 +4,10 @@ import { Child } from '../test/support/child.ts';
 import { cpuSeconds, residentBytes } from '../test/support/proc.ts';
 import { within } from '../test/support/wait.ts';
 import type { Case } from './case.ts';
-import { isNode, startRelay, type ContestantName } from './contestants.ts';
+import { isNode, startRelay, type Contestant, type ContestantName } from './contestants.ts';
 import type { Figures, Job, Report } from './load/messages.ts';
-import { startTunnel } from './tunnel-contestants.ts';
+import type { StartedPath } from './path/start-path.ts';
+import { startSessions, startTunnel } from './tunnel-contestants.ts';
 
 const GENERATOR = fileURLToPath(new URL('./load/main.ts', import.meta.url));
 
@@ -64,17 +65,41 @@ async function run(
   await using far = test.load === 'idle' ? new Generator() : undefined;
   const port = await (far ?? generator).ready();
   await generator.ready();
-  await using subject = await (test.tunnel === undefined
-    ? startRelay(contestant, port, probed)
-    : startTunnel(contestant, test.tunnel, port, probed));
+  await using subject = await start(test, contestant, port, probed);
   const parallel = test.load === 'idle' ? Math.min(test.parallel, flowLimit()) : test.parallel;
   const job: Job = { load: test.load, via: subject.via, parallel, seconds };
   let read: ReturnType<Reading['begin']> = () => Promise.resolve({});
-  const load = await generator.run(job, () => (read = begin(subject.children)));
+  let path: () => Promise<Figures> = () => Promise.resolve({});
+  const load = await generator.run(job, () => {
+    read = begin(subject.children);
+    if (subject.path) path = readPath(subject.path);
+  });
   // A proxy that drops everything would otherwise look like a slow one.
   if (load['rate'] === 0) throw new Error('no data came through');
   // Awaited here: the processes live as long as this call.
-  return await read(load);
+  return { ...(await read(load)), ...(await path()) };
+}
+
+function start(
+  { tunnel, load, parallel }: Case,
+  contestant: ContestantName,
+  port: number,
+  probed: boolean,
+): Promise<Contestant> {
+  if (tunnel === undefined) return startRelay(contestant, port, probed);
+  if (load === 'sessions') return startSessions(contestant, tunnel, port, probed, parallel);
+  return startTunnel(contestant, tunnel, port, probed);
+}
+
+/** The figures of the path between the two ends, its processor time included. */
+function readPath(path: StartedPath): () => Promise<Figures> {
+  const [before, time] = [cpuSeconds(path.child.pid), performance.now()];
+  path.begin();
+  return async () => {
+    const used = cpuSeconds(path.child.pid) - before;
+    const elapsed = (performance.now() - time) / 1000;
+    return { ...(await path.figures()), pathCores: used / elapsed };
+  };
 }
 
 /** The figures of the load, and what the processes have taken for it. */

@@ -89,6 +89,7 @@ function details(cases: readonly Case[], names: readonly ContestantName[], round
     'CPU time per unit',
     'loop delay p99 / max ms',
     'RSS MB',
+    'path: lost / no room / cores',
   ];
   const rows = cases.flatMap((test) =>
     names.flatMap((name) => {
@@ -107,11 +108,20 @@ function details(cases: readonly Case[], names: readonly ContestantName[], round
           cpuPerWork(test, f),
           loop,
           f['memory'] === undefined ? '–' : fixed(f['memory'] / 2 ** 20, 0),
+          pathFigures(f),
         ],
       ];
     }),
   );
   return table(head, rows);
+}
+
+/** What the path between two ends did, beside what was asked of it. */
+function pathFigures(figures: Figures): string {
+  const { pathLoss, pathFull, pathCores } = figures;
+  if (pathLoss === undefined || pathFull === undefined) return '–';
+  const percent = (part: number): string => `${(part * 100).toFixed(2)} %`;
+  return `${percent(pathLoss)} / ${percent(pathFull)} / ${fixed(pathCores, 2)}`;
 }
 
 /** Sums over the contestant's processes. */

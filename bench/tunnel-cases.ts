@@ -2,6 +2,7 @@ import { CONNECT, DATAGRAMS, IDLE, stream, type Case, type Goal } from './case.t
 import type { ContestantName } from './contestants.ts';
 import { isPlain, type Way } from '../test/support/ways/way.ts';
 import { TUNNEL_PROGRAMS, type TunnelContestant } from './tunnel-contestants.ts';
+import { HYSTERIA2_CASES } from './hysteria2-cases.ts';
 import { TUNNELS, type Tunnel } from './tunnels.ts';
 
 /** Those that support the tunnel. */
@@ -56,4 +57,4 @@ function casesOf(tunnel: Tunnel): Case[] {
   ];
 }
 
-export const TUNNEL_CASES: readonly Case[] = TUNNELS.flatMap(casesOf);
+export const TUNNEL_CASES: readonly Case[] = [...TUNNELS.flatMap(casesOf), ...HYSTERIA2_CASES];

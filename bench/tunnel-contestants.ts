@@ -1,3 +1,5 @@
+import { startSingBoxSessions } from './sing-box-sessions.ts';
+import { startPath } from './path/start-path.ts';
 import { PROGRAMS } from '../test/support/ways/programs.ts';
 import type { Program } from '../test/support/ways/program.ts';
 import { weirProgram } from '../test/support/ways/weir.ts';
@@ -19,6 +21,7 @@ export const TUNNEL_PROGRAMS: Readonly<Record<TunnelContestant, Program>> = {
   v2ray: PROGRAMS.v2ray,
   xray: PROGRAMS.xray,
   'sing-box': PROGRAMS['sing-box'],
+  hysteria: PROGRAMS.hysteria,
   'ss-libev': PROGRAMS['ss-libev'],
   'ss-rust': PROGRAMS['ss-rust'],
 };
@@ -38,14 +41,42 @@ export async function startTunnel(
   await using stack = new AsyncDisposableStack();
   const program = probed ? probedProgram(name) : TUNNEL_PROGRAMS[name];
   const server = stack.use(await program.server(tunnel.way));
-  const client = stack.use(await program.client(tunnel.way, server.address));
+  const path = tunnel.path && stack.use(await startPath(tunnel.path, server.address));
+  const client = stack.use(await program.client(tunnel.way, (path ?? server).address));
   const started = stack.move();
   return {
     via: socksTo(client.address, port),
     children: [client.child, server.child],
+    path,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
 const probedProgram = (name: TunnelContestant): Program =>
   weir(name === 'baseline' ? BASELINE : {}, true);
+
+/**
+ * A server in front of which many clients stand, each with a connection of its own: for the cost of
+ * those at the server. They are one sing-box, so that each server has the same ones.
+ *
+ * @param count connections; the generator opens the one of a number by its destination.
+ */
+export async function startSessions(
+  name: ContestantName,
+  tunnel: Tunnel,
+  port: number,
+  probed: boolean,
+  count: number,
+): Promise<Contestant> {
+  if (name === 'direct' || name === 'pipe') throw new Error(`${name} has no tunnel`);
+  await using stack = new AsyncDisposableStack();
+  const program = probed ? probedProgram(name) : TUNNEL_PROGRAMS[name];
+  const server = stack.use(await program.server(tunnel.way));
+  const client = stack.use(await startSingBoxSessions(tunnel.way, server.address, count));
+  const started = stack.move();
+  return {
+    via: socksTo(client.address, port),
+    children: [server.child],
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}

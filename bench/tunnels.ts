@@ -1,3 +1,4 @@
+import type { Path } from './path/messages.ts';
 import { GRPC_TLS, TLS, WS_TLS, type Way } from '../test/support/ways/way.ts';
 
 /** A way between a client and a server, as the cases call it. */
@@ -6,6 +7,8 @@ export interface Tunnel {
   readonly name: string;
   readonly title: string;
   readonly way: Way;
+  /** What lies between client and server; absent: this machine's loopback alone. */
+  readonly path?: Path;
 }
 
 const vmess = (name: string, cipher: string): Tunnel => ({
@@ -41,3 +44,19 @@ export const TUNNELS: readonly Tunnel[] = [
   shadowsocks('2022-aes256', '2022-blake3-aes-256-gcm'),
   shadowsocks('2022-chacha20', '2022-blake3-chacha20-poly1305'),
 ];
+
+export const HYSTERIA2: Tunnel = {
+  name: 'hysteria2',
+  title: 'Hysteria 2',
+  way: { protocol: 'hysteria2' },
+};
+
+/** Neither its rate nor its queue are limits to programs on the same machine. */
+const FAR: Path = { roundTrip: 50, loss: 0.01, rate: 5e8, queue: 16 << 20 };
+
+export const HYSTERIA2_FAR: Tunnel = {
+  name: 'hysteria2-far',
+  title: 'Hysteria 2, 50 ms and 1 % loss',
+  way: { protocol: 'hysteria2' },
+  path: FAR,
+};

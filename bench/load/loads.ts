@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exchangeDatagrams } from './datagrams.ts';
 import { openFlow, type Via } from './flow.ts';
+import { sessionHost } from './session-host.ts';
 import { elapse, warmUp, type Load } from './load.ts';
 import type { Figures, Job, LoadName } from './messages.ts';
 import { MODE, pour, REQUEST_SIZE, RESPONSE_SIZE } from './origin.ts';
@@ -65,6 +66,17 @@ export const LOADS: Readonly<Record<LoadName, Load>> = {
     const alive = flows.filter((flow) => !flow.destroyed).length;
     // The flows stay open until this process ends: their memory is read after this.
     return { flows: alive };
+  },
+
+  sessions: async (job, _origin, begin) => {
+    // As above: what a server allocates once is not memory of a connection.
+    const WARM = 20;
+    await useSessions(job.via, 0, WARM);
+    await warmUp();
+    begin();
+    await useSessions(job.via, WARM, job.parallel);
+    await sleep(job.seconds * 1000);
+    return { flows: job.parallel - WARM };
   },
 
   datagrams: exchangeDatagrams,
@@ -140,6 +152,14 @@ async function idleFlows(via: Via, count: number): Promise<Socket[]> {
   };
   await Promise.all(Array.from({ length: AT_ONCE }, opener));
   return flows;
+}
+
+const sessionVia = (via: Via, number: number): Via =>
+  via.target ? { ...via, target: { ...via.target, host: sessionHost(number) } } : via;
+
+/** Opens one flow through each of these connections, which stay when the flow has ended. */
+async function useSessions(via: Via, from: number, to: number): Promise<void> {
+  for (let number = from; number < to; number++) await connectOnce(sessionVia(via, number));
 }
 
 const spread = (times: readonly number[]): Figures => ({

@@ -10,7 +10,14 @@ export interface Job {
   readonly seconds: number;
 }
 
-export type LoadName = 'download' | 'upload' | 'connect' | 'request' | 'idle' | 'datagrams';
+export type LoadName =
+  | 'download'
+  | 'upload'
+  | 'connect'
+  | 'request'
+  | 'idle'
+  | 'sessions'
+  | 'datagrams';
 
 /** Figures by name; rates are per second, times in milliseconds. */
 export type Figures = Readonly<Record<string, number>>;

@@ -24,7 +24,7 @@ export const singBox: Program = {
   server: (way, options) =>
     startSingBox({ inbound: inbound(way) }, { ...options, isUdp: way.protocol === 'hysteria2' }),
   client: (way, server) =>
-    startSingBox({ inbound: { type: 'socks' }, outbound: outbound(way, server) }),
+    startSingBox({ inbound: { type: 'socks' }, outbound: singBoxOut(way, server) }),
 };
 
 function lacks(way: Way, role: Role): Lack[] {
@@ -57,11 +57,14 @@ interface Sides {
   readonly inbound: object;
   /** Absent: direct. */
   readonly outbound?: object;
+  /** Several in place of the one, and the rules that lead to them. */
+  readonly outbounds?: readonly object[];
+  readonly rules?: readonly object[];
 }
 
-/** sing-box with one inbound and one outbound, as its JSON without address and port. */
+/** sing-box with one inbound, as its JSON without address and port, and its outbounds. */
 export function startSingBox(
-  { inbound, outbound }: Sides,
+  { inbound, outbound = { type: 'direct' }, outbounds = [outbound], rules = [] }: Sides,
   { port, isUdp = false }: ServerOptions & { readonly isUdp?: boolean } = {},
 ): Promise<Peer> {
   const command = async ([chosen]: readonly number[], folder: string): Promise<string[]> => {
@@ -69,7 +72,8 @@ export function startSingBox(
     const config = {
       log: { level: isUdp ? 'info' : 'warn' },
       inbounds: [{ ...inbound, listen: '127.0.0.1', listen_port: chosen }],
-      outbounds: [outbound ?? { type: 'direct' }],
+      outbounds,
+      route: { rules },
     };
     await writeFile(file, JSON.stringify(config));
     return ['run', '-c', file];
@@ -103,7 +107,8 @@ function inbound(way: Way): object {
   };
 }
 
-function outbound(way: Way, to: Address): object {
+/** The outbound of a way to a server. */
+export function singBoxOut(way: Way, to: Address): object {
   const { cipher } = way;
   const { id: uuid, password, login: account } = clientSecrets(way);
   const login = way.login === true ? { username: account.user, password: account.pass } : {};
