@@ -224,6 +224,11 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('[', 'a'), run('[]:', '1'), run('', ':'), run('', '[]')],
   },
   {
+    file: 'protocols/hysteria2/wire.ts',
+    pattern: /^(?:\[([^[\]]+)\]|([^:[\]]+)):([0-9]{1,5})$/,
+    worst: [run('[', 'a'), run('', 'a'), run('a:', '1'), run('', '['), run('[a]', ':')],
+  },
+  {
     file: 'protocols/uuid.ts',
     pattern: /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s,
     worst: [run('{', 'a'), run('urn:uuid:', 'a', '\n'), run('', '{')],
