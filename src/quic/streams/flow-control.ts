@@ -14,6 +14,9 @@ export interface Pace {
  */
 const ROUND_TRIPS_PER_WINDOW = 4;
 
+/** The share of a window that a reader which keeps up may leave unread at times. */
+const KEEPS_UP = 1 / 4;
+
 /** Bytes of the connection's limit below which a peer is about to be blocked by it. */
 const LOW_CREDIT = 16_384;
 
@@ -27,6 +30,9 @@ const UPDATES_PER_WINDOW = 4;
  * A window doubles when half of it was consumed, by a reader that keeps up, in less time than the round
  * trips that a window is to last for. So it follows what the path can hold: a reader that stops later
  * leaves that much unread, and not as much as the largest window.
+ *
+ * A reader keeps up when it gets to the end of what it can read, however much that was: a gap that is
+ * filled makes megabytes readable at once, and what waits behind a gap is not its delay.
  */
 export class ReceiveWindow {
   #size: number;
@@ -80,19 +86,21 @@ export class ReceiveWindow {
     if (this.#gain > 0) this.#isPending = true;
   }
 
-  /** @param keepsUp whether the reader leaves nearly nothing, so that the window may grow. */
-  release(bytes: number, keepsUp: boolean): void {
+  /** As many bytes more may be forgotten, which the peer may then send anew. */
+  release(bytes: number): void {
     this.#released += bytes;
-    if (!keepsUp || this.#size >= this.#max) return;
+  }
+
+  /**
+   * The application has taken bytes, or dropped them.
+   *
+   * @param readable bytes that it could take and has not taken yet.
+   * @param mayGrow whether there is memory for a larger window.
+   */
+  consumed(bytes: number, readable: number, mayGrow: boolean): void {
+    if (this.#size >= this.#max) return;
     this.#measured += bytes;
-    const windows = this.#measured / this.#size;
-    if (windows < 0.5) return;
-    const { now, roundTrip } = this.#pace;
-    const elapsed = now - this.#measuredFrom;
-    this.#measured = 0;
-    this.#measuredFrom = now;
-    if (elapsed >= windows * ROUND_TRIPS_PER_WINDOW * roundTrip) return;
-    this.#size = Math.min(this.#max, this.#size * 2);
+    if (mayGrow && readable <= this.#size * KEEPS_UP) this.#grow();
   }
 
   /** The limit that `announce` would give. */
@@ -105,6 +113,17 @@ export class ReceiveWindow {
     this.#announced += this.#gain;
     this.#isPending = false;
     return this.#announced;
+  }
+
+  #grow(): void {
+    const windows = this.#measured / this.#size;
+    if (windows < 0.5) return;
+    const { now, roundTrip } = this.#pace;
+    const elapsed = now - this.#measuredFrom;
+    this.#measured = 0;
+    this.#measuredFrom = now;
+    if (elapsed >= windows * ROUND_TRIPS_PER_WINDOW * roundTrip) return;
+    this.#size = Math.min(this.#max, this.#size * 2);
   }
 
   /** What a new limit would allow beyond the last one. */
@@ -124,6 +143,8 @@ export class ConnectionReceiveWindow {
   readonly #window: ReceiveWindow;
   #received = 0;
   #consumed = 0;
+  /** The bytes among `unread` that no gap keeps from being read. */
+  #readable = 0;
   /** The sum of what the streams hold beyond their share. */
   #excess = 0;
   #released = 0;
@@ -172,14 +193,25 @@ export class ConnectionReceiveWindow {
   arrived(bytes: number, excess: number): void {
     this.#received += bytes;
     this.#excess += excess;
-    this.#settle(false);
+    this.#settle();
   }
 
-  /** @param excess by how much the excess of the stream has shrunk. */
-  consumed(bytes: number, excess: number): void {
+  /** As many bytes of a stream have become readable. */
+  ordered(bytes: number): void {
+    this.#readable += bytes;
+  }
+
+  /**
+   * @param excess by how much the excess of the stream has shrunk.
+   * @param readable how many of the bytes were readable.
+   */
+  consumed(bytes: number, excess: number, readable: number): void {
     this.#consumed += bytes;
     this.#excess -= excess;
-    this.#settle(this.unread <= this.#window.size / 4);
+    this.#readable -= readable;
+    // Credited back or not: the pace of the readers is what counts.
+    this.#window.consumed(bytes, this.#readable, true);
+    this.#settle();
   }
 
   /** The limit that `announce` would give. */
@@ -191,11 +223,11 @@ export class ConnectionReceiveWindow {
     return this.#window.announce();
   }
 
-  #settle(keepsUp: boolean): void {
+  #settle(): void {
     const credited = Math.min(this.#excess, this.#window.size * CREDITED_WINDOWS);
     const released = this.#consumed + credited;
     // Never less than before: reading takes at most as much from the excess as it consumes.
-    this.#window.release(released - this.#released, keepsUp);
+    this.#window.release(released - this.#released);
     this.#released = released;
   }
 }

@@ -50,6 +50,11 @@ export class Reassembly {
     return this.#received;
   }
 
+  /** Bytes that `take` can return by now. */
+  get readable(): number {
+    return this.#received - this.#read;
+  }
+
   /** Bytes of memory in use, for checks of its bound. */
   get memory(): number {
     let memory = 0;
@@ -89,8 +94,9 @@ export class Reassembly {
     return chunk;
   }
 
-  /** Drops everything. */
+  /** Drops everything; nothing is inserted any more. */
   clear(): void {
+    this.#read = this.#received;
     this.#first = undefined;
     this.#others = undefined;
   }

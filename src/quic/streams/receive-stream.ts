@@ -51,7 +51,7 @@ export class ReceiveStream {
   get isReadable(): boolean {
     if (this.#stopCode !== undefined) return false;
     if (this.#state === 'data-received') return true;
-    return this.#wantsOrder && this.#data.readOffset < this.#data.received;
+    return this.#wantsOrder && this.#data.readable > 0;
   }
 
   /** Whether nothing is left to do here: the application knows the end, or wants to know nothing. */
@@ -70,13 +70,13 @@ export class ReceiveStream {
     const error = this.#extend(offset + size, fin, FrameType.STREAM);
     if (error) return error;
     if (this.#stopCode !== undefined) {
-      this.#consume(this.#highest);
+      this.#consume(this.#highest, 0);
       return undefined;
     }
     switch (this.#state) {
       case 'receiving':
       case 'size-known':
-        this.#data.insert(offset, bytes, at, size);
+        this.#insert(offset, bytes, at, size);
         if (this.#data.received === this.#finalSize) this.#state = 'data-received';
         else if (fin) this.#state = 'size-known';
         return undefined;
@@ -117,7 +117,7 @@ export class ReceiveStream {
     if (this.#stopCode !== undefined) return undefined;
     const chunk = this.#data.take();
     if (chunk) {
-      this.#consume(this.#data.readOffset);
+      this.#consume(this.#data.readOffset, chunk.length);
       return chunk;
     }
     if (this.#state !== 'data-received') return undefined;
@@ -219,18 +219,26 @@ export class ReceiveStream {
     return Math.max(0, this.#highest - this.#consumed - STREAM_SHARE);
   }
 
-  #discard(): void {
-    this.#data.clear();
-    this.#consume(this.#highest);
+  #insert(offset: number, bytes: Uint8Array, at: number, size: number): void {
+    const before = this.#data.received;
+    this.#data.insert(offset, bytes, at, size);
+    this.#connection.ordered(this.#data.received - before);
   }
 
-  #consume(offset: number): void {
+  #discard(): void {
+    const { readable } = this.#data;
+    this.#data.clear();
+    this.#consume(this.#highest, readable);
+  }
+
+  /** @param readable how many of the bytes before `offset` were readable until now. */
+  #consume(offset: number, readable: number): void {
     const count = offset - this.#consumed;
     if (count === 0) return;
     const before = this.#excess;
     this.#consumed = offset;
-    const keepsUp = this.#data.received - this.#data.readOffset <= this.#window.size / 4;
-    this.#window.release(count, keepsUp && this.#connection.hasReserve);
-    this.#connection.consumed(count, before - this.#excess);
+    this.#window.release(count);
+    this.#window.consumed(count, this.#data.readable, this.#connection.hasReserve);
+    this.#connection.consumed(count, before - this.#excess, readable);
   }
 }

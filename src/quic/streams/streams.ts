@@ -513,7 +513,7 @@ export class Streams {
     }
     if (!this.#streams.delete(stream.id)) return;
     this.#events.push({ kind: 'stream-closed', id: stream.id });
-    if (!isOpenedBy(this.#side, stream.id)) this.#peer[kindOf(stream.id)].window.release(1, false);
+    if (!isOpenedBy(this.#side, stream.id)) this.#peer[kindOf(stream.id)].window.release(1);
   }
 
   // ---- frames of the connection ----
