@@ -142,7 +142,7 @@ class CryptoSending {
   readonly #range: CryptoRange = { offset: 0, bytes: NO_BYTES, at: 0, size: 0 };
 
   get hasPending(): boolean {
-    return this.#lost.count > 0 || this.#sent < this.#bytes.length;
+    return this.#lost.size > 0 || this.#sent < this.#bytes.length;
   }
 
   get isAcknowledged(): boolean {
@@ -159,7 +159,7 @@ class CryptoSending {
   }
 
   next(room: number): CryptoRange | undefined {
-    const isLost = this.#lost.count > 0;
+    const isLost = this.#lost.size > 0;
     const offset = isLost ? this.#lost.start(0) : this.#sent;
     const end = isLost ? this.#lost.end(0) : this.#bytes.length;
     const size = fittingSize(room - 1 - varintSize(offset), end - offset);
@@ -183,7 +183,7 @@ class CryptoSending {
     const last = Math.min(end, this.#sent);
     if (start >= last) return;
     this.#lost.add(start, last);
-    for (let i = 0; i < this.#acknowledged.count; i++) {
+    for (let i = 0; i < this.#acknowledged.size; i++) {
       this.#lost.remove(this.#acknowledged.start(i), this.#acknowledged.end(i));
     }
   }
@@ -229,24 +229,24 @@ class CryptoReceiving {
     this.#room(end);
     this.#bytes.set(bytes.subarray(at + (start - offset), at + size), start - this.#base);
     this.#pieces.add(start, end);
-    if (this.#pieces.count > MAX_CRYPTO_PIECES) return exceeded('CRYPTO data in too many pieces');
+    if (this.#pieces.size > MAX_CRYPTO_PIECES) return exceeded('CRYPTO data in too many pieces');
     return undefined;
   }
 
   read(): Uint8Array | undefined {
-    if (this.#pieces.count === 0 || this.#pieces.start(0) !== this.#read) return undefined;
+    if (this.#pieces.size === 0 || this.#pieces.start(0) !== this.#read) return undefined;
     const end = this.#pieces.end(0);
     const bytes = this.#bytes.subarray(this.#read - this.#base, end - this.#base);
     this.#pieces.remove(this.#read, end);
     this.#read = end;
-    if (this.#pieces.count === 0) this.#bytes = NO_BYTES;
+    if (this.#pieces.size === 0) this.#bytes = NO_BYTES;
     return bytes;
   }
 
   finish(): QuicError | undefined {
     if (this.#state !== 'open') return undefined;
     this.#state = 'finished';
-    return this.#pieces.count > 0 ? violation() : undefined;
+    return this.#pieces.size > 0 ? violation() : undefined;
   }
 
   discard(): void {

@@ -1,61 +1,103 @@
+const FIRST_CAPACITY = 8;
+/** Of a set that is empty: most of them stay so. */
+const NO_BOUNDS = new Float64Array(0);
+
 /**
- * A set of numbers below 2^53, kept as the ranges that it consists of, in order and without neighbours.
- * For few ranges: each change costs as much as there are. Its users bound their number.
+ * A set of numbers as sorted ranges, none of which touch each other: offsets that were received, lost
+ * or acknowledged. Its users bound the number of ranges. Plain numbers in one array; a change at either end, the usual one, moves nothing or
+ * little, one in the middle moves 16 bytes for each range behind it.
  */
 export class RangeSet {
-  /** Start and end (excluded) of each range in turn. */
-  readonly #limits: number[] = [];
+  /** Start and end (excluded) by turns. */
+  #bounds = NO_BOUNDS;
+  #size = 0;
 
-  /** How many ranges there are. */
-  get count(): number {
-    return this.#limits.length / 2;
+  /** The number of ranges. */
+  get size(): number {
+    return this.#size;
   }
 
-  /** The first number of a range. */
   start(index: number): number {
-    return this.#limits[2 * index] ?? 0;
+    return this.#bounds[index * 2] as number; // below `size`, as the caller knows; here and below
   }
 
-  /** The number after the last one of a range. */
+  /** The end of a range, which is not part of it. */
   end(index: number): number {
-    return this.#limits[2 * index + 1] ?? 0;
+    return this.#bounds[index * 2 + 1] as number;
   }
 
-  /** Whether all numbers from `start` to `end` (excluded) are in the set. */
-  has(start: number, end: number): boolean {
-    for (let i = 0; i < this.count; i++) {
-      if (this.start(i) <= start && end <= this.end(i)) return true;
+  /** The index of the first range that ends behind `offset`; `size` when there is none. */
+  find(offset: number): number {
+    let low = 0;
+    let high = this.#size;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.end(middle) > offset) high = middle;
+      else low = middle + 1;
     }
-    return false;
+    return low;
   }
 
-  /** Adds the numbers from `start` to `end` (excluded). */
+  /** Whether all numbers from `start` to `end` (excluded), which is greater, are in the set. */
+  has(start: number, end: number): boolean {
+    const index = this.find(start);
+    return index < this.#size && this.start(index) <= start && end <= this.end(index);
+  }
+
   add(start: number, end: number): void {
     if (start >= end) return;
-    let first = 0;
-    while (first < this.count && this.end(first) < start) first++;
-    let after = first;
-    while (after < this.count && this.start(after) <= end) after++;
-    const from = after > first ? Math.min(start, this.start(first)) : start;
-    const to = after > first ? Math.max(end, this.end(after - 1)) : end;
-    this.#limits.splice(2 * first, 2 * (after - first), from, to);
+    // Ranges that overlap or touch the new one, which takes their place.
+    const first = this.find(start - 1);
+    let last = first;
+    let from = start;
+    let to = end;
+    while (last < this.#size && this.start(last) <= end) {
+      from = Math.min(from, this.start(last));
+      to = Math.max(to, this.end(last));
+      last++;
+    }
+    this.#replace(first, last, 1);
+    this.#bounds[first * 2] = from;
+    this.#bounds[first * 2 + 1] = to;
   }
 
-  /** Removes the numbers from `start` to `end` (excluded). */
   remove(start: number, end: number): void {
     if (start >= end) return;
-    let first = 0;
-    while (first < this.count && this.end(first) <= start) first++;
-    let after = first;
-    while (after < this.count && this.start(after) < end) after++;
-    if (after === first) return;
-    const kept: number[] = [];
-    if (this.start(first) < start) kept.push(this.start(first), start);
-    if (end < this.end(after - 1)) kept.push(end, this.end(after - 1));
-    this.#limits.splice(2 * first, 2 * (after - first), ...kept);
+    const first = this.find(start);
+    let last = first;
+    while (last < this.#size && this.start(last) < end) last++;
+    if (first === last) return;
+    const from = this.start(first);
+    const to = this.end(last - 1);
+    const before = from < start ? 1 : 0;
+    const after = to > end ? 1 : 0;
+    this.#replace(first, last, before + after);
+    if (before > 0) {
+      this.#bounds[first * 2] = from;
+      this.#bounds[first * 2 + 1] = start;
+    }
+    if (after > 0) {
+      this.#bounds[(first + before) * 2] = end;
+      this.#bounds[(first + before) * 2 + 1] = to;
+    }
   }
 
   clear(): void {
-    this.#limits.length = 0;
+    this.#size = 0;
+    this.#bounds = NO_BOUNDS;
+  }
+
+  /** Makes room for `count` ranges in the place of those from `first` up to `last`. */
+  #replace(first: number, last: number, count: number): void {
+    const size = this.#size - (last - first) + count;
+    if (size * 2 > this.#bounds.length) {
+      const bounds = new Float64Array(Math.max(FIRST_CAPACITY * 2, this.#bounds.length * 2));
+      bounds.set(this.#bounds);
+      this.#bounds = bounds;
+    }
+    if (last < this.#size && first + count !== last) {
+      this.#bounds.copyWithin((first + count) * 2, last * 2, this.#size * 2);
+    }
+    this.#size = size;
   }
 }

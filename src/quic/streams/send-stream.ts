@@ -4,7 +4,7 @@ import { copyBytes } from './copy.ts';
 import { Fifo } from './fifo.ts';
 import { SendCredit } from './flow-control.ts';
 import { SEND_HIGH_WATER, SEND_LOW_WATER } from './limits.ts';
-import { RangeSet } from './range-set.ts';
+import { RangeSet } from '../range-set.ts';
 
 /** The states of the sending part of a stream (RFC 9000 §3.1). */
 export type SendState =
