@@ -1,14 +1,11 @@
+import { hasControl, isToken } from '../net/http-text.ts';
 import { streamError, type Http3Error } from './errors.ts';
 import type { Field, RequestHead, ResponseHead } from './message.ts';
 
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const LOWERCASE_TOKEN = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const SCHEME = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
 const STATUS = /^[1-9][0-9]{2}$/;
 const DIGITS = /^[0-9]+$/;
-// Control characters but the tab: RFC 9110 §5.5 allows none of them in a value.
-// oxlint-disable-next-line no-control-regex
-const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 
 /** Fields that describe a connection have no place in HTTP/3 (RFC 9114 §4.2). */
 const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
@@ -87,7 +84,7 @@ function splitPseudo(section: readonly Field[], allowed: ReadonlySet<string>): S
   let contentLength: number | undefined;
   for (const field of section) {
     const { name, value } = field;
-    if (CONTROL.test(value)) return 'a field value has a control character';
+    if (hasControl(value)) return 'a field value has a control character';
     if (name.startsWith(':')) {
       if (fields.length > 0) return 'a pseudo-header field follows a field';
       if (!allowed.has(name)) return 'a pseudo-header field is not defined here';
@@ -116,7 +113,7 @@ function requestProblem(
   fields: readonly Field[],
 ): string | undefined {
   const method = pseudo.get(':method');
-  if (method === undefined || !TOKEN.test(method)) return 'the method is missing or invalid';
+  if (method === undefined || !isToken(method)) return 'the method is missing or invalid';
   const authority = pseudo.get(':authority');
   const scheme = pseudo.get(':scheme');
   const path = pseudo.get(':path');

@@ -1,5 +1,6 @@
 import { MessageError } from './errors.ts';
-import { hasControl, parseField, type Field } from './fields.ts';
+import { hasControl } from '../../net/http-text.ts';
+import { parseField, type Field } from './fields.ts';
 import { CHUNK_LINE_LIMIT, FIELD_LIMIT, TRAILER_LIMIT } from './limits.ts';
 
 /** How the length of a message body is determined (RFC 9112 §6.3). */

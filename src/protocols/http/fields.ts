@@ -1,3 +1,4 @@
+import { hasControl, isToken } from '../../net/http-text.ts';
 import { trimBlanks } from '../../net/trim-blanks.ts';
 import { MessageError } from './errors.ts';
 
@@ -13,17 +14,6 @@ export interface Field {
 }
 
 export type Fields = readonly Field[];
-
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-// Control characters but the tab: RFC 9110 §5.5 allows none of them in a value.
-// oxlint-disable-next-line no-control-regex
-const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
-
-/** RFC 9110 §5.6.2. */
-export const isToken = (text: string): boolean => TOKEN.test(text);
-
-/** Whether a text has a byte that is invalid in field values, reason phrases and targets. */
-export const hasControl = (text: string): boolean => CONTROL.test(text);
 
 export const field = (name: string, value: string): Field => ({
   name,

@@ -1,5 +1,6 @@
 import { MessageError } from './errors.ts';
-import { hasControl, isToken, parseField, type Field, type Fields } from './fields.ts';
+import { hasControl, isToken } from '../../net/http-text.ts';
+import { parseField, type Field, type Fields } from './fields.ts';
 import { FIELD_LIMIT } from './limits.ts';
 
 /** HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */

@@ -1,6 +1,6 @@
 import type { ByteLink } from '../../net/link.ts';
 import { MessageError } from './errors.ts';
-import { isToken } from './fields.ts';
+import { isToken } from '../../net/http-text.ts';
 import { HEAD_LIMIT } from './limits.ts';
 
 const LF = 0x0a;

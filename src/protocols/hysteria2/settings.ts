@@ -3,6 +3,7 @@ import {
   parseServerKey,
   ServerCertificateError,
 } from '../../crypto/server-certificate.ts';
+import { hasControl } from '../../net/http-text.ts';
 import {
   array,
   bool,
@@ -73,9 +74,6 @@ const text = optional(located(str));
 const secretText = optional(located(secret));
 
 const PRINTABLE = /^[ -~]+$/;
-/** What no field of HTTP may hold (RFC 9110 §5.5). */
-// oxlint-disable-next-line no-control-regex
-const CONTROLS = /[\0-\x08\x0a-\x1f\x7f]/;
 
 /** Text that a header field carries as it is, and that is not empty. */
 const printable = (key: string): Decoder<string> =>
@@ -106,8 +104,7 @@ const status: Decoder<number> = converted(u16, (code, reject) => {
 });
 
 const contentType: Decoder<string> = converted(str, (value, reject) => {
-  if (CONTROLS.test(value))
-    throw reject('masquerade content_type must not have control characters');
+  if (hasControl(value)) throw reject('masquerade content_type must not have control characters');
   return value;
 });
 
@@ -244,7 +241,7 @@ export function outboundSettings(
   requireQuic(table.span, unavailable);
   const { password, serverName, allowInsecure, caFile } = written;
   if (password.value === '') throw new DecodeError('password must not be empty', password.span);
-  if (CONTROLS.test(password.value)) {
+  if (hasControl(password.value)) {
     throw new DecodeError('password must not have control characters', password.span);
   }
   if (allowInsecure && caFile) {
