@@ -1,8 +1,6 @@
 import type { PeerConnectionIds } from './path/connection-ids.ts';
-import { RESET_TOKEN_SIZE } from './protection/tokens.ts';
-
-/** The shortest datagram that may be a stateless reset: 5 bytes before its token (RFC 9000 §10.3). */
-const SHORTEST_RESET = 5 + RESET_TOKEN_SIZE;
+import { SHORTEST_RESET } from './protection/tokens.ts';
+import { RESET_TOKEN_SIZE } from './wire/packet-header.ts';
 
 /** Whether a datagram ends with the reset token of the peer (§10.3.1). */
 export const endsWithResetTokenOf = (

@@ -2,7 +2,7 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import { initialKeys } from '../protection/initial-secrets.ts';
 import { TAG_SIZE } from '../protection/packet-keys.ts';
 import { writeRetryTag } from '../protection/retry-integrity.ts';
-import { RESET_TOKEN_SIZE, type ResetTokens } from '../protection/tokens.ts';
+import type { ResetTokens } from '../protection/tokens.ts';
 import { writeConnectionClose } from '../wire/frame-writers.ts';
 import {
   PacketType,
@@ -12,6 +12,7 @@ import {
   writeRetry,
   writeVersionNegotiation,
   type PacketHeader,
+  RESET_TOKEN_SIZE,
 } from '../wire/packet-header.ts';
 import { writePacketNumber } from '../wire/packet-number.ts';
 import { LOCAL_ID_SIZE, MAX_RESET_SIZE } from './limits.ts';

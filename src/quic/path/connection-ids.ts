@@ -2,10 +2,10 @@ import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { copyOf } from '../wire/copy-of.ts';
 import { FrameType } from '../wire/frames.ts';
+import { RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
 
 const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = TransportErrorCode;
-const RESET_TOKEN_SIZE = 16;
 
 /** A connection id, and the token with which the endpoint that issued it resets the connection. */
 export interface ConnectionId {

@@ -5,9 +5,6 @@
 /** Bytes of UDP payload that every path has to take (RFC 9000 §14). */
 export const BASE_DATAGRAM = 1200;
 
-/** The largest UDP payload over IPv4. */
-export const MOST_DATAGRAM = 65_507;
-
 /**
  * Paths of a connection that are remembered: the one in use, the one before it, and two that the peer
  * tries. A further one replaces the oldest that is neither in use nor to be returned to.

@@ -8,7 +8,7 @@ import {
 } from '../../crypto/aead.ts';
 import { equalInConstantTime, hmacSha256 } from '../../crypto/keyed-hash.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
+import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 
 /** What a token that was issued here says. */
 export type TokenClaim =
@@ -142,9 +142,6 @@ function claimOf(kind: number, address: Uint8Array, port: number, now: number): 
   return claim;
 }
 
-/** Bytes of a stateless reset token. */
-export const RESET_TOKEN_SIZE = 16;
-
 /** Stateless reset tokens (RFC 9000 §10.3.2): a keyed hash of the connection id. */
 export class ResetTokens {
   readonly #key: Uint8Array;
@@ -169,7 +166,7 @@ export class ResetTokens {
 }
 
 /** The shortest datagram that may be a stateless reset: 5 bytes before its token (§10.3). */
-const SHORTEST_RESET = 5 + RESET_TOKEN_SIZE;
+export const SHORTEST_RESET = 5 + RESET_TOKEN_SIZE;
 
 /**
  * Whether a datagram ends with a stateless reset token. The comparison takes the same time for all

@@ -1,5 +1,5 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import { MAX_CONNECTION_ID, PacketType } from './packet-header.ts';
+import { MAX_CONNECTION_ID, PacketType, RESET_TOKEN_SIZE } from './packet-header.ts';
 import { readVarint, TOO_LARGE, TRUNCATED, varintSizeAt } from './varint.ts';
 
 /** Frame types (RFC 9000 §19, RFC 9221 §4). */
@@ -152,7 +152,6 @@ export const isFrameAllowed = (type: number, packet: FramesPacketType): boolean 
   ((RULES[type] ?? 0) & (1 << packet)) !== 0;
 
 const PATH_DATA_SIZE = 8;
-const RESET_TOKEN_SIZE = 16;
 
 /** Bits of the type of STREAM frames (§19.8). */
 const FIN = 0x01;

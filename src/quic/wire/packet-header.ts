@@ -11,6 +11,8 @@ import {
 export const VERSION_1 = 1;
 /** The bytes of the longest connection id in version 1. */
 export const MAX_CONNECTION_ID = 20;
+/** The bytes of a stateless reset token, which comes with a connection id (RFC 9000 §10.3). */
+export const RESET_TOKEN_SIZE = 16;
 
 /** Packet types (RFC 9000 §17); the first four are the values of the long header's type bits. */
 export const PacketType = {

@@ -1,6 +1,6 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { exceedsStreamCount } from './frames.ts';
-import { MAX_CONNECTION_ID } from './packet-header.ts';
+import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from './packet-header.ts';
 import { readVarint, TRUNCATED, varintSize, varintSizeAt, writeVarint } from './varint.ts';
 
 /** The server's address for clients to move to (RFC 9000 §18.2). */
@@ -98,8 +98,6 @@ type Rule =
       readonly serverOnly?: true;
     }
   | { readonly form: 'address'; readonly serverOnly: true };
-
-const RESET_TOKEN_SIZE = 16;
 
 /** An id, which may be empty. */
 const ID = { form: 'bytes', least: 0, most: MAX_CONNECTION_ID } as const;

@@ -4,9 +4,6 @@ export const TRUNCATED = -1;
 /** What `readVarint` returns for a number above 2^53 - 1, which a JavaScript number may not hold. */
 export const TOO_LARGE = Infinity;
 
-/** The bytes of the longest encoding. */
-export const MAX_VARINT_SIZE = 8;
-
 const WORD = 2 ** 32;
 /** The largest upper word whose number is still exact. */
 const LARGEST_HIGH = 2 ** 21 - 1;
