@@ -14,7 +14,8 @@ import { Space } from './recovery/space.ts';
 import type { ServerStart } from './server-start.ts';
 import { endsWithResetTokenOf } from './stateless-reset.ts';
 import type { DropReason } from './trace.ts';
-import { FrameReader, type FramesPacketType } from './wire/frames.ts';
+import { FrameReader } from './wire/frame-reader.ts';
+import type { FramesPacketType } from './wire/frame-types.ts';
 import {
   hasReservedBits,
   numberSizeOf,

@@ -1,7 +1,7 @@
 import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { copyOf } from '../wire/copy-of.ts';
-import { FrameType } from '../wire/frames.ts';
+import { FrameType } from '../wire/frame-types.ts';
 import { RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
 

@@ -9,7 +9,8 @@ import {
   writeMaxStreams,
   writeStreamsBlocked,
 } from '../wire/frame-writers.ts';
-import { FrameType, type Verdict } from '../wire/frames.ts';
+import { FrameType } from '../wire/frame-types.ts';
+import type { Verdict } from '../wire/frame-visitor.ts';
 import type { TransportParameters } from '../wire/transport-parameters.ts';
 import type { StreamFrameNotes } from './control-frames.ts';
 import { Fifo } from './fifo.ts';
