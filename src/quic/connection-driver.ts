@@ -130,6 +130,11 @@ export class ConnectionDriver
     return promise;
   }
 
+  allowStreams(atOnce: number): void {
+    this.calls.allowStreams(atOnce);
+    this.touch();
+  }
+
   sendDatagram(data: Uint8Array): boolean {
     if (this.#ended || !this.calls.sendDatagram(data)) return false;
     this.touch();

@@ -277,6 +277,11 @@ export class Connection {
     return this.#parts.lifecycle.isOpen ? this.#parts.streams.open(bidirectional) : undefined;
   }
 
+  /** See `Streams.allowStreams`. */
+  allowStreams(atOnce: number): void {
+    this.#parts.streams.allowStreams(atOnce);
+  }
+
   /** See `Streams.write`. */
   write(id: number, chunk: Uint8Array): boolean | undefined {
     return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk) : undefined;

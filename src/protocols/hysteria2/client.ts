@@ -192,7 +192,7 @@ export class ClientConnection {
     } catch (error) {
       stream?.destroy();
       if (error instanceof DialError || error instanceof ConnectionLostError) throw error;
-      if (signal.aborted) throw abortedDial(signal, target);
+      if (signal.aborted) throw stream ? abortedDial(signal, target) : noStream(signal, target);
       if (error instanceof ConnectionEndedError) {
         throw new ConnectionLostError(error.message, { cause: error });
       }
@@ -216,6 +216,14 @@ export class ClientConnection {
     this.#isUsable = false;
     this.#close();
   }
+}
+
+/** Why a stream was not opened in time: the server had allowed no more of them. */
+function noStream(signal: AbortSignal, target: Endpoint): DialError {
+  const aborted = abortedDial(signal, target);
+  if (aborted.code !== 'timed_out') return aborted;
+  const text = `${formatEndpoint(target)}: the server allows no more streams at once`;
+  return new DialError('timed_out', text, { cause: signal.reason });
 }
 
 const LONGEST_MESSAGE = 256;

@@ -160,6 +160,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     this.#server = next;
     this.#book = sessions;
     this.circuits.limit = next.settings.maxCircuits;
+    for (const connection of this.#live) connection.allowStreams();
     if (this.#state === 'kept' || this.#state === 'retired') this.#state = 'serving';
     if (this.#state === 'serving') this.#receive();
   }

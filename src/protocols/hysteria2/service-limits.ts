@@ -14,6 +14,12 @@ export const UNAUTHENTICATED_MS = 30_000;
  */
 export const MOST_UNAUTHENTICATED = 1024;
 
+/**
+ * Streams that an authenticated client may have open beyond the listener's limit of circuits: requests of
+ * HTTP/3, and streams above that limit, which are then reset instead of left waiting.
+ */
+export const STREAMS_BESIDE_CIRCUITS = 256;
+
 /** Datagrams of one association that wait for the engine, or for the engine's reader. */
 export const ASSOCIATION_QUEUE = 256;
 

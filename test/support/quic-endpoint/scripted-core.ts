@@ -140,6 +140,8 @@ export class ScriptedCore implements ConnectionCore {
     return false;
   }
 
+  allowStreams(): void {}
+
   useFixedRate(): void {}
 
   statistics(): ConnectionStatistics {

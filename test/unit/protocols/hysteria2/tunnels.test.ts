@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RequestHead, ResponseHead } from '../../../../src/http3/message.ts';
 import { BoundedReader } from '../../../../src/net/bounded-reader.ts';
+import { Deadline } from '../../../../src/net/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import { ATTEMPT_DELAY_MS } from '../../../../src/net/happy-eyeballs.ts';
 import { DIAL_MS, HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
@@ -10,6 +11,7 @@ import { READER_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
 import {
   MOST_UNAUTHENTICATED,
   SILENCE_MS,
+  STREAMS_BESIDE_CIRCUITS,
   UNAUTHENTICATED_MS,
 } from '../../../../src/protocols/hysteria2/service-limits.ts';
 import {
@@ -116,6 +118,23 @@ describe('a stream through Hysteria 2', () => {
     await assert.rejects(client.connect(echo, patient), DialError);
     bench.dispatcher.failure = undefined;
     await client.connect(echo, patient);
+  });
+
+  test('waits for the server to allow one more, and says so when it does not in time', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    await client.connect(echo, patient);
+    const near = bench.network.connections[0]?.[0];
+    if (near) near.streamsLeft = 0;
+    using deadline = new Deadline(bench.clock, DIAL_MS, 'the connection');
+    const late = client.connect(echo, deadline);
+    await settle();
+    bench.clock.advance(DIAL_MS);
+    await assert.rejects(
+      late,
+      failure('timed_out', 'hy.example:443: the server allows no more streams at once'),
+    );
   });
 
   test('takes a host with an IPv6 address in brackets', async () => {
@@ -400,6 +419,19 @@ describe('a listener', () => {
     second.send({ data: Buffer.of(3), peer: echo });
     assert.equal((await second.receive())?.data[0], 3);
     udp.close();
+  });
+
+  test('allows as many streams as its circuits, once the client has authenticated', async () => {
+    const bench = new Bench();
+    const listener = await bench.listen({ maxCircuits: 5000 });
+    await bench.prober();
+    await bench.client().connect(echo, patient);
+    const [unauthenticated, authenticated] = bench.network.connections.map(([, far]) => far);
+    assert.equal(unauthenticated?.allowed, undefined);
+    assert.equal(authenticated?.allowed, 5000 + STREAMS_BESIDE_CIRCUITS);
+    listener.swap(bench.server({ maxCircuits: 7000 }), bench.book);
+    assert.equal(unauthenticated?.allowed, undefined);
+    assert.equal(authenticated?.allowed, 7000 + STREAMS_BESIDE_CIRCUITS);
   });
 
   test('follows a client that moves', async () => {
