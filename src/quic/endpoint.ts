@@ -164,6 +164,9 @@ export class QuicEndpoint {
     this.#roster = roster;
     this.#admission = new Admission(random);
     this.#incoming = new Incoming({
+      clock,
+      soon,
+      run: driver.run,
       roster,
       admission: this.#admission,
       outgoing,
@@ -187,6 +190,11 @@ export class QuicEndpoint {
   /** What is kept: connections, those that respond to stray packets included, and their ids. */
   get held(): { readonly connections: number; readonly ids: number } {
     return { connections: this.#roster.size, ids: this.#roster.ids };
+  }
+
+  /** Bytes of handshakes that wait for their turn. */
+  get waitingBytes(): number {
+    return this.#incoming.waitingBytes;
   }
 
   /** Datagrams that were not sent, and those that the kernel dropped for want of room. */
@@ -286,13 +294,12 @@ export class QuicEndpoint {
   }
 
   #onDrained(): void {
-    this.#admission.onTurn();
-    this.#driver.run();
+    this.#incoming.respond();
   }
 
   #onWritable(): void {
     this.#outgoing.onWritable();
-    this.#driver.run();
+    this.#incoming.respond();
   }
 
   #onTurnEnd(): void {
@@ -316,6 +323,7 @@ export class QuicEndpoint {
     this.#goodbye?.cancel();
     for (const connection of this.#roster.all()) connection.abandon();
     this.#driver.stop();
+    this.#incoming.stop();
     this.#admission[Symbol.dispose]();
   }
 }

@@ -5,7 +5,6 @@ import { initialKeys } from '../protection/initial-secrets.ts';
 import { AddressTokens } from '../protection/tokens.ts';
 import { PacketHeader, PacketType, readPacketHeader } from '../wire/packet-header.ts';
 import {
-  ADMISSIONS_A_TURN,
   LOCAL_ID_SIZE,
   MAX_HANDSHAKES,
   MAX_UNVALIDATED_HANDSHAKES,
@@ -50,22 +49,29 @@ const DROP: Verdict = { kind: 'drop' };
  * negotiation, or nothing.
  *
  * It keeps nothing of any client, and nothing responds to what is no Initial packet of 1,200 bytes.
- * What costs more than reading a header happens `ADMISSIONS_A_TURN` times a turn at most.
  */
 export class Admission implements Disposable {
   readonly tokens: AddressTokens;
   readonly #random: RandomSource;
   readonly #header = new PacketHeader();
-  #left = ADMISSIONS_A_TURN;
 
   constructor(random: RandomSource) {
     this.#random = random;
     this.tokens = new AddressTokens(random);
   }
 
-  /** A new turn of the event loop. */
-  onTurn(): void {
-    this.#left = ADMISSIONS_A_TURN;
+  /** Whether a datagram for no connection may be worth a response. Only its header is read. */
+  isPlausible(bytes: Uint8Array, offset: number, length: number): boolean {
+    const header = this.#header;
+    if (
+      length < MIN_INITIAL_DATAGRAM ||
+      readPacketHeader(bytes, offset, offset + length, LOCAL_ID_SIZE, header) !== undefined
+    ) {
+      return false;
+    }
+    const { type, destinationIdSize } = header;
+    if (type === PacketType.UNKNOWN_VERSION) return true;
+    return type === PacketType.INITIAL && destinationIdSize >= MIN_CLIENT_CHOSEN_ID;
   }
 
   /**
@@ -82,23 +88,12 @@ export class Admission implements Disposable {
     now: number,
     out: Uint8Array,
   ): Verdict {
-    if (length < MIN_INITIAL_DATAGRAM) return DROP;
+    if (!this.isPlausible(bytes, offset, length)) return DROP;
     const header = this.#header;
-    if (readPacketHeader(bytes, offset, offset + length, LOCAL_ID_SIZE, header) !== undefined) {
-      return DROP;
-    }
     if (header.type === PacketType.UNKNOWN_VERSION) {
-      if (!this.#spend()) return DROP;
       return { kind: 'respond', length: negotiateVersion(out, bytes, header, this.#random) };
     }
-    if (
-      header.type !== PacketType.INITIAL ||
-      header.destinationIdSize < MIN_CLIENT_CHOSEN_ID ||
-      occupancy.handshakes >= MAX_HANDSHAKES ||
-      !this.#spend()
-    ) {
-      return DROP;
-    }
+    if (occupancy.handshakes >= MAX_HANDSHAKES) return DROP;
     return this.#judgeInitial(bytes, peer, occupancy, maxConnections, now, out);
   }
 
@@ -177,12 +172,6 @@ export class Admission implements Disposable {
     const address = addressBytes(peer);
     const token = this.tokens.retryToken(address, peer.port, originalId, retryId, now);
     return retry(out, bytes, this.#header, retryId, token, this.#random);
-  }
-
-  #spend(): boolean {
-    if (this.#left === 0) return false;
-    this.#left--;
-    return true;
   }
 
   [Symbol.dispose](): void {

@@ -168,6 +168,8 @@ export class ScriptedCore implements ConnectionCore {
 export class ScriptedCores {
   readonly clients: ScriptedCore[] = [];
   readonly servers: ScriptedCore[] = [];
+  /** Called for each client that gets a connection. */
+  onServer: (() => void) | undefined;
 
   client(options: ClientOptions): ScriptedCore {
     const core = new ScriptedCore(options, 'client');
@@ -178,6 +180,7 @@ export class ScriptedCores {
   server(options: ServerOptions): ScriptedCore {
     const core = new ScriptedCore(options, 'server');
     this.servers.push(core);
+    this.onServer?.();
     return core;
   }
 }

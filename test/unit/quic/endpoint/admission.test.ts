@@ -8,7 +8,6 @@ import {
   type Verdict,
 } from '../../../../src/quic/endpoint/admission.ts';
 import {
-  ADMISSIONS_A_TURN,
   MAX_HANDSHAKES,
   MAX_UNVALIDATED_HANDSHAKES,
 } from '../../../../src/quic/endpoint/limits.ts';
@@ -241,23 +240,10 @@ test('with too many handshakes under way, nothing is done for further ones', () 
   assert.equal(door.judge(initial(), full).kind, 'drop');
 });
 
-test('a turn of the event loop admits so many clients, and the next one as many again', () => {
-  using door = new Door();
-  const packets = Array.from({ length: ADMISSIONS_A_TURN + 1 }, (_, i) =>
-    initial({ destinationId: Buffer.from(String(i).padStart(8, '0')) }),
-  );
-  const kinds = packets.map((packet) => door.judge(packet).kind);
-  assert.equal(kinds.filter((kind) => kind === 'accept').length, ADMISSIONS_A_TURN);
-  assert.equal(kinds.at(-1), 'drop');
-  door.admission.onTurn();
-  assert.equal(door.judge(packets.at(-1) as Buffer).kind, 'accept');
-});
-
 test('no bytes make it throw, and what is no client gets nothing', () => {
   using door = new Door();
   const random = new SeededRandom(99);
   for (let i = 0; i < 3000; i++) {
-    door.admission.onTurn();
     const packet = i % 3 === 0 ? random.bytes(1200) : initial();
     for (let flips = random.below(6); flips > 0; flips--) {
       packet[random.below(i % 2 === 0 ? 40 : packet.length)] = random.below(256);
