@@ -6,6 +6,7 @@ import type {
   ReceivedDatagrams,
 } from '../ip/datagram-socket.ts';
 import { addressBytes, addressText, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import { asError } from '../errors.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
@@ -63,6 +64,8 @@ export interface ServerSettings {
   readonly maxConnections: number;
   /** A client whose handshake is complete; nothing of it has been delivered yet. Must not throw. */
   readonly onConnection: (connection: QuicConnection) => QuicHandlers;
+  /** A client got no connection, because TLS has refused to make its state. Must not throw. */
+  readonly onFailure?: ((error: Error) => void) | undefined;
 }
 
 /** What a client needs for one connection. */
@@ -276,8 +279,9 @@ export class QuicEndpoint {
           makeToken: (address, at) => this.#admission.tokens.newToken(addressBytes(address), at),
         }),
       );
-    } catch {
-      // No memory for another handshake of TLS: the client sends its packet again.
+    } catch (error) {
+      // No memory for another handshake of TLS, say: the client sends its packet again.
+      settings.onFailure?.(asError(error));
       return undefined;
     }
   }

@@ -10,6 +10,7 @@ import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
 import { BindError } from '../../transports/bind-error.ts';
 import { bindFirst } from '../../transports/bind-first.ts';
 import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
+import { logAcceptFailure } from '../rejected-client.ts';
 import { Authenticator } from './authentication.ts';
 import { Circuits } from './circuits.ts';
 import { MasqueradeSite } from './masquerade.ts';
@@ -202,6 +203,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
       tls,
       maxConnections: this.#state === 'serving' ? settings.maxConnections : 0,
       onConnection: (connection) => this.#onConnection(connection),
+      onFailure: (error) => logAcceptFailure(error, this.service.context),
     });
   }
 

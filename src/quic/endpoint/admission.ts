@@ -11,6 +11,7 @@ import {
   MIN_CLIENT_CHOSEN_ID,
   MIN_INITIAL_DATAGRAM,
 } from './limits.ts';
+import { UsedTokens } from './used-tokens.ts';
 import { negotiateVersion, refuse, retry } from './stateless-packets.ts';
 
 /** How many clients an endpoint has. */
@@ -48,12 +49,13 @@ const DROP: Verdict = { kind: 'drop' };
  * Decides about clients that appear: whether they get a connection, a Retry packet, a refusal, version
  * negotiation, or nothing.
  *
- * It keeps nothing of any client, and nothing responds to what is no Initial packet of 1,200 bytes.
+ * It keeps nothing of any client but which tokens were used, and nothing responds to what is no Initial packet of 1,200 bytes.
  */
 export class Admission implements Disposable {
   readonly tokens: AddressTokens;
   readonly #random: RandomSource;
   readonly #header = new PacketHeader();
+  readonly #used = new UsedTokens();
 
   constructor(random: RandomSource) {
     this.#random = random;
@@ -129,7 +131,10 @@ export class Admission implements Disposable {
     if (!checked.isValidated && unvalidatedHandshakes >= MAX_UNVALIDATED_HANDSHAKES) {
       return { kind: 'respond', length: this.#retry(bytes, peer, accepted.originalId, now, out) };
     }
-    return isAuthentic(bytes, header) ? checked : DROP;
+    if (!isAuthentic(bytes, header)) return DROP;
+    // A token of NEW_TOKEN, as opposed to one of a Retry packet.
+    if (checked.isValidated && !checked.retrySourceId) this.#used.add(bytes, header.tokenOffset);
+    return checked;
   }
 
   /** What the token of the Initial packet says, if it has one that was issued here. */
@@ -147,7 +152,8 @@ export class Admission implements Disposable {
       case undefined:
         return accepted;
       case 'new-token':
-        return { ...accepted, isValidated: true };
+        // One that was used counts as none (§8.1.3).
+        return { ...accepted, isValidated: !this.#used.has(bytes, tokenOffset) };
       case 'invalid-retry':
         return 'invalid';
       case 'retry': {

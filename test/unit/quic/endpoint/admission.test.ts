@@ -10,7 +10,9 @@ import {
 import {
   MAX_HANDSHAKES,
   MAX_UNVALIDATED_HANDSHAKES,
+  MAX_USED_TOKENS,
 } from '../../../../src/quic/endpoint/limits.ts';
+import { UsedTokens } from '../../../../src/quic/endpoint/used-tokens.ts';
 import { initialKeys } from '../../../../src/quic/protection/initial-secrets.ts';
 import { isRetryAuthentic } from '../../../../src/quic/protection/retry-integrity.ts';
 import {
@@ -238,6 +240,44 @@ test('with too many handshakes under way, nothing is done for further ones', () 
   using door = new Door();
   const full = { ...CROWDED, handshakes: MAX_HANDSHAKES };
   assert.equal(door.judge(initial(), full).kind, 'drop');
+});
+
+test('RFC 9000 §8.1.4: a token of NEW_TOKEN validates an address once', () => {
+  using door = new Door();
+  const tokens = [0, 1].map((now) => door.admission.tokens.newToken(addressBytes(CLIENT), now));
+  const isValidated = (token: Uint8Array | undefined, flip = false): boolean | undefined => {
+    const packet = initial({ token: token ?? new Uint8Array() });
+    if (flip) packet[700] = (packet[700] as number) ^ 1;
+    const verdict = door.judge(packet);
+    return verdict.kind === 'accept' ? verdict.isValidated : undefined;
+  };
+  door.now = 1;
+  assert.equal(
+    isValidated(tokens[0], true),
+    undefined,
+    'a packet that is not authentic uses nothing',
+  );
+  assert.equal(isValidated(tokens[0]), true);
+  assert.equal(isValidated(tokens[0]), false);
+  assert.equal(isValidated(tokens[1]), true);
+  // In a crowd, a client with a used token validates its address with a Retry packet.
+  const again = door.judge(initial({ token: tokens[1] as Uint8Array }), CROWDED);
+  assert.equal(door.response(again).header.type, PacketType.RETRY);
+});
+
+test('used tokens are remembered within bounds, the newest for sure', () => {
+  const used = new UsedTokens();
+  const tokenOf = (number: number): Buffer => {
+    const token = Buffer.alloc(64);
+    token.writeUInt32BE(number, 20);
+    return token;
+  };
+  const COUNT = 3 * MAX_USED_TOKENS;
+  for (let i = 0; i < COUNT; i++) used.add(tokenOf(i), 8);
+  let remembered = 0;
+  for (let i = 0; i < COUNT; i++) if (used.has(tokenOf(i), 8)) remembered++;
+  assert.ok(remembered >= MAX_USED_TOKENS && remembered <= 2 * MAX_USED_TOKENS);
+  assert.ok(used.has(tokenOf(COUNT - 1), 8));
 });
 
 test('no bytes make it throw, and what is no client gets nothing', () => {

@@ -263,6 +263,21 @@ test('a client whose first packet is not authentic gets no connection', async ()
   assert.equal(rig.responses.length, 0);
 });
 
+test('a client whose connection cannot be made is reported, and leaves nothing behind', async () => {
+  const rig = await Rig.open();
+  const failures: string[] = [];
+  rig.serve({ onFailure: ({ message }) => failures.push(message) });
+  rig.cores.onServer = () => {
+    throw new Error('TLS has no memory');
+  };
+  await rig.deliver([initialOf(1)]);
+  assert.deepEqual(failures, ['TLS has no memory']);
+  assert.deepEqual(rig.endpoint.held, { connections: 0, ids: 0 });
+  rig.cores.onServer = undefined;
+  await rig.deliver([initialOf(1)]);
+  assert.equal(rig.endpoint.connections, 1);
+});
+
 test('clients with tokens have a limit of handshakes, too', async () => {
   const rig = await Rig.open();
   rig.serve({ maxConnections: 100_000 });
@@ -271,10 +286,10 @@ test('clients with tokens have a limit of handshakes, too', async () => {
   assert.equal(rig.cores.servers.length, MAX_UNVALIDATED_HANDSHAKES);
   const options = rig.cores.servers[0]?.options;
   assert.ok(options && 'makeToken' in options);
-  const token = options.makeToken?.(numeric('192.0.2.7', 4242), 0);
-  assert.ok(token);
   for (let i = 0; i < MAX_HANDSHAKES + 100; i++) {
     const destinationId = idOf(10_000 + i);
+    const token: Uint8Array | undefined = options.makeToken?.(CLIENT, 0);
+    assert.ok(token);
     await rig.deliver([clientInitial({ destinationId, token })]);
   }
   assert.equal(rig.cores.servers.length, MAX_HANDSHAKES);
