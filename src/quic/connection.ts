@@ -176,6 +176,7 @@ export class Connection {
       this.#receiver.receive(buffer, at, size, peer, own, ecn, now);
     }
     this.#receiver.forgetMasks();
+    this.#pathChanges.retireIds();
     this.#size.update(now);
     this.#releaseWhenClosed();
   }

@@ -103,7 +103,7 @@ export class PacketAssembler {
   }
 
   #probePath(path: Path<IpEndpoint>, out: TransmitBatch, now: number): boolean {
-    const { paths, loss } = this.#parts;
+    const { paths, loss, peerIds } = this.#parts;
     const isActive = path === paths.active;
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
@@ -114,7 +114,8 @@ export class PacketAssembler {
     const builder = this.#builder;
     out.begin(path.remote, path.local);
     builder.marks = false;
-    builder.begin(out.buffer, 0, false, !isActive);
+    const id = isActive ? peerIds.current : peerIds.idFor(path);
+    builder.begin(out.buffer, 0, false, !isActive, id);
     let next = builder.open(Space.APPLICATION, room);
     if (next < 0) return false;
     const { responseDue, challengeDue } = path;
