@@ -234,7 +234,8 @@ test('a request that goes round through the own inbound ends after 16 of them', 
   await using weir = await Weir.start(config, LOG);
   const target = { host: '127.0.0.1', port: 1 };
   await assert.rejects(socksConnect(weir.address('socks'), target), SocksRefused);
-  assert.match(weir.child.stderr, /the request has passed 16 inbounds of this proxy/);
+  const reason = /by out: 127\.0\.0\.1:\d+: the request has passed 16 inbounds of this proxy/;
+  assert.match(weir.child.stderr, reason);
 });
 
 test('a prober sees one web server, whatever it requests', async () => {

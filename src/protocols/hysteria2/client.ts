@@ -188,7 +188,7 @@ export class ClientConnection {
       const reader = new BoundedReader(stream, READER_LIMIT, either);
       const { ok, message } = await readTcpResponse(reader);
       if (ok) return reader.release();
-      throw new DialError('upstream', `${formatEndpoint(target)}: ${inOneLine(message)}`);
+      throw new DialError('upstream', reasonOf(message, target));
     } catch (error) {
       stream?.destroy();
       if (error instanceof DialError || error instanceof ConnectionLostError) throw error;
@@ -227,6 +227,13 @@ function noStream(signal: AbortSignal, target: Endpoint): DialError {
 }
 
 const LONGEST_MESSAGE = 256;
+
+/** What a server says, and which: it may have dialled itself, and named itself already. */
+function reasonOf(message: string, target: Endpoint): string {
+  const server = `${formatEndpoint(target)}: `;
+  const reason = inOneLine(message);
+  return reason.startsWith(server) ? reason : server + reason;
+}
 
 /** What a server says, fit for a log line. */
 const inOneLine = (message: string): string =>

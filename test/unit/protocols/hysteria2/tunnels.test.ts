@@ -71,6 +71,14 @@ describe('a stream through Hysteria 2', () => {
     assert.equal(bench.book.count, 1, 'the connection lives on');
   });
 
+  test('fails with the name of its server once, when requests go round through it', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const reason = 'hy.example:443: the request has passed 16 inbounds of this proxy';
+    bench.dispatcher.failure = new DialError('upstream', reason);
+    await assert.rejects(bench.client().connect(echo, patient), failure('upstream', reason));
+  });
+
   test('shares its connection with others and with datagrams', async () => {
     const bench = new Bench();
     await bench.listen();
