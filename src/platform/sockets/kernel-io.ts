@@ -2,7 +2,7 @@ import type { SystemCalls } from './bindings.ts';
 import { DatagramReceiver } from './datagram-receiver.ts';
 import { DatagramSender } from './datagram-sender.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { PipePool } from './pipe-pool.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';

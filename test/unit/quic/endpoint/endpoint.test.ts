@@ -12,7 +12,6 @@ import {
   MAX_WAITING_DATAGRAMS,
   RESETS_A_SECOND,
 } from '../../../../src/quic/endpoint/limits.ts';
-import { endsWithResetToken } from '../../../../src/quic/protection/tokens.ts';
 import { clientInitial, shortPacket } from '../../../support/quic-endpoint/packets.ts';
 import { numeric } from '../../../support/quic-endpoint/memory-network.ts';
 import { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
@@ -307,7 +306,7 @@ test('a packet to an unknown id gets a stateless reset that is shorter than itse
   const sizes = rig.responses.map(({ length }) => length);
   assert.deepEqual(sizes, [21, 29, MAX_RESET_SIZE, MAX_RESET_SIZE]);
   for (const response of rig.responses) {
-    assert.ok(endsWithResetToken(response, 0, response.length, core.resetToken));
+    assert.deepEqual(response.subarray(-16), Buffer.from(core.resetToken));
     assert.equal((response[0] as number) & 0xc0, 0x40);
   }
 });
