@@ -178,6 +178,8 @@ export class PacketReceiver {
         if (this.#parts.role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
           return this.#drop('small-initial');
         }
+        // Only clients send tokens in them (§17.2.2).
+        if (this.#parts.role === 'client' && header.tokenSize > 0) return this.#drop('token');
         return this.#long(buffer, Space.INITIAL);
       case PacketType.HANDSHAKE:
         return this.#long(buffer, Space.HANDSHAKE);

@@ -205,9 +205,9 @@ export class PeerConnectionIds {
       return newIdError(PROTOCOL_VIOLATION, 'a connection id that contradicts another one');
     }
     const isUsed = sequence <= this.#largestUsed;
-    if (isUsed && !this.#isInUse(sequence)) return this.#retire(sequence);
     if (!isUsed) this.#insert(added);
-    const error = this.#retireBefore(retirePriorTo);
+    const late = isUsed && !this.#isInUse(sequence) ? this.#retire(sequence) : undefined;
+    const error = late ?? this.#retireBefore(retirePriorTo);
     if (error !== undefined) return error;
     if (1 + this.#others.length + this.#spares.length > ACTIVE_CONNECTION_ID_LIMIT) {
       return newIdError(CONNECTION_ID_LIMIT_ERROR, 'more connection ids than announced');

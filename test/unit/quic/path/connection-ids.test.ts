@@ -229,6 +229,19 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
     assert.deepEqual([ids.current, ids.idFor(first)], [idOf(4), idOf(3)]);
   });
 
+  test('an id that arrives late is retired, and has others retired all the same (§19.15)', () => {
+    const ids = new PeerConnectionIds(idOf(0));
+    const [first, second] = [{}, {}];
+    add(ids, 3);
+    assert.deepEqual(ids.idFor(second), idOf(3));
+    add(ids, 2, 2);
+    assert.deepEqual(new Set(retire(ids)), new Set([0, 2]));
+    assert.deepEqual(ids.current, idOf(3));
+    add(ids, 4);
+    ids.use(second, first);
+    assert.deepEqual(ids.current, idOf(4));
+  });
+
   test('repeated frames change nothing (§19.15)', () => {
     const ids = new PeerConnectionIds(idOf(0));
     for (let i = 0; i < 20; i++) assert.equal(add(ids, 1), undefined);
