@@ -133,13 +133,13 @@ export class Incoming {
     const owner = isLong
       ? this.#ownerOfLong(bytes, offset, length)
       : this.#ownerOfShort(bytes, offset, length, received);
-    if (owner) {
-      const serve = (): void =>
-        owner.receive(bytes, offset, length, length, peer, own, ecn, now, size);
-      if (!isLong || owner.calls.role === 'client') serve();
-      else if (!this.#lobby.serveAtOnce(serve)) {
-        this.#lobby.add(bytes, offset, length, received, size, true);
-      }
+    if (owner && !(isLong && owner.calls.role === 'server')) {
+      owner.receive(bytes, offset, length, length, peer, own, ecn, now, size);
+    } else if (owner) {
+      const isServed = this.#lobby.serveAtOnce(() =>
+        owner.receive(bytes, offset, length, length, peer, own, ecn, now, size),
+      );
+      if (!isServed) this.#lobby.add(bytes, offset, length, received, size, true);
     } else if (isLong) {
       if (this.#isPlausible(bytes, offset, length)) {
         this.#lobby.add(bytes, offset, length, received, size, false);

@@ -11,6 +11,9 @@ import {
   MAX_WAITING_DATAGRAMS,
 } from './limits.ts';
 
+/** One of so many is of a new client even while handshakes under way have others. */
+const NEW_SHARE = 4;
+
 /** A datagram that waits, without obfuscation. */
 export interface Waiting extends ReceivedDatagrams {
   /** Bytes on the wire. */
@@ -30,7 +33,8 @@ export interface LobbyOptions {
 /**
  * Datagrams of handshakes with clients. They wait until live connections are served, and are served
  * within limits of number and time a turn of the event loop: a signature of TLS takes a millisecond or
- * more. Those of handshakes under way come before new clients, and wait only for want of time.
+ * more. Those of handshakes under way come before new clients, but for every fourth, and wait only for
+ * want of time.
  */
 export class Lobby {
   readonly #known = new Fifo<Waiting>();
@@ -38,6 +42,7 @@ export class Lobby {
   readonly #options: LobbyOptions;
   #count = 0;
   #bytes = 0;
+  #taken = 0;
   #isScheduled = false;
   /** Milliseconds of this turn that went into handshakes whose datagrams did not wait. */
   #spent = 0;
@@ -76,6 +81,8 @@ export class Lobby {
     isKnown: boolean,
   ): void {
     if (this.#count >= MAX_WAITING_DATAGRAMS || this.#bytes + length > MAX_WAITING_BYTES) return;
+    // Half of the room is for new clients: a few handshakes must not keep them out.
+    if (isKnown && this.#known.size >= MAX_WAITING_DATAGRAMS / 2) return;
     this.#count++;
     this.#bytes += length;
     (isKnown ? this.#known : this.#new).push({
@@ -114,7 +121,9 @@ export class Lobby {
   };
 
   #take(): Waiting | undefined {
-    const next = this.#known.shift() ?? this.#new.shift();
+    const isTurnOfNew = this.#taken++ % NEW_SHARE === NEW_SHARE - 1;
+    const [first, second] = isTurnOfNew ? [this.#new, this.#known] : [this.#known, this.#new];
+    const next = first.shift() ?? second.shift();
     if (next === undefined) return undefined;
     this.#count--;
     this.#bytes -= next.length;

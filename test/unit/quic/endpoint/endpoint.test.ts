@@ -222,6 +222,16 @@ test('so do handshakes under way, one after the other', async () => {
   );
 });
 
+test('a flood of one handshake does not keep out new clients', async () => {
+  const rig = await Rig.open();
+  const core = await oneClient(rig);
+  core.receiveBatch = () => rig.clock.advance(HANDSHAKE_MS_A_TURN / 4);
+  for (let i = 0; i < 2 * MAX_WAITING_DATAGRAMS; i++) rig.socket.deliver(initialOf(1), CLIENT);
+  rig.socket.deliver(initialOf(2), CLIENT);
+  await rig.network.turn();
+  assert.equal(rig.cores.servers.length, 2);
+});
+
 test('what waits of handshakes is bounded in number and bytes', async () => {
   const rig = await Rig.open();
   rig.serve();
