@@ -26,6 +26,9 @@ export class Association {
   readonly #links = new Map<OutboundVersion, SubLink>();
   readonly #decisions = new Map<string, Decision | undefined>();
   #decidedOn: Plane | undefined;
+  /** The peer of the last packet, as it was written. */
+  #lastPeer: Endpoint | undefined;
+  #lastDecision: Decision | undefined;
 
   constructor(request: PacketRequest, deps: AssociationDeps) {
     this.#request = request;
@@ -66,6 +69,17 @@ export class Association {
   /** `undefined` for a peer whose host is invalid: the packet is dropped. */
   #decide(written: Endpoint): Decision | undefined {
     const plane = this.#deps.plane();
+    // Most packets have the peer of the one before, and framings give the same object for it.
+    if (written === this.#lastPeer && plane === this.#decidedOn) {
+      const last = this.#lastDecision;
+      if (last && this.#links.has(last.resolved.version)) return last;
+    }
+    this.#lastPeer = written;
+    this.#lastDecision = this.#decideOn(plane, written);
+    return this.#lastDecision;
+  }
+
+  #decideOn(plane: Plane, written: Endpoint): Decision | undefined {
     if (plane !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
       this.#decisions.clear();
       this.#decidedOn = plane;

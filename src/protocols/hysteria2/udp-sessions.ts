@@ -7,7 +7,7 @@ import { PacketQueue } from '../../net/packet-queue.ts';
 import type { QuicConnection } from '../../quic/contract.ts';
 import { datagramsOf, Reassembly } from './fragments.ts';
 import { ASSOCIATION_QUEUE } from './service-limits.ts';
-import { decodeUdpMessage, parseAddress, type UdpMessage } from './wire.ts';
+import { decodeUdpMessage, LastAddress, parseAddress, type UdpMessage } from './wire.ts';
 
 /** The connection of UDP sessions, as they need it. */
 export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
@@ -76,12 +76,13 @@ export class UdpSession implements PacketLink {
     const datagrams = this.#ended
       ? []
       : datagramsOf(packet, this.#channel.maxDatagramSize, this.#random);
-    // Without one of its fragments a packet is lost, so that the others need not be sent.
-    if (datagrams.length === 0 || !datagrams.every((each) => this.#channel.sendDatagram(each))) {
-      this.#refused++;
-      return;
+    let isSent = datagrams.length > 0;
+    for (const datagram of datagrams) {
+      // Without one of its fragments a packet is lost, so that the others need not be sent.
+      isSent &&= this.#channel.sendDatagram(datagram);
     }
-    this.#idle?.touch();
+    if (isSent) this.#idle?.touch();
+    else this.#refused++;
   }
 
   close(cause?: Error): void {
@@ -117,6 +118,7 @@ export class UdpSessions {
   readonly #random: RandomSource;
   readonly #accept: ((session: UdpSession) => boolean) | undefined;
   readonly #sessions = new Map<number, UdpSession>();
+  readonly #lastAddress = new LastAddress();
   #lastId = 0;
   #ended = false;
 
@@ -140,7 +142,7 @@ export class UdpSessions {
 
   /** Takes the content of a DATAGRAM frame; drops it when it is malformed or of no session. */
   receive(data: Uint8Array): void {
-    const message = decodeUdpMessage(data);
+    const message = decodeUdpMessage(data, this.#lastAddress);
     if (!message) return;
     const { sessionId } = message;
     const session = this.#sessions.get(sessionId) ?? this.#begin(sessionId);
