@@ -1,5 +1,6 @@
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
+import { receiveAll } from '../net/receive-all.ts';
 import { normalizeHost } from '../net/host-name.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
@@ -39,11 +40,7 @@ export class Association {
   async run(): Promise<void> {
     const { client } = this.#request;
     try {
-      for (;;) {
-        const packet = await client.receive();
-        if (!packet) break;
-        this.#forward(packet);
-      }
+      await receiveAll(client, (packet) => this.#forward(packet));
     } catch (error) {
       this.#deps.log.debug(
         `${this.#request.origin.inbound}: udp association ended: ${String(error)}`,

@@ -71,6 +71,10 @@ export class UdpSession implements PacketLink {
     return this.#queue.take();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
   send({ data, peer }: Packet): void {
     const packet = { sessionId: this.id, address: this.#addressOf(peer), data };
     const datagrams = this.#ended
