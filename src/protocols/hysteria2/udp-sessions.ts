@@ -22,6 +22,7 @@ export class UdpSession implements PacketLink {
   readonly #channel: DatagramChannel;
   readonly #random: RandomSource;
   readonly #onClose: () => void;
+  readonly #onSent: (() => void) | undefined;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
   readonly #reassembly = new Reassembly();
@@ -32,12 +33,22 @@ export class UdpSession implements PacketLink {
   #refused = 0;
   #ended = false;
 
-  /** @param onClose called once, when it is closed. */
-  constructor(id: number, channel: DatagramChannel, random: RandomSource, onClose: () => void) {
+  /**
+   * @param onClose called once, when it is closed.
+   * @param onSent called after each packet that was sent.
+   */
+  constructor(
+    id: number,
+    channel: DatagramChannel,
+    random: RandomSource,
+    onClose: () => void,
+    onSent?: () => void,
+  ) {
     this.id = id;
     this.#channel = channel;
     this.#random = random;
     this.#onClose = onClose;
+    this.#onSent = onSent;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -85,8 +96,12 @@ export class UdpSession implements PacketLink {
       // Without one of its fragments a packet is lost, so that the others need not be sent.
       isSent &&= this.#channel.sendDatagram(datagram);
     }
-    if (isSent) this.#idle?.touch();
-    else this.#refused++;
+    if (!isSent) {
+      this.#refused++;
+      return;
+    }
+    this.#idle?.touch();
+    this.#onSent?.();
   }
 
   close(cause?: Error): void {
@@ -153,11 +168,14 @@ export class UdpSessions {
     session?.deliver(message);
   }
 
-  /** Begins a session with an id that no live one has. */
-  open(): UdpSession {
+  /**
+   * Begins a session with an id that no live one has.
+   * @param onSent called after each packet that it sends.
+   */
+  open(onSent?: () => void): UdpSession {
     do this.#lastId = (this.#lastId + 1) % IDS;
     while (this.#sessions.has(this.#lastId));
-    return this.#create(this.#lastId);
+    return this.#create(this.#lastId, onSent);
   }
 
   /** Closes all, and begins none any more. */
@@ -174,10 +192,9 @@ export class UdpSessions {
     return undefined;
   }
 
-  #create(id: number): UdpSession {
-    const session = new UdpSession(id, this.#channel, this.#random, () =>
-      this.#sessions.delete(id),
-    );
+  #create(id: number, onSent?: () => void): UdpSession {
+    const onClose = (): void => void this.#sessions.delete(id);
+    const session = new UdpSession(id, this.#channel, this.#random, onClose, onSent);
     this.#sessions.set(id, session);
     return session;
   }
