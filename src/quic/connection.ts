@@ -253,6 +253,14 @@ export class Connection {
     this.#releaseWhenClosed();
   }
 
+  /**
+   * The next received DATAGRAM frame, which otherwise comes as an event; `undefined` when there is none. To
+   * be taken after each `receiveBatch`, so that the queue holds no more than one.
+   */
+  nextDatagram(): Uint8Array | undefined {
+    return this.#parts.datagrams.next();
+  }
+
   /** The next event; `undefined` when there is none. */
   nextEvent(): ConnectionEvent | undefined {
     return this.#parts.events.next();

@@ -15,6 +15,7 @@ import { AUTHENTICATED, authenticationRequest, readTerms } from './authenticatio
 import { READER_LIMIT } from './limits.ts';
 import type { DialRequest, DialServer } from './quic-endpoints.ts';
 import { SILENCE_MS } from './service-limits.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { UdpSessions } from './udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from './wire.ts';
 
@@ -112,6 +113,7 @@ export class ClientConnection {
   readonly #udp: UdpSessions;
   readonly #relaysUdp: boolean;
   readonly #parts: ClientParts;
+  readonly #silence: SilenceWatch;
   #isUsable = true;
 
   private constructor(
@@ -124,8 +126,15 @@ export class ClientConnection {
     this.#udp = udp;
     this.#relaysUdp = relaysUdp;
     this.#parts = parts;
+    this.#silence = new SilenceWatch(
+      parts.clock,
+      connection.wire,
+      () => (this.#isUsable = false),
+      () => udp.close(new ConnectionLostError('the server is silent')),
+    );
     this.ended = connection.closed.then((reason) => {
       this.#isUsable = false;
+      this.#silence.stop();
       udp.close(new ConnectionEndedError(reason));
     });
   }
@@ -206,7 +215,8 @@ export class ClientConnection {
 
   /** @throws {DialError} `unsupported` when the server relays no UDP. */
   associate(): PacketLink {
-    if (this.#relaysUdp && this.#connection.maxDatagramSize > 0) return this.#udp.open();
+    if (this.#relaysUdp && this.#connection.maxDatagramSize > 0)
+      return this.#udp.open(this.#silence.onSent);
     const text = `${formatEndpoint(this.#parts.target)}: the server relays no UDP`;
     throw new DialError('unsupported', text);
   }

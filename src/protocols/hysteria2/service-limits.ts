@@ -35,6 +35,13 @@ export const IDLE_MS = 30_000;
  */
 export const SILENCE_MS = 3_000;
 
+/**
+ * Associations end when nothing at all has come for this long after one of their datagrams, so that the
+ * next one begins another on a new connection. Longer than a client needs to change networks: an
+ * association that ends early appears to its peers with another port.
+ */
+export const ASSOCIATION_SILENCE_MS = 10_000;
+
 /** Connections of one outbound, one for each lineage of its flows. */
 export const MOST_CONNECTIONS = 64;
 

@@ -29,6 +29,8 @@ export class ScriptedCore implements ConnectionCore {
   /** Batches to send, one for each `transmit`. */
   readonly toSend: Batch[] = [];
   readonly events: ConnectionEvent[] = [];
+  /** Payloads of DATAGRAM frames that were received. */
+  readonly datagrams: Uint8Array[] = [];
   deadline = Infinity;
   readonly timeouts: number[] = [];
   readonly tooLarge: number[] = [];
@@ -81,6 +83,10 @@ export class ScriptedCore implements ConnectionCore {
   onTimeout(now: number): void {
     this.timeouts.push(now);
     this.deadline = Infinity;
+  }
+
+  nextDatagram(): Uint8Array | undefined {
+    return this.datagrams.shift();
   }
 
   nextEvent(): ConnectionEvent | undefined {

@@ -10,6 +10,8 @@ import { AUTHENTICATED } from '../../../../src/protocols/hysteria2/authenticatio
 import { READER_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
 import {
   MOST_UNAUTHENTICATED,
+  ASSOCIATION_QUEUE,
+  ASSOCIATION_SILENCE_MS,
   SILENCE_MS,
   STREAMS_BESIDE_CIRCUITS,
   UNAUTHENTICATED_MS,
@@ -333,6 +335,80 @@ describe('datagrams through Hysteria 2', () => {
     for (const [at, link] of links.entries()) link.send({ data: Buffer.of(at), peer: echo });
     for (const [at, link] of links.entries()) assert.equal((await link.receive())?.data[0], at);
     assert.equal(bench.dispatcher.associations.length, 2);
+  });
+
+  test('find out that a server is gone by its silence, without those of live ones', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    const link = await client.associate(patient);
+    link.send({ data: Buffer.of(1), peer: echo });
+    assert.equal((await link.receive())?.data[0], 1);
+    const [[connection]] = bench.network.connections as [[FakeConnection, FakeConnection]];
+    bench.clock.advance(ASSOCIATION_SILENCE_MS);
+    (await client.associate(patient)).close();
+    assert.equal(bench.network.connections.length, 1, 'nothing was unanswered');
+
+    connection.isCut = true;
+    const pending = assert.rejects(link.receive(), /the server is silent/);
+    link.send({ data: Buffer.of(2), peer: echo });
+    bench.clock.advance(SILENCE_MS);
+    // New flows go elsewhere, while the old one may recover.
+    const other = await client.associate(patient);
+    assert.equal(bench.network.connections.length, 2);
+    other.send({ data: Buffer.of(3), peer: echo });
+    assert.equal((await other.receive())?.data[0], 3);
+    bench.clock.advance(ASSOCIATION_SILENCE_MS - SILENCE_MS);
+    await pending;
+    assert.equal(connection.reason, undefined, 'its streams may recover');
+    other.send({ data: Buffer.of(4), peer: echo });
+    assert.equal((await other.receive())?.data[0], 4);
+    connection.isCut = false;
+    client.close();
+    await settle();
+    assert.equal(bench.clock.timers, 0);
+  });
+
+  test('survive a silence that ends in time', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    const link = await client.associate(patient);
+    const [[connection]] = bench.network.connections as [[FakeConnection, FakeConnection]];
+    connection.isCut = true;
+    link.send({ data: Buffer.of(1), peer: echo });
+    bench.clock.advance(ASSOCIATION_SILENCE_MS - 1);
+    connection.isCut = false;
+    link.send({ data: Buffer.of(2), peer: echo });
+    assert.equal((await link.receive())?.data[0], 2);
+    bench.clock.advance(ASSOCIATION_SILENCE_MS);
+    link.send({ data: Buffer.of(3), peer: echo });
+    assert.equal((await link.receive())?.data[0], 3);
+  });
+
+  test('of a burst that comes at once all reach a reader that takes them as they come', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    const link = await client.associate(patient);
+    link.send({ data: Buffer.of(0), peer: echo });
+    await link.receive();
+    const [[, server]] = bench.network.connections as [[FakeConnection, FakeConnection]];
+    const burst = 4 * ASSOCIATION_QUEUE;
+    let taken = 0;
+    const all = link.receiveAll?.(() => taken++);
+    for (let packetId = 0; packetId < burst; packetId++) {
+      const whole = {
+        packetId: 0,
+        fragmentId: 0,
+        fragmentCount: 1,
+        address: Buffer.from('[::9]:9'),
+      };
+      server.sendDatagram(encodeUdpMessage({ ...whole, sessionId: 1, data: Buffer.of(1) }));
+    }
+    assert.deepEqual([taken, link.dropped], [burst, 0]);
+    link.close();
+    await all;
   });
 
   test('are not offered by a server without UDP', async () => {
