@@ -233,33 +233,34 @@ test('a stopped server says goodbye, and its clients come back to the next one',
 
 test('a client that moves to another address in the middle of a download', async () => {
   const SIZE = 16 << 20;
-  for (const obfs of ['', '\nobfs = "salamander"\nobfs_password = "cry me a river"']) {
-    const server = await startServer(PASSWORD + obfs);
-    await using _server = server.weir;
-    await using relay = await UdpRelay.start(server.weir.address('hy'));
-    await using client = await startClient(relay.address, PASSWORD + obfs);
-    await using origin = await sendFirstServer(SIZE);
-    const socket = await socksConnect(client.address('socks'), origin.target);
-    const source = async (): Promise<unknown> => (await server.connections()).sessions[0]?.source;
-    assert.equal(await source(), '127.0.0.1');
-    let received = 0;
-    let moved: Promise<void> | undefined;
-    socket.on('data', (chunk: Buffer) => {
-      received += chunk.length;
-      if (received > SIZE / 4) moved ??= relay.move('127.0.0.2');
-    });
-    assert.deepEqual(await receiveBody(socket), bodyOf(SIZE));
-    await moved;
-    await eventually('the new source', async () => (await source()) === '127.0.0.2');
-    const { sessions, flows } = await server.connections();
-    assert.deepEqual([sessions.length, flows.length], [1, 1]);
-    // The other direction of the same flow.
-    const sent = await sendBody(socket, SIZE / 4, 2);
-    await relay.move('127.0.0.3');
-    socket.end();
-    assert.deepEqual(await within(origin.received, 'the upload'), sent);
-    await eventually('the third source', async () => (await source()) === '127.0.0.3');
-  }
+  // A client without Salamander moves in test/interop/aioquic.test.ts.
+  const settings = `${PASSWORD}\nobfs = "salamander"\nobfs_password = "cry me a river"`;
+  const server = await startServer(settings);
+  await using _server = server.weir;
+  await using relay = await UdpRelay.start(server.weir.address('hy'));
+  await using client = await startClient(relay.address, settings);
+  await using origin = await sendFirstServer(SIZE);
+  const socket = await socksConnect(client.address('socks'), origin.target);
+  const source = async (): Promise<unknown> => (await server.connections()).sessions[0]?.source;
+  assert.equal(await source(), '127.0.0.1');
+  let received = 0;
+  let moved: Promise<void> | undefined;
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+    if (received > SIZE / 4) moved ??= relay.move('127.0.0.2');
+  });
+  assert.deepEqual(await receiveBody(socket), bodyOf(SIZE));
+  await moved;
+  await eventually('the new source', async () => (await source()) === '127.0.0.2');
+  const { sessions, flows } = await server.connections();
+  assert.deepEqual([sessions.length, flows.length], [1, 1]);
+  // The other direction of the same flow.
+  const sent = await sendBody(socket, SIZE / 4, 2);
+  const movedAgain = relay.move('127.0.0.3');
+  socket.end();
+  assert.deepEqual(await within(origin.received, 'the upload'), sent);
+  await movedAgain;
+  await eventually('the third source', async () => (await source()) === '127.0.0.3');
 });
 
 test('a client says why it does not trust a server', async () => {

@@ -16,6 +16,8 @@ export class UdpRelay implements AsyncDisposable {
   readonly #server: number;
   #outer: Socket;
   #client: { readonly port: number; readonly address: string } | undefined;
+  /** Called when the client has sent a datagram. */
+  #onSent: () => void = () => undefined;
 
   private constructor(inner: Socket, outer: Socket, server: number) {
     this.#inner = inner;
@@ -25,6 +27,7 @@ export class UdpRelay implements AsyncDisposable {
     inner.on('message', (message, from) => {
       this.#client = from;
       this.#outer.send(message, this.#server, '127.0.0.1');
+      this.#onSent();
     });
     this.#receive(outer);
   }
@@ -33,11 +36,19 @@ export class UdpRelay implements AsyncDisposable {
     return new UdpRelay(await bound('127.0.0.1'), await bound('127.0.0.1'), portOf(server));
   }
 
-  /** From now on the server sees the client at `host` and a new port; the old one is closed. */
+  /**
+   * With its next datagram the client has the address `host` and a new port; the old one is closed then,
+   * and not before: a client that only receives would have nothing to send that shows the server its
+   * new address.
+   */
   async move(host: string): Promise<void> {
     const old = this.#outer;
-    this.#outer = await bound(host);
-    this.#receive(this.#outer);
+    const next = await bound(host);
+    this.#receive(next);
+    this.#outer = next;
+    const sent = Promise.withResolvers<void>();
+    this.#onSent = sent.resolve;
+    await sent.promise;
     await closed(old);
   }
 
