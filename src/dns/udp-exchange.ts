@@ -12,6 +12,7 @@ import {
   RCODE_SERVFAIL,
   readReply,
   type Question,
+  type RawQuestion,
   type Reply,
 } from './message.ts';
 import { Deadline } from '../net/deadline.ts';
@@ -69,7 +70,7 @@ export class UdpExchange implements Exchange {
     this.#random = random;
   }
 
-  async ask(question: Question, signal: AbortSignal): Promise<Reply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
     const servers = this.#order.next();
     const withoutEdns = new Set<Endpoint>();
     let failure = new DialError('upstream', 'no DNS server');
@@ -100,7 +101,7 @@ export class UdpExchange implements Exchange {
   /** A server without EDNS rejects the message (RFC 6891 §7): it is repeated without. */
   async #askOne(
     server: Endpoint,
-    question: Question,
+    question: Question | RawQuestion,
     withoutEdns: Set<Endpoint>,
     limit: number,
     signal: AbortSignal,
@@ -116,7 +117,7 @@ export class UdpExchange implements Exchange {
 
   async #try(
     server: Endpoint,
-    question: Question,
+    question: Question | RawQuestion,
     edns: boolean,
     limit: number,
     signal: AbortSignal,
@@ -154,7 +155,11 @@ export class UdpExchange implements Exchange {
   }
 
   /** Over a connection of its own, for answers that do not fit a datagram. */
-  async #askOverTcp(server: Endpoint, question: Question, signal: AbortSignal): Promise<Reply> {
+  async #askOverTcp(
+    server: Endpoint,
+    question: Question | RawQuestion,
+    signal: AbortSignal,
+  ): Promise<Reply> {
     using deadline = new Deadline(this.#clock, TCP_MS, 'the answer over TCP', signal);
     const { link } = await connectTcp(server.host, server.port, { signal: deadline.signal });
     try {

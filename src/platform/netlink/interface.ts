@@ -1,3 +1,4 @@
+import { formatCidr, type Cidr } from '../../ip/cidr.ts';
 import { parseIP } from '../../ip/ip-text.ts';
 import { AF_INET, AF_INET6, AF_UNSPEC } from '../sockets/linux.ts';
 import {
@@ -30,22 +31,12 @@ const RT_SCOPE_UNIVERSE = 0;
 const RT_SCOPE_LINK = 253;
 const RTN_UNICAST = 1;
 
-/** An address or a network with the length of its prefix, as settings have it. */
-export interface IpPrefix {
-  /** An IP address in text, without a zone. */
-  readonly address: string;
-  readonly length: number;
-}
-
-/** `10.0.0.0/8`. */
-export const formatPrefix = ({ address, length }: IpPrefix): string => `${address}/${length}`;
-
 /** What an interface is given. */
 export interface InterfacePlan {
   readonly mtu: number;
-  readonly addresses: readonly IpPrefix[];
+  readonly addresses: readonly Cidr[];
   /** Networks that the main table sends through the interface. */
-  readonly routes: readonly IpPrefix[];
+  readonly routes: readonly Cidr[];
 }
 
 /**
@@ -62,8 +53,8 @@ export function configureInterface(
   netlink.request('bring the interface up', RTM_NEWLINK, 0, linkBody(index, IFF_UP), [
     wordAttribute(IFLA_MTU, mtu),
   ]);
-  for (const prefix of addresses) addAddress(netlink, index, prefix);
-  for (const prefix of routes) addRoute(netlink, index, prefix);
+  for (const cidr of addresses) addAddress(netlink, index, cidr);
+  for (const cidr of routes) addRoute(netlink, index, cidr);
 }
 
 /**
@@ -90,32 +81,32 @@ function linkBody(index: number, flags: number): Uint8Array {
   return body;
 }
 
-function addAddress(netlink: NetlinkSocket, index: number, prefix: IpPrefix): void {
-  const { family, bytes } = parsed(prefix);
+function addAddress(netlink: NetlinkSocket, index: number, cidr: Cidr): void {
+  const { family, bytes } = parsed(cidr);
   // struct ifaddrmsg: family 0, prefix length 1, flags 2, scope 3, index 4.
   const body = Buffer.alloc(8);
   body[0] = family;
-  body[1] = prefix.length;
+  body[1] = cidr.prefix;
   body[2] = family === AF_INET6 ? IFA_F_NODAD : 0;
   body.writeUInt32LE(index, 4);
   const attributes = [IFA_LOCAL, IFA_ADDRESS].map((type): Attribute => ({ type, value: bytes }));
-  const request = `add the address ${formatPrefix(prefix)}`;
+  const request = `add the address ${formatCidr(cidr)}`;
   netlink.request(request, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, body, attributes);
 }
 
-function addRoute(netlink: NetlinkSocket, index: number, prefix: IpPrefix): void {
-  const { family, bytes } = parsed(prefix);
+function addRoute(netlink: NetlinkSocket, index: number, cidr: Cidr): void {
+  const { family, bytes } = parsed(cidr);
   // struct rtmsg: family 0, lengths of destination 1 and source 2, TOS 3, table 4, protocol 5,
   // scope 6, type 7, flags 8.
   const body = Buffer.alloc(12);
   body[0] = family;
-  body[1] = prefix.length;
+  body[1] = cidr.prefix;
   body[4] = RT_TABLE_MAIN;
   body[5] = RTPROT_STATIC;
   body[6] = family === AF_INET ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
   body[7] = RTN_UNICAST;
   netlink.request(
-    `add the route ${formatPrefix(prefix)}`,
+    `add the route ${formatCidr(cidr)}`,
     RTM_NEWROUTE,
     NLM_F_CREATE | NLM_F_EXCL,
     body,
@@ -123,7 +114,7 @@ function addRoute(netlink: NetlinkSocket, index: number, prefix: IpPrefix): void
   );
 }
 
-function parsed({ address }: IpPrefix): { readonly family: number; readonly bytes: Uint8Array } {
+function parsed({ address }: Cidr): { readonly family: number; readonly bytes: Uint8Array } {
   const bytes = parseIP(address);
   if (!bytes) throw new RangeError(`not an IP address: ${address}`);
   return { family: bytes.length === 4 ? AF_INET : AF_INET6, bytes };

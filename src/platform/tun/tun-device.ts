@@ -5,12 +5,7 @@ import type {
   PacketDevice,
   PacketOutput,
 } from '../../ip/packet-device.ts';
-import {
-  configureInterface,
-  formatPrefix,
-  type InterfacePlan,
-  type IpPrefix,
-} from '../netlink/interface.ts';
+import { configureInterface, type InterfacePlan } from '../netlink/interface.ts';
 import { NetlinkError, NetlinkSocket } from '../netlink/netlink-socket.ts';
 import type { Descriptor } from '../sockets/descriptor.ts';
 import { SystemError } from '../sockets/errno.ts';
@@ -204,5 +199,3 @@ function configure(io: KernelIo, name: string, plan: TunPlan): void {
     throw error;
   }
 }
-
-export { formatPrefix, type IpPrefix };
