@@ -15,8 +15,8 @@ import {
   type NetlinkMessage,
 } from './message.ts';
 
-const AF_NETLINK = 16;
-const NETLINK_ROUTE = 0;
+export const AF_NETLINK = 16;
+export const NETLINK_ROUTE = 0;
 const SOL_NETLINK = 270;
 const NETLINK_EXT_ACK = 11;
 
@@ -80,6 +80,30 @@ export class NetlinkSocket implements Disposable {
         const { errno, text } = readAcknowledgement(message);
         if (errno !== 0) throw new NetlinkError(request, errno, text);
         return;
+      }
+    }
+  }
+
+  /**
+   * Asks for one thing.
+   *
+   * @returns the answer, a view that the next call overwrites.
+   * @throws {NetlinkError} when the kernel refuses.
+   */
+  query(
+    request: string,
+    type: number,
+    body: Uint8Array,
+    attributes: readonly Attribute[],
+  ): NetlinkMessage | undefined {
+    const sequence = this.#send(type, 0, body, attributes);
+    for (;;) {
+      for (const message of readMessages(this.#receive())) {
+        if (message.sequence !== sequence) continue;
+        if (message.type !== NLMSG_ERROR) return message;
+        const { errno, text } = readAcknowledgement(message);
+        if (errno === 0) return undefined;
+        throw new NetlinkError(request, errno, text);
       }
     }
   }

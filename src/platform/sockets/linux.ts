@@ -28,6 +28,8 @@ export const SO_LINGER = 13;
 export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;
 export const SO_RXQ_OVFL = 40;
+/** Since Linux 5.0. */
+export const SO_BINDTOIFINDEX = 62;
 
 export const IPPROTO_IP = 0;
 export const IP_TOS = 1;
@@ -105,6 +107,7 @@ export const EMSGSIZE = 90;
 export const ENOPROTOOPT = 92;
 export const EOPNOTSUPP = 95;
 export const EAFNOSUPPORT = 97;
+export const ENETUNREACH = 101;
 export const ECONNRESET = 104;
 export const ENOBUFS = 105;
 export const ENOTCONN = 107;

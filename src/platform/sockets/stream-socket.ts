@@ -1,4 +1,6 @@
+import { toEndpoint } from '../../ip/ip-endpoint.ts';
 import { Descriptor } from './descriptor.ts';
+import { ANY_DEVICE, NO_DEVICE } from './device-choice.ts';
 import type { SocketOrigin } from './descriptor-room.ts';
 import { SystemError } from './errno.ts';
 import { RECEIVE_SIZE, type KernelIo } from './kernel-io.ts';
@@ -6,6 +8,7 @@ import {
   AF_UNIX,
   EAGAIN,
   EINPROGRESS,
+  ENETUNREACH,
   EPOLLERR,
   EPOLLET,
   EPOLLHUP,
@@ -16,11 +19,19 @@ import {
   MSG_NOSIGNAL,
   NONBLOCK_CLOEXEC,
   SHUT_WR,
+  SO_BINDTOIFINDEX,
+  SOL_SOCKET,
   SOCK_STREAM,
 } from './linux.ts';
 import type { Readiness } from './poller.ts';
 import { familyOf, type SocketAddress } from './sockaddr.ts';
-import { resetOnClose, setTcpOptions, takeError, unreadBytes } from './socket-options.ts';
+import {
+  resetOnClose,
+  setOption,
+  setTcpOptions,
+  takeError,
+  unreadBytes,
+} from './socket-options.ts';
 
 /** What `receive` and `send` return when the call has to be repeated after an event. */
 export const AGAIN = -EAGAIN;
@@ -96,7 +107,12 @@ export class StreamSocket implements Readiness {
     if (fd < 0) throw new SystemError('connect', calls.errno(), target);
     const isTcp = family !== AF_UNIX;
     if (isTcp) setTcpOptions(io, fd);
-    const error = calls.connect(fd, addresses.at, length) === 0 ? 0 : calls.errno();
+    const isBound = bindToDevice(io, fd, address);
+    const error = !isBound
+      ? ENETUNREACH
+      : calls.connect(fd, addresses.at, length) === 0
+        ? 0
+        : calls.errno();
     if (error !== 0 && error !== EINPROGRESS) {
       calls.close(fd);
       throw new SystemError('connect', error, target);
@@ -234,4 +250,17 @@ export class StreamSocket implements Readiness {
     if (error === EAGAIN) this.writable = false;
     return -error;
   }
+}
+
+/**
+ * Binds a socket to the device that it has to send by, if the kernel is not to choose.
+ *
+ * @returns false when there is no device for it.
+ */
+function bindToDevice(io: KernelIo, fd: number, address: SocketAddress): boolean {
+  if (!io.devices || 'path' in address) return true;
+  const destination = toEndpoint(address.host, address.port);
+  const device = destination ? io.devices.deviceFor(destination) : ANY_DEVICE;
+  if (device === NO_DEVICE) return false;
+  return device === ANY_DEVICE || setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device) === 0;
 }
