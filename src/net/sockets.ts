@@ -21,6 +21,12 @@ export interface Sockets {
    */
   connect(target: Endpoint, options: ConnectOptions): Promise<Carrier>;
   /**
+   * Opens a TCP connection as a socket of Node's, for layers that need one. No error of it is
+   * unhandled before its taker listens.
+   * @throws {DialError} as `connect` does.
+   */
+  connectSocket(target: Endpoint, options: ConnectOptions): Promise<Socket>;
+  /**
    * Binds to an IP address or a unix path, and accepts until closed. The IPv6 wildcard takes IPv4
    * connections as well.
    * @throws the system's error (`EADDRINUSE`, `EACCES`, …).
@@ -100,6 +106,11 @@ export interface UdpBindOptions {
   readonly address?: string | undefined;
   /** 0, or left out, lets the kernel choose. */
   readonly port?: number | undefined;
+  /**
+   * The one peer, an IP address in text: datagrams of others do not arrive, and when its host reports
+   * that there is no such port, the link ends with that error.
+   */
+  readonly peer?: Endpoint | undefined;
   /** Datagrams that may wait for a reader; 256 when left out. */
   readonly queue?: number | undefined;
   /**

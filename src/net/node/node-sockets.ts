@@ -12,7 +12,7 @@ import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
 import { NodeDatagramSocket } from './datagram-socket.ts';
 import { endsOf } from './socket-carrier.ts';
 import { SocketLink } from './socket-link.ts';
-import { connectTcp } from './tcp-dial.ts';
+import { connectSocket, connectTcp } from './tcp-dial.ts';
 import { UdpLink } from './udp-link.ts';
 
 /** Connections that the kernel may hold: a burst of clients must not be refused. */
@@ -23,6 +23,7 @@ export const nodeSockets = (reason: string): Sockets => ({
   kind: 'node',
   reason,
   connect: ({ host, port }, options) => connectTcp(host, port, options),
+  connectSocket: ({ host, port }, options) => connectSocket(host, port, options),
   listen,
   bindUdp: (options) => UdpLink.bind(options),
   bindDatagrams: (options, handlers) => NodeDatagramSocket.bind(options, handlers),

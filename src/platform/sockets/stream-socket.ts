@@ -1,6 +1,5 @@
 import { toEndpoint } from '../../ip/ip-endpoint.ts';
 import { Descriptor } from './descriptor.ts';
-import { ANY_DEVICE, NO_DEVICE } from './device-choice.ts';
 import type { SocketOrigin } from './descriptor-room.ts';
 import { SystemError } from './errno.ts';
 import { RECEIVE_SIZE, type KernelIo } from './kernel-io.ts';
@@ -19,15 +18,13 @@ import {
   MSG_NOSIGNAL,
   NONBLOCK_CLOEXEC,
   SHUT_WR,
-  SO_BINDTOIFINDEX,
-  SOL_SOCKET,
   SOCK_STREAM,
 } from './linux.ts';
 import type { Readiness } from './poller.ts';
 import { familyOf, type SocketAddress } from './sockaddr.ts';
 import {
+  bindToDevice,
   resetOnClose,
-  setOption,
   setTcpOptions,
   takeError,
   unreadBytes,
@@ -107,7 +104,8 @@ export class StreamSocket implements Readiness {
     if (fd < 0) throw new SystemError('connect', calls.errno(), target);
     const isTcp = family !== AF_UNIX;
     if (isTcp) setTcpOptions(io, fd);
-    const isBound = bindToDevice(io, fd, address);
+    const isBound =
+      'path' in address || bindToDevice(io, fd, toEndpoint(address.host, address.port));
     const error = !isBound
       ? ENETUNREACH
       : calls.connect(fd, addresses.at, length) === 0
@@ -250,17 +248,4 @@ export class StreamSocket implements Readiness {
     if (error === EAGAIN) this.writable = false;
     return -error;
   }
-}
-
-/**
- * Binds a socket to the device that it has to send by, if the kernel is not to choose.
- *
- * @returns false when there is no device for it.
- */
-function bindToDevice(io: KernelIo, fd: number, address: SocketAddress): boolean {
-  if (!io.devices || 'path' in address) return true;
-  const destination = toEndpoint(address.host, address.port);
-  const device = destination ? io.devices.deviceFor(destination) : ANY_DEVICE;
-  if (device === NO_DEVICE) return false;
-  return device === ANY_DEVICE || setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device) === 0;
 }
