@@ -1,3 +1,4 @@
+import type { TcpSegment } from '../wire/tcp.ts';
 import type { SegmentOutput, TcpEvent, TcpFailure, TcpPath } from './contract.ts';
 import type { TcpState } from './state.ts';
 import type { TimeWait } from './time-wait.ts';
@@ -70,17 +71,4 @@ export declare class TcpConnection {
   readonly isEnded: boolean;
   /** Ends it with a RST. */
   abort(): void;
-}
-
-/** See `wire/tcp.ts`. */
-export interface TcpSegment {
-  readonly buffer: Uint8Array;
-  readonly sequence: number;
-  readonly acknowledgement: number;
-  readonly flags: number;
-  readonly window: number;
-  readonly optionsStart: number;
-  readonly optionsEnd: number;
-  readonly payloadStart: number;
-  readonly payloadEnd: number;
 }

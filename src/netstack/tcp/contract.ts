@@ -1,3 +1,5 @@
+import type { TcpSegment } from '../wire/tcp.ts';
+
 /**
  * What passes between a TCP connection and the stack that drives it: events and failures one way, an
  * output for segments and the facts of the path the other.
@@ -38,26 +40,30 @@ export type TcpEvent =
    */
   | 'closed';
 
-/** Where the segments of one connection are written: the stack adds ports, checksum and the IP header. */
+/**
+ * Where the segments of one connection are written. The stack adds ports, checksum and the IP header:
+ *
+ *     fill output.segment
+ *     const at = output.begin(payloadBytes);
+ *     if (at < 0) return; // asked again when there is room
+ *     copy the payload to output.buffer from `at`
+ *     output.end(segmentSize);
+ */
 export interface SegmentOutput {
-  /** Memory that `begin` gives offsets of; to be read again after each `begin`. */
+  /** The header of the next segment: the connection sets every field but the ports. */
+  readonly segment: TcpSegment;
+  /** Where `begin` made room; may be another one after each `begin`. */
   readonly buffer: Uint8Array;
   /**
-   * Room for one segment. The options (a multiple of 4 bytes) are written to the offset that it returns,
-   * the payload directly behind them. @returns -1 when there is none now.
+   * Writes the header from `segment`, and makes room for the payload behind it.
+   * @returns where the payload is to begin in `buffer`; -1 when there is no room now.
    */
-  begin(optionBytes: number, payloadBytes: number): number;
+  begin(payloadBytes: number): number;
   /**
    * Sends what `begin` made room for.
    * @param segmentSize bytes of payload of each segment that the device makes of it; 0 for a plain segment.
    */
-  end(
-    sequence: number,
-    acknowledgement: number,
-    flags: number,
-    window: number,
-    segmentSize: number,
-  ): void;
+  end(segmentSize: number): void;
 }
 
 /** The path of a connection as its stack knows it. */
