@@ -1,5 +1,6 @@
 import type { TcpSegment } from '../wire/tcp.ts';
-import type { SegmentOutput, TcpEvent, TcpFailure, TcpPath } from './contract.ts';
+import type { TcpEvent, TcpFailure } from './events.ts';
+import type { SegmentOutput, TcpPath } from './segment-output.ts';
 import type { TcpState } from './state.ts';
 import type { TimeWait } from './time-wait.ts';
 
