@@ -2,7 +2,7 @@
  * What a connection itself waits for; retransmission of data has deadlines of its own (`Recovery`).
  *
  * - `handshake`: the next SYN or SYN-ACK is due (RFC 9293 §3.8.1, RFC 6298).
- * - `acknowledgement`: a delayed ACK is due (RFC 9293 §3.8.6.3).
+ * - `acknowledgment`: a delayed ACK is due (RFC 9293 §3.8.6.3).
  * - `persist`: a zero window is to be probed (§3.8.6.1).
  * - `keepAlive`: the peer was silent (§3.8.4).
  * - `user`: the user timeout (§3.8.3), of a handshake or of unacknowledged data.
@@ -10,7 +10,7 @@
  */
 export type DeadlineName =
   | 'handshake'
-  | 'acknowledgement'
+  | 'acknowledgment'
   | 'persist'
   | 'keepAlive'
   | 'user'
@@ -20,7 +20,7 @@ export type DeadlineName =
 export class Deadlines {
   readonly #at: Record<DeadlineName, number> = {
     handshake: Infinity,
-    acknowledgement: Infinity,
+    acknowledgment: Infinity,
     persist: Infinity,
     keepAlive: Infinity,
     user: Infinity,
@@ -46,7 +46,7 @@ export class Deadlines {
   clearAll(): void {
     const at = this.#at;
     at.handshake = Infinity;
-    at.acknowledgement = Infinity;
+    at.acknowledgment = Infinity;
     at.persist = Infinity;
     at.keepAlive = Infinity;
     at.user = Infinity;
@@ -65,7 +65,7 @@ export class Deadlines {
     const at = this.#at;
     return Math.min(
       at.handshake,
-      at.acknowledgement,
+      at.acknowledgment,
       at.persist,
       at.keepAlive,
       at.user,

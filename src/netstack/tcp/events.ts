@@ -1,6 +1,6 @@
 /** Why a connection ended before both directions were closed. */
 export type TcpFailure =
-  /** A RST of the peer before the connection was established: it refuses (or takes back) the connection. */
+  /** A RST of the peer before the connection was established: it refuses, or takes back, the connection. */
   | 'refused'
   /** A valid RST of the peer afterwards. */
   | 'reset'
@@ -8,27 +8,55 @@ export type TcpFailure =
   | 'timeout'
   /** ICMP reported the destination unreachable while connecting. */
   | 'unreachable'
-  /** This side ended it: `abort` or `refuse`. */
+  /** This side ended it: `abort`, or `refuse`. */
   | 'aborted';
 
-/** What happened on a connection; each is reported once for all times that it happened since. */
+/** What happened on a connection: reported once, however often it happened since the last time. */
 export type TcpEvent =
-  /** Passive: a valid SYN arrived, and `accept` or `refuse` is awaited. */
+  /** Passive: a SYN arrived, and `accept` or `refuse` is awaited. */
   | 'requested'
-  /** The handshake is complete: the first bytes may have been written before. */
+  /** The handshake is complete. */
   | 'established'
   /** `read` returns something. */
   | 'readable'
-  /** Everything up to the peer's FIN arrived: after the last chunk of `read` there is the end of stream. */
+  /** The peer's FIN was reached: after the last chunk of `read` there is the end of stream. */
   | 'end'
-  /** `write` takes more after it had returned false. */
+  /** `write` takes more, after it had returned false. */
   | 'writable'
-  /** Every byte and the FIN of this side are acknowledged. */
+  /** The peer has acknowledged everything, the FIN of this side included. */
   | 'finished'
-  /** The connection failed: `failure` has the reason. Followed by `closed`. */
+  /** The connection has failed: `failure` has the reason. `closed` follows. */
   | 'failed'
   /**
-   * The last event: no segment leaves any more but a RST that `transmit` still returns. A connection that
-   * goes through TIME-WAIT leaves `timeWait` for the table that answers from now on.
+   * The last event: nothing leaves any more, but for a RST that `transmit` has yet to write. What was
+   * received may still be read. A connection in TIME-WAIT has left `timeWait`, to be kept in its place.
    */
   | 'closed';
+
+/** In the order in which they are reported. */
+const ORDER: readonly TcpEvent[] = [
+  'requested',
+  'established',
+  'readable',
+  'end',
+  'writable',
+  'finished',
+  'failed',
+  'closed',
+];
+
+/** Events that happened and were not reported yet. */
+export class EventFlags {
+  #bits = 0;
+
+  raise(event: TcpEvent): void {
+    this.#bits |= 1 << ORDER.indexOf(event);
+  }
+
+  next(): TcpEvent | undefined {
+    if (this.#bits === 0) return undefined;
+    const index = 31 - Math.clz32(this.#bits & -this.#bits);
+    this.#bits &= ~(1 << index);
+    return ORDER[index];
+  }
+}

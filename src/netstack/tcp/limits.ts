@@ -27,6 +27,11 @@ export const SYN_ACK_RETRIES = 5;
 /** Milliseconds that an ACK is delayed at most (RFC 9293 §3.8.6.3 says 500). */
 export const MAX_ACK_DELAY = 40;
 
+/** Segments with data at the start of a connection that are acknowledged at once, as Linux does. */
+export const QUICK_ACKS = 16;
+/** Duplicate ACKs that leave in one turn: three show a loss to a peer without SACK (RFC 5681 §3.2). */
+export const MAX_DUPLICATE_ACKS = 4;
+
 /** Milliseconds until a zero window is probed for the first time where no round trip was measured. */
 export const FIRST_WINDOW_PROBE = 1000;
 /** Milliseconds between two probes of a window, or of a silent peer's window, at most. */
@@ -46,10 +51,10 @@ export const KEEP_ALIVE_PROBES = 6;
 export const USER_TIMEOUT = 5 * 60_000;
 
 /**
- * Milliseconds in FIN-WAIT-2 that the peer may be silent once the reader of the application is gone: as
- * `tcp_fin_timeout` of Linux. A half-closed connection whose reader waits has no such limit.
+ * Milliseconds for which SYNs of a request that was refused in silence are absorbed, so that they do not
+ * become requests again: most of what a client waits.
  */
-export const FIN_WAIT_2_TIMEOUT = 60_000;
+export const SILENCE = 60_000;
 
 /** Milliseconds of TIME-WAIT: twice a segment lifetime of 30 seconds, as Linux has it (RFC 9293 §3.4.2). */
 export const TIME_WAIT = 60_000;
