@@ -1,0 +1,113 @@
+/*
+ * The Internet checksum (RFC 1071): the ones' complement of the ones' complement sum of 16-bit words in
+ * network order. Here a *sum* is folded to 16 bits and not complemented; the sum of a whole is the
+ * `addSums` of its parts as long as each part but the last has an even number of bytes.
+ */
+
+/** Below this a loop over bytes is faster than a view of 32-bit words. */
+const SHORT_BYTES = 48;
+
+/** Whether a `Uint32Array` of this machine holds the byte of the lowest address in its lowest bits. */
+const LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
+
+/** The words of the buffer that was summed last: packets come one after another from one arena. */
+let lastBuffer: ArrayBufferLike | undefined;
+let lastWords: Uint32Array = new Uint32Array(0);
+
+function wordsOf(buffer: ArrayBufferLike): Uint32Array {
+  if (buffer !== lastBuffer) {
+    lastWords = new Uint32Array(buffer, 0, buffer.byteLength >>> 2);
+    lastBuffer = buffer;
+  }
+  return lastWords;
+}
+
+/** A sum of up to 2^31 folded to 16 bits. */
+export function fold(sum: number): number {
+  const once = (sum & 0xffff) + (sum >>> 16);
+  return (once & 0xffff) + (once >>> 16);
+}
+
+export const addSums = (one: number, other: number): number => fold(one + other);
+
+/** The sum as if the bytes began at an odd instead of an even place (RFC 1071 §2 (B)). */
+export const swapSum = (sum: number): number => ((sum & 0xff) << 8) | (sum >>> 8);
+
+/** The checksum field for a sum. */
+export const complement = (sum: number): number => ~sum & 0xffff;
+
+/**
+ * The sum of the bytes from `start` to `end`, at most 128 KiB, added to `initial`. An odd last byte
+ * counts as if a zero followed.
+ */
+export function sumOf(bytes: Uint8Array, start: number, end: number, initial = 0): number {
+  if (end - start < SHORT_BYTES) return fold(sumBytes(bytes, start, end) + initial);
+  const words = wordsOf(bytes.buffer);
+  const first = bytes.byteOffset + start;
+  const head = start + (-first & 3);
+  const from = (bytes.byteOffset + head) >>> 2;
+  const count = (end - head) >>> 2;
+  const tail = head + (count << 2);
+  const odd = (head - start) & 1;
+  // The halves of the words in this machine's order are folded once, and swapped where that is not the
+  // order of the network, or where the bytes begin at an odd address: once for both.
+  let sum = sumWords(words, from, from + count);
+  if (LITTLE_ENDIAN !== (odd === 1)) sum = swapSum(sum);
+  let rest = sumBytes(bytes, tail, end);
+  if (odd === 1) rest = swapSum(fold(rest));
+  return fold(sumBytes(bytes, start, head) + sum + rest + initial);
+}
+
+function sumWords(words: Uint32Array, from: number, to: number): number {
+  let low = 0;
+  let high = 0;
+  // The index is below the length of the view, and 2^15 words of 16 bits fit into 31 bits.
+  for (let at = from; at < to; at++) {
+    const word = words[at] as number;
+    low += word & 0xffff;
+    high += word >>> 16;
+  }
+  return fold(fold(low) + fold(high));
+}
+
+function sumBytes(bytes: Uint8Array, start: number, end: number): number {
+  let sum = 0;
+  let at = start;
+  for (; at + 1 < end; at += 2) sum += ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+  if (at < end) sum += (bytes[at] as number) << 8;
+  return sum;
+}
+
+/**
+ * The sum of the pseudo-header of TCP, UDP and ICMPv6 (RFC 9293 §3.1, RFC 8200 §8.1).
+ *
+ * @param addresses the offset of the source address, which the destination address follows, as in the
+ *   headers of both versions.
+ * @param addressSize 4 or 16.
+ * @param length bytes of the transport header and its payload.
+ */
+export function pseudoHeaderSum(
+  bytes: Uint8Array,
+  addresses: number,
+  addressSize: number,
+  protocol: number,
+  length: number,
+): number {
+  return fold(sumBytes(bytes, addresses, addresses + 2 * addressSize) + protocol + length);
+}
+
+/** The checksum after one 16-bit word that it covers was changed (RFC 1624, equation 3). */
+export const updateChecksum = (checksum: number, before: number, after: number): number =>
+  complement(fold(complement(checksum) + complement(before) + after));
+
+/** Copies bytes and returns their sum. The source and the target do not overlap. */
+export function copyAndSum(
+  from: Uint8Array,
+  start: number,
+  end: number,
+  into: Uint8Array,
+  at: number,
+): number {
+  into.set(start === 0 && end === from.length ? from : from.subarray(start, end), at);
+  return sumOf(into, at, at + end - start);
+}
