@@ -1,0 +1,4 @@
+/** What remains of a connection in TIME-WAIT. */
+export interface TimeWait {
+  readonly expiresAt: number;
+}
