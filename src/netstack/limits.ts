@@ -57,11 +57,17 @@ export const LAST_LOCAL_PORT = 65_535;
  */
 export const PORT_ATTEMPTS = 1024;
 
-/** Bytes of the SYN that are kept until the request is decided: what an ICMP message quotes of it. */
-export const QUOTED_BYTES = 128;
+/**
+ * Bytes of a SYN that are kept until its request is decided, which an ICMP message then quotes. A larger
+ * one, which nothing sends, is refused with a RST instead.
+ */
+export const MAX_QUOTED_SYN = 1500;
 
 /**
  * Milliseconds that a connection goes on sending, without any progress, what was written before it was
  * released. Then it is reset: a peer that takes nothing must not keep it.
  */
 export const LINGER = 30_000;
+
+/** Bytes of the largest IP packet: the length fields have 16 bits. */
+export const LARGEST_PACKET = 65_535;
