@@ -59,6 +59,11 @@ export class Acknowledgments {
     if (this.#deadlines.take('acknowledgment', now)) this.require();
   }
 
+  /** Nothing is acknowledged any more. */
+  clear(): void {
+    this.#count = 0;
+  }
+
   /** A segment has left that acknowledges everything. */
   onSent(): void {
     this.#bytes = 0;

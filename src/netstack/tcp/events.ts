@@ -45,6 +45,8 @@ const ORDER: readonly TcpEvent[] = [
   'closed',
 ];
 
+const CLOSED = 1 << ORDER.indexOf('closed');
+
 /** Events that happened and were not reported yet. */
 export class EventFlags {
   #bits = 0;
@@ -53,9 +55,11 @@ export class EventFlags {
     this.#bits |= 1 << ORDER.indexOf(event);
   }
 
-  next(): TcpEvent | undefined {
-    if (this.#bits === 0) return undefined;
-    const index = 31 - Math.clz32(this.#bits & -this.#bits);
+  /** @param withClosed false: 'closed' has to wait. */
+  next(withClosed: boolean): TcpEvent | undefined {
+    const bits = withClosed ? this.#bits : this.#bits & ~CLOSED;
+    if (bits === 0) return undefined;
+    const index = 31 - Math.clz32(bits & -bits);
     this.#bits &= ~(1 << index);
     return ORDER[index];
   }

@@ -69,7 +69,7 @@ export const MAX_CHALLENGES = 10;
 /** Milliseconds for which challenge ACKs are counted. */
 export const CHALLENGE_INTERVAL = 1000;
 /** Milliseconds between two ACKs of segments outside of the window, or of stray ones in TIME-WAIT. */
-export const STRAY_ACK_INTERVAL = 500;
+export const STRAY_ACK_INTERVAL = 100;
 
 /** Milliseconds after which a timestamp of the peer says nothing any more (RFC 7323 §5.5): 24 days. */
 export const TIMESTAMP_LIFETIME = 24 * 24 * 3600 * 1000;
