@@ -22,6 +22,8 @@ export class IpPacket {
   version: 4 | 6 = 4;
   /** The transport protocol, behind all extension headers that could be read. */
   protocol = 0;
+  /** The offset of the byte that names `protocol`. */
+  protocolField = 0;
   /** The offset of the transport header; of the fragment's data where `isFragment`. */
   payload = 0;
   /** TTL or hop limit, at least 1. */

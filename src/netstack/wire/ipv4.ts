@@ -66,6 +66,7 @@ export function readIPv4(
   packet.end = start + total;
   packet.version = 4;
   packet.protocol = bytes[start + 9] as number;
+  packet.protocolField = start + 9;
   packet.payload = start + headerSize;
   packet.hopLimit = ttl;
   packet.trafficClass = bytes[start + 1] as number;
@@ -79,6 +80,13 @@ export function readIPv4(
   packet.fragmentOffset = fragmentOffset;
   return undefined;
 }
+
+/** Reads the address at `at`, in mapped form; the port is 0. */
+export const fillIPv4Endpoint = (
+  endpoint: MutableIpEndpoint,
+  bytes: Uint8Array,
+  at: number,
+): void => fillEndpoint(endpoint, readInt32(bytes, at));
 
 function fillEndpoint(endpoint: MutableIpEndpoint, address: number): void {
   endpoint.a = endpoint.b = 0;
