@@ -30,6 +30,7 @@ export class Activity {
 
   /** The connection may have events, and segments to send. */
   touch(flow: TcpFlow): void {
+    if (flow.isForgotten) return;
     this.report(flow);
     this.queue(flow);
   }

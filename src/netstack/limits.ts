@@ -71,3 +71,6 @@ export const LINGER = 30_000;
 
 /** Bytes of the largest IP packet: the length fields have 16 bits. */
 export const LARGEST_PACKET = 65_535;
+
+/** Bytes that the receive window of one connection grows to: 4 MiB are 330 Mbit/s at 100 ms. */
+export const MAX_RECEIVE_BUFFER = 4 * 1024 * 1024;

@@ -6,9 +6,9 @@ import { Drops } from './drops.ts';
 import { IcmpMessages } from './icmp-messages.ts';
 import type { IcmpError } from './icmp-replies.ts';
 import { IpOutput } from './ip-output.ts';
-import { SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import { MAX_RECEIVE_BUFFER, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
 import { Reassembly } from './reassembly.ts';
-import { KEEP_ALIVE_IDLE, USER_TIMEOUT } from './tcp/limits.ts';
+import { KEEP_ALIVE_IDLE } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 import { TcpFlows } from './tcp-flows.ts';
@@ -40,6 +40,8 @@ export interface StackOptions {
    * comes unasked is refused.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
+  /** Whether segments are spread over the round trip: not where the path is this machine. */
+  readonly isPaced: boolean;
   readonly settings: StackSettings;
   readonly trace?: Trace | undefined;
 }
@@ -104,7 +106,11 @@ export class Stack {
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
-      settings: { keepAlive: KEEP_ALIVE_IDLE, userTimeout: USER_TIMEOUT },
+      settings: {
+        keepAlive: KEEP_ALIVE_IDLE,
+        receiveBuffer: MAX_RECEIVE_BUFFER,
+        isPaced: options.isPaced,
+      },
     });
     this.udp = new UdpFlows({
       ...shared,
@@ -180,7 +186,7 @@ export class Stack {
     const error = errorOf(reason);
     const isReported =
       error !== undefined && syn !== undefined && this.#icmp.reportCopy(error, syn, now);
-    this.tcp.refuse(flow, reason === 'timeout' || isReported ? 'silent' : 'reset');
+    this.tcp.refuse(flow, reason === 'timeout' || isReported ? 'silent' : 'reset', now);
   }
 
   /** The application has called something of the connection. */
@@ -211,14 +217,14 @@ export class Stack {
   }
 
   /** The next event, or undefined when there is none: of the flows that have some, in order. */
-  nextEvent(): StackEvent | undefined {
+  nextEvent(now: number): StackEvent | undefined {
     const activity = this.#activity;
     for (;;) {
       const flow = activity.eventful;
       if (flow === undefined) return undefined;
       if (flow.network === 'tcp') {
         const event = flow.connection.nextEvent();
-        if (event !== undefined) return this.#tcpEventOf(flow, event);
+        if (event !== undefined) return this.#tcpEventOf(flow, event, now);
       } else {
         const event = flow.nextEvent();
         if (event !== undefined) return this.#udpEventOf(flow, event);
@@ -259,9 +265,9 @@ export class Stack {
   }
 
   /** Ends everything: connections with a RST, which leaves with the next `transmit`. */
-  abort(): void {
+  abort(now: number): void {
     for (const flow of this.tcp) {
-      flow.connection.abort();
+      flow.connection.abort(now);
       this.#activity.touch(flow);
     }
     for (const flow of this.udp) this.udp.close(flow);
@@ -315,8 +321,8 @@ export class Stack {
     }
   }
 
-  #tcpEventOf(flow: TcpFlow, event: TcpEvent): StackEvent {
-    this.tcp.onEvent(flow, event);
+  #tcpEventOf(flow: TcpFlow, event: TcpEvent, now: number): StackEvent {
+    this.tcp.onEvent(flow, event, now);
     const record = (this.#tcpEvent ??= { network: 'tcp', flow, event });
     record.flow = flow;
     record.event = event;

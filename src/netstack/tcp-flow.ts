@@ -23,8 +23,9 @@ export class TcpFlow implements Keyed, Timed {
   owner: TcpOwner | undefined;
   /** The packet of the SYN, as long as its request is not decided: what an ICMP message quotes. */
   syn: Uint8Array | undefined;
-  /** Whether 'closed' was reported: it is forgotten after its last segment. */
-  isOver = false;
+
+  /** Whether it has left the stack; what was received may still be read. */
+  isForgotten = false;
 
   // Its places in the queues, the table and the wheel; theirs alone.
   isEventful = false;

@@ -1,3 +1,5 @@
+import { Cubic } from '../congestion/cubic.ts';
+import { SendControl } from '../congestion/send-control.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
 import {
   addressBytes,
@@ -140,16 +142,17 @@ export class TcpFlows {
 
   /** The next segments of a connection, as far as there is room. @returns whether it has more. */
   transmit(flow: TcpFlow, now: number): boolean {
+    if (flow.isForgotten) return false;
     const out = this.#writer.between(flow.local, flow.remote);
-    const hasMore = flow.connection.transmit(now, out, BYTES_A_TURN);
-    if (hasMore) return true;
-    if (flow.isOver) this.#forget(flow, now);
-    else this.#activity.wheel.schedule(flow, flow.connection.nextTimeout());
+    if (flow.connection.transmit(now, out, BYTES_A_TURN)) return true;
+    this.#activity.wheel.schedule(flow, flow.connection.nextTimeout());
+    // 'closed' waits for the last segment.
+    this.#activity.report(flow);
     return false;
   }
 
   /** What an event of a connection means to the stack; its owner gets it afterwards. */
-  onEvent(flow: TcpFlow, event: TcpEvent): void {
+  onEvent(flow: TcpFlow, event: TcpEvent, now: number): void {
     switch (event) {
       case 'established':
       case 'failed':
@@ -157,9 +160,7 @@ export class TcpFlows {
         flow.syn = undefined;
         break;
       case 'closed':
-        flow.isOver = true;
-        // Forgotten when its last segment has left.
-        this.#activity.queue(flow);
+        this.#forget(flow, now);
         break;
       case 'requested':
       case 'readable':
@@ -184,9 +185,9 @@ export class TcpFlows {
    * The owner of a request has decided against it.
    * @param how silence, also where an ICMP message is sent instead.
    */
-  refuse(flow: TcpFlow, how: 'reset' | 'silent'): void {
+  refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
-    flow.connection.refuse(how);
+    flow.connection.refuse(how, now);
     this.#activity.touch(flow);
   }
 
@@ -289,8 +290,7 @@ export class TcpFlows {
     if (this.#backlog.hasRoom(address)) return true;
     const victim = this.#backlog.victim(address);
     if (victim === undefined) return false;
-    // Without a RST: its client, if there is one, learns of it by the response to its ACK.
-    victim.connection.refuse('silent');
+    victim.connection.abort(now);
     this.#backlog.remove(victim);
     this.#activity.touch(victim);
     this.#drops.add('backlog', 0, now);
@@ -310,12 +310,15 @@ export class TcpFlows {
       remoteAddress: addressBytes(remote),
       remotePort: remote.port,
     };
+    const path = this.#path(remote, now);
     const connection = new TcpConnection({
       role,
       initialSequence: initialSequence ?? this.#sequences.sequence(ends, now),
       timestampOffset: this.#sequences.timestampOffset(ends),
-      path: this.#path(remote, now),
+      path,
       settings: this.#settings,
+      control: new SendControl(new Cubic(path.segmentBytes), path.segmentBytes),
+      trace: this.#drops.trace,
       now,
     });
     const flow = new TcpFlow(local, remote, connection);
@@ -325,6 +328,7 @@ export class TcpFlows {
   }
 
   #forget(flow: TcpFlow, now: number): void {
+    flow.isForgotten = true;
     this.#flows.remove(flow);
     this.#backlog.remove(flow);
     this.#activity.wheel.remove(flow);

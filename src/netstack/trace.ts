@@ -43,11 +43,11 @@ export type SegmentDropReason =
   /** A SYN on a synchronized connection (RFC 5961 §4). */
   | 'syn'
   /** It has no acknowledgment. */
-  | 'no acknowledgment'
+  | 'no-acknowledgment'
   /** Nothing can be done with it in this state. */
   | 'state'
   /** Data beyond what the out-of-order queue keeps. */
-  | 'out-of-order limit'
+  | 'out-of-order-limit'
   /** Data after the receiver of the application has ended. */
   | 'unread';
 

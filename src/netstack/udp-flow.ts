@@ -56,13 +56,7 @@ export class UdpFlow implements Keyed, Timed {
   nextTimed: Timed | undefined = undefined;
   previousTimed: Timed | undefined = undefined;
 
-  constructor(
-    local: IpEndpoint,
-    remote: IpEndpoint,
-    isClient: boolean,
-    idle: number,
-    now: number,
-  ) {
+  constructor(local: IpEndpoint, remote: IpEndpoint, isClient: boolean, idle: number, now: number) {
     this.local = copyEndpoint(local);
     this.remote = copyEndpoint(remote);
     this.isClient = isClient;

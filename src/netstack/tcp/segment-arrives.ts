@@ -103,8 +103,7 @@ export class SegmentArrives {
     const { flags } = segment;
     const hasAcknowledgment = (flags & ACK) !== 0;
     if (hasAcknowledgment) {
-      const isAcceptable =
-        block.synsSent > 0 && segment.acknowledgment === block.own.sequence(0);
+      const isAcceptable = block.synsSent > 0 && segment.acknowledgment === block.own.sequence(0);
       if (!isAcceptable) {
         if ((flags & RST) === 0) this.#reset(segment);
         this.#drop('acknowledgment', segment, now);
@@ -189,8 +188,7 @@ export class SegmentArrives {
       const end = sequence + size + ((flags & FIN) === 0 ? 0 : 1);
       const { edge } = block.receiveBuffer;
       // At the edge too: there an ACK is still good when the window is full or closed, its text is not.
-      const isAcceptable =
-        sequence <= edge && (end === sequence ? sequence >= next : end > next);
+      const isAcceptable = sequence <= edge && (end === sequence ? sequence >= next : end > next);
       if (!isAcceptable) {
         this.#outsideOfWindow(segment, sequence, next, now);
         return;
@@ -221,10 +219,7 @@ export class SegmentArrives {
         return;
       }
       this.#establish(now);
-    } else if (
-      acknowledged > block.recovery.sent ||
-      acknowledged < before - block.largestWindow
-    ) {
+    } else if (acknowledged > block.recovery.sent || acknowledged < before - block.largestWindow) {
       this.#challenge('acknowledgment', segment, now);
       return;
     }
