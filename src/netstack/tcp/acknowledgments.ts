@@ -1,10 +1,5 @@
 import type { Deadlines } from './deadlines.ts';
-import {
-  MAX_ACK_DELAY,
-  MAX_DUPLICATE_ACKS,
-  MIN_MSS,
-  QUICK_ACKS,
-} from './limits.ts';
+import { MAX_ACK_DELAY, MAX_DUPLICATE_ACKS, MIN_MSS, QUICK_ACKS } from './limits.ts';
 
 /**
  * When received data is acknowledged (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once for every second full

@@ -63,13 +63,6 @@ export class Deadlines {
   /** The earliest. */
   get next(): number {
     const at = this.#at;
-    return Math.min(
-      at.handshake,
-      at.acknowledgment,
-      at.persist,
-      at.keepAlive,
-      at.user,
-      at.close,
-    );
+    return Math.min(at.handshake, at.acknowledgment, at.persist, at.keepAlive, at.user, at.close);
   }
 }

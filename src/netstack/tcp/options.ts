@@ -1,10 +1,5 @@
 import type { TcpSegment } from '../wire/tcp.ts';
-import {
-  DEFAULT_MSS,
-  MAX_UNSCALED_WINDOW,
-  MIN_MSS,
-  OWN_WINDOW_SCALE,
-} from './limits.ts';
+import { DEFAULT_MSS, MAX_UNSCALED_WINDOW, MIN_MSS, OWN_WINDOW_SCALE } from './limits.ts';
 import type { TcpPath } from './segment-output.ts';
 
 /** Bytes of the timestamps option with its padding, in every segment (RFC 7323 appendix A). */

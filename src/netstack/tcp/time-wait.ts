@@ -75,7 +75,8 @@ export class TimeWait {
       }
     }
     // An ACK of our last ACK (simultaneous close) needs no response; what lies outside of the window does.
-    if (segment.sequence === receiveNext && segment.payload === segment.payloadEnd) return 'ignored';
+    if (segment.sequence === receiveNext && segment.payload === segment.payloadEnd)
+      return 'ignored';
     return this.#challenges.takeStray(now) ? 'acknowledge' : 'ignored';
   }
 

@@ -2,7 +2,8 @@ import { TIMESTAMP_LIFETIME } from './limits.ts';
 import { distance } from './sequence.ts';
 
 /** What is sent as TSval: the clock in milliseconds, from a start of each connection's own. */
-export const timestampAt = (now: number, offset: number): number => (Math.floor(now) + offset) >>> 0;
+export const timestampAt = (now: number, offset: number): number =>
+  (Math.floor(now) + offset) >>> 0;
 
 /** The timestamps of one connection (RFC 7323 §3 to §5). */
 export class Timestamps {
