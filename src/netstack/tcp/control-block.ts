@@ -4,14 +4,14 @@ import { ChallengeLimit } from './challenges.ts';
 import { Deadlines } from './deadlines.ts';
 import { EventFlags, type TcpEvent, type TcpFailure } from './events.ts';
 import { USER_TIMEOUT } from './limits.ts';
-import { NegotiatedOptions } from './options.ts';
+import type { NegotiatedOptions } from './options.ts';
 import type { ReceiveBuffer } from './receive-buffer.ts';
 import type { Recovery } from './recovery.ts';
 import type { SendBuffer } from './send-buffer.ts';
 import { SequenceSpace } from './sequence.ts';
 import { mayGo, type TcpState } from './state.ts';
 import { TimeWait } from './time-wait.ts';
-import { Timestamps } from './timestamps.ts';
+import type { Timestamps } from './timestamps.ts';
 
 /** A RST that is to leave: in response to an ACK with its number, or with an ACK of everything received. */
 export interface DueReset {

@@ -1,7 +1,6 @@
 import type { SegmentDropReason } from '../trace.ts';
-import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
+import { MAX_SACK_BLOCKS, TcpFlag, type TcpSegment } from '../wire/tcp.ts';
 import type { ControlBlock } from './control-block.ts';
-import { MAX_SACK_BLOCKS } from '../wire/tcp.ts';
 import type { Acknowledgement } from './recovery-contract.ts';
 import { SequenceSpace } from './sequence.ts';
 
@@ -323,19 +322,11 @@ export class SegmentArrives {
 
   #finAcknowledged(now: number): void {
     const block = this.#block;
-    switch (block.state) {
-      case 'FIN-WAIT-1':
-        block.go('FIN-WAIT-2', now);
-        break;
-      case 'CLOSING':
-        block.enterTimeWait(now);
-        break;
-      case 'LAST-ACK':
-        block.go('CLOSED', now);
-        break;
-      default:
-        return;
-    }
+    const { state } = block;
+    if (state === 'FIN-WAIT-1') block.go('FIN-WAIT-2', now);
+    else if (state === 'CLOSING') block.enterTimeWait(now);
+    else if (state === 'LAST-ACK') block.go('CLOSED', now);
+    else return;
     block.events.raise('finished');
   }
 
@@ -385,22 +376,13 @@ export class SegmentArrives {
 
   #finReached(now: number): void {
     const block = this.#block;
+    const { state } = block;
     block.isPeerFinReached = true;
     block.acknowledgments.require();
     block.events.raise('end');
-    switch (block.state) {
-      case 'ESTABLISHED':
-        block.go('CLOSE-WAIT', now);
-        break;
-      case 'FIN-WAIT-1':
-        block.go('CLOSING', now);
-        break;
-      case 'FIN-WAIT-2':
-        block.enterTimeWait(now);
-        break;
-      default:
-        break;
-    }
+    if (state === 'ESTABLISHED') block.go('CLOSE-WAIT', now);
+    else if (state === 'FIN-WAIT-1') block.go('CLOSING', now);
+    else block.enterTimeWait(now);
   }
 
   // ---- responses ----
