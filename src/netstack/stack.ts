@@ -141,6 +141,11 @@ export class Stack {
     return this.#output.isFull;
   }
 
+  /** Whether `nextEvent` may have something. */
+  get hasEvents(): boolean {
+    return this.#activity.eventful !== undefined;
+  }
+
   set settings(settings: StackSettings) {
     this.#settings = settings;
   }

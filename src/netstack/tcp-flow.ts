@@ -4,9 +4,11 @@ import type { TcpConnection } from './tcp/connection.ts';
 import type { TcpEvent } from './tcp/events.ts';
 import type { Timed } from './timer-wheel.ts';
 
-/** What a connection is for: gets its events, never from within a call of its own. */
+/** What a connection is for: gets its events. */
 export interface TcpOwner {
   onEvent(event: TcpEvent): void;
+  /** The stack has ended, or gave the connection up. Idempotent. */
+  fail(error: Error): void;
 }
 
 /**

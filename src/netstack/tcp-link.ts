@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { abortReason } from '../net/read-queue.ts';
-import { connectionError } from './failures.ts';
+import { TcpFailedError } from './failures.ts';
 import { LINGER } from './limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
 import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
@@ -45,6 +45,8 @@ export class TcpLink implements ByteLink, TcpOwner {
   #readError: Error | undefined;
   #writeError: Error | undefined;
   #isOver = false;
+  /** Whether the peer's FIN was reached, so that what is left to be read is all. */
+  #isWhole = false;
   /** Whether the link was released: what still comes is discarded. */
   #isReleased = false;
   #linger: Timer | undefined;
@@ -136,16 +138,17 @@ export class TcpLink implements ByteLink, TcpOwner {
       case 'established':
         this.#established.resolve();
         break;
-      case 'readable':
       case 'end':
-        if (this.#isReleased) this.#discard();
-        else this.#onReadable();
+        this.#isWhole = true;
+        this.#onReadable();
+        break;
+      case 'readable':
+        this.#onReadable();
         break;
       case 'writable':
         this.#onWritable();
         break;
       case 'finished':
-        this.#stopLinger();
         break;
       case 'failed':
         this.#onFailed();
@@ -158,7 +161,15 @@ export class TcpLink implements ByteLink, TcpOwner {
     }
   }
 
+  /** The link has failed, without a call of the connection. */
+  fail(error: Error): void {
+    this.#stopLinger();
+    this.#isReleased = true;
+    this.#fail(error, error);
+  }
+
   #onReadable(): void {
+    if (this.#isReleased) this.#discard();
     if (!this.#pending) return;
     const chunk = this.#take();
     if (chunk !== undefined || this.#readEnded) this.#takePending()?.resolve(chunk);
@@ -172,7 +183,7 @@ export class TcpLink implements ByteLink, TcpOwner {
 
   #onFailed(): void {
     this.#stopLinger();
-    const error = connectionError(this.#flow.connection.failure ?? 'aborted');
+    const error = new TcpFailedError(this.#flow.connection.failure ?? 'aborted');
     this.#established.reject(error);
     this.#fail(error, error);
   }
@@ -237,8 +248,37 @@ export class TcpLink implements ByteLink, TcpOwner {
     this.#isOver = true;
     this.#established.reject(error);
     // The peer had sent everything before it failed: that is not truncated.
-    if (this.#isReleased || !this.#hasWhole()) this.#failReads(error);
+    if (this.#isReleased || !this.#isWhole) this.#failReads(error);
     this.#failWrites(error);
     this.#resolveClosed(cause);
+  }
+
+  /** Resolves `closed` when both directions have ended without a failure of the whole. */
+  #settle(): void {
+    const readOver = this.#readEnded || this.#readError !== undefined;
+    if (this.#isOver || !readOver || !this.#writeEnded) return;
+    this.#isOver = true;
+    this.#linger ??= this.#startLinger();
+    this.#resolveClosed(undefined);
+  }
+
+  /**
+   * Watches what is left to be sent, and to be ended by the peer, of which the owner of the link sees
+   * nothing any more.
+   */
+  #startLinger(): Timer | undefined {
+    const { connection } = this.#flow;
+    if (connection.state === 'CLOSED' || connection.state === 'TIME-WAIT') return undefined;
+    const { unacknowledged } = connection;
+    return this.#host.clock.after(LINGER, () => {
+      this.#linger = undefined;
+      if (connection.unacknowledged < unacknowledged) this.#linger = this.#startLinger();
+      else this.#abort();
+    });
+  }
+
+  #stopLinger(): void {
+    this.#linger?.cancel();
+    this.#linger = undefined;
   }
 }

@@ -18,6 +18,8 @@ export type UdpEvent =
 /** What an association is for: gets its events. */
 export interface UdpOwner {
   onEvent(event: UdpEvent): void;
+  /** The stack has ended. Idempotent. */
+  close(cause?: Error): void;
 }
 
 /**
