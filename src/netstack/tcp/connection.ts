@@ -70,8 +70,9 @@ export class TcpConnection {
       new Timestamps(options.timestampOffset),
       negotiated,
       new SendBuffer(),
-      new ReceiveBuffer(settings.receiveBuffer, now),
+      new ReceiveBuffer(now, settings.receiveBuffer),
       new Recovery(options.control, negotiated.mss, settings.isPaced),
+      options.control,
       trace,
       now,
     );
@@ -96,8 +97,7 @@ export class TcpConnection {
 
   /** Bytes that were written and are not acknowledged yet. */
   get unacknowledged(): number {
-    const { sendBuffer } = this.#block;
-    return sendBuffer.end - sendBuffer.acknowledged;
+    return this.#block.sendBuffer.size;
   }
 
   // ---- the stack's calls ----
@@ -212,9 +212,12 @@ export class TcpConnection {
     this.#block.isFinQueued = true;
   }
 
-  /** The next chunk, which belongs to the caller; the window opens by it. `undefined`: none for now. */
-  read(now: number): Uint8Array | undefined {
-    return this.#block.receiveBuffer.take(now);
+  /**
+   * The next chunk, which belongs to the caller; the window opens by it. `undefined`: none for now.
+   * @param mayGrow whether there is memory for a larger window.
+   */
+  read(now: number, mayGrow = true): Uint8Array | undefined {
+    return this.#block.receiveBuffer.take(now, mayGrow);
   }
 
   /** Whether there is nothing to read any more: everything up to the peer's FIN was read. */

@@ -1,3 +1,4 @@
+import type { SendControl } from '../../congestion/send-control.ts';
 import type { Trace } from '../trace.ts';
 import { Acknowledgments } from './acknowledgments.ts';
 import { ChallengeLimit } from './challenges.ts';
@@ -39,6 +40,7 @@ export class ControlBlock {
   readonly sendBuffer: SendBuffer;
   readonly receiveBuffer: ReceiveBuffer;
   readonly recovery: Recovery;
+  readonly control: SendControl;
 
   /** Sequence numbers of this side, from ISS. */
   readonly own: SequenceSpace;
@@ -77,6 +79,8 @@ export class ControlBlock {
   /** Where the peer's FIN is; Infinity as long as it was not seen. */
   peerFin = Infinity;
   isPeerFinReached = false;
+  /** There is something new for a SACK option to say. */
+  isReportDue = false;
   /** Last.ACK.sent (RFC 7323 §4.3). */
   lastAcknowledged = 0;
 
@@ -88,6 +92,7 @@ export class ControlBlock {
     sendBuffer: SendBuffer,
     receiveBuffer: ReceiveBuffer,
     recovery: Recovery,
+    control: SendControl,
     trace: Trace | undefined,
     now: number,
   ) {
@@ -98,6 +103,7 @@ export class ControlBlock {
     this.sendBuffer = sendBuffer;
     this.receiveBuffer = receiveBuffer;
     this.recovery = recovery;
+    this.control = control;
     this.trace = trace;
     this.#state = role === 'active' ? 'SYN-SENT' : 'LISTEN';
     this.admission = role === 'active' ? 'accepted' : 'held';
@@ -168,15 +174,21 @@ export class ControlBlock {
     return this.events.next(true);
   }
 
+  /** The window field of the next segment that is not a SYN. */
+  announceWindow(): number {
+    const { options, receiveBuffer } = this;
+    return receiveBuffer.announce(options.announcedMss, options.receiveScale);
+  }
+
   enterTimeWait(now: number): void {
-    const { timestamps, own, peer, options } = this;
+    const { timestamps, own, peer } = this;
     this.go('TIME-WAIT', now);
     this.deadlines.clearAll();
     this.timeWait = new TimeWait(
       {
         sendNext: own.sequence(this.recovery.sent),
         receiveNext: peer.sequence(this.receiveNext),
-        window: this.receiveBuffer.announce(options.receiveScale),
+        window: this.announceWindow(),
         timestamps: timestamps.enabled,
         timestampOffset: timestamps.offset,
         recentTimestamp: timestamps.recent,

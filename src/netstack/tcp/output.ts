@@ -73,7 +73,7 @@ export class Output {
     segment.clear();
     segment.sequence = block.own.initial;
     segment.flags = flags;
-    segment.window = block.receiveBuffer.announce(0);
+    segment.window = block.receiveBuffer.announce(block.options.announcedMss, 0);
     block.options.writeSyn(segment);
     if (segment.hasTimestamps) this.#stamp(out, now);
     if ((flags & ACK) !== 0) segment.acknowledgment = block.peer.sequence(block.receiveNext);
@@ -95,7 +95,7 @@ export class Output {
       acknowledgments.require();
     }
     // SACK blocks have no room beside full segments.
-    if (acknowledgments.due > 0 && receiveBuffer.sackCount() > 0) {
+    if (acknowledgments.due > 0 && (receiveBuffer.hasGap || block.isReportDue)) {
       if (!this.#sendAcknowledgments(out, now)) return true;
     }
     let left = budget;
@@ -177,11 +177,12 @@ export class Output {
       const { segment } = out;
       if (options.sack) {
         const limit = timestamps.enabled ? 3 : 4;
-        const count = receiveBuffer.writeSack(this.#blocks, limit);
+        const count = receiveBuffer.report(this.#blocks, limit);
         for (let edge = 0; edge < 2 * count; edge++) {
           segment.sackBlocks[edge] = block.peer.sequence(this.#blocks[edge] as number);
         }
         segment.sackCount = count;
+        block.isReportDue = false;
       }
       if (out.begin(0) < 0) return false;
       out.end(0);
@@ -212,7 +213,7 @@ export class Output {
     segment.sequence = block.own.sequence(offset);
     segment.acknowledgment = block.peer.sequence(block.receiveNext);
     segment.flags = flags;
-    segment.window = block.receiveBuffer.announce(block.options.receiveScale);
+    segment.window = block.announceWindow();
     if (block.timestamps.enabled) this.#stamp(out, now);
   }
 

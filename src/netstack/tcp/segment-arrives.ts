@@ -185,7 +185,7 @@ export class SegmentArrives {
     } else {
       const size = segment.payloadEnd - text;
       const end = sequence + size + ((flags & FIN) === 0 ? 0 : 1);
-      const { edge } = block.receiveBuffer;
+      const { edge } = block.receiveBuffer.window;
       // At the edge too: there an ACK is still good when the window is full or closed, its text is not.
       const isAcceptable = sequence <= edge && (end === sequence ? sequence >= next : end > next);
       if (!isAcceptable) {
@@ -263,7 +263,9 @@ export class SegmentArrives {
     block.isSynDue = false;
     block.deadlines.clear('handshake');
     block.recovery.start(block.options.sack, block.options.mss);
-    block.recovery.onHandshake(block.synsSent === 1 ? now - block.synSentAt : undefined, now);
+    const roundTrip = block.synsSent === 1 ? now - block.synSentAt : undefined;
+    block.recovery.onHandshake(roundTrip, now);
+    if (roundTrip !== undefined) block.receiveBuffer.window.onRoundTrip(roundTrip);
     if (this.#keepAlive > 0) block.deadlines.set('keepAlive', now + this.#keepAlive);
     block.events.raise('established');
   }
@@ -280,7 +282,9 @@ export class SegmentArrives {
     const window = segment.window << block.options.sendScale;
     const edge = acknowledged + window;
     acknowledgment.offset = acknowledged;
-    acknowledgment.echo = timestamps.enabled ? timestamps.sentAt(segment.timestampEcho, now) : -1;
+    const echo = timestamps.enabled ? timestamps.sentAt(segment.timestampEcho, now) : -1;
+    if (echo >= 0) block.receiveBuffer.window.onRoundTrip(now - echo);
+    acknowledgment.echo = echo;
     acknowledgment.isDuplicate =
       acknowledged === before &&
       block.isAwaiting &&
@@ -296,7 +300,8 @@ export class SegmentArrives {
 
     if (acknowledged >= before) this.#takeWindow(window, edge, sequence, acknowledged);
     if (acknowledged > before) {
-      sendBuffer.acknowledge(Math.min(acknowledged, sendBuffer.end));
+      sendBuffer.acknowledge(acknowledged);
+      sendBuffer.follow(block.control.controller.window);
       if (sendBuffer.takeWritable()) block.events.raise('writable');
     }
     // A peer that goes on to acknowledge probes of its closed window is alive (RFC 9293 §3.8.6.1).
@@ -343,18 +348,19 @@ export class SegmentArrives {
       return;
     }
     if (size > 0) {
-      const result = receiveBuffer.insert(sequence, segment.bytes, text, size, now);
+      const result = receiveBuffer.insert(sequence, segment.bytes, text, size);
       switch (result) {
         case 'in-order':
           acknowledgments.onInOrder(size, block.options.announcedMss, now);
           block.events.raise('readable');
           break;
-        case 'filled-gap':
+        case 'filled':
           acknowledgments.require();
           block.events.raise('readable');
           break;
         case 'out-of-order':
         case 'duplicate':
+          block.isReportDue = true;
           acknowledgments.onOutOfOrder(block.options.sack);
           break;
         case 'dropped':
@@ -368,7 +374,7 @@ export class SegmentArrives {
     if (hasFin && block.peerFin === Infinity) {
       const fin = sequence + segment.payloadEnd - text;
       // Beyond the window, it has to come again.
-      if (fin <= receiveBuffer.edge) block.peerFin = fin;
+      if (fin <= receiveBuffer.window.edge) block.peerFin = fin;
       if (fin > receiveBuffer.received) acknowledgments.onOutOfOrder(block.options.sack);
     }
     if (block.peerFin <= receiveBuffer.received) this.#finReached(now);
