@@ -69,7 +69,7 @@ describe('the timer wheel', () => {
     assert.deepEqual(
       drain(wheel, 10)
         .map(({ name }) => name)
-        .toSorted(),
+        .toSorted((a, b) => a - b),
       [0, 2],
     );
   });
