@@ -135,7 +135,8 @@ test('what exceeds the announced window is dropped, before and behind its edge',
 
 test('a range too many is dropped, and one that joins others is not', () => {
   const buffer = opened();
-  for (let i = 1; i <= MAX_RANGES; i++) assert.equal(put(buffer, i * 10, i * 10 + 1), 'out-of-order');
+  for (let i = 1; i <= MAX_RANGES; i++)
+    assert.equal(put(buffer, i * 10, i * 10 + 1), 'out-of-order');
   const beyond = (MAX_RANGES + 1) * 10;
   assert.equal(put(buffer, beyond, beyond + 1), 'dropped');
   assert.equal(put(buffer, 15, 16), 'dropped');
@@ -215,7 +216,8 @@ test('RFC 9293 §3.8.6: the right edge never moves back, whatever the scale roun
         };
         announce();
         for (const { size, reads } of steps) {
-          if (buffer.received < buffer.window.edge) put(buffer, buffer.received, buffer.received + size);
+          if (buffer.received < buffer.window.edge)
+            put(buffer, buffer.received, buffer.received + size);
           if (reads) buffer.take(0);
           announce();
         }
@@ -237,7 +239,8 @@ test('a window in units that segments do not fill is closed all the same', () =>
 
 test('RFC 9293 §3.8.6.2.2: a closed window opens by a segment at least, and asks for an update then', () => {
   const buffer = opened();
-  while (buffer.received < buffer.window.edge) put(buffer, buffer.received, buffer.received + 10_000);
+  while (buffer.received < buffer.window.edge)
+    put(buffer, buffer.received, buffer.received + 10_000);
   assert.equal(buffer.announce(MSS, 7), 0);
   assert.equal(buffer.isUpdateDue(MSS), false);
   const chunk = buffer.take(0);
