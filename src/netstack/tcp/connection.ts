@@ -90,7 +90,7 @@ export class TcpConnection {
     return this.#block.failure;
   }
 
-  /** Set when it is in TIME-WAIT: to be kept in a `TimeWaitTable` in its place. */
+  /** Set when it is in TIME-WAIT: to be kept in its place. */
   get timeWait(): TimeWait | undefined {
     return this.#block.timeWait;
   }
@@ -285,11 +285,9 @@ export class TcpConnection {
 
   #probeWindow(now: number): void {
     const block = this.#block;
-    const { trace, recovery } = block;
+    const { trace } = block;
     block.windowProbes++;
-    // A window that stays small is used after all: the override of RFC 9293 §3.8.6.2.1.
-    if (block.windowEdge > recovery.sent) block.isSillyWindowUsed = true;
-    else block.isProbeDue = true;
+    block.isProbeDue = true;
     if (trace !== undefined) trace({ kind: 'window-probe', count: block.windowProbes }, now);
   }
 

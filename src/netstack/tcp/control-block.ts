@@ -72,8 +72,6 @@ export class ControlBlock {
   windowProbes = 0;
   keepAliveProbes = 0;
   isProbeDue = false;
-  /** What fits into a small window is sent, although that is silly. */
-  isSillyWindowUsed = false;
   heardAt: number;
 
   /** Where the peer's FIN is; Infinity as long as it was not seen. */

@@ -91,29 +91,26 @@ export class Output {
   #sendStream(out: SegmentOutput, budget: number, now: number): boolean {
     const block = this.#block;
     const { recovery, options, receiveBuffer, acknowledgments } = block;
-    if (!block.isPeerFinReached && receiveBuffer.isUpdateDue(options.announcedMss)) {
-      acknowledgments.require();
-    }
+    this.#updateWindow();
     // SACK blocks have no room beside full segments.
     if (acknowledgments.due > 0 && (receiveBuffer.hasGap || block.isReportDue)) {
       if (!this.#sendAcknowledgments(out, now)) return true;
     }
     let left = budget;
-    while (this.#plan(now)) {
+    while (recovery.plan(now, block.sendEnd, block.windowEdge, options.largest)) {
       if (left <= 0 || !this.#sendPlanned(out, now)) return true;
-      block.isSillyWindowUsed = false;
       left -= recovery.planned.end - recovery.planned.start;
     }
-    this.#watchWindow(now);
     if (block.isProbeDue && !this.#sendProbe(out, now)) return true;
+    this.#watchWindow(now);
     return !this.#sendAcknowledgments(out, now);
   }
 
-  #plan(now: number): boolean {
-    const { recovery, options, sendEnd, windowEdge, isSillyWindowUsed } = this.#block;
-    // As if there was no more than fits.
-    const available = isSillyWindowUsed ? Math.min(sendEnd, windowEdge) : sendEnd;
-    return recovery.plan(now, available, windowEdge, options.largest);
+  /** The reader has made room. What was more than a SYN can say does not need a segment of its own. */
+  #updateWindow(): void {
+    const { receiveBuffer, options, acknowledgments, isPeerFinReached } = this.#block;
+    if (isPeerFinReached || receiveBuffer.received === 0) return;
+    if (receiveBuffer.isUpdateDue(options.announcedMss)) acknowledgments.require();
   }
 
   /** Sends what `Recovery.plan` has chosen, with the ACK. */
@@ -125,7 +122,8 @@ export class Output {
     const size = dataEnd - start;
     const hasFin = end > sendBuffer.end;
     // PSH where the writer has stopped: the peer passes on what it has (RFC 9293 §3.9.1.2).
-    const flags = (dataEnd === sendBuffer.end ? ACK | PSH : ACK) | (hasFin ? FIN : 0);
+    const isPushed = size > 0 && dataEnd === sendBuffer.end;
+    const flags = ACK | (isPushed ? PSH : 0) | (hasFin ? FIN : 0);
     this.#header(out, start, flags, now);
     const at = out.begin(size);
     if (at < 0) return false;
@@ -153,7 +151,7 @@ export class Output {
       deadlines.clear('persist');
       return;
     }
-    if (deadlines.isSet('persist') || block.isProbeDue) return;
+    if (deadlines.isSet('persist')) return;
     const interval = Math.min(FIRST_WINDOW_PROBE * 2 ** block.windowProbes, MAX_WINDOW_PROBE);
     deadlines.set('persist', now + interval);
     if (!deadlines.isSet('user')) deadlines.set('user', now + USER_TIMEOUT);

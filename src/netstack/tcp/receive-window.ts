@@ -5,6 +5,8 @@ import {
 } from './recovery-limits.ts';
 
 const MAX_FIELD = 65_535;
+/** The share of the window by which rounding may move its edge. */
+const MOST_DRIFT = 1 / 8;
 
 /**
  * The window that is announced (RFC 9293 §3.8.6). It follows what the reader takes and not what arrives;
@@ -79,12 +81,19 @@ export class ReceiveWindow {
   announce(read: number, received: number, mss: number, scale: number): number {
     const unit = 2 ** scale;
     const wanted = read + this.#size;
-    // Too little for a segment stays unsaid (RFC 9293 §3.8.6.2.2), and a part of a unit that was said.
+    // Too little for a segment stays unsaid (RFC 9293 §3.8.6.2.2).
     const isWorth = wanted - this.#edge >= Math.min(mss, this.#size / 2);
-    const least = Math.min(Math.max(Math.ceil((this.#edge - received) / unit), 0), MAX_FIELD);
-    if (!isWorth) return least;
-    const field = Math.max(least, Math.min(Math.floor((wanted - received) / unit), MAX_FIELD));
+    const fresh = isWorth ? Math.floor((wanted - received) / unit) : 0;
+    const field = Math.min(Math.max(fresh, this.#repeat(read, received, unit)), MAX_FIELD);
     this.#edge = Math.max(this.#edge, received + field * unit);
     return field;
+  }
+
+  /** The edge that the peer knows of, in units from what is received: rounded up, so that it stays. */
+  #repeat(read: number, received: number, unit: number): number {
+    const units = (this.#edge - received) / unit;
+    // Segments smaller than the unit would so move it for ever; what was announced is accepted anyway.
+    const isDrifting = this.#edge - read > this.#size * (1 + MOST_DRIFT);
+    return Math.max(isDrifting ? Math.floor(units) : Math.ceil(units), 0);
   }
 }

@@ -127,7 +127,7 @@ export class SegmentArrives {
     }
     this.#establish(now);
     block.acknowledgments.require();
-    this.#takeText(segment, 0, segment.payload, now);
+    this.#takeText(segment, 0, now);
   }
 
   // ---- §3.10.7.4: other states ----
@@ -160,7 +160,6 @@ export class SegmentArrives {
     const { flags } = segment;
     const next = block.receiveNext;
     let sequence = peer.offset(segment.sequence, next);
-    let text = segment.payload;
 
     // First, sequence numbers. PAWS comes before, and does not hold for RST (RFC 7323 §5.3).
     if (timestamps.enabled && (flags & RST) === 0) {
@@ -183,7 +182,7 @@ export class SegmentArrives {
       sequence = 0;
       block.acknowledgments.require();
     } else {
-      const size = segment.payloadEnd - text;
+      const size = segment.payloadEnd - segment.payload;
       const end = sequence + size + ((flags & FIN) === 0 ? 0 : 1);
       const { edge } = block.receiveBuffer.window;
       // At the edge too: there an ACK is still good when the window is full or closed, its text is not.
@@ -231,11 +230,7 @@ export class SegmentArrives {
     if (block.state === 'CLOSED' || block.state === 'TIME-WAIT') return;
 
     // Sixth: urgent data is data like any other (§3.8.5). Seventh, the text; eighth, FIN.
-    if (sequence < next) {
-      text = Math.min(segment.payloadEnd, text + next - sequence);
-      sequence = next;
-    }
-    this.#takeText(segment, sequence, text, now);
+    this.#takeText(segment, sequence, now);
   }
 
   // ---- the steps ----
@@ -335,20 +330,20 @@ export class SegmentArrives {
     block.events.raise('finished');
   }
 
-  /** @param text where the payload begins that `sequence` is the offset of. */
-  #takeText(segment: TcpSegment, sequence: number, text: number, now: number): void {
+  #takeText(segment: TcpSegment, sequence: number, now: number): void {
     const block = this.#block;
     const { state, receiveBuffer, acknowledgments } = block;
     const hasFin = (segment.flags & FIN) !== 0;
-    const size = Math.min(segment.payloadEnd - text, block.peerFin - sequence);
-    if (size <= 0 && !hasFin) return;
+    const length = segment.payloadEnd - segment.payload;
+    if (length === 0 && !hasFin) return;
     if (state !== 'ESTABLISHED' && state !== 'FIN-WAIT-1' && state !== 'FIN-WAIT-2') {
       // The peer has sent its FIN before: nothing follows it.
       acknowledgments.require();
       return;
     }
+    const size = Math.min(length, block.peerFin - sequence);
     if (size > 0) {
-      const result = receiveBuffer.insert(sequence, segment.bytes, text, size);
+      const result = receiveBuffer.insert(sequence, segment.bytes, segment.payload, size);
       switch (result) {
         case 'in-order':
           acknowledgments.onInOrder(size, block.options.announcedMss, now);
@@ -372,10 +367,10 @@ export class SegmentArrives {
       }
     }
     if (hasFin && block.peerFin === Infinity) {
-      const fin = sequence + segment.payloadEnd - text;
+      const fin = sequence + length;
       // Beyond the window, it has to come again.
       if (fin <= receiveBuffer.window.edge) block.peerFin = fin;
-      if (fin > receiveBuffer.received) acknowledgments.onOutOfOrder(block.options.sack);
+      if (fin > receiveBuffer.received) acknowledgments.require();
     }
     if (block.peerFin <= receiveBuffer.received) this.#finReached(now);
   }

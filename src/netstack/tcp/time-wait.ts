@@ -1,6 +1,6 @@
 import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
 import { ChallengeLimit } from './challenges.ts';
-import { MAX_TIME_WAIT, TIME_WAIT, TIMESTAMP_LIFETIME } from './limits.ts';
+import { TIME_WAIT, TIMESTAMP_LIFETIME } from './limits.ts';
 import type { SegmentOutput } from './segment-output.ts';
 import { advance, distance } from './sequence.ts';
 import { timestampAt } from './timestamps.ts';
@@ -106,55 +106,5 @@ export class TimeWait {
     if (now - recentTimestampAt >= TIMESTAMP_LIFETIME) return isLater;
     const age = distance(recentTimestamp, segment.timestamp);
     return age > 0 || (age === 0 && isLater);
-  }
-}
-
-/**
- * The connections in TIME-WAIT by their flow. Each waits for the same time, so that the oldest is the first
- * in the order of entry, and nothing is sorted.
- */
-export class TimeWaitTable<Flow> {
-  readonly #waiting = new Map<Flow, TimeWait>();
-  readonly #most: number;
-
-  constructor(most = MAX_TIME_WAIT) {
-    this.#most = most;
-  }
-
-  get size(): number {
-    return this.#waiting.size;
-  }
-
-  get(flow: Flow): TimeWait | undefined {
-    return this.#waiting.get(flow);
-  }
-
-  /** Enters a connection, also again after 'restart'. The oldest gives way when the table is full. */
-  set(flow: Flow, timeWait: TimeWait): void {
-    this.#waiting.delete(flow);
-    if (this.#waiting.size >= this.#most) {
-      const oldest = this.#waiting.keys().next();
-      if (oldest.done !== true) this.#waiting.delete(oldest.value);
-    }
-    this.#waiting.set(flow, timeWait);
-  }
-
-  /** After 'closed' and 'reopen'. */
-  delete(flow: Flow): void {
-    this.#waiting.delete(flow);
-  }
-
-  /** When `expire` is to be called; Infinity for not at all. */
-  nextTimeout(): number {
-    const first = this.#waiting.values().next();
-    return first.done === true ? Infinity : first.value.expiresAt;
-  }
-
-  /** Forgets those whose time is over. */
-  expire(now: number): void {
-    for (const [flow, timeWait] of this.#waiting) {
-      if (timeWait.expiresAt > now) return;
-      this.#waiting.delete(flow);
-    }
   }
 }

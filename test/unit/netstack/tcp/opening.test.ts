@@ -220,13 +220,14 @@ describe('SYN-SENT (RFC 9293 §3.10.7.3)', () => {
   });
 
   test('data with the SYN-ACK is taken', () => {
-    new Script({ role: 'active' }).run(
-      `
+    new Script({ role: 'active' }).run(`
       > S 0:0(0)
       < S. 0:10(10) ack 1 <mss 1460>
+      > . 1:1(0) ack 11
       state ESTABLISHED
-    `.replace('0:10(10)', '0:0(0)') + '> . 1:1(0) ack 1',
-    );
+      events established readable
+      read 10
+    `);
   });
 
   test('what was written before leaves with the ACK of the SYN', () => {

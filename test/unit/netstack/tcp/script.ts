@@ -198,7 +198,7 @@ export class Script {
       sequence: (this.#peer + Number(start)) >>> 0,
       acknowledgment: acknowledged === undefined ? 0 : (this.#own + Number(acknowledged)) >>> 0,
       window: window === undefined ? WINDOW : Number(window),
-      payload: bytesAt(Number(start) - 1, Number(size)),
+      payload: bytesAt(Number(start) - (flags.includes('S') ? 0 : 1), Number(size)),
       ...(mss !== undefined && { mss }),
       ...(windowScale !== undefined && { windowScale }),
       sackPermitted: options.includes('sackOK'),
@@ -239,4 +239,69 @@ export function connected(choices: ScriptChoices = {}): Script {
     state ESTABLISHED
     events established
   `);
+}
+
+export type SynchronizedState =
+  | 'ESTABLISHED'
+  | 'FIN-WAIT-1'
+  | 'FIN-WAIT-2'
+  | 'CLOSE-WAIT'
+  | 'CLOSING'
+  | 'LAST-ACK';
+
+/** How to get there from ESTABLISHED, with 100 bytes of each side; SND.NXT and RCV.NXT are in `AT`. */
+const WAYS: Readonly<Record<SynchronizedState, string>> = {
+  ESTABLISHED: '',
+  'FIN-WAIT-1': `
+    close
+    > F. 101:101(0) ack 101`,
+  'FIN-WAIT-2': `
+    close
+    > F. 101:101(0) ack 101
+    < . 101:101(0) ack 102`,
+  'CLOSE-WAIT': `
+    < F. 101:101(0) ack 101
+    > . 101:101(0) ack 102`,
+  CLOSING: `
+    close
+    > F. 101:101(0) ack 101
+    < F. 101:101(0) ack 101
+    > . 102:102(0) ack 102`,
+  'LAST-ACK': `
+    < F. 101:101(0) ack 101
+    > . 101:101(0) ack 102
+    close
+    > F. 101:101(0) ack 102`,
+};
+
+/** SND.NXT, RCV.NXT and SND.UNA in these states. */
+export const AT: Readonly<
+  Record<
+    SynchronizedState,
+    { readonly next: number; readonly received: number; readonly una: number }
+  >
+> = {
+  ESTABLISHED: { next: 101, received: 101, una: 101 },
+  'FIN-WAIT-1': { next: 102, received: 101, una: 101 },
+  'FIN-WAIT-2': { next: 102, received: 101, una: 102 },
+  'CLOSE-WAIT': { next: 101, received: 102, una: 101 },
+  CLOSING: { next: 102, received: 102, una: 101 },
+  'LAST-ACK': { next: 102, received: 102, una: 101 },
+};
+
+export const SYNCHRONIZED = Object.keys(WAYS) as readonly SynchronizedState[];
+
+export function inState(state: SynchronizedState, choices: ScriptChoices = {}): Script {
+  const script = established(choices).run(`
+    < P. 1:101(100) ack 1
+    > . 1:1(0) ack 101
+    read 100
+    write 100
+    > P. 1:101(100) ack 101
+    < . 101:101(0) ack 101
+    ${WAYS[state]}
+    state ${state}
+  `);
+  script.driven.takeEvents();
+  return script;
 }
