@@ -174,7 +174,8 @@ export class Recovery implements LossRecovery {
     const control = this.#control;
     if (!(ack.offset <= outstanding.sent)) return false;
     if (ack.offset < outstanding.acknowledged) return true;
-    const advances = ack.offset > outstanding.acknowledged;
+    const newly = ack.offset - outstanding.acknowledged;
+    const advances = newly > 0;
     const inFlight = control.inFlight;
     control.beginAck(now);
     outstanding.beginAck(ack.offset, ack.echo, now);
@@ -183,7 +184,9 @@ export class Recovery implements LossRecovery {
     const roundTrip = outstanding.roundTrip();
     if (roundTrip >= 0) control.onRtt(roundTrip, 0);
     if (advances) this.#timer.onAnswer(now);
-    this.#takeDuplicates(ack, advances, now);
+    if (!this.#sack) this.#countDuplicates(ack, newly);
+    else this.#takeDuplicates(now);
+    if (this.#tail.isOutstanding) this.#judgeProbe(ack, advances, now);
     if (this.#phase === 'timeout') this.#judgeTimeout(ack, advances, now);
     if (this.#phase !== 'timeout') this.#detectLost(advances, now);
     control.finishAck();
@@ -313,26 +316,34 @@ export class Recovery implements LossRecovery {
     }
   }
 
-  #takeDuplicates(ack: Acknowledgement, advances: boolean, now: number): void {
+  /** Without SACK: segments that have left the network, though not which ones. */
+  #countDuplicates(ack: Acknowledgement, newly: number): void {
+    const { acknowledged, sent } = this.#outstanding;
+    if (newly > 0) {
+      // A partial acknowledgement is of the repeated segment and of some that duplicates stood for.
+      const reported = Math.max(0, Math.ceil(newly / this.#mss) - 1);
+      const isPartial = this.#phase === 'recovery' && acknowledged < this.#point;
+      this.#duplicates = isPartial ? Math.max(0, this.#duplicates - reported) : 0;
+    } else if (ack.isDuplicate && sent > acknowledged) {
+      this.#duplicates = Math.min(this.#duplicates + 1, MAX_SEGMENTS);
+    }
+  }
+
+  /** What arrived twice, by SACK (RFC 2883). */
+  #takeDuplicates(now: number): void {
     const outstanding = this.#outstanding;
-    const { scoreboard } = outstanding;
-    if (!this.#sack) {
-      if (advances) this.#duplicates = 0;
-      else if (ack.isDuplicate && outstanding.sent > outstanding.acknowledged) {
-        this.#duplicates = Math.min(this.#duplicates + 1, MAX_SEGMENTS);
-      }
-    }
-    const hasDuplicate = this.#sack && scoreboard.hasDuplicate;
-    const wasProbed = this.#tail.isOutstanding;
-    const end = hasDuplicate ? scoreboard.duplicateEnd : 0;
-    const echo = advances ? ack.echo : -1;
-    if (this.#tail.onAck(ack.offset, end, echo)) {
-      this.#control.onCongestionExperienced(now, this.#lastSentAt);
-    }
-    if (!hasDuplicate || wasProbed) return;
-    const bytes = end - scoreboard.duplicateStart;
-    if (outstanding.episode.onDuplicate(bytes, this.#control, now)) {
-      outstanding.rack.onSpurious(outstanding.acknowledged, outstanding.sent);
+    const { scoreboard, episode } = outstanding;
+    if (!scoreboard.hasDuplicate || this.#tail.isOutstanding) return;
+    const bytes = scoreboard.duplicateEnd - scoreboard.duplicateStart;
+    if (!episode.onDuplicate(bytes, this.#control, now)) return;
+    outstanding.rack.onSpurious(outstanding.acknowledged, outstanding.sent);
+  }
+
+  #judgeProbe(ack: Acknowledgement, advances: boolean, now: number): void {
+    const { scoreboard } = this.#outstanding;
+    const duplicateEnd = scoreboard.hasDuplicate ? scoreboard.duplicateEnd : 0;
+    if (this.#tail.onAck(ack.offset, duplicateEnd, advances ? ack.echo : -1)) {
+      this.#control.onCongestionExperienced(now, this.#tail.sentAt);
     }
   }
 
@@ -345,7 +356,10 @@ export class Recovery implements LossRecovery {
     }
     const isOpen = this.#phase === 'open';
     if (this.#sack) outstanding.detectLost(!isOpen, now);
-    else if (this.#isFirstLost(advances)) outstanding.loseFirst(now);
+    else if (this.#isFirstLost(advances)) {
+      outstanding.loseFirst(now);
+      this.#isForced = true;
+    }
     if (!isOpen || lost.size === 0) return;
     this.#phase = 'recovery';
     this.#point = sent;
