@@ -1,4 +1,4 @@
-import { Fifo } from './fifo.ts';
+import { Fifo } from '../quic/streams/fifo.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 import { TimerWheel } from './timer-wheel.ts';
 import type { UdpFlow } from './udp-flow.ts';
@@ -40,13 +40,6 @@ export class Activity {
     if (flow.isReady) return;
     flow.isReady = true;
     this.#ready.push(flow);
-  }
-
-  /** It could not send, for want of room: it has its turn before all others. */
-  putBack(flow: TcpFlow): void {
-    if (flow.isReady) return;
-    flow.isReady = true;
-    this.#ready.unshift(flow);
   }
 
   /** The first that may have events; it stays the first until `done`. */

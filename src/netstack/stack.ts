@@ -210,13 +210,9 @@ export class Stack {
     while (this.#output.bytes < until) {
       const flow = activity.nextReady();
       if (flow === undefined) return false;
-      if (this.tcp.transmit(flow, now)) {
-        if (this.#output.isFull) {
-          activity.putBack(flow);
-          return true;
-        }
-        activity.queue(flow);
-      }
+      if (!this.tcp.transmit(flow, now)) continue;
+      activity.queue(flow);
+      if (this.#output.isFull) return true;
     }
     return activity.isReady;
   }
