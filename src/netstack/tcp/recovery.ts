@@ -60,6 +60,8 @@ export class Recovery implements LossRecovery {
   #activeAt = 0;
   /** A window below that of congestion control, after a pause. */
   #restartWindow = Infinity;
+  /** When the pacer permits what `plan` held back. */
+  #paceAt = Infinity;
   #timeout = Infinity;
   #deadline: Deadline = 'none';
 
@@ -84,7 +86,7 @@ export class Recovery implements LossRecovery {
   }
 
   get timeout(): number {
-    return this.#timeout;
+    return Math.min(this.#timeout, this.#paceAt);
   }
 
   get isWindowBlocked(): boolean {
@@ -130,6 +132,7 @@ export class Recovery implements LossRecovery {
     const { acknowledged, sent, lost } = this.#outstanding;
     this.#largestWindow = Math.max(this.#largestWindow, edge - acknowledged);
     this.#isWindowBlocked = false;
+    this.#paceAt = Infinity;
     this.#plannedProbe = this.#probe;
     if (this.#probe !== 'none') {
       if (acknowledged < sent) return this.#planProbe(available, edge);
@@ -138,8 +141,8 @@ export class Recovery implements LossRecovery {
     if (this.#phase === 'timeout') return false;
     this.#restartAfterPause(now, available);
     const room = this.#room(now);
-    if (lost.size > 0) return this.#planLost(room, edge, largest);
-    return this.#planFresh(room, available, edge, largest);
+    if (lost.size > 0) return this.#planLost(now, room, edge, largest);
+    return this.#planFresh(now, room, available, edge, largest);
   }
 
   onSent(now: number): void {
@@ -200,6 +203,7 @@ export class Recovery implements LossRecovery {
   }
 
   onTimeout(now: number): void {
+    if (now >= this.#paceAt) this.#paceAt = Infinity;
     if (now < this.#timeout) return;
     switch (this.#deadline) {
       case 'none':
@@ -243,14 +247,14 @@ export class Recovery implements LossRecovery {
     return true;
   }
 
-  #planLost(room: number, edge: number, largest: number): boolean {
+  #planLost(now: number, room: number, edge: number, largest: number): boolean {
     const { lost } = this.#outstanding;
     const start = lost.start(0);
     if (start >= edge) {
       this.#isWindowBlocked = this.#control.inFlight === 0;
       return false;
     }
-    if (room <= 0 && !this.#isForced) return false;
+    if (room <= 0 && !this.#isForced) return this.#pause(now);
     const size = Math.min(Math.max(room, this.#mss), Math.max(largest, this.#mss));
     const planned = this.#planned;
     planned.start = start;
@@ -259,7 +263,7 @@ export class Recovery implements LossRecovery {
     return true;
   }
 
-  #planFresh(room: number, available: number, edge: number, largest: number): boolean {
+  #planFresh(now: number, room: number, available: number, edge: number, largest: number): boolean {
     const { acknowledged, sent, segments } = this.#outstanding;
     const mss = this.#mss;
     const limit = Math.min(edge, acknowledged + mss * MAX_OUTSTANDING_SEGMENTS);
@@ -269,7 +273,7 @@ export class Recovery implements LossRecovery {
       this.#control.onAppLimited();
       return false;
     }
-    if (room <= 0) return false;
+    if (room <= 0) return this.#pause(now);
     let size = Math.min(wanted, room, largest);
     if (size > mss) size -= sent + size === available ? 0 : size % mss;
     const isLast = sent + size === available;
@@ -289,6 +293,12 @@ export class Recovery implements LossRecovery {
     planned.end = sent + size;
     planned.isRetransmission = false;
     return true;
+  }
+
+  /** Nothing leaves now: until an acknowledgement, or until the pacer permits it. */
+  #pause(now: number): false {
+    if (this.#isPaced && this.#duplicates === 0) this.#paceAt = this.#control.nextSendTime(now);
+    return false;
   }
 
   /** Bytes that congestion control lets leave now: at least a full segment, or 0. */
@@ -379,6 +389,11 @@ export class Recovery implements LossRecovery {
   #onRetransmissionTimeout(now: number): void {
     const outstanding = this.#outstanding;
     const { segments } = outstanding;
+    if (this.#probe === 'first') {
+      // The last one has not left yet: the output is full, and the peer was not asked.
+      this.#timer.restart(now);
+      return;
+    }
     if (outstanding.isReneged) outstanding.forgetSacked();
     if (this.#phase !== 'timeout') {
       this.#phase = 'timeout';

@@ -398,3 +398,14 @@ test('a deadline that has not come does nothing, and a call twice is a call once
   rig.recovery.onTimeout(rig.now);
   assert.deepEqual(rig.send(), ['again 2']);
 });
+
+test('a timeout whose segment could not leave is not counted as one that the peer did not answer', () => {
+  const rig = new RecoveryRig({ sack: false });
+  rig.send(3);
+  for (let i = 0; i < 5; i++) {
+    rig.now = rig.recovery.timeout;
+    rig.recovery.onTimeout(rig.now);
+  }
+  assert.equal(rig.recovery.timeouts, 1);
+  assert.deepEqual(rig.send(), ['again 0']);
+});
