@@ -39,9 +39,16 @@ interface Fragment {
   readonly data: Uint8Array;
 }
 
+/** What is held of one source address, for the bounds that keep it from taking all there is. */
+interface Source {
+  readonly address: MutableIpEndpoint;
+  datagrams: number;
+  bytes: number;
+}
+
 interface Datagram {
   readonly version: 4 | 6;
-  readonly source: MutableIpEndpoint;
+  readonly source: Source;
   readonly destination: MutableIpEndpoint;
   readonly identification: number;
   /** Part of the key in IPv4 alone (RFC 791, RFC 8200 §4.5). */
@@ -130,7 +137,7 @@ export class Reassembly {
       this.#remove(datagram);
       return 'complete';
     }
-    this.#keepWithinBounds(datagram);
+    this.#keepWithinBounds(datagram.source);
     return 'held';
   }
 
@@ -149,8 +156,9 @@ export class Reassembly {
     for (;;) {
       const [oldest] = this.#datagrams;
       if (oldest === undefined || oldest.deadline > now) return;
+      const { first } = oldest;
       this.#remove(oldest);
-      if (oldest.first !== undefined) onExpired?.(oldest.first);
+      if (first !== undefined) onExpired?.(first);
     }
   }
 
@@ -160,7 +168,7 @@ export class Reassembly {
         datagram.identification === packet.identification &&
         datagram.version === packet.version &&
         (packet.version === 6 || datagram.protocol === packet.protocol) &&
-        isSameAddress(datagram.source, packet.source) &&
+        isSameAddress(datagram.source.address, packet.source) &&
         isSameAddress(datagram.destination, packet.destination)
       ) {
         return datagram;
@@ -172,7 +180,7 @@ export class Reassembly {
   #open(packet: IpPacket, now: number): Datagram {
     const datagram: Datagram = {
       version: packet.version,
-      source: blankEndpoint(),
+      source: this.#sourceOf(packet),
       destination: blankEndpoint(),
       identification: packet.identification,
       protocol: packet.protocol,
@@ -186,12 +194,23 @@ export class Reassembly {
       isMarked: false,
       isInvalid: false,
     };
-    assignEndpoint(datagram.source, packet.source);
     assignEndpoint(datagram.destination, packet.destination);
-    if (this.#countOf(datagram) >= MAX_INCOMPLETE_FROM_SOURCE) this.#removeOldestOf(datagram);
+    if (datagram.source.datagrams >= MAX_INCOMPLETE_FROM_SOURCE) {
+      this.#removeOldestOf(datagram.source);
+    }
     if (this.#datagrams.length >= MAX_INCOMPLETE_DATAGRAMS) this.#removeOldest();
     this.#datagrams.push(datagram);
+    datagram.source.datagrams++;
     return datagram;
+  }
+
+  #sourceOf(packet: IpPacket): Source {
+    for (const { source } of this.#datagrams) {
+      if (isSameAddress(source.address, packet.source)) return source;
+    }
+    const address = blankEndpoint();
+    assignEndpoint(address, packet.source);
+    return { address, datagrams: 0, bytes: 0 };
   }
 
   #hold(datagram: Datagram, packet: IpPacket, start: number, end: number, position: number): void {
@@ -212,30 +231,22 @@ export class Reassembly {
       datagram.isMarked = true;
     }
     datagram.received += end - start;
-    datagram.cost += copy.length + FRAGMENT_OVERHEAD;
-    this.#bytes += copy.length + FRAGMENT_OVERHEAD;
+    this.#account(datagram, copy.length + FRAGMENT_OVERHEAD);
   }
 
-  #keepWithinBounds(newest: Datagram): void {
-    while (this.#bytesOf(newest) > MAX_FRAGMENT_BYTES_FROM_SOURCE) this.#removeOldestOf(newest);
+  #account(datagram: Datagram, bytes: number): void {
+    datagram.cost += bytes;
+    datagram.source.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  #keepWithinBounds(source: Source): void {
+    while (source.bytes > MAX_FRAGMENT_BYTES_FROM_SOURCE) this.#removeOldestOf(source);
     while (this.#bytes > MAX_FRAGMENT_BYTES) this.#removeOldest();
   }
 
-  #countOf({ source }: Datagram): number {
-    let count = 0;
-    for (const other of this.#datagrams) if (isSameAddress(other.source, source)) count++;
-    return count;
-  }
-
-  #bytesOf({ source }: Datagram): number {
-    let bytes = 0;
-    for (const other of this.#datagrams)
-      if (isSameAddress(other.source, source)) bytes += other.cost;
-    return bytes;
-  }
-
-  #removeOldestOf({ source }: Datagram): void {
-    const oldest = this.#datagrams.find((other) => isSameAddress(other.source, source));
+  #removeOldestOf(source: Source): void {
+    const oldest = this.#datagrams.find((datagram) => datagram.source === source);
     if (oldest !== undefined) this.#remove(oldest);
   }
 
@@ -246,14 +257,15 @@ export class Reassembly {
 
   #remove(datagram: Datagram): void {
     this.#empty(datagram);
+    datagram.source.datagrams--;
     this.#datagrams.splice(this.#datagrams.indexOf(datagram), 1);
   }
 
   /** Releases what the datagram holds. */
   #empty(datagram: Datagram): void {
-    this.#bytes -= datagram.cost;
-    datagram.cost = 0;
+    this.#account(datagram, -datagram.cost);
     datagram.fragments.length = 0;
+    datagram.first = undefined;
   }
 
   /** Puts the packet together as its sender had made it, but for options and extension headers. */
@@ -294,7 +306,8 @@ function faultOf(
   const { fragments, total } = datagram;
   const following = fragments[position];
   if (following?.start === start && following.end === end) {
-    return isSame(following.data, packet) ? 'duplicate' : 'fragment overlap';
+    if (!isSame(following.data, packet)) return 'fragment overlap';
+    return packet.moreFragments === (end !== total) ? 'duplicate' : 'fragment of another end';
   }
   if (following !== undefined && following.start < end) return 'fragment overlap';
   const previous = fragments[position - 1];

@@ -229,9 +229,9 @@ interface Model {
 function expectOf(model: Model, start: number, end: number, more: boolean, seed: number): string {
   if (model.isInvalid) return 'invalid';
   const { ranges } = model;
-  if (ranges.some((range) => range.start === start && range.end === end && range.seed === seed)) {
-    return 'duplicate';
-  }
+  const isSame = ({ start: from, end: to, seed: of }: Model['ranges'][number]): boolean =>
+    from === start && to === end && of === seed;
+  if (ranges.some(isSame) && more === (end !== model.total)) return 'duplicate';
   const furthest = Math.max(0, ...ranges.map((range) => range.end));
   const isBad =
     ranges.some((range) => range.start < end && start < range.end) ||

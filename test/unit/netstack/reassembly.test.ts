@@ -218,6 +218,27 @@ test('what is not complete in time is dropped, and its first fragment reported',
   assert.equal(reassembly.bytes, 0);
 });
 
+test('of an invalid datagram nothing is kept or reported', () => {
+  const reassembly = new Reassembly();
+  const expired: Uint8Array[] = [];
+  reassembly.receive(fragment4(0, 64, true), 0);
+  assert.equal(reassembly.receive(fragment4(32, 64, true), 0), 'fragment overlap');
+  reassembly.onTimeout(REASSEMBLY_TIMEOUT_MS, (first) => expired.push(first));
+  assert.deepEqual(expired, []);
+  assert.equal(reassembly.size, 0);
+});
+
+test('a fragment that comes again must say again whether it is the last', () => {
+  for (const make of [fragment4, fragment6]) {
+    for (const isLast of [false, true]) {
+      const reassembly = new Reassembly();
+      reassembly.receive(make(64, 64, isLast), 0);
+      assert.equal(reassembly.receive(make(64, 64, isLast), 0), 'duplicate');
+      assert.equal(reassembly.receive(make(64, 64, !isLast), 0), 'fragment of another end');
+    }
+  }
+});
+
 test('one source cannot take the place of all, nor all of them more than there is', () => {
   const reassembly = new Reassembly();
   const other = { source: endpoint('192.0.2.77', 1), identification: 0xffff };
