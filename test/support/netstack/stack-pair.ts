@@ -28,6 +28,8 @@ export interface StackPairOptions {
   readonly traits?: DeviceTraits;
   readonly clock?: Clock;
   readonly settings?: StackSettings;
+  /** Those of the client, where they are to be others. */
+  readonly clientSettings?: StackSettings;
   readonly trace?: Trace;
   readonly soon?: Soon;
   readonly seed?: number;
@@ -51,6 +53,7 @@ export function stackPair(options: StackPairOptions = {}): StackPair {
   const shared = { clock, settings: options.settings ?? settings, isPaced: false, soon, trace };
   const client = new Netstack({
     ...shared,
+    settings: options.clientSettings ?? shared.settings,
     device: devices[0],
     addresses: [CLIENT_V4, CLIENT_V6],
     random: new SeededRandom(seed),
