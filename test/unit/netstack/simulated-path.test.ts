@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { Stack } from '../../../src/netstack/stack.ts';
-import { MAX_RECEIVE_WINDOW, MAX_SEND_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
+import { MAX_SEND_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
 import { plainTraits } from '../../support/netstack/device-pair.ts';
 import { StackNode } from '../../support/netstack/stack-node.ts';
 import { CLIENT_V4, CLIENT_V6, endpoint } from '../../support/netstack/stack-pair.ts';
@@ -127,4 +127,3 @@ describe('two stacks on a simulated path', () => {
     });
   }
 });
-void MAX_RECEIVE_WINDOW;
