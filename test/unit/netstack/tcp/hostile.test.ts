@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { Driven } from './rig.ts';
+import type { Driven } from './rig.ts';
 import { established, inState, Script, SYNCHRONIZED } from './script.ts';
 import type { Segment } from './segments.ts';
 
