@@ -60,6 +60,8 @@ export class Recovery implements LossRecovery {
   #activeAt = 0;
   /** A window below that of congestion control, after a pause. */
   #restartWindow = Infinity;
+  /** When the pacer permits what `plan` held back. */
+  #paceAt = Infinity;
   #timeout = Infinity;
   #deadline: Deadline = 'none';
 
@@ -84,7 +86,7 @@ export class Recovery implements LossRecovery {
   }
 
   get timeout(): number {
-    return this.#timeout;
+    return Math.min(this.#timeout, this.#paceAt);
   }
 
   get isWindowBlocked(): boolean {
@@ -130,6 +132,7 @@ export class Recovery implements LossRecovery {
     const { acknowledged, sent, lost } = this.#outstanding;
     this.#largestWindow = Math.max(this.#largestWindow, edge - acknowledged);
     this.#isWindowBlocked = false;
+    this.#paceAt = Infinity;
     this.#plannedProbe = this.#probe;
     if (this.#probe !== 'none') {
       if (acknowledged < sent) return this.#planProbe(available, edge);
@@ -138,8 +141,8 @@ export class Recovery implements LossRecovery {
     if (this.#phase === 'timeout') return false;
     this.#restartAfterPause(now, available);
     const room = this.#room(now);
-    if (lost.size > 0) return this.#planLost(room, edge, largest);
-    return this.#planFresh(room, available, edge, largest);
+    if (lost.size > 0) return this.#planLost(now, room, edge, largest);
+    return this.#planFresh(now, room, available, edge, largest);
   }
 
   onSent(now: number): void {
@@ -174,7 +177,8 @@ export class Recovery implements LossRecovery {
     const control = this.#control;
     if (!(ack.offset <= outstanding.sent)) return false;
     if (ack.offset < outstanding.acknowledged) return true;
-    const advances = ack.offset > outstanding.acknowledged;
+    const newly = ack.offset - outstanding.acknowledged;
+    const advances = newly > 0;
     const inFlight = control.inFlight;
     control.beginAck(now);
     outstanding.beginAck(ack.offset, ack.echo, now);
@@ -183,7 +187,9 @@ export class Recovery implements LossRecovery {
     const roundTrip = outstanding.roundTrip();
     if (roundTrip >= 0) control.onRtt(roundTrip, 0);
     if (advances) this.#timer.onAnswer(now);
-    this.#takeDuplicates(ack, advances, now);
+    if (!this.#sack) this.#countDuplicates(ack, newly);
+    else this.#takeDuplicates(now);
+    if (this.#tail.isOutstanding) this.#judgeProbe(ack, advances, now);
     if (this.#phase === 'timeout') this.#judgeTimeout(ack, advances, now);
     if (this.#phase !== 'timeout') this.#detectLost(advances, now);
     control.finishAck();
@@ -197,6 +203,7 @@ export class Recovery implements LossRecovery {
   }
 
   onTimeout(now: number): void {
+    if (now >= this.#paceAt) this.#paceAt = Infinity;
     if (now < this.#timeout) return;
     switch (this.#deadline) {
       case 'none':
@@ -240,14 +247,14 @@ export class Recovery implements LossRecovery {
     return true;
   }
 
-  #planLost(room: number, edge: number, largest: number): boolean {
+  #planLost(now: number, room: number, edge: number, largest: number): boolean {
     const { lost } = this.#outstanding;
     const start = lost.start(0);
     if (start >= edge) {
       this.#isWindowBlocked = this.#control.inFlight === 0;
       return false;
     }
-    if (room <= 0 && !this.#isForced) return false;
+    if (room <= 0 && !this.#isForced) return this.#pause(now);
     const size = Math.min(Math.max(room, this.#mss), Math.max(largest, this.#mss));
     const planned = this.#planned;
     planned.start = start;
@@ -256,7 +263,7 @@ export class Recovery implements LossRecovery {
     return true;
   }
 
-  #planFresh(room: number, available: number, edge: number, largest: number): boolean {
+  #planFresh(now: number, room: number, available: number, edge: number, largest: number): boolean {
     const { acknowledged, sent, segments } = this.#outstanding;
     const mss = this.#mss;
     const limit = Math.min(edge, acknowledged + mss * MAX_OUTSTANDING_SEGMENTS);
@@ -266,7 +273,7 @@ export class Recovery implements LossRecovery {
       this.#control.onAppLimited();
       return false;
     }
-    if (room <= 0) return false;
+    if (room <= 0) return this.#pause(now);
     let size = Math.min(wanted, room, largest);
     if (size > mss) size -= sent + size === available ? 0 : size % mss;
     const isLast = sent + size === available;
@@ -286,6 +293,12 @@ export class Recovery implements LossRecovery {
     planned.end = sent + size;
     planned.isRetransmission = false;
     return true;
+  }
+
+  /** Nothing leaves now: until an acknowledgement, or until the pacer permits it. */
+  #pause(now: number): false {
+    if (this.#isPaced && this.#duplicates === 0) this.#paceAt = this.#control.nextSendTime(now);
+    return false;
   }
 
   /** Bytes that congestion control lets leave now: at least a full segment, or 0. */
@@ -313,26 +326,34 @@ export class Recovery implements LossRecovery {
     }
   }
 
-  #takeDuplicates(ack: Acknowledgement, advances: boolean, now: number): void {
+  /** Without SACK: segments that have left the network, though not which ones. */
+  #countDuplicates(ack: Acknowledgement, newly: number): void {
+    const { acknowledged, sent } = this.#outstanding;
+    if (newly > 0) {
+      // A partial acknowledgement is of the repeated segment and of some that duplicates stood for.
+      const reported = Math.max(0, Math.ceil(newly / this.#mss) - 1);
+      const isPartial = this.#phase === 'recovery' && acknowledged < this.#point;
+      this.#duplicates = isPartial ? Math.max(0, this.#duplicates - reported) : 0;
+    } else if (ack.isDuplicate && sent > acknowledged) {
+      this.#duplicates = Math.min(this.#duplicates + 1, MAX_SEGMENTS);
+    }
+  }
+
+  /** What arrived twice, by SACK (RFC 2883). */
+  #takeDuplicates(now: number): void {
     const outstanding = this.#outstanding;
-    const { scoreboard } = outstanding;
-    if (!this.#sack) {
-      if (advances) this.#duplicates = 0;
-      else if (ack.isDuplicate && outstanding.sent > outstanding.acknowledged) {
-        this.#duplicates = Math.min(this.#duplicates + 1, MAX_SEGMENTS);
-      }
-    }
-    const hasDuplicate = this.#sack && scoreboard.hasDuplicate;
-    const wasProbed = this.#tail.isOutstanding;
-    const end = hasDuplicate ? scoreboard.duplicateEnd : 0;
-    const echo = advances ? ack.echo : -1;
-    if (this.#tail.onAck(ack.offset, end, echo)) {
-      this.#control.onCongestionExperienced(now, this.#lastSentAt);
-    }
-    if (!hasDuplicate || wasProbed) return;
-    const bytes = end - scoreboard.duplicateStart;
-    if (outstanding.episode.onDuplicate(bytes, this.#control, now)) {
-      outstanding.rack.onSpurious(outstanding.acknowledged, outstanding.sent);
+    const { scoreboard, episode } = outstanding;
+    if (!scoreboard.hasDuplicate || this.#tail.isOutstanding) return;
+    const bytes = scoreboard.duplicateEnd - scoreboard.duplicateStart;
+    if (!episode.onDuplicate(bytes, this.#control, now)) return;
+    outstanding.rack.onSpurious(outstanding.acknowledged, outstanding.sent);
+  }
+
+  #judgeProbe(ack: Acknowledgement, advances: boolean, now: number): void {
+    const { scoreboard } = this.#outstanding;
+    const duplicateEnd = scoreboard.hasDuplicate ? scoreboard.duplicateEnd : 0;
+    if (this.#tail.onAck(ack.offset, duplicateEnd, advances ? ack.echo : -1)) {
+      this.#control.onCongestionExperienced(now, this.#tail.sentAt);
     }
   }
 
@@ -345,7 +366,10 @@ export class Recovery implements LossRecovery {
     }
     const isOpen = this.#phase === 'open';
     if (this.#sack) outstanding.detectLost(!isOpen, now);
-    else if (this.#isFirstLost(advances)) outstanding.loseFirst(now);
+    else if (this.#isFirstLost(advances)) {
+      outstanding.loseFirst(now);
+      this.#isForced = true;
+    }
     if (!isOpen || lost.size === 0) return;
     this.#phase = 'recovery';
     this.#point = sent;
@@ -365,6 +389,11 @@ export class Recovery implements LossRecovery {
   #onRetransmissionTimeout(now: number): void {
     const outstanding = this.#outstanding;
     const { segments } = outstanding;
+    if (this.#probe === 'first') {
+      // The last one has not left yet: the output is full, and the peer was not asked.
+      this.#timer.restart(now);
+      return;
+    }
     if (outstanding.isReneged) outstanding.forgetSacked();
     if (this.#phase !== 'timeout') {
       this.#phase = 'timeout';

@@ -24,6 +24,11 @@ export class TailLossProbe {
     return this.#end >= 0;
   }
 
+  /** When the last one was sent. */
+  get sentAt(): number {
+    return this.#sentAt;
+  }
+
   onSent(end: number, isRetransmission: boolean, now: number): void {
     this.#end = end;
     this.#sentAt = now;

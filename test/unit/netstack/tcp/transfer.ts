@@ -117,12 +117,7 @@ export class Transfer {
   }
 
   nextAt(): number {
-    return Math.min(
-      this.#heap[0]?.at ?? Infinity,
-      this.recovery.timeout,
-      this.#ackAt,
-      this.#sendAt(),
-    );
+    return Math.min(this.#heap[0]?.at ?? Infinity, this.recovery.timeout, this.#ackAt);
   }
 
   step(): boolean {
@@ -168,24 +163,6 @@ export class Transfer {
     assert.ok(control.inFlight <= recovery.sent - recovery.acknowledged);
     assert.ok(recovery.acknowledged <= this.in.received);
     if (recovery.acknowledged < recovery.sent) assert.notEqual(recovery.timeout, Infinity);
-    assert.ok(recovery.timeout > this.now || this.recovery.timeout === Infinity || this.#isDue());
-  }
-
-  #isDue(): boolean {
-    return this.recovery.timeout <= this.now;
-  }
-
-  /** Pacing: when more may leave; only with something to send. */
-  #sendAt(): number {
-    if (
-      !this.#options.paced ||
-      this.out.end <= this.recovery.sent ||
-      this.#edge <= this.recovery.sent
-    ) {
-      return Infinity;
-    }
-    const at = this.control.nextSendTime(this.now);
-    return at > this.now ? at : Infinity;
   }
 
   #sendPacket(offset: number, bytes: Uint8Array): void {
