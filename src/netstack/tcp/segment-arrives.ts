@@ -366,11 +366,11 @@ export class SegmentArrives {
           result satisfies never;
       }
     }
-    if (hasFin && block.peerFin === Infinity) {
+    if (hasFin) {
+      // Beyond the window, it has to come again; at another place, it is not one.
       const fin = sequence + length;
-      // Beyond the window, it has to come again.
-      if (fin <= receiveBuffer.window.edge) block.peerFin = fin;
-      if (fin > receiveBuffer.received) acknowledgments.require();
+      if (block.peerFin === Infinity && fin <= receiveBuffer.window.edge) block.peerFin = fin;
+      acknowledgments.require();
     }
     if (block.peerFin <= receiveBuffer.received) this.#finReached(now);
   }
