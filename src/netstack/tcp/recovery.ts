@@ -54,6 +54,7 @@ export class Recovery implements LossRecovery {
   #duplicates = 0;
   /** Of the segment for which a timeout waited. */
   #timedOutSentAt = 0;
+  #timedOutAt = 0;
   #firstRepeatedAt = Infinity;
   #lastSentAt = -Infinity;
   /** When something was last sent or acknowledged. */
@@ -399,6 +400,7 @@ export class Recovery implements LossRecovery {
       this.#phase = 'timeout';
       this.#point = outstanding.sent;
       this.#timedOutSentAt = segments.facts.sentAt(segments.at(0));
+      this.#timedOutAt = outstanding.acknowledged;
       this.#firstRepeatedAt = Infinity;
     }
     this.#timer.onTimeout(now);
@@ -410,8 +412,10 @@ export class Recovery implements LossRecovery {
   /** Whether the timeout was spurious: the peer had received what was taken for lost. */
   #judgeTimeout(ack: Acknowledgement, advances: boolean, now: number): void {
     const outstanding = this.#outstanding;
+    const { scoreboard } = outstanding;
     let isSpurious = false;
     if (this.#firstRepeatedAt === Infinity) isSpurious = advances || outstanding.originalBytes > 0;
+    else if (this.#sack && scoreboard.isDuplicate(this.#timedOutAt)) isSpurious = true;
     else if (advances && ack.echo >= 0) {
       isSpurious = ack.echo + TIMESTAMP_TICK <= this.#firstRepeatedAt;
     } else if (this.#sack && outstanding.originalBytes > 0) {
