@@ -216,7 +216,8 @@ export class Reassembly {
   #hold(datagram: Datagram, packet: IpPacket, start: number, end: number, position: number): void {
     // The header is kept of the first fragment alone.
     const from = start === 0 ? packet.start : packet.payload;
-    const copy = new Uint8Array(packet.bytes.subarray(from, packet.end));
+    const copy = new Uint8Array(packet.end - from);
+    copy.set(packet.bytes.subarray(from, packet.end));
     datagram.fragments.splice(position, 0, {
       start,
       end,

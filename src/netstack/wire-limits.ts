@@ -36,7 +36,7 @@ export const FRAGMENT_OVERHEAD = 256;
  */
 export const MAX_FRAGMENTS_OF_DATAGRAM = 128;
 
-/** ICMP errors a second to all addresses, and as many at once. Beyond it packets fail without a word. */
+/** ICMP errors a second to all addresses, and as many at once. Beyond it nothing is reported. */
 export const ICMP_ERRORS_A_SECOND = 1000;
 
 /** The same to one address: a program that tries one unreachable destination after another. */
@@ -52,7 +52,7 @@ export const MAX_PATH_MTUS = 1024;
 export const PATH_MTU_LIFETIME_MS = 600_000;
 
 /**
- * The smallest path MTU of IPv4 that is believed, in bytes: Linux' `min_pmtu`. Smaller ones are hardly
- * real, and a forged one would make a connection send tiny segments.
+ * The smallest path MTU of IPv4 that is believed, in bytes: `min_pmtu` of Linux. No link in use is as
+ * narrow, and a forged message would make a connection send tiny segments.
  */
 export const MIN_PATH_MTU_IPV4 = 552;

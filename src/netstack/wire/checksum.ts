@@ -1,7 +1,7 @@
 /*
  * The Internet checksum (RFC 1071): the ones' complement of the ones' complement sum of 16-bit words in
- * network order. Here a *sum* is folded to 16 bits and not complemented; the sum of a whole is the
- * `addSums` of its parts as long as each part but the last has an even number of bytes.
+ * network order. Here a *sum* is folded to 16 bits and not complemented. The sum of a part is the initial
+ * value for the next part, as long as each part but the last has an even number of bytes.
  */
 
 /** Below this a loop over bytes is faster than a view of 32-bit words. */
@@ -32,10 +32,8 @@ export function fold(sum: number): number {
   return (once & 0xffff) + (once >>> 16);
 }
 
-export const addSums = (one: number, other: number): number => fold(one + other);
-
 /** The sum as if the bytes began at an odd instead of an even place (RFC 1071 §2 (B)). */
-export const swapSum = (sum: number): number => ((sum & 0xff) << 8) | (sum >>> 8);
+const swapSum = (sum: number): number => ((sum & 0xff) << 8) | (sum >>> 8);
 
 /** The checksum field for a sum. */
 export const complement = (sum: number): number => ~sum & 0xffff;
@@ -108,15 +106,3 @@ export function pseudoHeaderSum(
 /** The checksum after one 16-bit word that it covers was changed (RFC 1624, equation 3). */
 export const updateChecksum = (checksum: number, before: number, after: number): number =>
   complement(fold(complement(checksum) + complement(before) + after));
-
-/** Copies bytes and returns their sum. The source and the target do not overlap. */
-export function copyAndSum(
-  from: Uint8Array,
-  start: number,
-  end: number,
-  into: Uint8Array,
-  at: number,
-): number {
-  into.set(start === 0 && end === from.length ? from : from.subarray(start, end), at);
-  return sumOf(into, at, at + end - start);
-}

@@ -66,8 +66,7 @@ export const isTransportSumValid = (packet: IpPacket, start: number, end: number
  * is written as 0xffff, which is the same number: in UDP 0 means that there is none (RFC 768).
  *
  * @param field the offset of the checksum field.
- * @param pseudoSum the sum of the pseudo-header, and of whatever else is not between `start` and `end`:
- *   the payload, if its sum is known from `copyAndSum`.
+ * @param pseudoSum the sum of the pseudo-header; 0 for ICMP, which has none.
  */
 export function writeTransportChecksum(
   bytes: Uint8Array,

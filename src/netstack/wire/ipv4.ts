@@ -56,8 +56,8 @@ export function readIPv4(
   packet.isFragment = packet.moreFragments || fragmentOffset > 0;
   if (packet.isFragment) {
     const size = total - headerSize;
-    // A fragment without data or with a piece of an 8-byte unit before its end fills no gap (RFC 791);
-    // one that reaches beyond the longest packet must not be put together (RFC 1858 has such attacks).
+    // A fragment without data, or with a part of an 8-byte unit before its end, fills no gap (RFC 791);
+    // nor is there a datagram longer than the length field of a packet can say.
     if (size === 0 || (packet.moreFragments && (size & 7) !== 0)) return 'ipv4 fragment';
     if (fragmentOffset + size > MAX_IPV4_PACKET - IPV4_HEADER_SIZE) return 'ipv4 fragment';
   }

@@ -185,7 +185,7 @@ export function hasWholeHeaderChain(fragment: IpPacket): boolean {
   for (let headers = 0; headers <= MAX_EXTENSION_HEADERS; headers++) {
     if (protocol === NextHeader.NONE) return true;
     if (at + 8 > end) return false;
-    // A fragment of a fragment is nothing that a sender makes.
+    // No sender makes fragments of fragments.
     if (protocol === NextHeader.FRAGMENT) return false;
     if (!isExtensionHeader(protocol)) return true;
     protocol = bytes[at] as number;
