@@ -65,3 +65,14 @@ function hasHostBits(bytes: Uint8Array, prefix: number): boolean {
     return (byte & (0xff >> networkBits)) !== 0;
   });
 }
+
+/** Whether an IP address in text is one of a network, which may have host bits. */
+export function addressInNetwork(host: string, { address, prefix }: Cidr): boolean {
+  const bytes = parseIP(host);
+  const network = parseIP(address);
+  if (!bytes || !network || bytes.length !== network.length) return false;
+  return bytes.every((byte, index) => {
+    const bits = Math.min(8, Math.max(0, prefix - index * 8));
+    return ((byte ^ (network[index] ?? 0)) & (0xff00 >> bits) & 0xff) === 0;
+  });
+}

@@ -4,6 +4,8 @@ import type {
   DatagramSocket,
   DatagramSocketOptions,
 } from '../ip/datagram-socket.ts';
+import type { Cidr } from '../ip/cidr.ts';
+import type { PacketDevice } from '../ip/packet-device.ts';
 import type { Endpoint } from './address.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from './link.ts';
 
@@ -45,6 +47,24 @@ export interface Sockets {
     options: DatagramSocketOptions,
     handlers: DatagramHandlers,
   ): Promise<DatagramSocket>;
+  /**
+   * Creates a TUN device with its addresses and routes. As long as it lives, no socket of this layer
+   * sends by it: what the proxy sends must not come back to it.
+   * @throws {WeirError} with the reason in words.
+   */
+  openTun(plan: TunPlan): PacketDevice;
+}
+
+/** A TUN device as it is asked for. */
+export interface TunPlan {
+  /** `undefined` lets the kernel choose. */
+  readonly name: string | undefined;
+  /** Bytes of the largest packet. */
+  readonly mtu: number;
+  /** Of the interface; bits of a host may be set. */
+  readonly addresses: readonly Cidr[];
+  /** Networks that the main routing table sends by it. */
+  readonly routes: readonly Cidr[];
 }
 
 export interface UnixPath {

@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import { WeirError } from '../../errors.ts';
 import type { Endpoint } from '../address.ts';
 import type { ByteLink, WireCounter } from '../link.ts';
 import type {
@@ -27,6 +28,9 @@ export const nodeSockets = (reason: string): Sockets => ({
   listen,
   bindUdp: (options) => UdpLink.bind(options),
   bindDatagrams: (options, handlers) => NodeDatagramSocket.bind(options, handlers),
+  openTun: () => {
+    throw new WeirError('tun', `a TUN device needs the kernel's own sockets: ${reason}`);
+  },
 });
 
 async function listen(

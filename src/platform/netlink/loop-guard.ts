@@ -42,10 +42,11 @@ export class LoopGuard implements DeviceChoice {
   }
 
   /** Keeps packets of this process out of an interface. */
-  avoid(device: number): void {
+  avoid(device: number): this {
     this.#avoided.add(device);
     this.#forget();
     this.#io.devices = this;
+    return this;
   }
 
   /** Ends it; the interface is gone. */

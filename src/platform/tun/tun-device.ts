@@ -42,6 +42,8 @@ export interface TunPlan extends InterfacePlan {
  */
 export class TunDevice implements PacketDevice, Readiness {
   readonly name: string;
+  /** The kernel's number of the interface. */
+  readonly index: number;
   readonly traits: DeviceTraits;
   readonly output: PacketOutput;
   readonly closed: Promise<Error | undefined>;
@@ -62,18 +64,20 @@ export class TunDevice implements PacketDevice, Readiness {
   static open(io: KernelIo, plan: TunPlan): TunDevice {
     const opened = openTun(io.calls, plan.name);
     try {
-      configure(io, opened.name, plan);
-      return new TunDevice(io, opened, plan.mtu);
+      const index = io.calls.ifNameToIndex(opened.name);
+      configure(io, opened.name, index, plan);
+      return new TunDevice(io, opened, index, plan.mtu);
     } catch (error) {
       opened.descriptor.close();
       throw error;
     }
   }
 
-  private constructor(io: KernelIo, opened: OpenedTun, mtu: number) {
+  private constructor(io: KernelIo, opened: OpenedTun, index: number, mtu: number) {
     this.#io = io;
     this.#descriptor = opened.descriptor;
     this.name = opened.name;
+    this.index = index;
     this.traits = {
       mtu,
       checksumOffload: opened.segmentsTcp,
@@ -185,10 +189,10 @@ class Output implements PacketOutput {
   }
 }
 
-function configure(io: KernelIo, name: string, plan: TunPlan): void {
+function configure(io: KernelIo, name: string, index: number, plan: TunPlan): void {
   try {
     using netlink = new NetlinkSocket(io.calls);
-    configureInterface(netlink, io.calls.ifNameToIndex(name), plan);
+    configureInterface(netlink, index, plan);
   } catch (error) {
     if (error instanceof NetlinkError) {
       throw new TunError(`cannot ${error.syscall}: ${error.reason}`, { cause: error });
