@@ -3,8 +3,6 @@ import { NotYet } from './findings.ts';
 
 // Protocols of the specification that this version does not support yet.
 
-export const LATER_INBOUNDS: ReadonlySet<string> = new Set(['tun']);
-
 export const LATER_OUTBOUNDS: ReadonlySet<string> = new Set(['wireguard']);
 
 /** The rejection of a part that is valid but not supported yet. */

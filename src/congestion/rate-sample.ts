@@ -59,6 +59,17 @@ export class SentFacts {
     return this.rows[slot * FIELDS + BYTES] as number; // a slot is within the capacity
   }
 
+  /**
+   * Divides the packet in this slot, which TCP does when only a part of it has arrived: `bytes` of it
+   * stay, the rest moves to another slot. Both were sent at the same time and are counted as one was.
+   */
+  divide(slot: number, rest: number, bytes: number): void {
+    const total = this.bytes(slot);
+    this.copy(this, slot, rest);
+    this.rows[slot * FIELDS + BYTES] = bytes;
+    this.rows[rest * FIELDS + BYTES] = total - bytes;
+  }
+
   /** Takes over a slot of another one: for a ring that grows. */
   copy(from: SentFacts, fromSlot: number, slot: number): void {
     const start = fromSlot * FIELDS;

@@ -87,7 +87,7 @@ export class Association {
     if (known && this.#links.has(known.resolved.version)) return known;
     if (!known && this.#decisions.has(key)) return undefined;
     const peer = known?.peer ?? this.#peerOf(written);
-    const decision = peer && { peer, resolved: this.#resolve(plane, peer) };
+    const decision = peer && { peer, resolved: this.#resolve(plane, peer, written) };
     this.#decisions.set(key, decision);
     return decision;
   }
@@ -102,8 +102,9 @@ export class Association {
     return { host, port: written.port };
   }
 
-  #resolve(plane: Plane, { host, port }: Endpoint): Resolved {
+  #resolve(plane: Plane, { host, port }: Endpoint, written: Endpoint): Resolved {
     const { inbound, source } = this.#request.origin;
+    if (this.#request.isResolver?.(written)) return this.#deps.dialer.resolverRoute(plane);
     return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });
   }
 

@@ -14,6 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['congestion'],
   ['quic'],
   ['http3'],
+  ['netstack'],
   ['spec.ts'],
   ['transports', 'mux', 'tracker', 'dns'],
   ['protocols'],

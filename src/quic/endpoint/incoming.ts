@@ -10,7 +10,7 @@ import type { Acceptance, Admission } from './admission.ts';
 import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
 import { Lobby, type Waiting } from './lobby.ts';
 import type { Outgoing } from './outgoing.ts';
-import { RateLimit } from './rate-limit.ts';
+import { RateLimit } from '../../net/rate-limit.ts';
 import type { Roster } from './roster.ts';
 import { reset } from './stateless-packets.ts';
 

@@ -1,13 +1,7 @@
 import { describe } from 'node:test';
-import { inbound, outbound, refuses, type Row } from './support.ts';
+import { outbound, refuses, type Row } from './support.ts';
 
 const LATER: readonly Row[] = [
-  ...['tun'].map((name): Row => [
-    `the inbound ${name}`,
-    inbound(`protocol = "${name}"`),
-    `protocol ${name} is not in this version yet`,
-    '6:12 (inbound in)',
-  ]),
   ...['wireguard'].map((name): Row => [
     `the outbound ${name}`,
     outbound(`protocol = "${name}"`),

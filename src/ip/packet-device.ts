@@ -1,0 +1,123 @@
+/*
+ * The contract between the stack and what carries its packets: a TUN device, a tunnel, or memory.
+ * A packet is always one whole IP packet, from its IP header to its last byte.
+ */
+
+/** What a device takes and does for the stack. */
+export interface DeviceTraits {
+  /** Bytes of the largest IP packet on the path behind the device, its header included: 1,280 to 65,535. */
+  readonly mtu: number;
+  /** TCP and UDP checksums may be left partial: the device, or the kernel behind it, completes them. */
+  readonly checksumOffload: boolean;
+  /** TCP packets beyond `mtu` are segmented by the device (TSO). Needs `checksumOffload`. */
+  readonly tcpSegmentation: boolean;
+  /** UDP packets that hold several datagrams are split by the device (USO). Needs `checksumOffload`. */
+  readonly udpSegmentation: boolean;
+  /**
+   * Bytes of the largest IP packet with a segment size, in both directions: 65,535 at most, and `mtu`
+   * where nothing is segmented.
+   */
+  readonly largest: number;
+}
+
+/**
+ * One packet that came from the device. The record and its buffer are used again for the next one:
+ * they are valid during the call that they are passed to.
+ */
+export interface InboundPacket {
+  readonly buffer: Uint8Array;
+  /** Where the IP header begins in `buffer`, */
+  readonly start: number;
+  /** and where what the device delivered ends. The length in the IP header may be less. */
+  readonly end: number;
+  /**
+   * The transport checksum needs no check: the packet never left this machine and holds the sum of its
+   * pseudo-header alone (VIRTIO_NET_HDR_F_NEEDS_CSUM), or the kernel has checked it
+   * (VIRTIO_NET_HDR_F_DATA_VALID). Never set for what came from a network unchecked.
+   */
+  readonly checksumPartial: boolean;
+  /**
+   * Bytes of payload of each segment that the device merged into this packet; the last one may be
+   * shorter. For TCP it is one long segment, for UDP that many datagrams; 0 for a plain packet.
+   */
+  readonly segmentSize: number;
+}
+
+/**
+ * Where packets to the device are written: memory of the device, so that a packet is written once and
+ * sent from where it stands.
+ *
+ *     const at = output.reserve(length);
+ *     if (at < 0) return; // asked again when there is room
+ *     write the packet to output.buffer from `at`
+ *     output.commit(length, 0, -1, 0);
+ */
+export interface PacketOutput {
+  /** May be another one after each `reserve`. */
+  readonly buffer: Uint8Array;
+  /**
+   * Asks for room for one packet of at most so many bytes.
+   *
+   * @param bytes at most `mtu`, or `largest` for a packet with a segment size.
+   * @returns where the packet is to begin in `buffer`, valid until the next call of any method here;
+   *   -1 when there is no room at present. A reservation that is not committed is void.
+   */
+  reserve(bytes: number): number;
+  /**
+   * The packet is complete, and belongs to the device.
+   *
+   * @param length its bytes, at most what was reserved.
+   * @param segmentSize bytes of payload of each packet that the device makes of it, 0 for one packet as
+   *   it is. Above 0 only as `traits` permits, with a partial checksum, and not above what `mtu` takes.
+   * @param checksumStart where the TCP or UDP header begins, from the start of the packet, if the
+   *   checksum in it is the folded sum of the pseudo-header that is to be completed; -1 for a packet
+   *   whose checksum is complete.
+   * @param checksumOffset where the checksum is in that header: 16 for TCP, 6 for UDP.
+   */
+  commit(length: number, segmentSize: number, checksumStart: number, checksumOffset: number): void;
+}
+
+/** What a device reports to its owner. The functions do not throw. */
+export interface DeviceHandlers {
+  readonly onPacket: (packet: InboundPacket) => void;
+  /**
+   * The packets of one turn have been passed on: the time to respond to all of them. Also called after
+   * the last of several batches that a device reads in one turn, and not between them.
+   */
+  readonly onDrained: () => void;
+  /** Called once after a `reserve` that returned -1, when there is room again. Not from within `reserve`. */
+  readonly onWritable: () => void;
+  /** `traits` have changed, such as the MTU of the interface. */
+  readonly onTraits: () => void;
+}
+
+/**
+ * A source and sink of IP packets.
+ *
+ * The contract:
+ *
+ * - Nothing is read before `start`. From then on packets are passed to `onPacket` in order of arrival,
+ *   and `onDrained` follows each turn's. What is read in one turn of the event loop is bounded by the
+ *   device, so that everything else gets its turn as well.
+ * - Packets committed to `output` leave in order, at the latest after `flush`, which the driver calls at
+ *   the end of each of its turns. A packet that cannot be sent is dropped and counted.
+ * - `output` may be used from every handler, and from outside of them.
+ * - `close` releases the device at once. Idempotent; no handler is called afterwards, and `reserve`
+ *   returns -1.
+ * - `closed` resolves, never rejects, when the device is released: with the cause given to `close`, or
+ *   with the error that ended it.
+ */
+export interface PacketDevice {
+  /** As people read it: the name of the interface, or of the tunnel. */
+  readonly name: string;
+  readonly traits: DeviceTraits;
+  readonly output: PacketOutput;
+  /** Begins to read. Called once. */
+  start(handlers: DeviceHandlers): void;
+  /** Sends what is committed, as far as there is room. */
+  flush(): void;
+  close(cause?: Error): void;
+  readonly closed: Promise<Error | undefined>;
+  /** Packets that were not sent. */
+  readonly dropped: number;
+}

@@ -1,0 +1,108 @@
+/*
+ * The Internet checksum (RFC 1071): the ones' complement of the ones' complement sum of 16-bit words in
+ * network order. Here a *sum* is folded to 16 bits and not complemented. The sum of a part is the initial
+ * value for the next part, as long as each part but the last has an even number of bytes.
+ */
+
+/** Below this a loop over bytes is faster than a view of 32-bit words. */
+const SHORT_BYTES = 48;
+
+/** Whether a `Uint32Array` of this machine holds the byte of the lowest address in its lowest bits. */
+const LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
+
+/**
+ * The words of the two buffers that were summed last: packets come and go through the same arenas, and a
+ * view of each packet would cost more than the sum of a short one.
+ */
+let newest: Int32Array = new Int32Array(0);
+let older: Int32Array = new Int32Array(0);
+
+function wordsOf(buffer: ArrayBufferLike): Int32Array {
+  if (newest.buffer === buffer) return newest;
+  const words =
+    older.buffer === buffer ? older : new Int32Array(buffer, 0, buffer.byteLength >>> 2);
+  older = newest;
+  newest = words;
+  return words;
+}
+
+/** An unsigned sum of 32 bits, folded to 16 bits. */
+export function fold(sum: number): number {
+  const once = (sum & 0xffff) + (sum >>> 16);
+  return (once & 0xffff) + (once >>> 16);
+}
+
+/** The sum as if the bytes began at an odd instead of an even place (RFC 1071 §2 (B)). */
+const swapSum = (sum: number): number => ((sum & 0xff) << 8) | (sum >>> 8);
+
+/** The checksum field for a sum. */
+export const complement = (sum: number): number => ~sum & 0xffff;
+
+/**
+ * The sum of the bytes from `start` to `end`, at most 256 KiB, added to `initial`. An odd last byte
+ * counts as if a zero followed.
+ */
+export function sumOf(bytes: Uint8Array, start: number, end: number, initial = 0): number {
+  if (end - start < SHORT_BYTES) return fold(sumBytes(bytes, start, end) + initial);
+  const words = wordsOf(bytes.buffer);
+  const first = bytes.byteOffset + start;
+  const head = start + (-first & 3);
+  const from = (bytes.byteOffset + head) >>> 2;
+  const count = (end - head) >>> 2;
+  const tail = head + (count << 2);
+  const odd = (head - start) & 1;
+  // The halves of the words in this machine's order are folded once, and swapped where that is not the
+  // order of the network, or where the bytes begin at an odd address: once for both.
+  let sum = sumWords(words, from, from + count);
+  if (LITTLE_ENDIAN !== (odd === 1)) sum = swapSum(sum);
+  let rest = sumBytes(bytes, tail, end);
+  if (odd === 1) rest = swapSum(fold(rest));
+  return fold(sumBytes(bytes, start, head) + sum + rest + initial);
+}
+
+/**
+ * The sum of both halves of the words from `from` to `to`, at most 2^16, in this machine's order. The words
+ * are added modulo 2^32 beside their upper halves, and what that makes too much is subtracted at the end:
+ * the fastest of nine ways that were measured (4 GB/s, where bytes make 1.3 and 16-bit words 2.5).
+ */
+function sumWords(words: Int32Array, from: number, to: number): number {
+  let all = 0;
+  let upper = 0;
+  for (let at = from; at < to; at++) {
+    const word = words[at] as number; // below the length of the view
+    all = (all + word) | 0;
+    upper = (upper + (word >>> 16)) | 0;
+  }
+  const lower = all - (upper << 16);
+  return fold(fold(lower >>> 0) + fold(upper));
+}
+
+function sumBytes(bytes: Uint8Array, start: number, end: number): number {
+  let sum = 0;
+  let at = start;
+  for (; at + 1 < end; at += 2) sum += ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
+  if (at < end) sum += (bytes[at] as number) << 8;
+  return sum;
+}
+
+/**
+ * The sum of the pseudo-header of TCP, UDP and ICMPv6 (RFC 9293 §3.1, RFC 8200 §8.1).
+ *
+ * @param addresses the offset of the source address, which the destination address follows, as in the
+ *   headers of both versions.
+ * @param addressSize 4 or 16.
+ * @param length bytes of the transport header and its payload.
+ */
+export function pseudoHeaderSum(
+  bytes: Uint8Array,
+  addresses: number,
+  addressSize: number,
+  protocol: number,
+  length: number,
+): number {
+  return fold(sumBytes(bytes, addresses, addresses + 2 * addressSize) + protocol + length);
+}
+
+/** The checksum after one 16-bit word that it covers was changed (RFC 1624, equation 3). */
+export const updateChecksum = (checksum: number, before: number, after: number): number =>
+  complement(fold(complement(checksum) + complement(before) + after));

@@ -1,0 +1,78 @@
+import { readUint16, writeUint16 } from './bytes.ts';
+import { isTransportSumValid, type IpPacket } from './ip-packet.ts';
+
+export const UDP_HEADER_SIZE = 8;
+/** The offset of the checksum in the header. */
+export const UDP_CHECKSUM_OFFSET = 6;
+
+/** Why a UDP datagram is dropped without any response. */
+export type UdpFault =
+  | 'udp truncated'
+  | 'udp length'
+  | 'udp checksum'
+  | 'udp checksum missing'
+  | 'udp port zero';
+
+const NO_BYTES = new Uint8Array(0);
+
+/** A UDP datagram, in place. One record is reused for all datagrams. */
+export class UdpDatagram {
+  /** 0 where no reply is wanted (RFC 768). */
+  sourcePort = 0;
+  destinationPort = 0;
+  bytes: Uint8Array = NO_BYTES;
+  payload = 0;
+  payloadEnd = 0;
+}
+
+/**
+ * Reads the UDP datagram in `packet`, and fills the ports of the packet's endpoints. Of a batch that the
+ * device has merged (UDP segmentation offload) the payload is that of all datagrams: see `UdpBatch`.
+ *
+ * Bytes behind the length of the UDP header are no payload (RFC 9868 calls them the surplus area).
+ *
+ * @param vouched the device has verified the checksum, or it is partial.
+ * @returns undefined when `datagram` is filled, or why it has to be dropped.
+ */
+export function readUdpDatagram(
+  packet: IpPacket,
+  vouched: boolean,
+  datagram: UdpDatagram,
+): UdpFault | undefined {
+  const { bytes, payload: at, end } = packet;
+  if (at + UDP_HEADER_SIZE > end) return 'udp truncated';
+  const length = readUint16(bytes, at + 4);
+  if (length < UDP_HEADER_SIZE || at + length > end) return 'udp length';
+  if (!vouched) {
+    if (readUint16(bytes, at + UDP_CHECKSUM_OFFSET) === 0) {
+      // RFC 768: none was made; RFC 8200 §8.1 requires one in IPv6.
+      if (packet.version === 6) return 'udp checksum missing';
+    } else if (!isTransportSumValid(packet, at, at + length)) return 'udp checksum';
+  }
+  const destinationPort = readUint16(bytes, at + 2);
+  if (destinationPort === 0) return 'udp port zero';
+  datagram.sourcePort = packet.source.port = readUint16(bytes, at);
+  datagram.destinationPort = packet.destination.port = destinationPort;
+  datagram.bytes = bytes;
+  datagram.payload = at + UDP_HEADER_SIZE;
+  datagram.payloadEnd = at + length;
+  return undefined;
+}
+
+/**
+ * Writes a header of 8 bytes at `at`, the checksum 0: see `writeTransportChecksum`.
+ *
+ * @param payloadSize bytes of the payload, at most 65,527.
+ */
+export function writeUdpHeader(
+  bytes: Uint8Array,
+  at: number,
+  sourcePort: number,
+  destinationPort: number,
+  payloadSize: number,
+): void {
+  writeUint16(bytes, at, sourcePort);
+  writeUint16(bytes, at + 2, destinationPort);
+  writeUint16(bytes, at + 4, UDP_HEADER_SIZE + payloadSize);
+  writeUint16(bytes, at + UDP_CHECKSUM_OFFSET, 0);
+}

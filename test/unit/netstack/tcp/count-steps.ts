@@ -1,0 +1,50 @@
+import { SendControl } from '../../../../src/congestion/send-control.ts';
+import { SentSegments } from '../../../../src/netstack/tcp/sent-segments.ts';
+import { RangeSet } from '../../../../src/quic/range-set.ts';
+
+/**
+ * Counts the calls of methods and getters of the tables under recovery and buffers while something runs:
+ * every loop over what was sent or received calls at least one of them in each turn.
+ */
+export function countSteps(run: () => void): number {
+  let steps = 0;
+  const restore: (() => void)[] = [];
+  for (const { prototype } of [SentSegments, RangeSet, SendControl]) {
+    for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if (name === 'constructor') continue;
+      Object.defineProperty(
+        prototype,
+        name,
+        counted(descriptor, () => steps++),
+      );
+      restore.push(() => Object.defineProperty(prototype, name, descriptor));
+    }
+  }
+  try {
+    run();
+  } finally {
+    for (const undo of restore) undo();
+  }
+  return steps;
+}
+
+function counted(descriptor: PropertyDescriptor, count: () => void): PropertyDescriptor {
+  const { get, value } = descriptor;
+  if (get !== undefined) {
+    return {
+      ...descriptor,
+      get(): unknown {
+        count();
+        return get.call(this);
+      },
+    };
+  }
+  if (typeof value !== 'function') return descriptor;
+  return {
+    ...descriptor,
+    value(...args: unknown[]): unknown {
+      count();
+      return Reflect.apply(value, this, args);
+    },
+  };
+}

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Backlog } from '../../../../src/netstack/tcp/backlog.ts';
+import { ChallengeLimit } from '../../../../src/netstack/tcp/challenges.ts';
+import { EventFlags } from '../../../../src/netstack/tcp/events.ts';
+import {
+  type ConnectionEnds,
+  InitialSequences,
+} from '../../../../src/netstack/tcp/initial-sequence.ts';
+import { MAX_CHALLENGES, TIME_WAIT } from '../../../../src/netstack/tcp/limits.ts';
+import { advance, distance, SequenceSpace } from '../../../../src/netstack/tcp/sequence.ts';
+import { mayGo, type TcpState } from '../../../../src/netstack/tcp/state.ts';
+import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/time-wait.ts';
+import { Timestamps } from '../../../../src/netstack/tcp/timestamps.ts';
+import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
+import { Capture, type Segment, toRecord } from './segments.ts';
+
+describe('sequence numbers (RFC 9293 §3.4)', () => {
+  test('distances are modulo 2^32', () => {
+    assert.equal(distance(5, 8), 3);
+    assert.equal(distance(8, 5), -3);
+    assert.equal(distance(0xffff_fffe, 3), 5);
+    assert.equal(distance(3, 0xffff_fffe), -5);
+    assert.equal(advance(0xffff_fffe, 5), 3);
+  });
+
+  test('every offset has one, and is found again near itself', () => {
+    const random = new SeededRandom(1);
+    for (let count = 0; count < 1000; count++) {
+      const space = new SequenceSpace(random.next());
+      const offset = random.below(2 ** 45) - 1;
+      const near = offset + random.below(2 ** 31) - 2 ** 30;
+      assert.equal(space.offset(space.sequence(offset), near), offset);
+    }
+  });
+
+  test('the SYN is at -1', () => {
+    const space = new SequenceSpace(0xffff_ffff);
+    assert.equal(space.sequence(-1), 0xffff_ffff);
+    assert.equal(space.sequence(0), 0);
+    assert.equal(space.offset(0xffff_ffff, 0), -1);
+  });
+});
+
+describe('initial sequence numbers (RFC 6528)', () => {
+  const ends: ConnectionEnds = {
+    localAddress: Uint8Array.of(10, 0, 0, 1),
+    localPort: 443,
+    remoteAddress: Uint8Array.of(10, 0, 0, 2),
+    remotePort: 50_000,
+  };
+
+  test('grow by one in 4 microseconds for the same ends', () => {
+    const sequences = new InitialSequences(new SeededRandom(1));
+    const first = sequences.sequence(ends, 0);
+    assert.equal(distance(first, sequences.sequence(ends, 1000)), 250_000);
+  });
+
+  test('differ by each of the ends, and by the secret', () => {
+    const sequences = new InitialSequences(new SeededRandom(1));
+    const all = [
+      sequences.sequence(ends, 0),
+      sequences.sequence({ ...ends, localPort: 444 }, 0),
+      sequences.sequence({ ...ends, remotePort: 50_001 }, 0),
+      sequences.sequence({ ...ends, localAddress: ends.remoteAddress }, 0),
+      sequences.sequence({ ...ends, remoteAddress: new Uint8Array(16) }, 0),
+      new InitialSequences(new SeededRandom(2)).sequence(ends, 0),
+    ];
+    assert.equal(new Set(all).size, all.length);
+  });
+
+  test('timestamps go on from one connection to the next between two addresses', () => {
+    const sequences = new InitialSequences(new SeededRandom(1));
+    const offset = sequences.timestampOffset(ends);
+    assert.equal(sequences.timestampOffset({ ...ends, remotePort: 1, localPort: 2 }), offset);
+    assert.notEqual(
+      sequences.timestampOffset({ ...ends, localAddress: new Uint8Array(4) }),
+      offset,
+    );
+  });
+});
+
+describe('the states (RFC 9293 §3.3.2)', () => {
+  test('CLOSED is final, and can be reached from everywhere', () => {
+    const all: readonly TcpState[] = [
+      'LISTEN',
+      'SYN-SENT',
+      'SYN-RECEIVED',
+      'ESTABLISHED',
+      'FIN-WAIT-1',
+      'FIN-WAIT-2',
+      'CLOSE-WAIT',
+      'CLOSING',
+      'LAST-ACK',
+      'TIME-WAIT',
+    ];
+    for (const state of all) {
+      assert.ok(mayGo(state, 'CLOSED'));
+      assert.ok(!mayGo('CLOSED', state));
+    }
+  });
+});
+
+describe('timestamps (RFC 7323)', () => {
+  test('an echo says when its segment was sent', () => {
+    const timestamps = new Timestamps(0xffff_fff0);
+    const sent = timestamps.at(100);
+    assert.equal(timestamps.sentAt(sent, 250), 100);
+    assert.equal(timestamps.sentAt(timestamps.at(251), 250), -1);
+  });
+});
+
+describe('challenge ACKs (RFC 5961 §7)', () => {
+  test('so many in a second', () => {
+    const limit = new ChallengeLimit();
+    for (let count = 0; count < MAX_CHALLENGES; count++) assert.ok(limit.take(0));
+    assert.ok(!limit.take(999));
+    assert.ok(limit.take(1000));
+  });
+});
+
+describe('events', () => {
+  test('each comes once, in their order; closed can be held back', () => {
+    const events = new EventFlags();
+    events.raise('closed');
+    events.raise('readable');
+    events.raise('readable');
+    assert.equal(events.next(false), 'readable');
+    assert.equal(events.next(false), undefined);
+    assert.equal(events.next(true), 'closed');
+    assert.equal(events.next(true), undefined);
+  });
+});
+
+describe('the backlog', () => {
+  test('is bounded in total and for each address', () => {
+    const backlog = new Backlog<string, number>(3, 2);
+    for (const [connection, address] of [
+      ['a', 1],
+      ['b', 1],
+      ['c', 2],
+    ] as const) {
+      assert.ok(backlog.hasRoom(address));
+      backlog.add(connection, address);
+    }
+    assert.ok(!backlog.hasRoom(1));
+    assert.ok(!backlog.hasRoom(3));
+    backlog.remove('a');
+    backlog.remove('a');
+    assert.ok(backlog.hasRoom(1));
+    assert.equal(backlog.size, 2);
+  });
+
+  test('the oldest that waits for an ACK gives way, and none that waits for its dial', () => {
+    const backlog = new Backlog<string, number>(3, 3);
+    backlog.add('a', 1);
+    backlog.add('b', 1);
+    backlog.add('c', 2);
+    assert.equal(backlog.victim(3), undefined);
+    backlog.answered('c');
+    backlog.answered('b');
+    assert.equal(backlog.victim(3), 'c');
+    backlog.remove('c');
+    assert.equal(backlog.victim(3), 'b');
+  });
+
+  test('where an address has too many, one of its own gives way', () => {
+    const backlog = new Backlog<string, number>(10, 2);
+    backlog.add('other', 1);
+    backlog.answered('other');
+    backlog.add('a', 2);
+    backlog.add('b', 2);
+    assert.equal(backlog.victim(2), undefined);
+    backlog.answered('b');
+    assert.equal(backlog.victim(2), 'b');
+  });
+
+  test('keeps nothing of what was removed', () => {
+    const backlog = new Backlog<number, number>(100, 2);
+    for (let connection = 0; connection < 10_000; connection++) {
+      backlog.add(connection, connection);
+      backlog.answered(connection);
+      backlog.remove(connection);
+    }
+    assert.equal(backlog.size, 0);
+    assert.equal(backlog.victim(1), undefined);
+  });
+});
+
+describe('TIME-WAIT without its connection (RFC 9293 §3.10.7.4, RFC 6191)', () => {
+  const FACTS: TimeWaitFacts = {
+    sendNext: 5000,
+    receiveNext: 0xffff_ff00,
+    window: 500,
+    timestamps: false,
+    timestampOffset: 7,
+    recentTimestamp: 100,
+    recentTimestampAt: 0,
+  };
+  const arriving = (fields: Partial<Segment>): Parameters<TimeWait['segmentArrives']>[0] =>
+    toRecord({
+      flags: '.',
+      sequence: FACTS.receiveNext,
+      acknowledgment: FACTS.sendNext,
+      window: 1000,
+      payload: new Uint8Array(0),
+      ...fields,
+    });
+  const verdict = (fields: Partial<Segment>, facts: Partial<TimeWaitFacts> = {}, now = 0): string =>
+    new TimeWait({ ...FACTS, ...facts }, 0).segmentArrives(arriving(fields), now);
+  const { receiveNext } = FACTS;
+
+  test('the FIN again starts it anew', () => {
+    const timeWait = new TimeWait(FACTS, 0);
+    const fin = arriving({
+      flags: 'F.',
+      sequence: receiveNext - 101,
+      payload: new Uint8Array(100),
+    });
+    assert.equal(timeWait.segmentArrives(fin, 1000), 'restart');
+    assert.equal(timeWait.expiresAt, 1000 + TIME_WAIT);
+  });
+
+  test('its ACK is that of the connection', () => {
+    const out = new Capture();
+    const timeWait = new TimeWait({ ...FACTS, timestamps: true }, 0);
+    assert.ok(timeWait.acknowledge(out, 33));
+    const [ack] = out.take();
+    assert.equal(ack?.sequence, 5000);
+    assert.equal(ack.acknowledgment, receiveNext);
+    assert.equal(ack.flags, '.');
+    assert.deepEqual([ack.timestamp, ack.timestampEcho], [40, 100]);
+    out.room = 0;
+    assert.equal(timeWait.acknowledge(out, 33), false);
+  });
+
+  test('the last ACK of the peer needs no response', () => {
+    assert.equal(verdict({}), 'ignored');
+  });
+
+  test('data gets an ACK, now and then', () => {
+    const timeWait = new TimeWait(FACTS, 0);
+    const data = arriving({ payload: new Uint8Array(10) });
+    assert.equal(timeWait.segmentArrives(data, 0), 'acknowledge');
+    assert.equal(timeWait.segmentArrives(data, 10), 'ignored');
+    assert.equal(timeWait.segmentArrives(data, 1000), 'acknowledge');
+  });
+
+  test('a RST ends it only with the next number', () => {
+    assert.equal(verdict({ flags: 'R' }), 'closed');
+    assert.equal(verdict({ flags: 'R', sequence: receiveNext + 1 }), 'ignored');
+  });
+
+  test('a SYN with a later number, modulo 2^32, is a new connection', () => {
+    assert.equal(verdict({ flags: 'S', sequence: receiveNext + 1 }), 'reopen');
+    assert.equal(verdict({ flags: 'S', sequence: 77 }), 'reopen');
+    assert.equal(verdict({ flags: 'S', sequence: receiveNext }), 'acknowledge');
+    assert.equal(verdict({ flags: 'S', sequence: receiveNext - 1 }), 'acknowledge');
+    assert.equal(verdict({ flags: 'S.', sequence: 77 }), 'acknowledge');
+  });
+
+  test('with timestamps the later one counts, and the number where they are equal', () => {
+    const stamped = { timestamps: true };
+    const syn = (timestamp: number, sequence: number): Partial<Segment> => ({
+      flags: 'S',
+      sequence,
+      timestamp,
+      timestampEcho: 0,
+    });
+    assert.equal(verdict(syn(101, receiveNext - 9), stamped), 'reopen');
+    assert.equal(verdict(syn(100, receiveNext - 9), stamped), 'acknowledge');
+    assert.equal(verdict(syn(100, receiveNext + 9), stamped), 'reopen');
+    assert.equal(verdict(syn(99, receiveNext + 9), stamped), 'acknowledge');
+  });
+
+  test('the new connection begins beyond what the old one can still have on its way', () => {
+    const timeWait = new TimeWait(FACTS, 0);
+    assert.ok(distance(FACTS.sendNext, timeWait.nextInitialSequence) > 65_535);
+  });
+
+  test('challenges are limited', () => {
+    const timeWait = new TimeWait(FACTS, 0);
+    let responses = 0;
+    for (let count = 0; count < 1000; count++) {
+      const segment = arriving({ flags: 'S', sequence: receiveNext - 1 });
+      if (timeWait.segmentArrives(segment, 0) === 'acknowledge') responses++;
+    }
+    assert.equal(responses, MAX_CHALLENGES);
+  });
+});
