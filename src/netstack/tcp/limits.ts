@@ -32,8 +32,13 @@ export const QUICK_ACKS = 16;
 /** Duplicate ACKs that leave in one turn: three show a loss to a peer without SACK (RFC 5681 §3.2). */
 export const MAX_DUPLICATE_ACKS = 4;
 
-/** Milliseconds until a zero window is probed for the first time where no round trip was measured. */
+/**
+ * Milliseconds until a zero window is probed for the first time where no round trip was measured; where
+ * one was, it is the retransmission timeout (RFC 9293 §3.8.6.1), and at least `LEAST_WINDOW_PROBE`. It
+ * doubles each time.
+ */
 export const FIRST_WINDOW_PROBE = 1000;
+export const LEAST_WINDOW_PROBE = 200;
 /** Milliseconds between two probes of a window, or of a silent peer's window, at most. */
 export const MAX_WINDOW_PROBE = 60_000;
 

@@ -3,6 +3,7 @@ import type { ControlBlock } from './control-block.ts';
 import {
   FIRST_HANDSHAKE_TIMEOUT,
   FIRST_WINDOW_PROBE,
+  LEAST_WINDOW_PROBE,
   MAX_HANDSHAKE_TIMEOUT,
   MAX_WINDOW_PROBE,
   USER_TIMEOUT,
@@ -152,7 +153,12 @@ export class Output {
       return;
     }
     if (deadlines.isSet('persist')) return;
-    const interval = Math.min(FIRST_WINDOW_PROBE * 2 ** block.windowProbes, MAX_WINDOW_PROBE);
+    const { rtt } = block.control;
+    const first =
+      rtt.firstSampleAt === undefined
+        ? FIRST_WINDOW_PROBE
+        : Math.max(rtt.smoothed + 4 * rtt.variation, LEAST_WINDOW_PROBE);
+    const interval = Math.min(first * 2 ** block.windowProbes, MAX_WINDOW_PROBE);
     deadlines.set('persist', now + interval);
     if (!deadlines.isSet('user')) deadlines.set('user', now + USER_TIMEOUT);
   }

@@ -166,15 +166,15 @@ describe("the peer's window (RFC 9293 §3.8.6)", () => {
       write 2000
       > . 1:1001(1000) ack 1
       < . 1:1(0) ack 1001 win 0
-      +1000
+      +200
       > . 1000:1000(0) ack 1
       < . 1:1(0) ack 1001 win 0
-      +2000
+      +400
       > . 1000:1000(0) ack 1
-      +4000
+      +800
       > . 1000:1000(0) ack 1
       < . 1:1(0) ack 1001 win 0
-      +8000
+      +1600
       > . 1000:1000(0) ack 1
       < . 1:1(0) ack 1001 win 5000
       > P. 1001:2001(1000) ack 1
@@ -211,7 +211,7 @@ describe("the peer's window (RFC 9293 §3.8.6)", () => {
   test('closed from the start', () => {
     withWindow(0).run(`
       write 100
-      +1000
+      +200
       > . 0:0(0) ack 1
       < . 1:1(0) ack 1 win 1000
       > P. 1:101(100) ack 1
