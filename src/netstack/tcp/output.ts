@@ -1,4 +1,4 @@
-import { TcpFlag } from '../wire/tcp.ts';
+import { MAX_SACK_BLOCKS, TcpFlag } from '../wire/tcp.ts';
 import type { ControlBlock } from './control-block.ts';
 import {
   FIRST_HANDSHAKE_TIMEOUT,
@@ -12,10 +12,14 @@ import type { SegmentOutput } from './segment-output.ts';
 
 const { FIN, SYN, RST, PSH, ACK } = TcpFlag;
 
+/** SACK blocks of the segment at hand: of one connection at a time. */
+const reported = new Float64Array(2 * MAX_SACK_BLOCKS);
+/** Blocks that there is room for beside timestamps (RFC 2018 §3). */
+const SACK_BLOCKS_BESIDE_TIMESTAMPS = 3;
+
 /** Writes what a connection has to send now: a RST, a SYN, data with its FIN, probes, ACKs. */
 export class Output {
   readonly #block: ControlBlock;
-  readonly #blocks = new Float64Array(8);
 
   constructor(block: ControlBlock) {
     this.#block = block;
@@ -180,10 +184,10 @@ export class Output {
       this.#header(out, block.recovery.sent, ACK, now);
       const { segment } = out;
       if (options.sack) {
-        const limit = timestamps.enabled ? 3 : 4;
-        const count = receiveBuffer.report(this.#blocks, limit);
+        const limit = timestamps.enabled ? SACK_BLOCKS_BESIDE_TIMESTAMPS : MAX_SACK_BLOCKS;
+        const count = receiveBuffer.report(reported, limit);
         for (let edge = 0; edge < 2 * count; edge++) {
-          segment.sackBlocks[edge] = block.peer.sequence(this.#blocks[edge] as number);
+          segment.sackBlocks[edge] = block.peer.sequence(reported[edge] as number);
         }
         segment.sackCount = count;
         block.isReportDue = false;

@@ -234,6 +234,23 @@ describe("the peer's window (RFC 9293 §3.8.6)", () => {
     `);
   });
 
+  test('closed over what is in flight: a peer that responds is waited for', () => {
+    const script = withWindow(4380).run(`
+      write 1460
+      > P. 1:1461(1460) ack 1
+      < . 1:1(0) ack 1 win 0
+    `);
+    for (let minutes = 0; minutes < 60; minutes++) {
+      script.driven.advance(60_000);
+      script.driven.out.take();
+      script.run('< . 1:1(0) ack 1 win 0');
+    }
+    script.run('state ESTABLISHED');
+    script.driven.advance(USER_TIMEOUT);
+    script.driven.out.take();
+    script.run('failure timeout');
+  });
+
   test('an old segment does not change it (§3.10.7.4, SND.WL1 and SND.WL2)', () => {
     withWindow(3000).run(`
       < P. 1:101(100) ack 1 win 3000
