@@ -127,6 +127,7 @@ export class Outstanding implements SackOwner {
     this.#advances = offset > this.#acknowledged;
     this.#newest = -1;
     this.#originalBytes = 0;
+    this.rack.beginAck();
   }
 
   /** The cumulative acknowledgement, of no more than was sent. */

@@ -17,6 +17,8 @@ export class Rack {
   #roundTrip = 0;
   /** The highest offset that was acknowledged in any way, RACK.fack. */
   #highest = 0;
+  /** What it was before the present acknowledgement, whose blocks come in any order. */
+  #priorHighest = 0;
   #reorders = false;
   #multiple = 1;
   #persistence = PERSISTENCE;
@@ -33,6 +35,11 @@ export class Rack {
     return this.#roundTrip;
   }
 
+  /** An acknowledgement begins. */
+  beginAck(): void {
+    this.#priorHighest = this.#highest;
+  }
+
   /**
    * A segment is newly acknowledged, cumulatively or not (steps 2 and 3).
    * @param echo see `Acknowledgement`.
@@ -47,7 +54,7 @@ export class Rack {
     now: number,
   ): void {
     if (end > this.#highest) this.#highest = end;
-    else if (end < this.#highest && !isRetransmitted) this.#reorders = true;
+    else if (end < this.#priorHighest && !isRetransmitted) this.#reorders = true;
     const roundTrip = now - sentAt;
     // It may be the original that has arrived.
     if (isRetransmitted) {

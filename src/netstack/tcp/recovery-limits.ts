@@ -14,10 +14,13 @@ export const MAX_SEGMENTS = 6144;
 /** Bytes sent and not acknowledged, as a multiple of the MSS: with it there are at most twice `MAX_SEGMENTS`. */
 export const MAX_OUTSTANDING_SEGMENTS = MAX_SEGMENTS;
 
-/** Segments that are remembered at first; the memory doubles from there. */
-export const FIRST_SEGMENT_CAPACITY = 16;
+/**
+ * Segments that are remembered at first; the memory doubles from there. An idle connection has few, and
+ * columns of this length lie in V8's heap.
+ */
+export const FIRST_SEGMENT_CAPACITY = 4;
 /** Memory for more than this many segments is given back when nothing is outstanding. */
-export const KEPT_SEGMENT_CAPACITY = 256;
+export const KEPT_SEGMENT_CAPACITY = 32;
 
 /** SACK blocks of one segment that are looked at; its options have room for four (RFC 2018 §3). */
 export const MAX_SACK_BLOCKS = 4;

@@ -54,6 +54,7 @@ export class Recovery implements LossRecovery {
   #duplicates = 0;
   /** Of the segment for which a timeout waited. */
   #timedOutSentAt = 0;
+  #timedOutAt = 0;
   #firstRepeatedAt = Infinity;
   #lastSentAt = -Infinity;
   /** When something was last sent or acknowledged. */
@@ -297,7 +298,9 @@ export class Recovery implements LossRecovery {
 
   /** Nothing leaves now: until an acknowledgement, or until the pacer permits it. */
   #pause(now: number): false {
-    if (this.#isPaced && this.#duplicates === 0) this.#paceAt = this.#control.nextSendTime(now);
+    if (!this.#isPaced || this.#duplicates > 0) return false;
+    const at = this.#control.nextSendTime(now);
+    if (at > now) this.#paceAt = at;
     return false;
   }
 
@@ -306,7 +309,7 @@ export class Recovery implements LossRecovery {
     const control = this.#control;
     const mss = this.#mss;
     // What has left the network unreported, without SACK: limited transmit and RFC 5681 §3.2 step 4.
-    const inFlight = control.inFlight - this.#duplicates * mss;
+    const inFlight = Math.max(0, control.inFlight - this.#duplicates * mss);
     if (inFlight + mss > this.#restartWindow) return 0;
     const least = this.#restartWindow - inFlight;
     if (this.#duplicates === 0 && this.#isPaced) return Math.min(control.allowance(now), least);
@@ -399,6 +402,7 @@ export class Recovery implements LossRecovery {
       this.#phase = 'timeout';
       this.#point = outstanding.sent;
       this.#timedOutSentAt = segments.facts.sentAt(segments.at(0));
+      this.#timedOutAt = outstanding.acknowledged;
       this.#firstRepeatedAt = Infinity;
     }
     this.#timer.onTimeout(now);
@@ -410,8 +414,10 @@ export class Recovery implements LossRecovery {
   /** Whether the timeout was spurious: the peer had received what was taken for lost. */
   #judgeTimeout(ack: Acknowledgement, advances: boolean, now: number): void {
     const outstanding = this.#outstanding;
+    const { scoreboard } = outstanding;
     let isSpurious = false;
     if (this.#firstRepeatedAt === Infinity) isSpurious = advances || outstanding.originalBytes > 0;
+    else if (this.#sack && scoreboard.isDuplicate(this.#timedOutAt)) isSpurious = true;
     else if (advances && ack.echo >= 0) {
       isSpurious = ack.echo + TIMESTAMP_TICK <= this.#firstRepeatedAt;
     } else if (this.#sack && outstanding.originalBytes > 0) {

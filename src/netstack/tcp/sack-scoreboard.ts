@@ -33,6 +33,11 @@ export class SackScoreboard {
     return this.#duplicateEnd > this.#duplicateStart;
   }
 
+  /** Whether it reported this offset among them. */
+  isDuplicate(offset: number): boolean {
+    return offset >= this.#duplicateStart && offset < this.#duplicateEnd;
+  }
+
   /** Where they begin and end, when there are any. */
   get duplicateStart(): number {
     return this.#duplicateStart;
@@ -75,7 +80,7 @@ export class SackScoreboard {
       const end = ack.blocks[i * 2 + 1] as number;
       // Written so that a block which is not a number is invalid as well.
       if (!(start >= 0 && start < end && end <= sent)) continue;
-      if (i === 0 && this.#isDuplicate(ack, start, end, count)) {
+      if (i === 0 && this.#areDuplicates(ack, start, end, count)) {
         this.#duplicateStart = start;
         this.#duplicateEnd = end;
       } else if (start > ack.offset) {
@@ -85,7 +90,7 @@ export class SackScoreboard {
   }
 
   /** The first block may repeat what is acknowledged, or what the second block has (RFC 2883 §4). */
-  #isDuplicate(ack: Acknowledgement, start: number, end: number, count: number): boolean {
+  #areDuplicates(ack: Acknowledgement, start: number, end: number, count: number): boolean {
     if (start < ack.offset) return end <= ack.offset;
     if (count < 2) return false;
     return start >= (ack.blocks[2] as number) && end <= (ack.blocks[3] as number);

@@ -409,3 +409,30 @@ test('a timeout whose segment could not leave is not counted as one that the pee
   assert.equal(rig.recovery.timeouts, 1);
   assert.deepEqual(rig.send(), ['again 0']);
 });
+
+test('RFC 2883: a timeout of a segment that is reported as a duplicate was spurious', () => {
+  const rig = new RecoveryRig();
+  rig.send(1);
+  const wait = rig.expire();
+  assert.deepEqual(wait, ['again 0']);
+  assert.equal(rig.recovery.timeouts, 1);
+  // The delayed acknowledgement leaves for the repeated segment, and echoes its timestamp.
+  rig.now += 1;
+  rig.ack(1, { sack: [[0, 1]], echo: rig.now - 1 });
+  assert.ok(rig.window >= 10);
+});
+
+test('RFC 8985 §6.2: blocks that come in one acknowledgement are no reordering, in whatever order', () => {
+  const rig = new RecoveryRig();
+  rig.send(10);
+  rig.now += 100;
+  assert.equal(
+    rig.ack(0, {
+      sack: [
+        [7, 8],
+        [3, 5],
+      ],
+    })[0],
+    'again 0',
+  );
+});
