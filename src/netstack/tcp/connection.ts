@@ -133,7 +133,12 @@ export class TcpConnection {
     if (block.state === 'CLOSED') return;
     acknowledgments.onTimeout(now);
     if (deadlines.take('persist', now)) this.#probeWindow(now);
-    if (now >= recovery.timeout) recovery.onTimeout(now);
+    if (now < recovery.timeout) return;
+    const { timeouts } = recovery;
+    recovery.onTimeout(now);
+    if (block.trace !== undefined && recovery.timeouts > timeouts) {
+      block.trace({ kind: 'retransmission-timeout', count: recovery.timeouts }, now);
+    }
   }
 
   /** The next event; `undefined` when there is none. 'closed' comes when the last segment was written. */

@@ -19,7 +19,7 @@ export const MIN_MSS = 48;
 export const FIRST_HANDSHAKE_TIMEOUT = 1000;
 /** The longest wait between two of them. */
 export const MAX_HANDSHAKE_TIMEOUT = 60_000;
-/** SYNs of a connection that are sent again (after 1, 3, 7, 15, 31 and 63 seconds); then it has failed. */
+/** SYNs of a connection that are sent again, the last one after 63 seconds; a minute later it has failed. */
 export const SYN_RETRIES = 6;
 /** SYN-ACKs of a connection that are sent again. A client that does not respond occupies the backlog. */
 export const SYN_ACK_RETRIES = 5;

@@ -134,6 +134,9 @@ export class Output {
     if (at < 0) return false;
     if (size > 0) sendBuffer.copy(start, size, out.buffer, at);
     out.end(size > options.mss ? options.mss : 0);
+    if (block.trace !== undefined && recovery.planned.isRetransmission) {
+      block.trace({ kind: 'retransmitted', offset: start, bytes: size }, now);
+    }
     recovery.onSent(now);
     this.#acknowledged();
     if (!block.deadlines.isSet('user')) block.deadlines.set('user', now + USER_TIMEOUT);

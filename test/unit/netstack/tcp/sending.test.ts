@@ -366,6 +366,21 @@ describe('timeouts', () => {
   });
 });
 
+test('retransmissions and timeouts are traced', () => {
+  const script = established().run(`
+    write 100
+    > P. 1:101(100) ack 1
+    +300
+    > P. 1:101(100) ack 1
+    +500
+    > P. 1:101(100) ack 1
+  `);
+  const kinds = script.driven.traced.map((event) =>
+    event.kind === 'retransmission-timeout' ? event.count : event.kind,
+  );
+  assert.deepEqual(kinds, ['state', 'state', 1, 'retransmitted', 2, 'retransmitted']);
+});
+
 describe('what the application writes', () => {
   test('a writer is asked to wait, and called when half is acknowledged', () => {
     const script = established();
