@@ -1,49 +1,32 @@
+import type { IcmpError } from './icmp-replies.ts';
+import type { FragmentFault } from './reassembly.ts';
+import type { TcpState } from './tcp/state.ts';
+import type { IcmpFault } from './wire/icmp.ts';
+import type { IpFault } from './wire/ip.ts';
+import type { TcpFault } from './wire/tcp.ts';
+import type { UdpFault } from './wire/udp.ts';
+
 /** Why a packet was not used. None of it ends a connection, and most of it gets no response. */
 export type DropReason =
-  /** The device delivered less than the headers say, or less than a header. */
-  | 'truncated'
-  /** Neither IPv4 nor IPv6. */
-  | 'version'
-  /** A length or an offset in a header contradicts another one. */
-  | 'header'
-  /** The checksum of the IPv4 header. */
-  | 'header-checksum'
-  /** The checksum of TCP, UDP or ICMP; also a missing one where it must not be (UDP over IPv6). */
-  | 'checksum'
-  /** A source or destination that no packet may have here (loopback, multicast source, unspecified). */
-  | 'martian'
-  /** Source and destination are the same. */
-  | 'land'
-  /** A multicast or broadcast destination. */
-  | 'multicast'
-  /** Port 0. */
-  | 'port'
-  /** A combination of flags that no implementation sends (SYN with RST or FIN). */
-  | 'flags'
-  /** IPv6 extension headers out of order, too many of them, or a routing header with segments left. */
-  | 'extension'
+  | IpFault
+  | TcpFault
+  | UdpFault
+  | IcmpFault
+  | FragmentFault
+  /** Not for an address of this stack. */
+  | 'not local'
   /** A protocol that the stack does not speak. */
   | 'protocol'
-  /** A fragment that overlaps another one, is empty, or ends beyond the largest packet. */
-  | 'fragment'
-  /** No room for another incomplete packet. */
-  | 'fragment-limit'
-  /** Incomplete when its time was over. */
-  | 'fragment-timeout'
-  /** An ICMP message that concerns nothing here. */
-  | 'icmp'
-  /** A segment for no connection. It got a reset, as far as the limit of these permits. */
-  | 'no-connection'
-  /** A datagram to a port that nothing is bound to. */
-  | 'no-socket'
-  /** No room for another connection. */
-  | 'connection-limit'
-  /** No room for another UDP association. */
-  | 'association-limit'
-  /** The owner does not take this connection, or association. */
-  | 'not-admitted'
-  /** Connections that wait for their dial are too many. */
+  /** A segment for no connection. It gets a reset, within a limit. */
+  | 'no connection'
+  /** A datagram to a port that nothing is bound to. It gets an ICMP message, within a limit. */
+  | 'no socket'
+  /** No room for another flow: `MAX_FLOWS`, or what the owner of the stack has set. */
+  | 'flow limit'
+  /** Connections that wait for their dial, or for their client's ACK, are too many. */
   | 'backlog'
+  /** UDP is switched off. */
+  | 'udp disabled'
   /** The reader of an association is too slow. */
   | 'queue';
 
@@ -72,9 +55,9 @@ export type SegmentDropReason =
 export type TraceEvent =
   | { readonly kind: 'packet-dropped'; readonly reason: DropReason; readonly bytes: number }
   | { readonly kind: 'reset-sent' }
-  | { readonly kind: 'icmp-sent'; readonly type: number; readonly code: number }
+  | { readonly kind: 'icmp-sent'; readonly error: IcmpError }
   | { readonly kind: 'response-limited' }
-  | { readonly kind: 'state'; readonly from: string; readonly to: string }
+  | { readonly kind: 'state'; readonly from: TcpState; readonly to: TcpState }
   | { readonly kind: 'segment-dropped'; readonly reason: SegmentDropReason; readonly bytes: number }
   | { readonly kind: 'challenge-ack' }
   | { readonly kind: 'lost'; readonly bytes: number }

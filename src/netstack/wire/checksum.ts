@@ -1,7 +1,7 @@
 /*
  * The Internet checksum (RFC 1071): the ones' complement of the ones' complement sum of 16-bit words in
- * network order. Here a *sum* is folded to 16 bits and not complemented; the sum of a whole is the
- * `addSums` of its parts as long as each part but the last has an even number of bytes.
+ * network order. Here a *sum* is folded to 16 bits and not complemented. The sum of a part is the initial
+ * value for the next part, as long as each part but the last has an even number of bytes.
  */
 
 /** Below this a loop over bytes is faster than a view of 32-bit words. */
@@ -10,34 +10,36 @@ const SHORT_BYTES = 48;
 /** Whether a `Uint32Array` of this machine holds the byte of the lowest address in its lowest bits. */
 const LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
-/** The words of the buffer that was summed last: packets come one after another from one arena. */
-let lastBuffer: ArrayBufferLike | undefined;
-let lastWords: Uint32Array = new Uint32Array(0);
+/**
+ * The words of the two buffers that were summed last: packets come and go through the same arenas, and a
+ * view of each packet would cost more than the sum of a short one.
+ */
+let newest: Int32Array = new Int32Array(0);
+let older: Int32Array = new Int32Array(0);
 
-function wordsOf(buffer: ArrayBufferLike): Uint32Array {
-  if (buffer !== lastBuffer) {
-    lastWords = new Uint32Array(buffer, 0, buffer.byteLength >>> 2);
-    lastBuffer = buffer;
-  }
-  return lastWords;
+function wordsOf(buffer: ArrayBufferLike): Int32Array {
+  if (newest.buffer === buffer) return newest;
+  const words =
+    older.buffer === buffer ? older : new Int32Array(buffer, 0, buffer.byteLength >>> 2);
+  older = newest;
+  newest = words;
+  return words;
 }
 
-/** A sum of up to 2^31 folded to 16 bits. */
+/** An unsigned sum of 32 bits, folded to 16 bits. */
 export function fold(sum: number): number {
   const once = (sum & 0xffff) + (sum >>> 16);
   return (once & 0xffff) + (once >>> 16);
 }
 
-export const addSums = (one: number, other: number): number => fold(one + other);
-
 /** The sum as if the bytes began at an odd instead of an even place (RFC 1071 §2 (B)). */
-export const swapSum = (sum: number): number => ((sum & 0xff) << 8) | (sum >>> 8);
+const swapSum = (sum: number): number => ((sum & 0xff) << 8) | (sum >>> 8);
 
 /** The checksum field for a sum. */
 export const complement = (sum: number): number => ~sum & 0xffff;
 
 /**
- * The sum of the bytes from `start` to `end`, at most 128 KiB, added to `initial`. An odd last byte
+ * The sum of the bytes from `start` to `end`, at most 256 KiB, added to `initial`. An odd last byte
  * counts as if a zero followed.
  */
 export function sumOf(bytes: Uint8Array, start: number, end: number, initial = 0): number {
@@ -58,16 +60,21 @@ export function sumOf(bytes: Uint8Array, start: number, end: number, initial = 0
   return fold(sumBytes(bytes, start, head) + sum + rest + initial);
 }
 
-function sumWords(words: Uint32Array, from: number, to: number): number {
-  let low = 0;
-  let high = 0;
-  // The index is below the length of the view, and 2^15 words of 16 bits fit into 31 bits.
+/**
+ * The sum of both halves of the words from `from` to `to`, at most 2^16, in this machine's order. The words
+ * are added modulo 2^32 beside their upper halves, and what that makes too much is subtracted at the end:
+ * the fastest of nine ways that were measured (4 GB/s, where bytes make 1.3 and 16-bit words 2.5).
+ */
+function sumWords(words: Int32Array, from: number, to: number): number {
+  let all = 0;
+  let upper = 0;
   for (let at = from; at < to; at++) {
-    const word = words[at] as number;
-    low += word & 0xffff;
-    high += word >>> 16;
+    const word = words[at] as number; // below the length of the view
+    all = (all + word) | 0;
+    upper = (upper + (word >>> 16)) | 0;
   }
-  return fold(fold(low) + fold(high));
+  const lower = all - (upper << 16);
+  return fold(fold(lower >>> 0) + fold(upper));
 }
 
 function sumBytes(bytes: Uint8Array, start: number, end: number): number {
@@ -99,15 +106,3 @@ export function pseudoHeaderSum(
 /** The checksum after one 16-bit word that it covers was changed (RFC 1624, equation 3). */
 export const updateChecksum = (checksum: number, before: number, after: number): number =>
   complement(fold(complement(checksum) + complement(before) + after));
-
-/** Copies bytes and returns their sum. The source and the target do not overlap. */
-export function copyAndSum(
-  from: Uint8Array,
-  start: number,
-  end: number,
-  into: Uint8Array,
-  at: number,
-): number {
-  into.set(start === 0 && end === from.length ? from : from.subarray(start, end), at);
-  return sumOf(into, at, at + end - start);
-}

@@ -22,6 +22,8 @@ export class IpPacket {
   version: 4 | 6 = 4;
   /** The transport protocol, behind all extension headers that could be read. */
   protocol = 0;
+  /** The offset of the byte that names `protocol`. */
+  protocolField = 0;
   /** The offset of the transport header; of the fragment's data where `isFragment`. */
   payload = 0;
   /** TTL or hop limit, at least 1. */
@@ -64,8 +66,7 @@ export const isTransportSumValid = (packet: IpPacket, start: number, end: number
  * is written as 0xffff, which is the same number: in UDP 0 means that there is none (RFC 768).
  *
  * @param field the offset of the checksum field.
- * @param pseudoSum the sum of the pseudo-header, and of whatever else is not between `start` and `end`:
- *   the payload, if its sum is known from `copyAndSum`.
+ * @param pseudoSum the sum of the pseudo-header; 0 for ICMP, which has none.
  */
 export function writeTransportChecksum(
   bytes: Uint8Array,

@@ -56,8 +56,8 @@ export function readIPv4(
   packet.isFragment = packet.moreFragments || fragmentOffset > 0;
   if (packet.isFragment) {
     const size = total - headerSize;
-    // A fragment without data or with a piece of an 8-byte unit before its end fills no gap (RFC 791);
-    // one that reaches beyond the longest packet must not be put together (RFC 1858 has such attacks).
+    // A fragment without data, or with a part of an 8-byte unit before its end, fills no gap (RFC 791);
+    // nor is there a datagram longer than the length field of a packet can say.
     if (size === 0 || (packet.moreFragments && (size & 7) !== 0)) return 'ipv4 fragment';
     if (fragmentOffset + size > MAX_IPV4_PACKET - IPV4_HEADER_SIZE) return 'ipv4 fragment';
   }
@@ -66,6 +66,7 @@ export function readIPv4(
   packet.end = start + total;
   packet.version = 4;
   packet.protocol = bytes[start + 9] as number;
+  packet.protocolField = start + 9;
   packet.payload = start + headerSize;
   packet.hopLimit = ttl;
   packet.trafficClass = bytes[start + 1] as number;
@@ -79,6 +80,13 @@ export function readIPv4(
   packet.fragmentOffset = fragmentOffset;
   return undefined;
 }
+
+/** Reads the address at `at`, in mapped form; the port is 0. */
+export const fillIPv4Endpoint = (
+  endpoint: MutableIpEndpoint,
+  bytes: Uint8Array,
+  at: number,
+): void => fillEndpoint(endpoint, readInt32(bytes, at));
 
 function fillEndpoint(endpoint: MutableIpEndpoint, address: number): void {
   endpoint.a = endpoint.b = 0;

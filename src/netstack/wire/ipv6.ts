@@ -58,8 +58,8 @@ export function readIPv6(
   const hopLimit = bytes[start + 7] as number;
   if (hopLimit === 0) return 'ipv6 hop limit zero';
   const { source, destination } = packet;
-  fillEndpoint(source, bytes, start + 8);
-  fillEndpoint(destination, bytes, start + 24);
+  fillIPv6Endpoint(source, bytes, start + 8);
+  fillIPv6Endpoint(destination, bytes, start + 24);
   if (isLocalOnly(source) || isGroup(source)) return 'ipv6 source';
   if (isLocalOnly(destination)) return 'ipv6 destination';
   if (
@@ -75,6 +75,7 @@ export function readIPv6(
   packet.end = packetEnd;
   packet.version = 6;
   packet.protocol = bytes[start + 6] as number;
+  packet.protocolField = start + 6;
   packet.payload = start + IPV6_HEADER_SIZE;
   packet.hopLimit = hopLimit;
   packet.trafficClass =
@@ -121,6 +122,7 @@ function walkExtensionHeaders(packet: IpPacket): IPv6Fault | undefined {
       if (unknownOptions > MAX_UNKNOWN_OPTIONS) return 'ipv6 option';
     }
     packet.protocol = bytes[at] as number;
+    packet.protocolField = at;
     packet.payload = next;
   }
   return undefined;
@@ -165,6 +167,7 @@ function readFragmentHeader(packet: IpPacket, at: number): IPv6Fault | undefined
   packet.isFragment = packet.moreFragments || packet.fragmentOffset > 0;
   packet.identification = readUint32(bytes, at + 4);
   packet.protocol = bytes[at] as number;
+  packet.protocolField = at;
   packet.payload = at + FRAGMENT_HEADER_SIZE;
   if (!packet.isFragment) return undefined;
   const size = end - packet.payload;
@@ -182,7 +185,7 @@ export function hasWholeHeaderChain(fragment: IpPacket): boolean {
   for (let headers = 0; headers <= MAX_EXTENSION_HEADERS; headers++) {
     if (protocol === NextHeader.NONE) return true;
     if (at + 8 > end) return false;
-    // A fragment of a fragment is nothing that a sender makes.
+    // No sender makes fragments of fragments.
     if (protocol === NextHeader.FRAGMENT) return false;
     if (!isExtensionHeader(protocol)) return true;
     protocol = bytes[at] as number;
@@ -191,7 +194,8 @@ export function hasWholeHeaderChain(fragment: IpPacket): boolean {
   return false;
 }
 
-function fillEndpoint(endpoint: MutableIpEndpoint, bytes: Uint8Array, at: number): void {
+/** Reads the address at `at`; the port is 0. */
+export function fillIPv6Endpoint(endpoint: MutableIpEndpoint, bytes: Uint8Array, at: number): void {
   endpoint.a = readInt32(bytes, at);
   endpoint.b = readInt32(bytes, at + 4);
   endpoint.c = readInt32(bytes, at + 8);

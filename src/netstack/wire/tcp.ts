@@ -242,7 +242,8 @@ export function tcpHeaderSize(segment: TcpSegment): number {
 }
 
 /**
- * Writes the header with its options at `at`. The checksum is 0: see `writeTransportChecksum`.
+ * Writes the header at `at` with its options, in the order that Linux has them in, which every middlebox
+ * has seen. The checksum is 0: see `writeTransportChecksum`.
  *
  * @returns the size of the header, as `tcpHeaderSize` has it.
  */
@@ -256,38 +257,25 @@ export function writeTcpHeader(segment: TcpSegment, bytes: Uint8Array, at: numbe
   writeUint16(bytes, at + 14, segment.window);
   writeUint16(bytes, at + TCP_CHECKSUM_OFFSET, 0);
   writeUint16(bytes, at + 18, segment.urgent);
+  const isSyn = (flags & SYN) !== 0;
   let next = at + TCP_HEADER_SIZE;
-  if ((flags & SYN) !== 0) next = writeSynOptions(segment, bytes, next);
+  if (isSyn) next = writeMss(segment, bytes, next);
   if (segment.hasTimestamps) next = writeTimestamps(segment, bytes, next);
+  if (isSyn) next = writeSackPermittedAndScale(segment, bytes, next);
   if (segment.sackCount > 0) next = writeSackBlocks(segment, bytes, next, at);
   bytes[at + 12] = ((next - at) >> 2) << 4;
   return next - at;
 }
 
-function writeSynOptions(segment: TcpSegment, bytes: Uint8Array, start: number): number {
-  let at = start;
-  if (segment.mss > 0) {
-    bytes[at] = OptionKind.MSS;
-    bytes[at + 1] = MSS_SIZE;
-    writeUint16(bytes, at + 2, segment.mss);
-    at += MSS_SIZE;
-  }
-  if (segment.windowScale >= 0) {
-    bytes[at] = OptionKind.NOP;
-    bytes[at + 1] = OptionKind.WINDOW_SCALE;
-    bytes[at + 2] = WINDOW_SCALE_SIZE;
-    bytes[at + 3] = segment.windowScale;
-    at += WINDOW_SCALE_SIZE + 1;
-  }
-  if (segment.sackPermitted && !segment.hasTimestamps) {
-    bytes[at] = bytes[at + 1] = OptionKind.NOP;
-    bytes[at + 2] = OptionKind.SACK_PERMITTED;
-    bytes[at + 3] = SACK_PERMITTED_SIZE;
-    at += SACK_PERMITTED_SIZE + 2;
-  }
-  return at;
+function writeMss({ mss }: TcpSegment, bytes: Uint8Array, at: number): number {
+  if (mss === 0) return at;
+  bytes[at] = OptionKind.MSS;
+  bytes[at + 1] = MSS_SIZE;
+  writeUint16(bytes, at + 2, mss);
+  return at + MSS_SIZE;
 }
 
+/** With SACK permitted in a SYN, which takes the place of the two NOPs. */
 function writeTimestamps(segment: TcpSegment, bytes: Uint8Array, at: number): number {
   if (segment.sackPermitted && (segment.flags & SYN) !== 0) {
     bytes[at] = OptionKind.SACK_PERMITTED;
@@ -298,6 +286,25 @@ function writeTimestamps(segment: TcpSegment, bytes: Uint8Array, at: number): nu
   writeUint32(bytes, at + 4, segment.timestamp);
   writeUint32(bytes, at + 8, segment.timestampEcho);
   return at + TIMESTAMPS_SIZE + 2;
+}
+
+/** SACK permitted where it did not go with timestamps, and the window scale. */
+function writeSackPermittedAndScale(segment: TcpSegment, bytes: Uint8Array, start: number): number {
+  let at = start;
+  if (segment.sackPermitted && !segment.hasTimestamps) {
+    bytes[at] = bytes[at + 1] = OptionKind.NOP;
+    bytes[at + 2] = OptionKind.SACK_PERMITTED;
+    bytes[at + 3] = SACK_PERMITTED_SIZE;
+    at += SACK_PERMITTED_SIZE + 2;
+  }
+  if (segment.windowScale >= 0) {
+    bytes[at] = OptionKind.NOP;
+    bytes[at + 1] = OptionKind.WINDOW_SCALE;
+    bytes[at + 2] = WINDOW_SCALE_SIZE;
+    bytes[at + 3] = segment.windowScale;
+    at += WINDOW_SCALE_SIZE + 1;
+  }
+  return at;
 }
 
 function writeSackBlocks(

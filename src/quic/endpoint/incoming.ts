@@ -7,7 +7,7 @@ import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
 import type { Acceptance, Admission } from './admission.ts';
 import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
 import type { Outgoing } from './outgoing.ts';
-import { RateLimit } from './rate-limit.ts';
+import { RateLimit } from '../../net/rate-limit.ts';
 import type { Roster } from './roster.ts';
 import { reset } from './stateless-packets.ts';
 

@@ -1,0 +1,318 @@
+import type { RandomSource } from '../crypto/random-source.ts';
+import { addressText, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import type { PacketDevice } from '../ip/packet-device.ts';
+import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import type { Clock, Timer } from '../net/clock.ts';
+import { abortedDial, DialError, LinkClosedError } from '../net/errors.ts';
+import type { ByteLink, PacketLink } from '../net/link.ts';
+import { dialFailed, TcpFailedError } from './failures.ts';
+import { Stack, type RefusalReason, type StackEvent, type StackSettings } from './stack.ts';
+import type { TcpFlow } from './tcp-flow.ts';
+import { TcpLink, type TcpHost } from './tcp-link.ts';
+import type { Trace } from './trace.ts';
+import type { UdpFlow } from './udp-flow.ts';
+import { UdpLink, type UdpHost } from './udp-link.ts';
+
+/** Runs a task after the present callbacks of the event loop: once for each call. */
+export type Soon = (task: () => void) => void;
+
+const inNextTurn: Soon = (task) => {
+  setImmediate(task);
+};
+
+/** A client's request for a connection. */
+export interface ConnectionRequest {
+  /** The client. */
+  readonly source: Endpoint;
+  /** Where it wants to connect to. */
+  readonly destination: Endpoint;
+  /**
+   * Its connection, which exists before it is accepted: nothing can be read or written yet, but it fails
+   * when the client takes its request back.
+   */
+  readonly link: ByteLink;
+  /**
+   * Completes the handshake.
+   * @returns `link`, when the client has responded. Rejects when the connection fails before that.
+   */
+  accept(): Promise<ByteLink>;
+  /** Instead of `accept`: the link fails. Without effect after either of the two. */
+  refuse(reason: RefusalReason): void;
+}
+
+/** A new client's datagrams. */
+export interface AssociationRequest {
+  /** The client. */
+  readonly source: Endpoint;
+  /**
+   * Its datagrams, the first one included, each with its destination as `peer`; what is sent comes from
+   * `peer` to the client. It ends when it was idle for `udpIdle`.
+   */
+  readonly link: PacketLink;
+}
+
+/** What a driver reports to its owner. The functions must not throw. */
+export interface NetstackHandlers {
+  readonly onConnection: (request: ConnectionRequest) => void;
+  readonly onAssociation: (request: AssociationRequest) => void;
+}
+
+export interface NetstackOptions {
+  readonly device: PacketDevice;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /**
+   * 'any': the stack stands for every destination, and passes requests to the handlers. A list, of at most
+   * one address of each family: connections begin here.
+   */
+  readonly addresses: 'any' | readonly IpEndpoint[];
+  readonly handlers?: NetstackHandlers | undefined;
+  /** Whether segments are spread over the round trip: not where the path is this machine. */
+  readonly isPaced: boolean;
+  readonly settings: StackSettings;
+  readonly trace?: Trace | undefined;
+  /** Tests give their own turns of the event loop. */
+  readonly soon?: Soon | undefined;
+}
+
+/**
+ * A TCP/IP stack on a device: links above, packets below. It owns the device.
+ *
+ * Packets that the device has read are handled as they come; after each batch the events are passed to the
+ * links, what may leave is sent, and the timer is set. What the application calls meanwhile is done in the
+ * next turn of the event loop.
+ */
+export class Netstack {
+  /** Resolves, never rejects, when the device is released: with the error that closed it, if there was one. */
+  readonly closed: Promise<Error | undefined>;
+  readonly #device: PacketDevice;
+  readonly #clock: Clock;
+  readonly #stack: Stack;
+  readonly #handlers: NetstackHandlers | undefined;
+  readonly #soon: Soon;
+  readonly #host: TcpHost & UdpHost;
+  #state: 'open' | 'closing' | 'closed' = 'open';
+  #isRunning = false;
+  #isScheduled = false;
+  #timer: Timer | undefined;
+  #armedFor = Infinity;
+
+  constructor(options: NetstackOptions) {
+    const { device, clock, handlers, soon = inNextTurn } = options;
+    this.#device = device;
+    this.#clock = clock;
+    this.#handlers = handlers;
+    this.#soon = soon;
+    const { random, addresses, isPaced, settings, trace } = options;
+    this.#stack = new Stack({
+      output: device.output,
+      traits: device.traits,
+      now: clock.now(),
+      random,
+      addresses,
+      isPaced,
+      settings,
+      trace,
+    });
+    this.#host = {
+      clock,
+      udp: this.#stack.udp,
+      touch: (flow) => {
+        this.#stack.touch(flow);
+        this.#schedule();
+      },
+      wake: () => this.#schedule(),
+    };
+    this.closed = device.closed.then((cause) => {
+      this.#onReleased(cause);
+      return cause;
+    });
+    device.start({
+      onPacket: (packet) => this.#stack.receive(packet, clock.now()),
+      onDrained: this.#run,
+      onWritable: this.#run,
+      onTraits: () => {
+        this.#stack.setTraits(device.traits, clock.now());
+        this.#run();
+      },
+    });
+  }
+
+  /** TCP connections and UDP associations. */
+  get flows(): number {
+    return this.#stack.flows;
+  }
+
+  /** Packets that were not used, and those that the device did not send. */
+  get dropped(): { readonly received: number; readonly sent: number } {
+    return { received: this.#stack.dropped, sent: this.#device.dropped };
+  }
+
+  set settings(settings: StackSettings) {
+    this.#stack.settings = settings;
+  }
+
+  /**
+   * Connects to a destination from the own address of its family.
+   *
+   * @throws {DialError} `refused`, `timed_out`, `unreachable_host`, `unreachable_network` where there is no
+   *   own address of this family, `failed` where there is no room, or the reason of `signal`.
+   */
+  async connect(destination: IpEndpoint, signal: AbortSignal): Promise<ByteLink> {
+    const target = { host: addressText(destination), port: destination.port };
+    if (signal.aborted) throw abortedDial(signal, target);
+    const link = new TcpLink(this.#host, this.#open(destination, target));
+    this.#schedule();
+    const onAbort = (): void => link.destroy(abortedDial(signal, target));
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await link.established;
+      return link;
+    } catch (error) {
+      throw error instanceof TcpFailedError ? dialFailed(error.failure, target, error) : error;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /**
+   * Opens an association of an own port, with any peers.
+   * @throws {DialError} `failed` where there is no room, or the stack is closed.
+   */
+  bindUdp(): PacketLink {
+    const flow = this.#state === 'open' ? this.#stack.udp.bind(this.#clock.now()) : undefined;
+    if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
+    return new UdpLink(this.#host, flow);
+  }
+
+  /** Resets all connections, ends all associations, and releases the device. Idempotent. */
+  close(cause?: Error): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'closing';
+    const error = cause ?? new LinkClosedError('the stack is closed');
+    for (const flow of this.#stack.udp) flow.owner?.close(cause);
+    for (const flow of this.#stack.tcp) flow.owner?.fail(error);
+    const now = this.#clock.now();
+    this.#stack.abort(now);
+    // What finds no room is lost: there is nobody left to send it again.
+    while (this.#stack.transmit(now) && !this.#stack.isFull);
+    this.#device.flush();
+    this.#device.close(cause);
+  }
+
+  #open(destination: IpEndpoint, target: Endpoint): TcpFlow {
+    const where = formatEndpoint(target);
+    if (this.#state !== 'open') throw new DialError('failed', `${where}: the stack is closed`);
+    if (this.#stack.sourceFor(destination) === undefined) {
+      throw new DialError('unreachable_network', `${where}: no address of this family`);
+    }
+    const flow = this.#stack.connect(destination, this.#clock.now());
+    if (flow === undefined) throw new DialError('failed', `${where}: no room for another flow`);
+    return flow;
+  }
+
+  /** Passes events on, and sends what may leave. */
+  readonly #run = (): void => {
+    if (this.#isRunning || this.#state !== 'open') return;
+    this.#isRunning = true;
+    const stack = this.#stack;
+    const now = this.#clock.now();
+    let hasMore: boolean;
+    do {
+      for (let event = stack.nextEvent(now); event !== undefined; event = stack.nextEvent(now)) {
+        this.#deliver(event);
+      }
+      hasMore = stack.transmit(now);
+    } while (!hasMore && stack.hasEvents);
+    this.#device.flush();
+    this.#isRunning = false;
+    // A full output calls back when it has room.
+    if (hasMore && !stack.isFull) this.#schedule();
+    this.#arm();
+  };
+
+  #deliver({ network, flow, event }: StackEvent): void {
+    if (flow.owner === undefined) {
+      if (event === 'requested' && network === 'tcp') this.#onRequested(flow);
+      else if (event === 'opened' && network === 'udp') this.#onOpened(flow);
+    } else if (network === 'tcp') flow.owner.onEvent(event);
+    else flow.owner.onEvent(event);
+  }
+
+  #onRequested(flow: TcpFlow): void {
+    const link = new TcpLink(this.#host, flow);
+    let isDecided = false;
+    const decide = (): boolean => {
+      const isFirst = !isDecided;
+      isDecided = true;
+      return isFirst && this.#state === 'open';
+    };
+    this.#handlers?.onConnection({
+      source: textOf(flow.remote),
+      destination: textOf(flow.local),
+      link,
+      accept: async () => {
+        if (decide()) {
+          this.#stack.accept(flow);
+          this.#schedule();
+        }
+        await link.established;
+        return link;
+      },
+      refuse: (reason) => {
+        if (!decide()) return;
+        this.#stack.refuse(flow, reason, this.#clock.now());
+        link.fail(new LinkClosedError('the request was refused'));
+        this.#schedule();
+      },
+    });
+  }
+
+  #onOpened(flow: UdpFlow): void {
+    const link = new UdpLink(this.#host, flow);
+    this.#handlers?.onAssociation({ source: textOf(flow.remote), link });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isRunning || this.#state !== 'open') return;
+    this.#isScheduled = true;
+    this.#soon(this.#onTurn);
+  }
+
+  readonly #onTurn = (): void => {
+    this.#isScheduled = false;
+    this.#run();
+  };
+
+  /** Sets the timer for the earliest deadline, unless it fires before it anyway. */
+  #arm(): void {
+    const at = this.#stack.nextTimeout();
+    if (at === Infinity || at < this.#armedFor) this.#timer?.cancel();
+    else return;
+    this.#armedFor = at;
+    // Timers have whole milliseconds, and one that is due already must not starve everything else.
+    const delay = Math.max(1, Math.ceil(at - this.#clock.now()));
+    this.#timer = at === Infinity ? undefined : this.#clock.after(delay, this.#onTimer);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    this.#armedFor = Infinity;
+    this.#stack.onTimeout(this.#clock.now());
+    this.#run();
+  };
+
+  /** The device is released: nothing can be sent or received any more. */
+  #onReleased(cause: Error | undefined): void {
+    this.#state = 'closed';
+    this.#timer?.cancel();
+    const error = cause ?? new LinkClosedError('the device is closed');
+    for (const flow of this.#stack.udp) flow.owner?.close(cause);
+    for (const flow of this.#stack.tcp) flow.owner?.fail(error);
+  }
+}
+
+const textOf = (endpoint: IpEndpoint): Endpoint => ({
+  host: addressText(endpoint),
+  port: endpoint.port,
+});

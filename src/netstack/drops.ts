@@ -1,0 +1,20 @@
+import type { DropReason, Trace } from './trace.ts';
+
+/** Counts the packets that were not used, and reports them where that is asked for. */
+export class Drops {
+  readonly trace: Trace | undefined;
+  #count = 0;
+
+  constructor(trace: Trace | undefined) {
+    this.trace = trace;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(reason: DropReason, bytes: number, now: number): void {
+    this.#count++;
+    if (this.trace !== undefined) this.trace({ kind: 'packet-dropped', reason, bytes }, now);
+  }
+}

@@ -1,0 +1,34 @@
+import { WeirError } from '../errors.ts';
+import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import { DialError, type DialErrorCode } from '../net/errors.ts';
+import type { TcpFailure } from './tcp/events.ts';
+
+const TEXTS: Readonly<Record<TcpFailure, string>> = {
+  refused: 'connection refused',
+  reset: 'the connection was reset',
+  timeout: 'the connection timed out',
+  unreachable: 'no route to the host',
+  aborted: 'the connection was aborted',
+};
+
+const CODES: Readonly<Record<TcpFailure, DialErrorCode>> = {
+  refused: 'refused',
+  reset: 'refused',
+  timeout: 'timed_out',
+  unreachable: 'unreachable_host',
+  aborted: 'aborted',
+};
+
+/** A TCP connection of the stack that has failed. */
+export class TcpFailedError extends WeirError {
+  readonly failure: TcpFailure;
+
+  constructor(failure: TcpFailure) {
+    super('tcp_failed', TEXTS[failure]);
+    this.failure = failure;
+  }
+}
+
+/** The same for a connection that was never established. */
+export const dialFailed = (failure: TcpFailure, target: Endpoint, cause?: unknown): DialError =>
+  new DialError(CODES[failure], `${formatEndpoint(target)}: ${TEXTS[failure]}`, { cause });

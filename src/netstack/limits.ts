@@ -1,0 +1,76 @@
+/*
+ * Bounds of the stack as a whole. Those of one connection are in `tcp/`, those of fragments and of ICMP
+ * beside them.
+ */
+
+/**
+ * TCP connections and UDP associations together, unless the owner of the stack says otherwise. Beyond it
+ * SYNs and datagrams of new clients are dropped; the client sends its SYN again.
+ */
+export const MAX_FLOWS = 65_536;
+
+/**
+ * Bytes that connections may hold beyond what each starts with, all together: windows and send buffers
+ * grow within it. Beyond it they stay as they are, so that many fast paths with slow readers cannot take
+ * 8 MiB each.
+ */
+export const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Resets, and other responses to segments for no connection, a second. Beyond it they are dropped as a
+ * limited host does it (RFC 9293 leaves it open): a peer whose connection is gone sends another segment.
+ */
+export const STRAY_RESPONSES_A_SECOND = 1000;
+
+/**
+ * Bytes of payload that one connection sends before another one has its turn: a large segment, or a few
+ * dozen plain ones.
+ */
+export const BYTES_A_TURN = 64 * 1024;
+
+/** Bytes that all connections send in one turn of the event loop; the next turn goes on with the rest. */
+export const SENT_BYTES_A_TURN = 1024 * 1024;
+
+/**
+ * Deadlines that are handled in one turn of the event loop, some microseconds each: 10,000 idle
+ * connections may have theirs at the same time. The next turn goes on with the rest.
+ */
+export const TIMEOUTS_A_TURN = 1024;
+
+/** Datagrams that wait for the reader of an association; beyond it the newest is dropped and counted. */
+export const MAX_QUEUED_DATAGRAMS = 256;
+/** Their bytes: a queue of large datagrams must not hold 16 MiB. */
+export const MAX_QUEUED_BYTES = 1024 * 1024;
+
+/**
+ * Peers of an association whose addresses are kept in both forms, text and numbers. Another one takes
+ * the place of one of them; each costs a conversion of some 200 ns.
+ */
+export const KNOWN_PEERS = 8;
+
+/** The dynamic ports (RFC 6335 §6), from which own ones are chosen. */
+export const FIRST_LOCAL_PORT = 49_152;
+export const LAST_LOCAL_PORT = 65_535;
+/**
+ * Ports that are tried for a new connection, beginning at one that cannot be predicted (RFC 6056 §3.3).
+ * Beyond it `connect` fails: nearly all are in use with this destination.
+ */
+export const PORT_ATTEMPTS = 1024;
+
+/**
+ * Bytes of a SYN that are kept until its request is decided, which an ICMP message then quotes. A larger
+ * one, which nothing sends, is refused with a RST instead.
+ */
+export const MAX_QUOTED_SYN = 1500;
+
+/**
+ * Milliseconds that a connection goes on sending, without any progress, what was written before it was
+ * released. Then it is reset: a peer that takes nothing must not keep it.
+ */
+export const LINGER = 30_000;
+
+/** Bytes of the largest IP packet: the length fields have 16 bits. */
+export const LARGEST_PACKET = 65_535;
+
+/** Bytes that the receive window of one connection grows to: 4 MiB are 330 Mbit/s at 100 ms. */
+export const MAX_RECEIVE_BUFFER = 4 * 1024 * 1024;

@@ -1,0 +1,354 @@
+import type { RandomSource } from '../crypto/random-source.ts';
+import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
+import { Activity } from './activity.ts';
+import { Drops } from './drops.ts';
+import { IcmpMessages } from './icmp-messages.ts';
+import type { IcmpError } from './icmp-replies.ts';
+import { IpOutput } from './ip-output.ts';
+import { MAX_RECEIVE_BUFFER, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import { Reassembly } from './reassembly.ts';
+import { KEEP_ALIVE_IDLE } from './tcp/limits.ts';
+import type { TcpEvent } from './tcp/events.ts';
+import type { TcpFlow } from './tcp-flow.ts';
+import { TcpFlows } from './tcp-flows.ts';
+import type { Trace } from './trace.ts';
+import type { UdpEvent, UdpFlow } from './udp-flow.ts';
+import { UdpFlows } from './udp-flows.ts';
+import { IpPacket, Protocol } from './wire/ip-packet.ts';
+import { readIpPacket } from './wire/ip.ts';
+
+/** What may change while a stack runs. */
+export interface StackSettings {
+  /** TCP connections and UDP associations together; those in TIME-WAIT do not count. */
+  readonly maxFlows: number;
+  /** Whether datagrams are taken; without, they are dropped in silence. */
+  readonly udp: boolean;
+  /** Milliseconds without datagrams after which the association of a client ends. */
+  readonly udpIdle: number;
+}
+
+export interface StackOptions {
+  /** Where packets are written. */
+  readonly output: PacketOutput;
+  readonly traits: DeviceTraits;
+  readonly random: RandomSource;
+  readonly now: number;
+  /**
+   * 'any': the stack stands for every destination, and its peers' connections and datagrams are requests.
+   * A list, of at most one address of each family: connections begin here, from these addresses; what
+   * comes unasked is refused.
+   */
+  readonly addresses: 'any' | readonly IpEndpoint[];
+  /** Whether segments are spread over the round trip: not where the path is this machine. */
+  readonly isPaced: boolean;
+  readonly settings: StackSettings;
+  readonly trace?: Trace | undefined;
+}
+
+/** An event with what it happened to. The record is used again for the next one. */
+export type StackEvent =
+  | { readonly network: 'tcp'; readonly flow: TcpFlow; readonly event: TcpEvent }
+  | { readonly network: 'udp'; readonly flow: UdpFlow; readonly event: UdpEvent };
+
+type Mutable<Record> = { -readonly [key in keyof Record]: Record[key] };
+
+/** Why a request is refused, and how its client learns that. */
+export type RefusalReason =
+  /** A RST. */
+  | 'refused'
+  /** An ICMP message. */
+  | 'host unreachable'
+  | 'network unreachable'
+  | 'prohibited'
+  /** Nothing: the client gives up by itself, or sends its SYN again, which is another request. */
+  | 'timeout';
+
+/**
+ * A TCP/IP stack: packets in, packets out. Nothing that a packet contains makes it throw.
+ *
+ * After every call: `nextEvent` until there is none, `transmit` until it returns false, both again where
+ * handling the events called something; then `nextTimeout`.
+ */
+export class Stack {
+  readonly tcp: TcpFlows;
+  readonly udp: UdpFlows;
+  readonly #addresses: 'any' | readonly IpEndpoint[];
+  readonly #output: IpOutput;
+  readonly #activity: Activity;
+  readonly #drops: Drops;
+  readonly #icmp: IcmpMessages;
+  readonly #reassembly = new Reassembly();
+  readonly #packet = new IpPacket();
+  #tcpEvent: Mutable<StackEvent & { network: 'tcp' }> | undefined;
+  #udpEvent: Mutable<StackEvent & { network: 'udp' }> | undefined;
+  #settings: StackSettings;
+
+  constructor(options: StackOptions) {
+    const { random, addresses, trace, now } = options;
+    this.#addresses = addresses;
+    this.#settings = options.settings;
+    const identification = random.bytes(4).readUInt32LE(0);
+    const output = new IpOutput(options.output, options.traits, identification);
+    const activity = new Activity(now);
+    const drops = new Drops(trace);
+    const shared = {
+      random,
+      output,
+      activity,
+      drops,
+      listens: addresses === 'any',
+      hasRoom: () => this.flows < this.#settings.maxFlows,
+      pathMtu: (remote: IpEndpoint, at: number) => this.#icmp.pathMtu(remote, at),
+    };
+    this.#output = output;
+    this.#activity = activity;
+    this.#drops = drops;
+    this.tcp = new TcpFlows({
+      ...shared,
+      settings: {
+        keepAlive: KEEP_ALIVE_IDLE,
+        receiveBuffer: MAX_RECEIVE_BUFFER,
+        isPaced: options.isPaced,
+      },
+    });
+    this.udp = new UdpFlows({
+      ...shared,
+      sourceFor: (remote) => this.sourceFor(remote),
+      idle: () => this.#settings.udpIdle,
+    });
+    this.#icmp = new IcmpMessages({
+      random,
+      output,
+      drops,
+      tcp: this.tcp,
+      hasUdp: (local, remote) => this.udp.has(local, remote),
+    });
+  }
+
+  /** TCP connections and UDP associations. */
+  get flows(): number {
+    return this.tcp.size + this.udp.size;
+  }
+
+  /** Packets that were not used. */
+  get dropped(): number {
+    return this.#drops.count;
+  }
+
+  /** Whether the output had no room: `transmit` again when it has. */
+  get isFull(): boolean {
+    return this.#output.isFull;
+  }
+
+  /** Whether `nextEvent` may have something. */
+  get hasEvents(): boolean {
+    return this.#activity.eventful !== undefined;
+  }
+
+  set settings(settings: StackSettings) {
+    this.#settings = settings;
+  }
+
+  /** What the device does has changed. */
+  setTraits(traits: DeviceTraits, now: number): void {
+    this.#output.traits = traits;
+    this.tcp.onMtu(now);
+  }
+
+  /** The own address to reach such a destination from; `undefined` where there is none of its family. */
+  sourceFor(remote: IpEndpoint): IpEndpoint | undefined {
+    if (this.#addresses === 'any') return undefined;
+    const isIPv4 = isIPv4Endpoint(remote);
+    return this.#addresses.find((own) => isIPv4Endpoint(own) === isIPv4);
+  }
+
+  /** Takes a packet from the device. */
+  receive(inbound: InboundPacket, now: number): void {
+    const { buffer, start, end } = inbound;
+    const packet = this.#packet;
+    const fault = readIpPacket(buffer, start, end, packet);
+    if (fault !== undefined) this.#drops.add(fault, end - start, now);
+    else if (!this.#isLocal(packet)) this.#drops.add('not local', end - start, now);
+    else if (packet.isFragment) this.#onFragment(now);
+    else this.#onPacket(inbound.checksumPartial, inbound.segmentSize, now);
+  }
+
+  /** Begins a connection. @returns undefined when there is no own address for it, no port, or no room. */
+  connect(to: IpEndpoint, now: number): TcpFlow | undefined {
+    const from = this.sourceFor(to);
+    return from === undefined ? undefined : this.tcp.connect(from, to, now);
+  }
+
+  /** Accepts a request: the SYN-ACK leaves with the next `transmit`. */
+  accept(flow: TcpFlow): void {
+    this.tcp.accept(flow);
+  }
+
+  /** Refuses a request. */
+  refuse(flow: TcpFlow, reason: RefusalReason, now: number): void {
+    const { syn } = flow;
+    const error = errorOf(reason);
+    const isReported =
+      error !== undefined && syn !== undefined && this.#icmp.reportCopy(error, syn, now);
+    this.tcp.refuse(flow, reason === 'timeout' || isReported ? 'silent' : 'reset', now);
+  }
+
+  /** The application has called something of the connection. */
+  touch(flow: TcpFlow): void {
+    this.#activity.touch(flow);
+  }
+
+  /**
+   * Sends what may leave now: connections take turns of `BYTES_A_TURN`, until none has more, the output is
+   * full, or `SENT_BYTES_A_TURN` are sent.
+   * @returns whether there is more.
+   */
+  transmit(now: number): boolean {
+    const activity = this.#activity;
+    const until = this.#output.bytes + SENT_BYTES_A_TURN;
+    while (this.#output.bytes < until) {
+      const flow = activity.nextReady();
+      if (flow === undefined) return false;
+      if (!this.tcp.transmit(flow, now)) continue;
+      activity.queue(flow);
+      if (this.#output.isFull) return true;
+    }
+    return activity.isReady;
+  }
+
+  /** The next event, or undefined when there is none: of the flows that have some, in order. */
+  nextEvent(now: number): StackEvent | undefined {
+    const activity = this.#activity;
+    for (;;) {
+      const flow = activity.eventful;
+      if (flow === undefined) return undefined;
+      if (flow.network === 'tcp') {
+        const event = flow.connection.nextEvent();
+        if (event !== undefined) return this.#tcpEventOf(flow, event, now);
+      } else {
+        const event = flow.nextEvent();
+        if (event !== undefined) return this.#udpEventOf(flow, event);
+      }
+      activity.done();
+    }
+  }
+
+  /** When `onTimeout` is due, in milliseconds; Infinity for not at all. */
+  nextTimeout(): number {
+    return Math.min(
+      this.#activity.wheel.earliest,
+      this.#reassembly.nextTimeout(),
+      this.tcp.nextTimeout(),
+    );
+  }
+
+  /** Handles deadlines that have come, `TIMEOUTS_A_TURN` at most; `nextTimeout` has what is left. */
+  onTimeout(now: number): void {
+    const { wheel } = this.#activity;
+    for (let count = 0; count < TIMEOUTS_A_TURN; count++) {
+      const flow = wheel.take(now);
+      if (flow === undefined) break;
+      if (flow.network === 'udp') this.udp.onTimeout(flow, now);
+      else {
+        const deadline = flow.connection.nextTimeout();
+        if (deadline > now) wheel.schedule(flow, deadline);
+        else {
+          flow.connection.onTimeout(now);
+          this.#activity.touch(flow);
+        }
+      }
+    }
+    this.tcp.onTimeout(now);
+    this.#reassembly.onTimeout(now, (first) => {
+      this.#icmp.reportCopy('reassembly', first, now);
+    });
+  }
+
+  /** Ends everything: connections with a RST, which leaves with the next `transmit`. */
+  abort(now: number): void {
+    for (const flow of this.tcp) {
+      flow.connection.abort(now);
+      this.#activity.touch(flow);
+    }
+    for (const flow of this.udp) this.udp.close(flow);
+  }
+
+  #isLocal({ destination, toGroup }: IpPacket): boolean {
+    if (this.#addresses === 'any' || toGroup) return true;
+    for (const own of this.#addresses) if (isSameAddress(own, destination)) return true;
+    return false;
+  }
+
+  #onFragment(now: number): void {
+    const packet = this.#packet;
+    const outcome = this.#reassembly.receive(packet, now);
+    if (outcome === 'held' || outcome === 'duplicate') return;
+    if (outcome !== 'complete') {
+      this.#drops.add(outcome, packet.end - packet.start, now);
+      return;
+    }
+    const { packet: whole, packetSize } = this.#reassembly;
+    const fault = readIpPacket(whole, 0, packetSize, packet);
+    if (fault !== undefined) this.#drops.add(fault, packetSize, now);
+    else this.#onPacket(false, 0, now);
+  }
+
+  #onPacket(vouched: boolean, segmentSize: number, now: number): void {
+    const packet = this.#packet;
+    switch (packet.protocol) {
+      case Protocol.TCP:
+        this.tcp.receive(packet, vouched, now);
+        break;
+      case Protocol.UDP:
+        this.#onUdp(vouched, segmentSize, now);
+        break;
+      case Protocol.ICMP:
+      case Protocol.ICMPV6:
+        this.#icmp.receive(packet, vouched, now);
+        break;
+      default:
+        this.#drops.add('protocol', packet.end - packet.start, now);
+        this.#icmp.report('protocol unreachable', packet, now);
+    }
+  }
+
+  #onUdp(vouched: boolean, segmentSize: number, now: number): void {
+    const packet = this.#packet;
+    if (!this.#settings.udp) {
+      this.#drops.add('udp disabled', packet.end - packet.start, now);
+    } else if (this.udp.receive(packet, vouched, segmentSize, now) === 'no socket') {
+      this.#icmp.report('port unreachable', packet, now);
+    }
+  }
+
+  #tcpEventOf(flow: TcpFlow, event: TcpEvent, now: number): StackEvent {
+    this.tcp.onEvent(flow, event, now);
+    const record = (this.#tcpEvent ??= { network: 'tcp', flow, event });
+    record.flow = flow;
+    record.event = event;
+    return record;
+  }
+
+  #udpEventOf(flow: UdpFlow, event: UdpEvent): StackEvent {
+    const record = (this.#udpEvent ??= { network: 'udp', flow, event });
+    record.flow = flow;
+    record.event = event;
+    return record;
+  }
+}
+
+function errorOf(reason: RefusalReason): IcmpError | undefined {
+  switch (reason) {
+    case 'host unreachable':
+    case 'prohibited':
+      return reason;
+    case 'network unreachable':
+      return 'no route';
+    case 'refused':
+    case 'timeout':
+      return undefined;
+    default:
+      return reason satisfies never;
+  }
+}

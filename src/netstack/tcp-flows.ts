@@ -1,0 +1,369 @@
+import { Cubic } from '../congestion/cubic.ts';
+import { SendControl } from '../congestion/send-control.ts';
+import type { RandomSource } from '../crypto/random-source.ts';
+import {
+  addressBytes,
+  assignEndpoint,
+  blankEndpoint,
+  isIPv4Endpoint,
+  type IpEndpoint,
+} from '../ip/ip-endpoint.ts';
+import { RateLimit } from '../net/rate-limit.ts';
+import type { Activity } from './activity.ts';
+import type { Drops } from './drops.ts';
+import { FlowTable } from './flow-table.ts';
+import { ipHeaderSize, type IpOutput } from './ip-output.ts';
+import { BYTES_A_TURN, MAX_QUOTED_SYN, STRAY_RESPONSES_A_SECOND } from './limits.ts';
+import { chooseLocalPort } from './local-ports.ts';
+import { SegmentWriter } from './segment-writer.ts';
+import { Backlog } from './tcp/backlog.ts';
+import { TcpConnection, type TcpSettings } from './tcp/connection.ts';
+import type { TcpEvent } from './tcp/events.ts';
+import { InitialSequences, type ConnectionEnds } from './tcp/initial-sequence.ts';
+import type { TcpPath } from './tcp/segment-output.ts';
+import { TcpFlow } from './tcp-flow.ts';
+import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
+import type { IpPacket } from './wire/ip-packet.ts';
+import {
+  readTcpSegment,
+  sequenceLength,
+  TCP_HEADER_SIZE,
+  TcpFlag,
+  TcpSegment,
+} from './wire/tcp.ts';
+
+/** What the connections of a stack share. */
+export interface TcpFlowsOptions {
+  readonly random: RandomSource;
+  readonly output: IpOutput;
+  readonly activity: Activity;
+  readonly drops: Drops;
+  /** Whether a SYN for no connection is a request. */
+  readonly listens: boolean;
+  readonly settings: TcpSettings;
+  /** Whether there is room for another flow. */
+  readonly hasRoom: () => boolean;
+  /** Bytes of the largest packet to an address. */
+  readonly pathMtu: (remote: IpEndpoint, now: number) => number;
+}
+
+const CONTROL = TcpFlag.SYN | TcpFlag.ACK | TcpFlag.RST | TcpFlag.FIN;
+const LARGEST_TCP_HEADER = 60;
+
+/** The TCP connections of a stack: which one a segment is for, and what a segment for none does. */
+export class TcpFlows {
+  readonly #random: RandomSource;
+  readonly #output: IpOutput;
+  readonly #writer: SegmentWriter;
+  readonly #activity: Activity;
+  readonly #drops: Drops;
+  readonly #listens: boolean;
+  readonly #settings: TcpSettings;
+  readonly #hasRoom: () => boolean;
+  readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
+  readonly #flows: FlowTable<TcpFlow>;
+  readonly #waiting: TimeWaitFlows;
+  readonly #backlog = new Backlog<TcpFlow, number>();
+  readonly #sequences: InitialSequences;
+  readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
+  readonly #segment = new TcpSegment();
+  readonly #candidate = blankEndpoint();
+
+  constructor(options: TcpFlowsOptions) {
+    const { random } = options;
+    this.#random = random;
+    this.#output = options.output;
+    this.#writer = new SegmentWriter(options.output);
+    this.#activity = options.activity;
+    this.#drops = options.drops;
+    this.#listens = options.listens;
+    this.#settings = options.settings;
+    this.#hasRoom = options.hasRoom;
+    this.#pathMtu = options.pathMtu;
+    this.#flows = new FlowTable(random);
+    this.#waiting = new TimeWaitFlows(new FlowTable(random));
+    this.#sequences = new InitialSequences(random);
+  }
+
+  /** Connections, without those in TIME-WAIT. */
+  get size(): number {
+    return this.#flows.size;
+  }
+
+  get timeWait(): number {
+    return this.#waiting.size;
+  }
+
+  [Symbol.iterator](): Iterator<TcpFlow> {
+    return this.#flows[Symbol.iterator]();
+  }
+
+  /** Takes the TCP segment in `packet`. */
+  receive(packet: IpPacket, vouched: boolean, now: number): void {
+    const segment = this.#segment;
+    const fault = readTcpSegment(packet, vouched, segment);
+    if (fault !== undefined) {
+      this.#drops.add(fault, packet.end - packet.start, now);
+      return;
+    }
+    const { destination, source } = packet;
+    const flow = this.#flows.find(destination, source);
+    if (flow !== undefined) {
+      flow.connection.segmentArrives(segment, now);
+      this.#activity.touch(flow);
+      return;
+    }
+    const waiting = this.#waiting.find(destination, source);
+    const reopens = waiting !== undefined && this.#meetsTimeWait(waiting, now);
+    if (waiting !== undefined && !reopens) return;
+    if (this.#listens && (segment.flags & CONTROL) === TcpFlag.SYN) {
+      this.#request(packet, waiting?.timeWait.nextInitialSequence, now);
+    } else this.#onStray(packet, now);
+  }
+
+  /**
+   * Begins a connection.
+   * @param from the own address; its port is chosen here.
+   * @returns undefined when there is no room for it, or no port.
+   */
+  connect(from: IpEndpoint, to: IpEndpoint, now: number): TcpFlow | undefined {
+    if (!this.#hasRoom()) return undefined;
+    const local = this.#candidate;
+    assignEndpoint(local, from);
+    const port = chooseLocalPort(this.#random, (candidate) => {
+      local.port = candidate;
+      return (
+        this.#flows.find(local, to) === undefined && this.#waiting.find(local, to) === undefined
+      );
+    });
+    if (port === undefined) return undefined;
+    return this.#open('active', local, to, undefined, now);
+  }
+
+  /** The next segments of a connection, as far as there is room. @returns whether it has more. */
+  transmit(flow: TcpFlow, now: number): boolean {
+    if (flow.isForgotten) return false;
+    const out = this.#writer.between(flow.local, flow.remote);
+    if (flow.connection.transmit(now, out, BYTES_A_TURN)) return true;
+    this.#activity.wheel.schedule(flow, flow.connection.nextTimeout());
+    // 'closed' waits for the last segment.
+    this.#activity.report(flow);
+    return false;
+  }
+
+  /** What an event of a connection means to the stack; its owner gets it afterwards. */
+  onEvent(flow: TcpFlow, event: TcpEvent, now: number): void {
+    switch (event) {
+      case 'established':
+      case 'failed':
+        this.#backlog.remove(flow);
+        flow.syn = undefined;
+        break;
+      case 'closed':
+        this.#forget(flow, now);
+        break;
+      case 'requested':
+      case 'readable':
+      case 'end':
+      case 'writable':
+      case 'finished':
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+
+  /** The owner of a request has decided for it. */
+  accept(flow: TcpFlow): void {
+    flow.syn = undefined;
+    flow.connection.accept();
+    this.#backlog.answered(flow);
+    this.#activity.touch(flow);
+  }
+
+  /**
+   * The owner of a request has decided against it.
+   * @param how silence, also where an ICMP message is sent instead.
+   */
+  refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
+    flow.syn = undefined;
+    flow.connection.refuse(how, now);
+    this.#activity.touch(flow);
+  }
+
+  /** The MTU of the device has changed. */
+  onMtu(now: number): void {
+    for (const flow of this.#flows) this.#setPath(flow, now);
+  }
+
+  /** The path to an address takes packets of another size. */
+  onPathMtu(remote: IpEndpoint, now: number): void {
+    for (const flow of this.#flows) {
+      const { a, b, c, d } = flow.remote;
+      if (d === remote.d && c === remote.c && b === remote.b && a === remote.a) {
+        this.#setPath(flow, now);
+      }
+    }
+  }
+
+  /** ICMP reports that a segment between these endpoints did not arrive. */
+  onUnreachable(local: IpEndpoint, remote: IpEndpoint, sequence: number, now: number): void {
+    const flow = this.#flows.find(local, remote);
+    if (flow === undefined) return;
+    flow.connection.onUnreachable(sequence, now);
+    this.#activity.touch(flow);
+  }
+
+  /** The connection between these endpoints. */
+  find(local: IpEndpoint, remote: IpEndpoint): TcpFlow | undefined {
+    return this.#flows.find(local, remote);
+  }
+
+  nextTimeout(): number {
+    return this.#waiting.nextTimeout();
+  }
+
+  onTimeout(now: number): void {
+    this.#waiting.onTimeout(now);
+  }
+
+  #setPath(flow: TcpFlow, now: number): void {
+    flow.connection.onPathMtu(this.#path(flow.remote, now).segmentBytes, now);
+    this.#activity.touch(flow);
+  }
+
+  #path(remote: IpEndpoint, now: number): TcpPath {
+    const { mtu, tcpSegmentation, largest } = this.#output.traits;
+    const headers = ipHeaderSize(remote) + TCP_HEADER_SIZE;
+    const room = largest - ipHeaderSize(remote) - LARGEST_TCP_HEADER;
+    return {
+      segmentBytes: Math.min(mtu, this.#pathMtu(remote, now)) - headers,
+      announcedMss: mtu - headers,
+      largestPayload: tcpSegmentation ? room : 0,
+    };
+  }
+
+  /** @returns whether the segment opens another connection in its place. */
+  #meetsTimeWait(flow: TimeWaitFlow, now: number): boolean {
+    const { timeWait } = flow;
+    const verdict = timeWait.segmentArrives(this.#segment, now);
+    switch (verdict) {
+      case 'restart':
+      case 'acknowledge':
+        if (verdict === 'restart') this.#waiting.restart(flow);
+        timeWait.acknowledge(this.#writer.between(flow.local, flow.remote), now);
+        return false;
+      case 'reopen':
+        if (!this.#listens || !this.#hasRoom()) return false;
+        this.#waiting.remove(flow);
+        return true;
+      case 'closed':
+        this.#waiting.remove(flow);
+        return false;
+      case 'ignored':
+        return false;
+      default:
+        return verdict satisfies never;
+    }
+  }
+
+  #request(packet: IpPacket, initialSequence: number | undefined, now: number): void {
+    const size = packet.end - packet.start;
+    if (!this.#hasRoom()) {
+      this.#drops.add('flow limit', size, now);
+      return;
+    }
+    const address = addressNumber(packet.source);
+    if (!this.#makeRoom(address, now)) {
+      this.#drops.add('backlog', size, now);
+      return;
+    }
+    const { destination, source } = packet;
+    const flow = this.#open('passive', destination, source, initialSequence, now);
+    if (size <= MAX_QUOTED_SYN) flow.syn = packet.bytes.slice(packet.start, packet.end);
+    this.#backlog.add(flow, address);
+    flow.connection.segmentArrives(this.#segment, now);
+  }
+
+  /** Whether the backlog has room, if need be that of a connection which waits for an ACK. */
+  #makeRoom(address: number, now: number): boolean {
+    if (this.#backlog.hasRoom(address)) return true;
+    const victim = this.#backlog.victim(address);
+    if (victim === undefined) return false;
+    victim.connection.abort(now);
+    this.#backlog.remove(victim);
+    this.#activity.touch(victim);
+    this.#drops.add('backlog', 0, now);
+    return true;
+  }
+
+  #open(
+    role: 'active' | 'passive',
+    local: IpEndpoint,
+    remote: IpEndpoint,
+    initialSequence: number | undefined,
+    now: number,
+  ): TcpFlow {
+    const ends: ConnectionEnds = {
+      localAddress: addressBytes(local),
+      localPort: local.port,
+      remoteAddress: addressBytes(remote),
+      remotePort: remote.port,
+    };
+    const path = this.#path(remote, now);
+    const connection = new TcpConnection({
+      role,
+      initialSequence: initialSequence ?? this.#sequences.sequence(ends, now),
+      timestampOffset: this.#sequences.timestampOffset(ends),
+      path,
+      settings: this.#settings,
+      control: new SendControl(new Cubic(path.segmentBytes), path.segmentBytes),
+      trace: this.#drops.trace,
+      now,
+    });
+    const flow = new TcpFlow(local, remote, connection);
+    this.#flows.add(flow);
+    this.#activity.touch(flow);
+    return flow;
+  }
+
+  #forget(flow: TcpFlow, now: number): void {
+    flow.isForgotten = true;
+    this.#flows.remove(flow);
+    this.#backlog.remove(flow);
+    this.#activity.wheel.remove(flow);
+    const { timeWait } = flow.connection;
+    if (timeWait !== undefined && timeWait.expiresAt > now) {
+      this.#waiting.add(new TimeWaitFlow(flow.local, flow.remote, timeWait));
+    }
+  }
+
+  /** RFC 9293 §3.10.7.1: what is for no connection gets a reset. */
+  #onStray(packet: IpPacket, now: number): void {
+    this.#drops.add('no connection', packet.end - packet.start, now);
+    const { flags, sequence, acknowledgment, payload, payloadEnd } = this.#segment;
+    if ((flags & TcpFlag.RST) !== 0) return;
+    const { trace } = this.#drops;
+    if (!this.#responses.take(now)) {
+      if (trace !== undefined) trace({ kind: 'response-limited' }, now);
+      return;
+    }
+    const out = this.#writer.between(packet.destination, packet.source);
+    const { segment } = out;
+    segment.clear();
+    if ((flags & TcpFlag.ACK) !== 0) {
+      segment.sequence = acknowledgment;
+      segment.flags = TcpFlag.RST;
+    } else {
+      segment.acknowledgment = (sequence + sequenceLength(flags, payloadEnd - payload)) >>> 0;
+      segment.flags = TcpFlag.RST | TcpFlag.ACK;
+    }
+    if (out.begin(0) < 0) return;
+    out.end(0);
+    if (trace !== undefined) trace({ kind: 'reset-sent' }, now);
+  }
+}
+
+/** A number for an address, by which the backlog is divided: of IPv6 the network of a site (/64). */
+const addressNumber = (endpoint: IpEndpoint): number =>
+  isIPv4Endpoint(endpoint) ? endpoint.d : Math.imul(endpoint.a, 0x9e3779b1) ^ endpoint.b;

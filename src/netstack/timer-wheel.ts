@@ -1,0 +1,172 @@
+/** Something with a deadline. Only a `TimerWheel` changes these fields. */
+export interface Timed {
+  /** The list that it is in: a slot of the wheel, `DUE`, or -1 for none. */
+  slot: number;
+  /** The tick under which it is kept: never later than its deadline. */
+  tick: number;
+  nextTimed: Timed | undefined;
+  previousTimed: Timed | undefined;
+}
+
+/** Slots of a level; a level's slot is as long as the whole level below it. */
+const SLOTS = 64;
+const LEVELS = 4;
+/** Milliseconds of a slot, by level: 1 ms, 64 ms, 4 s, 4.4 min. */
+const SPANS = [1, SLOTS, SLOTS ** 2, SLOTS ** 3] as const;
+/** Later deadlines (beyond 4.6 hours) come up early, and are placed anew. */
+const HORIZON = SLOTS ** LEVELS - SLOTS ** (LEVELS - 1);
+/** The list of those whose time has come. */
+const DUE = SLOTS * LEVELS;
+
+/**
+ * The deadlines of many connections: setting one takes constant time, however many there are (a
+ * hierarchical timing wheel, Varghese and Lauck 1987). Its resolution is 1 ms, and nothing is ever early.
+ *
+ * Most deadlines are moved to a later time before they are reached (an idle limit, by every packet): then
+ * the element stays where it is, comes up early, and is placed anew by its owner.
+ */
+export class TimerWheel<Item extends Timed> {
+  readonly #heads: (Timed | undefined)[] = Array.from({ length: DUE + 1 }, () => undefined);
+  /** A bit for each slot that is not empty: two words a level. */
+  readonly #taken = new Int32Array(2 * LEVELS);
+  /** The tick up to which everything has been taken out. */
+  #position: number;
+  #size = 0;
+
+  constructor(now: number) {
+    this.#position = Math.floor(now);
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** A time before which no deadline is reached, in milliseconds; Infinity when there are none. */
+  get earliest(): number {
+    return this.#heads[DUE] === undefined ? this.#nextStop() : this.#position;
+  }
+
+  /** Sets the deadline of an element; Infinity for none, which leaves an earlier one to come up. */
+  schedule(item: Item, deadline: number): void {
+    if (deadline === Infinity) return;
+    const tick = Math.max(this.#position, Math.ceil(deadline));
+    if (item.slot >= 0) {
+      if (tick >= item.tick) return;
+      this.#unlink(item);
+    }
+    this.#place(item, tick);
+  }
+
+  /** Takes an element out whose time has come: its deadline may be later, and is to be set again. */
+  take(now: number): Item | undefined {
+    const tick = Math.floor(now);
+    for (;;) {
+      const due = this.#heads[DUE];
+      if (due !== undefined) {
+        this.#unlink(due);
+        return due as Item; // only Items are ever placed
+      }
+      const stop = this.#nextStop();
+      if (stop > tick) {
+        this.#position = Math.max(this.#position, tick);
+        return undefined;
+      }
+      this.#position = stop;
+      // From above: what a higher slot holds may belong to the slots below that begin here too.
+      for (let level = LEVELS - 1; level >= 0; level--) this.#open(level);
+    }
+  }
+
+  remove(item: Item): void {
+    if (item.slot >= 0) this.#unlink(item);
+  }
+
+  /** The start of the next slot that holds something. */
+  #nextStop(): number {
+    let earliest = Infinity;
+    for (let level = 0; level < LEVELS; level++) {
+      const span = SPANS[level] as number; // as many as levels
+      const block = Math.floor(this.#position / span);
+      const ahead = this.#slotsAhead(level, block & (SLOTS - 1));
+      if (ahead >= 0) earliest = Math.min(earliest, (block + ahead) * span);
+    }
+    return earliest;
+  }
+
+  /** How many slots from `from` on, around the wheel, the next one is that holds something; or -1. */
+  #slotsAhead(level: number, from: number): number {
+    const low = this.#taken[2 * level] as number;
+    const high = this.#taken[2 * level + 1] as number;
+    if ((low | high) === 0) return -1;
+    const found = lowestFrom(low, high, from);
+    return found >= 0 ? found - from : lowestFrom(low, high, 0) + SLOTS - from;
+  }
+
+  /** Places the elements of the slot that begins at the present position. */
+  #open(level: number): void {
+    const span = SPANS[level] as number;
+    if (this.#position % span !== 0) return;
+    const slot = level * SLOTS + (Math.floor(this.#position / span) & (SLOTS - 1));
+    for (;;) {
+      const item = this.#heads[slot];
+      if (item === undefined) return;
+      this.#unlink(item);
+      if (item.tick <= this.#position) this.#link(item, DUE);
+      else this.#place(item, item.tick);
+    }
+  }
+
+  #place(item: Timed, tick: number): void {
+    item.tick = Math.min(tick, this.#position + HORIZON);
+    let level = 0;
+    for (; level < LEVELS - 1; level++) {
+      const span = SPANS[level] as number;
+      if (Math.floor(item.tick / span) - Math.floor(this.#position / span) < SLOTS) break;
+    }
+    const span = SPANS[level] as number;
+    this.#link(item, level * SLOTS + (Math.floor(item.tick / span) & (SLOTS - 1)));
+  }
+
+  #link(item: Timed, slot: number): void {
+    const head = this.#heads[slot];
+    item.slot = slot;
+    item.nextTimed = head;
+    item.previousTimed = undefined;
+    if (head !== undefined) head.previousTimed = item;
+    this.#heads[slot] = item;
+    this.#size++;
+    if (slot !== DUE) this.#mark(slot, true);
+  }
+
+  #unlink(item: Timed): void {
+    const { slot, nextTimed, previousTimed } = item;
+    if (nextTimed !== undefined) nextTimed.previousTimed = previousTimed;
+    if (previousTimed === undefined) this.#heads[slot] = nextTimed;
+    else previousTimed.nextTimed = nextTimed;
+    item.slot = -1;
+    item.nextTimed = undefined;
+    item.previousTimed = undefined;
+    this.#size--;
+    if (slot !== DUE && this.#heads[slot] === undefined) this.#mark(slot, false);
+  }
+
+  #mark(slot: number, isTaken: boolean): void {
+    const word = slot >> 5;
+    const bits = this.#taken[word] as number; // two words a level
+    const bit = 1 << (slot & 31);
+    this.#taken[word] = isTaken ? bits | bit : bits & ~bit;
+  }
+}
+
+/** The lowest set bit of 64, from one on; -1 for none. */
+function lowestFrom(low: number, high: number, from: number): number {
+  if (from < 32) {
+    const rest = low & (-1 << from);
+    if (rest !== 0) return trailingZeros(rest);
+    return high === 0 ? -1 : 32 + trailingZeros(high);
+  }
+  const rest = high & (-1 << (from - 32));
+  return rest === 0 ? -1 : 32 + trailingZeros(rest);
+}
+
+const trailingZeros = (word: number): number => 31 - Math.clz32(word & -word);

@@ -1,0 +1,120 @@
+import { copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import type { Packet } from '../net/link.ts';
+import { Fifo } from '../quic/streams/fifo.ts';
+import type { Keyed } from './flow-table.ts';
+import { KnownPeers } from './known-peers.ts';
+import { MAX_QUEUED_BYTES, MAX_QUEUED_DATAGRAMS } from './limits.ts';
+import type { Timed } from './timer-wheel.ts';
+
+/** What happened to an association. */
+export type UdpEvent =
+  /** A client's first datagram made it. */
+  | 'opened'
+  /** `take` returns something after it had returned nothing. */
+  | 'readable'
+  /** It was idle for too long: the last event. */
+  | 'expired';
+
+/** What an association is for: gets its events. */
+export interface UdpOwner {
+  onEvent(event: UdpEvent): void;
+  /** The stack has ended. Idempotent. */
+  close(cause?: Error): void;
+}
+
+/**
+ * The datagrams of one client, by its address and port, to and from any peer (a full cone, RFC 4787); or
+ * those of an own port.
+ */
+export class UdpFlow implements Keyed, Timed {
+  readonly network = 'udp';
+  /** Either `local` is a port of this stack, or `remote` is a client: the other one is the wildcard. */
+  readonly local: IpEndpoint;
+  readonly remote: IpEndpoint;
+  /** Whether it is a client's, so that its peers are the destinations of what is received. */
+  readonly isClient: boolean;
+  readonly peers = new KnownPeers();
+  owner: UdpOwner | undefined;
+  /** When a datagram passed last, in milliseconds. */
+  activeAt: number;
+  /** Milliseconds without datagrams after which it ends; Infinity for never. */
+  idle: number;
+  isClosed = false;
+  /** Datagrams that were not delivered, or not sent. */
+  dropped = 0;
+  readonly #queue = new Fifo<Packet>();
+  #queuedBytes = 0;
+  /** Events that were not taken, each once. */
+  #isOpened: boolean;
+  #isReadable = false;
+  #isExpired = false;
+
+  // Its places in the queue, the table and the wheel; theirs alone.
+  isEventful = false;
+  hash = 0;
+  nextKeyed: Keyed | undefined = undefined;
+  slot = -1;
+  tick = 0;
+  nextTimed: Timed | undefined = undefined;
+  previousTimed: Timed | undefined = undefined;
+
+  constructor(local: IpEndpoint, remote: IpEndpoint, isClient: boolean, idle: number, now: number) {
+    this.local = copyEndpoint(local);
+    this.remote = copyEndpoint(remote);
+    this.isClient = isClient;
+    this.idle = idle;
+    this.activeAt = now;
+    this.#isOpened = isClient;
+  }
+
+  nextEvent(): UdpEvent | undefined {
+    if (this.#isOpened) {
+      this.#isOpened = false;
+      return 'opened';
+    }
+    if (this.#isReadable) {
+      this.#isReadable = false;
+      return 'readable';
+    }
+    if (!this.#isExpired) return undefined;
+    this.#isExpired = false;
+    return 'expired';
+  }
+
+  /** A datagram came. @returns false when it was dropped because the queue is full. */
+  push(packet: Packet): boolean {
+    if (
+      this.#queue.size >= MAX_QUEUED_DATAGRAMS ||
+      this.#queuedBytes + packet.data.length > MAX_QUEUED_BYTES
+    ) {
+      this.dropped++;
+      return false;
+    }
+    if (this.#queue.size === 0) this.#isReadable = true;
+    this.#queuedBytes += packet.data.length;
+    this.#queue.push(packet);
+    return true;
+  }
+
+  /** The next datagram, or undefined when there is none. */
+  take(): Packet | undefined {
+    const packet = this.#queue.shift();
+    if (packet !== undefined) this.#queuedBytes -= packet.data.length;
+    return packet;
+  }
+
+  /** When it ends, unless there is another datagram. */
+  get deadline(): number {
+    return this.activeAt + this.idle;
+  }
+
+  expire(): void {
+    this.#isExpired = true;
+  }
+
+  /** Drops what waits. */
+  clear(): void {
+    this.#queue.clear();
+    this.#queuedBytes = 0;
+  }
+}

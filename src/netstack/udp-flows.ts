@@ -1,0 +1,201 @@
+import type { RandomSource } from '../crypto/random-source.ts';
+import { blankEndpoint, isIPv4Endpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import type { Activity } from './activity.ts';
+import type { Drops } from './drops.ts';
+import { FlowTable } from './flow-table.ts';
+import { ipHeaderSize, largestTransport, type IpOutput } from './ip-output.ts';
+import { chooseLocalPort } from './local-ports.ts';
+import { UdpBatch } from './offload.ts';
+import { UdpFlow } from './udp-flow.ts';
+import { Protocol, type IpPacket } from './wire/ip-packet.ts';
+import {
+  readUdpDatagram,
+  UDP_CHECKSUM_OFFSET,
+  UDP_HEADER_SIZE,
+  UdpDatagram,
+  writeUdpHeader,
+} from './wire/udp.ts';
+
+/** What the associations of a stack share. */
+export interface UdpFlowsOptions {
+  readonly random: RandomSource;
+  readonly output: IpOutput;
+  readonly activity: Activity;
+  readonly drops: Drops;
+  /** Whether a datagram of a new client makes an association; else they are for own ports. */
+  readonly listens: boolean;
+  /** The own address to send from to such a destination; `undefined` where there is none. */
+  readonly sourceFor: (remote: IpEndpoint) => IpEndpoint | undefined;
+  /** Whether there is room for another flow. */
+  readonly hasRoom: () => boolean;
+  /** Milliseconds without datagrams after which the association of a client ends. */
+  readonly idle: () => number;
+  /** Bytes of the largest packet to an address. */
+  readonly pathMtu: (remote: IpEndpoint, now: number) => number;
+}
+
+/** The other end of every association: any address, any port. */
+const ANY: IpEndpoint = blankEndpoint();
+
+/** What became of a datagram that came. */
+export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
+
+/** The UDP associations of a stack. */
+export class UdpFlows {
+  readonly #options: UdpFlowsOptions;
+  readonly #flows: FlowTable<UdpFlow>;
+  readonly #datagram = new UdpDatagram();
+  readonly #batch = new UdpBatch();
+  readonly #key = blankEndpoint();
+  readonly #from = blankEndpoint();
+
+  constructor(options: UdpFlowsOptions) {
+    this.#options = options;
+    this.#flows = new FlowTable(options.random);
+  }
+
+  get size(): number {
+    return this.#flows.size;
+  }
+
+  [Symbol.iterator](): Iterator<UdpFlow> {
+    return this.#flows[Symbol.iterator]();
+  }
+
+  /**
+   * Takes the datagram in `packet`, or several that the device has merged.
+   * @param segmentSize bytes of payload of each of them; 0 for one.
+   */
+  receive(packet: IpPacket, vouched: boolean, segmentSize: number, now: number): UdpOutcome {
+    const datagram = this.#datagram;
+    const { drops, activity } = this.#options;
+    const size = packet.end - packet.start;
+    const fault = readUdpDatagram(packet, vouched, datagram);
+    if (fault !== undefined) {
+      drops.add(fault, size, now);
+      return 'dropped';
+    }
+    const flow = this.#flowOf(packet, size, now);
+    if (typeof flow === 'string') return flow;
+    flow.activeAt = now;
+    const peer = flow.peers.text(flow.isClient ? packet.destination : packet.source);
+    const batch = this.#batch;
+    batch.begin(datagram, segmentSize);
+    while (batch.next()) {
+      const data = datagram.bytes.slice(batch.start, batch.end);
+      if (!flow.push({ data, peer })) drops.add('queue', data.length, now);
+    }
+    activity.report(flow);
+    return 'taken';
+  }
+
+  /** An association of an own port. @returns undefined when there is no room for it. */
+  bind(now: number): UdpFlow | undefined {
+    const { random, hasRoom } = this.#options;
+    if (!hasRoom()) return undefined;
+    const local = blankEndpoint();
+    const port = chooseLocalPort(random, (candidate) => {
+      local.port = candidate;
+      return this.#flows.find(local, ANY) === undefined;
+    });
+    if (port === undefined) return undefined;
+    const flow = new UdpFlow(local, ANY, false, Infinity, now);
+    this.#flows.add(flow);
+    return flow;
+  }
+
+  /**
+   * Sends one datagram: of a client's association from `peer` to the client, else from the own port to
+   * `peer`. It does not wait.
+   *
+   * @returns false when it was dropped: too large, of another family, or no room.
+   */
+  send(flow: UdpFlow, data: Uint8Array, peer: IpEndpoint, now: number): boolean {
+    const { output, pathMtu } = this.#options;
+    const from = flow.isClient ? peer : this.#ownEndpoint(flow, peer);
+    const to = flow.isClient ? flow.remote : peer;
+    const size = UDP_HEADER_SIZE + data.length;
+    if (
+      flow.isClosed ||
+      from === undefined ||
+      isIPv4Endpoint(from) !== isIPv4Endpoint(to) ||
+      size > largestTransport(to)
+    ) {
+      return false;
+    }
+    const at = output.begin(to, size, this.#mtuFor(to, size, pathMtu, now));
+    if (at < 0) return false;
+    const { buffer } = output;
+    writeUdpHeader(buffer, at, from.port, to.port, data.length);
+    buffer.set(data, at + UDP_HEADER_SIZE);
+    output.end(from, to, Protocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
+    flow.activeAt = now;
+    return true;
+  }
+
+  /** Whether there is an association that sends from `local` to `remote`. */
+  has(local: IpEndpoint, remote: IpEndpoint): boolean {
+    if (this.#options.listens) return this.#flows.find(ANY, remote) !== undefined;
+    this.#key.port = local.port;
+    return this.#flows.find(this.#key, ANY) !== undefined;
+  }
+
+  close(flow: UdpFlow): void {
+    if (flow.isClosed) return;
+    flow.isClosed = true;
+    flow.clear();
+    this.#flows.remove(flow);
+    this.#options.activity.wheel.remove(flow);
+  }
+
+  /** Its deadline may have come. */
+  onTimeout(flow: UdpFlow, now: number): void {
+    const { activity } = this.#options;
+    if (flow.deadline > now) activity.wheel.schedule(flow, flow.deadline);
+    else {
+      flow.expire();
+      activity.report(flow);
+    }
+  }
+
+  #flowOf(packet: IpPacket, size: number, now: number): UdpFlow | UdpOutcome {
+    const { listens, hasRoom, drops, idle, activity } = this.#options;
+    const { source, destination } = packet;
+    const key = this.#key;
+    key.port = destination.port;
+    const known = listens ? this.#flows.find(ANY, source) : this.#flows.find(key, ANY);
+    if (known !== undefined) return known;
+    if (!listens) {
+      drops.add('no socket', size, now);
+      return 'no socket';
+    }
+    // Without a port there is no way back.
+    if (source.port === 0 || !hasRoom()) {
+      drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
+      return 'dropped';
+    }
+    const flow = new UdpFlow(ANY, source, true, idle(), now);
+    this.#flows.add(flow);
+    activity.wheel.schedule(flow, flow.deadline);
+    return flow;
+  }
+
+  #ownEndpoint(flow: UdpFlow, peer: IpEndpoint): IpEndpoint | undefined {
+    const address = this.#options.sourceFor(peer);
+    if (address === undefined) return undefined;
+    Object.assign(this.#from, address);
+    this.#from.port = flow.local.port;
+    return this.#from;
+  }
+
+  /** The MTU of the path is asked for only where it matters. */
+  #mtuFor(
+    to: IpEndpoint,
+    size: number,
+    pathMtu: (remote: IpEndpoint, now: number) => number,
+    now: number,
+  ): number {
+    const { mtu } = this.#options.output.traits;
+    return Math.min(mtu, ipHeaderSize(to) + size > 1280 ? pathMtu(to, now) : mtu);
+  }
+}

@@ -1,0 +1,92 @@
+import type { Clock } from '../net/clock.ts';
+import { LinkClosedError } from '../net/errors.ts';
+import type { Packet, PacketLink } from '../net/link.ts';
+import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
+import type { UdpFlows } from './udp-flows.ts';
+
+/** The stack of a link, as the link needs it. */
+export interface UdpHost {
+  readonly clock: Clock;
+  readonly udp: Pick<UdpFlows, 'send' | 'close'>;
+  /** A datagram was written: it is to leave with the next turn. */
+  wake(): void;
+}
+
+/** A UDP association as a PacketLink. What has been received stays with the association until it is taken. */
+export class UdpLink implements PacketLink, UdpOwner {
+  readonly closed: Promise<Error | undefined>;
+  readonly #host: UdpHost;
+  readonly #flow: UdpFlow;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #waiter: PromiseWithResolvers<Packet | undefined> | undefined;
+  #isClosed = false;
+  #cause: Error | undefined;
+
+  constructor(host: UdpHost, flow: UdpFlow) {
+    this.#host = host;
+    this.#flow = flow;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    flow.owner = this;
+  }
+
+  get dropped(): number {
+    return this.#flow.dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    if (this.#waiter) return Promise.reject(new LinkClosedError('a receive is already pending'));
+    if (this.#cause) return Promise.reject(this.#cause);
+    if (this.#isClosed) return Promise.resolve(undefined);
+    const packet = this.#flow.take();
+    if (packet !== undefined) return Promise.resolve(packet);
+    this.#waiter = Promise.withResolvers();
+    return this.#waiter.promise;
+  }
+
+  send({ data, peer }: Packet): void {
+    const flow = this.#flow;
+    const numbers = flow.peers.numbers(peer);
+    const isSent =
+      numbers !== undefined && this.#host.udp.send(flow, data, numbers, this.#host.clock.now());
+    if (isSent) this.#host.wake();
+    else flow.dropped++;
+  }
+
+  close(cause?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#cause = cause;
+    this.#host.udp.close(this.#flow);
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    if (cause) waiter?.reject(cause);
+    else waiter?.resolve(undefined);
+    this.#resolveClosed(cause);
+  }
+
+  onEvent(event: UdpEvent): void {
+    switch (event) {
+      case 'opened':
+        break;
+      case 'readable':
+        this.#onReadable();
+        break;
+      case 'expired':
+        this.close();
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #onReadable(): void {
+    const waiter = this.#waiter;
+    if (waiter === undefined) return;
+    const packet = this.#flow.take();
+    if (packet === undefined) return;
+    this.#waiter = undefined;
+    waiter.resolve(packet);
+  }
+}

@@ -1,0 +1,212 @@
+import { blankEndpoint } from '../../ip/ip-endpoint.ts';
+import { readUint16, readUint32 } from './bytes.ts';
+import { sumOf } from './checksum.ts';
+import { isTransportSumValid, Protocol, type IpPacket } from './ip-packet.ts';
+import { fillIPv4Endpoint, IPV4_HEADER_SIZE } from './ipv4.ts';
+import { fillIPv6Endpoint, FRAGMENT_HEADER_SIZE, IPV6_HEADER_SIZE, NextHeader } from './ipv6.ts';
+
+export const ICMP_HEADER_SIZE = 8;
+/** The offset of the checksum in the header. */
+export const ICMP_CHECKSUM_OFFSET = 2;
+
+/** What a message of either version is about. */
+export type IcmpKind =
+  | 'echo request'
+  | 'echo reply'
+  | 'unreachable'
+  | 'too big'
+  | 'time exceeded'
+  | 'parameter problem'
+  | 'other';
+
+/** Why an ICMP message is dropped. */
+export type IcmpFault = 'icmp truncated' | 'icmp checksum' | 'icmp version';
+
+/** Types of ICMP (RFC 792). */
+export const IcmpV4Type = {
+  ECHO_REPLY: 0,
+  UNREACHABLE: 3,
+  ECHO_REQUEST: 8,
+  TIME_EXCEEDED: 11,
+  PARAMETER_PROBLEM: 12,
+} as const;
+
+/** Types of ICMPv6 (RFC 4443). */
+export const IcmpV6Type = {
+  UNREACHABLE: 1,
+  TOO_BIG: 2,
+  TIME_EXCEEDED: 3,
+  PARAMETER_PROBLEM: 4,
+  ECHO_REQUEST: 128,
+  ECHO_REPLY: 129,
+} as const;
+
+/** Type 3 of ICMP with this code is what "too big" is in ICMPv6 (RFC 1191 §4). */
+export const FRAGMENTATION_NEEDED = 4;
+
+const NO_BYTES = new Uint8Array(0);
+
+/** An ICMP or ICMPv6 message, in place. One record is reused for all messages. */
+export class IcmpMessage {
+  version: 4 | 6 = 4;
+  kind: IcmpKind = 'other';
+  type = 0;
+  code = 0;
+  bytes: Uint8Array = NO_BYTES;
+  /** The offset of the message. */
+  start = 0;
+  /** Behind its header of 8 bytes: the data of an echo, the quoted packet of an error. */
+  payload = 0;
+  end = 0;
+  /** Of echo messages. */
+  identifier = 0;
+  sequence = 0;
+  /** Of "too big" messages: the MTU of the next hop; 0 when a router of the time before RFC 1191 sent it. */
+  mtu = 0;
+}
+
+/**
+ * Reads the ICMP message in `packet`. ICMPv6 in IPv4 packets and the reverse are refused.
+ *
+ * @param vouched the device has verified the checksum, or it is partial.
+ * @returns undefined when `message` is filled, or why it has to be dropped.
+ */
+export function readIcmp(
+  packet: IpPacket,
+  vouched: boolean,
+  message: IcmpMessage,
+): IcmpFault | undefined {
+  const { bytes, payload: at, end, version } = packet;
+  if (packet.protocol !== (version === 4 ? Protocol.ICMP : Protocol.ICMPV6)) return 'icmp version';
+  if (at + ICMP_HEADER_SIZE > end) return 'icmp truncated';
+  const isValid =
+    vouched ||
+    (version === 4 ? sumOf(bytes, at, end) === 0xffff : isTransportSumValid(packet, at, end));
+  if (!isValid) return 'icmp checksum';
+  const type = bytes[at] as number;
+  const code = bytes[at + 1] as number;
+  const kind = version === 4 ? kindOfV4(type, code) : kindOfV6(type);
+  message.version = version;
+  message.type = type;
+  message.code = code;
+  message.kind = kind;
+  message.bytes = bytes;
+  message.start = at;
+  message.payload = at + ICMP_HEADER_SIZE;
+  message.end = end;
+  const isEcho = kind === 'echo request' || kind === 'echo reply';
+  message.identifier = isEcho ? readUint16(bytes, at + 4) : 0;
+  message.sequence = isEcho ? readUint16(bytes, at + 6) : 0;
+  message.mtu = 0;
+  if (kind === 'too big') {
+    message.mtu = version === 4 ? readUint16(bytes, at + 6) : readUint32(bytes, at + 4);
+  }
+  return undefined;
+}
+
+function kindOfV4(type: number, code: number): IcmpKind {
+  switch (type) {
+    case IcmpV4Type.ECHO_REPLY:
+      return 'echo reply';
+    case IcmpV4Type.UNREACHABLE:
+      return code === FRAGMENTATION_NEEDED ? 'too big' : 'unreachable';
+    case IcmpV4Type.ECHO_REQUEST:
+      return 'echo request';
+    case IcmpV4Type.TIME_EXCEEDED:
+      return 'time exceeded';
+    case IcmpV4Type.PARAMETER_PROBLEM:
+      return 'parameter problem';
+    default:
+      return 'other';
+  }
+}
+
+function kindOfV6(type: number): IcmpKind {
+  switch (type) {
+    case IcmpV6Type.UNREACHABLE:
+      return 'unreachable';
+    case IcmpV6Type.TOO_BIG:
+      return 'too big';
+    case IcmpV6Type.TIME_EXCEEDED:
+      return 'time exceeded';
+    case IcmpV6Type.PARAMETER_PROBLEM:
+      return 'parameter problem';
+    case IcmpV6Type.ECHO_REQUEST:
+      return 'echo request';
+    case IcmpV6Type.ECHO_REPLY:
+      return 'echo reply';
+    default:
+      return 'other';
+  }
+}
+
+/** What an ICMP error says of the packet that caused it: a packet of this stack's, if it is not forged. */
+export class IcmpQuote {
+  version: 4 | 6 = 4;
+  protocol = 0;
+  /** As in the packet that was sent: `source` is this end. Ports are 0 but for TCP and UDP. */
+  readonly source = blankEndpoint();
+  readonly destination = blankEndpoint();
+  /** Of TCP; 0 otherwise. */
+  sequence = 0;
+  /** Bytes of the packet that was sent, by its own header. */
+  size = 0;
+}
+
+/** RFC 792: at least so many bytes behind the quoted IP header. */
+const QUOTED_TRANSPORT = 8;
+
+/**
+ * Reads the packet that an error message quotes, as far as it is there.
+ *
+ * @returns whether `quote` is filled: not for a quote too short, of a fragment other than the first, or of
+ *   another IP version.
+ */
+export function readQuote(message: IcmpMessage, quote: IcmpQuote): boolean {
+  const { bytes, payload: at, end } = message;
+  if (at >= end || (bytes[at] as number) >> 4 !== message.version) return false;
+  const transport =
+    message.version === 4
+      ? readQuotedIPv4(bytes, at, end, quote)
+      : readQuotedIPv6(bytes, at, end, quote);
+  if (transport < 0 || transport + QUOTED_TRANSPORT > end) return false;
+  const { protocol } = quote;
+  quote.sequence = protocol === Protocol.TCP ? readUint32(bytes, transport + 4) : 0;
+  if (protocol === Protocol.TCP || protocol === Protocol.UDP) {
+    quote.source.port = readUint16(bytes, transport);
+    quote.destination.port = readUint16(bytes, transport + 2);
+  }
+  return true;
+}
+
+/** The offset of the transport header, or -1. */
+function readQuotedIPv4(bytes: Uint8Array, at: number, end: number, quote: IcmpQuote): number {
+  if (at + IPV4_HEADER_SIZE > end) return -1;
+  const headerSize = ((bytes[at] as number) & 0x0f) << 2;
+  if (headerSize < IPV4_HEADER_SIZE) return -1;
+  const isLaterFragment = (readUint16(bytes, at + 6) & 0x1fff) !== 0;
+  if (isLaterFragment) return -1;
+  quote.version = 4;
+  quote.size = readUint16(bytes, at + 2);
+  quote.protocol = bytes[at + 9] as number;
+  fillIPv4Endpoint(quote.source, bytes, at + 12);
+  fillIPv4Endpoint(quote.destination, bytes, at + 16);
+  return at + headerSize;
+}
+
+/** The offset of the transport header, or -1. This stack sends no extension header but that of fragments. */
+function readQuotedIPv6(bytes: Uint8Array, at: number, end: number, quote: IcmpQuote): number {
+  const transport = at + IPV6_HEADER_SIZE;
+  if (transport > end) return -1;
+  quote.version = 6;
+  quote.size = IPV6_HEADER_SIZE + readUint16(bytes, at + 4);
+  quote.protocol = bytes[at + 6] as number;
+  fillIPv6Endpoint(quote.source, bytes, at + 8);
+  fillIPv6Endpoint(quote.destination, bytes, at + 24);
+  if (quote.protocol !== NextHeader.FRAGMENT) return transport;
+  if (transport + FRAGMENT_HEADER_SIZE > end) return -1;
+  const isLaterFragment = (readUint16(bytes, transport + 2) & 0xfff8) !== 0;
+  if (isLaterFragment) return -1;
+  quote.protocol = bytes[transport] as number;
+  return transport + FRAGMENT_HEADER_SIZE;
+}

@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { ByteLink } from '../../../src/net/link.ts';
+import { DialError } from '../../../src/net/errors.ts';
+import type { ConnectionRequest } from '../../../src/netstack/driver.ts';
+import { LINGER } from '../../../src/netstack/limits.ts';
+import { FIRST_RECEIVE_WINDOW } from '../../../src/netstack/tcp/recovery-limits.ts';
+import type { RefusalReason } from '../../../src/netstack/stack.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { offloadTraits, plainTraits } from '../../support/netstack/device-pair.ts';
+import {
+  endpoint,
+  settings,
+  stackPair,
+  type StackPair,
+  type StackPairOptions,
+} from '../../support/netstack/stack-pair.ts';
+import { readAll } from '../../conformance/byte-link.ts';
+
+const TARGET = endpoint('192.0.2.7', 443);
+const TARGET_V6 = endpoint('2001:db8::7', 443);
+const forever = (): AbortSignal => new AbortController().signal;
+
+/** Runs a test with a pair of stacks, which are closed afterwards. */
+function check(
+  title: string,
+  body: (pair: StackPair, clock: ManualClock) => Promise<void>,
+  options: Omit<StackPairOptions, 'clock'> = {},
+): void {
+  test(title, async () => {
+    const clock = new ManualClock();
+    const pair = stackPair({ ...options, clock });
+    try {
+      await body(pair, clock);
+    } finally {
+      pair.client.close();
+      pair.server.close();
+      await Promise.all([pair.client.closed, pair.server.closed]);
+      assert.equal(clock.timers, 0, 'a timer is left');
+    }
+  });
+}
+
+interface Connected {
+  readonly left: ByteLink;
+  readonly right: ByteLink;
+  readonly request: ConnectionRequest;
+}
+
+async function connected(pair: StackPair, to = TARGET): Promise<Connected> {
+  const connecting = pair.client.connect(to, forever());
+  const request = await pair.connection();
+  const [left, right] = await Promise.all([connecting, request.accept()]);
+  return { left, right, request };
+}
+
+/** Lets both stacks do what they can do without time passing. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+const failsWith =
+  (code: string) =>
+  (error: unknown): boolean =>
+    error instanceof DialError && error.code === code;
+
+describe('requests for connections', () => {
+  check('name their client and their destination', async (pair) => {
+    const { request } = await connected(pair, TARGET_V6);
+    assert.deepEqual(request.destination, { host: '2001:db8::7', port: 443 });
+    assert.equal(request.source.host, 'fd00::1');
+    assert.ok(request.source.port >= 49_152);
+  });
+
+  const outcomes: readonly (readonly [RefusalReason, string])[] = [
+    ['refused', 'refused'],
+    ['host unreachable', 'unreachable_host'],
+    ['network unreachable', 'unreachable_host'],
+    ['prohibited', 'unreachable_host'],
+  ];
+  for (const [reason, code] of outcomes) {
+    for (const to of [TARGET, TARGET_V6]) {
+      const family = to === TARGET ? 'IPv4' : 'IPv6';
+      check(`that are refused as '${reason}' fail at once, over ${family}`, async (pair) => {
+        const connecting = pair.client.connect(to, forever());
+        const request = await pair.connection();
+        request.refuse(reason);
+        await assert.rejects(connecting, failsWith(code));
+        await assert.rejects(request.accept());
+        await assert.rejects(request.link.read());
+        await settle();
+        assert.equal(pair.client.flows, 0);
+      });
+    }
+  }
+
+  check('that time out leave their client in silence until it gives up', async (pair, clock) => {
+    const connecting = pair.client.connect(TARGET, forever());
+    const gaveUp = assert.rejects(connecting, failsWith('timed_out'));
+    const request = await pair.connection();
+    request.refuse('timeout');
+    let hasEnded = false;
+    void gaveUp.then(() => (hasEnded = true));
+    for (let seconds = 0; seconds < 60; seconds++) {
+      clock.advance(1000);
+      await settle();
+    }
+    assert.equal(hasEnded, false);
+    for (let seconds = 0; seconds < 120 && !hasEnded; seconds++) {
+      clock.advance(1000);
+      await settle();
+    }
+    await gaveUp;
+  });
+
+  check('that their client takes back fail at the server', async (pair) => {
+    const abort = new AbortController();
+    const { left, request } = await connected(pair);
+    left.destroy(new Error('gone'));
+    await assert.rejects(readAll(request.link), /reset/);
+    const dial = pair.client.connect(TARGET, abort.signal);
+    const next = await pair.connection();
+    abort.abort(new Error('not needed any more'));
+    await assert.rejects(dial, failsWith('aborted'));
+    next.refuse('refused');
+  });
+});
+
+describe('connections', () => {
+  check('that are destroyed are reset', async (pair) => {
+    const { left, right } = await connected(pair);
+    right.destroy(new Error('the flow was killed'));
+    await assert.rejects(readAll(left), /reset/);
+    assert.match(String(await left.closed), /reset/);
+    await settle();
+    assert.equal(pair.server.flows, 0);
+    assert.equal(pair.client.flows, 0);
+  });
+
+  check('are forgotten when both sides have ended', async (pair, clock) => {
+    const { left, right } = await connected(pair);
+    await left.closeWrite();
+    await right.closeWrite();
+    await Promise.all([readAll(left), readAll(right)]);
+    assert.equal(await left.closed, undefined);
+    assert.equal(await right.closed, undefined);
+    await settle();
+    assert.equal(pair.client.flows + pair.server.flows, 0);
+    // Nothing but TIME-WAIT is left, and later not even that.
+    clock.advance(61_000);
+    await settle();
+    assert.equal(clock.timers, 0);
+  });
+
+  check('hold no more than their first window for a reader that rests', async (pair) => {
+    const { left, right } = await connected(pair);
+    const chunk = 64 << 10;
+    let written = 0;
+    const writing = (async () => {
+      for (;;) {
+        const full = left.write(new Uint8Array(chunk));
+        written += chunk;
+        if (full) await full;
+      }
+    })();
+    const failed = assert.rejects(writing);
+    for (let round = 0; round < 50; round++) await settle();
+    const held = written;
+    assert.ok(held < 4 * FIRST_RECEIVE_WINDOW, `${held} bytes`);
+    for (let round = 0; round < 50; round++) await settle();
+    assert.equal(written, held, 'the writer went on');
+    let received = 0;
+    while (received < held) received += (await right.read())?.length ?? 0;
+    right.destroy();
+    await failed;
+  });
+
+  check('that were released are reset when their peer takes nothing', async (pair, clock) => {
+    const { left, right } = await connected(pair);
+    left.write(new Uint8Array(4 * FIRST_RECEIVE_WINDOW))?.catch(() => undefined);
+    await left.closeWrite();
+    left.destroy();
+    for (let step = 0; step < 4; step++) {
+      await settle();
+      clock.advance(LINGER);
+    }
+    await settle();
+    assert.equal(pair.client.flows, 0);
+    await assert.rejects(readAll(right), /reset/);
+  });
+
+  check('that were released are reset when their peer never ends', async (pair, clock) => {
+    const { left, right } = await connected(pair);
+    await left.write(Buffer.from('all of it'));
+    await left.closeWrite();
+    left.destroy();
+    assert.equal((await readAll(right)).toString(), 'all of it');
+    for (let step = 0; step < 3; step++) {
+      await settle();
+      clock.advance(LINGER);
+    }
+    await settle();
+    assert.equal(pair.client.flows, 0);
+    await assert.rejects(async () => right.write(Buffer.from('late')));
+  });
+
+  check('that their peer resets keep what had come before its end', async (pair) => {
+    const { left, right } = await connected(pair);
+    await left.write(Buffer.from('all of it'));
+    await left.closeWrite();
+    await settle();
+    left.destroy(new Error('gone'));
+    await settle();
+    assert.equal((await readAll(right)).toString(), 'all of it');
+    await assert.rejects(async () => right.write(Buffer.from('x')));
+  });
+
+  check('go on with smaller packets after a change of the MTU', async (pair) => {
+    const { left, right } = await connected(pair);
+    const writing = (async () => {
+      for (let i = 0; i < 64; i++) await left.write(new Uint8Array(32 << 10).fill(i));
+      await left.closeWrite();
+    })();
+    await right.read();
+    for (const device of pair.devices) device.change(plainTraits(1280));
+    const rest = await readAll(right);
+    await writing;
+    assert.ok(rest.length > 0);
+    assert.equal(rest.at(-1), 63);
+  });
+
+  check(
+    'are segmented by a device that can',
+    async (pair) => {
+      let largest = 0;
+      const [device] = pair.devices;
+      const commit = device.commit.bind(device);
+      device.commit = (length, segmentSize, start) => {
+        largest = Math.max(largest, length);
+        commit(length, segmentSize, start);
+      };
+      const { left, right } = await connected(pair);
+      const reading = readAll(right);
+      for (let i = 0; i < 32; i++) await left.write(new Uint8Array(64 << 10));
+      await left.closeWrite();
+      assert.equal((await reading).length, 2 << 20);
+      assert.ok(largest > 32_000, `at most ${largest} bytes`);
+    },
+    { traits: offloadTraits() },
+  );
+});
+
+describe('limits of flows', () => {
+  check(
+    'drop SYNs and datagrams of new clients, and admit them when there is room',
+    async (pair, clock) => {
+      const { left, right } = await connected(pair);
+      const own = pair.client.bindUdp();
+      const second = pair.client.connect(TARGET, forever());
+      own.send({ data: Uint8Array.of(1), peer: { host: '192.0.2.53', port: 53 } });
+      await settle();
+      assert.equal(pair.server.flows, 1);
+      left.destroy();
+      right.destroy();
+      await settle();
+      clock.advance(1000);
+      const request = await pair.connection();
+      await request.accept();
+      await second;
+    },
+    { settings: { ...settings, maxFlows: 1 }, clientSettings: settings },
+  );
+});
+
+describe('the end of a stack', () => {
+  check('resets its connections and ends its associations', async (pair) => {
+    const { left, right } = await connected(pair);
+    const own = pair.client.bindUdp();
+    own.send({ data: Uint8Array.of(1), peer: { host: '192.0.2.53', port: 53 } });
+    const { link } = await pair.association();
+    await link.receive();
+    const pending = link.receive();
+    pair.server.close();
+    assert.equal(await pending, undefined);
+    await assert.rejects(right.read(), /the stack is closed/);
+    await assert.rejects(readAll(left), /reset/);
+    assert.equal(await pair.server.closed, undefined);
+    own.close();
+  });
+
+  check('comes with its device, and with its error', async (pair) => {
+    const { left, right } = await connected(pair);
+    const gone = new Error('the device is gone');
+    pair.devices[0].close(gone);
+    await assert.rejects(left.read(), gone);
+    assert.equal(await pair.client.closed, gone);
+    await assert.rejects(pair.client.connect(TARGET, forever()), failsWith('failed'));
+    assert.throws(() => pair.client.bindUdp(), failsWith('failed'));
+    right.destroy();
+  });
+});

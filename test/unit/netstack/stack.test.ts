@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
+import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
+import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
+import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
+import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
+import { Protocol } from '../../../src/netstack/wire/ip-packet.ts';
+import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
+import {
+  CLIENT4,
+  endpoint,
+  IPV6,
+  parsed,
+  pattern,
+  segment,
+  SERVER4,
+  SERVER6,
+  tcpPacket,
+  transportPacket,
+  udpPacket,
+} from '../../support/ip-packets.ts';
+import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';
+
+const { SYN, ACK, RST, FIN } = TcpFlag;
+const NO_BYTES = new Uint8Array(0);
+
+/** The ICMP message in a packet that was sent. */
+function icmpOf(bytes: Uint8Array | undefined): IcmpMessage {
+  assert.ok(bytes);
+  const message = new IcmpMessage();
+  assert.equal(readIcmp(parsed(bytes), false, message), undefined);
+  return message;
+}
+
+const echoRequest = (size: number, isV6: boolean): Uint8Array => {
+  const message = Uint8Array.of(isV6 ? 128 : 8, 0, 0, 0, 1, 2, 3, 4, ...pattern(size));
+  return transportPacket(isV6 ? Protocol.ICMPV6 : Protocol.ICMP, message, 2, isV6 ? IPV6 : {});
+};
+
+describe('segments for no connection', () => {
+  test('get a reset with their acknowledgment as its number (RFC 9293 §3.10.7.1)', () => {
+    const { tcp, ip } = sentSegment(
+      new BareStack().receive(tcpPacket(segment({ flags: ACK, acknowledgment: 77 })))[0],
+    );
+    assert.equal(tcp.flags, RST);
+    assert.equal(tcp.sequence, 77);
+    assert.deepEqual([ip.source, ip.destination], [SERVER4, CLIENT4]);
+  });
+
+  test('get a reset that acknowledges them where they have no acknowledgment', () => {
+    const stack = new BareStack({ addresses: [SERVER6] });
+    const packet = tcpPacket(segment({ flags: SYN, sequence: 0xffff_ffff }), NO_BYTES, IPV6);
+    const { tcp } = sentSegment(stack.receive(packet)[0]);
+    assert.equal(tcp.flags, RST | ACK);
+    assert.deepEqual([tcp.sequence, tcp.acknowledgment], [0, 0]);
+  });
+
+  test('get no reset when they are resets', () => {
+    assert.deepEqual(new BareStack().receive(tcpPacket(segment({ flags: RST }))), []);
+  });
+
+  test('get a bounded number of resets', () => {
+    const stack = new BareStack();
+    const flood = Array.from({ length: 3 * STRAY_RESPONSES_A_SECOND }, (_, index) =>
+      tcpPacket(segment({ flags: ACK, sequence: index })),
+    );
+    assert.equal(stack.receive(...flood).length, STRAY_RESPONSES_A_SECOND);
+    stack.advance(500);
+    assert.equal(stack.receive(...flood).length, STRAY_RESPONSES_A_SECOND / 2);
+  });
+});
+
+describe('packets that are not for this stack', () => {
+  test('are dropped without a response', () => {
+    const stack = new BareStack({ addresses: [endpoint('203.0.113.1')] });
+    assert.deepEqual(stack.receive(tcpPacket(segment({ flags: SYN })), echoRequest(8, false)), []);
+    assert.deepEqual(stack.drops, ['not local', 'not local']);
+  });
+
+  test('are reported when nothing speaks their protocol', () => {
+    for (const isV6 of [false, true]) {
+      const packet = transportPacket(132, pattern(24), 8, isV6 ? IPV6 : {});
+      const message = icmpOf(new BareStack().receive(packet)[0]);
+      assert.equal(message.kind, isV6 ? 'parameter problem' : 'unreachable');
+    }
+  });
+
+  test('are reported when no port is bound', () => {
+    const stack = new BareStack({ addresses: [SERVER4, SERVER6] });
+    for (const parts of [{}, IPV6]) {
+      const message = icmpOf(stack.receive(udpPacket(pattern(8), parts))[0]);
+      assert.equal(message.kind, 'unreachable');
+      assert.equal(message.code, parts === IPV6 ? 4 : 3);
+    }
+    assert.deepEqual(stack.drops, ['no socket', 'no socket']);
+  });
+});
+
+describe('echo requests', () => {
+  test('get their reply, in fragments where they came in fragments', () => {
+    for (const isV6 of [false, true]) {
+      const stack = new BareStack();
+      const [reply] = stack.receive(echoRequest(100, isV6));
+      const message = icmpOf(reply);
+      assert.equal(message.kind, 'echo reply');
+      assert.equal(message.end - message.payload, 100);
+      const large = stack.receive(echoRequest(4000, isV6));
+      assert.equal(large.length, 3);
+      for (const packet of large) assert.ok(packet.length <= 1500);
+    }
+  });
+});
+
+describe('datagrams', () => {
+  test('make one association for each client, whatever their destination', () => {
+    const flows = new Set<unknown>();
+    const peers: string[] = [];
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        assert.ok(network === 'udp');
+        flows.add(flow);
+        if (event !== 'readable') return;
+        for (let packet = flow.take(); packet; packet = flow.take()) {
+          peers.push(`${packet.peer.host}:${packet.peer.port}`);
+        }
+      },
+    });
+    stack.receive(
+      udpPacket(pattern(1)),
+      udpPacket(pattern(2), { destination: endpoint('198.51.100.9', 53) }),
+      udpPacket(pattern(3)),
+    );
+    assert.equal(flows.size, 1);
+    assert.deepEqual(peers, ['198.51.100.2:443', '198.51.100.9:53', '198.51.100.2:443']);
+    stack.receive(udpPacket(pattern(1), { source: { ...CLIENT4, port: 40_001 } }));
+    assert.equal(flows.size, 2);
+  });
+
+  test('end their association when none came for so long', () => {
+    const stack = new BareStack({ settings: { udpIdle: 5000 } });
+    stack.receive(udpPacket(pattern(1)));
+    stack.advance(4000);
+    stack.receive(udpPacket(pattern(1)));
+    stack.advance(4999);
+    assert.ok(!stack.events.includes('expired'));
+    stack.advance(1);
+    assert.equal(stack.events.at(-1), 'expired');
+  });
+
+  test('are dropped in silence where UDP is switched off', () => {
+    const stack = new BareStack({ settings: { udp: false } });
+    assert.deepEqual(stack.receive(udpPacket(pattern(1))), []);
+    assert.deepEqual(stack.drops, ['udp disabled']);
+    assert.equal(stack.stack.flows, 0);
+  });
+
+  test('without a port to respond to make no association', () => {
+    const stack = new BareStack();
+    stack.receive(udpPacket(pattern(1), { source: { ...CLIENT4, port: 0 } }));
+    assert.equal(stack.stack.flows, 0);
+  });
+});
+
+/** A client's side of a connection to a stack that accepts everything. */
+function accepted(): { stack: BareStack; flow: () => TcpFlow; client: Client } {
+  let flow: TcpFlow | undefined;
+  const stack = new BareStack({
+    onEvent(event) {
+      if (event.network !== 'tcp') return;
+      flow ??= event.flow;
+      if (event.event === 'requested') stack.stack.accept(event.flow);
+    },
+  });
+  const [synAck] = stack.receive(tcpPacket(segment({ flags: SYN, sequence: 999, mss: 1460 })));
+  const { tcp } = sentSegment(synAck);
+  const client = { sequence: 1000, acknowledgment: (tcp.sequence + 1) >>> 0 };
+  stack.receive(tcpPacket(segment({ ...client, flags: ACK, window: 65_535 })));
+  return {
+    stack,
+    client,
+    flow: () => {
+      assert.ok(flow);
+      return flow;
+    },
+  };
+}
+
+interface Client {
+  readonly sequence: number;
+  readonly acknowledgment: number;
+}
+
+describe('ICMP errors', () => {
+  /** The report of a router about a packet that was sent. */
+  function tooBig(cause: Uint8Array, mtu: number): Uint8Array {
+    const packet = new Uint8Array(1500);
+    const size = writeIcmpError('too big', parsed(cause), endpoint('10.9.9.9'), mtu, packet, 0);
+    return packet.subarray(0, size);
+  }
+
+  test('lower the size of segments when they quote one in flight (RFC 5927)', () => {
+    const { stack, flow } = accepted();
+    flow().connection.write(pattern(4000));
+    stack.stack.touch(flow());
+    const [first] = stack.settle();
+    assert.ok(first);
+    assert.equal(first.length, 1500);
+    const again = stack.receive(tooBig(first, 1300));
+    again.push(...stack.advance(1000));
+    assert.ok(again.length > 0);
+    for (const packet of again) assert.ok(packet.length <= 1300, `${packet.length} bytes`);
+  });
+
+  test('mean nothing when they quote what was never sent', () => {
+    const { stack, flow } = accepted();
+    flow().connection.write(pattern(4000));
+    stack.stack.touch(flow());
+    const [first] = stack.settle();
+    assert.ok(first);
+    const forged = tcpPacket(segment({ sequence: 5, flags: ACK }), pattern(1400), {
+      source: SERVER4,
+      destination: CLIENT4,
+    });
+    stack.receive(tooBig(forged, 600));
+    const [next] = stack.advance(3000);
+    assert.equal(next?.length, 1500);
+  });
+});
+
+describe('TIME-WAIT', () => {
+  test('responds to the FIN of a lost ACK, and gives way to a newer SYN', () => {
+    const { stack, flow, client } = accepted();
+    flow().connection.closeWrite();
+    stack.stack.touch(flow());
+    const [fin] = stack.settle();
+    assert.equal(sentSegment(fin).tcp.flags & FIN, FIN);
+    const behind = { sequence: 1000, acknowledgment: client.acknowledgment + 1, window: 65_535 };
+    const theirs = tcpPacket(segment({ ...behind, flags: FIN | ACK }));
+    assert.equal(sentSegment(stack.receive(theirs)[0]).tcp.flags, ACK);
+    assert.equal(stack.stack.flows, 0);
+    assert.equal(stack.stack.tcp.timeWait, 1);
+    assert.equal(sentSegment(stack.receive(theirs)[0]).tcp.flags, ACK);
+    const syn = tcpPacket(segment({ flags: SYN, sequence: 2000, mss: 1460 }));
+    const { tcp } = sentSegment(stack.receive(syn)[0]);
+    assert.equal(tcp.flags, SYN | ACK);
+    assert.equal(stack.stack.tcp.timeWait, 0);
+    assert.equal(stack.stack.flows, 1);
+  });
+
+  test('ends after its time', () => {
+    const { stack, flow, client } = accepted();
+    flow().connection.closeWrite();
+    stack.stack.touch(flow());
+    stack.settle();
+    const behind = { sequence: 1000, acknowledgment: client.acknowledgment + 1, window: 65_535 };
+    stack.receive(tcpPacket(segment({ ...behind, flags: FIN | ACK })));
+    stack.advance(59_999);
+    assert.equal(stack.stack.tcp.timeWait, 1);
+    stack.advance(1);
+    assert.equal(stack.stack.tcp.timeWait, 0);
+    assert.equal(stack.stack.nextTimeout(), Infinity);
+  });
+});
+
+describe('a flood of SYNs', () => {
+  const syns = (count: number): Uint8Array[] =>
+    Array.from({ length: count }, (_, index) =>
+      tcpPacket(segment({ flags: SYN, sequence: index, sourcePort: 1024 + index })),
+    );
+
+  test('keeps no more than the backlog of those that wait for their dial', () => {
+    const stack = new BareStack();
+    assert.deepEqual(stack.receive(...syns(10_000)), []);
+    assert.equal(stack.stack.flows, MAX_BACKLOG_PER_ADDRESS);
+    assert.ok(stack.drops.every((reason) => reason === 'backlog'));
+  });
+
+  test('pushes out those whose client does not respond, and no established connection', () => {
+    const { stack, flow } = accepted();
+    const { connection } = flow();
+    stack.receive(...syns(10_000));
+    assert.equal(stack.stack.flows, MAX_BACKLOG_PER_ADDRESS + 1);
+    assert.equal(connection.state, 'ESTABLISHED');
+    // Those that stay give up by themselves.
+    stack.advance(100_000);
+    assert.equal(stack.stack.flows, 1);
+    assert.equal(connection.state, 'ESTABLISHED');
+  });
+});
