@@ -114,9 +114,13 @@ export class Netstack {
       settings,
       trace,
     });
+    const { tcp, udp } = this.#stack;
     this.#host = {
       clock,
-      udp: this.#stack.udp,
+      udp,
+      get mayGrow() {
+        return tcp.mayGrow;
+      },
       touch: (flow) => {
         this.#stack.touch(flow);
         this.#schedule();
