@@ -100,6 +100,11 @@ export class TcpConnection {
     return this.#block.sendBuffer.size;
   }
 
+  /** Bytes that were received in order and are not read yet. */
+  get unread(): number {
+    return this.#block.receiveBuffer.readable;
+  }
+
   // ---- the stack's calls ----
 
   /** @param segment reused by the caller: valid during the call only. */
