@@ -3,9 +3,15 @@ import type { Clock } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { ReadQueue } from '../../net/read-queue.ts';
+import { freeChunk, ownChunk } from '../../net/spent-chunk.ts';
 import { LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder } from './hunks.ts';
 import type { TunnelMeter } from './wire-share.ts';
+
+/** Payload that is handed on together. */
+const GATHERED_BYTES = 64 << 10;
+/** A frame from this size on is probably followed by others. */
+const BULK_FRAME = 4 << 10;
 
 /**
  * One tunnel, a stream of an HTTP/2 connection, as a ByteLink. END_STREAM is the half-close; a
@@ -20,6 +26,10 @@ export class GrpcLink implements ByteLink {
   readonly #meter: TunnelMeter;
   readonly #queue = new ReadQueue<Uint8Array>();
   readonly #decoder = new HunkDecoder();
+  /** Payload of the frames of one read, which Node emits one by one, in pieces of TLS records. */
+  #gathered: Uint8Array[] = [];
+  #gatheredBytes = 0;
+  #flushing = false;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #release: () => void;
   #drain: PromiseWithResolvers<void> | undefined;
@@ -58,6 +68,13 @@ export class GrpcLink implements ByteLink {
 
   write(chunk: Uint8Array): Promise<void> | undefined {
     return this.#writePieces(encodeHunks(chunk));
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    // HTTP/2 refers to the chunk until it was encrypted or sent.
+    return this.#writePieces(encodeHunks(chunk), (error) => {
+      if (!error) freeChunk(chunk);
+    });
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
@@ -141,7 +158,11 @@ export class GrpcLink implements ByteLink {
     }
   }
 
-  #writePieces(pieces: readonly Uint8Array[]): Promise<void> | undefined {
+  /** @param onSent is called when all pieces were handed to the layer below, or have failed. */
+  #writePieces(
+    pieces: readonly Uint8Array[],
+    onSent?: (error?: Error | null) => void,
+  ): Promise<void> | undefined {
     const stream = this.#stream;
     if (!stream.writable || this.#closing || this.#destroyed) {
       return Promise.reject(this.#closedError());
@@ -149,9 +170,10 @@ export class GrpcLink implements ByteLink {
     if (pieces.length === 0) return undefined;
     let ready = true;
     stream.cork();
-    for (const piece of pieces) {
+    const last = pieces.length - 1;
+    for (const [index, piece] of pieces.entries()) {
       this.#meter.addSent(piece.length);
-      ready = stream.write(piece);
+      ready = stream.write(piece, index === last ? onSent : undefined);
     }
     stream.uncork();
     if (ready) return undefined;
@@ -168,22 +190,46 @@ export class GrpcLink implements ByteLink {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    const wanted = this.#queue.wanted;
     this.#meter.addReceived(chunk.length);
     try {
-      for (const piece of this.#decoder.push(chunk)) this.#queue.push(piece);
+      for (const piece of this.#decoder.push(chunk)) {
+        this.#gathered.push(piece);
+        this.#gatheredBytes += piece.length;
+      }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#cause ??= error;
       this.destroy(error);
       return;
     }
-    if (!wanted || this.#queue.size > 0) this.#stream.pause();
+    const isBulk = chunk.length >= BULK_FRAME || !this.#decoder.atBoundary;
+    if (!isBulk || this.#gatheredBytes >= GATHERED_BYTES) this.#flush();
+    else if (!this.#flushing) {
+      this.#flushing = true;
+      setImmediate(this.#flushLater);
+    }
   };
+
+  readonly #flushLater = (): void => {
+    this.#flushing = false;
+    this.#flush();
+  };
+
+  #flush(): void {
+    const pieces = this.#gathered;
+    const [first] = pieces;
+    if (first === undefined) return;
+    const wanted = this.#queue.wanted;
+    this.#queue.push(pieces.length === 1 ? first : joined(pieces, this.#gatheredBytes));
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+    if (!wanted) this.#stream.pause();
+  }
 
   readonly #onEnd = (): void => {
     // When a connection is destroyed, its streams emit `end` before `close`.
     if (this.#stream.destroyed) return;
+    this.#flush();
     // Trailers are emitted after `end`.
     process.nextTick(() => {
       const { rstCode } = this.#stream;
@@ -234,4 +280,15 @@ export class GrpcLink implements ByteLink {
       this.#release();
     });
   };
+}
+
+/** One copy of the pieces, which can be freed as soon as it is sent. */
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = ownChunk(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }

@@ -3,6 +3,7 @@ import { Deadline } from '../../net/deadline.ts';
 import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink, WireCounter } from '../../net/link.ts';
+import { giveOrWrite } from '../../net/spent-chunk.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import { UPGRADE_MS } from '../limits.ts';
 
@@ -78,6 +79,11 @@ export class RepeatableLink implements ByteLink, WireCounter {
 
   write(chunk: Uint8Array): Promise<void> | undefined {
     return this.writeAll([chunk]);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    // What may be sent again must stay.
+    return this.#kept || this.#ended ? this.write(chunk) : giveOrWrite(this.#current.link, chunk);
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {

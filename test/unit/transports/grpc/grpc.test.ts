@@ -69,8 +69,7 @@ for (const method of ['Tun', 'TunMulti']) {
       assert.equal(headers['content-type'], GRPC);
       // Two pieces in one message, as TunMulti has them.
       stream.write(Buffer.from('000000000a0a0268690a0421212121', 'hex'));
-      const [first, second] = [await link.read(), await link.read()];
-      assert.deepEqual([String(first), String(second)], ['hi', '!!!!']);
+      assert.equal(String(await link.read()), 'hi!!!!');
       const received: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => received.push(chunk));
       const trailers = once(stream, 'trailers') as Promise<[http2.IncomingHttpHeaders]>;
@@ -418,4 +417,46 @@ test('closing the dialer ends its connections', async () => {
   await assert.rejects(client.link.read());
   await server.link.read().catch(() => undefined);
   assert.ok(await server.link.closed.then(() => true));
+});
+
+test('payload of the frames of one read is handed on together, each byte once and in order', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(true));
+  const { client, server } = await carriers.connect();
+  const SIZE = 65_550;
+  const sent = Buffer.concat(Array.from({ length: 64 }, (_, i) => Buffer.alloc(SIZE, i + 1)));
+  const sending = (async () => {
+    for (let at = 0; at < sent.length; at += SIZE) {
+      await client.link.write(sent.subarray(at, at + SIZE));
+    }
+    await client.link.closeWrite();
+  })();
+  const chunks: Uint8Array[] = [];
+  for (;;) {
+    const chunk = await server.link.read();
+    if (!chunk) break;
+    chunks.push(Buffer.from(chunk));
+  }
+  await sending;
+  assert.ok(Buffer.concat(chunks).equals(sent));
+  const frames = Math.ceil(sent.length / 16_384);
+  assert.ok(chunks.length < frames, `${chunks.length} chunks of ${frames} frames`);
+  client.link.destroy();
+  server.link.destroy();
+});
+
+test('a chunk that is given to a tunnel is freed once it was sent', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(true));
+  const { client, server } = await carriers.connect();
+  const SIZE = 64 << 10;
+  const given = new Uint8Array(SIZE).fill(7);
+  await server.link.give?.(given);
+  assert.equal(given.buffer.byteLength, 0);
+  let received = 0;
+  while (received < SIZE) {
+    const chunk = (await client.link.read()) ?? assert.fail('the end');
+    assert.ok(chunk.every((byte) => byte === 7));
+    received += chunk.length;
+  }
+  client.link.destroy();
+  server.link.destroy();
 });
