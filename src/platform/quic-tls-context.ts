@@ -2,16 +2,7 @@ import { NativeError } from './native.ts';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
 import type { TrustStore } from './quic-tls-trust.ts';
-
-/** A server's certificate or key that OpenSSL refuses. */
-export class QuicTlsCertificateError extends NativeError {
-  readonly part: 'certificate' | 'key';
-
-  constructor(part: 'certificate' | 'key', message: string) {
-    super(message);
-    this.part = part;
-  }
-}
+import { useCredentials, type TlsCredentials } from './tls-credentials.ts';
 
 /** What tests narrow down; the platform's defaults otherwise. */
 export interface QuicTlsChoices {
@@ -21,12 +12,7 @@ export interface QuicTlsChoices {
   readonly groups?: string | undefined;
 }
 
-export interface QuicTlsServerOptions extends QuicTlsChoices {
-  /** PEM, leaf first. */
-  readonly certificates: string;
-  /** PEM, the key of the leaf. */
-  readonly key: string;
-}
+export interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {}
 
 export interface QuicTlsClientOptions extends QuicTlsChoices {
   /** What the server's certificate must lead to; `undefined` takes any certificate. */
@@ -38,7 +24,6 @@ export interface QuicTlsClientOptions extends QuicTlsChoices {
 /** Of openssl/ssl.h. */
 const SET_SESSION_CACHE_MODE = 44;
 const SET_MAX_CERT_LIST = 51;
-const CHAIN_CERTIFICATE = 89;
 const SET_GROUPS_LIST = 92;
 const SET_MIN_PROTOCOL = 123;
 const SET_MAX_PROTOCOL = 124;
@@ -79,15 +64,14 @@ export class QuicTlsContext implements Disposable {
   }
 
   /**
-   * @throws {QuicTlsCertificateError} when OpenSSL refuses the certificate or the key, which are valid
+   * @throws {TlsCertificateError} when OpenSSL refuses the certificate or the key, which are valid
    *   PEM (a key that is too short, for example).
    */
   static server(library: QuicTlsLibrary, options: QuicTlsServerOptions): QuicTlsContext {
     const context = new QuicTlsContext(library, true, false);
     try {
       context.#choose(options);
-      context.#useCertificates(options.certificates);
-      context.#useKey(options.key);
+      useCredentials(library, context.#context, options);
       const { SSL_CTX_set_num_tickets, SSL_CTX_set_alpn_select_cb } = library.functions;
       SSL_CTX_set_num_tickets(context.#context, 0);
       SSL_CTX_set_alpn_select_cb(context.#context, library.chooseH3, 0);
@@ -155,44 +139,8 @@ export class QuicTlsContext implements Disposable {
     }
   }
 
-  #useCertificates(pem: string): void {
-    const { functions } = this.library;
-    let isLeaf = true;
-    const all = this.library.readCertificates(pem);
-    try {
-      for (const certificate of all) {
-        const result = isLeaf
-          ? functions.SSL_CTX_use_certificate(this.#context, certificate)
-          : functions.SSL_CTX_ctrl(this.#context, CHAIN_CERTIFICATE, 1, certificate);
-        if (result !== 1) throw this.#refused('certificate');
-        isLeaf = false;
-      }
-    } finally {
-      for (const certificate of all) functions.X509_free(certificate);
-    }
-    if (isLeaf) throw this.#refused('certificate');
-  }
-
-  #useKey(pem: string): void {
-    const { functions } = this.library;
-    const key = this.library.readKey(pem);
-    if (key === 0) throw this.#refused('key');
-    try {
-      // Compares it with the certificate as well.
-      if (functions.SSL_CTX_use_PrivateKey(this.#context, key) !== 1) throw this.#refused('key');
-    } finally {
-      functions.EVP_PKEY_free(key);
-    }
-  }
-
   #control(command: number, value: number): void {
     this.library.functions.SSL_CTX_ctrl(this.#context, command, value, 0);
-  }
-
-  #refused(part: 'certificate' | 'key'): QuicTlsCertificateError {
-    const reason = this.library.takeError() ?? 'OpenSSL refuses it';
-    const what = part === 'key' ? 'private key' : part;
-    return new QuicTlsCertificateError(part, `invalid ${what}: ${reason}`);
   }
 
   #failure(what: string): NativeError {

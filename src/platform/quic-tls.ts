@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { asError, messageOf } from '../errors.ts';
 import { NativeError } from './native.ts';
 import type { QuicTlsContext } from './quic-tls-context.ts';
@@ -13,6 +12,7 @@ import {
 } from './quic-tls-reports.ts';
 import { verifyFailure } from './quic-tls-verify.ts';
 import type { NativeMemory } from './native-memory.ts';
+import { setServerName } from './tls-server-name.ts';
 import { tlsReasonInWords } from './tls-reasons.ts';
 
 /** What a connection reports: `TlsEvents` of quic/tls-port.ts, which is a layer above this one. */
@@ -30,9 +30,7 @@ export interface QuicTlsEvents {
   readonly onComplete: () => void;
 }
 
-/** Of openssl/ssl.h and openssl/tls1.h. */
-const SET_SERVER_NAME = 55;
-const HOST_NAME = 0;
+/** Of openssl/ssl.h. */
 const WANT_READ = 2;
 const WANT_WRITE = 3;
 
@@ -90,7 +88,8 @@ export class QuicTls implements Disposable {
       );
       if (this.#isServer) functions.SSL_set_accept_state(this.#tls);
       else functions.SSL_set_connect_state(this.#tls);
-      if (name) this.#setServerName(name);
+      const verifies = this.#expectedName !== undefined;
+      if (name && !setServerName(library, this.#tls, name, verifies)) throw this.#unusable();
     } catch (error) {
       this[Symbol.dispose]();
       throw error;
@@ -276,22 +275,6 @@ export class QuicTls implements Disposable {
       default:
         return report satisfies never;
     }
-  }
-
-  /** Sets the name of the server: for SNI (RFC 6066 §3: DNS names only), and to verify it. */
-  #setServerName(name: string): void {
-    const { functions } = this.#library;
-    const tls = this.#live();
-    if (isIP(name) !== 0) {
-      if (this.#expectedName === undefined) return;
-      const parameters = functions.SSL_get0_param(tls);
-      this.#must(functions.X509_VERIFY_PARAM_set1_ip_asc(parameters, name));
-      return;
-    }
-    const setName = (text: Address): number =>
-      functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text);
-    this.#must(this.#library.withText(name, setName));
-    if (this.#expectedName !== undefined) this.#must(functions.SSL_set1_host(tls, name));
   }
 
   #must(result: number): void {

@@ -8,6 +8,8 @@ import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { GrpcServer } from './grpc/server.ts';
 import { carrierOf, socketCarrier, type SocketEnds } from '../net/node/socket-carrier.ts';
+import { opensslServer } from './tls/openssl.ts';
+import type { OpensslServer } from './tls/openssl-server.ts';
 import { onlyHttp2, preferHttp1, TlsServer } from './tls/server.ts';
 import { WsServer } from './ws/server.ts';
 
@@ -28,6 +30,8 @@ interface CarrierServer {
 
 /** How sockets become carriers under the stream settings in force. */
 interface Way {
+  /** TLS on links; `undefined` for no TLS, or that of Node. */
+  readonly direct: OpensslServer | undefined;
   readonly secure: TlsServer | undefined;
   /** `undefined` for bare sockets. */
   readonly server: CarrierServer | undefined;
@@ -50,13 +54,23 @@ export class Acceptor {
   ) {
     this.#onCarrier = onCarrier;
     this.#deps = deps;
-    const secure = this.#secure(stream);
-    this.#way = { secure, server: this.#server(stream) };
+    const direct = this.#direct(stream);
+    const secure = direct ? undefined : this.#secure(stream);
+    this.#way = { direct, secure, server: direct ? undefined : this.#server(stream) };
   }
 
   /** Takes over a connection; when a handshake fails, it is closed and nothing reported. */
   accept(connection: AcceptedConnection): void {
-    const { secure, server } = this.#way;
+    const { direct, secure, server } = this.#way;
+    if (direct) {
+      const { remote, local } = connection;
+      const wire = connection.link();
+      direct.accept(wire).then(
+        (link) => this.#onCarrier({ link, wire, remote, local }),
+        (error: unknown) => this.#report(connection, error),
+      );
+      return;
+    }
     if (!server) {
       const { remote, local } = connection;
       const link = connection.link();
@@ -72,8 +86,7 @@ export class Acceptor {
       (socket) => server.serve(socket, raw, connection),
       (error: unknown) => {
         raw.destroy();
-        const from = connection.remote ? formatEndpoint(connection.remote) : 'a client';
-        this.#deps.log.debug(`${from}: ${messageOf(error)}`);
+        this.#report(connection, error);
       },
     );
   }
@@ -87,15 +100,16 @@ export class Acceptor {
    * @throws when the certificate cannot be used.
    */
   prepare(stream: InboundStreamSpec | undefined): () => void {
-    const secure = this.#secure(stream);
+    const direct = this.#direct(stream);
+    const secure = direct ? undefined : this.#secure(stream);
     const carrier = carrierSpecOf(stream);
     const old = this.#way;
     const kept = old.server?.adopts(carrier) && !old.secure === !secure ? old.server : undefined;
-    const server = kept ?? this.#server(stream);
+    const server = kept ?? (direct ? undefined : this.#server(stream));
     return () => {
       kept?.update(carrier);
       if (!kept) old.server?.close();
-      this.#way = { secure, server };
+      this.#way = { direct, secure, server };
     };
   }
 
@@ -105,6 +119,17 @@ export class Acceptor {
    */
   close(): void {
     this.#way.server?.close();
+  }
+
+  #report({ remote }: AcceptedConnection, error: unknown): void {
+    const from = remote ? formatEndpoint(remote) : 'a client';
+    this.#deps.log.debug(`${from}: ${messageOf(error)}`);
+  }
+
+  /** WebSocket and HTTP/2 are served by Node, on its own sockets. */
+  #direct(stream: InboundStreamSpec | undefined): OpensslServer | undefined {
+    if (!stream?.tls || stream.carrier.kind !== 'raw') return undefined;
+    return opensslServer(stream.tls, this.#deps.clock);
   }
 
   #secure(stream: InboundStreamSpec | undefined): TlsServer | undefined {

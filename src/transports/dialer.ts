@@ -10,6 +10,7 @@ import type { Socket } from 'node:net';
 import type { OutboundCarrierSpec, OutboundStreamSpec } from '../spec.ts';
 import { GrpcClient } from './grpc/client.ts';
 import { carrierOf, endsOf, socketCarrier } from '../net/node/socket-carrier.ts';
+import { opensslClient } from './tls/openssl.ts';
 import { TlsClient } from './tls/client.ts';
 import { WsClient } from './ws/client.ts';
 
@@ -91,6 +92,25 @@ export function createDialer(
   }
   const { carrier, tls } = stream;
   const { clock, random = new SystemRandomSource() } = deps;
+  const direct = carrier.kind === 'raw' && tls ? opensslClient(tls, clock) : undefined;
+  if (direct) {
+    return {
+      async dial({ signal, approach }) {
+        const below = await dialTcp(server, { ...deps, signal, approach });
+        const link = await direct.connect(below.link, server, signal);
+        const { wire, remote } = below;
+        return {
+          link,
+          wire,
+          remote,
+          get local() {
+            return below.local;
+          },
+        };
+      },
+      close: () => undefined,
+    };
+  }
   const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
   const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
     const raw = await dialSocket(server, { ...deps, signal, approach });

@@ -99,10 +99,12 @@ export class CarrierPair implements AsyncDisposable {
     clock: Clock = systemClock,
   ): Promise<CarrierPair> {
     const accepted = new ReadQueue<Carrier>();
-    const acceptor = new Acceptor(inbound, (carrier) => accepted.push(carrier), {
-      clock,
-      log: silentLogger,
-    });
+    let isOpen = true;
+    const onCarrier = (carrier: Carrier): void => {
+      if (isOpen) accepted.push(carrier);
+      else carrier.link.destroy();
+    };
+    const acceptor = new Acceptor(inbound, onCarrier, { clock, log: silentLogger });
     const listener = await listenTcp(
       { kind: 'ip', host: '127.0.0.1', port: 0 },
       { onConnection: (connection) => acceptor.accept(connection) },
@@ -112,6 +114,8 @@ export class CarrierPair implements AsyncDisposable {
     return new CarrierPair(listener.address, accepted, dialer, async () => {
       await listener.close();
       acceptor.close();
+      isOpen = false;
+      while (accepted.size > 0) (await accepted.take())?.link.destroy();
     });
   }
 

@@ -1,17 +1,13 @@
-import { trustedCertificates } from '../../crypto/ca-bundle.ts';
 import { ServerCertificateError } from '../../crypto/server-certificate.ts';
 import { NativeError } from '../../platform/native.ts';
-import {
-  QuicTlsCertificateError,
-  QuicTlsContext,
-  type QuicTlsChoices,
-} from '../../platform/quic-tls-context.ts';
+import { QuicTlsContext, type QuicTlsChoices } from '../../platform/quic-tls-context.ts';
 import type { QuicTlsLibrary } from '../../platform/quic-tls-library.ts';
 import { quicTls } from '../../platform/quic-tls-probe.ts';
-import { CertificateSet, TrustStore } from '../../platform/quic-tls-trust.ts';
 import { QuicTls } from '../../platform/quic-tls.ts';
+import { TlsCertificateError } from '../../platform/tls-credentials.ts';
 import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '../../quic/tls-port.ts';
 import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
+import { trustStore } from './trust-store.ts';
 
 /** Why this Node cannot do TLS for QUIC; `undefined` when it can. Takes 20 ms the first time. */
 export function quicTlsUnavailable(): string | undefined {
@@ -42,7 +38,7 @@ export class QuicServerTls implements ServerTls {
     try {
       this.#context = QuicTlsContext.server(library, { ...choices, certificates, key });
     } catch (error) {
-      if (!(error instanceof QuicTlsCertificateError)) throw error;
+      if (!(error instanceof TlsCertificateError)) throw error;
       throw new ServerCertificateError(error.part, error.message, { cause: error });
     }
   }
@@ -91,14 +87,7 @@ export class QuicClientTls implements ClientTls {
     const { allowInsecure, ca } = this.#spec;
     if (allowInsecure)
       return QuicTlsContext.client(library, { ...this.#choices, trust: undefined });
-    using extra = new CertificateSet(library, ca?.certificates ?? []);
-    using trust = new TrustStore(library, [systemCertificates(library), extra]);
+    using trust = trustStore(library, ca?.certificates ?? []);
     return QuicTlsContext.client(library, { ...this.#choices, trust });
   }
 }
-
-/** Parsed once for all outbounds: takes 10 ms and 1 MB. */
-let system: CertificateSet | undefined;
-
-const systemCertificates = (library: QuicTlsLibrary): CertificateSet =>
-  (system ??= new CertificateSet(library, trustedCertificates([])));

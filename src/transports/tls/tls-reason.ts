@@ -8,6 +8,11 @@ export function tlsReason(error: Error): string {
   const reason: unknown = 'reason' in error ? error.reason : undefined;
   // The removed part advises to set an option of Node.
   if (typeof reason !== 'string') return error.message.replace(/; if the root CA is .*/s, '');
+  return tlsReasonOf(reason);
+}
+
+/** A reason of OpenSSL in words. */
+export function tlsReasonOf(reason: string): string {
   const alert = /\balert (.+)/s.exec(reason)?.[1];
   return alert === undefined ? tlsReasonInWords(reason) : `the peer sent the alert: ${alert}`;
 }

@@ -78,12 +78,16 @@ export const carriesDatagrams = (way: Way): boolean =>
   way.protocol === 'socks' ? isPlain(way) : way.protocol !== 'http';
 
 /**
- * Whether a receiver can distinguish the end of the stream from the death of the sender: WebSocket,
- * gRPC and QUIC mark the end, the others leave it to TCP, which ends as well when a process is killed. TLS has
- * close_notify, but Node does not report it; VMess has an empty last chunk, but not every peer sends it.
+ * Whether a receiver can distinguish the end of the stream from the death of the sender: TLS, WebSocket,
+ * gRPC and QUIC mark the end, the others leave it to TCP, which ends as well when a process is killed.
+ * Node's own TLS, which serves without kernel sockets, does not report close_notify; VMess has an empty
+ * last chunk, but not every peer sends it.
  */
-export const tellsItsEnd = (way: Way): boolean =>
-  way.protocol === 'hysteria2' || carrierOf(way).network !== 'tcp';
+export const tellsItsEnd = (way: Way): boolean => {
+  const { network, tls = false } = carrierOf(way);
+  const marked = network !== 'tcp' || (tls && process.env['WEIR_IO'] !== 'node');
+  return way.protocol === 'hysteria2' || marked;
+};
 
 /** `grpc multi over tls`. */
 export function carrierTitle({ network, tls, earlyData, multi }: Carrier): string {

@@ -186,6 +186,18 @@ test('a dial of a silent server fails at the limit of the handshake', async () =
   server.link.destroy();
 });
 
+test('a client offers a hybrid key exchange with ML-KEM first', async () => {
+  const silent: StreamPair = { ...TLS_PAIR, inbound: undefined };
+  await using carriers = await CarrierPair.open(silent);
+  const dialled = assert.rejects(carriers.dial());
+  const server = await carriers.accept();
+  const hello = Buffer.from((await server.link.read()) ?? assert.fail('no ClientHello'));
+  // The key share of X25519MLKEM768 with its length.
+  assert.ok(hello.includes(Buffer.from('11ec04c0', 'hex')));
+  server.link.destroy();
+  await dialled;
+});
+
 test('an aborted dial leaves nothing behind', async () => {
   const silent: StreamPair = { ...TLS_PAIR, inbound: undefined };
   await using carriers = await CarrierPair.open(silent);
@@ -206,6 +218,16 @@ test('a reset below TLS is not an end of stream', async () => {
   assert.equal(String(await client.link.read()), 'half');
   server.link.destroy(new Error('aborted'));
   await assert.rejects(client.link.read());
+});
+
+test('a link that is destroyed without a cause reads as ended at the peer', async () => {
+  await using carriers = await CarrierPair.open(TLS_PAIR);
+  const { client, server } = await carriers.connect();
+  await server.link.write(Buffer.from('all'));
+  assert.equal(String(await client.link.read()), 'all');
+  server.link.destroy();
+  assert.equal(await client.link.read(), undefined);
+  client.link.destroy();
 });
 
 test('the wire counts more than the payload, and both ends count the same', async () => {

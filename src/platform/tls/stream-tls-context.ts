@@ -1,0 +1,117 @@
+import { DEFAULT_CIPHERS } from 'node:tls';
+import { NativeError } from '../native.ts';
+import type { Address } from '../quic-tls-functions.ts';
+import type { TrustStore } from '../quic-tls-trust.ts';
+import { useCredentials, type TlsCredentials } from '../tls-credentials.ts';
+import type { StreamTlsLibrary } from './stream-tls-library.ts';
+
+/** Of openssl/ssl.h. */
+const SET_MODE = 33;
+const SET_SESSION_CACHE_MODE = 44;
+const SET_MIN_PROTOCOL = 123;
+const RELEASE_BUFFERS = 0x10;
+const CACHE_OFF = 0;
+const VERIFY_NONE = 0;
+const VERIFY_PEER = 1;
+const TLS1_2 = 0x0303;
+/** `SSL_OP_NO_RENEGOTIATION`, which TLS 1.2 has, and `SSL_OP_CIPHER_SERVER_PREFERENCE`. */
+const NO_RENEGOTIATION = 0x40000000;
+const OWN_PREFERENCE = 0x00400000;
+
+/** An `SSL_CTX`: what the connections of one server, or to one server, have in common. */
+export class StreamTlsContext {
+  readonly library: StreamTlsLibrary;
+  readonly isServer: boolean;
+  /** Whether a client verifies the server. */
+  readonly verifies: boolean;
+  readonly #context: Address;
+  /** The last session with the server; 0 for none. */
+  readonly #session = { address: 0 };
+
+  private constructor(library: StreamTlsLibrary, isServer: boolean, verifies: boolean) {
+    const { functions } = library.base;
+    this.library = library;
+    this.isServer = isServer;
+    this.verifies = verifies;
+    functions.ERR_clear_error();
+    this.#context = functions.SSL_CTX_new(functions.TLS_method());
+    if (this.#context === 0) throw this.#failure('no context');
+    library.base.forgottenContexts.register(this, this.#context);
+    library.forgottenSessions.register(this, this.#session);
+    functions.SSL_CTX_ctrl(this.#context, SET_MIN_PROTOCOL, TLS1_2, 0);
+    functions.SSL_CTX_ctrl(this.#context, SET_SESSION_CACHE_MODE, CACHE_OFF, 0);
+    functions.SSL_CTX_ctrl(this.#context, SET_MODE, RELEASE_BUFFERS, 0);
+    library.functions.SSL_CTX_set_options(this.#context, NO_RENEGOTIATION);
+    this.#useDefaultCiphers();
+  }
+
+  /**
+   * Tickets are sealed with keys of this context: sessions end with it.
+   * @throws {TlsCertificateError} when OpenSSL refuses the certificate or the key.
+   */
+  static server(library: StreamTlsLibrary, credentials: TlsCredentials): StreamTlsContext {
+    const context = new StreamTlsContext(library, true, false);
+    const { base, functions } = library;
+    functions.SSL_CTX_set_options(context.#context, OWN_PREFERENCE);
+    useCredentials(base, context.#context, credentials);
+    base.functions.SSL_CTX_set_alpn_select_cb(context.#context, library.preferHttp1, 0);
+    return context;
+  }
+
+  /** @param trust what the server's certificate must lead to; `undefined` takes any certificate. */
+  static client(library: StreamTlsLibrary, trust: TrustStore | undefined): StreamTlsContext {
+    const context = new StreamTlsContext(library, false, trust !== undefined);
+    const { SSL_CTX_set_verify, SSL_CTX_set1_cert_store } = library.base.functions;
+    if (trust) SSL_CTX_set1_cert_store(context.#context, trust.address);
+    SSL_CTX_set_verify(context.#context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
+    return context;
+  }
+
+  /** For a call made before anything else can run. */
+  get address(): Address {
+    return this.#context;
+  }
+
+  /** Lets a connection resume the last session, if there is one. */
+  resume(tls: Address): void {
+    const { address } = this.#session;
+    if (address !== 0) this.library.functions.SSL_set_session(tls, address);
+  }
+
+  /** Keeps the session of a connection. @returns whether it is a new one that can be resumed. */
+  keepSession(tls: Address): boolean {
+    const { SSL_get1_session, SSL_SESSION_is_resumable, SSL_SESSION_free } = this.library.functions;
+    const session = SSL_get1_session(tls);
+    if (session === 0) return false;
+    if (session === this.#session.address || SSL_SESSION_is_resumable(session) !== 1) {
+      SSL_SESSION_free(session);
+      return false;
+    }
+    this.forgetSession();
+    this.#session.address = session;
+    return true;
+  }
+
+  /** For a session that the server may have rejected. */
+  forgetSession(): void {
+    const { address } = this.#session;
+    this.#session.address = 0;
+    if (address !== 0) this.library.functions.SSL_SESSION_free(address);
+  }
+
+  /** The ciphers of Node's own TLS, which its command line may have changed. */
+  #useDefaultCiphers(): void {
+    const names = DEFAULT_CIPHERS.split(':');
+    const suites = names.filter((name) => name.startsWith('TLS_')).join(':');
+    const list = names.filter((name) => !name.startsWith('TLS_')).join(':');
+    const { base, functions } = this.library;
+    const taken =
+      (suites === '' || base.functions.SSL_CTX_set_ciphersuites(this.#context, suites) === 1) &&
+      (list === '' || functions.SSL_CTX_set_cipher_list(this.#context, list) === 1);
+    if (!taken) throw this.#failure('no ciphers');
+  }
+
+  #failure(what: string): NativeError {
+    return new NativeError(`TLS: ${what}: ${this.library.base.takeError() ?? 'OpenSSL failed'}`);
+  }
+}

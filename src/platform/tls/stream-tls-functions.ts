@@ -1,0 +1,60 @@
+import { NativeError, openSelf } from '../native.ts';
+import type { Address } from '../quic-tls-functions.ts';
+
+/** What TLS over a stream needs of OpenSSL beyond `QuicTlsFunctions`. Most return 1 on success. */
+export interface StreamTlsFunctions {
+  readonly SSL_CTX_set_cipher_list: (context: Address, names: string) => number;
+  readonly SSL_CTX_set_options: (context: Address, bits: number) => number;
+  readonly SSL_set0_rbio: (tls: Address, bio: Address) => void;
+  readonly SSL_set0_wbio: (tls: Address, bio: Address) => void;
+  readonly SSL_readBytes: (tls: Address, into: Uint8Array, length: number) => number;
+  readonly SSL_writeBytes: (tls: Address, from: Uint8Array, length: number) => number;
+  readonly SSL_shutdown: (tls: Address) => number;
+  readonly SSL_set_shutdown: (tls: Address, mode: number) => void;
+  readonly SSL_set_session: (tls: Address, session: Address) => number;
+  readonly SSL_get1_session: (tls: Address) => Address;
+  readonly SSL_SESSION_is_resumable: (session: Address) => number;
+  readonly SSL_SESSION_free: (session: Address) => void;
+  readonly BIO_new: (method: Address) => Address;
+  readonly BIO_s_mem: () => Address;
+  readonly BIO_up_ref: (bio: Address) => number;
+  readonly BIO_ctrl: (bio: Address, command: number, number: number, pointer: Address) => number;
+  readonly BIO_writeBytes: (bio: Address, from: Uint8Array, length: number) => number;
+  readonly BIO_readBytes: (bio: Address, into: Uint8Array, length: number) => number;
+}
+
+/**
+ * Binds them.
+ * @throws {NativeError} where Node was built with another OpenSSL, or koffi is missing.
+ */
+export function openStreamTlsFunctions(): StreamTlsFunctions {
+  const library = openSelf();
+  const pointer = 'uintptr_t';
+  const bind = (result: string, name: string, ...parts: string[]) => {
+    try {
+      return library.func(name, result, parts);
+    } catch (error) {
+      throw new NativeError(`this Node does not export ${name}`, { cause: error });
+    }
+  };
+  return {
+    SSL_CTX_set_cipher_list: bind('int', 'SSL_CTX_set_cipher_list', pointer, 'const char *'),
+    SSL_CTX_set_options: bind('uint64_t', 'SSL_CTX_set_options', pointer, 'uint64_t'),
+    SSL_set0_rbio: bind('void', 'SSL_set0_rbio', pointer, pointer),
+    SSL_set0_wbio: bind('void', 'SSL_set0_wbio', pointer, pointer),
+    SSL_readBytes: bind('int', 'SSL_read', pointer, 'void *', 'int'),
+    SSL_writeBytes: bind('int', 'SSL_write', pointer, 'const void *', 'int'),
+    SSL_shutdown: bind('int', 'SSL_shutdown', pointer),
+    SSL_set_shutdown: bind('void', 'SSL_set_shutdown', pointer, 'int'),
+    SSL_set_session: bind('int', 'SSL_set_session', pointer, pointer),
+    SSL_get1_session: bind(pointer, 'SSL_get1_session', pointer),
+    SSL_SESSION_is_resumable: bind('int', 'SSL_SESSION_is_resumable', pointer),
+    SSL_SESSION_free: bind('void', 'SSL_SESSION_free', pointer),
+    BIO_new: bind(pointer, 'BIO_new', pointer),
+    BIO_s_mem: bind(pointer, 'BIO_s_mem'),
+    BIO_up_ref: bind('int', 'BIO_up_ref', pointer),
+    BIO_ctrl: bind('long', 'BIO_ctrl', pointer, 'int', 'long', pointer),
+    BIO_writeBytes: bind('int', 'BIO_write', pointer, 'const void *', 'int'),
+    BIO_readBytes: bind('int', 'BIO_read', pointer, 'void *', 'int'),
+  };
+}

@@ -1,0 +1,204 @@
+import { NativeError } from '../native.ts';
+import type { Address } from '../quic-tls-functions.ts';
+import { verifyFailure } from '../quic-tls-verify.ts';
+import { setServerName } from '../tls-server-name.ts';
+import { tlsReasonInWords } from '../tls-reasons.ts';
+import type { StreamTlsContext } from './stream-tls-context.ts';
+
+/** Payload of a full record (RFC 8446 §5.1). */
+const FULL_RECORD = 16_384;
+
+/** Of openssl/ssl.h. */
+const WANT_READ = 2;
+const WANT_WRITE = 3;
+const ZERO_RETURN = 6;
+const BOTH_SHUT = 3;
+
+/** Reads after which a client no longer expects a ticket. */
+const TICKET_READS = 8;
+
+/** The TLS of one connection over a stream: an `SSL`, freed once. It neither reads nor writes itself. */
+export class StreamTls implements Disposable {
+  readonly #context: StreamTlsContext;
+  /** The name that the certificate has to have; `undefined` for any. */
+  readonly #expectedName: string | undefined;
+  /** 0 when it was freed. */
+  #tls: Address;
+  #isOpen = false;
+  #hasEnded = false;
+  #failure: string | undefined;
+  /** Reads in which a client still looks for a ticket. */
+  #ticketReads: number;
+
+  /**
+   * @param serverName the server that a client wants: a DNS name, which is sent as SNI, or an IP
+   *   address. The certificate has to have it, if the context verifies at all. `undefined` for servers.
+   * @throws {NativeError} when the process is out of memory, or the name cannot be one.
+   */
+  constructor(context: StreamTlsContext, serverName: string | undefined) {
+    const { library, isServer, verifies } = context;
+    const { functions } = library.base;
+    const name = serverName?.replace(/\.$/, '');
+    // OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
+    if (verifies && (name === undefined || name === '' || name.includes('\0'))) {
+      throw new NativeError('TLS cannot verify a server without a valid name');
+    }
+    this.#context = context;
+    this.#expectedName = verifies ? name : undefined;
+    this.#ticketReads = isServer ? 0 : TICKET_READS;
+    functions.ERR_clear_error();
+    this.#tls = functions.SSL_new(context.address);
+    if (this.#tls === 0) throw this.#unusable();
+    library.attach(this.#tls);
+    if (isServer) {
+      functions.SSL_set_accept_state(this.#tls);
+      return;
+    }
+    functions.SSL_set_connect_state(this.#tls);
+    if (name && !setServerName(library.base, this.#tls, name, verifies)) {
+      const failure = this.#unusable();
+      this[Symbol.dispose]();
+      throw failure;
+    }
+    context.resume(this.#tls);
+  }
+
+  /** Whether the handshake is complete. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Whether the peer has ended its side with close_notify. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Why the connection has failed, in OpenSSL's words or Node's. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Bytes for the peer that the last call has left: to be taken before anything else runs. */
+  get outputLength(): number {
+    return this.#context.library.outputLength;
+  }
+
+  /** Moves them into `bytes`, which are as long. */
+  takeOutput(bytes: Uint8Array): void {
+    this.#context.library.takeOutput(bytes);
+  }
+
+  /** Makes a client's first message. */
+  start(): void {
+    this.#handshake();
+  }
+
+  /**
+   * Takes bytes of the peer, whatever they are parts of, and returns the payload in them.
+   *
+   * @param bytes are overwritten: the payload is put in their place.
+   * @param allocate makes room for what does not fit there.
+   */
+  receive(bytes: Uint8Array, allocate: (length: number) => Uint8Array): Uint8Array[] {
+    if (this.#tls === 0 || this.#failure !== undefined) return [];
+    const { library } = this.#context;
+    library.putInput(bytes);
+    if (!this.#isOpen) this.#handshake();
+    const payload = this.#isOpen && this.#failure === undefined ? this.#read(bytes, allocate) : [];
+    // Also what follows the end of the peer's side.
+    if (this.#failure !== undefined || this.#hasEnded) library.dropInput();
+    else if (this.#ticketReads > 0 && this.#isOpen) this.#lookForTicket();
+    return payload;
+  }
+
+  /** Encrypts a chunk, which is no longer needed afterwards. False when the connection has failed. */
+  write(chunk: Uint8Array): boolean {
+    if (this.#tls === 0 || this.#failure !== undefined) return false;
+    const { base, functions } = this.#context.library;
+    base.functions.ERR_clear_error();
+    const result = functions.SSL_writeBytes(this.#tls, chunk, chunk.length);
+    if (result === chunk.length) return true;
+    this.#fail();
+    return false;
+  }
+
+  /** Ends this side with close_notify (RFC 8446 §6.1). */
+  end(): void {
+    if (this.#tls === 0 || this.#failure !== undefined || !this.#isOpen) return;
+    const { base, functions } = this.#context.library;
+    base.functions.ERR_clear_error();
+    functions.SSL_shutdown(this.#tls);
+  }
+
+  [Symbol.dispose](): void {
+    const tls = this.#tls;
+    if (tls === 0) return;
+    this.#tls = 0;
+    const { base, functions } = this.#context.library;
+    // OpenSSL would otherwise spoil the session, which other connections resume.
+    if (this.#failure === undefined) functions.SSL_set_shutdown(tls, BOTH_SHUT);
+    base.functions.SSL_free(tls);
+  }
+
+  #handshake(): void {
+    const { functions } = this.#context.library.base;
+    functions.ERR_clear_error();
+    const result = functions.SSL_do_handshake(this.#tls);
+    if (result === 1) {
+      this.#isOpen = true;
+      return;
+    }
+    const error = functions.SSL_get_error(this.#tls, result);
+    if (error !== WANT_READ && error !== WANT_WRITE) this.#fail();
+  }
+
+  #read(bytes: Uint8Array, allocate: (length: number) => Uint8Array): Uint8Array[] {
+    const { base, functions } = this.#context.library;
+    const full: Uint8Array[] = [];
+    let into = bytes;
+    let at = 0;
+    for (;;) {
+      if (at === into.length) {
+        full.push(into);
+        into = allocate(FULL_RECORD);
+        at = 0;
+      }
+      const room = at === 0 ? into : into.subarray(at);
+      base.functions.ERR_clear_error();
+      const count = functions.SSL_readBytes(this.#tls, room, room.length);
+      if (count > 0) {
+        at += count;
+        continue;
+      }
+      const error = base.functions.SSL_get_error(this.#tls, count);
+      if (error === ZERO_RETURN) this.#hasEnded = true;
+      else if (error !== WANT_READ && error !== WANT_WRITE) this.#fail();
+      break;
+    }
+    if (at > 0) full.push(at === into.length ? into : into.subarray(0, at));
+    return full;
+  }
+
+  #lookForTicket(): void {
+    this.#ticketReads--;
+    if (this.#context.keepSession(this.#tls)) this.#ticketReads = 0;
+  }
+
+  #fail(): void {
+    const { base } = this.#context.library;
+    const name = this.#expectedName;
+    const unverified =
+      this.#isOpen || name === undefined ? undefined : verifyFailure(base, this.#tls, name);
+    this.#failure = unverified ?? this.#reason();
+    base.functions.ERR_clear_error();
+    if (!this.#context.isServer && !this.#isOpen) this.#context.forgetSession();
+  }
+
+  #unusable(): NativeError {
+    return new NativeError(`TLS cannot be set up: ${this.#reason()}`);
+  }
+
+  #reason(): string {
+    return tlsReasonInWords(this.#context.library.base.takeError() ?? 'OpenSSL failed');
+  }
+}

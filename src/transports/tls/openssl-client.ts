@@ -1,0 +1,65 @@
+import { asError } from '../../errors.ts';
+import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import type { Clock } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { abortedDial, DialError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
+import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';
+import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
+import { StreamTls } from '../../platform/tls/stream-tls.ts';
+import type { TlsClientSpec } from '../../spec.ts';
+import { TlsLink } from './tls-link.ts';
+import { tlsReason } from './tls-reason.ts';
+import { trustStore } from './trust-store.ts';
+
+/**
+ * `TlsClient` on links instead of Node's sockets: the client side of TLS towards one server, which it
+ * verifies in the same way; it resumes the last session.
+ */
+export class OpensslClient {
+  readonly #library: StreamTlsLibrary;
+  readonly #spec: TlsClientSpec;
+  readonly #clock: Clock;
+  #context: StreamTlsContext | undefined;
+
+  constructor(library: StreamTlsLibrary, spec: TlsClientSpec, clock: Clock) {
+    this.#library = library;
+    this.#spec = spec;
+    this.#clock = clock;
+  }
+
+  /**
+   * Does the handshake on a connected link, which is destroyed when it fails.
+   * @throws {DialError} `upstream` when the server is not authenticated or the handshake fails.
+   */
+  async connect(lower: ByteLink, server: Endpoint, parent: AbortSignal): Promise<ByteLink> {
+    using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake', parent);
+    const { signal } = deadline;
+    let tls: StreamTls | undefined;
+    try {
+      if (signal.aborted) throw abortedDial(signal, server);
+      this.#context ??= this.#makeContext();
+      tls = new StreamTls(this.#context, this.#spec.serverName);
+      tls.start();
+      const link = new TlsLink(lower, tls);
+      await link.handshake(signal);
+      return link;
+    } catch (error) {
+      // The server may have rejected the session.
+      this.#context?.forgetSession();
+      tls?.[Symbol.dispose]();
+      lower.destroy();
+      if (signal.aborted) throw abortedDial(signal, server);
+      const message = `${formatEndpoint(server)}: TLS: ${tlsReason(asError(error))}`;
+      throw new DialError('upstream', message, { cause: error });
+    }
+  }
+
+  #makeContext(): StreamTlsContext {
+    const { allowInsecure, ca } = this.#spec;
+    if (allowInsecure) return StreamTlsContext.client(this.#library, undefined);
+    using trust = trustStore(this.#library.base, ca?.certificates ?? []);
+    return StreamTlsContext.client(this.#library, trust);
+  }
+}

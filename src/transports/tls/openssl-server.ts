@@ -1,0 +1,55 @@
+import { asError } from '../../errors.ts';
+import { ServerCertificateError } from '../../crypto/server-certificate.ts';
+import type { Clock } from '../../net/clock.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { abortReason } from '../../net/read-queue.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
+import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';
+import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
+import { StreamTls } from '../../platform/tls/stream-tls.ts';
+import { TlsCertificateError } from '../../platform/tls-credentials.ts';
+import type { TlsServerSpec } from '../../spec.ts';
+import { TlsLink } from './tls-link.ts';
+import { tlsReason } from './tls-reason.ts';
+
+/**
+ * `TlsServer` on links instead of Node's sockets, for carriers other than HTTP/2: one certificate, TLS
+ * 1.2 and 1.3, sessions resumed by tickets.
+ */
+export class OpensslServer {
+  readonly #context: StreamTlsContext;
+  readonly #clock: Clock;
+
+  /** @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key. */
+  constructor(library: StreamTlsLibrary, spec: TlsServerSpec, clock: Clock) {
+    this.#clock = clock;
+    try {
+      this.#context = StreamTlsContext.server(library, spec);
+    } catch (error) {
+      if (!(error instanceof TlsCertificateError)) throw error;
+      throw new ServerCertificateError(error.part, error.message, { cause: error });
+    }
+  }
+
+  /**
+   * Does the handshake on an accepted link, which is destroyed when it fails.
+   * @throws {WeirError} when the client closes, offers nothing supported, or takes too long.
+   */
+  async accept(lower: ByteLink): Promise<ByteLink> {
+    using deadline = new Deadline(this.#clock, TLS_HANDSHAKE_MS, 'the TLS handshake');
+    const { signal } = deadline;
+    const tls = new StreamTls(this.#context, undefined);
+    const link = new TlsLink(lower, tls);
+    try {
+      await link.handshake(signal);
+      return link;
+    } catch (error) {
+      tls[Symbol.dispose]();
+      lower.destroy();
+      if (signal.aborted) throw abortReason(signal);
+      throw new ProtocolError(`TLS: ${tlsReason(asError(error))}`, { cause: error });
+    }
+  }
+}

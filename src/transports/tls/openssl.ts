@@ -1,0 +1,29 @@
+import type { Clock } from '../../net/clock.ts';
+import { systemSockets } from '../../net/system-sockets.ts';
+import { streamTls } from '../../platform/tls/stream-tls-library.ts';
+import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
+import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
+import { OpensslClient } from './openssl-client.ts';
+import { OpensslServer } from './openssl-server.ts';
+
+/** Where the kernel's sockets are in use and OpenSSL can be called; Node's own TLS serves elsewhere. */
+function library(): StreamTlsLibrary | undefined {
+  if (systemSockets().kind !== 'kernel') return undefined;
+  const probe = streamTls();
+  return probe.kind === 'available' ? probe.library : undefined;
+}
+
+/** `undefined` where Node's TLS is to be used. */
+export function opensslClient(spec: TlsClientSpec, clock: Clock): OpensslClient | undefined {
+  const openssl = library();
+  return openssl && new OpensslClient(openssl, spec, clock);
+}
+
+/**
+ * `undefined` where Node's TLS is to be used.
+ * @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key.
+ */
+export function opensslServer(spec: TlsServerSpec, clock: Clock): OpensslServer | undefined {
+  const openssl = library();
+  return openssl && new OpensslServer(openssl, spec, clock);
+}

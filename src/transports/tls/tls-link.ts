@@ -1,0 +1,214 @@
+import type { StreamTls } from '../../platform/tls/stream-tls.ts';
+import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { freeChunk, giveOrWrite, ownChunk, strip } from '../../net/spent-chunk.ts';
+import { tlsReasonOf } from './tls-reason.ts';
+
+/** Chunks that belong together are joined up to the payload of one record (RFC 8446 §5.1). */
+const FULL_RECORD = 16_384;
+
+/**
+ * TLS by OpenSSL itself over another link. close_notify is the half-close; an end of the link below
+ * without it is a failure, since the stream may be truncated (RFC 8446 §6.1).
+ */
+export class TlsLink implements ByteLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #lower: ByteLink;
+  readonly #tls: StreamTls;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #items: Uint8Array[] = [];
+  #reading = false;
+  #closing: Promise<void> | undefined;
+  /** Whether close_notify was sent, and the end of the link below asked for. */
+  #shut = false;
+  /** Whether both sides have ended. */
+  #isFinished = false;
+  #isLowerClosed = false;
+  /** The error of later reads and writes, and the cause of the end, if any. */
+  #error: Error | undefined;
+  #cause: Error | undefined;
+  /** What TLS itself has sent, an answer to KeyUpdate for example, and the link below has queued. */
+  #responding: Promise<void> | undefined;
+
+  /** Takes both over. */
+  constructor(lower: ByteLink, tls: StreamTls) {
+    this.#lower = lower;
+    this.#tls = tls;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+    void lower.closed.then((cause) => {
+      this.#isLowerClosed = true;
+      if (this.#error !== undefined || this.#isFinished) this.#settle(this.#cause);
+      // What was received before a clean end may still be read, and decides how this link ended.
+      else if (cause) this.#settle(cause);
+    });
+  }
+
+  /**
+   * Does the handshake.
+   * @throws {ProtocolError} when it fails, or the peer ends the connection; what the link below or
+   *   `signal` rejects with.
+   */
+  async handshake(signal: AbortSignal): Promise<void> {
+    const tls = this.#tls;
+    for (;;) {
+      // Neither what is sent here nor an alert is more than the kernel has room for.
+      this.#flush()?.catch(() => undefined);
+      if (tls.failure !== undefined) throw new ProtocolError(tlsReasonOf(tls.failure));
+      if (tls.isOpen) return;
+      const chunk = await this.#lower.read(signal);
+      if (!chunk) throw new ProtocolError('the connection was closed during the handshake');
+      this.#receive(chunk);
+    }
+  }
+
+  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    if (this.#reading) throw new LinkClosedError('a read is already pending');
+    this.#reading = true;
+    try {
+      while (this.#items.length === 0 && !this.#tls.hasEnded && !this.#error) {
+        await this.#fill(signal);
+      }
+    } finally {
+      this.#reading = false;
+    }
+    if (this.#error) throw this.#error;
+    signal?.throwIfAborted();
+    return this.#items.shift();
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length > 0) this.#items.unshift(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    if (!this.#writable) return Promise.reject(this.#closedError());
+    if (chunk.length === 0) return undefined;
+    if (!this.#tls.write(chunk)) return this.#failWrite();
+    return this.#flush();
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    const full = this.write(chunk);
+    // It was encrypted, which makes a copy.
+    freeChunk(chunk);
+    return full;
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    if (!this.#writable) return Promise.reject(this.#closedError());
+    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    const joined = length <= FULL_RECORD ? [Buffer.concat(chunks, length)] : chunks;
+    for (const chunk of joined) {
+      if (chunk.length > 0 && !this.#tls.write(chunk)) return this.#failWrite();
+    }
+    return this.#flush();
+  }
+
+  closeWrite(): Promise<void> {
+    if (this.#closing) return this.#closing;
+    if (this.#error) return Promise.reject(this.#error);
+    this.#closing = this.#end();
+    return this.#closing;
+  }
+
+  destroy(cause?: Error): void {
+    if (this.#error) {
+      // While the link below lingers.
+      if (cause) this.#lower.destroy(cause);
+      return;
+    }
+    if (!cause && !this.#closing) {
+      this.#tls.end();
+      this.#flush()?.catch(() => undefined);
+    }
+    this.#closing?.catch(() => undefined);
+    this.#fail(cause ?? new LinkClosedError(), cause);
+  }
+
+  get #writable(): boolean {
+    return !this.#closing && !this.#error;
+  }
+
+  async #fill(signal: AbortSignal | undefined): Promise<void> {
+    await this.#responding;
+    const chunk = await this.#lower.read(signal);
+    if (this.#error) return;
+    if (!chunk) {
+      this.#break(new ProtocolError('TLS: the peer closed the connection without close_notify'));
+      return;
+    }
+    this.#receive(chunk);
+    this.#respond();
+    const { failure, hasEnded } = this.#tls;
+    if (failure !== undefined) this.#break(new ProtocolError(`TLS: ${tlsReasonOf(failure)}`));
+    else if (hasEnded && this.#shut) this.#finish();
+  }
+
+  #receive(chunk: Uint8Array): void {
+    const payload = this.#tls.receive(chunk, ownChunk);
+    this.#items.push(...(payload.length === 1 ? strip(chunk, payload) : payload));
+  }
+
+  /** Sends what TLS itself has to say; until it is sent no more is read, so that it is bounded. */
+  #respond(): void {
+    const full = this.#flush();
+    if (!full) return;
+    const done = (): void => {
+      this.#responding = undefined;
+    };
+    this.#responding = full.then(done, done);
+  }
+
+  /** Hands what OpenSSL has made to the link below. */
+  #flush(): Promise<void> | undefined {
+    const length = this.#tls.outputLength;
+    if (length <= 0) return undefined;
+    const bytes = ownChunk(length);
+    this.#tls.takeOutput(bytes);
+    return giveOrWrite(this.#lower, bytes);
+  }
+
+  async #end(): Promise<void> {
+    this.#tls.end();
+    this.#flush()?.catch(() => undefined);
+    this.#shut = true;
+    await this.#lower.closeWrite();
+    if (this.#tls.hasEnded && !this.#error) this.#finish();
+  }
+
+  /** Both sides have ended: what is left of the connection below means nothing. */
+  #finish(): void {
+    this.#isFinished = true;
+    this.#lower.destroy();
+    if (this.#isLowerClosed) this.#settle(undefined);
+  }
+
+  #settle(cause: Error | undefined): void {
+    this.#tls[Symbol.dispose]();
+    this.#resolveClosed(cause);
+  }
+
+  #failWrite(): Promise<void> {
+    this.#break(new ProtocolError(`TLS: ${this.#tls.failure ?? 'the connection was closed'}`));
+    return Promise.reject(this.#closedError());
+  }
+
+  #break(error: ProtocolError): void {
+    this.#fail(error, error);
+  }
+
+  #fail(error: Error, cause: Error | undefined): void {
+    this.#error = error;
+    this.#cause = cause;
+    this.#items.length = 0;
+    this.#lower.destroy(cause);
+    this.#tls[Symbol.dispose]();
+    if (this.#isLowerClosed) this.#settle(cause);
+  }
+
+  #closedError(): Error {
+    return this.#error ?? new LinkClosedError();
+  }
+}

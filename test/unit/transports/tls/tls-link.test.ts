@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ProtocolError } from '../../../../src/net/errors.ts';
+import type { ByteLink } from '../../../../src/net/link.ts';
+import { linkPair } from '../../../../src/net/memory-link.ts';
+import { systemClock } from '../../../../src/net/clock.ts';
+import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
+import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
+import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
+import { byteLinkConformance, readAll } from '../../../conformance/byte-link.ts';
+import { TLS_CLIENT, TLS_SERVER } from '../../../support/carriers.ts';
+
+const probe = streamTls();
+if (probe.kind === 'unavailable') throw new Error(probe.reason);
+const { library } = probe;
+
+const SERVER = { host: 'server.test', port: 443 };
+const never = new AbortController().signal;
+
+/** Two ends with TLS, and the links below them. */
+interface Ends {
+  readonly client: ByteLink;
+  readonly server: ByteLink;
+  readonly belowClient: ByteLink;
+  readonly belowServer: ByteLink;
+}
+
+class Authorities {
+  readonly client = new OpensslClient(library, TLS_CLIENT, systemClock);
+  readonly server = new OpensslServer(library, TLS_SERVER, systemClock);
+
+  async connect(): Promise<Ends> {
+    const [belowClient, belowServer] = linkPair();
+    const [client, server] = await Promise.all([
+      this.client.connect(belowClient, SERVER, never),
+      this.server.accept(belowServer),
+    ]);
+    return { client, server, belowClient, belowServer };
+  }
+}
+
+const connect = (): Promise<Ends> => new Authorities().connect();
+
+byteLinkConformance('TLS by OpenSSL, seen from the client,', async () => {
+  const { client, server } = await connect();
+  return { left: client, right: server };
+});
+byteLinkConformance('TLS by OpenSSL, seen from the server,', async () => {
+  const { client, server } = await connect();
+  return { left: server, right: client };
+});
+
+test('an end of the connection below without close_notify is a truncated stream', async () => {
+  const { client, server, belowServer } = await connect();
+  await server.write(Buffer.from('half'));
+  assert.equal(String(await client.read()), 'half');
+  await belowServer.closeWrite();
+  await assert.rejects(client.read(), (error) => {
+    assert.ok(error instanceof ProtocolError);
+    assert.match(error.message, /without close_notify/);
+    return true;
+  });
+  assert.ok((await client.closed) instanceof ProtocolError);
+});
+
+test('close_notify is an end of the stream, after which the other side may go on', async () => {
+  const { client, server } = await connect();
+  await client.write(Buffer.from('request'));
+  await client.closeWrite();
+  assert.equal(String(await readAll(server)), 'request');
+  await server.write(Buffer.from('response'));
+  await server.closeWrite();
+  assert.equal(String(await readAll(client)), 'response');
+  assert.deepEqual(await Promise.all([client.closed, server.closed]), [undefined, undefined]);
+});
+
+test('bytes that were changed on the way fail the stream', async () => {
+  const { client, belowServer } = await connect();
+  const record = Buffer.from('1703030020'.padEnd(74, '0'), 'hex');
+  await belowServer.write(record);
+  await assert.rejects(client.read(), /TLS: .*bad record/);
+});
+
+test('records may arrive in single bytes and the handshakes of several connections interleave', async () => {
+  const authorities = new Authorities();
+  const COUNT = 4;
+  const pairs = Array.from({ length: COUNT }, async (_, index) => {
+    const [left, slowLeft] = linkPair();
+    const [slowRight, right] = linkPair();
+    void crawl(slowLeft, slowRight);
+    void crawl(slowRight, slowLeft);
+    const [client, server] = await Promise.all([
+      authorities.client.connect(left, SERVER, never),
+      authorities.server.accept(right),
+    ]);
+    const payload = Buffer.alloc(2000, index + 1);
+    client.write(payload)?.catch(() => undefined);
+    client.closeWrite().catch(() => undefined);
+    assert.ok((await readAll(server)).equals(payload));
+    client.destroy();
+    server.destroy();
+  });
+  await Promise.all(pairs);
+});
+
+/** Passes bytes on one by one, in chunks of their own. */
+async function crawl(from: ByteLink, to: ByteLink): Promise<void> {
+  try {
+    for (;;) {
+      const chunk = await from.read();
+      if (!chunk) return await to.closeWrite();
+      for (const byte of chunk) await to.write(Uint8Array.of(byte));
+    }
+  } catch {
+    // The test has destroyed it.
+  }
+}
+
+test('every connection resumes the session of one before, however that ended', async () => {
+  const authorities = new Authorities();
+  const sizes: number[] = [];
+  for (const cause of [undefined, undefined, new Error('aborted'), undefined]) {
+    const [left, right] = linkPair();
+    let received = 0;
+    const counted: ByteLink = {
+      read: async (signal) => {
+        const chunk = await left.read(signal);
+        received += chunk?.length ?? 0;
+        return chunk;
+      },
+      unread: (chunk) => left.unread(chunk),
+      write: (chunk) => left.write(chunk),
+      writeAll: (chunks) => left.writeAll(chunks),
+      closeWrite: () => left.closeWrite(),
+      destroy: (why) => left.destroy(why),
+      closed: left.closed,
+    };
+    const [client, server] = await Promise.all([
+      authorities.client.connect(counted, SERVER, never),
+      authorities.server.accept(right),
+    ]);
+    await server.write(Buffer.from('x'));
+    assert.equal(String(await client.read()), 'x');
+    sizes.push(received);
+    client.destroy(cause);
+    server.destroy(cause);
+  }
+  const [first = 0, ...others] = sizes;
+  for (const size of others) assert.ok(size < first - 300, `a certificate again: ${sizes.join()}`);
+});
+
+test('any bytes of a client end in a handshake that is rejected, or waits for more', async () => {
+  const server = new OpensslServer(library, TLS_SERVER, systemClock);
+  const [left, right] = linkPair();
+  const hello: Uint8Array[] = [];
+  const client = new OpensslClient(library, TLS_CLIENT, systemClock);
+  const dialled = client.connect(left, SERVER, never).catch(() => undefined);
+  hello.push((await right.read()) ?? assert.fail('no ClientHello'));
+  right.destroy();
+  await dialled;
+  const bytes = Buffer.concat(hello);
+  for (let at = 0; at < bytes.length; at += 13) {
+    const changed = Buffer.from(bytes);
+    changed[at] = (changed[at] ?? 0) ^ 0x55;
+    const [near, far] = linkPair();
+    const accepted = server.accept(far).then(
+      () => assert.fail('accepted'),
+      (error: unknown) => assert.ok(error instanceof ProtocolError, String(error)),
+    );
+    await near.write(changed);
+    await near.closeWrite();
+    await accepted;
+    near.destroy();
+  }
+});
