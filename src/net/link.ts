@@ -18,6 +18,8 @@ import type { Endpoint } from './address.ts';
  * - `give`, which is optional, is a `write` that also transfers the memory of the chunk: the caller
  *   must no longer read it either. The chunk must be the result of a `read` and not be referenced
  *   elsewhere.
+ * - `lend`, which is optional, is a `write` of memory that the caller may change as soon as the call
+ *   returns.
  * - `closeWrite` half-closes the link: the peer receives everything written before, then the end of
  *   the stream, and this side may continue to read. Idempotent.
  * - `destroy` ends both directions at once, discards queued data and rejects pending operations with
@@ -31,6 +33,7 @@ export interface ByteLink {
   write(chunk: Uint8Array): Promise<void> | undefined;
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined;
   give?(chunk: Uint8Array): Promise<void> | undefined;
+  lend?(chunk: Uint8Array): Promise<void> | undefined;
   closeWrite(): Promise<void>;
   destroy(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;

@@ -24,6 +24,10 @@ export function putWord64(words: Uint32Array, index: number, value: number): voi
   words[index + 1] = Math.floor(value / 2 ** 32);
 }
 
+/** Reads an unsigned 64-bit value below 2^53, such as an address, at a word. */
+export const word64 = (words: Uint32Array, index: number): number =>
+  (words[index] ?? 0) + (words[index + 1] ?? 0) * 2 ** 32;
+
 /** A 32-bit word with its bytes in reverse order, between network and machine; signed. */
 export const swapBytes = (word: number): number =>
   (word << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24);

@@ -38,6 +38,10 @@ export function openSelf(): NativeLibrary {
 export const addressOf = (memory: ArrayBufferLike): number =>
   Number(loadKoffi().address(new Uint8Array(memory)));
 
+/** Memory that C has allocated and never frees, without a copy. */
+export const nativeView = (address: number, length: number): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(loadKoffi().view(BigInt(address), length));
+
 /**
  * Makes a function of JavaScript callable from C, for as long as the process lives; returns its address.
  * Their number is bounded, so register one for a purpose and never one for an object.

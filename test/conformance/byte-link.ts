@@ -54,6 +54,24 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       assert.equal((await readAll(right)).toString(), 'hello');
     });
 
+    check('memory that is lent may be changed at once', async ({ left, right }) => {
+      if (!left.lend) return;
+      const [COUNT, SIZE] = [64, 64 << 10];
+      const lent = new Uint8Array(SIZE);
+      const waits: (Promise<void> | undefined)[] = [];
+      for (let i = 0; i < COUNT; i++) waits.push(left.lend(lent.fill(i)));
+      lent.fill(0xff);
+      const received = readAll(right);
+      for (const wait of waits) await wait;
+      await left.closeWrite();
+      const all = await received;
+      assert.equal(all.length, COUNT * SIZE);
+      for (let i = 0; i < COUNT; i++) {
+        const part = all.subarray(i * SIZE, (i + 1) * SIZE);
+        assert.ok(part.every((byte) => byte === i));
+      }
+    });
+
     check(
       'chunks that are given away arrive as those that are written',
       async ({ left, right }) => {

@@ -73,6 +73,10 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#writer.give(chunk);
   }
 
+  lend(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#writer.lend(chunk);
+  }
+
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     return this.#writer.writeAll(chunks);
   }

@@ -63,6 +63,14 @@ export class LinkWriter {
     return drained;
   }
 
+  /** A write that copies what the kernel does not take at once. */
+  lend(chunk: Uint8Array): Promise<void> | undefined {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    const sent = this.#pending.length > 0 ? 0 : this.#send(chunk, false);
+    if (sent === FAILED) return Promise.reject(this.closedError);
+    return sent === chunk.length ? undefined : this.#queue(Uint8Array.from(chunk.subarray(sent)));
+  }
+
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     let length = 0;

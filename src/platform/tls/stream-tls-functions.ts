@@ -15,12 +15,18 @@ export interface StreamTlsFunctions {
   readonly SSL_get1_session: (tls: Address) => Address;
   readonly SSL_SESSION_is_resumable: (session: Address) => number;
   readonly SSL_SESSION_free: (session: Address) => void;
-  readonly BIO_new: (method: Address) => Address;
-  readonly BIO_s_mem: () => Address;
+  /** Puts two BIOs at the addresses; what is written to one is read from the other. */
+  readonly BIO_new_bio_pair: (
+    first: Address,
+    firstSize: number,
+    second: Address,
+    secondSize: number,
+  ) => number;
   readonly BIO_up_ref: (bio: Address) => number;
   readonly BIO_ctrl: (bio: Address, command: number, number: number, pointer: Address) => number;
   readonly BIO_writeBytes: (bio: Address, from: Uint8Array, length: number) => number;
-  readonly BIO_readBytes: (bio: Address, into: Uint8Array, length: number) => number;
+  /** Reads without a copy: puts where the bytes are at an address. */
+  readonly BIO_nread: (bio: Address, from: Address, length: number) => number;
 }
 
 /**
@@ -50,11 +56,10 @@ export function openStreamTlsFunctions(): StreamTlsFunctions {
     SSL_get1_session: bind(pointer, 'SSL_get1_session', pointer),
     SSL_SESSION_is_resumable: bind('int', 'SSL_SESSION_is_resumable', pointer),
     SSL_SESSION_free: bind('void', 'SSL_SESSION_free', pointer),
-    BIO_new: bind(pointer, 'BIO_new', pointer),
-    BIO_s_mem: bind(pointer, 'BIO_s_mem'),
+    BIO_new_bio_pair: bind('int', 'BIO_new_bio_pair', pointer, 'size_t', pointer, 'size_t'),
     BIO_up_ref: bind('int', 'BIO_up_ref', pointer),
     BIO_ctrl: bind('long', 'BIO_ctrl', pointer, 'int', 'long', pointer),
     BIO_writeBytes: bind('int', 'BIO_write', pointer, 'const void *', 'int'),
-    BIO_readBytes: bind('int', 'BIO_read', pointer, 'void *', 'int'),
+    BIO_nread: bind('int', 'BIO_nread', pointer, pointer, 'int'),
   };
 }

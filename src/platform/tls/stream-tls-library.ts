@@ -1,6 +1,6 @@
 import { messageOf } from '../../errors.ts';
-import { putWord64 } from '../native-memory.ts';
-import { NativeError, registerCallback } from '../native.ts';
+import { putWord64, word64 } from '../native-memory.ts';
+import { nativeView, NativeError, registerCallback } from '../native.ts';
 import type { Address } from '../quic-tls-functions.ts';
 import type { QuicTlsLibrary } from '../quic-tls-library.ts';
 import { quicTls } from '../quic-tls-probe.ts';
@@ -8,8 +8,11 @@ import { openStreamTlsFunctions, type StreamTlsFunctions } from './stream-tls-fu
 
 /** Of openssl/bio.h. */
 const RESET = 1;
-const PENDING = 10;
-const SET_MEM_EOF_RETURN = 130;
+
+/** Bytes that one call on a connection may be given, and may write. */
+export const CALL_BYTES = 128 << 10;
+/** With the overhead of their records, and a handshake with a long chain of certificates. */
+const BUFFER_BYTES = CALL_BYTES * 2;
 
 /** `SSL_TLSEXT_ERR_OK` and `SSL_TLSEXT_ERR_ALERT_FATAL` of openssl/tls1.h. */
 const ALPN_CHOSEN = 0;
@@ -21,8 +24,8 @@ const POINTER = 'uintptr_t';
  * OpenSSL's TLS over streams in this process: functions, and the memory that all connections share.
  *
  * Every call on a connection is given its whole input and hands over its whole output before it
- * returns. So one pair of memory BIOs serves all connections: it stays in the processor's caches, and
- * a connection that rests holds no buffers.
+ * returns. So one pair of BIOs serves all connections: its buffers stay in the processor's caches, and
+ * a connection that rests holds none.
  */
 export class StreamTlsLibrary {
   readonly base: QuicTlsLibrary;
@@ -31,19 +34,23 @@ export class StreamTlsLibrary {
   readonly preferHttp1: Address;
   /** Frees the session of a client that was not disposed of. */
   readonly forgottenSessions: FinalizationRegistry<{ address: Address }>;
-  readonly #input: Address;
-  readonly #output: Address;
+  /** What is written here is read by OpenSSL from the other one, and the other way around. */
+  readonly #own: Address;
+  readonly #other: Address;
+  /** Where what OpenSSL writes is; known after it has written something. */
+  #output: { readonly at: Address; readonly bytes: Uint8Array } | undefined;
 
   /** @throws {NativeError} where the functions are not available. */
   constructor(base: QuicTlsLibrary) {
     this.base = base;
     this.functions = openStreamTlsFunctions();
     const { functions } = this;
-    this.#input = functions.BIO_new(functions.BIO_s_mem());
-    this.#output = functions.BIO_new(functions.BIO_s_mem());
-    if (this.#input === 0 || this.#output === 0) throw new NativeError('OpenSSL is out of memory');
-    // No more input is not the end of it.
-    functions.BIO_ctrl(this.#input, SET_MEM_EOF_RETURN, -1, 0);
+    const { results } = base;
+    if (functions.BIO_new_bio_pair(results.at, BUFFER_BYTES, results.at + 8, BUFFER_BYTES) !== 1) {
+      throw new NativeError('OpenSSL is out of memory');
+    }
+    this.#own = word64(results.words, 0);
+    this.#other = word64(results.words, 2);
     this.forgottenSessions = new FinalizationRegistry(({ address }) => {
       if (address !== 0) functions.SSL_SESSION_free(address);
     });
@@ -60,35 +67,38 @@ export class StreamTlsLibrary {
     );
   }
 
-  /** Connects an `SSL`, which keeps them, with the shared BIOs. */
+  /** Connects an `SSL`, which keeps it, with the shared BIO. */
   attach(tls: Address): void {
     const { functions } = this;
-    functions.BIO_up_ref(this.#input);
-    functions.SSL_set0_rbio(tls, this.#input);
-    functions.BIO_up_ref(this.#output);
-    functions.SSL_set0_wbio(tls, this.#output);
+    functions.BIO_up_ref(this.#other);
+    functions.SSL_set0_rbio(tls, this.#other);
+    functions.BIO_up_ref(this.#other);
+    functions.SSL_set0_wbio(tls, this.#other);
   }
 
-  /** Makes bytes the input of the next call. @throws {NativeError} when out of memory. */
+  /** Before each call: what a connection has left by failing must not reach another one. */
+  begin(): void {
+    this.functions.BIO_ctrl(this.#own, RESET, 0, 0);
+    this.functions.BIO_ctrl(this.#other, RESET, 0, 0);
+    this.base.functions.ERR_clear_error();
+  }
+
+  /** Makes up to `CALL_BYTES` the input of the next call. */
   putInput(bytes: Uint8Array): void {
-    if (this.functions.BIO_writeBytes(this.#input, bytes, bytes.length) === bytes.length) return;
-    this.dropInput();
-    throw new NativeError('OpenSSL is out of memory');
+    if (this.functions.BIO_writeBytes(this.#own, bytes, bytes.length) === bytes.length) return;
+    throw new NativeError('TLS has input that was not read');
   }
 
-  /** Drops input that a failed connection has not read. */
-  dropInput(): void {
-    this.functions.BIO_ctrl(this.#input, RESET, 0, 0);
-  }
-
-  /** Bytes of output that the last call has left. */
-  get outputLength(): number {
-    return this.functions.BIO_ctrl(this.#output, PENDING, 0, 0);
-  }
-
-  /** Moves output into `bytes`, which are as long as it. */
-  takeOutput(bytes: Uint8Array): void {
-    this.functions.BIO_readBytes(this.#output, bytes, bytes.length);
+  /** What the last call has written, to be used or copied before the next one. */
+  takeOutput(): Uint8Array | undefined {
+    const { results } = this.base;
+    const count = this.functions.BIO_nread(this.#own, results.at, BUFFER_BYTES);
+    if (count <= 0) return undefined;
+    const at = word64(results.words, 0);
+    // The buffer is used from its beginning whenever it is empty, as it is before each call.
+    this.#output ??= { at, bytes: nativeView(at, BUFFER_BYTES) };
+    if (at !== this.#output.at) throw new NativeError('TLS has output that was not taken');
+    return this.#output.bytes.subarray(0, count);
   }
 
   /** Chooses from a list of names, each with its length in front (RFC 7301 §3.1). */

@@ -78,23 +78,22 @@ export class StreamTls implements Disposable {
     return this.#failure;
   }
 
-  /** Bytes for the peer that the last call has left: to be taken before anything else runs. */
-  get outputLength(): number {
-    return this.#context.library.outputLength;
-  }
-
-  /** Moves them into `bytes`, which are as long. */
-  takeOutput(bytes: Uint8Array): void {
-    this.#context.library.takeOutput(bytes);
+  /**
+   * Bytes for the peer that the last call has left: to be taken before anything else runs, and to be
+   * used or copied at once.
+   */
+  takeOutput(): Uint8Array | undefined {
+    return this.#tls === 0 ? undefined : this.#context.library.takeOutput();
   }
 
   /** Makes a client's first message. */
   start(): void {
+    this.#context.library.begin();
     this.#handshake();
   }
 
   /**
-   * Takes bytes of the peer, whatever they are parts of, and returns the payload in them.
+   * Takes up to `CALL_BYTES` of the peer, whatever they are parts of, and returns the payload in them.
    *
    * @param bytes are overwritten: the payload is put in their place.
    * @param allocate makes room for what does not fit there.
@@ -102,21 +101,23 @@ export class StreamTls implements Disposable {
   receive(bytes: Uint8Array, allocate: (length: number) => Uint8Array): Uint8Array[] {
     if (this.#tls === 0 || this.#failure !== undefined) return [];
     const { library } = this.#context;
+    library.begin();
     library.putInput(bytes);
     if (!this.#isOpen) this.#handshake();
     const payload = this.#isOpen && this.#failure === undefined ? this.#read(bytes, allocate) : [];
-    // Also what follows the end of the peer's side.
-    if (this.#failure !== undefined || this.#hasEnded) library.dropInput();
-    else if (this.#ticketReads > 0 && this.#isOpen) this.#lookForTicket();
+    if (this.#ticketReads > 0 && this.#isOpen && this.#failure === undefined) this.#lookForTicket();
     return payload;
   }
 
-  /** Encrypts a chunk, which is no longer needed afterwards. False when the connection has failed. */
+  /**
+   * Encrypts up to `CALL_BYTES`, which are no longer needed afterwards. False when the connection has
+   * failed.
+   */
   write(chunk: Uint8Array): boolean {
     if (this.#tls === 0 || this.#failure !== undefined) return false;
-    const { base, functions } = this.#context.library;
-    base.functions.ERR_clear_error();
-    const result = functions.SSL_writeBytes(this.#tls, chunk, chunk.length);
+    const { library } = this.#context;
+    library.begin();
+    const result = library.functions.SSL_writeBytes(this.#tls, chunk, chunk.length);
     if (result === chunk.length) return true;
     this.#fail();
     return false;
@@ -125,9 +126,9 @@ export class StreamTls implements Disposable {
   /** Ends this side with close_notify (RFC 8446 §6.1). */
   end(): void {
     if (this.#tls === 0 || this.#failure !== undefined || !this.#isOpen) return;
-    const { base, functions } = this.#context.library;
-    base.functions.ERR_clear_error();
-    functions.SSL_shutdown(this.#tls);
+    const { library } = this.#context;
+    library.begin();
+    library.functions.SSL_shutdown(this.#tls);
   }
 
   [Symbol.dispose](): void {

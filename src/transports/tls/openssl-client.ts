@@ -43,7 +43,7 @@ export class OpensslClient {
       tls = new StreamTls(this.#context, this.#spec.serverName);
       tls.start();
       const link = new TlsLink(lower, tls);
-      await link.handshake(signal);
+      await link.handshake('server', signal);
       return link;
     } catch (error) {
       // The server may have rejected the session.

@@ -43,7 +43,7 @@ export class OpensslServer {
     const tls = new StreamTls(this.#context, undefined);
     const link = new TlsLink(lower, tls);
     try {
-      await link.handshake(signal);
+      await link.handshake('client', signal);
       return link;
     } catch (error) {
       tls[Symbol.dispose]();

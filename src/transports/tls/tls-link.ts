@@ -1,7 +1,8 @@
+import { CALL_BYTES } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTls } from '../../platform/tls/stream-tls.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveOrWrite, ownChunk, strip } from '../../net/spent-chunk.ts';
+import { freeChunk, ownChunk, strip } from '../../net/spent-chunk.ts';
 import { tlsReasonOf } from './tls-reason.ts';
 
 /** Chunks that belong together are joined up to the payload of one record (RFC 8446 §5.1). */
@@ -46,11 +47,11 @@ export class TlsLink implements ByteLink {
   }
 
   /**
-   * Does the handshake.
+   * Does the handshake with `peer`.
    * @throws {ProtocolError} when it fails, or the peer ends the connection; what the link below or
    *   `signal` rejects with.
    */
-  async handshake(signal: AbortSignal): Promise<void> {
+  async handshake(peer: 'client' | 'server', signal: AbortSignal): Promise<void> {
     const tls = this.#tls;
     for (;;) {
       // Neither what is sent here nor an alert is more than the kernel has room for.
@@ -58,7 +59,7 @@ export class TlsLink implements ByteLink {
       if (tls.failure !== undefined) throw new ProtocolError(tlsReasonOf(tls.failure));
       if (tls.isOpen) return;
       const chunk = await this.#lower.read(signal);
-      if (!chunk) throw new ProtocolError('the connection was closed during the handshake');
+      if (!chunk) throw new ProtocolError(`the ${peer} closed the connection during the handshake`);
       this.#receive(chunk);
     }
   }
@@ -85,8 +86,7 @@ export class TlsLink implements ByteLink {
   write(chunk: Uint8Array): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
     if (chunk.length === 0) return undefined;
-    if (!this.#tls.write(chunk)) return this.#failWrite();
-    return this.#flush();
+    return this.#encrypt(chunk);
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
@@ -100,10 +100,12 @@ export class TlsLink implements ByteLink {
     if (!this.#writable) return Promise.reject(this.#closedError());
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     const joined = length <= FULL_RECORD ? [Buffer.concat(chunks, length)] : chunks;
+    let drained: Promise<void> | undefined;
     for (const chunk of joined) {
-      if (chunk.length > 0 && !this.#tls.write(chunk)) return this.#failWrite();
+      if (chunk.length > 0) drained = this.#encrypt(chunk);
+      if (this.#error) break;
     }
-    return this.#flush();
+    return drained;
   }
 
   closeWrite(): Promise<void> {
@@ -147,8 +149,26 @@ export class TlsLink implements ByteLink {
   }
 
   #receive(chunk: Uint8Array): void {
-    const payload = this.#tls.receive(chunk, ownChunk);
-    this.#items.push(...(payload.length === 1 ? strip(chunk, payload) : payload));
+    if (chunk.length <= CALL_BYTES) {
+      const payload = this.#tls.receive(chunk, ownChunk);
+      this.#items.push(...(payload.length === 1 ? strip(chunk, payload) : payload));
+      return;
+    }
+    for (let at = 0; at < chunk.length; at += CALL_BYTES) {
+      this.#items.push(...this.#tls.receive(chunk.subarray(at, at + CALL_BYTES), ownChunk));
+      // What TLS has to say goes out before the next call.
+      if (at + CALL_BYTES < chunk.length) this.#respond();
+    }
+  }
+
+  #encrypt(chunk: Uint8Array): Promise<void> | undefined {
+    let drained: Promise<void> | undefined;
+    for (let at = 0; at < chunk.length; at += CALL_BYTES) {
+      const piece = chunk.length <= CALL_BYTES ? chunk : chunk.subarray(at, at + CALL_BYTES);
+      if (!this.#tls.write(piece)) return this.#failWrite();
+      drained = this.#flush();
+    }
+    return drained;
   }
 
   /** Sends what TLS itself has to say; until it is sent no more is read, so that it is bounded. */
@@ -163,11 +183,10 @@ export class TlsLink implements ByteLink {
 
   /** Hands what OpenSSL has made to the link below. */
   #flush(): Promise<void> | undefined {
-    const length = this.#tls.outputLength;
-    if (length <= 0) return undefined;
-    const bytes = ownChunk(length);
-    this.#tls.takeOutput(bytes);
-    return giveOrWrite(this.#lower, bytes);
+    const bytes = this.#tls.takeOutput();
+    if (!bytes) return undefined;
+    const lower = this.#lower;
+    return lower.lend ? lower.lend(bytes) : lower.write(Buffer.from(bytes));
   }
 
   async #end(): Promise<void> {
@@ -191,6 +210,7 @@ export class TlsLink implements ByteLink {
   }
 
   #failWrite(): Promise<void> {
+    this.#flush()?.catch(() => undefined);
     this.#break(new ProtocolError(`TLS: ${this.#tls.failure ?? 'the connection was closed'}`));
     return Promise.reject(this.#closedError());
   }

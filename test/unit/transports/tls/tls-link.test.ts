@@ -4,7 +4,9 @@ import { ProtocolError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { systemClock } from '../../../../src/net/clock.ts';
+import { StreamTlsContext } from '../../../../src/platform/tls/stream-tls-context.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
+import { StreamTls } from '../../../../src/platform/tls/stream-tls.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
 import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
 import { byteLinkConformance, readAll } from '../../../conformance/byte-link.ts';
@@ -147,6 +149,18 @@ test('every connection resumes the session of one before, however that ended', a
   }
   const [first = 0, ...others] = sizes;
   for (const size of others) assert.ok(size < first - 300, `a certificate again: ${sizes.join()}`);
+});
+
+test('what one connection leaves is not sent by another', () => {
+  const context = StreamTlsContext.client(library, undefined);
+  using left = new StreamTls(context, 'left.test');
+  using right = new StreamTls(context, 'right.test');
+  left.start();
+  right.start();
+  const sent = Buffer.from(right.takeOutput() ?? assert.fail('no ClientHello'));
+  assert.equal(sent.length, 5 + sent.readUInt16BE(3), 'one record');
+  assert.ok(sent.includes('right.test') && !sent.includes('left.test'));
+  assert.equal(left.takeOutput(), undefined);
 });
 
 test('any bytes of a client end in a handshake that is rejected, or waits for more', async () => {
