@@ -484,8 +484,8 @@ test('frames for a stream that is forgotten do nothing', () => {
     assert.equal(streams.stopSendingReceived(id, 0), undefined);
     assert.equal(streams.maxStreamData(id, 9), undefined);
     assert.equal(streams.streamDataBlocked(id, 9), undefined);
-    streams.streamLost(id, 0, 1, true);
-    streams.streamAcknowledged(id, 0, 1, true);
+    streams.carried.stream('lost', id, 0, 1, true);
+    streams.carried.stream('acknowledged', id, 0, 1, true);
     assert.equal(streams.write(id, text('x')), undefined);
     streams.finish(id);
     streams.reset(id, 0);
