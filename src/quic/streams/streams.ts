@@ -87,11 +87,13 @@ export class Streams {
    * Queues a chunk, which must no longer be changed. False asks the caller to wait for
    * `stream-writable`; the chunk is queued nevertheless. `undefined` when the stream takes nothing:
    * finished, reset, stopped or forgotten.
+   *
+   * @param isOwned whether the memory of the chunk comes with it; see `give` of a `ByteLink`.
    */
-  write(id: number, chunk: Uint8Array): boolean | undefined {
+  write(id: number, chunk: Uint8Array, isOwned = false): boolean | undefined {
     const stream = this.#table.get(id);
     if (!stream?.send?.isOpen) return undefined;
-    const mayContinue = stream.send.write(chunk);
+    const mayContinue = stream.send.write(chunk, isOwned);
     this.#scheduler.update(stream);
     return mayContinue;
   }
