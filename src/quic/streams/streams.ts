@@ -268,7 +268,7 @@ export class Streams {
 
   /** Whether `writeFrames` would write something into an empty packet. */
   get hasFrames(): boolean {
-    return this.hasControlFrames || this.#scheduler.hasData;
+    return this.#scheduler.hasData || this.hasControlFrames;
   }
 
   /** Whether anything but stream data is due. */
