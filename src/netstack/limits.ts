@@ -4,8 +4,9 @@
  */
 
 /**
- * Bytes that all connections hold together, unread and unacknowledged, above which no receive window grows
- * any more: many readers that were fast and then rest cannot take 4 MiB each.
+ * Bytes that all connections hold together, unread and unacknowledged, above which no buffer grows any
+ * more: many peers and readers that were fast and then rest cannot take 8 MiB for each connection, but what
+ * each begins with, 256 KiB in both directions.
  */
 export const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
 

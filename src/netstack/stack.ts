@@ -6,7 +6,7 @@ import { Drops } from './drops.ts';
 import { IcmpMessages } from './icmp-messages.ts';
 import type { IcmpError } from './icmp-replies.ts';
 import { IpOutput } from './ip-output.ts';
-import { SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import { MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
 import { Reassembly } from './reassembly.ts';
 import { KEEP_ALIVE_IDLE } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
@@ -47,6 +47,8 @@ export interface StackOptions {
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
+  /** Bytes that connections may hold before their buffers stop growing; `MAX_BUFFERED_BYTES` if left out. */
+  readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
 }
 
@@ -110,6 +112,7 @@ export class Stack {
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
+      maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       settings: {
         keepAlive: KEEP_ALIVE_IDLE,
         receiveBuffer: MAX_RECEIVE_WINDOW,
