@@ -141,5 +141,5 @@ export function readAcknowledgement({ body, flags }: NetlinkMessage): Acknowledg
   if (!hasText) return { errno, text: undefined };
   const request = (flags & NLM_F_CAPPED) !== 0 ? HEADER : aligned(body.readUInt32LE(4));
   const text = readAttributes(body, 4 + request).get(NLMSGERR_ATTR_MSG);
-  return { errno, text: text?.toString('latin1').replace(/\0.*$/s, '') };
+  return { errno, text: text?.toString('latin1').split('\0', 1)[0] };
 }
