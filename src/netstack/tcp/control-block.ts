@@ -142,7 +142,7 @@ export class ControlBlock {
       this.deadlines.clearAll();
       this.acknowledgments.clear();
       this.isSynDue = false;
-      this.events.raise('closed');
+      if (from !== 'TIME-WAIT') this.events.raise('closed');
     }
   }
 
@@ -198,9 +198,13 @@ export class ControlBlock {
     this.events.raise('closed');
   }
 
-  /** The peer has shown that it lives and makes progress: the user timeout begins anew. */
+  /**
+   * Something was acknowledged, or the peer lives while its window is closed, which it may be for as long
+   * as it likes (RFC 9293 §3.8.6.1): the user timeout begins anew.
+   */
   restartUserTimeout(now: number): void {
-    if (this.isAwaiting || this.windowProbes > 0) this.deadlines.set('user', now + USER_TIMEOUT);
-    else this.deadlines.clear('user');
+    if (this.isAwaiting || this.recovery.isWindowBlocked) {
+      this.deadlines.set('user', now + USER_TIMEOUT);
+    } else this.deadlines.clear('user');
   }
 }

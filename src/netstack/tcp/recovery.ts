@@ -298,7 +298,9 @@ export class Recovery implements LossRecovery {
 
   /** Nothing leaves now: until an acknowledgement, or until the pacer permits it. */
   #pause(now: number): false {
-    if (this.#isPaced && this.#duplicates === 0) this.#paceAt = this.#control.nextSendTime(now);
+    if (!this.#isPaced || this.#duplicates > 0) return false;
+    const at = this.#control.nextSendTime(now);
+    if (at > now) this.#paceAt = at;
     return false;
   }
 
@@ -307,7 +309,7 @@ export class Recovery implements LossRecovery {
     const control = this.#control;
     const mss = this.#mss;
     // What has left the network unreported, without SACK: limited transmit and RFC 5681 §3.2 step 4.
-    const inFlight = control.inFlight - this.#duplicates * mss;
+    const inFlight = Math.max(0, control.inFlight - this.#duplicates * mss);
     if (inFlight + mss > this.#restartWindow) return 0;
     const least = this.#restartWindow - inFlight;
     if (this.#duplicates === 0 && this.#isPaced) return Math.min(control.allowance(now), least);

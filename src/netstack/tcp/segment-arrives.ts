@@ -274,6 +274,7 @@ export class SegmentArrives {
     const block = this.#block;
     const { recovery, own, timestamps, sendBuffer } = block;
     const before = recovery.acknowledged;
+    const wasProbed = block.windowProbes > 0;
     const window = segment.window << block.options.sendScale;
     const edge = acknowledged + window;
     acknowledgment.offset = acknowledged;
@@ -299,8 +300,8 @@ export class SegmentArrives {
       sendBuffer.follow(block.control.controller.window);
       if (sendBuffer.takeWritable()) block.events.raise('writable');
     }
-    // A peer that goes on to acknowledge probes of its closed window is alive (RFC 9293 §3.8.6.1).
-    if (acknowledged > before || block.windowProbes > 0) block.restartUserTimeout(now);
+    const isClosed = block.windowEdge <= recovery.acknowledged;
+    if (acknowledged > before || isClosed || wasProbed) block.restartUserTimeout(now);
     if (block.isFinAcknowledged) this.#finAcknowledged(now);
   }
 
@@ -366,6 +367,7 @@ export class SegmentArrives {
           result satisfies never;
       }
     }
+    if (size <= 0) acknowledgments.require();
     if (hasFin) {
       // Beyond the window, it has to come again; at another place, it is not one.
       const fin = sequence + length;
