@@ -1,5 +1,6 @@
 import type { SendControl } from '../../congestion/send-control.ts';
-import type { Trace } from '../trace.ts';
+import type { SegmentDropReason, Trace } from '../trace.ts';
+import type { TcpSegment } from '../wire/tcp.ts';
 import { Acknowledgments } from './acknowledgments.ts';
 import { ChallengeLimit } from './challenges.ts';
 import { Deadlines } from './deadlines.ts';
@@ -153,6 +154,18 @@ export class ControlBlock {
     this.events.raise('failed');
     this.sendBuffer.clear();
     this.go('CLOSED', now);
+  }
+
+  /** The segment is not used, or not as it was meant. */
+  drop(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
+    if (this.trace === undefined) return;
+    const bytes = segment.payloadEnd - segment.payload;
+    this.trace({ kind: 'segment-dropped', reason, bytes }, now);
+  }
+
+  /** <SEQ=SEG.ACK><CTL=RST> is to leave: the segment acknowledges what was never sent. */
+  resetFor(segment: TcpSegment): void {
+    this.reset = { sequence: segment.acknowledgment, acknowledgment: undefined };
   }
 
   /** A RST that says where both streams are is to leave. */
