@@ -97,6 +97,22 @@ inOwnNetwork(import.meta.url, () => {
       });
     }
 
+    test('queries that come at once are answered each by its own response', async () => {
+      await using datagrams = await Datagrams.open();
+      const COUNT = 20;
+      for (let id = 0; id < COUNT; id++) {
+        const message = query('www.far.test');
+        message.writeUInt16BE(id);
+        await datagrams.send(message, 53, TUN.resolver);
+      }
+      await eventually('the responses', () => datagrams.received.length === COUNT);
+      const ids = datagrams.received.map(({ data }) => decode(data).id ?? -1);
+      assert.deepEqual(
+        ids.sort((a, b) => a - b),
+        Array.from({ length: COUNT }, (_, id) => id),
+      );
+    });
+
     test('programs find them by resolv.conf, and rules by what is sniffed', async () => {
       useNameServer(TUN.resolver);
       const page = await curl([`http://www.far.test/`]);

@@ -50,6 +50,10 @@ export const PORT = {
   closed: 81,
 } as const;
 
+/** Whether a program is installed. */
+export const hasProgram = (name: string): boolean =>
+  spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined;
+
 /** Runs `ip` with the words of a command. */
 export function ip(command: string): string {
   return execFileSync('ip', command.split(' '), { encoding: 'utf8' });
