@@ -1,6 +1,6 @@
 import { copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { Packet } from '../net/link.ts';
-import { Fifo } from '../quic/streams/fifo.ts';
+import { Fifo } from '../net/fifo.ts';
 import type { Keyed } from './flow-table.ts';
 import { KnownPeers } from './known-peers.ts';
 import { MAX_QUEUED_BYTES, MAX_QUEUED_DATAGRAMS } from './limits.ts';

@@ -1,5 +1,5 @@
-import { copyBytes } from '../../quic/streams/copy.ts';
-import { Fifo } from '../../quic/streams/fifo.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
+import { Fifo } from '../../net/fifo.ts';
 import { OutOfOrder } from './out-of-order.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import {

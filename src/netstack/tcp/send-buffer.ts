@@ -1,5 +1,5 @@
-import { copyBytes } from '../../quic/streams/copy.ts';
-import { Fifo } from '../../quic/streams/fifo.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
+import { Fifo } from '../../net/fifo.ts';
 import { CHUNK_OVERHEAD, FIRST_SEND_BUFFER, MAX_SEND_BUFFER } from './recovery-limits.ts';
 
 interface Chunk {
