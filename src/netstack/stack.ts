@@ -67,7 +67,7 @@ export type RefusalReason =
   | 'host unreachable'
   | 'network unreachable'
   | 'prohibited'
-  /** Nothing: the client gives up by itself, or sends its SYN again, which is another request. */
+  /** Nothing: the client gives up by itself. Its SYN is absorbed meanwhile; that of another connection is not. */
   | 'timeout';
 
 /**

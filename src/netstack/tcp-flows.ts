@@ -124,10 +124,14 @@ export class TcpFlows {
     }
     const { destination, source } = packet;
     const flow = this.#flows.find(destination, source);
-    if (flow !== undefined) {
+    if (flow !== undefined && !flow.connection.yieldsTo(segment)) {
       flow.connection.segmentArrives(segment, now);
       this.#activity.touch(flow);
       return;
+    }
+    if (flow !== undefined) {
+      flow.connection.abort(now);
+      this.#forget(flow, now);
     }
     const waiting = this.#waiting.find(destination, source);
     const reopens = waiting !== undefined && this.#meetsTimeWait(waiting, now);
@@ -208,6 +212,8 @@ export class TcpFlows {
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
     flow.connection.refuse(how, now);
+    // In silence it only absorbs SYNs: there is no dial to wait for.
+    this.#backlog.answered(flow);
     this.#activity.touch(flow);
   }
 

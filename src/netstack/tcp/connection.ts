@@ -1,6 +1,6 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { Trace } from '../trace.ts';
-import type { TcpSegment } from '../wire/tcp.ts';
+import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
 import { ControlBlock } from './control-block.ts';
 import type { TcpEvent, TcpFailure } from './events.ts';
 import {
@@ -20,6 +20,9 @@ import { SendBuffer } from './send-buffer.ts';
 import type { TcpState } from './state.ts';
 import type { TimeWait } from './time-wait.ts';
 import { Timestamps } from './timestamps.ts';
+
+const { FIN, SYN, RST, ACK } = TcpFlag;
+const CONTROL = FIN | SYN | RST | ACK;
 
 export interface TcpSettings {
   /** Milliseconds of silence of the peer after which it is probed; 0 for never. */
@@ -106,6 +109,15 @@ export class TcpConnection {
   /** Bytes that were received in order and are not read yet. */
   get unread(): number {
     return this.#block.receiveBuffer.readable;
+  }
+
+  /**
+   * Whether the segment is the SYN of another connection than the one that was refused in silence: its
+   * client has given that up.
+   */
+  yieldsTo({ flags, sequence }: TcpSegment): boolean {
+    const { admission, peer } = this.#block;
+    return admission === 'silenced' && (flags & CONTROL) === SYN && sequence !== peer.initial;
   }
 
   // ---- the stack's calls ----

@@ -310,4 +310,37 @@ describe('a flood of SYNs', () => {
     assert.equal(stack.stack.flows, 1);
     assert.equal(connection.state, 'ESTABLISHED');
   });
+
+  test('is not helped by requests that were refused in silence', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
+      },
+    });
+    stack.receive(...syns(MAX_BACKLOG_PER_ADDRESS));
+    stack.receive(tcpPacket(segment({ flags: SYN, sourcePort: 50_000 })));
+    assert.equal(
+      stack.events.filter((event) => event === 'requested').length,
+      MAX_BACKLOG_PER_ADDRESS + 1,
+    );
+    assert.equal(stack.stack.flows, MAX_BACKLOG_PER_ADDRESS);
+  });
+});
+
+describe('a request that was refused in silence', () => {
+  test('absorbs its SYN, and gives way to another one of the same ports', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
+      },
+    });
+    const requests = (): number => stack.events.filter((event) => event === 'requested').length;
+    const syn = tcpPacket(segment({ flags: SYN, sequence: 1 }));
+    const another = tcpPacket(segment({ flags: SYN, sequence: 77_777 }));
+    stack.receive(syn, syn);
+    assert.equal(requests(), 1);
+    stack.receive(another);
+    assert.equal(requests(), 2);
+    assert.equal(stack.stack.flows, 1);
+  });
 });
