@@ -9,6 +9,7 @@ import { Protocol } from '../../../src/netstack/wire/ip-packet.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
 import {
   CLIENT4,
+  CLIENT6,
   endpoint,
   IPV6,
   parsed,
@@ -68,6 +69,48 @@ describe('segments for no connection', () => {
     assert.equal(stack.receive(...flood).length, STRAY_RESPONSES_A_SECOND);
     stack.advance(500);
     assert.equal(stack.receive(...flood).length, STRAY_RESPONSES_A_SECOND / 2);
+  });
+});
+
+describe('packets to groups and to all hosts of a network', () => {
+  const hosts = ['224.0.0.251', '239.255.255.250', '255.255.255.255', '172.19.0.3'];
+  const broadcasts = [endpoint('172.19.0.3')];
+
+  test('make no associations and get no responses', () => {
+    const stack = new BareStack({ broadcasts });
+    for (const host of hosts) {
+      const destination = endpoint(host, 5353);
+      assert.deepEqual(stack.receive(udpPacket(pattern(8), { destination })), []);
+      assert.deepEqual(
+        stack.receive(tcpPacket(segment({ flags: SYN }), NO_BYTES, { destination })),
+        [],
+      );
+      const ping = transportPacket(1, Uint8Array.of(8, 0, 0, 0, 0, 1, 0, 1), 2, { destination });
+      assert.deepEqual(stack.receive(ping), []);
+    }
+    assert.equal(stack.stack.flows, 0);
+    assert.deepEqual(new Set(stack.drops), new Set(['group']));
+  });
+
+  test('are dropped in IPv6 too, as are router solicitations and MLD', () => {
+    const stack = new BareStack();
+    const parts = { source: CLIENT6, destination: endpoint('ff02::2', 5353) };
+    assert.deepEqual(stack.receive(udpPacket(pattern(8), parts)), []);
+    for (const type of [128, 133, 135, 143]) {
+      const message = Uint8Array.of(type, 0, 0, 0, 0, 0, 0, 0);
+      assert.deepEqual(stack.receive(transportPacket(Protocol.ICMPV6, message, 2, parts)), []);
+    }
+    assert.equal(stack.stack.flows, 0);
+    assert.deepEqual(new Set(stack.drops), new Set(['group']));
+  });
+
+  test('are not for own ports', () => {
+    const stack = new BareStack({ addresses: [SERVER4] });
+    const flow = stack.stack.udp.bind(0);
+    assert.ok(flow);
+    const destination = endpoint('224.0.0.251', flow.local.port);
+    stack.receive(udpPacket(pattern(8), { destination }));
+    assert.equal(flow.take(), undefined);
   });
 });
 
