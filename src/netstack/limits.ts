@@ -4,11 +4,13 @@
  */
 
 /**
- * Bytes that all connections hold together, unread and unacknowledged, above which no buffer grows any
- * more: many peers and readers that were fast and then rest cannot take 8 MiB for each connection, but what
- * each begins with, 256 KiB in both directions.
+ * Bytes that all connections hold together, unread and unacknowledged. Above half of it no buffer grows any
+ * more: many peers and readers that were fast and then rest cannot take 8 MiB for each connection. Beyond
+ * it every connection is held to `LEAST_BUFFER` in each direction: what comes above that is dropped for
+ * the peer to send again, and writers wait. So all connections go on, and a client that opens tens of
+ * thousands and reads from none, or fills the gaps of none, takes this and 32 KiB for each.
  */
-export const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
+export const MAX_BUFFERED_BYTES = 512 * 1024 * 1024;
 
 /**
  * Resets in response to segments for no connection, a second. Beyond it such segments are dropped without a

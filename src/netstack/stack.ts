@@ -49,7 +49,7 @@ export interface StackOptions {
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
-  /** Bytes that connections may hold before their buffers stop growing; `MAX_BUFFERED_BYTES` if left out. */
+  /** Instead of `MAX_BUFFERED_BYTES`. */
   readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
 }

@@ -41,7 +41,7 @@ export interface TcpFlowsOptions {
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
   readonly settings: Omit<TcpSettings, 'memory'>;
-  /** Bytes that all connections may hold before their buffers stop growing. */
+  /** See `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
   /** Whether there is room for another flow. */
   readonly hasRoom: () => boolean;
@@ -100,14 +100,19 @@ export class TcpFlows {
     return this.#waiting.size;
   }
 
-  /** Bytes that all connections hold: unread, and unacknowledged. */
+  /** Bytes of memory that all connections hold: unread, and unacknowledged. */
   get held(): number {
     return this.#held;
   }
 
   /** Whether there is memory for larger buffers. */
   get mayGrow(): boolean {
-    return this.#held < this.#maxHeld;
+    return this.#held * 2 < this.#maxHeld;
+  }
+
+  /** Whether all of the memory is used. */
+  get isShort(): boolean {
+    return this.#held >= this.#maxHeld;
   }
 
   [Symbol.iterator](): Iterator<TcpFlow> {
@@ -166,7 +171,7 @@ export class TcpFlows {
     const out = this.#writer.between(flow.local, flow.remote);
     const { connection } = flow;
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
-    this.#account(flow, connection.unread + connection.unacknowledged);
+    this.#account(flow, connection.held);
     flow.owner?.onProgress();
     if (hasMore) return true;
     this.#activity.wheel.schedule(flow, connection.nextTimeout());

@@ -1,7 +1,7 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { Trace } from '../trace.ts';
 import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
-import { ControlBlock } from './control-block.ts';
+import { ControlBlock, type SharedMemory } from './control-block.ts';
 import type { TcpEvent, TcpFailure } from './events.ts';
 import {
   KEEP_ALIVE_INTERVAL,
@@ -31,8 +31,8 @@ export interface TcpSettings {
   readonly receiveBuffer: number;
   /** Whether segments are spread over the round trip: not towards a local device. */
   readonly isPaced: boolean;
-  /** Whether there is memory for larger buffers, at any time; left out, there is. */
-  readonly memory?: { readonly mayGrow: boolean } | undefined;
+  /** Left out, there is enough. */
+  readonly memory?: SharedMemory | undefined;
 }
 
 /** What a connection is created with. */
@@ -82,6 +82,7 @@ export class TcpConnection {
       now,
     );
     if (settings.memory) this.#block.memory = settings.memory;
+    if (settings.memory?.isShort === true) this.#block.receiveBuffer.window.shrink();
     this.#keepAlive = settings.keepAlive;
     this.#arrives = new SegmentArrives(this.#block, settings.keepAlive);
     this.#output = new Output(this.#block);
@@ -106,9 +107,9 @@ export class TcpConnection {
     return this.#block.sendBuffer.size;
   }
 
-  /** Bytes that were received in order and are not read yet. */
-  get unread(): number {
-    return this.#block.receiveBuffer.readable;
+  /** Bytes that it holds in both directions, with what they cost beside. */
+  get held(): number {
+    return this.#block.sendBuffer.charge + this.#block.receiveBuffer.memory;
   }
 
   /**
@@ -229,7 +230,7 @@ export class TcpConnection {
   write(chunk: Uint8Array): boolean {
     const block = this.#block;
     if (block.isFinQueued || block.state === 'CLOSED') return false;
-    return block.sendBuffer.write(chunk);
+    return block.sendBuffer.write(chunk, block.memory.isShort);
   }
 
   /** Half-closes: a FIN follows what was written. Idempotent. */

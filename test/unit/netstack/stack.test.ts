@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
 import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
 import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
+import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
 import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
 import { Protocol } from '../../../src/netstack/wire/ip-packet.ts';
@@ -240,20 +241,61 @@ describe('what connections hold', () => {
     const { tcp } = stack.stack;
     const { connection } = flow();
     stack.receive(tcpPacket(segment({ ...client, flags: ACK, window: 65_535 }), pattern(1000)));
-    assert.equal(tcp.held, 1000);
+    assert.equal(tcp.held, 2048);
     connection.write(pattern(500));
     stack.stack.touch(flow());
     stack.settle();
-    assert.equal(tcp.held, 1500);
+    assert.equal(tcp.held, 2048 + 500 + CHUNK_OVERHEAD);
     connection.read(stack.now);
     const next = { sequence: 2000, acknowledgment: client.acknowledgment + 200, window: 65_535 };
     stack.receive(tcpPacket(segment({ ...next, flags: ACK })));
-    assert.equal(tcp.held, 300);
+    assert.equal(tcp.held, 300 + CHUNK_OVERHEAD);
     connection.abort(stack.now);
     stack.stack.touch(flow());
     stack.settle();
     assert.equal(tcp.held, 0);
     assert.equal(stack.stack.flows, 0);
+  });
+
+  /** Clients that fill their windows, with gaps or without, and the connections that are not read. */
+  function flooded(clients: number, maxHeld: number, step: number): TcpFlow[] {
+    const flows: TcpFlow[] = [];
+    const stack = new BareStack({
+      maxHeld,
+      onEvent({ network, flow, event }) {
+        if (network !== 'tcp' || event !== 'requested') return;
+        flows.push(flow);
+        stack.stack.accept(flow);
+      },
+    });
+    for (let index = 0; index < clients; index++) {
+      const sourcePort = 1024 + index;
+      const syn = segment({ sourcePort, flags: SYN, sequence: 999, mss: 1460 });
+      const { tcp } = sentSegment(stack.receive(tcpPacket(syn))[0]);
+      const acknowledgment = (tcp.sequence + 1) >>> 0;
+      const header = { sourcePort, acknowledgment, flags: ACK, window: 65_535 };
+      stack.receive(tcpPacket(segment({ ...header, sequence: 1000 })));
+      for (let offset = step - 1000; offset < 60_000; offset += step) {
+        stack.receive(tcpPacket(segment({ ...header, sequence: 1000 + offset }), pattern(1000)));
+        const bound = maxHeld + flows.length * 2 * LEAST_BUFFER;
+        assert.ok(stack.stack.tcp.held <= bound, `${stack.stack.tcp.held} bytes`);
+      }
+    }
+    return flows;
+  }
+
+  test('is bounded for all connections together, and leaves each of them a little', () => {
+    const flows = flooded(50, 256 * 1024, 1000);
+    const last = flows.at(-1)?.connection;
+    assert.ok(last);
+    let read = 0;
+    for (let chunk = last.read(0); chunk; chunk = last.read(0)) read += chunk.length;
+    assert.equal(read, LEAST_BUFFER);
+    assert.equal(last.write(pattern(LEAST_BUFFER)), false);
+  });
+
+  test('is bounded, too, where clients leave gaps', () => {
+    flooded(50, 256 * 1024, 7000);
   });
 });
 
