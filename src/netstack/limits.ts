@@ -37,6 +37,14 @@ export const TIMEOUTS_A_TURN = 1024;
 export const MAX_QUEUED_DATAGRAMS = 256;
 /** Their bytes: a queue of large datagrams must not hold 16 MiB. */
 export const MAX_QUEUED_BYTES = 1024 * 1024;
+/**
+ * Bytes of the datagrams that wait in all associations together, with `DATAGRAM_OVERHEAD` for each. Beyond
+ * it an association keeps `LEAST_QUEUED_BYTES`, so that others do not keep a query of DNS out.
+ */
+export const MAX_ALL_QUEUED_BYTES = 64 * 1024 * 1024;
+export const LEAST_QUEUED_BYTES = 2048;
+/** What a datagram in a queue costs beside its bytes. */
+export const DATAGRAM_OVERHEAD = 256;
 
 /**
  * Peers of an association whose addresses are kept in both forms, text and numbers. Another one takes

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
+import { MAX_ALL_QUEUED_BYTES, STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
 import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
 import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
 import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
@@ -197,6 +197,21 @@ describe('datagrams', () => {
     assert.deepEqual(stack.receive(udpPacket(pattern(1))), []);
     assert.deepEqual(stack.drops, ['udp disabled']);
     assert.equal(stack.stack.flows, 0);
+  });
+
+  test('that are not read are bounded for all clients together, and leave each a little', () => {
+    const stack = new BareStack();
+    const data = pattern(60_000);
+    for (let index = 0; index < 1200; index++) {
+      stack.receive(udpPacket(data, { source: { ...CLIENT4, port: 1024 + index } }));
+    }
+    assert.ok(stack.stack.udp.queued <= MAX_ALL_QUEUED_BYTES);
+    assert.ok(stack.drops.includes('queue'));
+    const before = stack.drops.length;
+    stack.receive(udpPacket(pattern(100), { source: { ...CLIENT4, port: 50_000 } }));
+    assert.equal(stack.drops.length, before);
+    for (const flow of stack.stack.udp) stack.stack.udp.close(flow);
+    assert.equal(stack.stack.udp.queued, 0);
   });
 
   test('without a port to respond to make no association', () => {
