@@ -2,7 +2,6 @@ import { Cubic } from '../congestion/cubic.ts';
 import { SendControl } from '../congestion/send-control.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
 import {
-  addressBytes,
   assignEndpoint,
   blankEndpoint,
   isIPv4Endpoint,
@@ -19,7 +18,7 @@ import { SegmentWriter } from './segment-writer.ts';
 import { Backlog } from './tcp/backlog.ts';
 import { TcpConnection, type TcpSettings } from './tcp/connection.ts';
 import type { TcpEvent } from './tcp/events.ts';
-import { InitialSequences, type ConnectionEnds } from './tcp/initial-sequence.ts';
+import { InitialSequences } from './tcp/initial-sequence.ts';
 import type { TcpPath } from './tcp/segment-output.ts';
 import { TcpFlow } from './tcp-flow.ts';
 import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
@@ -335,17 +334,11 @@ export class TcpFlows {
     initialSequence: number | undefined,
     now: number,
   ): TcpFlow {
-    const ends: ConnectionEnds = {
-      localAddress: addressBytes(local),
-      localPort: local.port,
-      remoteAddress: addressBytes(remote),
-      remotePort: remote.port,
-    };
     const path = this.#path(remote, now);
     const connection = new TcpConnection({
       role,
-      initialSequence: initialSequence ?? this.#sequences.sequence(ends, now),
-      timestampOffset: this.#sequences.timestampOffset(ends),
+      initialSequence: initialSequence ?? this.#sequences.sequence(local, remote, now),
+      timestampOffset: this.#sequences.timestampOffset(local, remote),
       path,
       settings: this.#settings,
       control: new SendControl(new Cubic(path.segmentBytes), path.segmentBytes),
