@@ -5,7 +5,7 @@ import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, largestTransport, type IpOutput } from './ip-output.ts';
 import { chooseLocalPort } from './local-ports.ts';
-import { UdpBatch } from './offload.ts';
+import { UdpBatch } from './udp-batch.ts';
 import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
 import { Protocol, type IpPacket } from './wire/ip-packet.ts';
 import {

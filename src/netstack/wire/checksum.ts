@@ -102,7 +102,3 @@ export function pseudoHeaderSum(
 ): number {
   return fold(sumBytes(bytes, addresses, addresses + 2 * addressSize) + protocol + length);
 }
-
-/** The checksum after one 16-bit word that it covers was changed (RFC 1624, equation 3). */
-export const updateChecksum = (checksum: number, before: number, after: number): number =>
-  complement(fold(complement(checksum) + complement(before) + after));
