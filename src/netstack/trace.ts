@@ -66,7 +66,7 @@ export type TraceEvent =
   | { readonly kind: 'retransmitted'; readonly offset: number; readonly bytes: number }
   | { readonly kind: 'retransmission-timeout'; readonly count: number }
   | { readonly kind: 'tail-loss-probe' }
-  | { readonly kind: 'spurious'; readonly what: 'timeout' | 'recovery' }
+  | { readonly kind: 'spurious'; readonly what: 'timeout' | 'loss' }
   | { readonly kind: 'window-probe'; readonly count: number }
   | { readonly kind: 'keep-alive' }
   | { readonly kind: 'mtu'; readonly bytes: number };

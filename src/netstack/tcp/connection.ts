@@ -76,7 +76,7 @@ export class TcpConnection {
       negotiated,
       new SendBuffer(),
       new ReceiveBuffer(now, settings.receiveBuffer),
-      new Recovery(options.control, negotiated.mss, settings.isPaced),
+      new Recovery(options.control, negotiated.mss, settings.isPaced, trace),
       options.control,
       trace,
       now,
@@ -154,12 +154,7 @@ export class TcpConnection {
     if (block.state === 'CLOSED') return;
     acknowledgments.onTimeout(now);
     if (deadlines.take('persist', now)) this.#probeWindow(now);
-    if (now < recovery.timeout) return;
-    const { timeouts } = recovery;
     recovery.onTimeout(now);
-    if (block.trace !== undefined && recovery.timeouts > timeouts) {
-      block.trace({ kind: 'retransmission-timeout', count: recovery.timeouts }, now);
-    }
   }
 
   /** The next event; `undefined` when there is none. 'closed' comes when the last segment was written. */

@@ -110,6 +110,31 @@ test('RFC 3522: a timestamp older than the retransmission takes the reduction ba
   assert.ok(rig.window >= 10);
 });
 
+test('what is lost, probed, repeated after a timeout, and found to be spurious is traced', () => {
+  const rig = new RecoveryRig();
+  rig.send(10);
+  const sentAt = rig.now;
+  rig.now += 100;
+  rig.ack(0, { sack: [[1, 4]], echo: sentAt });
+  rig.now += 20;
+  rig.ack(10, { echo: sentAt });
+  assert.deepEqual(rig.traced, [
+    { kind: 'lost', bytes: MSS },
+    { kind: 'spurious', what: 'loss' },
+  ]);
+  rig.traced.length = 0;
+  rig.send(2);
+  const tailAt = rig.now;
+  rig.expire();
+  rig.expire();
+  rig.ack(12, { echo: tailAt });
+  assert.deepEqual(rig.traced, [
+    { kind: 'tail-loss-probe' },
+    { kind: 'retransmission-timeout', count: 1 },
+    { kind: 'spurious', what: 'timeout' },
+  ]);
+});
+
 test('a lost segment that arrives before it was sent again is not sent again, and was no loss', () => {
   const rig = new RecoveryRig();
   rig.send(10);
