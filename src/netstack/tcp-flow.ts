@@ -30,6 +30,8 @@ export class TcpFlow implements Keyed, Timed {
 
   /** Bytes that it held when it was looked at last. */
   held = 0;
+  /** What its path was looked up for last; of `TcpFlows`. */
+  pathVersion = 0;
   /** Whether it has left the stack; what was received may still be read. */
   isForgotten = false;
 

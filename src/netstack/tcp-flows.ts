@@ -72,6 +72,8 @@ export class TcpFlows {
   readonly #candidate = blankEndpoint();
   /** Bytes that all connections hold. */
   #held = 0;
+  /** Counts what was learned of paths. */
+  #pathVersion = 0;
 
   constructor(options: TcpFlowsOptions) {
     const { random } = options;
@@ -167,6 +169,7 @@ export class TcpFlows {
   /** The next segments of a connection, as far as there is room. @returns whether it has more. */
   transmit(flow: TcpFlow, now: number): boolean {
     if (flow.isForgotten) return false;
+    if (flow.pathVersion !== this.#pathVersion) this.#setPath(flow, now);
     const out = this.#writer.between(flow.local, flow.remote);
     const { connection } = flow;
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
@@ -223,17 +226,22 @@ export class TcpFlows {
 
   /** The MTU of the device has changed. */
   onMtu(now: number): void {
-    for (const flow of this.#flows) this.#setPath(flow, now);
+    for (const flow of this.#flows) {
+      this.#setPath(flow, now);
+      this.#activity.touch(flow);
+    }
   }
 
-  /** The path to an address takes packets of another size. */
-  onPathMtu(remote: IpEndpoint, now: number): void {
-    for (const flow of this.#flows) {
-      const { a, b, c, d } = flow.remote;
-      if (d === remote.d && c === remote.c && b === remote.b && a === remote.a) {
-        this.#setPath(flow, now);
-      }
-    }
+  /**
+   * The path to an address takes smaller packets, as was reported to a connection of it. All others see that
+   * at their next turn to send, so that a report costs the same however many there are.
+   */
+  onPathMtu(local: IpEndpoint, remote: IpEndpoint, now: number): void {
+    this.#pathVersion++;
+    const flow = this.#flows.find(local, remote);
+    if (flow === undefined) return;
+    this.#setPath(flow, now);
+    this.#activity.touch(flow);
   }
 
   /** ICMP reports that a segment between these endpoints did not arrive. */
@@ -258,8 +266,8 @@ export class TcpFlows {
   }
 
   #setPath(flow: TcpFlow, now: number): void {
+    flow.pathVersion = this.#pathVersion;
     flow.connection.onPathMtu(this.#path(flow.remote, now).segmentBytes, now);
-    this.#activity.touch(flow);
   }
 
   #path(remote: IpEndpoint, now: number): TcpPath {
@@ -346,6 +354,7 @@ export class TcpFlows {
       now,
     });
     const flow = new TcpFlow(local, remote, connection);
+    flow.pathVersion = this.#pathVersion;
     this.#flows.add(flow);
     this.#activity.touch(flow);
     return flow;

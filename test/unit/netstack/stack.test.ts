@@ -335,6 +335,36 @@ describe('ICMP errors', () => {
     for (const packet of again) assert.ok(packet.length <= 1300, `${packet.length} bytes`);
   });
 
+  test('lower the segments of all connections of the destination', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.accept(flow);
+      },
+    });
+    const flows = [40_000, 40_001].map((sourcePort) => {
+      const syn = segment({ sourcePort, flags: SYN, sequence: 999, mss: 1460 });
+      const { tcp } = sentSegment(stack.receive(tcpPacket(syn))[0]);
+      const acknowledgment = (tcp.sequence + 1) >>> 0;
+      const header = { sourcePort, sequence: 1000, acknowledgment, flags: ACK, window: 65_535 };
+      stack.receive(tcpPacket(segment(header)));
+      const flow = [...stack.stack.tcp].find(({ remote }) => remote.port === sourcePort);
+      assert.ok(flow);
+      return flow;
+    });
+    const [one, other] = flows;
+    assert.ok(one && other);
+    one.connection.write(pattern(4000));
+    stack.stack.touch(one);
+    const [first] = stack.settle();
+    assert.ok(first);
+    stack.receive(tooBig(first, 1300));
+    other.connection.write(pattern(4000));
+    stack.stack.touch(other);
+    const sent = stack.settle();
+    assert.ok(sent.length >= 4);
+    for (const packet of sent) assert.ok(packet.length <= 1300, `${packet.length} bytes`);
+  });
+
   test('mean nothing when they quote what was never sent', () => {
     const { stack, flow } = accepted();
     flow().connection.write(pattern(4000));
