@@ -3,7 +3,7 @@ import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { abortReason } from '../net/read-queue.ts';
 import { freeChunk } from '../net/spent-chunk.ts';
-import { Fifo } from '../quic/streams/fifo.ts';
+import { Fifo } from '../net/fifo.ts';
 import { TcpFailedError } from './failures.ts';
 import { LINGER } from './limits.ts';
 import type { TcpEvent } from './tcp/events.ts';

@@ -15,6 +15,8 @@ export type DropReason =
   | FragmentFault
   /** Not for an address of this stack. */
   | 'not local'
+  /** For a group or all hosts of a network: multicast and broadcast. */
+  | 'group'
   /** A protocol that the stack does not speak. */
   | 'protocol'
   /** A segment for no connection. It gets a reset, within a limit. */
@@ -64,7 +66,7 @@ export type TraceEvent =
   | { readonly kind: 'retransmitted'; readonly offset: number; readonly bytes: number }
   | { readonly kind: 'retransmission-timeout'; readonly count: number }
   | { readonly kind: 'tail-loss-probe' }
-  | { readonly kind: 'spurious'; readonly what: 'timeout' | 'recovery' }
+  | { readonly kind: 'spurious'; readonly what: 'timeout' | 'loss' }
   | { readonly kind: 'window-probe'; readonly count: number }
   | { readonly kind: 'keep-alive' }
   | { readonly kind: 'mtu'; readonly bytes: number };
