@@ -55,6 +55,9 @@ function create(beforeBind?: BeforeBind, clock: Clock = systemClock) {
   return { supervisor, apply, liveOf, portOf, ownListeners, infos, errors };
 }
 
+const disruptive = (what: string): string =>
+  `${what}, which would end its live connections; restart to apply it`;
+
 /** A UDP client with a port of its own. */
 class Client {
   readonly #socket: Socket = createSocket('udp4');
@@ -224,7 +227,7 @@ describe('a reload of a listener that owns its sessions', () => {
     const wanted = [line('in', port, { name: 'second', fixed: 'b' }), line('other', other)];
     await assert.rejects(apply(wanted), {
       code: 'disruptive',
-      message: 'inbound in: its fixed part changes',
+      message: disruptive('inbound in: its fixed part changes'),
     });
     assert.equal(await client.ask(port, 'still'), 'first: still');
     assert.equal(await new Client().ask(port, 'hello'), 'first: hello');
@@ -244,7 +247,7 @@ describe('a reload of a listener that owns its sessions', () => {
     const wanted = [line('in', 0, { fixed: 'b' }), line('other', 0)];
     await assert.rejects(apply(wanted), {
       code: 'disruptive',
-      message: 'inbound in: its fixed part changes',
+      message: disruptive('inbound in: its fixed part changes'),
     });
     assert.equal(await late.ask(port, 'still'), 'first: still');
     assert.equal(await new Client().ask(port, 'hello'), 'first: hello');
@@ -293,7 +296,7 @@ describe('a reload of a listener that owns its sessions', () => {
     const two = portOf('in');
     await assert.rejects(apply([line('in', one, { name: 'third', fixed: 'b' })]), {
       code: 'disruptive',
-      message: 'inbound in: its new address overlaps an earlier one',
+      message: disruptive('inbound in: its new address overlaps an earlier one'),
     });
     await apply([line('in', one, { name: 'third', fixed: 'a' })]);
     assert.equal(await old.ask(one, 'still'), 'first: still');
@@ -358,7 +361,7 @@ describe('a reload of a listener that owns its sessions', () => {
     assert.deepEqual([liveOf('old'), liveOf('new')], [1, 1]);
     await assert.rejects(apply([line('newest', port, { fixed: 'b' })]), {
       code: 'disruptive',
-      message: 'inbound new: its address is needed for inbound newest',
+      message: disruptive('inbound new: its address is needed for inbound newest'),
     });
     const gone = Promise.all([client.next(), young.next()]);
     await supervisor.stop(0);
@@ -390,7 +393,7 @@ describe('a reload of a listener that owns its sessions', () => {
     await client.ask(two, 'hello');
     await assert.rejects(apply([line('a', two), rows(one)]), {
       code: 'disruptive',
-      message: 'inbound b: its address is needed for inbound a',
+      message: disruptive('inbound b: its address is needed for inbound a'),
     });
     assert.equal(await client.ask(two, 'still'), 'b: still');
     await client.end(two, supervisor);
@@ -450,7 +453,7 @@ describe('a reload of a listener that owns its sessions', () => {
     const wanted = [{ ...line('in', port, { name: 'rows' }), protocol: 'rows' }];
     await assert.rejects(apply(wanted), {
       code: 'disruptive',
-      message: 'inbound in: its protocol changes',
+      message: disruptive('inbound in: its protocol changes'),
     });
     await client.end(port, supervisor);
     assert.deepEqual((await apply(wanted)).restarted, ['in']);
