@@ -110,7 +110,7 @@ export class Supervisor {
     const { spec } = wanted;
     const turns = new Turns(this.#deps.clock);
     const same = await compareSpecs(this.#spec, spec, this.#facts.usersOf, turns);
-    const running = { spec: this.#spec, versions: this.#versions };
+    const running = { spec: this.#spec, versions: this.#versions, failed: this.#failedInbounds() };
     const plan = await turns.run(planReload(running, spec, this.#facts, same));
     this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
@@ -209,6 +209,14 @@ export class Supervisor {
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });
+  }
+
+  #failedInbounds(): Set<string> {
+    const tags = new Set<string>();
+    for (const [tag, inbound] of this.#inbounds) {
+      if (inbound.kind === 'sessions' && inbound.listener.isReleased) tags.add(tag);
+    }
+    return tags;
   }
 
   /** @throws {ApplyError} `disruptive` when an inbound would be restarted that has live sessions */

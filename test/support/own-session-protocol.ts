@@ -31,7 +31,8 @@ export type BeforeBind = (settings: LineSettings) => Promise<void>;
 /**
  * A protocol whose listener owns its sessions, as small as it can be: a client is an address of UDP,
  * its first datagram opens its session, `end` closes it, and every other one is responded to with
- * the name of the server that the client started with. The datagram `gone` is the goodbye.
+ * the name of the server that the client started with. The datagram `gone` is the goodbye. After the
+ * datagram `break` the listener fails.
  */
 export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
   defineProtocol<LineSettings>({
@@ -152,6 +153,10 @@ class LineListener implements SessionListener {
   }
 
   #onDatagram(text: string, remote: Endpoint): void {
+    if (text === 'break') {
+      this.destroy();
+      return;
+    }
     const key = formatEndpoint(remote);
     const client =
       this.#clients.get(key) ?? (this.#accepting ? this.#open(key, remote) : undefined);

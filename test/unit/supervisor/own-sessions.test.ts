@@ -122,6 +122,12 @@ async function assertFree(port: number): Promise<void> {
   await once(socket, 'close');
 }
 
+const isFree = (port: number): Promise<boolean> =>
+  assertFree(port).then(
+    () => true,
+    () => false,
+  );
+
 describe('a listener that owns its sessions', () => {
   test('is bound before anything is served, and serves with the commit', async () => {
     const { supervisor, apply, infos } = create();
@@ -214,6 +220,25 @@ describe('a reload of a listener that owns its sessions', () => {
     assert.deepEqual([report.restarted, report.swapped, report.rebound], [['in'], [], []]);
     assert.equal(portOf('in'), port);
     assert.equal(await client.ask(port, 'hello'), 'second: hello');
+    await supervisor.stop(0);
+  });
+
+  test('binds it again after it has failed, although its inbound has not changed', async () => {
+    const { supervisor, apply, portOf } = create();
+    for (const settings of [{ name: 'same' }, { name: 'same' }, { name: 'other' }]) {
+      const report = await apply([line('in', 0, settings), line('whole', 0)]);
+      const port = portOf('in');
+      const client = new Client();
+      assert.equal(await client.ask(port, 'hello'), `${settings.name}: hello`);
+      assert.ok(!report.restarted.includes('whole'));
+      client.send(port, 'break');
+      assert.equal(await client.next(), 'gone');
+      await eventually('the release of the port', () => isFree(port));
+    }
+    const report = await apply([line('in', 0, { name: 'other' }), line('whole', 0)]);
+    assert.deepEqual(report.restarted, ['in']);
+    assert.ok(report.reused.includes('inbound whole'));
+    assert.deepEqual((await apply([line('in', 0, { name: 'third' })])).swapped, ['in']);
     await supervisor.stop(0);
   });
 
