@@ -138,6 +138,11 @@ export class SessionInbound implements InboundListener {
     await Promise.all(this.#books.map((book) => book.whenIdle()));
   }
 
+  /** Ends sessions that have no flow: the proxy is stopping. */
+  endIdle(): void {
+    this.#listener.endIdle?.();
+  }
+
   /** Ends every session, and releases everything. */
   destroy(cause: Error): void {
     for (const book of this.#books) book.destroy(cause);

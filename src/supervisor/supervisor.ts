@@ -161,13 +161,17 @@ export class Supervisor {
     this.#deps.ownListeners.setInbounds([]);
   }
 
-  /** Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. */
+  /**
+   * Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. Sessions
+   * that clients keep open without a flow are not waited for.
+   */
   async stop(graceMs: number): Promise<void> {
     await this.closeListeners();
     const owning = [...this.#inbounds.values()].flatMap((inbound) =>
       inbound.kind === 'sessions' ? [inbound.listener] : [],
     );
     owning.push(...this.#departures.listeners);
+    for (const listener of owning) listener.endIdle();
     const sides = [...this.#inbounds.values()].map(sideOf).concat(this.#departures.sides);
     const idle = Promise.all(sides.map((side) => side.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();

@@ -528,6 +528,19 @@ describe('a stop', () => {
     await assertFree(two);
   });
 
+  test('does not wait for sessions that have no flow', async () => {
+    const { supervisor, apply } = create(undefined, new ManualClock());
+    const [one, two] = [await freePort(), await freePort()];
+    await apply([line('in', one), line('drained', two)]);
+    const [client, drained] = [new Client(), new Client()];
+    await client.ask(one, 'idle');
+    await drained.ask(two, 'idle');
+    await apply([line('in', one)]);
+    const gone = Promise.all([client.next(), drained.next()]);
+    await supervisor.stop(1000);
+    assert.deepEqual(await gone, ['gone', 'gone']);
+  });
+
   test('ends when the last session does', async () => {
     const { supervisor, apply } = create();
     const port = await freePort();
