@@ -199,3 +199,23 @@ test('closing a connection while its streams transfer rejects what is pending', 
   assert.ok((await quic.run(right.closed)) instanceof Error);
   assert.ok((await quic.run(left.closed)) instanceof Error);
 });
+
+test('a connection has an open stream until the peer has acknowledged all of it', async () => {
+  await using fixture = await connected();
+  const { quic, near, far } = fixture;
+  await quic.run(near.connection.openStream('unidirectional'));
+  const { left, right } = await quic.run(openStream(near, far));
+  assert.deepEqual([near.connection.hasOpenStream, far.connection.hasOpenStream], [true, true]);
+  await left.closeWrite();
+  assert.equal(await quic.run(collectAll(right)), '');
+  quic.network.fate = () => 'lost';
+  await right.write(Buffer.from('response'));
+  await right.closeWrite();
+  assert.equal(await right.closed, undefined);
+  await quic.network.pass(100);
+  assert.equal(far.connection.hasOpenStream, true);
+  quic.network.fate = () => 1;
+  assert.equal(await quic.run(collectAll(left)), 'response');
+  await quic.network.pass(1000);
+  assert.deepEqual([near.connection.hasOpenStream, far.connection.hasOpenStream], [false, false]);
+});
