@@ -81,6 +81,10 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#writer.closeWrite();
   }
 
+  closeWith(last: Uint8Array): Promise<void> {
+    return this.#writer.closeWith(last);
+  }
+
   destroy(cause?: Error): void {
     if (!this.#socket.isOpen) return;
     if (this.#destroyed) {
