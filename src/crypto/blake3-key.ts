@@ -46,9 +46,11 @@ function scheduleOf(): Uint8Array {
 }
 
 /** The indices that each of the eight mixes of a round works on: columns, then diagonals. */
-const MIXES = Uint8Array.of(
-  ...[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
-  ...[0, 5, 10, 15, 1, 6, 11, 12, 2, 7, 8, 13, 3, 4, 9, 14],
+const MIXES = Uint8Array.from(
+  [
+    [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15],
+    [0, 5, 10, 15, 1, 6, 11, 12, 2, 7, 8, 13, 3, 4, 9, 14],
+  ].flat(),
 );
 
 /** The block and the state of a compression: one is made and used up at a time. */
