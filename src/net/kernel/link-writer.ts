@@ -91,6 +91,22 @@ export class LinkWriter {
     return promise;
   }
 
+  /**
+   * Sends the last bytes with the end of the stream: in one segment, which wakes the peer once, where
+   * the kernel takes them at once.
+   */
+  closeWith(last: Uint8Array): Promise<void> {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    let left = last;
+    if (this.#pending.length === 0) {
+      const sent = this.#send(last, true);
+      if (sent === FAILED) return Promise.reject(this.closedError);
+      left = last.subarray(sent);
+    }
+    if (left.length > 0) void this.#queue(left);
+    return this.closeWrite();
+  }
+
   /** Resolves when the kernel has taken all that is queued. */
   drained(): Promise<void> {
     this.#drain ??= Promise.withResolvers<void>();
