@@ -199,6 +199,11 @@ export interface SessionListener {
    * @returns false when its release has begun.
    */
   keep(): boolean;
+  /**
+   * Ends the sessions that have no flow: the proxy is stopping, and need not wait for them. Left out
+   * where there are none.
+   */
+  endIdle?(): void;
   /** Ends every session and handshake and releases everything. Idempotent. */
   destroy(cause: Error): void;
   /** Resolves, never rejects, when everything is released: the address may be bound again. */

@@ -265,7 +265,10 @@ function refuseToEndSessions(
 
 /** @param reason precedes "which would end its live connections". */
 export const disruptive = (tag: string, reason: string): ApplyError =>
-  new ApplyError('disruptive', `inbound ${tag}: ${reason}`);
+  new ApplyError(
+    'disruptive',
+    `inbound ${tag}: ${reason}, which would end its live connections; restart to apply it`,
+  );
 
 const asApplyError = (tag: string, error: unknown): ApplyError =>
   new ApplyError('bind', `inbound ${tag}: ${messageOf(error)}`, { cause: error });
