@@ -196,6 +196,19 @@ inOwnNetwork(import.meta.url, () => {
       using _socket = await live();
     });
 
+    test('a device that was removed by another program ends its flows, and is logged', async () => {
+      using _socket = await live();
+      ip('link delete weir0');
+      await control.logged('inbound tun: the device weir0 has failed');
+      await eventually('the end of the flow', async () => {
+        return (await control.connections()).flows.length === 0;
+      });
+      // A reload that needs another device makes it.
+      await control.apply(configOf({ settings: 'mtu = 1400' }));
+      assert.equal(mtuOf('weir0'), 1400);
+      using _another = await live();
+    });
+
     test('a killed flow is reset, and the others go on', async () => {
       const socket = await live();
       const failure = failureOf(socket);
