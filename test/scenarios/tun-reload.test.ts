@@ -18,6 +18,8 @@ const configOf = (options?: TunOptions, rules = ''): string =>
 
 const CONFIG = configOf();
 
+const LIVE = ', which would end its live connections; restart to apply it';
+
 inOwnNetwork(import.meta.url, () => {
   describe('a reload', () => {
     let site: Site;
@@ -110,7 +112,10 @@ inOwnNetwork(import.meta.url, () => {
       const socket = await live();
       await control.write(next);
       const refused = await control.post();
-      assert.deepEqual([refused.status, errorOf(refused)], [422, 'inbound tun: mtu changed']);
+      assert.deepEqual(
+        [refused.status, errorOf(refused)],
+        [422, `inbound tun: mtu changed${LIVE}`],
+      );
       await control.logged('mtu changed');
       assert.equal(mtuOf('weir0'), 1500);
       assert.equal(String(await roundTrip(socket, 'still here')), 'still here');
@@ -185,7 +190,10 @@ inOwnNetwork(import.meta.url, () => {
       const refused = await control.post();
       assert.deepEqual(
         [refused.status, errorOf(refused)],
-        [422, 'inbound tun: the name or a route of its device is needed for inbound renamed'],
+        [
+          422,
+          `inbound tun: the name or a route of its device is needed for inbound renamed${LIVE}`,
+        ],
       );
       assert.equal(String(await roundTrip(socket, 'still here')), 'still here');
     });
