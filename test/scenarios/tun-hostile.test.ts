@@ -16,6 +16,7 @@ import { endFlows, TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { bodyOf } from '../support/pattern.ts';
 import { roundTrip } from '../support/read.ts';
 import { SeededRandom } from '../support/simnet/seeded-random.ts';
+import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
 const SIZE = 2 << 20;
@@ -143,6 +144,31 @@ inOwnNetwork(import.meta.url, () => {
         withLoss(device, percent, () => bothWays()),
       );
     }
+
+    test('holds a bounded part of what many clients do not read', async () => {
+      const CLIENTS = 50;
+      await bothWays();
+      const before = residentBytes(weir.pid);
+      using stack = new DisposableStack();
+      for (let i = 0; i < CLIENTS; i++) {
+        const socket = stack.use(disposable(await open({ host: FAR.host, port: PORT.source })));
+        socket.pause();
+        socket.write(`${1 << 30}\n`);
+      }
+      const LOOKS = 25;
+      let [last, looks] = [0, 0];
+      await eventually('the flows to stop', async () => {
+        const flows = await control.flowsTo(FAR.host);
+        const down = flows.reduce((sum, flow) => sum + flow.down, 0);
+        looks = down === last && flows.length >= CLIENTS ? looks + 1 : 0;
+        last = down;
+        return looks === LOOKS;
+      });
+      const grown = residentBytes(weir.pid) - before;
+      assert.ok(grown < 3 * MEMORY, `${grown >> 20} MiB more`);
+      // They have stopped nothing but themselves.
+      await bothWays();
+    });
 
     for (const [what, packets] of [
       ['malformed packets', malformed(1)],

@@ -18,6 +18,8 @@ const configOf = (options?: TunOptions, rules = ''): string =>
 
 const CONFIG = configOf();
 
+const LIVE = ', which would end its live connections; restart to apply it';
+
 inOwnNetwork(import.meta.url, () => {
   describe('a reload', () => {
     let site: Site;
@@ -110,7 +112,10 @@ inOwnNetwork(import.meta.url, () => {
       const socket = await live();
       await control.write(next);
       const refused = await control.post();
-      assert.deepEqual([refused.status, errorOf(refused)], [422, 'inbound tun: mtu changed']);
+      assert.deepEqual(
+        [refused.status, errorOf(refused)],
+        [422, `inbound tun: mtu changed${LIVE}`],
+      );
       await control.logged('mtu changed');
       assert.equal(mtuOf('weir0'), 1500);
       assert.equal(String(await roundTrip(socket, 'still here')), 'still here');
@@ -185,7 +190,10 @@ inOwnNetwork(import.meta.url, () => {
       const refused = await control.post();
       assert.deepEqual(
         [refused.status, errorOf(refused)],
-        [422, 'inbound tun: the name or a route of its device is needed for inbound renamed'],
+        [
+          422,
+          `inbound tun: the name or a route of its device is needed for inbound renamed${LIVE}`,
+        ],
       );
       assert.equal(String(await roundTrip(socket, 'still here')), 'still here');
     });
@@ -194,6 +202,17 @@ inOwnNetwork(import.meta.url, () => {
       await control.apply(configOf({ tag: 'renamed', name: 'weir3' }));
       assert.deepEqual([hasDevice('weir0'), hasDevice('weir3')], [false, true]);
       using _socket = await live();
+    });
+
+    test('a device that was removed by another program ends its flows, and is logged', async () => {
+      using _socket = await live();
+      ip('link delete weir0');
+      await control.logged('inbound tun: the device weir0 has failed');
+      await eventually('the end of the flow', async () => {
+        return (await control.connections()).flows.length === 0;
+      });
+      assert.deepEqual((await control.apply(`${CONFIG}# again`)).restarted, ['tun']);
+      using _another = await live();
     });
 
     test('a killed flow is reset, and the others go on', async () => {

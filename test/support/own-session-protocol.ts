@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { WeirError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/net/address.ts';
 import { formatEndpoint } from '../../src/net/address.ts';
 import type {
@@ -53,9 +54,13 @@ export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
     },
   });
 
-/** The same protocol as a device: it has no address, and nothing reaches it. */
-export const device = (): Protocol =>
-  defineProtocol<LineSettings>({
+/**
+ * The same protocol as a device: it has no address, and nothing reaches it. Of two with the same `fixed`
+ * only one can be bound at a time.
+ */
+export const device = (): Protocol => {
+  const taken = new Set<string>();
+  return defineProtocol<LineSettings>({
     name: 'device',
     inbound: {
       kind: 'sessions',
@@ -63,26 +68,36 @@ export const device = (): Protocol =>
       stream: false,
       settings: () => ({ name: '' }),
       users: () => undefined,
-      restartReason: () => undefined,
+      restartReason: (before, after) =>
+        before.fixed === after.fixed ? undefined : 'fixed changed',
       *create(settings): Steps<SessionServer> {
         yield;
-        return new LineServer(settings);
+        return new LineServer(settings, undefined, taken);
       },
     },
   });
+};
 
 class LineServer implements SessionServer {
   readonly settings: LineSettings;
   readonly #beforeBind: BeforeBind | undefined;
 
-  constructor(settings: LineSettings, beforeBind?: BeforeBind) {
+  /** What devices have that no other one can have meanwhile. */
+  readonly #taken: Set<string> | undefined;
+
+  constructor(settings: LineSettings, beforeBind?: BeforeBind, taken?: Set<string>) {
     this.settings = settings;
     this.#beforeBind = beforeBind;
+    this.#taken = taken;
   }
 
   async bind(listen: ListenSpec, sessions: SessionBook): Promise<SessionListener> {
     await this.#beforeBind?.(this.settings);
     if (this.settings.unbindable) throw new BindError('a port for lines', new Error('it may not'));
+    const { fixed } = this.settings;
+    if (fixed !== undefined && this.#taken?.has(fixed)) {
+      throw new BindError(fixed, new WeirError('EEXIST', 'it exists already'));
+    }
     const socket = createSocket('udp4');
     const where =
       listen.kind === 'ip' ? { address: listen.host, port: listen.port } : { address: '127.0.0.1' };
@@ -92,7 +107,12 @@ class LineServer implements SessionServer {
     } catch (error) {
       throw new BindError('a port for lines', error);
     }
-    return new LineListener(this, socket, sessions, listen.kind === 'none');
+    const listener = new LineListener(this, socket, sessions, listen.kind === 'none');
+    if (fixed !== undefined && this.#taken) {
+      this.#taken.add(fixed);
+      void listener.closed.then(() => this.#taken?.delete(fixed));
+    }
+    return listener;
   }
 }
 

@@ -503,6 +503,38 @@ describe('a reload of a listener that owns its sessions', () => {
   });
 });
 
+describe('a reload with devices', () => {
+  const named = (tag: string, fixed: string): InboundSpec =>
+    inboundSpec(tag, {
+      protocol: 'device',
+      listen: { kind: 'none' },
+      settings: { name: tag, fixed },
+    });
+
+  test('closes one whose name another needs, and exchanges two names', async () => {
+    const { supervisor, apply } = create();
+    await apply([named('a', 'one'), named('b', 'two')]);
+    const moved = await apply([named('a', 'three'), named('c', 'two')]);
+    assert.deepEqual([moved.restarted, moved.removed], [['a'], ['b']]);
+    const exchanged = await apply([named('a', 'two'), named('c', 'three')]);
+    assert.deepEqual(exchanged.restarted, ['a', 'c']);
+    await supervisor.stop(0);
+  });
+
+  test('restores those that made room when a later one cannot be bound', async () => {
+    const { supervisor, apply, errors } = create();
+    const before = [named('a', 'one'), named('b', 'two')];
+    await apply(before);
+    const broken = line('broken', 0, { unbindable: true });
+    await assert.rejects(apply([named('a', 'two'), named('c', 'one'), broken]));
+    await assert.rejects(apply([named('a', 'two'), named('b', 'one'), named('c', 'one')]));
+    assert.deepEqual(errors, []);
+    const { reused } = await apply(before);
+    assert.ok(reused.includes('inbound a') && reused.includes('inbound b'));
+    await supervisor.stop(0);
+  });
+});
+
 describe('a stop', () => {
   test('accepts no client at once, and gives live sessions their grace', async () => {
     const clock = new ManualClock();
