@@ -104,7 +104,7 @@ export class IcmpMessages {
     if (trace !== undefined) trace({ kind: 'icmp-sent', error }, now);
   }
 
-  /** The same for a packet of which a copy was kept. @returns false when it is none. */
+  /** The same for a packet of which a copy was kept. @returns false when that is no packet. */
   reportCopy(error: IcmpError, copy: Uint8Array, now: number): boolean {
     if (readIpPacket(copy, 0, copy.length, this.#cause) !== undefined) return false;
     this.report(error, this.#cause, now);

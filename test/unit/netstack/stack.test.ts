@@ -24,7 +24,7 @@ import {
 } from '../../support/ip-packets.ts';
 import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';
 
-const { SYN, ACK, RST, FIN } = TcpFlag;
+const { SYN, ACK, RST, FIN, ECE, CWR } = TcpFlag;
 const NO_BYTES = new Uint8Array(0);
 
 /** The ICMP message in a packet that was sent. */
@@ -70,6 +70,46 @@ describe('segments for no connection', () => {
     assert.equal(stack.receive(...flood).length, STRAY_RESPONSES_A_SECOND);
     stack.advance(500);
     assert.equal(stack.receive(...flood).length, STRAY_RESPONSES_A_SECOND / 2);
+  });
+});
+
+describe('explicit congestion notification (RFC 3168), which is not offered', () => {
+  const marked = { trafficClass: 3 };
+
+  test('does not keep a client from connecting that asks for it', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.accept(flow);
+      },
+    });
+    const syn = segment({ flags: SYN | ECE | CWR, sequence: 999, mss: 1460 });
+    const { tcp } = sentSegment(stack.receive(tcpPacket(syn))[0]);
+    assert.equal(tcp.flags, SYN | ACK);
+    const acknowledgment = (tcp.sequence + 1) >>> 0;
+    const next = { sequence: 1000, acknowledgment, window: 65_535 };
+    const data = segment({ ...next, flags: ACK | ECE | CWR });
+    const sent = stack.receive(tcpPacket(data, pattern(10), marked));
+    assert.equal(sentSegment(sent[0]).tcp.flags, ACK);
+    assert.ok(stack.events.includes('readable'));
+  });
+
+  test('does not keep a connection from a server that would use it', () => {
+    const stack = new BareStack({ addresses: [CLIENT4] });
+    const flow = stack.stack.connect(SERVER4, 0);
+    assert.ok(flow);
+    const { tcp } = sentSegment(stack.settle()[0]);
+    assert.equal(tcp.flags, SYN);
+    const reply = segment({
+      flags: SYN | ACK | ECE,
+      sourcePort: 443,
+      destinationPort: flow.local.port,
+      sequence: 5,
+      acknowledgment: (tcp.sequence + 1) >>> 0,
+      mss: 1460,
+    });
+    const parts = { source: SERVER4, destination: flow.local, ...marked };
+    assert.equal(sentSegment(stack.receive(tcpPacket(reply, NO_BYTES, parts))[0]).tcp.flags, ACK);
+    assert.equal(flow.connection.state, 'ESTABLISHED');
   });
 });
 
