@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_ALL_QUEUED_BYTES, STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
+import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../src/netstack/wire-limits.ts';
 import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
 import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
 import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
@@ -494,6 +495,25 @@ describe('a flood of SYNs', () => {
       MAX_BACKLOG_PER_ADDRESS + 1,
     );
     assert.equal(stack.stack.flows, MAX_BACKLOG_PER_ADDRESS);
+  });
+});
+
+describe('requests for unreachable hosts', () => {
+  test('get an ICMP message each, and beyond the limit of those a RST', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network !== 'tcp' || event !== 'requested') return;
+        stack.stack.refuse(flow, 'host unreachable', stack.now);
+      },
+    });
+    const count = ICMP_ERRORS_TO_ADDRESS_A_SECOND + 100;
+    const sent = Array.from({ length: count }, (_, index) =>
+      stack.receive(tcpPacket(segment({ flags: SYN, sourcePort: 1024 + index }))),
+    ).flat();
+    const protocols = sent.map((packet) => parsed(packet).protocol);
+    const reports = protocols.filter((protocol) => protocol === Protocol.ICMP);
+    assert.equal(reports.length, ICMP_ERRORS_TO_ADDRESS_A_SECOND);
+    assert.equal(protocols.length, count);
   });
 });
 
