@@ -199,7 +199,7 @@ export class Netstack {
     for (const flow of this.#stack.tcp) flow.owner?.fail(error);
     const now = this.#clock.now();
     this.#stack.abort(now);
-    // What finds no room is lost: there is nobody left to send it again.
+    // What finds no room is lost: nothing is left that could send it again.
     while (this.#stack.transmit(now) && !this.#stack.isFull);
     this.#device.flush();
     this.#device.close(cause);

@@ -65,7 +65,7 @@ type Mutable<Record> = { -readonly [key in keyof Record]: Record[key] };
 export type RefusalReason =
   /** A RST. */
   | 'refused'
-  /** An ICMP message. */
+  /** An ICMP message; a RST where there were too many of them. */
   | 'host unreachable'
   | 'network unreachable'
   | 'prohibited'

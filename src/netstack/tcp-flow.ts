@@ -16,7 +16,7 @@ export interface TcpOwner {
 /**
  * A TCP connection with its place in the stack.
  *
- * The application's calls are those of `connection`. Whoever makes one calls `touch` of the stack afterwards.
+ * The application's calls are those of `connection`; each is followed by `touch` of the stack.
  */
 export class TcpFlow implements Keyed, Timed {
   readonly network = 'tcp';

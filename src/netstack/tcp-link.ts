@@ -65,7 +65,7 @@ export class TcpLink implements ByteLink, TcpOwner {
     this.#resolveClosed = resolve;
     this.#established = Promise.withResolvers<void>();
     this.established = this.#established.promise;
-    // Not everyone waits for it.
+    // Not every owner waits for it.
     this.established.catch(() => undefined);
     flow.owner = this;
   }

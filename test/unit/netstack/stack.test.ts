@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { MAX_ALL_QUEUED_BYTES, STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
+import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../src/netstack/wire-limits.ts';
 import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
 import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
 import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
@@ -24,7 +25,7 @@ import {
 } from '../../support/ip-packets.ts';
 import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';
 
-const { SYN, ACK, RST, FIN } = TcpFlag;
+const { SYN, ACK, RST, FIN, ECE, CWR } = TcpFlag;
 const NO_BYTES = new Uint8Array(0);
 
 /** The ICMP message in a packet that was sent. */
@@ -70,6 +71,46 @@ describe('segments for no connection', () => {
     assert.equal(stack.receive(...flood).length, STRAY_RESPONSES_A_SECOND);
     stack.advance(500);
     assert.equal(stack.receive(...flood).length, STRAY_RESPONSES_A_SECOND / 2);
+  });
+});
+
+describe('explicit congestion notification (RFC 3168), which is not offered', () => {
+  const marked = { trafficClass: 3 };
+
+  test('does not keep a client from connecting that asks for it', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.accept(flow);
+      },
+    });
+    const syn = segment({ flags: SYN | ECE | CWR, sequence: 999, mss: 1460 });
+    const { tcp } = sentSegment(stack.receive(tcpPacket(syn))[0]);
+    assert.equal(tcp.flags, SYN | ACK);
+    const acknowledgment = (tcp.sequence + 1) >>> 0;
+    const next = { sequence: 1000, acknowledgment, window: 65_535 };
+    const data = segment({ ...next, flags: ACK | ECE | CWR });
+    const sent = stack.receive(tcpPacket(data, pattern(10), marked));
+    assert.equal(sentSegment(sent[0]).tcp.flags, ACK);
+    assert.ok(stack.events.includes('readable'));
+  });
+
+  test('does not keep a connection from a server that would use it', () => {
+    const stack = new BareStack({ addresses: [CLIENT4] });
+    const flow = stack.stack.connect(SERVER4, 0);
+    assert.ok(flow);
+    const { tcp } = sentSegment(stack.settle()[0]);
+    assert.equal(tcp.flags, SYN);
+    const reply = segment({
+      flags: SYN | ACK | ECE,
+      sourcePort: 443,
+      destinationPort: flow.local.port,
+      sequence: 5,
+      acknowledgment: (tcp.sequence + 1) >>> 0,
+      mss: 1460,
+    });
+    const parts = { source: SERVER4, destination: flow.local, ...marked };
+    assert.equal(sentSegment(stack.receive(tcpPacket(reply, NO_BYTES, parts))[0]).tcp.flags, ACK);
+    assert.equal(flow.connection.state, 'ESTABLISHED');
   });
 });
 
@@ -490,6 +531,25 @@ describe('a flood of SYNs', () => {
       MAX_BACKLOG_PER_ADDRESS + 1,
     );
     assert.equal(stack.stack.flows, MAX_BACKLOG_PER_ADDRESS);
+  });
+});
+
+describe('requests for unreachable hosts', () => {
+  test('get an ICMP message each, and beyond the limit of those a RST', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network !== 'tcp' || event !== 'requested') return;
+        stack.stack.refuse(flow, 'host unreachable', stack.now);
+      },
+    });
+    const count = ICMP_ERRORS_TO_ADDRESS_A_SECOND + 100;
+    const sent = Array.from({ length: count }, (_, index) =>
+      stack.receive(tcpPacket(segment({ flags: SYN, sourcePort: 1024 + index }))),
+    ).flat();
+    const protocols = sent.map((packet) => parsed(packet).protocol);
+    const reports = protocols.filter((protocol) => protocol === Protocol.ICMP);
+    assert.equal(reports.length, ICMP_ERRORS_TO_ADDRESS_A_SECOND);
+    assert.equal(protocols.length, count);
   });
 });
 
