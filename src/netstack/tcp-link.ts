@@ -88,13 +88,12 @@ export class TcpLink implements ByteLink, TcpOwner {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    if (this.#writeError) return Promise.reject(this.#writeError);
-    if (this.#writeEnded) return Promise.reject(new LinkClosedError());
-    if (chunk.length === 0) return this.#room?.promise;
-    const mayContinue = this.#flow.connection.write(chunk);
-    this.#host.touch(this.#flow);
-    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
-    return this.#room?.promise;
+    return this.#write(chunk, false);
+  }
+
+  /** What was given is freed when the peer has acknowledged it, not when the collector finds it. */
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#write(chunk, true);
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
@@ -168,6 +167,16 @@ export class TcpLink implements ByteLink, TcpOwner {
     this.#stopLinger();
     this.#isReleased = true;
     this.#fail(error, error);
+  }
+
+  #write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
+    if (this.#writeError) return Promise.reject(this.#writeError);
+    if (this.#writeEnded) return Promise.reject(new LinkClosedError());
+    if (chunk.length === 0) return this.#room?.promise;
+    const mayContinue = this.#flow.connection.write(chunk, isOwned);
+    this.#host.touch(this.#flow);
+    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
+    return this.#room?.promise;
   }
 
   #onReadable(): void {

@@ -1,3 +1,4 @@
+import { freeChunk } from '../../net/spent-chunk.ts';
 import { copyBytes } from '../../quic/streams/copy.ts';
 import { Fifo } from '../../quic/streams/fifo.ts';
 import { CHUNK_OVERHEAD, FIRST_SEND_BUFFER, MAX_SEND_BUFFER } from './recovery-limits.ts';
@@ -6,6 +7,8 @@ interface Chunk {
   /** Its offset in the stream. */
   readonly start: number;
   readonly bytes: Uint8Array;
+  /** Whether nothing else refers to the memory: it is freed as soon as it is acknowledged. */
+  readonly isOwned: boolean;
 }
 
 /**
@@ -35,10 +38,13 @@ export class SendBuffer {
     return this.#limit;
   }
 
-  /** Takes a chunk, which must not be changed from now on. Returns whether more may be written now. */
-  write(chunk: Uint8Array): boolean {
+  /**
+   * Takes a chunk, which must not be changed from now on. Returns whether more may be written now.
+   * @param isOwned whether its memory comes with it, as with `ByteLink.give`.
+   */
+  write(chunk: Uint8Array, isOwned = false): boolean {
     if (chunk.length > 0) {
-      this.#chunks.push({ start: this.#end, bytes: chunk });
+      this.#chunks.push({ start: this.#end, bytes: chunk, isOwned });
       this.#end += chunk.length;
     }
     if (this.#charge >= this.#limit) this.#writerWaits = true;
@@ -76,6 +82,7 @@ export class SendBuffer {
     let chunk = this.#chunks.peek();
     while (chunk && chunk.start + chunk.bytes.length <= this.#acknowledged) {
       this.#chunks.shift();
+      if (chunk.isOwned) freeChunk(chunk.bytes);
       if (this.#hint > 0) this.#hint--;
       chunk = this.#chunks.peek();
     }
@@ -83,8 +90,7 @@ export class SendBuffer {
 
   /** Forgets everything: the connection was reset. */
   clear(): void {
-    this.#chunks.clear();
-    this.#acknowledged = this.#end;
+    this.acknowledge(this.#end);
     this.#hint = 0;
     this.#writerWaits = false;
   }
