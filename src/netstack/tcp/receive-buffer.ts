@@ -3,7 +3,6 @@ import { Fifo } from '../../quic/streams/fifo.ts';
 import { OutOfOrder } from './out-of-order.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import {
-  KEPT_BLOCK,
   LEAST_BLOCK,
   MAX_RECEIVE_WINDOW,
   MOST_BLOCK,
@@ -33,7 +32,8 @@ export type Arrival =
  */
 export class ReceiveBuffer {
   readonly window: ReceiveWindow;
-  readonly #ahead = new OutOfOrder();
+  /** Set while there is something that came out of order. */
+  #ahead: OutOfOrder | undefined;
   /** In order and complete, before what is in the present block. */
   readonly #chunks = new Fifo<Uint8Array>();
   #block: Uint8Array | undefined;
@@ -64,12 +64,12 @@ export class ReceiveBuffer {
 
   /** Whether there is data behind a gap: each segment is to be acknowledged at once. */
   get hasGap(): boolean {
-    return !this.#ahead.isEmpty;
+    return this.#ahead !== undefined;
   }
 
   /** Bytes of memory that are not the reader's yet, for checks of their bound. */
   get memory(): number {
-    let memory = this.#ahead.memory + (this.#block?.length ?? 0);
+    let memory = (this.#ahead?.memory ?? 0) + (this.#block?.length ?? 0);
     for (let i = 0; i < this.#chunks.size; i++)
       memory += this.#chunks.at(i)?.buffer.byteLength ?? 0;
     return memory;
@@ -83,15 +83,17 @@ export class ReceiveBuffer {
     if (start >= end) return 'dropped';
     const ahead = this.#ahead;
     if (start > this.#received) {
-      if (ahead.has(start, end)) return this.#duplicate(start, end);
-      return ahead.insert(start, end, bytes, at + start - offset) ? 'out-of-order' : 'dropped';
+      if (ahead?.has(start, end) === true) return this.#duplicate(start, end);
+      const gapped = (this.#ahead ??= new OutOfOrder());
+      return gapped.insert(start, end, bytes, at + start - offset) ? 'out-of-order' : 'dropped';
     }
     if (offset < this.#received) this.#duplicate(offset, this.#received);
-    if (ahead.isEmpty) {
+    if (ahead === undefined) {
       this.#append(bytes, at + start - offset, end - start);
       return 'in-order';
     }
-    return this.#fill(start, end, bytes, at - offset);
+    this.#fill(ahead, start, end, bytes, at - offset);
+    return 'filled';
   }
 
   /**
@@ -105,8 +107,8 @@ export class ReceiveBuffer {
     if (this.#read === this.#received) {
       this.#lastBurst = this.#burst;
       this.#burst = 0;
-      // An idle connection keeps no large block.
-      if ((this.#block?.length ?? 0) > KEPT_BLOCK) this.#block = undefined;
+      // An idle connection keeps no block.
+      this.#block = undefined;
     }
     this.window.onTaken(chunk.length, this.readable, mayGrow, now);
     return chunk;
@@ -136,7 +138,7 @@ export class ReceiveBuffer {
       count = 1;
       this.#duplicateEnd = this.#duplicateStart;
     }
-    return this.#ahead.isEmpty ? count : this.#ahead.report(blocks, count, limit);
+    return this.#ahead?.report(blocks, count, limit) ?? count;
   }
 
   /** Drops everything: the connection was reset, or the application reads no more. */
@@ -144,12 +146,11 @@ export class ReceiveBuffer {
     this.#read = this.#received;
     this.#chunks.clear();
     this.#block = undefined;
-    this.#ahead.clear();
+    this.#ahead = undefined;
   }
 
   /** Data in order while some has come before its turn. `base + offset` is the place of an offset. */
-  #fill(start: number, end: number, bytes: Uint8Array, base: number): Arrival {
-    const ahead = this.#ahead;
+  #fill(ahead: OutOfOrder, start: number, end: number, bytes: Uint8Array, base: number): void {
     for (let from = start; from < end; from = this.#received) {
       const until = ahead.isEmpty ? end : Math.min(end, ahead.firstStart);
       this.#append(bytes, base + from, until - from);
@@ -165,7 +166,7 @@ export class ReceiveBuffer {
         }
       }
     }
-    return 'filled';
+    if (ahead.isEmpty) this.#ahead = undefined;
   }
 
   #duplicate(start: number, end: number): 'duplicate' {
@@ -192,6 +193,7 @@ export class ReceiveBuffer {
     const expected = Math.max(size, this.#lastBurst - this.#burst + size, this.#burst);
     let length = LEAST_BLOCK;
     while (length < expected && length < MOST_BLOCK) length *= 2;
+    // Not from the pool that small ones share: one that is not read would keep all of it.
     this.#block = Buffer.allocUnsafeSlow(length);
     this.#blockRead = 0;
     this.#blockEnd = 0;
