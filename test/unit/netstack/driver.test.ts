@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, mock, test } from 'node:test';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ConnectionRequest } from '../../../src/netstack/driver.ts';
@@ -369,4 +369,19 @@ describe('datagrams', () => {
     },
     { settings: { ...settings, udpIdle: 0 } },
   );
+});
+
+describe('turns', () => {
+  check('what one callback writes leaves as one, before the event loop goes on', async (pair) => {
+    const { left, right } = await connected(pair);
+    await settle();
+    const commit = mock.method(pair.devices[0], 'commit');
+    void left.write(Buffer.from('one, '));
+    await Promise.resolve();
+    void left.write(Buffer.from('two'));
+    assert.equal(commit.mock.callCount(), 0);
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    assert.equal(commit.mock.callCount(), 1);
+    assert.equal(String(await right.read()), 'one, two');
+  });
 });
