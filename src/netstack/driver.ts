@@ -123,13 +123,10 @@ export class Netstack {
       settings,
       trace,
     });
-    const { tcp, udp } = this.#stack;
+    const { udp } = this.#stack;
     this.#host = {
       clock,
       udp,
-      get mayGrow() {
-        return tcp.mayGrow;
-      },
       touch: (flow) => {
         this.#stack.touch(flow);
         this.#schedule();

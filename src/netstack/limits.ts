@@ -4,20 +4,15 @@
  */
 
 /**
- * TCP connections and UDP associations together, unless the owner of the stack says otherwise. Beyond it
- * SYNs and datagrams of new clients are dropped; the client sends its SYN again.
- */
-export const MAX_FLOWS = 65_536;
-
-/**
- * Bytes that all connections hold together, unread and unacknowledged, above which no receive window grows
- * any more: many readers that were fast and then rest cannot take 4 MiB each.
+ * Bytes that all connections hold together, unread and unacknowledged, above which no buffer grows any
+ * more: many peers and readers that were fast and then rest cannot take 8 MiB for each connection, but what
+ * each begins with, 256 KiB in both directions.
  */
 export const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
 
 /**
- * Resets, and other responses to segments for no connection, a second. Beyond it they are dropped as a
- * limited host does it (RFC 9293 leaves it open): a peer whose connection is gone sends another segment.
+ * Resets in response to segments for no connection, a second. Beyond it such segments are dropped without a
+ * response: a peer whose connection is really gone sends another.
  */
 export const STRAY_RESPONSES_A_SECOND = 1000;
 
@@ -70,6 +65,3 @@ export const LINGER = 30_000;
 
 /** Bytes of the largest IP packet: the length fields have 16 bits. */
 export const LARGEST_PACKET = 65_535;
-
-/** Bytes that the receive window of one connection grows to: 4 MiB are 330 Mbit/s at 100 ms. */
-export const MAX_RECEIVE_BUFFER = 4 * 1024 * 1024;

@@ -6,10 +6,11 @@ import { Drops } from './drops.ts';
 import { IcmpMessages } from './icmp-messages.ts';
 import type { IcmpError } from './icmp-replies.ts';
 import { IpOutput } from './ip-output.ts';
-import { MAX_RECEIVE_BUFFER, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import { MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
 import { Reassembly } from './reassembly.ts';
 import { KEEP_ALIVE_IDLE } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
+import { MAX_RECEIVE_WINDOW } from './tcp/recovery-limits.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 import { TcpFlows } from './tcp-flows.ts';
 import type { Trace } from './trace.ts';
@@ -20,7 +21,10 @@ import { readIpPacket } from './wire/ip.ts';
 
 /** What may change while a stack runs. */
 export interface StackSettings {
-  /** TCP connections and UDP associations together; those in TIME-WAIT do not count. */
+  /**
+   * TCP connections and UDP associations together; those in TIME-WAIT do not count. Beyond it SYNs and
+   * datagrams of new clients are dropped; a client sends its SYN again.
+   */
   readonly maxFlows: number;
   /** Whether datagrams are taken; without, they are dropped in silence. */
   readonly udp: boolean;
@@ -43,6 +47,8 @@ export interface StackOptions {
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
+  /** Bytes that connections may hold before their buffers stop growing; `MAX_BUFFERED_BYTES` if left out. */
+  readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
 }
 
@@ -106,9 +112,10 @@ export class Stack {
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
+      maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       settings: {
         keepAlive: KEEP_ALIVE_IDLE,
-        receiveBuffer: MAX_RECEIVE_BUFFER,
+        receiveBuffer: MAX_RECEIVE_WINDOW,
         isPaced: options.isPaced,
       },
     });

@@ -13,12 +13,7 @@ import type { Activity } from './activity.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
-import {
-  BYTES_A_TURN,
-  MAX_BUFFERED_BYTES,
-  MAX_QUOTED_SYN,
-  STRAY_RESPONSES_A_SECOND,
-} from './limits.ts';
+import { BYTES_A_TURN, MAX_QUOTED_SYN, STRAY_RESPONSES_A_SECOND } from './limits.ts';
 import { chooseLocalPort } from './local-ports.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { Backlog } from './tcp/backlog.ts';
@@ -45,7 +40,9 @@ export interface TcpFlowsOptions {
   readonly drops: Drops;
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
-  readonly settings: TcpSettings;
+  readonly settings: Omit<TcpSettings, 'memory'>;
+  /** Bytes that all connections may hold before their buffers stop growing. */
+  readonly maxHeld: number;
   /** Whether there is room for another flow. */
   readonly hasRoom: () => boolean;
   /** Bytes of the largest packet to an address. */
@@ -64,6 +61,7 @@ export class TcpFlows {
   readonly #drops: Drops;
   readonly #listens: boolean;
   readonly #settings: TcpSettings;
+  readonly #maxHeld: number;
   readonly #hasRoom: () => boolean;
   readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
@@ -84,7 +82,8 @@ export class TcpFlows {
     this.#activity = options.activity;
     this.#drops = options.drops;
     this.#listens = options.listens;
-    this.#settings = options.settings;
+    this.#settings = { ...options.settings, memory: this };
+    this.#maxHeld = options.maxHeld;
     this.#hasRoom = options.hasRoom;
     this.#pathMtu = options.pathMtu;
     this.#flows = new FlowTable(random);
@@ -106,9 +105,9 @@ export class TcpFlows {
     return this.#held;
   }
 
-  /** Whether there is memory for larger windows. */
+  /** Whether there is memory for larger buffers. */
   get mayGrow(): boolean {
-    return this.#held < MAX_BUFFERED_BYTES;
+    return this.#held < this.#maxHeld;
   }
 
   [Symbol.iterator](): Iterator<TcpFlow> {

@@ -10,8 +10,6 @@ import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 /** The stack of a link, as the link needs it. */
 export interface TcpHost {
   readonly clock: Clock;
-  /** Whether there is memory for larger windows. */
-  readonly mayGrow: boolean;
   /** Something of the connection was called. */
   touch(flow: TcpFlow): void;
 }
@@ -205,7 +203,7 @@ export class TcpLink implements ByteLink, TcpOwner {
     if (back !== undefined) return back;
     if (this.#readEnded || this.#readError) return undefined;
     const { connection } = this.#flow;
-    const chunk = connection.read(this.#host.clock.now(), this.#host.mayGrow);
+    const chunk = connection.read(this.#host.clock.now());
     if (chunk !== undefined) {
       // Reading opens the window.
       this.#host.touch(this.#flow);

@@ -21,7 +21,7 @@ export type DropReason =
   | 'no connection'
   /** A datagram to a port that nothing is bound to. It gets an ICMP message, within a limit. */
   | 'no socket'
-  /** No room for another flow: `MAX_FLOWS`, or what the owner of the stack has set. */
+  /** No room for another flow: `maxFlows` of the settings. */
   | 'flow limit'
   /** Connections that wait for their dial, or for their client's ACK, are too many. */
   | 'backlog'

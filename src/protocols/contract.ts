@@ -236,7 +236,8 @@ export interface Outbound {
   connect(destination: Endpoint, options: DialOptions): Promise<ByteLink>;
   /**
    * Opens an association for datagrams to any peer.
-   * @throws {DialError} `unsupported` where the protocol has no datagrams.
+   * @throws {DialError} `unsupported` where the protocol has no datagrams; the reason of a signal
+   *   that has aborted.
    */
   associate(options: DialOptions): Promise<PacketLink>;
   /** Releases what flows share; called after the last flow has ended. */

@@ -81,6 +81,10 @@ export class UdpLink implements UdpSocket {
     return this.#queue.take();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
   send({ data, peer }: Packet): void {
     if (
       this.#ended ||

@@ -28,6 +28,8 @@ export interface TcpSettings {
   readonly receiveBuffer: number;
   /** Whether segments are spread over the round trip: not towards a local device. */
   readonly isPaced: boolean;
+  /** Whether there is memory for larger buffers, at any time; left out, there is. */
+  readonly memory?: { readonly mayGrow: boolean } | undefined;
 }
 
 /** What a connection is created with. */
@@ -76,6 +78,7 @@ export class TcpConnection {
       trace,
       now,
     );
+    if (settings.memory) this.#block.memory = settings.memory;
     this.#keepAlive = settings.keepAlive;
     this.#arrives = new SegmentArrives(this.#block, settings.keepAlive);
     this.#output = new Output(this.#block);
@@ -225,10 +228,10 @@ export class TcpConnection {
 
   /**
    * The next chunk, which belongs to the caller; the window opens by it. `undefined`: none for now.
-   * @param mayGrow whether there is memory for a larger window.
    */
-  read(now: number, mayGrow = true): Uint8Array | undefined {
-    return this.#block.receiveBuffer.take(now, mayGrow);
+  read(now: number): Uint8Array | undefined {
+    const { receiveBuffer, memory } = this.#block;
+    return receiveBuffer.take(now, memory.mayGrow);
   }
 
   /** Whether there is nothing to read any more: everything up to the peer's FIN was read. */

@@ -42,6 +42,8 @@ export class ControlBlock {
   readonly receiveBuffer: ReceiveBuffer;
   readonly recovery: Recovery;
   readonly control: SendControl;
+  /** Whether there is memory for larger buffers, of all connections together. */
+  memory: { readonly mayGrow: boolean } = { mayGrow: true };
 
   /** Sequence numbers of this side, from ISS. */
   readonly own: SequenceSpace;

@@ -198,7 +198,7 @@ export class SegmentArrives {
     if (acknowledged >= before) this.#takeWindow(window, edge, sequence, acknowledged);
     if (acknowledged > before) {
       sendBuffer.acknowledge(acknowledged);
-      sendBuffer.follow(block.control.controller.window);
+      if (block.memory.mayGrow) sendBuffer.follow(block.control.controller.window);
       if (sendBuffer.takeWritable()) block.events.raise('writable');
     }
     const isClosed = block.windowEdge <= recovery.acknowledged;

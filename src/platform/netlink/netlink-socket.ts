@@ -2,7 +2,7 @@ import type { SystemCalls } from '../sockets/bindings.ts';
 import { Descriptor } from '../sockets/descriptor.ts';
 import { errorText, SystemError } from '../sockets/errno.ts';
 import { EINTR, SOCK_CLOEXEC, SOCK_DGRAM } from '../sockets/linux.ts';
-import type { NativeMemory } from '../sockets/memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import {
   encodeRequest,
   NLM_F_ACK,

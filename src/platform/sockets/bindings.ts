@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type koffi from 'koffi';
 import { NativeError } from '../native.ts';
-import { nativeMemory, type NativeMemory } from './memory.ts';
+import { nativeMemory, type NativeMemory } from '../native-memory.ts';
 
 /** A descriptor that libuv watches for input. */
 export interface LoopWatch {

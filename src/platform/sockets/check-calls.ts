@@ -1,7 +1,7 @@
 import { NativeError } from '../native.ts';
 import type { DescriptorHistory, SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC } from './linux.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 
 /** Calls that are remembered of a descriptor. */
 const HISTORY = 24;

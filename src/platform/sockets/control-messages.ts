@@ -13,7 +13,7 @@ import {
   UDP_GRO,
   UDP_SEGMENT,
 } from './linux.ts';
-import { swapBytes } from './memory.ts';
+import { swapBytes } from '../native-memory.ts';
 
 /** Room for the control messages of one datagram, either way, in bytes. */
 export const CONTROL_LENGTH = 128;

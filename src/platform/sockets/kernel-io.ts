@@ -3,7 +3,7 @@ import { DatagramReceiver } from './datagram-receiver.ts';
 import { DatagramSender } from './datagram-sender.ts';
 import type { DeviceChoice } from './device-choice.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { PipePool } from './pipe-pool.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';

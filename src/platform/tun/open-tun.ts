@@ -14,7 +14,7 @@ import {
   O_NONBLOCK,
   O_RDWR,
 } from '../sockets/linux.ts';
-import type { NativeMemory } from '../sockets/memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { VIRTIO_HEADER } from './virtio-header.ts';
 
 // Numbers of include/uapi/linux/if_tun.h and if.h.

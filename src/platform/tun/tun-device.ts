@@ -11,7 +11,7 @@ import type { Descriptor } from '../sockets/descriptor.ts';
 import { SystemError } from '../sockets/errno.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
 import { EAGAIN, EBADF, EBADFD, EFAULT, EINTR, EINVAL, EIO, EPOLLIN } from '../sockets/linux.ts';
-import type { NativeMemory } from '../sockets/memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import type { Readiness } from '../sockets/poller.ts';
 import { openTun, TunError, type OpenedTun } from './open-tun.ts';
 import { needsNoCheck, putVirtioHeader, segmentSizeOf, VIRTIO_HEADER } from './virtio-header.ts';

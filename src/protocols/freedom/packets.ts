@@ -78,6 +78,10 @@ class FreedomPackets implements PacketLink {
     return this.#socket.receive();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#socket.receiveAll(take);
+  }
+
   send(packet: Packet): void {
     const { host } = packet.peer;
     switch (ipVersion(host)) {

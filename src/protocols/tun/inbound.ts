@@ -1,8 +1,7 @@
 import type { PacketDevice } from '../../ip/packet-device.ts';
-import { asError } from '../../errors.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Endpoint } from '../../net/address.ts';
-import { DialError } from '../../net/errors.ts';
+import { DialError, type DialErrorCode } from '../../net/errors.ts';
 import type { TunPlan } from '../../net/sockets.ts';
 import { UDP_IDLE_MS } from '../../net/time-limits.ts';
 import {
@@ -138,15 +137,10 @@ class TunListener implements SessionListener {
     this.#release(cause);
   }
 
-  async #onConnection({
-    source,
-    destination,
-    link,
-    accept,
-    refuse,
-  }: ConnectionRequest): Promise<void> {
+  async #onConnection(request: ConnectionRequest): Promise<void> {
+    const { source, destination, link } = request;
     if (this.#state !== 'serving') {
-      refuse('refused');
+      request.refuse('refused');
       return;
     }
     const { context, resolver } = this.#server;
@@ -158,10 +152,10 @@ class TunListener implements SessionListener {
         sniff: context.sniffing,
         toResolver: resolver.has(destination),
         client: link,
-        accept,
+        accept: () => request.accept(),
       });
     } catch (error) {
-      refuse(refusalOf(error));
+      request.refuse(refusalOf(error));
     }
     // What was relayed last is still on its way to the program.
     await link.closed;
@@ -232,18 +226,12 @@ const stackSettings = ({ udp, maxFlows }: TunSettings): StackSettings => ({
 });
 
 /** How a program learns that its connection was not made: as if it had dialled by itself. */
-function refusalOf(error: unknown): RefusalReason {
-  const failure = asError(error);
-  if (!(failure instanceof DialError)) return 'refused';
-  switch (failure.code) {
-    case 'unreachable_host':
-    case 'not_found':
-      return 'host unreachable';
-    case 'unreachable_network':
-      return 'network unreachable';
-    case 'timed_out':
-      return 'timeout';
-    default:
-      return 'refused';
-  }
-}
+const REFUSALS: Readonly<Partial<Record<DialErrorCode, RefusalReason>>> = {
+  unreachable_host: 'host unreachable',
+  not_found: 'host unreachable',
+  unreachable_network: 'network unreachable',
+  timed_out: 'timeout',
+};
+
+const refusalOf = (error: unknown): RefusalReason =>
+  (error instanceof DialError && REFUSALS[error.code]) || 'refused';

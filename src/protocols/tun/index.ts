@@ -20,6 +20,7 @@ export const tun = defineProtocol({
     users: () => undefined,
     restartReason,
     *create(settings, context) {
+      yield; // nothing takes long
       return new TunServer(settings, context, means);
     },
   },

@@ -212,6 +212,29 @@ describe('a path on which something happens', () => {
     assert.ok(reports() < 400, `${reports()} reports`);
   });
 
+  test('buffers do not grow where all of the memory is in use', async () => {
+    const held = async (maxHeld?: number): Promise<number> => {
+      const transfer = { connections: 8, up: 2048 * KIB, down: 0 };
+      let most = 0;
+      const app = new TransferApp(transfer, SERVERS[4]);
+      const client = new StackNode({
+        name: 'client',
+        app,
+        addresses: [CLIENT_V4],
+        seed: 1,
+        ...(maxHeld !== undefined && { maxHeld }),
+        check: ({ tcp }) => (most = Math.max(most, tcp.held)),
+      });
+      const [, server] = pairOf(transfer, 2);
+      await simulate([client, delay(50), server, delay(50)], { seed: 1, limit: 60_000 });
+      return most;
+    };
+    const free = await held();
+    const bounded = await held(256 * KIB);
+    assert.ok(free > 8 * 512 * KIB, `${free} bytes`);
+    assert.ok(bounded < 8 * 300 * KIB, `${bounded} bytes`);
+  });
+
   test('a transfer goes on beside 10,000 SYNs without a host behind them', async () => {
     const isOurs = ({ remote, local }: TcpFlow): boolean =>
       remote.d === CLIENT_V4.d || local.d === CLIENT_V4.d;

@@ -49,9 +49,9 @@ describe('a TUN inbound', () => {
     const rig = new TunRig();
     const { listener } = await rig.bound();
     const dialled = Promise.withResolvers<void>();
-    rig.dispatcher.onStream = async ({ accept }) => {
+    rig.dispatcher.onStream = async (request) => {
       await dialled.promise;
-      await accept();
+      await request.accept();
     };
     listener.serve();
     const programs = rig.programs();

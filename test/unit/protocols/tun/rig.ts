@@ -36,8 +36,8 @@ export const PROGRAM = '172.19.0.1';
 export class RecordingDispatcher implements Dispatcher {
   readonly streams: StreamRequest[] = [];
   readonly associations: PacketRequest[] = [];
-  onStream: (request: StreamRequest) => Promise<void> = async ({ accept }) => {
-    const link = await accept();
+  onStream: (request: StreamRequest) => Promise<void> = async (request) => {
+    const link = await request.accept();
     for (let chunk = await link.read(); chunk; chunk = await link.read()) await link.write(chunk);
     await link.closeWrite();
   };

@@ -5,9 +5,9 @@ import { endpoint, TunRig } from './rig.ts';
 
 // A flow of a device is its session: the book holds each as long as it lives.
 const rig = new TunRig();
-rig.dispatcher.onStream = async ({ origin, accept }) => {
-  const link = await accept();
-  await link.write(Buffer.from(origin.inbound));
+rig.dispatcher.onStream = async (request) => {
+  const link = await request.accept();
+  await link.write(Buffer.from(request.origin.inbound));
   await link.closed;
 };
 
