@@ -23,6 +23,7 @@ import { InitialSequences, type ConnectionEnds } from './tcp/initial-sequence.ts
 import type { TcpPath } from './tcp/segment-output.ts';
 import { TcpFlow } from './tcp-flow.ts';
 import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
+import { copyOf } from './wire/bytes.ts';
 import type { IpPacket } from './wire/ip-packet.ts';
 import {
   readTcpSegment,
@@ -299,7 +300,7 @@ export class TcpFlows {
     }
     const { destination, source } = packet;
     const flow = this.#open('passive', destination, source, initialSequence, now);
-    if (size <= MAX_QUOTED_SYN) flow.syn = packet.bytes.slice(packet.start, packet.end);
+    if (size <= MAX_QUOTED_SYN) flow.syn = copyOf(packet.bytes, packet.start, packet.end);
     this.#backlog.add(flow, address);
     flow.connection.segmentArrives(this.#segment, now);
   }

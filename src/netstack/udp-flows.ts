@@ -7,6 +7,7 @@ import { ipHeaderSize, largestTransport, type IpOutput } from './ip-output.ts';
 import { chooseLocalPort } from './local-ports.ts';
 import { UdpBatch } from './offload.ts';
 import { UdpFlow } from './udp-flow.ts';
+import { copyOf } from './wire/bytes.ts';
 import { Protocol, type IpPacket } from './wire/ip-packet.ts';
 import {
   readUdpDatagram,
@@ -82,7 +83,7 @@ export class UdpFlows {
     const batch = this.#batch;
     batch.begin(datagram, segmentSize);
     while (batch.next()) {
-      const data = datagram.bytes.slice(batch.start, batch.end);
+      const data = copyOf(datagram.bytes, batch.start, batch.end);
       if (!flow.push({ data, peer })) drops.add('queue', data.length, now);
     }
     activity.report(flow);

@@ -48,6 +48,11 @@ export interface PacketRequest {
   readonly client: PacketLink;
   /** Whether packets to a peer are for the proxy's own resolver (`[dns]`); left out for none. */
   readonly isResolver?: (peer: Endpoint) => boolean;
+  /**
+   * Whether the client's link is closed with the last flow: where nothing but its datagrams shows that
+   * a client is there.
+   */
+  readonly endsWithFlows?: boolean;
 }
 
 /** The engine as inbounds use it: the only place where flows are made. */

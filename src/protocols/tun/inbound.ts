@@ -173,6 +173,7 @@ class TunListener implements SessionListener {
       origin: this.#originOf(source),
       client: link,
       isResolver: (peer) => resolver.has(peer),
+      endsWithFlows: true,
     });
     end();
   }

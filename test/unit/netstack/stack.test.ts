@@ -112,6 +112,26 @@ describe('echo requests', () => {
   });
 });
 
+test('a connection that is refused later is quoted as it came', () => {
+  const requested: TcpFlow[] = [];
+  const stack = new BareStack({
+    onEvent({ network, flow }) {
+      if (network === 'tcp') requested.push(flow);
+    },
+  });
+  const syn = tcpPacket(segment({ flags: SYN, sequence: 999, mss: 1460 }));
+  assert.deepEqual(stack.receive(syn), []);
+  const [flow] = requested;
+  assert.ok(flow);
+  stack.stack.refuse(flow, 'host unreachable', 0);
+  const message = icmpOf(stack.settle()[0]);
+  assert.equal(message.kind, 'unreachable');
+  assert.deepEqual(
+    [...message.bytes.subarray(message.payload, message.payload + syn.length)],
+    [...syn],
+  );
+});
+
 describe('datagrams', () => {
   test('make one association for each client, whatever their destination', () => {
     const flows = new Set<unknown>();
@@ -135,6 +155,22 @@ describe('datagrams', () => {
     assert.deepEqual(peers, ['198.51.100.2:443', '198.51.100.9:53', '198.51.100.2:443']);
     stack.receive(udpPacket(pattern(1), { source: { ...CLIENT4, port: 40_001 } }));
     assert.equal(flows.size, 2);
+  });
+
+  test('keep their bytes while they wait, when the device uses its buffer again', () => {
+    const received: Uint8Array[] = [];
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network !== 'udp' || event !== 'readable') return;
+        for (let packet = flow.take(); packet; packet = flow.take()) received.push(packet.data);
+      },
+    });
+    const sent = [pattern(30, 1), pattern(30, 2)];
+    stack.receive(...sent.map((data) => udpPacket(data)));
+    assert.deepEqual(
+      received.map((data) => [...data]),
+      sent.map((data) => [...data]),
+    );
   });
 
   test('end their association when none came for so long', () => {
