@@ -29,6 +29,7 @@ export abstract class ClassicWindow implements CongestionController {
   protected size: number;
   protected threshold = Infinity;
   protected smoothedRtt = 0;
+  #hasSent = false;
 
   /** @param mtu the most bytes of a packet. */
   constructor(mtu: number) {
@@ -44,8 +45,9 @@ export abstract class ClassicWindow implements CongestionController {
     return windowPacingRate(this.size, this.smoothedRtt, this.inSlowStart);
   }
 
+  /** The window follows acknowledgements and losses alone. */
   onSent(): void {
-    // The window follows acknowledgements and losses alone.
+    this.#hasSent = true;
   }
 
   abstract onAck(event: AckEvent): void;
@@ -63,6 +65,8 @@ export abstract class ClassicWindow implements CongestionController {
 
   onMtu(bytes: number): void {
     this.mtu = bytes;
+    // Before anything was sent it is the initial window that changes (RFC 9002 §7.2, RFC 6928 §2).
+    if (!this.#hasSent) this.size = initialWindow(bytes);
     this.size = Math.max(this.size, this.minimum);
   }
 

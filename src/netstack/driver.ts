@@ -72,6 +72,8 @@ export interface NetstackOptions {
    * one address of each family: connections begin here.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
+  /** Addresses of all hosts of a network: what is sent there is dropped, as what is sent to groups. */
+  readonly broadcasts?: readonly IpEndpoint[] | undefined;
   /** Without, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
   /** Whether segments are spread over the round trip: not where the path is this machine. */
@@ -112,13 +114,14 @@ export class Netstack {
     this.#handlers = handlers;
     this.#soon = options.soon ?? afterPresent;
     this.#later = options.soon ?? inNextTurn;
-    const { random, addresses, isPaced, settings, trace } = options;
+    const { random, addresses, broadcasts, isPaced, settings, trace } = options;
     this.#stack = new Stack({
       output: device.output,
       traits: device.traits,
       now: clock.now(),
       random,
       addresses,
+      broadcasts,
       isPaced,
       settings,
       trace,

@@ -68,7 +68,7 @@ export class IcmpMessages {
     }
     switch (message.kind) {
       case 'echo request':
-        if (!packet.toGroup) this.#reply(packet);
+        this.#reply(packet);
         break;
       case 'too big':
         if (this.#paths.receive(message, now) === 'lowered') {

@@ -4,11 +4,13 @@
  */
 
 /**
- * Bytes that all connections hold together, unread and unacknowledged, above which no buffer grows any
- * more: many peers and readers that were fast and then rest cannot take 8 MiB for each connection, but what
- * each begins with, 256 KiB in both directions.
+ * Bytes that all connections hold together, unread and unacknowledged. Above half of it no buffer grows any
+ * more: many peers and readers that were fast and then rest cannot take 8 MiB for each connection. Beyond
+ * it every connection is held to `LEAST_BUFFER` in each direction: what comes above that is dropped for
+ * the peer to send again, and writers wait. So all connections go on, and a client that opens tens of
+ * thousands and reads from none, or fills the gaps of none, takes this and 32 KiB for each.
  */
-export const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
+export const MAX_BUFFERED_BYTES = 512 * 1024 * 1024;
 
 /**
  * Resets in response to segments for no connection, a second. Beyond it such segments are dropped without a
@@ -35,6 +37,14 @@ export const TIMEOUTS_A_TURN = 1024;
 export const MAX_QUEUED_DATAGRAMS = 256;
 /** Their bytes: a queue of large datagrams must not hold 16 MiB. */
 export const MAX_QUEUED_BYTES = 1024 * 1024;
+/**
+ * Bytes of the datagrams that wait in all associations together, with `DATAGRAM_OVERHEAD` for each. Beyond
+ * it an association keeps `LEAST_QUEUED_BYTES`, so that others do not keep a query of DNS out.
+ */
+export const MAX_ALL_QUEUED_BYTES = 64 * 1024 * 1024;
+export const LEAST_QUEUED_BYTES = 2048;
+/** What a datagram in a queue costs beside its bytes. */
+export const DATAGRAM_OVERHEAD = 256;
 
 /**
  * Peers of an association whose addresses are kept in both forms, text and numbers. Another one takes

@@ -44,10 +44,12 @@ export interface StackOptions {
    * comes unasked is refused.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
+  /** Addresses of all hosts of a network (RFC 922); those of groups are known. */
+  readonly broadcasts?: readonly IpEndpoint[] | undefined;
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
-  /** Bytes that connections may hold before their buffers stop growing; `MAX_BUFFERED_BYTES` if left out. */
+  /** Instead of `MAX_BUFFERED_BYTES`. */
   readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
 }
@@ -67,7 +69,7 @@ export type RefusalReason =
   | 'host unreachable'
   | 'network unreachable'
   | 'prohibited'
-  /** Nothing: the client gives up by itself, or sends its SYN again, which is another request. */
+  /** Nothing: the client gives up by itself. Its SYN is absorbed meanwhile; that of another connection is not. */
   | 'timeout';
 
 /**
@@ -80,6 +82,7 @@ export class Stack {
   readonly tcp: TcpFlows;
   readonly udp: UdpFlows;
   readonly #addresses: 'any' | readonly IpEndpoint[];
+  readonly #broadcasts: readonly IpEndpoint[];
   readonly #output: IpOutput;
   readonly #activity: Activity;
   readonly #drops: Drops;
@@ -93,6 +96,7 @@ export class Stack {
   constructor(options: StackOptions) {
     const { random, addresses, trace, now } = options;
     this.#addresses = addresses;
+    this.#broadcasts = options.broadcasts ?? [];
     this.#settings = options.settings;
     const identification = random.bytes(4).readUInt32LE(0);
     const output = new IpOutput(options.output, options.traits, identification);
@@ -176,6 +180,7 @@ export class Stack {
     const packet = this.#packet;
     const fault = readIpPacket(buffer, start, end, packet);
     if (fault !== undefined) this.#drops.add(fault, end - start, now);
+    else if (this.#isToGroup(packet)) this.#drops.add('group', end - start, now);
     else if (!this.#isLocal(packet)) this.#drops.add('not local', end - start, now);
     else if (packet.isFragment) this.#onFragment(now);
     else this.#onPacket(inbound.checksumPartial, inbound.segmentSize, now);
@@ -281,10 +286,16 @@ export class Stack {
     for (const flow of this.udp) this.udp.close(flow);
   }
 
-  #isLocal({ destination, toGroup }: IpPacket): boolean {
-    if (this.#addresses === 'any' || toGroup) return true;
-    for (const own of this.#addresses) if (isSameAddress(own, destination)) return true;
-    return false;
+  /**
+   * What neighbours say to each other (mDNS, SSDP, NetBIOS; MLD and router solicitations) does not
+   * concern a stack that has none.
+   */
+  #isToGroup({ destination, toGroup }: IpPacket): boolean {
+    return toGroup || isAmong(this.#broadcasts, destination);
+  }
+
+  #isLocal({ destination }: IpPacket): boolean {
+    return this.#addresses === 'any' || isAmong(this.#addresses, destination);
   }
 
   #onFragment(now: number): void {
@@ -343,6 +354,11 @@ export class Stack {
     record.event = event;
     return record;
   }
+}
+
+function isAmong(addresses: readonly IpEndpoint[], address: IpEndpoint): boolean {
+  for (const each of addresses) if (isSameAddress(each, address)) return true;
+  return false;
 }
 
 function errorOf(reason: RefusalReason): IcmpError | undefined {

@@ -42,7 +42,7 @@ export interface TcpFlowsOptions {
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
   readonly settings: Omit<TcpSettings, 'memory'>;
-  /** Bytes that all connections may hold before their buffers stop growing. */
+  /** See `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
   /** Whether there is room for another flow. */
   readonly hasRoom: () => boolean;
@@ -101,14 +101,19 @@ export class TcpFlows {
     return this.#waiting.size;
   }
 
-  /** Bytes that all connections hold: unread, and unacknowledged. */
+  /** Bytes of memory that all connections hold: unread, and unacknowledged. */
   get held(): number {
     return this.#held;
   }
 
   /** Whether there is memory for larger buffers. */
   get mayGrow(): boolean {
-    return this.#held < this.#maxHeld;
+    return this.#held * 2 < this.#maxHeld;
+  }
+
+  /** Whether all of the memory is used. */
+  get isShort(): boolean {
+    return this.#held >= this.#maxHeld;
   }
 
   [Symbol.iterator](): Iterator<TcpFlow> {
@@ -125,10 +130,14 @@ export class TcpFlows {
     }
     const { destination, source } = packet;
     const flow = this.#flows.find(destination, source);
-    if (flow !== undefined) {
+    if (flow !== undefined && !flow.connection.yieldsTo(segment)) {
       flow.connection.segmentArrives(segment, now);
       this.#activity.touch(flow);
       return;
+    }
+    if (flow !== undefined) {
+      flow.connection.abort(now);
+      this.#forget(flow, now);
     }
     const waiting = this.#waiting.find(destination, source);
     const reopens = waiting !== undefined && this.#meetsTimeWait(waiting, now);
@@ -163,7 +172,7 @@ export class TcpFlows {
     const out = this.#writer.between(flow.local, flow.remote);
     const { connection } = flow;
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
-    this.#account(flow, connection.unread + connection.unacknowledged);
+    this.#account(flow, connection.held);
     if (hasMore) return true;
     this.#activity.wheel.schedule(flow, connection.nextTimeout());
     // 'closed' waits for the last segment.
@@ -208,6 +217,8 @@ export class TcpFlows {
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
     flow.connection.refuse(how, now);
+    // In silence it only absorbs SYNs: there is no dial to wait for.
+    this.#backlog.answered(flow);
     this.#activity.touch(flow);
   }
 

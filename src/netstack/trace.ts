@@ -15,6 +15,8 @@ export type DropReason =
   | FragmentFault
   /** Not for an address of this stack. */
   | 'not local'
+  /** For a group or all hosts of a network: multicast and broadcast. */
+  | 'group'
   /** A protocol that the stack does not speak. */
   | 'protocol'
   /** A segment for no connection. It gets a reset, within a limit. */

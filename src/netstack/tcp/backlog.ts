@@ -55,7 +55,7 @@ export class Backlog<Connection, Address> {
     this.#byAddress.set(address, this.#of(address) + 1);
   }
 
-  /** Its SYN-ACK was sent. */
+  /** Its SYN-ACK was sent, or it was refused in silence: it does not wait for a dial any more. */
   answered(connection: Connection): void {
     const waiting = this.#waiting.get(connection);
     if (waiting === undefined || waiting.answered) return;

@@ -1,7 +1,7 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { Trace } from '../trace.ts';
-import type { TcpSegment } from '../wire/tcp.ts';
-import { ControlBlock } from './control-block.ts';
+import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
+import { ControlBlock, type SharedMemory } from './control-block.ts';
 import type { TcpEvent, TcpFailure } from './events.ts';
 import {
   KEEP_ALIVE_INTERVAL,
@@ -21,6 +21,9 @@ import type { TcpState } from './state.ts';
 import type { TimeWait } from './time-wait.ts';
 import { Timestamps } from './timestamps.ts';
 
+const { FIN, SYN, RST, ACK } = TcpFlag;
+const CONTROL = FIN | SYN | RST | ACK;
+
 export interface TcpSettings {
   /** Milliseconds of silence of the peer after which it is probed; 0 for never. */
   readonly keepAlive: number;
@@ -28,8 +31,8 @@ export interface TcpSettings {
   readonly receiveBuffer: number;
   /** Whether segments are spread over the round trip: not towards a local device. */
   readonly isPaced: boolean;
-  /** Whether there is memory for larger buffers, at any time; left out, there is. */
-  readonly memory?: { readonly mayGrow: boolean } | undefined;
+  /** Left out, there is enough. */
+  readonly memory?: SharedMemory | undefined;
 }
 
 /** What a connection is created with. */
@@ -79,6 +82,7 @@ export class TcpConnection {
       now,
     );
     if (settings.memory) this.#block.memory = settings.memory;
+    if (settings.memory?.isShort === true) this.#block.receiveBuffer.window.shrink();
     this.#keepAlive = settings.keepAlive;
     this.#arrives = new SegmentArrives(this.#block, settings.keepAlive);
     this.#output = new Output(this.#block);
@@ -103,9 +107,18 @@ export class TcpConnection {
     return this.#block.sendBuffer.size;
   }
 
-  /** Bytes that were received in order and are not read yet. */
-  get unread(): number {
-    return this.#block.receiveBuffer.readable;
+  /** Bytes that it holds in both directions, with what they cost beside. */
+  get held(): number {
+    return this.#block.sendBuffer.charge + this.#block.receiveBuffer.memory;
+  }
+
+  /**
+   * Whether the segment is the SYN of another connection than the one that was refused in silence: its
+   * client has given that up.
+   */
+  yieldsTo({ flags, sequence }: TcpSegment): boolean {
+    const { admission, peer } = this.#block;
+    return admission === 'silenced' && (flags & CONTROL) === SYN && sequence !== peer.initial;
   }
 
   // ---- the stack's calls ----
@@ -218,7 +231,7 @@ export class TcpConnection {
   write(chunk: Uint8Array, isOwned = false): boolean {
     const block = this.#block;
     if (block.isFinQueued || block.state === 'CLOSED') return false;
-    return block.sendBuffer.write(chunk, isOwned);
+    return block.sendBuffer.write(chunk, block.memory.isShort, isOwned);
   }
 
   /** Half-closes: a FIN follows what was written. Idempotent. */

@@ -277,11 +277,17 @@ export class Recovery implements LossRecovery {
       return false;
     }
     // With offload, many small openings of the window make one large segment.
+    const { scoreboard } = this.#outstanding;
     const isDeferred =
+      largest > mss &&
+      this.#phase === 'open' &&
+      // Limited transmit (RFC 3042): what leaves now tells a loss from reordering.
+      this.#duplicates === 0 &&
+      scoreboard.ranges === 0 &&
       size < Math.min(wanted, largest) &&
       size * DEFERRED_SHARE < this.#control.controller.window &&
       this.#control.inFlight > mss;
-    if (isDeferred && this.#phase === 'open' && largest > mss) return false;
+    if (isDeferred) return false;
     const planned = this.#planned;
     planned.start = sent;
     planned.end = sent + size;

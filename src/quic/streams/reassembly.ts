@@ -1,5 +1,5 @@
 import { asSole, ownChunk } from '../../net/spent-chunk.ts';
-import { copyBytes } from './copy.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
 
 /** A piece of the stream's memory: bytes from `start` to `end`, each of which has its place. */
 interface Block {

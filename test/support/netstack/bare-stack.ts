@@ -12,7 +12,9 @@ import { PacketCollector } from './stack-node.ts';
 
 export interface BareStackOptions {
   readonly addresses?: 'any' | readonly IpEndpoint[];
+  readonly broadcasts?: readonly IpEndpoint[];
   readonly settings?: Partial<StackSettings>;
+  readonly maxHeld?: number;
   readonly traits?: DeviceTraits;
   readonly onEvent?: (event: StackEvent, stack: Stack) => void;
 }
@@ -37,7 +39,9 @@ export class BareStack {
       random: new SeededRandom(1),
       now: 0,
       addresses: options.addresses ?? 'any',
+      broadcasts: options.broadcasts,
       isPaced: false,
+      maxHeld: options.maxHeld,
       settings: { maxFlows: 65_536, udp: true, udpIdle: 60_000, ...options.settings },
       trace: (event) => this.traced.push(event),
     });
