@@ -141,7 +141,12 @@ export class Netstack {
       return cause;
     });
     device.start({
-      onPacket: (packet) => this.#stack.receive(packet, clock.now()),
+      onPacket: (packet) => {
+        const now = clock.now();
+        this.#stack.receive(packet, now);
+        // A burst of datagrams, before it fills its queue.
+        if (this.#stack.udp.takeCrowded()) this.#passOn(now);
+      },
       onDrained: this.#run,
       onWritable: this.#run,
       onTraits: () => {
@@ -232,9 +237,7 @@ export class Netstack {
     const now = this.#clock.now();
     let hasMore: boolean;
     do {
-      for (let event = stack.nextEvent(now); event !== undefined; event = stack.nextEvent(now)) {
-        this.#deliver(event);
-      }
+      this.#passOn(now);
       hasMore = stack.transmit(now);
     } while (!hasMore && stack.hasEvents);
     this.#device.flush();
@@ -243,6 +246,13 @@ export class Netstack {
     if (hasMore && !stack.isFull) this.#schedule(this.#later);
     this.#arm();
   };
+
+  #passOn(now: number): void {
+    const stack = this.#stack;
+    for (let event = stack.nextEvent(now); event !== undefined; event = stack.nextEvent(now)) {
+      this.#deliver(event);
+    }
+  }
 
   #deliver({ network, flow, event }: StackEvent): void {
     if (flow.owner === undefined) {
