@@ -1,5 +1,6 @@
 import { copyBytes } from '../../net/copy-bytes.ts';
 import { Fifo } from '../../net/fifo.ts';
+import { asSole } from '../../net/spent-chunk.ts';
 import { OutOfOrder } from './out-of-order.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import {
@@ -112,7 +113,9 @@ export class ReceiveBuffer {
     if (this.#read === this.#received) {
       this.#lastBurst = this.#burst;
       this.#burst = 0;
-      // An idle connection keeps no block.
+      // An idle connection keeps no block, and a reader of all of it may free it.
+      const isWhole = this.#block?.buffer === chunk.buffer && chunk.length === this.#blockEnd;
+      if (isWhole) asSole(chunk);
       this.#block = undefined;
     }
     this.window.onTaken(chunk.length, this.readable, mayGrow, now);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { freeChunk } from '../../../../src/net/spent-chunk.ts';
 import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive-buffer.ts';
 import {
   FIRST_RECEIVE_WINDOW,
@@ -188,6 +189,18 @@ test('small segments share a chunk, and an idle connection keeps no block', () =
   for (let i = 0; i < 6; i++) put(buffer, buffer.received, buffer.received + 30_000);
   while (buffer.take(0) !== undefined) assert.ok(buffer.memory <= 4 * 180_000);
   assert.equal(buffer.memory, 0);
+});
+
+test('the memory of a burst that was read whole can be freed, though it does not fill it', () => {
+  const buffer = opened();
+  put(buffer, 0, 40_000);
+  const first = buffer.take(0);
+  put(buffer, 40_000, 80_000);
+  const second = buffer.take(0);
+  assert.ok(first && second && first.length < first.buffer.byteLength);
+  freeChunk(first);
+  assert.equal(first.length, 0);
+  assert.equal(second.length, 40_000);
 });
 
 test('a cleared buffer gives nothing and takes what follows', () => {
