@@ -7,8 +7,6 @@ import type { Timed } from './timer-wheel.ts';
 /** What a connection is for: gets its events. */
 export interface TcpOwner {
   onEvent(event: TcpEvent): void;
-  /** Something may have been acknowledged: what it held can be freed. Calls nothing of the stack. */
-  onProgress(): void;
   /** The stack has ended, or gave the connection up. Idempotent. */
   fail(error: Error): void;
 }

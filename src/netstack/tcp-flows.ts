@@ -175,7 +175,6 @@ export class TcpFlows {
     const { connection } = flow;
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
     this.#account(flow, connection.held);
-    flow.owner?.onProgress();
     if (hasMore) return true;
     this.#activity.wheel.schedule(flow, connection.nextTimeout());
     // 'closed' waits for the last segment.

@@ -2,8 +2,6 @@ import type { Clock, Timer } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { abortReason } from '../net/read-queue.ts';
-import { freeChunk } from '../net/spent-chunk.ts';
-import { Fifo } from '../net/fifo.ts';
 import { TcpFailedError } from './failures.ts';
 import { LINGER } from './limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
@@ -41,10 +39,6 @@ export class TcpLink implements ByteLink, TcpOwner {
   /** Put back by `unread`, the first at the end. */
   #unread: Uint8Array[] | undefined;
   #room: PromiseWithResolvers<void> | undefined;
-  /** Bytes that were written, */
-  #written = 0;
-  /** and the chunks among them whose memory is this link's, with where they end. */
-  #given: Fifo<{ readonly chunk: Uint8Array; readonly end: number }> | undefined;
   #readEnded = false;
   #writeEnded = false;
   /** Why nothing can be read, or written, any more; of a link that failed as a whole, both. */
@@ -92,22 +86,12 @@ export class TcpLink implements ByteLink, TcpOwner {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    if (this.#writeError) return Promise.reject(this.#writeError);
-    if (this.#writeEnded) return Promise.reject(new LinkClosedError());
-    if (chunk.length === 0) return this.#room?.promise;
-    this.#written += chunk.length;
-    const mayContinue = this.#flow.connection.write(chunk);
-    this.#host.touch(this.#flow);
-    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
-    return this.#room?.promise;
+    return this.#write(chunk, false);
   }
 
+  /** What was given is freed when the peer has acknowledged it, not when the collector finds it. */
   give(chunk: Uint8Array): Promise<void> | undefined {
-    const full = this.write(chunk);
-    if (this.#writeError === undefined && !this.#writeEnded) {
-      (this.#given ??= new Fifo()).push({ chunk, end: this.#written });
-    }
-    return full;
+    return this.#write(chunk, true);
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
@@ -176,22 +160,21 @@ export class TcpLink implements ByteLink, TcpOwner {
     }
   }
 
-  /** Frees what the peer has acknowledged: it is not sent again. */
-  onProgress(): void {
-    const given = this.#given;
-    if (given === undefined) return;
-    const acknowledged = this.#written - this.#flow.connection.unacknowledged;
-    for (let first = given.peek(); first && first.end <= acknowledged; first = given.peek()) {
-      freeChunk(first.chunk);
-      given.shift();
-    }
-  }
-
   /** The link has failed, without a call of the connection. */
   fail(error: Error): void {
     this.#stopLinger();
     this.#isReleased = true;
     this.#fail(error, error);
+  }
+
+  #write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
+    if (this.#writeError) return Promise.reject(this.#writeError);
+    if (this.#writeEnded) return Promise.reject(new LinkClosedError());
+    if (chunk.length === 0) return this.#room?.promise;
+    const mayContinue = this.#flow.connection.write(chunk, isOwned);
+    this.#host.touch(this.#flow);
+    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
+    return this.#room?.promise;
   }
 
   #onReadable(): void {

@@ -126,6 +126,11 @@ export class UdpFlow implements Keyed, Timed {
     return packet;
   }
 
+  /** Whether what waits should be taken soon: a merged packet may fill the rest of the queue. */
+  get isCrowded(): boolean {
+    return this.#queue.size * 2 >= MAX_QUEUED_DATAGRAMS;
+  }
+
   /** When it ends, unless there is another datagram. */
   get deadline(): number {
     return this.activeAt + this.idle;

@@ -46,6 +46,7 @@ export class UdpFlows {
   readonly #options: UdpFlowsOptions;
   readonly #flows: FlowTable<UdpFlow>;
   readonly #queued: QueuedDatagrams = { bytes: 0 };
+  #isCrowded = false;
   readonly #datagram = new UdpDatagram();
   readonly #batch = new UdpBatch();
   readonly #key = blankEndpoint();
@@ -92,8 +93,16 @@ export class UdpFlows {
       const data = copyOf(datagram.bytes, batch.start, batch.end);
       if (!flow.push({ data, peer })) drops.add('queue', data.length, now);
     }
+    if (flow.isCrowded) this.#isCrowded = true;
     activity.report(flow);
     return 'taken';
+  }
+
+  /** Whether datagrams should be taken before more come; says so once. */
+  takeCrowded(): boolean {
+    const isCrowded = this.#isCrowded;
+    this.#isCrowded = false;
+    return isCrowded;
   }
 
   /** An association of an own port. @returns undefined when there is no room for it. */

@@ -220,12 +220,13 @@ export class TcpConnection {
   /**
    * Queues a chunk, which belongs to the connection from now on. After `closeWrite` and the end it is
    * discarded.
+   * @param isOwned whether its memory comes with it: nothing else refers to it.
    * @returns whether more may be written now; otherwise 'writable' follows.
    */
-  write(chunk: Uint8Array): boolean {
+  write(chunk: Uint8Array, isOwned = false): boolean {
     const block = this.#block;
     if (block.isFinQueued || block.state === 'CLOSED') return false;
-    return block.sendBuffer.write(chunk, block.memory.isShort);
+    return block.sendBuffer.write(chunk, block.memory.isShort, isOwned);
   }
 
   /** Half-closes: a FIN follows what was written. Idempotent. */

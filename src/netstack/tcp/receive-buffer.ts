@@ -1,9 +1,9 @@
 import { copyBytes } from '../../net/copy-bytes.ts';
 import { Fifo } from '../../net/fifo.ts';
+import { asSole } from '../../net/spent-chunk.ts';
 import { OutOfOrder } from './out-of-order.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import {
-  KEPT_BLOCK,
   LEAST_BUFFER,
   LEAST_BLOCK,
   MAX_RECEIVE_WINDOW,
@@ -34,7 +34,8 @@ export type Arrival =
  */
 export class ReceiveBuffer {
   readonly window: ReceiveWindow;
-  readonly #ahead = new OutOfOrder();
+  /** Set while there is something that came out of order. */
+  #ahead: OutOfOrder | undefined;
   /** In order and complete, before what is in the present block. */
   readonly #chunks = new Fifo<Uint8Array>();
   /** Bytes that the chunks keep in memory. */
@@ -67,13 +68,13 @@ export class ReceiveBuffer {
 
   /** Whether there is data behind a gap: each segment is to be acknowledged at once. */
   get hasGap(): boolean {
-    return !this.#ahead.isEmpty;
+    return this.#ahead !== undefined;
   }
 
   /** Bytes of memory with data that is not the reader's yet. */
   get memory(): number {
     const inBlock = this.#blockEnd > this.#blockRead ? (this.#block?.length ?? 0) : 0;
-    return this.#ahead.memory + this.#chunkMemory + inBlock;
+    return (this.#ahead?.memory ?? 0) + this.#chunkMemory + inBlock;
   }
 
   /**
@@ -88,15 +89,17 @@ export class ReceiveBuffer {
     if (start >= end || (isShort && start > this.#received)) return 'dropped';
     const ahead = this.#ahead;
     if (start > this.#received) {
-      if (ahead.has(start, end)) return this.#duplicate(start, end);
-      return ahead.insert(start, end, bytes, at + start - offset) ? 'out-of-order' : 'dropped';
+      if (ahead?.has(start, end) === true) return this.#duplicate(start, end);
+      const gapped = (this.#ahead ??= new OutOfOrder());
+      return gapped.insert(start, end, bytes, at + start - offset) ? 'out-of-order' : 'dropped';
     }
     if (offset < this.#received) this.#duplicate(offset, this.#received);
-    if (ahead.isEmpty) {
+    if (ahead === undefined) {
       this.#append(bytes, at + start - offset, end - start);
       return 'in-order';
     }
-    return this.#fill(start, end, bytes, at - offset);
+    this.#fill(ahead, start, end, bytes, at - offset);
+    return 'filled';
   }
 
   /**
@@ -110,8 +113,10 @@ export class ReceiveBuffer {
     if (this.#read === this.#received) {
       this.#lastBurst = this.#burst;
       this.#burst = 0;
-      // An idle connection keeps no large block.
-      if ((this.#block?.length ?? 0) > KEPT_BLOCK) this.#block = undefined;
+      // An idle connection keeps no block, and a reader of all of it may free it.
+      const isWhole = this.#block?.buffer === chunk.buffer && chunk.length === this.#blockEnd;
+      if (isWhole) asSole(chunk);
+      this.#block = undefined;
     }
     this.window.onTaken(chunk.length, this.readable, mayGrow, now);
     return chunk;
@@ -141,7 +146,7 @@ export class ReceiveBuffer {
       count = 1;
       this.#duplicateEnd = this.#duplicateStart;
     }
-    return this.#ahead.isEmpty ? count : this.#ahead.report(blocks, count, limit);
+    return this.#ahead?.report(blocks, count, limit) ?? count;
   }
 
   /** Drops everything: the connection was reset, or the application reads no more. */
@@ -150,12 +155,11 @@ export class ReceiveBuffer {
     this.#chunks.clear();
     this.#chunkMemory = 0;
     this.#block = undefined;
-    this.#ahead.clear();
+    this.#ahead = undefined;
   }
 
   /** Data in order while some has come before its turn. `base + offset` is the place of an offset. */
-  #fill(start: number, end: number, bytes: Uint8Array, base: number): Arrival {
-    const ahead = this.#ahead;
+  #fill(ahead: OutOfOrder, start: number, end: number, bytes: Uint8Array, base: number): void {
     for (let from = start; from < end; from = this.#received) {
       const until = ahead.isEmpty ? end : Math.min(end, ahead.firstStart);
       this.#append(bytes, base + from, until - from);
@@ -171,7 +175,7 @@ export class ReceiveBuffer {
         }
       }
     }
-    return 'filled';
+    if (ahead.isEmpty) this.#ahead = undefined;
   }
 
   /** How far data is taken where memory is short. */
@@ -203,6 +207,7 @@ export class ReceiveBuffer {
     const expected = Math.max(size, this.#lastBurst - this.#burst + size, this.#burst);
     let length = LEAST_BLOCK;
     while (length < expected && length < MOST_BLOCK) length *= 2;
+    // Not from the pool that small ones share: one that is not read would keep all of it.
     this.#block = Buffer.allocUnsafeSlow(length);
     this.#blockRead = 0;
     this.#blockEnd = 0;

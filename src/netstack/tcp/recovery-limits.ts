@@ -82,7 +82,5 @@ export const MAX_RANGES = 512;
 export const OUT_OF_ORDER_BLOCK = 16 * KIB;
 
 /** Bytes of the blocks for what comes in order: they follow what is received between two reads. */
-export const LEAST_BLOCK = 2 * KIB;
+export const LEAST_BLOCK = 256;
 export const MOST_BLOCK = 64 * KIB;
-/** A block that has been read as far as it is filled is kept up to this size, for an idle connection. */
-export const KEPT_BLOCK = 4 * KIB;

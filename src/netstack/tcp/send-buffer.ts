@@ -1,5 +1,6 @@
 import { copyBytes } from '../../net/copy-bytes.ts';
 import { Fifo } from '../../net/fifo.ts';
+import { freeChunk } from '../../net/spent-chunk.ts';
 import {
   CHUNK_OVERHEAD,
   FIRST_SEND_BUFFER,
@@ -11,6 +12,8 @@ interface Chunk {
   /** Its offset in the stream. */
   readonly start: number;
   readonly bytes: Uint8Array;
+  /** Whether nothing else refers to the memory: it is freed as soon as it is acknowledged. */
+  readonly isOwned: boolean;
 }
 
 /**
@@ -48,10 +51,11 @@ export class SendBuffer {
   /**
    * Takes a chunk, which must not be changed from now on. Returns whether more may be written now.
    * @param isShort whether there is memory for `LEAST_BUFFER` alone.
+   * @param isOwned whether its memory comes with it, as with `ByteLink.give`.
    */
-  write(chunk: Uint8Array, isShort = false): boolean {
+  write(chunk: Uint8Array, isShort = false, isOwned = false): boolean {
     if (chunk.length > 0) {
-      this.#chunks.push({ start: this.#end, bytes: chunk });
+      this.#chunks.push({ start: this.#end, bytes: chunk, isOwned });
       this.#end += chunk.length;
     }
     if (this.charge >= this.#limitNow(isShort)) this.#writerWaits = true;
@@ -92,6 +96,7 @@ export class SendBuffer {
     let chunk = this.#chunks.peek();
     while (chunk && chunk.start + chunk.bytes.length <= this.#acknowledged) {
       this.#chunks.shift();
+      if (chunk.isOwned) freeChunk(chunk.bytes);
       if (this.#hint > 0) this.#hint--;
       chunk = this.#chunks.peek();
     }
@@ -99,8 +104,7 @@ export class SendBuffer {
 
   /** Forgets everything: the connection was reset. */
   clear(): void {
-    this.#chunks.clear();
-    this.#acknowledged = this.#end;
+    this.acknowledge(this.#end);
     this.#hint = 0;
     this.#writerWaits = false;
   }

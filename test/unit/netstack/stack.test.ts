@@ -333,11 +333,11 @@ describe('what connections hold', () => {
     const { tcp } = stack.stack;
     const { connection } = flow();
     stack.receive(tcpPacket(segment({ ...client, flags: ACK, window: 65_535 }), pattern(1000)));
-    assert.equal(tcp.held, 2048);
+    assert.equal(tcp.held, 1024);
     connection.write(pattern(500));
     stack.stack.touch(flow());
     stack.settle();
-    assert.equal(tcp.held, 2048 + 500 + CHUNK_OVERHEAD);
+    assert.equal(tcp.held, 1024 + 500 + CHUNK_OVERHEAD);
     connection.read(stack.now);
     const next = { sequence: 2000, acknowledgment: client.acknowledgment + 200, window: 65_535 };
     stack.receive(tcpPacket(segment({ ...next, flags: ACK })));
