@@ -243,6 +243,21 @@ export class PacketSpace implements ProbedSpace {
     this.release(Infinity);
   }
 
+  /** The keys are discarded: nothing more is sent or acknowledged. */
+  discard(): void {
+    this.isDiscarded = true;
+    this.giveUp(false);
+    this.packets.free();
+    this.carried.free();
+  }
+
+  /** Returns the memory of a burst, as far as its packets are forgotten. */
+  trim(lostBefore: number): void {
+    this.release(lostBefore);
+    this.packets.trim();
+    this.carried.trim();
+  }
+
   /** What is in flight does not count on the path that is used from now on. */
   leavePath(): void {
     const { packets } = this;
