@@ -233,3 +233,35 @@ for (const window of [1.5, 2, 3]) {
     assert.ok(sent > 0.85 * 5 * (RATE / 1472), `${sent} packets in 5 s`);
   });
 }
+
+test('a host that waits for its processor and whose buffer overflows is no black hole (RFC 8899 §4.3)', async () => {
+  for (let seed = 1; seed <= 2; seed++) {
+    const turns = new SeededRandom(seed);
+    const { client, server } = download(seed, 1, {});
+    let now = 0;
+    let probed = 0;
+    const opened = client.onStep;
+    client.onStep = (at) => {
+      opened?.(at);
+      now = at;
+    };
+    server.onStep = ((begin) => (at: number) => {
+      begin?.(at);
+      const size = server.peer?.connection.statistics().datagramSize ?? 0;
+      assert.ok(size >= probed, `${size} bytes at ${at} ms, seed ${seed}`);
+      probed = size;
+    })(server.onStep);
+    client.isDone = () => now >= 1000;
+    await simulate(
+      [
+        starved(client, turns, 10, 20, 212_000),
+        delay(0.2),
+        starved(server, turns, 10, 20, 212_000),
+        bottleneck(60_000_000, 400_000),
+        delay(0.2),
+      ],
+      { seed, limit: 60_000 },
+    );
+    assert.equal(probed, 1472);
+  }
+});
