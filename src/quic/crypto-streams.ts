@@ -194,6 +194,7 @@ class CryptoSending {
 
   discard(): void {
     this.#bytes = NO_BYTES;
+    this.#range.bytes = NO_BYTES;
     this.#sent = 0;
     this.#lost.clear();
     this.#acknowledged.clear();

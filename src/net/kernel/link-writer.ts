@@ -11,6 +11,14 @@ const GATHERED_BYTES = 8 << 10;
 /** What sending brought instead of a number of bytes. */
 const FAILED = Symbol('the link failed');
 
+/** What waits for the kernel. */
+interface Piece {
+  /** What is left of the chunk. */
+  rest: Uint8Array;
+  /** The whole chunk, when its memory came with it. */
+  readonly given: Uint8Array | undefined;
+}
+
 /** The sending half of a kernel link: what the kernel does not take at once is queued. */
 export class LinkWriter {
   readonly socket: StreamSocket;
@@ -19,7 +27,7 @@ export class LinkWriter {
   /** What moves bytes here by itself. */
   sink: Transfer | undefined;
   /** Chunks that the kernel has not taken yet. */
-  #pending: Uint8Array[] = [];
+  #pending: Piece[] = [];
   #drain: PromiseWithResolvers<void> | undefined;
   #closing: PromiseWithResolvers<void> | undefined;
   #shut = false;
@@ -50,15 +58,11 @@ export class LinkWriter {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    if (!this.mayWrite) return Promise.reject(this.closedError);
-    if (this.#pending.length > 0) return this.#queue(chunk);
-    const sent = this.#send(chunk, false);
-    if (sent === FAILED) return Promise.reject(this.closedError);
-    return sent === chunk.length ? undefined : this.#queue(chunk.subarray(sent));
+    return this.#write(chunk, undefined);
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
-    const drained = this.write(chunk);
+    const drained = this.#write(chunk, chunk);
     if (!drained) freeChunk(chunk);
     return drained;
   }
@@ -136,6 +140,14 @@ export class LinkWriter {
     this.sink?.fail(reason);
   }
 
+  #write(chunk: Uint8Array, given: Uint8Array | undefined): Promise<void> | undefined {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    if (this.#pending.length > 0) return this.#queue(chunk, given);
+    const sent = this.#send(chunk, false);
+    if (sent === FAILED) return Promise.reject(this.closedError);
+    return sent === chunk.length ? undefined : this.#queue(chunk.subarray(sent), given);
+  }
+
   /** Bytes of a chunk that the kernel took, which may be none. After FAILED the link is closed. */
   #send(chunk: Uint8Array, more: boolean): number | typeof FAILED {
     let sent = 0;
@@ -176,8 +188,8 @@ export class LinkWriter {
     return FAILED;
   }
 
-  #queue(chunk: Uint8Array): Promise<void> {
-    if (chunk.length > 0) this.#pending.push(chunk);
+  #queue(rest: Uint8Array, given?: Uint8Array): Promise<void> {
+    if (rest.length > 0) this.#pending.push({ rest, given });
     this.owner.waits();
     return this.drained();
   }
@@ -186,13 +198,15 @@ export class LinkWriter {
     const pending = this.#pending;
     let done = 0;
     while (done < pending.length) {
-      const chunk = pending[done] as Uint8Array; // within
-      const sent = this.#send(chunk, done < pending.length - 1);
+      const piece = pending[done] as Piece; // within
+      const { rest, given } = piece;
+      const sent = this.#send(rest, done < pending.length - 1);
       if (sent === FAILED) return;
-      if (sent < chunk.length) {
-        pending[done] = chunk.subarray(sent);
+      if (sent < rest.length) {
+        piece.rest = rest.subarray(sent);
         break;
       }
+      if (given) freeChunk(given);
       done++;
     }
     pending.splice(0, done);

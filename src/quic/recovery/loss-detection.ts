@@ -102,6 +102,12 @@ export class LossDetection {
     return this.#spaces.reduce((sum, { lostPackets }) => sum + lostPackets, 0);
   }
 
+  /** Packets of this space, and frames of them, that there is memory for, for checks. */
+  capacity(space: Space): { readonly packets: number; readonly frames: number } {
+    const { packets, carried } = this.#spaces[space];
+    return { packets: packets.capacity, frames: carried.capacity };
+  }
+
   /** The frames of the packet of this space that is being assembled. */
   carried(space: Space): CarriedLog {
     return this.#spaces[space].carried;
@@ -205,12 +211,16 @@ export class LossDetection {
     this.#arm(now);
   }
 
+  /** After a pause: returns the memory of what came before it. */
+  trim(now: number): void {
+    this.#spaces[Space.APPLICATION].trim(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
+  }
+
   /** The keys of a space are discarded (§6.4); its packets are forgotten without a report. */
   discard(space: Space, now: number): void {
     const state = this.#spaces[space];
     if (state.isDiscarded) return;
-    state.isDiscarded = true;
-    state.giveUp(false);
+    state.discard();
     this.#probe.restart();
     this.#arm(now);
   }

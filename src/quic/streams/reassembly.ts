@@ -86,7 +86,7 @@ export class Reassembly {
 
   /**
    * The next bytes in order; `undefined` when there are none. Their memory is the caller's, which may
-   * free it: that of their block when it is complete or well filled, else a copy.
+   * free it: that of their block when it is complete, well filled or the stream's first, else a copy.
    */
   take(): Uint8Array | undefined {
     const block = this.#first;
@@ -101,7 +101,9 @@ export class Reassembly {
       if (this.#first) this.#others?.delete(end);
       return asSole(chunk);
     }
-    if (size >= bytes.length * WELL_FILLED && present === undefined) {
+    // What opens a stream, such as SETTINGS, is often all there is for long.
+    const isOpening = this.#read === size;
+    if ((isOpening || size >= bytes.length * WELL_FILLED) && present === undefined) {
       this.#first = undefined; // what belongs behind gets a block of its own
       return asSole(chunk);
     }

@@ -22,6 +22,8 @@ export class Scheduler {
   readonly #fresh = new Fifo<Stream>();
   readonly #credit: SendCredit;
   readonly #onDrained: (stream: Stream) => void;
+  /** The last stream whose own limit ended its turn. */
+  #limited: Stream | undefined;
 
   /**
    * @param credit what the peer allows on all streams.
@@ -65,6 +67,12 @@ export class Scheduler {
     return this.#credit.available === 0 && this.#nextFresh() !== undefined;
   }
 
+  /** Whether new data waits for a limit of the peer: of the connection, or of the stream that met one last. */
+  get isFlowLimited(): boolean {
+    if (this.#limited?.send?.isBlocked !== true) this.#limited = undefined;
+    return this.#limited !== undefined || this.isBlocked;
+  }
+
   /** Writes control frames of streams. Returns the offset behind them. */
   writeControl(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
     let next = at;
@@ -95,6 +103,7 @@ export class Scheduler {
       this.#credit.use(send.written);
       stream.turnSent += send.written;
       if (stream.turnSent >= STREAM_TURN || !send.hasFresh) this.#endTurn(stream);
+      if (send.isBlocked) this.#limited = stream;
       this.update(stream);
       if (send.takeWritable()) this.#onDrained(stream);
     }

@@ -89,6 +89,11 @@ export class SendStream {
     return this.queued > 0 && this.#credit.available > 0;
   }
 
+  /** Whether the stream's own limit keeps new bytes back. */
+  get isBlocked(): boolean {
+    return this.queued > 0 && this.#credit.available === 0;
+  }
+
   /**
    * Queues a chunk. Returns whether the writer may go on at once.
    *

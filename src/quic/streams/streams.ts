@@ -277,6 +277,11 @@ export class Streams {
     return this.#scheduler.hasData || this.hasControlFrames;
   }
 
+  /** Whether new data waits for the peer to allow more. */
+  get isFlowLimited(): boolean {
+    return this.#scheduler.isFlowLimited;
+  }
+
   /** Whether anything but stream data is due. */
   get hasControlFrames(): boolean {
     if (this.#receiveWindow.isUpdateDue || this.#isBlockedDue) return true;

@@ -1,4 +1,4 @@
-import type { Node, Output } from './node.ts';
+import type { Datagram, Node, Output } from './node.ts';
 import { wait } from './node.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
@@ -8,9 +8,17 @@ import type { SeededRandom } from './seeded-random.ts';
  *
  * @param works milliseconds for which it runs, on average.
  * @param waits milliseconds for which it does not.
+ * @param buffer bytes that its socket holds meanwhile; what finds it full is lost.
  */
-export function starved(node: Node, random: SeededRandom, works: number, waits: number): Node {
-  const arrived: Parameters<Node['process']>[0][] = [];
+export function starved(
+  node: Node,
+  random: SeededRandom,
+  works: number,
+  waits: number,
+  buffer = Infinity,
+): Node {
+  const arrived: Datagram[] = [];
+  let held = 0;
   let runsUntil = 0;
   let runsFrom = 0;
   const about = (mean: number): number => 2 * mean * random.fraction();
@@ -20,13 +28,17 @@ export function starved(node: Node, random: SeededRandom, works: number, waits: 
       return node.done !== false;
     },
     process(datagram, now): Output {
-      if (datagram) arrived.push(datagram);
+      if (datagram && held + datagram.data.length <= buffer) {
+        arrived.push(datagram);
+        held += datagram.data.length;
+      }
       if (now >= runsUntil) {
         runsFrom = now + about(waits);
         runsUntil = runsFrom + about(works);
       }
       if (now < runsFrom) return wait(runsFrom);
       for (let next = arrived.shift(); next; next = arrived.shift()) {
+        held -= next.data.length;
         const output = node.process(next, now);
         if (output.kind === 'datagram') return output;
       }

@@ -61,11 +61,22 @@ test('the memory of a large chunk can be freed, and what follows has its own', (
   assert.deepEqual(takeAll(data), source.subarray(171_072, 231_072));
 });
 
-test('a small chunk is a copy, and its block stays for what follows', () => {
+test('what opens a stream is given away with its block: an idle one holds no memory', () => {
   const data = new Reassembly();
-  put(data, 0, 100);
+  put(data, 0, 10);
+  assert.deepEqual(Buffer.from(data.take() ?? EMPTY), source.subarray(0, 10));
+  assert.equal(data.memory, 0);
+  put(data, 10, 100);
+  assert.deepEqual(Buffer.from(data.take() ?? EMPTY), source.subarray(10, 110));
+});
+
+test('a later small chunk is a copy, and its block stays for what follows', () => {
+  const data = new Reassembly();
+  put(data, 0, 10);
+  data.take();
+  put(data, 10, 100);
   const { memory } = data;
-  assert.deepEqual(Buffer.from(data.take() ?? EMPTY), source.subarray(0, 100));
+  assert.deepEqual(Buffer.from(data.take() ?? EMPTY), source.subarray(10, 110));
   assert.equal(data.memory, memory);
 });
 
