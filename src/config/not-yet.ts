@@ -5,8 +5,6 @@ import { NotYet } from './findings.ts';
 
 export const LATER_INBOUNDS: ReadonlySet<string> = new Set(['tun']);
 
-export const LATER_OUTBOUNDS: ReadonlySet<string> = new Set(['wireguard']);
-
 /** The rejection of a part that is valid but not supported yet. */
 export const notYet = (what: string, span: Span): NotYet =>
   new NotYet(`${what} is not in this version yet`, span);

@@ -8,6 +8,7 @@ import { socks } from './socks/index.ts';
 import { trojan } from './trojan/index.ts';
 import { vless } from './vless/index.ts';
 import { vmess } from './vmess/index.ts';
+import { wireguard } from './wireguard/index.ts';
 
 /** All protocols: a new one is a folder and a line here. */
 const PROTOCOLS: readonly Protocol[] = [
@@ -20,6 +21,7 @@ const PROTOCOLS: readonly Protocol[] = [
   trojan,
   vless,
   vmess,
+  wireguard,
 ];
 
 const BY_NAME: ReadonlyMap<string, Protocol> = new Map(

@@ -42,3 +42,19 @@ export const MAX_PENDING_MESSAGES = 64;
 export const LARGEST_PACKET = 65_475;
 /** Bytes of the smallest packet that a tunnel is used with: what every IPv4 host takes (RFC 791 §3.1). */
 export const SMALLEST_MTU = 576;
+
+/** Datagrams of one batch: what Linux takes with UDP_SEGMENT. */
+export const MAX_BATCH_DATAGRAMS = 64;
+/** Batches that wait for the socket: beyond it the stack has to wait as well. */
+export const MAX_BATCHES = 16;
+/** Bytes of batches at which the system is called before the end of the turn. */
+export const BATCHED_BYTES = 128 * 1024;
+
+/** Bytes that the kernel is asked to hold of what is received and sent; its own limits apply. */
+export const SOCKET_BUFFER = 4 * 1024 * 1024;
+
+/**
+ * Milliseconds that a dial waits for anything from the peer before another handshake is begun: a peer that
+ * was restarted is found in time.
+ */
+export const PATIENCE = 2_000;

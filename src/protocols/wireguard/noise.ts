@@ -257,7 +257,8 @@ export class Responder {
     this.#transcript = transcript;
     this.timestamp = timestamp;
     this.peerIndex = readIndex(message, Initiation.sender);
-    this.#theirEphemeral = message.slice(Initiation.ephemeral, Initiation.ephemeral + KEY_SIZE);
+    const { ephemeral, static: end } = Initiation;
+    this.#theirEphemeral = Uint8Array.from(message.subarray(ephemeral, end));
   }
 
   /** Reads an initiation; `undefined` when it is not authentic, or another peer's. */

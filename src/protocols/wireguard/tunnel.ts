@@ -189,7 +189,8 @@ export class Tunnel {
     const type = messageType(bytes, start, end);
     if (type === MessageType.DATA) return this.#onData(bytes, start, end, from, now);
     let reason: DropReason | undefined = 'message';
-    if (type !== undefined) reason = this.#onHandshake(type, bytes.slice(start, end), from, now);
+    if (type !== undefined)
+      reason = this.#onHandshake(type, Uint8Array.from(bytes.subarray(start, end)), from, now);
     if (reason !== undefined) this.#drop(reason, end - start, now);
     return 0;
   }
@@ -206,7 +207,7 @@ export class Tunnel {
     const session = this.#usable(now);
     if (session !== undefined) return this.#seal(session, bytes, at, length, now);
     const start = at + Data.packet;
-    this.#waiting.push(bytes.slice(start, start + length));
+    this.#waiting.push(Uint8Array.from(bytes.subarray(start, start + length)));
     this.#wantHandshake(now);
     return 0;
   }

@@ -103,16 +103,18 @@ export class TunnelPair {
   /** Sends a packet of so many bytes, or of these. */
   send(end: TunnelEnd, packet: number | Uint8Array): void {
     const bytes = typeof packet === 'number' ? new Uint8Array(packet).fill(0x45) : packet;
-    const buffer = new Uint8Array(roomFor(bytes.length));
+    // A Buffer, as sockets have: its `slice` does not copy.
+    const buffer = Buffer.alloc(roomFor(bytes.length));
     buffer.set(bytes, Data.packet);
     const length = end.tunnel.send(buffer, 0, bytes.length, this.now);
     if (length > 0) {
       end.sent.push({
-        bytes: buffer.slice(0, length),
+        bytes: Uint8Array.from(buffer.subarray(0, length)),
         from: end.address,
         to: copyEndpoint(end.tunnel.endpoint),
       });
     }
+    buffer.fill(0xdb);
     end.tunnel.transmit(this.now, end);
   }
 
@@ -133,9 +135,12 @@ export class TunnelPair {
   /** One datagram arrives, unless the path drops it. */
   arrive(at: TunnelEnd, datagram: SentDatagram): void {
     if (this.passes?.(datagram) === false) return;
-    const bytes = Uint8Array.from(datagram.bytes);
+    const bytes = Buffer.from(datagram.bytes);
     const length = at.tunnel.receive(bytes, 0, bytes.length, datagram.from, this.now);
-    if (length > 0) at.received.push(bytes.slice(Data.packet, Data.packet + length));
+    if (length > 0) {
+      at.received.push(Uint8Array.from(bytes.subarray(Data.packet, Data.packet + length)));
+    }
+    bytes.fill(0xdb);
     at.tunnel.transmit(this.now, at);
   }
 
