@@ -1,6 +1,6 @@
 import { CONNECT, DATAGRAMS, IDLE, stream, type Case, type Goal } from './case.ts';
 import type { ContestantName } from './contestants.ts';
-import { HYSTERIA2, HYSTERIA2_FAR, type Tunnel } from './tunnels.ts';
+import { HYSTERIA2, HYSTERIA2_FAR, HYSTERIA2_SALAMANDER, type Tunnel } from './tunnels.ts';
 
 const CONTESTANTS: readonly ContestantName[] = ['weir', 'hysteria', 'sing-box'];
 
@@ -47,6 +47,7 @@ function other(what: string, test: Case): Case {
 /** Flows share one QUIC connection between the two processes, but for the last case. */
 export const HYSTERIA2_CASES: readonly Case[] = [
   ...streamsOf(HYSTERIA2),
+  ...streamsOf(HYSTERIA2_SALAMANDER),
   ...streamsOf(HYSTERIA2_FAR),
   other('connect', CONNECT),
   other('udp', DATAGRAMS),

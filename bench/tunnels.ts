@@ -51,6 +51,12 @@ export const HYSTERIA2: Tunnel = {
   way: { protocol: 'hysteria2' },
 };
 
+export const HYSTERIA2_SALAMANDER: Tunnel = {
+  name: 'hysteria2-salamander',
+  title: 'Hysteria 2 under Salamander',
+  way: { protocol: 'hysteria2', obfuscated: true },
+};
+
 /** Neither its rate nor its queue are limits to programs on the same machine. */
 const FAR: Path = { roundTrip: 50, loss: 0.01, rate: 5e8, queue: 16 << 20 };
 

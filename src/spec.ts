@@ -1,3 +1,4 @@
+import type { Cidr } from './ip/cidr.ts';
 import type { Endpoint } from './net/address.ts';
 import type { FamilyPolicy } from './net/resolver.ts';
 
@@ -230,11 +231,7 @@ export interface GeoipRef {
 }
 
 /** A network: host bits are zero. */
-export interface CidrSpec {
-  /** The network address in canonical text. */
-  readonly address: string;
-  readonly prefix: number;
-}
+export type CidrSpec = Cidr;
 
 /** An inclusive range. */
 export interface PortRangeSpec {

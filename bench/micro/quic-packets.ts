@@ -9,7 +9,8 @@
  */
 import { packetCiphers } from '../../src/crypto/packet-ciphers.ts';
 import { CipherSuite, PacketOpener, PacketSealer } from '../../src/quic/protection/packet-keys.ts';
-import { FrameReader, type FrameVisitor } from '../../src/quic/wire/frames.ts';
+import { FrameReader } from '../../src/quic/wire/frame-reader.ts';
+import type { FrameVisitor } from '../../src/quic/wire/frame-visitor.ts';
 import { writeStreamHeader } from '../../src/quic/wire/frame-writers.ts';
 import { PacketType, writeShortHeader } from '../../src/quic/wire/packet-header.ts';
 import { writePacketNumber } from '../../src/quic/wire/packet-number.ts';

@@ -6,31 +6,15 @@ import {
   type Opener,
   type Sealer,
 } from './aead-contract.ts';
+import { Checked, forgottenCiphers, type Made } from './checked-cipher.ts';
 
-/** Where a cipher was created, for the report that it was not disposed of. */
-interface Made {
+/** What checked sealers and openers have in common. */
+class CheckedAead<Cipher extends Sealer | Opener> extends Checked<Cipher> {
   readonly name: AeadName;
-  readonly stack: string;
-}
-
-/** The common part of checked ciphers: two ciphers that must agree, and their disposal. */
-class Checked<Cipher extends Sealer | Opener> implements Disposable {
-  readonly name: AeadName;
-  protected readonly subject: Cipher;
-  protected readonly witness: Cipher;
-  readonly #forgotten: FinalizationRegistry<Made>;
-  #open = true;
 
   constructor(subject: Cipher, witness: Cipher, forgotten: FinalizationRegistry<Made>) {
+    super(`a cipher ${subject.name}`, subject, witness, forgotten);
     this.name = subject.name;
-    this.subject = subject;
-    this.witness = witness;
-    this.#forgotten = forgotten;
-    forgotten.register(
-      this,
-      { name: subject.name, stack: new Error('made here').stack ?? '' },
-      this,
-    );
   }
 
   rekey(key: Uint8Array): void {
@@ -38,20 +22,9 @@ class Checked<Cipher extends Sealer | Opener> implements Disposable {
     this.subject.rekey(key);
     this.witness.rekey(key);
   }
-
-  [Symbol.dispose](): void {
-    this.#open = false;
-    this.#forgotten.unregister(this);
-    this.subject[Symbol.dispose]();
-    this.witness[Symbol.dispose]();
-  }
-
-  protected mustBeOpen(): void {
-    if (!this.#open) throw new CryptoError('a cipher was used after it was closed');
-  }
 }
 
-class CheckedSealer extends Checked<Sealer> implements Sealer {
+class CheckedSealer extends CheckedAead<Sealer> implements Sealer {
   seal(nonce: Uint8Array, plain: Uint8Array, out: Uint8Array, associated?: Uint8Array): void {
     this.mustBeOpen();
     mustNotStraddle(plain, out);
@@ -64,7 +37,7 @@ class CheckedSealer extends Checked<Sealer> implements Sealer {
   }
 }
 
-class CheckedOpener extends Checked<Opener> implements Opener {
+class CheckedOpener extends CheckedAead<Opener> implements Opener {
   open(nonce: Uint8Array, sealed: Uint8Array, out: Uint8Array, associated?: Uint8Array): boolean {
     this.mustBeOpen();
     mustNotStraddle(sealed, out);
@@ -99,9 +72,7 @@ export function checkedAead(
   truth: AeadBackend,
   report = (text: string): void => process.emitWarning(text, 'CryptoWarning'),
 ): AeadBackend {
-  const forgotten = new FinalizationRegistry<Made>(({ name, stack }) =>
-    report(`a cipher ${name} was never closed\n${stack}`),
-  );
+  const forgotten = forgottenCiphers(report);
   return {
     name: subject.name,
     sealer: (name, key) =>

@@ -1,4 +1,5 @@
 import { CryptoError, TAG_LENGTH } from './aead-contract.ts';
+import { Checked, forgottenCiphers } from './checked-cipher.ts';
 import {
   MASK_LENGTH,
   type HeaderMasks,
@@ -7,43 +8,6 @@ import {
   type PacketOpening,
   type PacketSealing,
 } from './packet-cipher-contract.ts';
-
-/** What was made and where, for the report that it was not disposed of. */
-interface Made {
-  readonly what: string;
-  readonly stack: string;
-}
-
-/** The common part of checked ciphers: two ciphers that must agree, and their disposal. */
-class Checked<Cipher extends Disposable> implements Disposable {
-  protected readonly subject: Cipher;
-  protected readonly witness: Cipher;
-  readonly #forgotten: FinalizationRegistry<Made>;
-  #open = true;
-
-  constructor(
-    what: string,
-    subject: Cipher,
-    witness: Cipher,
-    forgotten: FinalizationRegistry<Made>,
-  ) {
-    this.subject = subject;
-    this.witness = witness;
-    this.#forgotten = forgotten;
-    forgotten.register(this, { what, stack: new Error('made here').stack ?? '' }, this);
-  }
-
-  [Symbol.dispose](): void {
-    this.#open = false;
-    this.#forgotten.unregister(this);
-    this.subject[Symbol.dispose]();
-    this.witness[Symbol.dispose]();
-  }
-
-  protected mustBeOpen(): void {
-    if (!this.#open) throw new CryptoError('a cipher was used after it was closed');
-  }
-}
 
 class CheckedSealing extends Checked<PacketSealing> implements PacketSealing {
   get name(): PacketCipherName {
@@ -126,9 +90,7 @@ export function checkedPacketCiphers(
   truth: PacketCipherBackend,
   report = (text: string): void => process.emitWarning(text, 'CryptoWarning'),
 ): PacketCipherBackend {
-  const forgotten = new FinalizationRegistry<Made>(({ what, stack }) =>
-    report(`${what} was never closed\n${stack}`),
-  );
+  const forgotten = forgottenCiphers(report);
   return {
     name: subject.name,
     sealing: (name, key) =>

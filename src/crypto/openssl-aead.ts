@@ -10,7 +10,8 @@ import { extendedOpener, extendedSealer } from './extended-nonce.ts';
 
 type DirectAead = Exclude<AeadName, 'xchacha20-poly1305'>;
 
-const NAMES: Readonly<Record<DirectAead, EvpCipherName>> = {
+/** What OpenSSL calls the ciphers. */
+export const OPENSSL_NAMES: Readonly<Record<DirectAead, EvpCipherName>> = {
   'aes-128-gcm': 'AES-128-GCM',
   'aes-256-gcm': 'AES-256-GCM',
   'chacha20-poly1305': 'ChaCha20-Poly1305',
@@ -20,7 +21,7 @@ class OpensslSealer extends EvpSealer implements Sealer {
   readonly name: AeadName;
 
   constructor(evp: Evp, name: DirectAead, key: Uint8Array) {
-    super(evp, NAMES[name], key);
+    super(evp, OPENSSL_NAMES[name], key);
     this.name = name;
   }
 }
@@ -29,7 +30,7 @@ class OpensslOpener extends EvpOpener implements Opener {
   readonly name: AeadName;
 
   constructor(evp: Evp, name: DirectAead, key: Uint8Array) {
-    super(evp, NAMES[name], key);
+    super(evp, OPENSSL_NAMES[name], key);
     this.name = name;
   }
 }

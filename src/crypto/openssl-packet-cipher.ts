@@ -5,7 +5,7 @@ import {
   PacketEvp,
   type EvpMaskName,
 } from '../platform/evp-packets.ts';
-import type { EvpCipherName } from '../platform/evp.ts';
+import { OPENSSL_NAMES } from './openssl-aead.ts';
 import type {
   HeaderMasks,
   PacketCipherBackend,
@@ -13,12 +13,6 @@ import type {
   PacketOpening,
   PacketSealing,
 } from './packet-cipher-contract.ts';
-
-const CIPHERS: Readonly<Record<PacketCipherName, EvpCipherName>> = {
-  'aes-128-gcm': 'AES-128-GCM',
-  'aes-256-gcm': 'AES-256-GCM',
-  'chacha20-poly1305': 'ChaCha20-Poly1305',
-};
 
 const MASKS: Readonly<Record<PacketCipherName, EvpMaskName>> = {
   'aes-128-gcm': 'AES-128-ECB',
@@ -30,7 +24,7 @@ class OpensslSealing extends EvpPacketSealer implements PacketSealing {
   readonly name: PacketCipherName;
 
   constructor(evp: PacketEvp, name: PacketCipherName, key: Uint8Array) {
-    super(evp, CIPHERS[name], key);
+    super(evp, OPENSSL_NAMES[name], key);
     this.name = name;
   }
 }
@@ -39,7 +33,7 @@ class OpensslOpening extends EvpPacketOpener implements PacketOpening {
   readonly name: PacketCipherName;
 
   constructor(evp: PacketEvp, name: PacketCipherName, key: Uint8Array) {
-    super(evp, CIPHERS[name], key);
+    super(evp, OPENSSL_NAMES[name], key);
     this.name = name;
   }
 }

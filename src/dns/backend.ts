@@ -1,3 +1,4 @@
+import type { RawQuestion } from './message.ts';
 import type { AddressType } from './policy.ts';
 
 /** The addresses of one name in one family. */
@@ -20,6 +21,32 @@ export interface DnsBackend {
    *   its protocol, any code of a dial when the server was not reached.
    */
   query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer>;
+  /**
+   * Passes on a question of any type.
+   *
+   * @returns the server's message, whatever its response code.
+   * @throws {DialError} as `query` does; `unsupported` where only addresses can be asked for.
+   */
+  forward(question: RawQuestion, signal: AbortSignal): Promise<Buffer>;
   /** Closes connections; called while no question waits. A later one opens them anew. */
   close(): void;
+}
+
+/** Answers for the clients of a DNS server, from the cache where that has them. */
+export interface DnsService {
+  /**
+   * The addresses of a name in one family, with the seconds that they may be kept for.
+   *
+   * @param name in the form that `normalizeHost` gives.
+   * @param client the IP address of the client that asks; see `Resolver.resolve`.
+   * @throws {DialError} as `DnsBackend.query` does.
+   */
+  lookup(
+    name: string,
+    type: AddressType,
+    signal?: AbortSignal,
+    client?: string,
+  ): Promise<DnsAnswer>;
+  /** Passes on a question of any type; see `DnsBackend.forward`. */
+  forward(question: RawQuestion, signal?: AbortSignal): Promise<Buffer>;
 }

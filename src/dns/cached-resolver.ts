@@ -1,10 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { ipVersion } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
 import { normalizeHost, isLocalhost } from '../net/host-name.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
-import type { DnsAnswer, DnsBackend } from './backend.ts';
+import type { DnsAnswer, DnsBackend, DnsService } from './backend.ts';
+import type { RawQuestion } from './message.ts';
 import {
   addressWord,
   allowsAddress,
@@ -12,7 +14,7 @@ import {
   wantedTypes,
   type AddressType,
 } from './policy.ts';
-import { Questions, type Outcome, type PendingQuestion } from './questions.ts';
+import { Questions, type KeptAnswer, type Outcome, type PendingQuestion } from './questions.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
 /** Names kept; the least recently used one makes room. */
@@ -25,21 +27,19 @@ const MAX_ADDRESSES = 16;
 /** Upper limits of an answer's TTL, in seconds. */
 const MAX_POSITIVE_TTL = 24 * 60 * 60;
 const MAX_NEGATIVE_TTL = 5 * 60;
+/** Questions that are passed on at once; further ones are refused. */
+const MAX_FORWARDED = 512;
+/** Limit of one of them, all attempts together. */
+const FORWARD_MS = 10_000;
 /** How long addresses of one family wait for those of the other (RFC 8305 §3). */
 const RESOLUTION_DELAY_MS = 50;
 /** The same when the policy prefers the family that is late. */
 const PREFERENCE_DELAY_MS = 2000;
 
-interface CachedAnswer {
-  readonly addresses: readonly string[];
-  /** On the monotonic clock, in milliseconds. */
-  readonly expires: number;
-}
-
 /** The answers for one name, a slot for each family. */
 interface CachedName {
-  A: CachedAnswer | undefined;
-  AAAA: CachedAnswer | undefined;
+  A: KeptAnswer | undefined;
+  AAAA: KeptAnswer | undefined;
 }
 
 /** A question that failed and is not asked again before `expires`. */
@@ -55,7 +55,7 @@ const LOCALHOST: Readonly<Record<AddressType, readonly string[]>> = {
 };
 
 /** A resolver that its owner closes. */
-export interface OwnedResolver extends Resolver {
+export interface OwnedResolver extends Resolver, DnsService {
   /**
    * Lets pending questions finish, then closes the backend's connections. Later questions are still
    * answered, so that a resolver can be replaced while flows are being dialled.
@@ -81,6 +81,8 @@ export class CachedResolver implements OwnedResolver {
   readonly #failures = new LRUCache<string, KeptFailure>({ max: MAX_FAILURES });
   readonly #questions: Questions;
   #closed = false;
+  /** Questions that are being passed on. */
+  #forwarded = 0;
 
   constructor(backend: DnsBackend, clock: Clock) {
     this.#backend = backend;
@@ -89,7 +91,7 @@ export class CachedResolver implements OwnedResolver {
       answered: (name, type, answer) => this.#keep(name, type, answer),
       failed: (name, type, error) => this.#keepFailure(name, type, error),
       idle: () => {
-        if (this.#closed) backend.close();
+        this.#closeIfIdle();
       },
     });
   }
@@ -116,9 +118,45 @@ export class CachedResolver implements OwnedResolver {
     return this.#ask(name, policy, types, signal, client);
   }
 
+  async lookup(
+    name: string,
+    type: AddressType,
+    signal?: AbortSignal,
+    client?: string,
+  ): Promise<DnsAnswer> {
+    if (isLocalhost(name)) return { addresses: LOCALHOST[type], ttl: MAX_NEGATIVE_TTL };
+    if (signal?.aborted) throw abortedDial(signal);
+    const question = this.#outcome(name, type, client);
+    try {
+      const outcome = await unlessAborted(question.outcome, signal, abortedDial);
+      if (outcome.error) throw outcome.error;
+      const { addresses, absent, expires } = outcome;
+      const ttl = Math.max(0, Math.ceil((expires - this.#clock.now()) / 1000));
+      return { addresses, absent, ttl };
+    } catch (error) {
+      if (signal?.aborted) question.leave();
+      throw error;
+    }
+  }
+
+  async forward(question: RawQuestion, signal?: AbortSignal): Promise<Buffer> {
+    if (this.#forwarded >= MAX_FORWARDED) {
+      throw new DialError('failed', 'too many questions are being passed on');
+    }
+    this.#forwarded++;
+    using deadline = new Deadline(this.#clock, FORWARD_MS, 'the DNS question', signal);
+    try {
+      const reply = this.#backend.forward(question, deadline.signal);
+      return await unlessAborted(reply, deadline.signal, abortedDial);
+    } finally {
+      this.#forwarded--;
+      this.#closeIfIdle();
+    }
+  }
+
   close(): void {
     this.#closed = true;
-    if (this.#questions.size === 0) this.#backend.close();
+    this.#closeIfIdle();
   }
 
   destroy(): void {
@@ -126,6 +164,10 @@ export class CachedResolver implements OwnedResolver {
     this.#names.clear();
     this.#failures.clear();
     this.#backend.close();
+  }
+
+  #closeIfIdle(): void {
+    if (this.#closed && this.#questions.size === 0 && this.#forwarded === 0) this.#backend.close();
   }
 
   #local(policy: FamilyPolicy): Promise<readonly string[]> {
@@ -198,20 +240,21 @@ export class CachedResolver implements OwnedResolver {
     return this.#questions.ask(name, type, client);
   }
 
-  #keep(name: string, type: AddressType, answer: DnsAnswer): readonly string[] {
+  #keep(name: string, type: AddressType, answer: DnsAnswer): KeptAnswer {
     const addresses = answer.addresses.slice(0, MAX_ADDRESSES);
     const ttl = Math.min(answer.ttl, addresses.length > 0 ? MAX_POSITIVE_TTL : MAX_NEGATIVE_TTL);
+    const expires = this.#clock.now() + ttl * 1000;
+    const kept: KeptAnswer = { addresses, absent: answer.absent ?? false, expires };
     if (ttl > 0) {
-      const expires = this.#clock.now() + ttl * 1000;
       const entry = this.#names.get(name);
-      if (entry) entry[type] = { addresses, expires };
+      if (entry) entry[type] = kept;
       else {
         const fresh: CachedName = { A: undefined, AAAA: undefined };
-        fresh[type] = { addresses, expires };
+        fresh[type] = kept;
         this.#names.set(name, fresh);
       }
     }
-    return addresses;
+    return kept;
   }
 
   #keepFailure(name: string, type: AddressType, error: DialError): void {

@@ -1,7 +1,7 @@
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import { codeOf, messageOf, WeirError } from '../errors.ts';
 import { DialError, toDialError, DeadlineError } from '../net/errors.ts';
-import type { Question, Reply } from './message.ts';
+import type { Question, RawQuestion, Reply } from './message.ts';
 
 /** Exchanges messages with a DNS server, over UDP, TLS or HTTPS. */
 export interface Exchange {
@@ -12,7 +12,7 @@ export interface Exchange {
    *
    * @throws {DialError} `timed_out`, `upstream`, or the reason of `signal`.
    */
-  ask(question: Question, signal: AbortSignal): Promise<Reply>;
+  ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply>;
   /** Closes connections; called while no question waits. A later one opens them anew. */
   close(): void;
 }

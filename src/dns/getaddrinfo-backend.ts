@@ -69,6 +69,12 @@ export class GetaddrinfoBackend implements DnsBackend {
     return { addresses, ttl: addresses.length > 0 ? POSITIVE_TTL : NEGATIVE_TTL };
   }
 
+  forward(): Promise<never> {
+    return Promise.reject(
+      new DialError('unsupported', "the host's resolver is asked for addresses alone"),
+    );
+  }
+
   close(): void {
     // Nothing is kept open between questions, and a call that runs cannot be ended.
   }

@@ -4,6 +4,7 @@ import type { Clock } from '../net/clock.ts';
 import { DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import { HostFiles, LINUX_PATHS, type HostConfig, type HostPaths } from './host-config.ts';
+import type { RawQuestion } from './message.ts';
 import type { AddressType } from './policy.ts';
 import { searchNames, type ResolvConf } from './resolv-conf.ts';
 import { GetaddrinfoBackend } from './getaddrinfo-backend.ts';
@@ -66,6 +67,11 @@ export class HostBackend implements DnsBackend {
     }
     if (belongsElsewhere(name, config)) return this.#library.query(name, type, signal);
     return this.#search(name, type, config.resolv, signal);
+  }
+
+  async forward(question: RawQuestion, signal: AbortSignal): Promise<Buffer> {
+    const config = await this.#files?.current();
+    return (config ? this.#wire(config.resolv) : this.#library).forward(question, signal);
   }
 
   close(): void {

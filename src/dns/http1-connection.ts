@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { asError } from '../errors.ts';
 import type { Clock } from '../net/clock.ts';
 import { abortedDial, ProtocolError } from '../net/errors.ts';
 import { ConnectionLostError } from './exchange.ts';
@@ -11,7 +13,7 @@ import {
   type HttpConnection,
 } from './http-connection.ts';
 import { Liveness } from './liveness.ts';
-import { connectionOptions, type TlsTarget } from './tls-connect.ts';
+import { connectTls, type TlsTarget } from './tls-connect.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
 /** Concurrent questions, each on a socket of its own; further ones wait for a free socket. */
@@ -28,13 +30,7 @@ export class Http1Connection implements HttpConnection {
 
   /** `onEnd` is called once, when the connection takes no more questions. */
   constructor(tls: TlsTarget, target: DohTarget, clock: Clock, onEnd: () => void) {
-    // Options of a single request would keep its socket from being shared.
-    this.#agent = new Agent({
-      ...connectionOptions(tls),
-      keepAlive: true,
-      maxSockets: MAX_SOCKETS,
-      maxFreeSockets: 2,
-    });
+    this.#agent = new TlsAgent(tls);
     this.#target = target;
     this.#onEnd = onEnd;
     this.#liveness = new Liveness(clock, (cause) => this.end(cause));
@@ -91,5 +87,31 @@ export class Http1Connection implements HttpConnection {
     outgoing.on('error', reject);
     outgoing.end(message);
     return promise;
+  }
+}
+
+/** Connects as `connectTls` does, and keeps connections for further questions. */
+class TlsAgent extends Agent {
+  readonly #target: TlsTarget;
+  readonly #closing = new AbortController();
+
+  constructor(target: TlsTarget) {
+    super({ keepAlive: true, maxSockets: MAX_SOCKETS, maxFreeSockets: 2 });
+    this.#target = target;
+  }
+
+  override createConnection(
+    _options: unknown,
+    done: (error: Error | null, socket?: Duplex) => void,
+  ): undefined {
+    connectTls(this.#target, this.#closing.signal).then(
+      (socket) => done(null, socket),
+      (error: unknown) => done(asError(error)),
+    );
+  }
+
+  override destroy(): void {
+    this.#closing.abort();
+    super.destroy();
   }
 }

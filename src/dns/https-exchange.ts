@@ -7,7 +7,7 @@ import type { DohTarget, HttpConnection } from './http-connection.ts';
 import { Http1Connection } from './http1-connection.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { KeptConnection } from './kept-connection.ts';
-import { encodeQuery, readReply, type Question, type Reply } from './message.ts';
+import { encodeQuery, readReply, type Question, type RawQuestion, type Reply } from './message.ts';
 import { connectTls } from './tls-connect.ts';
 
 export interface HttpsExchangeOptions extends DohTarget {
@@ -40,7 +40,7 @@ export class HttpsExchange implements Exchange {
     });
   }
 
-  async ask(question: Question, signal: AbortSignal): Promise<Reply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
     // The id is 0 so that HTTP caches recognise equal questions (RFC 8484 §4.1).
     const query = encodeQuery(question, { id: 0, padded: true });
     try {

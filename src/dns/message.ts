@@ -9,6 +9,14 @@ export interface Question {
   readonly type: AddressType;
 }
 
+/**
+ * A question of any type, as a client wrote it: its name, type and class in the form of the wire
+ * (RFC 1035 §4.1.2), the name uncompressed.
+ */
+export interface RawQuestion {
+  readonly bytes: Uint8Array;
+}
+
 /** A record of the answer section; records of other types are left out. */
 export interface AnswerRecord {
   /** In lower case, without a final dot. */
@@ -28,6 +36,8 @@ export interface Authority {
 
 /** The parts of a server's message that are used. */
 export interface Reply {
+  /** The whole message, as it came. */
+  readonly message: Buffer;
   /** Response code, extended by EDNS (RFC 6891 §6.1.3). */
   readonly rcode: number;
   /** The message was truncated to fit its datagram; `records` is empty then. */
@@ -44,12 +54,19 @@ export const RCODE_NOTIMP = 4;
 export const RCODE_REFUSED = 5;
 
 /** The largest datagram accepted: it passes common links unfragmented (DNS flag day 2020). */
-const UDP_PAYLOAD_SIZE = 1232;
+export const UDP_PAYLOAD_SIZE = 1232;
 /** The largest message (RFC 1035 §4.2.2: its length has two bytes). */
 export const MAX_MESSAGE_SIZE = 65_535;
 /** More records than any legitimate reply has. */
 const MAX_RECORDS = 1024;
-const HEADER_SIZE = 12;
+export const HEADER_SIZE = 12;
+/** Bytes of an OPT record without options. */
+export const OPT_SIZE = 11;
+export const TYPE_OPT = 41;
+const OPTION_PADDING = 12;
+const LONGEST_LABEL = 63;
+const LONGEST_NAME = 255;
+const OPTION_HEADER = 4;
 const FLAG_RESPONSE = 0x8000;
 const FLAG_TRUNCATED = 0x0200;
 /** Queries over TLS are padded to a multiple of this, to hide the length of the name. */
@@ -67,33 +84,52 @@ export interface QueryOptions {
 
 /** Encodes a query with recursion desired. */
 export function encodeQuery(
-  question: Question,
+  question: Question | RawQuestion,
   { id, edns = true, padded = false }: QueryOptions,
 ): Buffer {
-  const message = (padding: number | undefined): Buffer =>
-    encode({
-      type: 'query',
-      id,
-      flags: RECURSION_DESIRED,
-      questions: [{ name: question.name, type: question.type, class: 'IN' }],
-      additionals: edns ? [edns0(padding)] : [],
-    });
-  if (!edns || !padded) return message(undefined);
-  const bare = message(0).length;
-  return message(Math.ceil(bare / PADDING_BLOCK) * PADDING_BLOCK - bare);
+  const asked = 'bytes' in question ? question.bytes : questionBytes(question);
+  const bare = HEADER_SIZE + asked.length;
+  const message = Buffer.alloc(bare + (edns ? paddedOptSize(bare, padded) : 0));
+  message.writeUInt16BE(id, 0);
+  message.writeUInt16BE(RECURSION_DESIRED, 2);
+  message.writeUInt16BE(1, 4);
+  message.set(asked, HEADER_SIZE);
+  if (edns) {
+    message.writeUInt16BE(1, 10);
+    putOpt(message, bare, UDP_PAYLOAD_SIZE, message.length - bare - OPT_SIZE);
+  }
+  return message;
 }
 
-function edns0(padding: number | undefined): Answer {
-  return {
-    name: '.',
-    type: 'OPT',
-    udpPayloadSize: UDP_PAYLOAD_SIZE,
-    extendedRcode: 0,
-    ednsVersion: 0,
-    flags: 0,
-    flag_do: false,
-    options: padding === undefined ? [] : [{ code: 12, length: padding }],
-  };
+function questionBytes({ name, type }: Question): Buffer {
+  const { buffer, byteOffset, byteLength } = encode({
+    type: 'query',
+    questions: [{ name, type, class: 'IN' }],
+  });
+  return Buffer.from(buffer, byteOffset + HEADER_SIZE, byteLength - HEADER_SIZE);
+}
+
+/** Bytes of the OPT record that ends a query, its padding included (RFC 7830). */
+function paddedOptSize(bare: number, padded: boolean): number {
+  if (!padded) return OPT_SIZE;
+  const least = bare + OPT_SIZE + OPTION_HEADER;
+  return Math.ceil(least / PADDING_BLOCK) * PADDING_BLOCK - bare;
+}
+
+/**
+ * Writes an OPT record (RFC 6891 §6.1.2) with nothing but zeros after its fixed part.
+ *
+ * @param padding bytes that follow the fixed part: a padding option when there are any.
+ */
+export function putOpt(message: Buffer, at: number, payloadSize: number, padding = 0): void {
+  message[at] = 0;
+  message.writeUInt16BE(TYPE_OPT, at + 1);
+  message.writeUInt16BE(payloadSize, at + 3);
+  message.fill(0, at + 5, at + 9);
+  message.writeUInt16BE(padding, at + 9);
+  if (padding < OPTION_HEADER) return;
+  message.writeUInt16BE(OPTION_PADDING, at + OPT_SIZE);
+  message.writeUInt16BE(padding - OPTION_HEADER, at + OPT_SIZE + 2);
 }
 
 /** The id of a message; `undefined` when it is too short to have one. */
@@ -117,7 +153,7 @@ export function readReply(message: Uint8Array, query: Buffer): Reply | undefined
   // A truncated message may end within a record, and one with an error has nothing that is needed.
   const truncated = (flags & FLAG_TRUNCATED) !== 0;
   if (truncated || (rcode !== RCODE_NOERROR && rcode !== RCODE_NXDOMAIN)) {
-    return { rcode, truncated, records: [], authority: undefined };
+    return { message: bytes, rcode, truncated, records: [], authority: undefined };
   }
   return readRecords(bytes, rcode);
 }
@@ -131,10 +167,25 @@ function answers(message: Buffer, query: Buffer): boolean {
   if (message.readUInt16BE(0) !== query.readUInt16BE(0)) return false;
   if ((message.readUInt16BE(2) & FLAG_RESPONSE) === 0) return false;
   if (message.readUInt16BE(4) !== 1) return false;
-  const end = query.indexOf(0, HEADER_SIZE) + 5; // the root label, type and class
-  if (message.length < end) return false;
+  const end = questionEnd(query, HEADER_SIZE);
+  if (end === undefined || message.length < end) return false;
   const question = (of: Buffer): string => of.toString('latin1', HEADER_SIZE, end).toLowerCase();
   return question(message) === question(query);
+}
+
+/**
+ * Where a question that begins at `at` ends, with its type and class; `undefined` when its name is
+ * truncated, compressed or longer than 255 bytes (RFC 1035 §3.1).
+ */
+export function questionEnd(message: Uint8Array, at: number): number | undefined {
+  let next = at;
+  for (;;) {
+    const length = message[next];
+    if (length === undefined || length > LONGEST_LABEL) return undefined;
+    next += 1 + length;
+    if (next - at > LONGEST_NAME) return undefined;
+    if (length === 0) return next + 4 <= message.length ? next + 4 : undefined;
+  }
 }
 
 function readRecords(message: Buffer, rcode: number): Reply {
@@ -148,6 +199,7 @@ function readRecords(message: Buffer, rcode: number): Reply {
     if (record.type === 'OPT') extended = record.extendedRcode;
   }
   return {
+    message,
     rcode: (extended << 4) | rcode,
     truncated: false,
     records: (packet.answers ?? []).flatMap(answerRecord),

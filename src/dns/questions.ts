@@ -13,8 +13,17 @@ const QUESTION_MS = 10_000;
 
 /** How one question ended. */
 export type Outcome =
-  | { readonly addresses: readonly string[]; readonly error?: undefined }
+  | (KeptAnswer & { readonly error?: undefined })
   | { readonly addresses?: undefined; readonly error: DialError };
+
+/** What is used of an answer, and until when. */
+export interface KeptAnswer {
+  readonly addresses: readonly string[];
+  /** The name has no address of any family. */
+  readonly absent: boolean;
+  /** On the monotonic clock, in milliseconds; in the past when it must not be used again. */
+  readonly expires: number;
+}
 
 /** A pending question, from the view of one flow that waits for it. */
 export interface PendingQuestion {
@@ -26,8 +35,8 @@ export interface PendingQuestion {
 
 /** Callbacks for the ends of questions. */
 export interface QuestionEnds {
-  /** Returns the addresses that are used. */
-  answered(name: string, type: AddressType, answer: DnsAnswer): readonly string[];
+  /** Returns what is used. */
+  answered(name: string, type: AddressType, answer: DnsAnswer): KeptAnswer;
   failed(name: string, type: AddressType, error: DialError): void;
   /** No question is left. */
   idle(): void;
@@ -117,7 +126,7 @@ export class Questions {
         signal,
         abortedDial,
       );
-      return { addresses: this.#ends.answered(name, type, answer) };
+      return this.#ends.answered(name, type, answer);
     } catch (cause) {
       const code = cause instanceof DialError ? cause.code : 'failed';
       const error = new DialError(code, `${name}: ${messageOf(cause)}`, { cause });

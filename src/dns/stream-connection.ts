@@ -4,7 +4,14 @@ import { ConnectionLostError } from './exchange.ts';
 import { frame, MessageReader } from './framing.ts';
 import type { Connection } from './kept-connection.ts';
 import { Liveness } from './liveness.ts';
-import { encodeQuery, messageId, readReply, type Question, type Reply } from './message.ts';
+import {
+  encodeQuery,
+  messageId,
+  readReply,
+  type Question,
+  type RawQuestion,
+  type Reply,
+} from './message.ts';
 import { abortedDial } from '../net/errors.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 import { asError } from '../errors.ts';
@@ -44,7 +51,7 @@ export class StreamConnection implements Connection {
    * @throws {ConnectionLostError} when the connection ended first.
    * @throws {DialError} when `signal` aborted.
    */
-  async ask(question: Question, signal: AbortSignal): Promise<Reply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
     if (this.#ended) throw new ConnectionLostError();
     const id = this.#freeId();
     const query = encodeQuery(question, { id, padded: true });

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import {
   checkServerIdentity,
   connect,
@@ -8,6 +8,7 @@ import {
 } from 'node:tls';
 import type { Endpoint } from '../net/address.ts';
 import { abortedDial, toDialError } from '../net/errors.ts';
+import { systemSockets } from '../net/system-sockets.ts';
 
 export interface TlsTarget {
   /** What is dialled. */
@@ -24,12 +25,13 @@ export interface TlsTarget {
  *
  * @throws {DialError} when it is not reached, or its certificate is invalid.
  */
-export function connectTls(target: TlsTarget, signal: AbortSignal): Promise<TLSSocket> {
+export async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<TLSSocket> {
   const { server, name } = target;
-  if (signal.aborted) return Promise.reject(abortedDial(signal, server));
+  const raw = await systemSockets().connectSocket(server, { signal });
+  // A server that has closed its side will answer no more questions.
+  raw.allowHalfOpen = false;
   return new Promise((resolve, reject) => {
-    const socket = connect(connectionOptions(target));
-    socket.setNoDelay(true);
+    const socket = connect(connectionOptions(target, raw));
     const settle = (): void => {
       signal.removeEventListener('abort', onAbort);
       socket.off('secureConnect', onSecure);
@@ -60,11 +62,10 @@ export function connectTls(target: TlsTarget, signal: AbortSignal): Promise<TLSS
   });
 }
 
-/** Options of `tls.connect` that dial and verify a server. */
-export function connectionOptions({ server, name, trust, alpn }: TlsTarget): ConnectionOptions {
+/** Options of `tls.connect` that verify a server over a connection to it. */
+function connectionOptions({ name, trust, alpn }: TlsTarget, socket: Socket): ConnectionOptions {
   const options: ConnectionOptions = {
-    host: server.host,
-    port: server.port,
+    socket,
     secureContext: trust,
     // Also against NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment.
     rejectUnauthorized: true,

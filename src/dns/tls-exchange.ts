@@ -4,7 +4,7 @@ import type { Clock } from '../net/clock.ts';
 import { SocketLink } from '../net/node/socket-link.ts';
 import { serverError, type Exchange } from './exchange.ts';
 import { KeptConnection } from './kept-connection.ts';
-import type { Question, Reply } from './message.ts';
+import type { Question, RawQuestion, Reply } from './message.ts';
 import { StreamConnection } from './stream-connection.ts';
 import { connectTls } from './tls-connect.ts';
 
@@ -32,7 +32,7 @@ export class TlsExchange implements Exchange {
     });
   }
 
-  async ask(question: Question, signal: AbortSignal): Promise<Reply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
     try {
       return await this.#connection.use((connection) => connection.ask(question, signal), signal);
     } catch (error) {

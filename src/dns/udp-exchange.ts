@@ -1,4 +1,3 @@
-import { createSocket } from 'node:dgram';
 import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
 import { formatEndpoint, ipVersion, type Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
@@ -12,10 +11,13 @@ import {
   RCODE_SERVFAIL,
   readReply,
   type Question,
+  type RawQuestion,
   type Reply,
 } from './message.ts';
 import { Deadline } from '../net/deadline.ts';
-import { connectTcp } from '../net/node/tcp-dial.ts';
+import type { PacketLink } from '../net/link.ts';
+import { systemSockets } from '../net/system-sockets.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
 import { frame, MessageReader } from './framing.ts';
 import { ServerOrder } from './server-order.ts';
 
@@ -69,7 +71,7 @@ export class UdpExchange implements Exchange {
     this.#random = random;
   }
 
-  async ask(question: Question, signal: AbortSignal): Promise<Reply> {
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
     const servers = this.#order.next();
     const withoutEdns = new Set<Endpoint>();
     let failure = new DialError('upstream', 'no DNS server');
@@ -100,7 +102,7 @@ export class UdpExchange implements Exchange {
   /** A server without EDNS rejects the message (RFC 6891 §7): it is repeated without. */
   async #askOne(
     server: Endpoint,
-    question: Question,
+    question: Question | RawQuestion,
     withoutEdns: Set<Endpoint>,
     limit: number,
     signal: AbortSignal,
@@ -116,47 +118,33 @@ export class UdpExchange implements Exchange {
 
   async #try(
     server: Endpoint,
-    question: Question,
+    question: Question | RawQuestion,
     edns: boolean,
     limit: number,
     signal: AbortSignal,
   ): Promise<Reply> {
     const query = encodeQuery(question, { id: this.#random.below(IDS), edns });
-    const socket = createSocket(ipVersion(server.host) === 6 ? 'udp6' : 'udp4');
-    const { promise, resolve, reject } = Promise.withResolvers<Reply>();
-    const onAbort = (): void => reject(abortedDial(signal));
-    const onConnect = (): void => socket.send(query);
-    const timer = this.#clock.after(limit, () => {
-      reject(new DeadlineError('no answer'));
-    });
-    signal.addEventListener('abort', onAbort);
+    using deadline = new Deadline(this.#clock, limit, 'an answer', signal);
+    const family = ipVersion(server.host) === 6 ? 6 : 4;
+    const socket = await systemSockets().bindUdp({ family, peer: server });
     try {
-      // Includes ECONNREFUSED, when the server's host reports that the port is closed.
-      socket.on('error', reject);
-      socket.on('message', (message) => {
-        try {
-          const reply = readReply(message, query);
-          if (reply) resolve(reply);
-        } catch (error) {
-          reject(error);
-        }
-      });
-      socket.once('connect', onConnect);
-      // With a callback, a failure to connect would not be emitted as an event.
-      socket.connect(server.port, server.host);
-      return await promise;
+      socket.send({ data: query, peer: server });
+      return await unlessAborted(replyTo(query, socket), deadline.signal, () =>
+        signal.aborted ? abortedDial(signal) : new DeadlineError('no answer'),
+      );
     } finally {
-      timer.cancel();
-      signal.removeEventListener('abort', onAbort);
-      socket.off('connect', onConnect);
       socket.close();
     }
   }
 
   /** Over a connection of its own, for answers that do not fit a datagram. */
-  async #askOverTcp(server: Endpoint, question: Question, signal: AbortSignal): Promise<Reply> {
+  async #askOverTcp(
+    server: Endpoint,
+    question: Question | RawQuestion,
+    signal: AbortSignal,
+  ): Promise<Reply> {
     using deadline = new Deadline(this.#clock, TCP_MS, 'the answer over TCP', signal);
-    const { link } = await connectTcp(server.host, server.port, { signal: deadline.signal });
+    const { link } = await systemSockets().connect(server, { signal: deadline.signal });
     try {
       const query = encodeQuery(question, { id: this.#random.below(IDS) });
       await link.write(frame(query));
@@ -166,5 +154,15 @@ export class UdpExchange implements Exchange {
     } finally {
       link.destroy();
     }
+  }
+}
+
+/** The first datagram that is the reply to a query. */
+async function replyTo(query: Buffer, socket: PacketLink): Promise<Reply> {
+  for (;;) {
+    const packet = await socket.receive();
+    if (!packet) throw new ProtocolError('the socket was closed');
+    const reply = readReply(packet.data, query);
+    if (reply) return reply;
   }
 }

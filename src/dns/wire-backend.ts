@@ -4,7 +4,13 @@ import { DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import { followAliases, type Resolution } from './follow-aliases.ts';
 import type { Exchange } from './exchange.ts';
-import { RCODE_NOERROR, RCODE_NXDOMAIN, type Question, type Reply } from './message.ts';
+import {
+  RCODE_NOERROR,
+  RCODE_NXDOMAIN,
+  type Question,
+  type RawQuestion,
+  type Reply,
+} from './message.ts';
 import { normalizeDomain } from '../net/host-name.ts';
 import type { AddressType } from './policy.ts';
 
@@ -50,6 +56,10 @@ export class WireBackend implements DnsBackend {
     return { addresses: [], ttl };
   }
 
+  async forward(question: RawQuestion, signal: AbortSignal): Promise<Buffer> {
+    return (await this.#reply(question, signal)).message;
+  }
+
   close(): void {
     this.#exchange.close();
   }
@@ -69,7 +79,7 @@ export class WireBackend implements DnsBackend {
   }
 
   /** Asks, and logs when the server stops responding and when it responds again. */
-  async #reply(question: Question, signal: AbortSignal): Promise<Reply> {
+  async #reply(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
     try {
       const reply = await this.#exchange.ask(question, signal);
       if (this.#failing) this.#log.info(`DNS server ${this.#exchange.server} responds again`);

@@ -1,5 +1,6 @@
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
+import { receiveAll } from '../net/receive-all.ts';
 import { normalizeHost } from '../net/host-name.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
@@ -26,6 +27,9 @@ export class Association {
   readonly #links = new Map<OutboundVersion, SubLink>();
   readonly #decisions = new Map<string, Decision | undefined>();
   #decidedOn: Plane | undefined;
+  /** The peer of the last packet, as it was written. */
+  #lastPeer: Endpoint | undefined;
+  #lastDecision: Decision | undefined;
 
   constructor(request: PacketRequest, deps: AssociationDeps) {
     this.#request = request;
@@ -36,11 +40,7 @@ export class Association {
   async run(): Promise<void> {
     const { client } = this.#request;
     try {
-      for (;;) {
-        const packet = await client.receive();
-        if (!packet) break;
-        this.#forward(packet);
-      }
+      await receiveAll(client, (packet) => this.#forward(packet));
     } catch (error) {
       this.#deps.log.debug(
         `${this.#request.origin.inbound}: udp association ended: ${String(error)}`,
@@ -66,6 +66,17 @@ export class Association {
   /** `undefined` for a peer whose host is invalid: the packet is dropped. */
   #decide(written: Endpoint): Decision | undefined {
     const plane = this.#deps.plane();
+    // Most packets have the peer of the one before, and framings give the same object for it.
+    if (written === this.#lastPeer && plane === this.#decidedOn) {
+      const last = this.#lastDecision;
+      if (last && this.#links.has(last.resolved.version)) return last;
+    }
+    this.#lastPeer = written;
+    this.#lastDecision = this.#decideOn(plane, written);
+    return this.#lastDecision;
+  }
+
+  #decideOn(plane: Plane, written: Endpoint): Decision | undefined {
     if (plane !== this.#decidedOn || this.#decisions.size >= KEPT_DECISIONS) {
       this.#decisions.clear();
       this.#decidedOn = plane;
@@ -76,7 +87,7 @@ export class Association {
     if (known && this.#links.has(known.resolved.version)) return known;
     if (!known && this.#decisions.has(key)) return undefined;
     const peer = known?.peer ?? this.#peerOf(written);
-    const decision = peer && { peer, resolved: this.#resolve(plane, peer) };
+    const decision = peer && { peer, resolved: this.#resolve(plane, peer, written) };
     this.#decisions.set(key, decision);
     return decision;
   }
@@ -91,8 +102,9 @@ export class Association {
     return { host, port: written.port };
   }
 
-  #resolve(plane: Plane, { host, port }: Endpoint): Resolved {
+  #resolve(plane: Plane, { host, port }: Endpoint, written: Endpoint): Resolved {
     const { inbound, source } = this.#request.origin;
+    if (this.#request.isResolver?.(written)) return this.#deps.dialer.resolverRoute(plane);
     return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });
   }
 

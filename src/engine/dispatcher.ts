@@ -48,7 +48,8 @@ export class Dispatcher implements DispatcherContract {
       port: destination.port,
       sniffed: undefined,
     };
-    const sniffable = request.sniff && ipVersion(query.host) !== 0;
+    const toResolver = request.toResolver === true;
+    const sniffable = request.sniff && !toResolver && ipVersion(query.host) !== 0;
 
     // A name could change the route, so it must be known before the dial, and the client sends its
     // first bytes only once it has been accepted.
@@ -65,7 +66,7 @@ export class Dispatcher implements DispatcherContract {
       return this.#carry(request, sniffed, client, dialled);
     }
 
-    const dialled = await this.#dialer.connect(query, origin, request.client);
+    const dialled = await this.#dialer.connect(query, origin, request.client, toResolver);
     let client: ByteLink;
     try {
       client = await request.accept();

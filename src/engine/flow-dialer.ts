@@ -5,10 +5,11 @@ import { Deadline } from '../net/deadline.ts';
 import { DialError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/link.ts';
 import { DIAL_MS } from '../net/time-limits.ts';
-import type { Origin } from '../protocols/contract.ts';
+import type { Origin, Outbound } from '../protocols/contract.ts';
 import { LogLimiter } from '../protocols/log-limiter.ts';
 import { ClientWatch } from './client-watch.ts';
 import { asDialError, clientLeft, logDialFailure } from './flow-record.ts';
+import { OutboundVersion } from './outbound-version.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
 
@@ -53,7 +54,12 @@ export interface FlowDialerDeps {
   readonly log: Logger;
   /** The current plane: read anew for every decision. */
   readonly plane: () => Plane;
+  /** Answers DNS queries that clients send to the proxy itself. */
+  readonly resolver: Outbound;
 }
+
+/** The outbound of flows to the proxy's own resolver, as their records show it. */
+const RESOLVER = { tag: '', version: 0 } as const;
 
 /**
  * Routes and dials, for streams and datagrams alike. What is done with the link, and when the client
@@ -63,15 +69,22 @@ export class FlowDialer {
   readonly #deps: FlowDialerDeps;
   readonly #stopping = new AbortController();
   readonly #refused: LogLimiter;
+  readonly #resolver: OutboundVersion;
 
   constructor(deps: FlowDialerDeps) {
     this.#deps = deps;
+    this.#resolver = new OutboundVersion(RESOLVER.tag, RESOLVER.version, deps.resolver);
     this.#refused = new LogLimiter(deps.clock);
   }
 
   /** Aborts every dial under way and refuses new ones: the process is at the end of its grace. */
   stop(): void {
     this.#stopping.abort(new DialError('aborted', 'the proxy is stopping'));
+  }
+
+  /** The route of flows to the proxy's own resolver, which no rule decides. */
+  resolverRoute({ epoch }: Plane): Resolved {
+    return { version: this.#resolver, rule: undefined, epoch };
   }
 
   /** The time that one dial may take. The caller may abort it earlier, and disposes of it. */
@@ -83,14 +96,17 @@ export class FlowDialer {
    * Routes and connects a stream; failures are logged.
    *
    * @param client watched while the dial takes long, which ends with it; see `StreamRequest.client`.
+   * @param toResolver whether the destination is the proxy's own resolver.
    * @throws {DialError} when the destination was not reached.
    */
   async connect(
     query: RouteQuery,
     origin: Origin,
     client?: ByteLink,
+    toResolver = false,
   ): Promise<DialledFlow<ByteLink>> {
-    const resolved = resolveRoute(this.#deps.plane(), query);
+    const plane = this.#deps.plane();
+    const resolved = toResolver ? this.resolverRoute(plane) : resolveRoute(plane, query);
     const { version } = resolved;
     version.hold();
     using deadline = this.limit();

@@ -2,6 +2,7 @@ import { messageOf } from '../errors.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { IdleTimer } from '../net/idle-timer.ts';
+import { receiveAll } from '../net/receive-all.ts';
 import { UDP_DNS_IDLE_MS, udpIdleMs } from '../net/time-limits.ts';
 import type { Deadline } from '../net/deadline.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
@@ -97,7 +98,11 @@ export class SubLink {
     using dialled = await this.#associate();
     if (!dialled) return;
     this.#start(dialled.link);
-    await this.#receive(dialled.link);
+    try {
+      await receiveAll(dialled.link, (packet) => this.#receive(packet));
+    } catch (error) {
+      this.#deps.log.debug(`udp by ${this.#resolved.version.tag} ended: ${messageOf(error)}`);
+    }
     this.close();
   }
 
@@ -140,18 +145,10 @@ export class SubLink {
     for (const packet of waiting) this.send(packet);
   }
 
-  /** Moves packets to the client until the outbound's link ends. */
-  async #receive(remote: PacketLink): Promise<void> {
-    try {
-      for (;;) {
-        const packet = await remote.receive();
-        if (!packet) return;
-        this.#idle.touch();
-        this.#flow?.addDown(packet.data.length);
-        this.#client.send(packet);
-      }
-    } catch (error) {
-      this.#deps.log.debug(`udp by ${this.#resolved.version.tag} ended: ${messageOf(error)}`);
-    }
+  /** A packet for the client. */
+  #receive(packet: Packet): void {
+    this.#idle.touch();
+    this.#flow?.addDown(packet.data.length);
+    this.#client.send(packet);
   }
 }

@@ -70,6 +70,11 @@ export interface DatagramSocketOptions {
    * stack: it reaches and is reached by IPv4 peers as well.
    */
   readonly local: IpEndpoint;
+  /**
+   * The one peer: datagrams of others do not arrive, and an error that its host reports (ECONNREFUSED)
+   * ends the socket.
+   */
+  readonly remote?: IpEndpoint | undefined;
   /** Bytes that the kernel is asked to hold in each direction; its limits apply. */
   readonly receiveBuffer?: number | undefined;
   readonly sendBuffer?: number | undefined;

@@ -86,6 +86,10 @@ export interface Packet {
  * - `receive` resolves with packets in order of arrival, whose data the caller then owns, or with
  *   `undefined` after `close`. It rejects when the link has failed. One receive may be pending at a
  *   time.
+ * - `receiveAll`, where there is one, takes the place of `receive`: it passes every packet to `take` as
+ *   it arrives, those that wait first, so that a burst loses nothing to a full queue. Its promise
+ *   resolves after `close`, and rejects when the link has failed or `take` has thrown; then no more is
+ *   passed.
  * - `send` never waits: a datagram that cannot be queued, also on a closed link, is dropped and
  *   counted in `dropped`.
  * - The receive queue is bounded; when it is full the newest datagram is dropped and counted.
@@ -94,6 +98,7 @@ export interface Packet {
  */
 export interface PacketLink {
   receive(): Promise<Packet | undefined>;
+  receiveAll?(take: (packet: Packet) => void): Promise<void>;
   send(packet: Packet): void;
   close(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;

@@ -1,3 +1,4 @@
+import { asError } from '../errors.ts';
 import { LinkClosedError } from './errors.ts';
 import type { Packet } from './link.ts';
 
@@ -9,6 +10,9 @@ const MAX_BYTES = 1024 * 1024;
 /**
  * The receiving half of a PacketLink: bounded in datagrams and bytes; when it is full the newest
  * datagram is dropped and counted. One take may be pending.
+ *
+ * The newest, because those that wait are in order and will be read, and because it costs nothing: a
+ * reader that is behind for longer than the queue lasts loses as many either way.
  */
 export class PacketQueue {
   readonly #packets: Packet[] = [];
@@ -16,6 +20,8 @@ export class PacketQueue {
   #bytes = 0;
   #dropped = 0;
   #waiter: PromiseWithResolvers<Packet | undefined> | undefined;
+  /** Takes every datagram as it comes, and what its owner waits for. */
+  #sink: ({ readonly take: (packet: Packet) => void } & PromiseWithResolvers<void>) | undefined;
   #ended = false;
   #cause: Error | undefined;
 
@@ -30,7 +36,9 @@ export class PacketQueue {
 
   push(packet: Packet): void {
     const waiter = this.#waiter;
-    if (waiter) {
+    if (this.#sink) {
+      this.#pass(packet, this.#sink.take);
+    } else if (waiter) {
       this.#waiter = undefined;
       waiter.resolve(packet);
     } else if (
@@ -47,7 +55,7 @@ export class PacketQueue {
 
   /** The next datagram, `undefined` once the queue has ended; rejects when it ended with a cause. */
   take(): Promise<Packet | undefined> {
-    if (this.#waiter) return Promise.reject(new LinkClosedError('a receive is already pending'));
+    if (this.#waiter || this.#sink) return Promise.reject(pending());
     const packet = this.#packets.shift();
     if (packet) {
       this.#bytes -= packet.data.length;
@@ -59,7 +67,23 @@ export class PacketQueue {
     return this.#waiter.promise;
   }
 
-  /** Drops queued datagrams and settles the pending take and every later one. Idempotent. */
+  /**
+   * Passes every datagram to `take` from now on. Resolves when the queue ends; rejects when it ends
+   * with a cause, or with what `take` throws, which ends it.
+   */
+  takeAll(take: (packet: Packet) => void): Promise<void> {
+    if (this.#waiter || this.#sink) return Promise.reject(pending());
+    if (this.#cause) return Promise.reject(this.#cause);
+    if (this.#ended) return Promise.resolve();
+    const waiting = this.#packets.splice(0);
+    this.#bytes = 0;
+    const sink = { take, ...Promise.withResolvers<void>() };
+    this.#sink = sink;
+    for (const packet of waiting) if (!this.#ended) this.#pass(packet, take);
+    return sink.promise;
+  }
+
+  /** Drops queued datagrams and settles the pending take, that of all, and every later one. Idempotent. */
   end(cause?: Error): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -67,7 +91,24 @@ export class PacketQueue {
     this.#packets.length = 0;
     const waiter = this.#waiter;
     this.#waiter = undefined;
-    if (cause) waiter?.reject(cause);
-    else waiter?.resolve(undefined);
+    const sink = this.#sink;
+    this.#sink = undefined;
+    if (cause) {
+      waiter?.reject(cause);
+      sink?.reject(cause);
+    } else {
+      waiter?.resolve(undefined);
+      sink?.resolve();
+    }
+  }
+
+  #pass(packet: Packet, take: (packet: Packet) => void): void {
+    try {
+      take(packet);
+    } catch (error) {
+      this.end(asError(error));
+    }
   }
 }
+
+const pending = (): LinkClosedError => new LinkClosedError('a receive is already pending');

@@ -4,6 +4,8 @@ import type {
   DatagramSocket,
   DatagramSocketOptions,
 } from '../ip/datagram-socket.ts';
+import type { Cidr } from '../ip/cidr.ts';
+import type { PacketDevice } from '../ip/packet-device.ts';
 import type { Endpoint } from './address.ts';
 import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from './link.ts';
 
@@ -20,6 +22,12 @@ export interface Sockets {
    * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
    */
   connect(target: Endpoint, options: ConnectOptions): Promise<Carrier>;
+  /**
+   * Opens a TCP connection as a socket of Node's, for layers that need one. No error of it is
+   * unhandled before its taker listens.
+   * @throws {DialError} as `connect` does.
+   */
+  connectSocket(target: Endpoint, options: ConnectOptions): Promise<Socket>;
   /**
    * Binds to an IP address or a unix path, and accepts until closed. The IPv6 wildcard takes IPv4
    * connections as well.
@@ -39,6 +47,24 @@ export interface Sockets {
     options: DatagramSocketOptions,
     handlers: DatagramHandlers,
   ): Promise<DatagramSocket>;
+  /**
+   * Creates a TUN device with its addresses and routes. As long as it lives, no socket of this layer
+   * sends by it: what the proxy sends must not come back to it.
+   * @throws {WeirError} with the reason in words.
+   */
+  openTun(plan: TunPlan): PacketDevice;
+}
+
+/** A TUN device as it is asked for. */
+export interface TunPlan {
+  /** `undefined` lets the kernel choose. */
+  readonly name: string | undefined;
+  /** Bytes of the largest packet. */
+  readonly mtu: number;
+  /** Of the interface; bits of a host may be set. */
+  readonly addresses: readonly Cidr[];
+  /** Networks that the main routing table sends by it. */
+  readonly routes: readonly Cidr[];
 }
 
 export interface UnixPath {
@@ -100,6 +126,11 @@ export interface UdpBindOptions {
   readonly address?: string | undefined;
   /** 0, or left out, lets the kernel choose. */
   readonly port?: number | undefined;
+  /**
+   * The one peer, an IP address in text: datagrams of others do not arrive, and when its host reports
+   * that there is no such port, the link ends with that error.
+   */
+  readonly peer?: Endpoint | undefined;
   /** Datagrams that may wait for a reader; 256 when left out. */
   readonly queue?: number | undefined;
   /**
@@ -121,4 +152,5 @@ export interface UdpBindOptions {
 export interface UdpSocket extends PacketLink, WireCounter {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
+  receiveAll(take: (packet: Packet) => void): Promise<void>;
 }

@@ -66,6 +66,7 @@ export interface NetstackOptions {
    * one address of each family: connections begin here.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
+  /** Without, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
@@ -114,9 +115,13 @@ export class Netstack {
       settings,
       trace,
     });
+    const { tcp, udp } = this.#stack;
     this.#host = {
       clock,
-      udp: this.#stack.udp,
+      udp,
+      get mayGrow() {
+        return tcp.mayGrow;
+      },
       touch: (flow) => {
         this.#stack.touch(flow);
         this.#schedule();
@@ -240,6 +245,11 @@ export class Netstack {
   }
 
   #onRequested(flow: TcpFlow): void {
+    const handlers = this.#handlers;
+    if (handlers === undefined) {
+      this.#stack.refuse(flow, 'refused', this.#clock.now());
+      return;
+    }
     const link = new TcpLink(this.#host, flow);
     let isDecided = false;
     const decide = (): boolean => {
@@ -247,7 +257,7 @@ export class Netstack {
       isDecided = true;
       return isFirst && this.#state === 'open';
     };
-    this.#handlers?.onConnection({
+    handlers.onConnection({
       source: textOf(flow.remote),
       destination: textOf(flow.local),
       link,
@@ -270,7 +280,8 @@ export class Netstack {
 
   #onOpened(flow: UdpFlow): void {
     const link = new UdpLink(this.#host, flow);
-    this.#handlers?.onAssociation({ source: textOf(flow.remote), link });
+    if (this.#handlers) this.#handlers.onAssociation({ source: textOf(flow.remote), link });
+    else link.close();
   }
 
   #schedule(): void {

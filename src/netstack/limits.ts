@@ -10,9 +10,8 @@
 export const MAX_FLOWS = 65_536;
 
 /**
- * Bytes that connections may hold beyond what each starts with, all together: windows and send buffers
- * grow within it. Beyond it they stay as they are, so that many fast paths with slow readers cannot take
- * 8 MiB each.
+ * Bytes that all connections hold together, unread and unacknowledged, above which no receive window grows
+ * any more: many readers that were fast and then rest cannot take 4 MiB each.
  */
 export const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
 

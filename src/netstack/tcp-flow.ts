@@ -26,6 +26,8 @@ export class TcpFlow implements Keyed, Timed {
   /** The packet of the SYN, as long as its request is not decided: what an ICMP message quotes. */
   syn: Uint8Array | undefined;
 
+  /** Bytes that it held when it was looked at last: unread, and unacknowledged. */
+  held = 0;
   /** Whether it has left the stack; what was received may still be read. */
   isForgotten = false;
 

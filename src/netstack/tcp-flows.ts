@@ -13,7 +13,12 @@ import type { Activity } from './activity.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
-import { BYTES_A_TURN, MAX_QUOTED_SYN, STRAY_RESPONSES_A_SECOND } from './limits.ts';
+import {
+  BYTES_A_TURN,
+  MAX_BUFFERED_BYTES,
+  MAX_QUOTED_SYN,
+  STRAY_RESPONSES_A_SECOND,
+} from './limits.ts';
 import { chooseLocalPort } from './local-ports.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { Backlog } from './tcp/backlog.ts';
@@ -68,6 +73,8 @@ export class TcpFlows {
   readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
   readonly #segment = new TcpSegment();
   readonly #candidate = blankEndpoint();
+  /** Bytes that all connections hold. */
+  #held = 0;
 
   constructor(options: TcpFlowsOptions) {
     const { random } = options;
@@ -92,6 +99,16 @@ export class TcpFlows {
 
   get timeWait(): number {
     return this.#waiting.size;
+  }
+
+  /** Bytes that all connections hold: unread, and unacknowledged. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Whether there is memory for larger windows. */
+  get mayGrow(): boolean {
+    return this.#held < MAX_BUFFERED_BYTES;
   }
 
   [Symbol.iterator](): Iterator<TcpFlow> {
@@ -144,8 +161,11 @@ export class TcpFlows {
   transmit(flow: TcpFlow, now: number): boolean {
     if (flow.isForgotten) return false;
     const out = this.#writer.between(flow.local, flow.remote);
-    if (flow.connection.transmit(now, out, BYTES_A_TURN)) return true;
-    this.#activity.wheel.schedule(flow, flow.connection.nextTimeout());
+    const { connection } = flow;
+    const hasMore = connection.transmit(now, out, BYTES_A_TURN);
+    this.#account(flow, connection.unread + connection.unacknowledged);
+    if (hasMore) return true;
+    this.#activity.wheel.schedule(flow, connection.nextTimeout());
     // 'closed' waits for the last segment.
     this.#activity.report(flow);
     return false;
@@ -327,8 +347,15 @@ export class TcpFlows {
     return flow;
   }
 
+  #account(flow: TcpFlow, held: number): void {
+    this.#held += held - flow.held;
+    flow.held = held;
+  }
+
   #forget(flow: TcpFlow, now: number): void {
+    if (flow.isForgotten) return;
     flow.isForgotten = true;
+    this.#account(flow, 0);
     this.#flows.remove(flow);
     this.#backlog.remove(flow);
     this.#activity.wheel.remove(flow);

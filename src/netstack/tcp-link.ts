@@ -10,6 +10,8 @@ import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 /** The stack of a link, as the link needs it. */
 export interface TcpHost {
   readonly clock: Clock;
+  /** Whether there is memory for larger windows. */
+  readonly mayGrow: boolean;
   /** Something of the connection was called. */
   touch(flow: TcpFlow): void;
 }
@@ -194,7 +196,7 @@ export class TcpLink implements ByteLink, TcpOwner {
     if (back !== undefined) return back;
     if (this.#readEnded || this.#readError) return undefined;
     const { connection } = this.#flow;
-    const chunk = connection.read(this.#host.clock.now());
+    const chunk = connection.read(this.#host.clock.now(), this.#host.mayGrow);
     if (chunk !== undefined) {
       // Reading opens the window.
       this.#host.touch(this.#flow);

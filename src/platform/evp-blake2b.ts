@@ -1,5 +1,5 @@
 import { addressOf, NativeError, openSelf } from './native.ts';
-import { nativeMemory, putWord64, type NativeMemory } from './sockets/memory.ts';
+import { nativeMemory, putWord64, type NativeMemory } from './native-memory.ts';
 
 const DIGEST_LENGTH = 32;
 /** OSSL_PARAM of openssl/core.h: key, type, data, size, size returned; the last one is all zeros. */

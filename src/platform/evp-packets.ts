@@ -1,6 +1,13 @@
 import { addressOf, NativeError, openSelf } from './native.ts';
-import { nativeMemory, type NativeMemory } from './sockets/memory.ts';
-import { EVP_NONCE_LENGTH, EVP_TAG_LENGTH, type EvpCipherName } from './evp.ts';
+import { nativeMemory, type NativeMemory } from './native-memory.ts';
+import {
+  EVP_KEY_LENGTHS,
+  EVP_NONCE_LENGTH,
+  EVP_TAG_LENGTH,
+  GET_TAG,
+  SET_TAG,
+  type EvpCipherName,
+} from './evp.ts';
 
 /** Ciphers that make masks of header protection (RFC 9001 §5.4). */
 export type EvpMaskName = 'AES-128-ECB' | 'AES-256-ECB' | 'ChaCha20';
@@ -10,17 +17,11 @@ export const EVP_MASK_LENGTH = 16;
 export const EVP_MASK_BATCH = 64;
 
 const KEY_LENGTHS: Readonly<Record<EvpCipherName | EvpMaskName, number>> = {
-  'AES-128-GCM': 16,
-  'AES-256-GCM': 32,
-  'ChaCha20-Poly1305': 32,
+  ...EVP_KEY_LENGTHS,
   'AES-128-ECB': 16,
   'AES-256-ECB': 32,
   ChaCha20: 32,
 };
-
-/** `EVP_CTRL_AEAD_GET_TAG` and `EVP_CTRL_AEAD_SET_TAG` of openssl/evp.h. */
-const GET_TAG = 0x10;
-const SET_TAG = 0x11;
 
 type Init = (context: number, cipher: number, engine: 0, key: number, nonce: number) => number;
 type Update = (

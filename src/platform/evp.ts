@@ -6,15 +6,16 @@ export type EvpCipherName = 'AES-128-GCM' | 'AES-256-GCM' | 'ChaCha20-Poly1305';
 export const EVP_NONCE_LENGTH = 12;
 export const EVP_TAG_LENGTH = 16;
 
-const KEY_LENGTHS: Readonly<Record<EvpCipherName, number>> = {
+/** Bytes of a key. */
+export const EVP_KEY_LENGTHS: Readonly<Record<EvpCipherName, number>> = {
   'AES-128-GCM': 16,
   'AES-256-GCM': 32,
   'ChaCha20-Poly1305': 32,
 };
 
 /** `EVP_CTRL_AEAD_GET_TAG` and `EVP_CTRL_AEAD_SET_TAG` of openssl/evp.h. */
-const GET_TAG = 0x10;
-const SET_TAG = 0x11;
+export const GET_TAG = 0x10;
+export const SET_TAG = 0x11;
 
 /** OpenSSL counts in `int`. */
 const LONGEST = 0x7fff_ffff;
@@ -163,7 +164,7 @@ export class EvpSealer extends EvpContext {
 
   /** @throws {RangeError} for a key of another length than the cipher's: OpenSSL reads blindly. */
   constructor(evp: Evp, name: EvpCipherName, key: Uint8Array) {
-    if (key.length !== KEY_LENGTHS[name]) throw new RangeError('the key has another length');
+    if (key.length !== EVP_KEY_LENGTHS[name]) throw new RangeError('the key has another length');
     super(evp, key.length);
     this.must(this.functions.encryptInit(this.live(), evp.cipher(name), null, key, null));
   }
@@ -198,7 +199,7 @@ export class EvpOpener extends EvpContext {
 
   /** @throws {RangeError} for a key of another length than the cipher's: OpenSSL reads blindly. */
   constructor(evp: Evp, name: EvpCipherName, key: Uint8Array) {
-    if (key.length !== KEY_LENGTHS[name]) throw new RangeError('the key has another length');
+    if (key.length !== EVP_KEY_LENGTHS[name]) throw new RangeError('the key has another length');
     super(evp, key.length);
     this.must(this.functions.decryptInit(this.live(), evp.cipher(name), null, key, null));
   }

@@ -1,7 +1,7 @@
 import { asError } from '../errors.ts';
 import { NativeError, addressOf, registerCallback } from './native.ts';
 import { openQuicTlsFunctions, type Address, type QuicTlsFunctions } from './quic-tls-functions.ts';
-import { nativeMemory, putWord64, type NativeMemory } from './sockets/memory.ts';
+import { nativeMemory, putWord64, type NativeMemory } from './native-memory.ts';
 
 /** Levels of openssl/core_dispatch.h, `OSSL_RECORD_PROTECTION_LEVEL_`. */
 export const ProtectionLevel = { NONE: 0, EARLY: 1, HANDSHAKE: 2, APPLICATION: 3 } as const;

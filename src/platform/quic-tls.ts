@@ -12,7 +12,7 @@ import {
   type QuicTlsReport,
 } from './quic-tls-reports.ts';
 import { verifyFailure } from './quic-tls-verify.ts';
-import type { NativeMemory } from './sockets/memory.ts';
+import type { NativeMemory } from './native-memory.ts';
 import { tlsReasonInWords } from './tls-reasons.ts';
 
 /** What a connection reports: `TlsEvents` of quic/tls-port.ts, which is a layer above this one. */

@@ -26,6 +26,8 @@ export interface StreamRequest {
   readonly destination: Endpoint;
   /** Whether the first bytes of flows to an IP address are sniffed. */
   readonly sniff: boolean;
+  /** The destination is the proxy's own resolver (`[dns]`): nothing is routed or dialled. */
+  readonly toResolver?: boolean;
   /**
    * The client's connection. Until `accept` is called or the request has failed, the dispatcher may
    * read it and puts back what it has read; a failure of it aborts the dial.
@@ -44,6 +46,8 @@ export interface PacketRequest {
   readonly origin: Origin;
   /** `receive` returns the client's packets, `send` sends responses with their source. */
   readonly client: PacketLink;
+  /** Whether packets to a peer are for the proxy's own resolver (`[dns]`); left out for none. */
+  readonly isResolver?: (peer: Endpoint) => boolean;
 }
 
 /** The engine as inbounds use it: the only place where flows are made. */
@@ -232,7 +236,8 @@ export interface Outbound {
   connect(destination: Endpoint, options: DialOptions): Promise<ByteLink>;
   /**
    * Opens an association for datagrams to any peer.
-   * @throws {DialError} `unsupported` where the protocol has no datagrams.
+   * @throws {DialError} `unsupported` where the protocol has no datagrams; the reason of a signal
+   *   that has aborted.
    */
   associate(options: DialOptions): Promise<PacketLink>;
   /** Releases what flows share; called after the last flow has ended. */

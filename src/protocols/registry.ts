@@ -6,6 +6,7 @@ import type { InboundProtocol, OutboundProtocol, Protocol } from './protocol.ts'
 import { shadowsocks } from './shadowsocks/index.ts';
 import { socks } from './socks/index.ts';
 import { trojan } from './trojan/index.ts';
+import { tun } from './tun/index.ts';
 import { vless } from './vless/index.ts';
 import { vmess } from './vmess/index.ts';
 import { wireguard } from './wireguard/index.ts';
@@ -19,6 +20,7 @@ const PROTOCOLS: readonly Protocol[] = [
   shadowsocks,
   socks,
   trojan,
+  tun,
   vless,
   vmess,
   wireguard,

@@ -38,6 +38,17 @@ export function logRejection(
   log.info(`inbound ${tag}: rejected ${client}: ${error.message}${suppressedBefore(note)}`);
 }
 
+/** Logs that this side could not serve a client, once a minute for the inbound. */
+export function logAcceptFailure(
+  error: Error,
+  { log, tag, clock, memory }: RejectingInbound,
+): void {
+  const limiter = memory.recall('failures to accept', LogLimiter, () => new LogLimiter(clock));
+  const note = limiter.note('');
+  if (!note) return;
+  log.error(`inbound ${tag}: a client was not accepted: ${error.message}${suppressedBefore(note)}`);
+}
+
 function suppressedBefore({ suppressed, others }: LogNote): string {
   if (suppressed === 0) return '';
   const from = others ? ' from other clients' : '';

@@ -1,6 +1,7 @@
 import { ipVersion, type Endpoint } from '../net/address.ts';
 import { DialError, toDialError } from '../net/errors.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
+import { receiveAll } from '../net/receive-all.ts';
 import { preferredAddress, type FamilyPolicy, type Resolver } from '../net/resolver.ts';
 
 /** Names whose address one association remembers; beyond it the oldest is resolved again. */
@@ -46,6 +47,10 @@ export class ResolvedPackets implements PacketLink {
 
   receive(): Promise<Packet | undefined> {
     return this.#socket.receive();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return receiveAll(this.#socket, take);
   }
 
   send(packet: Packet): void {

@@ -130,6 +130,11 @@ export class ConnectionDriver
     return promise;
   }
 
+  allowStreams(atOnce: number): void {
+    this.calls.allowStreams(atOnce);
+    this.touch();
+  }
+
   sendDatagram(data: Uint8Array): boolean {
     if (this.#ended || !this.calls.sendDatagram(data)) return false;
     this.touch();
@@ -171,7 +176,19 @@ export class ConnectionDriver
   ): void {
     this.wire.bytesRead += size;
     this.calls.receiveBatch(buffer, offset, length, stride, peer, own, ecn, now);
+    this.#passDatagrams();
     this.touch();
+  }
+
+  /** Passes on what has come before more does: one turn may bring more than the core would keep. */
+  #passDatagrams(): void {
+    const handlers = this.#handlers;
+    if (!handlers) return;
+    for (;;) {
+      const data = this.calls.nextDatagram();
+      if (data === undefined) return;
+      handlers.onDatagram(data);
+    }
   }
 
   onTooLarge(bytes: number): void {

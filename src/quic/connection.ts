@@ -176,6 +176,7 @@ export class Connection {
       this.#receiver.receive(buffer, at, size, peer, own, ecn, now);
     }
     this.#receiver.forgetMasks();
+    this.#pathChanges.retireIds();
     this.#size.update(now);
     this.#releaseWhenClosed();
   }
@@ -252,6 +253,14 @@ export class Connection {
     this.#releaseWhenClosed();
   }
 
+  /**
+   * The next received DATAGRAM frame, which otherwise comes as an event; `undefined` when there is none. To
+   * be taken after each `receiveBatch`, so that the queue holds no more than one.
+   */
+  nextDatagram(): Uint8Array | undefined {
+    return this.#parts.datagrams.next();
+  }
+
   /** The next event; `undefined` when there is none. */
   nextEvent(): ConnectionEvent | undefined {
     return this.#parts.events.next();
@@ -275,6 +284,11 @@ export class Connection {
   /** Opens a stream; `undefined` while the peer allows no more, or before the handshake is complete. */
   openStream(bidirectional: boolean): number | undefined {
     return this.#parts.lifecycle.isOpen ? this.#parts.streams.open(bidirectional) : undefined;
+  }
+
+  /** See `Streams.allowStreams`. */
+  allowStreams(atOnce: number): void {
+    this.#parts.streams.allowStreams(atOnce);
   }
 
   /** See `Streams.write`. */

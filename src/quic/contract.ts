@@ -56,6 +56,11 @@ export interface QuicConnection {
    * @throws the reason of `signal`, or the cause of the connection's end.
    */
   openStream(kind: 'bidirectional' | 'unidirectional', signal?: AbortSignal): Promise<QuicStream>;
+  /**
+   * How many bidirectional streams of the peer may be open at once from now on. Fewer than before is for
+   * those to come: what the peer may open already it may still open.
+   */
+  allowStreams(atOnce: number): void;
   /** The largest payload that `sendDatagram` takes at present; 0 when the peer accepts none. */
   readonly maxDatagramSize: number;
   /** Queues a DATAGRAM frame, bounded: false when it was dropped (too large, full, or closed). */

@@ -1,7 +1,7 @@
 import { QuicError, TransportErrorCode } from './errors.ts';
 import type { TlsLevel } from './tls-port.ts';
 import { fittingSize } from './wire/frame-writers.ts';
-import { FrameType } from './wire/frames.ts';
+import { FrameType } from './wire/frame-types.ts';
 import { varintSize } from './wire/varint.ts';
 import { RangeSet } from './range-set.ts';
 

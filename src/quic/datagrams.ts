@@ -4,7 +4,8 @@ import { copyBytes } from './streams/copy.ts';
 import { Fifo } from './streams/fifo.ts';
 import { MAX_QUEUED_DATAGRAM_BYTES, MAX_QUEUED_DATAGRAMS } from './streams/limits.ts';
 import { datagramHeaderSize, fittingSize, writeDatagramHeader } from './wire/frame-writers.ts';
-import { FrameType, type Verdict } from './wire/frames.ts';
+import { FrameType } from './wire/frame-types.ts';
+import type { Verdict } from './wire/frame-visitor.ts';
 
 /** Where DATAGRAM frames are noted; a `CarriedLog` is one. */
 export type DatagramNotes = Pick<CarriedLog, 'isPacketFull' | 'datagram'>;

@@ -6,6 +6,7 @@ import type {
   ReceivedDatagrams,
 } from '../ip/datagram-socket.ts';
 import { addressBytes, addressText, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import { asError } from '../errors.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
@@ -63,6 +64,8 @@ export interface ServerSettings {
   readonly maxConnections: number;
   /** A client whose handshake is complete; nothing of it has been delivered yet. Must not throw. */
   readonly onConnection: (connection: QuicConnection) => QuicHandlers;
+  /** A client got no connection, because TLS has refused to make its state. Must not throw. */
+  readonly onFailure?: ((error: Error) => void) | undefined;
 }
 
 /** What a client needs for one connection. */
@@ -164,6 +167,9 @@ export class QuicEndpoint {
     this.#roster = roster;
     this.#admission = new Admission(random);
     this.#incoming = new Incoming({
+      clock,
+      soon,
+      run: driver.run,
       roster,
       admission: this.#admission,
       outgoing,
@@ -187,6 +193,11 @@ export class QuicEndpoint {
   /** What is kept: connections, those that respond to stray packets included, and their ids. */
   get held(): { readonly connections: number; readonly ids: number } {
     return { connections: this.#roster.size, ids: this.#roster.ids };
+  }
+
+  /** Bytes of handshakes that wait for their turn. */
+  get waitingBytes(): number {
+    return this.#incoming.waitingBytes;
   }
 
   /** Datagrams that were not sent, and those that the kernel dropped for want of room. */
@@ -268,8 +279,9 @@ export class QuicEndpoint {
           makeToken: (address, at) => this.#admission.tokens.newToken(addressBytes(address), at),
         }),
       );
-    } catch {
-      // No memory for another handshake of TLS: the client sends its packet again.
+    } catch (error) {
+      // No memory for another handshake of TLS, say: the client sends its packet again.
+      settings.onFailure?.(asError(error));
       return undefined;
     }
   }
@@ -286,13 +298,12 @@ export class QuicEndpoint {
   }
 
   #onDrained(): void {
-    this.#admission.onTurn();
-    this.#driver.run();
+    this.#incoming.respond();
   }
 
   #onWritable(): void {
     this.#outgoing.onWritable();
-    this.#driver.run();
+    this.#incoming.respond();
   }
 
   #onTurnEnd(): void {
@@ -316,6 +327,7 @@ export class QuicEndpoint {
     this.#goodbye?.cancel();
     for (const connection of this.#roster.all()) connection.abandon();
     this.#driver.stop();
+    this.#incoming.stop();
     this.#admission[Symbol.dispose]();
   }
 }

@@ -5,7 +5,7 @@ import type { ConnectionParts } from './parts.ts';
 import type { Path } from './path/path.ts';
 import { Space } from './recovery/space.ts';
 import { levelOf } from './levels.ts';
-import type { FrameVisitor, Verdict } from './wire/frames.ts';
+import type { FrameVisitor, Verdict } from './wire/frame-visitor.ts';
 import { copyOf } from './wire/copy-of.ts';
 
 /** Takes the frames of a packet to the parts that they concern. */

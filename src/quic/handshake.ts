@@ -4,7 +4,8 @@ import type { ConnectionKeys } from './connection-keys.ts';
 import type { CryptoStreams } from './crypto-streams.ts';
 import type { HandshakeIds } from './handshake-ids.ts';
 import type { ClientTls, SecretDirection, ServerTls, TlsHandshake, TlsLevel } from './tls-port.ts';
-import { FrameType, type Verdict } from './wire/frames.ts';
+import { FrameType } from './wire/frame-types.ts';
+import type { Verdict } from './wire/frame-visitor.ts';
 import {
   decodeTransportParameters,
   type TransportParameters,

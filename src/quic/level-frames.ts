@@ -49,6 +49,12 @@ export class LevelFrames {
     );
   }
 
+  /** Whether DATAGRAM frames are due, and nothing that would fill the packets of a longer datagram. */
+  get areAllDatagrams(): boolean {
+    const { streams, datagrams, lifecycle } = this.#parts;
+    return lifecycle.isConfirmed && datagrams.hasFrames && !streams.hasFrames;
+  }
+
   /**
    * Writes frames between `at` and `limit`.
    *

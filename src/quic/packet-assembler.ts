@@ -103,7 +103,7 @@ export class PacketAssembler {
   }
 
   #probePath(path: Path<IpEndpoint>, out: TransmitBatch, now: number): boolean {
-    const { paths, loss } = this.#parts;
+    const { paths, loss, peerIds } = this.#parts;
     const isActive = path === paths.active;
     const room = Math.min(MIN_DATAGRAM, path.amplificationBudget);
     if (room < LEAST_DATAGRAM) return false;
@@ -114,7 +114,8 @@ export class PacketAssembler {
     const builder = this.#builder;
     out.begin(path.remote, path.local);
     builder.marks = false;
-    builder.begin(out.buffer, 0, false, !isActive);
+    const id = isActive ? peerIds.current : peerIds.idFor(path);
+    builder.begin(out.buffer, 0, false, !isActive, id);
     let next = builder.open(Space.APPLICATION, room);
     if (next < 0) return false;
     const { responseDue, challengeDue } = path;
@@ -156,30 +157,37 @@ export class PacketAssembler {
     return true;
   }
 
+  /**
+   * Datagrams of one size, the last of which may be shorter: what the path takes. Where the first one is
+   * shorter, because DATAGRAM frames are not split and the next one found no room, the others follow its
+   * size, so that one send takes them all.
+   */
   #batch(out: TransmitBatch, now: number): boolean {
     const { paths, settings, loss, counters } = this.#parts;
     const path = paths.active;
-    const full = path.mtu.current;
     const least = this.#leastDatagram;
     loss.setAmplificationLimited(path.amplificationBudget < least, now);
     out.begin(path.remote, path.local);
     const builder = this.#builder;
     builder.marks = settings.ecn && loss.ecn.marks;
+    let segment = path.mtu.current;
     let count = 0;
-    while (count < MAX_BATCH_DATAGRAMS && out.length + full <= out.buffer.length) {
-      const room = Math.min(full, path.amplificationBudget);
+    while (count < MAX_BATCH_DATAGRAMS && out.length + segment <= out.buffer.length) {
+      const room = Math.min(segment, path.amplificationBudget);
       if (room < least) break;
       const size = this.#datagram(out.buffer, out.length, room, now);
       if (size === 0) break;
       path.onSent(size);
       out.length += size;
       count++;
-      if (size < full) break;
+      if (size === segment) continue;
+      if (count > 1 || !this.#frames.areAllDatagrams) break;
+      segment = size;
     }
     builder.flush();
     if (!path.isValidated) loss.setAmplificationLimited(path.amplificationBudget < least, now);
     if (count === 0) return false;
-    if (count > 1) out.segmentSize = full;
+    if (count > 1) out.segmentSize = segment;
     out.ecn = builder.marks ? ECT0 : 0;
     counters.datagramsSent += count;
     counters.bytesSent += out.length;

@@ -43,6 +43,7 @@ export class PacketBuilder {
   marks = false;
 
   #out: Uint8Array = NO_TOKEN;
+  #destinationId: Uint8Array = NO_TOKEN;
   /** Behind the finished packets of the datagram. */
   #start = 0;
   /** The packet that is written or waits to be finished. */
@@ -69,8 +70,18 @@ export class PacketBuilder {
     this.#localId = localId;
   }
 
-  /** Starts a datagram. @param mtuProbe and @param offPath: see `SentPacket`. */
-  begin(out: Uint8Array, at: number, mtuProbe = false, offPath = false): void {
+  /**
+   * Starts a datagram. @param mtuProbe and @param offPath: see `SentPacket`.
+   * @param id the destination of its packets.
+   */
+  begin(
+    out: Uint8Array,
+    at: number,
+    mtuProbe = false,
+    offPath = false,
+    id = this.#parts.peerIds.current,
+  ): void {
+    this.#destinationId = id;
     this.#out = out;
     this.#start = at;
     this.#hasPacket = false;
@@ -99,10 +110,10 @@ export class PacketBuilder {
    * @returns where its frames start; -1 when there is no room for any.
    */
   open(space: Space, limit: number): number {
-    const { loss, peerIds, keys } = this.#parts;
+    const { loss, keys } = this.#parts;
     const out = this.#out;
     const at = this.end;
-    const id = peerIds.current;
+    const id = this.#destinationId;
     const number = loss.nextNumber(space);
     const numberSize = packetNumberSize(number, loss.largestAcknowledged(space));
     this.#nextSpace = space;

@@ -14,7 +14,8 @@ import { Space } from './recovery/space.ts';
 import type { ServerStart } from './server-start.ts';
 import { endsWithResetTokenOf } from './stateless-reset.ts';
 import type { DropReason } from './trace.ts';
-import { FrameReader, type FramesPacketType } from './wire/frames.ts';
+import { FrameReader } from './wire/frame-reader.ts';
+import type { FramesPacketType } from './wire/frame-types.ts';
 import {
   hasReservedBits,
   numberSizeOf,
@@ -177,6 +178,8 @@ export class PacketReceiver {
         if (this.#parts.role === 'server' && this.#arrival.bytes < MIN_DATAGRAM) {
           return this.#drop('small-initial');
         }
+        // Only clients send tokens in them (§17.2.2).
+        if (this.#parts.role === 'client' && header.tokenSize > 0) return this.#drop('token');
         return this.#long(buffer, Space.INITIAL);
       case PacketType.HANDSHAKE:
         return this.#long(buffer, Space.HANDSHAKE);

@@ -21,6 +21,7 @@ export type DropReason =
   | 'duplicate'
   /** An Initial packet of a client in a datagram below 1,200 bytes (RFC 9000 §14.1). */
   | 'small-initial'
+  | 'token'
   /** From an address that the peer may not use, or not yet. */
   | 'address'
   /** The connection has ended. */

@@ -1,11 +1,14 @@
+import type { DnsAnswer, DnsService } from '../dns/backend.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
+import type { RawQuestion } from '../dns/message.ts';
+import type { AddressType } from '../dns/policy.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 
 /**
  * The resolver that outbounds are built with: it stays the same object while a reload changes what
  * is behind it, so that a change of `[dns]` rebuilds no outbound.
  */
-export class ResolverHandle implements Resolver {
+export class ResolverHandle implements Resolver, DnsService {
   #current: OwnedResolver;
 
   constructor(current: OwnedResolver) {
@@ -19,6 +22,19 @@ export class ResolverHandle implements Resolver {
     client?: string,
   ): Promise<readonly string[]> {
     return this.#current.resolve(host, policy, signal, client);
+  }
+
+  lookup(
+    name: string,
+    type: AddressType,
+    signal?: AbortSignal,
+    client?: string,
+  ): Promise<DnsAnswer> {
+    return this.#current.lookup(name, type, signal, client);
+  }
+
+  forward(question: RawQuestion, signal?: AbortSignal): Promise<Buffer> {
+    return this.#current.forward(question, signal);
   }
 
   /** New questions go to `next`; those under way are still answered by the one before. */

@@ -1,4 +1,5 @@
 import { Dispatcher } from '../engine/dispatcher.ts';
+import { DnsOutbound } from '../engine/dns-outbound.ts';
 import type { BalancerGroup } from '../engine/balancer/group.ts';
 import type { GeoData } from '../engine/geo/geo-data.ts';
 import type { Plane } from '../engine/plane.ts';
@@ -94,6 +95,7 @@ export class Supervisor {
       clock: deps.clock,
       log: deps.log,
       plane: () => this.#currentPlane(),
+      resolver: new DnsOutbound(this.#resolver, deps.clock),
     });
     this.tracker.traffic.start();
   }

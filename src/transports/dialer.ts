@@ -4,7 +4,6 @@ import type { Clock } from '../net/clock.ts';
 import { connectAny } from '../net/happy-eyeballs.ts';
 import type { Carrier } from '../net/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
-import { connectSocket } from '../net/node/tcp-dial.ts';
 import type { SocketObserver } from '../net/sockets.ts';
 import { systemSockets } from '../net/system-sockets.ts';
 import type { Socket } from 'node:net';
@@ -95,8 +94,6 @@ export function createDialer(
   const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
   const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
     const raw = await dialSocket(server, { ...deps, signal, approach });
-    // An error before a link has taken over the socket must not end the process.
-    raw.on('error', () => undefined);
     return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
   };
   switch (carrier.kind) {
@@ -161,7 +158,8 @@ async function dialSocket(
     addresses,
     (address, attempt) => {
       const onSocket = approach?.({ host: address, port: target.port });
-      return connectSocket(address, target.port, { signal: attempt, onSocket });
+      const where = { host: address, port: target.port };
+      return systemSockets().connectSocket(where, { signal: attempt, onSocket });
     },
     { clock, signal, discard: (socket) => socket.destroy() },
   );

@@ -12,11 +12,13 @@ import { freedom, socksIn } from '../support/config.ts';
 import { API, Control, errorOf } from '../support/control.ts';
 import { bothWays, datagrams, manyStreams, socksHalfCloses } from '../support/exchange.ts';
 import { freePort } from '../support/ports.ts';
+import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
 import { readAll, roundTrip } from '../support/read.ts';
-import { echoServer, udpEcho, webServer } from '../support/servers.ts';
+import { echoServer, sendFirstServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect, SocksRefused } from '../support/socks-client.ts';
 import { UdpAssociation } from '../support/socks-udp.ts';
-import { eventually } from '../support/wait.ts';
+import { UdpRelay } from '../support/udp-relay.ts';
+import { eventually, within } from '../support/wait.ts';
 import { certificate, renewCertificate, SERVER_NAME } from '../support/ways/certificate.ts';
 import { Weir } from '../support/weir.ts';
 
@@ -155,15 +157,25 @@ test('a reload swaps what it can under live clients, and refuses the rest', asyn
   });
 
   await t.test('the masquerade', async () => {
-    await server.apply(config(`${accounts('bob')}\n[inbound.settings.masquerade]\nstatus = 200`));
+    const report = await server.apply(
+      config(`${accounts('bob')}\n[inbound.settings.masquerade]\nstatus = 200`),
+    );
+    assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
     assert.equal((await probe(address, 'GET', '/')).status, 200);
+    await stillLives();
+  });
+
+  await t.test('sniffing', async () => {
+    const unsniffed = config(accounts('bob')).replace('port = 0', 'port = 0\nsniffing = false');
+    const report = await server.apply(unsniffed);
+    assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
     await stillLives();
   });
 
   const obfuscated = `${accounts('bob')}\nobfs = "salamander"\nobfs_password = "four"`;
   await t.test('not the obfuscation', async () => {
     const reason = 'inbound hy: obfs changed';
-    await server.write(config(obfuscated));
+    await server.write(config(obfuscated) + socksIn('more'));
     const reply = await server.post();
     assert.equal(reply.status, 422);
     assert.match(errorOf(reply), new RegExp(reason));
@@ -173,6 +185,8 @@ test('a reload swaps what it can under live clients, and refuses the rest', asyn
         `reload refused, keeping the running config: ${reason}, which would end its live connections; restart to apply it`,
       ),
     );
+    assert.equal(server.weir.addresses.has('more'), false);
+    assert.equal((await probe(address, 'GET', '/')).status, 404);
     await stillLives();
   });
 
@@ -184,7 +198,16 @@ test('a reload swaps what it can under live clients, and refuses the rest', asyn
       async () => (await server.connections()).sessions.length === 0,
     );
     const report = await server.apply(config(`${obfuscated}\n# again`));
-    assert.deepEqual(report.restarted, ['hy']);
+    assert.deepEqual([report.restarted, report.swapped], [['hy'], []]);
+    const key = 'obfs = "salamander"\nobfs_password = "four"';
+    await using bob = await startClient(address, `password = "bob:x"\n${key}`);
+    const socket = await socksConnect(bob.address('socks'), echo.target);
+    assert.equal(String(await roundTrip(socket, 'hello')), 'hello');
+    await server.write(config(obfuscated.replace('four', 'five')));
+    const reply = await server.post();
+    assert.equal(reply.status, 422);
+    assert.match(errorOf(reply), /inbound hy: obfs_password changed/);
+    assert.equal(String(await roundTrip(socket, 'still here')), 'still here');
   });
 });
 
@@ -206,6 +229,38 @@ test('a stopped server says goodbye, and its clients come back to the next one',
   const socket = await open();
   assert.equal(String(await roundTrip(socket, 'hello again')), 'hello again');
   socket.destroy();
+});
+
+test('a client that moves to another address in the middle of a download', async () => {
+  const SIZE = 16 << 20;
+  // A client without Salamander moves in test/interop/aioquic.test.ts.
+  const settings = `${PASSWORD}\nobfs = "salamander"\nobfs_password = "cry me a river"`;
+  const server = await startServer(settings);
+  await using _server = server.weir;
+  await using relay = await UdpRelay.start(server.weir.address('hy'));
+  await using client = await startClient(relay.address, settings);
+  await using origin = await sendFirstServer(SIZE);
+  const socket = await socksConnect(client.address('socks'), origin.target);
+  const source = async (): Promise<unknown> => (await server.connections()).sessions[0]?.source;
+  assert.equal(await source(), '127.0.0.1');
+  let received = 0;
+  let moved: Promise<void> | undefined;
+  socket.on('data', (chunk: Buffer) => {
+    received += chunk.length;
+    if (received > SIZE / 4) moved ??= relay.move('127.0.0.2');
+  });
+  assert.deepEqual(await receiveBody(socket), bodyOf(SIZE));
+  await moved;
+  await eventually('the new source', async () => (await source()) === '127.0.0.2');
+  const { sessions, flows } = await server.connections();
+  assert.deepEqual([sessions.length, flows.length], [1, 1]);
+  // The other direction of the same flow.
+  const sent = await sendBody(socket, SIZE / 4, 2);
+  const movedAgain = relay.move('127.0.0.3');
+  socket.end();
+  assert.deepEqual(await within(origin.received, 'the upload'), sent);
+  await movedAgain;
+  await eventually('the third source', async () => (await source()) === '127.0.0.3');
 });
 
 test('a client says why it does not trust a server', async () => {
@@ -234,7 +289,8 @@ test('a request that goes round through the own inbound ends after 16 of them', 
   await using weir = await Weir.start(config, LOG);
   const target = { host: '127.0.0.1', port: 1 };
   await assert.rejects(socksConnect(weir.address('socks'), target), SocksRefused);
-  assert.match(weir.child.stderr, /the request has passed 16 inbounds of this proxy/);
+  const reason = /by out: 127\.0\.0\.1:\d+: the request has passed 16 inbounds of this proxy/;
+  assert.match(weir.child.stderr, reason);
 });
 
 test('a prober sees one web server, whatever it requests', async () => {

@@ -1,6 +1,6 @@
 /**
- * `npm run stress` runs the comparison of every byte, `npm run stress -- churn` and
- * `npm run stress -- idle` the other two. Each file names its variables.
+ * `npm run stress` runs the comparison of every byte, and `npm run stress -- churn`,
+ * `-- idle` and `-- hysteria2` the others. Each file names its variables.
  */
 const [mode = 'bytes'] = process.argv.slice(2);
 switch (mode) {
@@ -13,7 +13,10 @@ switch (mode) {
   case 'idle':
     await import('./idle-flows.ts');
     break;
+  case 'hysteria2':
+    await import('./hysteria2.ts');
+    break;
   default:
-    process.stderr.write('Usage: npm run stress [-- bytes | churn | idle]\n');
+    process.stderr.write('Usage: npm run stress [-- bytes | churn | idle | hysteria2]\n');
     process.exitCode = 2;
 }

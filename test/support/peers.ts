@@ -25,7 +25,8 @@ export type PeerName =
   | 'sslocal'
   | 'unbound'
   | 'hysteria'
-  | 'nginx';
+  | 'nginx'
+  | 'caddy';
 
 /** Where each comes from, for the text of a skipped test. */
 const PACKAGES: Readonly<Record<PeerName, string>> = {
@@ -45,6 +46,7 @@ const PACKAGES: Readonly<Record<PeerName, string>> = {
   unbound: 'unbound',
   hysteria: 'none: built from source',
   nginx: 'nginx',
+  caddy: 'caddy',
 };
 
 /** The program's path, or `undefined` when this machine has none. */

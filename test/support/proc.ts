@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 
 /** Linux's view of another process, from /proc. */
 
@@ -30,4 +30,20 @@ export function threadsNamed(pid: number, name: string): number {
   return tasks.filter(
     (task) => readFileSync(`/proc/${pid}/task/${task}/comm`, 'latin1') === `${name}\n`,
   ).length;
+}
+
+/** Open sockets of any kind, this process's by default. */
+export function openSockets(pid: number | 'self' = 'self'): number {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).filter((fd) => targetOf(`${folder}/${fd}`).startsWith('socket:'))
+    .length;
+}
+
+/** The descriptor of the directory itself is gone when it is looked at. */
+function targetOf(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return '';
+  }
 }

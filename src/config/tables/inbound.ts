@@ -6,7 +6,6 @@ import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { InboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
-import { LATER_INBOUNDS, notYet } from '../not-yet.ts';
 import { lowerListen } from './listen.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
 
@@ -62,6 +61,5 @@ function protocolOf({ value: name, span }: Located<string>): {
   }
   const protocol = findProtocol(name);
   if (protocol?.inbound) return { name: protocol.name, side: protocol.inbound };
-  if (LATER_INBOUNDS.has(name)) throw notYet(`protocol ${name}`, span);
   throw new Finding('unknown protocol', span);
 }

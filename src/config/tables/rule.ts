@@ -2,9 +2,10 @@ import { GeoCodeError, type GeoKind } from '../../engine/geo/geo-data.ts';
 import { array, located, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import { parseCidr } from '../../ip/cidr.ts';
 import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
-import { parseCidr, parseGeoipRef, parseGeositeRef, parsePortRange } from '../values/matchers.ts';
+import { parseGeoipRef, parseGeositeRef, parsePortRange } from '../values/matchers.ts';
 
 const texts = fallback(array(str), []);
 const locatedTexts = fallback(array(located(str)), []);

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { SystemError } from '../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import type { SocketAddress } from '../../platform/sockets/sockaddr.ts';
@@ -6,13 +7,12 @@ import type { Endpoint } from '../address.ts';
 import { abortedDial, toDialError } from '../errors.ts';
 import type { Carrier } from '../link.ts';
 import { KernelLink } from './kernel-link.ts';
-import type { SocketObserver } from '../sockets.ts';
+import { connectSocket } from '../node/tcp-dial.ts';
+import type { ConnectOptions, DialledSocket } from '../sockets.ts';
+import { nodeSocket } from './node-socket.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
-export interface KernelDialOptions {
-  readonly signal: AbortSignal;
-  /** Called with the socket once its connection has been asked for. */
-  readonly onSocket?: SocketObserver | undefined;
+export interface KernelDialOptions extends ConnectOptions {
   readonly watchdog?: LinkWatchdog | undefined;
 }
 
@@ -39,16 +39,45 @@ export const connectKernelPath = (
   options: KernelDialOptions,
 ): Promise<Carrier> => dial(io, { path }, { host: path, port: 0 }, options);
 
-function dial(
+/**
+ * Opens a TCP connection to one IP address in text as a socket of Node's. Node itself connects unless
+ * the device has to be chosen, which only a socket of the kernel layer can be told.
+ *
+ * @throws {DialError} as `connectKernel` does.
+ */
+export async function connectNodeSocket(
+  io: KernelIo,
+  target: Endpoint,
+  { signal, onSocket }: ConnectOptions,
+): Promise<Socket> {
+  if (!io.devices) return connectSocket(target.host, target.port, { signal, onSocket });
+  const closed = Promise.withResolvers<void>();
+  const onDialled = (dialled: DialledSocket): void =>
+    onSocket?.({
+      get local() {
+        return dialled.local;
+      },
+      onClose: (callback) => void closed.promise.then(callback),
+    });
+  try {
+    const options = { signal, onSocket: onDialled };
+    const socket = await connect(io, target, target, options, nodeSocket);
+    socket.once('close', closed.resolve);
+    return socket;
+  } catch (error) {
+    closed.resolve();
+    throw error;
+  }
+}
+
+const dial = (
   io: KernelIo,
   address: SocketAddress,
   target: Endpoint,
-  { signal, onSocket, watchdog }: KernelDialOptions,
-): Promise<Carrier> {
-  if (signal.aborted) return Promise.reject(abortedDial(signal, target));
-  const { promise, resolve, reject } = Promise.withResolvers<Carrier>();
-  const carrier = (socket: StreamSocket): Carrier => {
-    const link = new KernelLink(socket, watchdog);
+  options: KernelDialOptions,
+): Promise<Carrier> =>
+  connect(io, address, target, options, (socket) => {
+    const link = new KernelLink(socket, options.watchdog);
     if ('path' in address) return { link, wire: link, remote: undefined, local: undefined };
     return {
       link,
@@ -61,7 +90,18 @@ function dial(
         return local && 'host' in local && local.port !== 0 ? local : undefined;
       },
     };
-  };
+  });
+
+/** @param take makes the result of the connected socket, which it then owns. */
+function connect<Result>(
+  io: KernelIo,
+  address: SocketAddress,
+  target: Endpoint,
+  { signal, onSocket }: ConnectOptions,
+  take: (socket: StreamSocket) => Result,
+): Promise<Result> {
+  if (signal.aborted) return Promise.reject(abortedDial(signal, target));
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
   const onAbort = (): void => {
     attempt.socket.close();
     reject(abortedDial(signal, target));
@@ -71,7 +111,7 @@ function dial(
     if (error) {
       attempt.socket.close();
       reject(toDialError(error, target));
-    } else resolve(carrier(attempt.socket));
+    } else resolve(take(attempt.socket));
   };
   let attempt: ReturnType<typeof StreamSocket.connect>;
   try {
@@ -87,7 +127,7 @@ function dial(
     },
     onClose: (callback) => socket.onClose(callback),
   });
-  if (attempt.connected) resolve(carrier(socket));
+  if (attempt.connected) resolve(take(socket));
   else signal.addEventListener('abort', onAbort, { once: true });
   return promise;
 }

@@ -1,4 +1,4 @@
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import type { SocketAddress } from '../../platform/sockets/sockaddr.ts';
 import { StreamListener } from '../../platform/sockets/stream-listener.ts';
@@ -6,6 +6,7 @@ import type { StreamSocket } from '../../platform/sockets/stream-socket.ts';
 import type { Endpoint } from '../address.ts';
 import type { ByteLink, WireCounter } from '../link.ts';
 import type { AcceptedConnection, BoundListener, ListenOptions, UnixPath } from '../sockets.ts';
+import { nodeSocket } from './node-socket.ts';
 import { KernelLink } from './kernel-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
@@ -62,18 +63,10 @@ class KernelConnection implements AcceptedConnection {
 
   /** The options of the listener, which the descriptor has inherited, are those that Node would set. */
   socket(): Socket {
-    const fd = this.#socket.release();
-    const socket = new Socket(fd < 0 ? CLOSED : { fd, ...OPEN });
-    // An error before a layer has taken the socket over must not end the process.
-    socket.on('error', () => undefined);
-    if (fd < 0) socket.destroy();
-    return socket;
+    return nodeSocket(this.#socket);
   }
 
   destroy(): void {
     this.#socket.close();
   }
 }
-
-const CLOSED = { allowHalfOpen: true } as const;
-const OPEN = { allowHalfOpen: true, readable: true, writable: true, pauseOnCreate: true } as const;

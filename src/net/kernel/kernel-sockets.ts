@@ -1,8 +1,9 @@
 import { DatagramSocket } from '../../platform/sockets/datagram-socket.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import type { Sockets } from '../sockets.ts';
-import { connectKernel } from './kernel-dial.ts';
+import { connectKernel, connectNodeSocket } from './kernel-dial.ts';
 import { listenKernel } from './kernel-listener.ts';
+import { openKernelTun } from './kernel-tun.ts';
 import { KernelUdpLink } from './kernel-udp-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
@@ -11,7 +12,9 @@ export const kernelSockets = (io: KernelIo, watchdog?: LinkWatchdog): Sockets =>
   kind: 'kernel',
   reason: undefined,
   connect: ({ host, port }, options) => connectKernel(io, host, port, { ...options, watchdog }),
+  connectSocket: (target, options) => connectNodeSocket(io, target, options),
   listen: async (where, options) => listenKernel(io, where, options, watchdog),
   bindUdp: async (options) => KernelUdpLink.bind(io, options),
   bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
+  openTun: (plan) => openKernelTun(io, plan),
 });

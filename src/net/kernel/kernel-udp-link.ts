@@ -72,6 +72,10 @@ export class KernelUdpLink implements UdpSocket {
     const local = this.#endpointOf({ host: address, port });
     if (local === undefined) throw new SystemError('bind', EINVAL, { address, port });
     this.#reach = { family, dualStack: family === 6 && isWildcard(local) };
+    if (options.peer && !this.#aim(options.peer)) {
+      const { host, port } = options.peer;
+      throw new SystemError('connect', EINVAL, { address: host, port });
+    }
     if (options.respondsFromOwn && isWildcard(local)) this.#ownOf = new Map();
     this.#queue = new PacketQueue(options.queue);
     this.#incoming = options.incoming;
@@ -79,6 +83,7 @@ export class KernelUdpLink implements UdpSocket {
       io,
       {
         local,
+        remote: options.peer && this.#endpointOf(options.peer),
         receiveBuffer: UDP_RECEIVE_BUFFER,
         details: this.#ownOf !== undefined,
         coalesce: true,
@@ -112,6 +117,10 @@ export class KernelUdpLink implements UdpSocket {
 
   receive(): Promise<Packet | undefined> {
     return this.#queue.take();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
   }
 
   send({ data, peer }: Packet): void {

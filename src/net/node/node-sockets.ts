@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import { WeirError } from '../../errors.ts';
 import type { Endpoint } from '../address.ts';
 import type { ByteLink, WireCounter } from '../link.ts';
 import type {
@@ -12,7 +13,7 @@ import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
 import { NodeDatagramSocket } from './datagram-socket.ts';
 import { endsOf } from './socket-carrier.ts';
 import { SocketLink } from './socket-link.ts';
-import { connectTcp } from './tcp-dial.ts';
+import { connectSocket, connectTcp } from './tcp-dial.ts';
 import { UdpLink } from './udp-link.ts';
 
 /** Connections that the kernel may hold: a burst of clients must not be refused. */
@@ -23,9 +24,13 @@ export const nodeSockets = (reason: string): Sockets => ({
   kind: 'node',
   reason,
   connect: ({ host, port }, options) => connectTcp(host, port, options),
+  connectSocket: ({ host, port }, options) => connectSocket(host, port, options),
   listen,
   bindUdp: (options) => UdpLink.bind(options),
   bindDatagrams: (options, handlers) => NodeDatagramSocket.bind(options, handlers),
+  openTun: () => {
+    throw new WeirError('tun', `a TUN device needs the kernel's own sockets: ${reason}`);
+  },
 });
 
 async function listen(

@@ -61,6 +61,7 @@ export function connectSocket(
     };
     const onConnect = (): void => {
       settle();
+      socket.on('error', () => undefined);
       resolve(socket);
     };
     const onError = (error: Error): void => {

@@ -1,11 +1,12 @@
 import type { Socket } from 'node:dgram';
+import { codeOf } from '../../errors.ts';
 import { unmapIPv4, type Endpoint } from '../address.ts';
 import type { Packet } from '../link.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { PacketQueue } from '../packet-queue.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
 import { reachable, type UdpReach } from '../udp-reach.ts';
-import { bindUdpSocket, isTransient } from './udp-socket.ts';
+import { bindUdpSocket, connectUdpSocket, isTransient } from './udp-socket.ts';
 
 /**
  * A UDP socket as a PacketLink to any number of IP peers.
@@ -19,6 +20,7 @@ export class UdpLink implements UdpSocket {
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
   readonly #socket: Socket;
+  readonly #isConnected: boolean;
   readonly #reach: UdpReach;
   readonly #queue: PacketQueue;
   readonly #incoming: UdpBindOptions['incoming'];
@@ -39,11 +41,14 @@ export class UdpLink implements UdpSocket {
    * @throws the system's error, as `bindUdpSocket` does.
    */
   static async bind(options: UdpBindOptions): Promise<UdpLink> {
-    return new UdpLink(await bindUdpSocket(options), options);
+    const socket = await bindUdpSocket(options);
+    if (options.peer) await connectUdpSocket(socket, options.peer);
+    return new UdpLink(socket, options);
   }
 
   private constructor(socket: Socket, options: UdpBindOptions) {
     this.#socket = socket;
+    this.#isConnected = options.peer !== undefined;
     this.#queue = new PacketQueue(options.queue);
     this.#incoming = options.incoming;
     const bound = socket.address();
@@ -53,7 +58,9 @@ export class UdpLink implements UdpSocket {
     this.closed = promise;
     socket.on('message', (data, { address: host, port }) => this.#onMessage(data, host, port));
     socket.on('error', (error) => {
-      if (!isTransient(error)) this.close(error);
+      if (!isTransient(error) || (this.#isConnected && codeOf(error) === 'ECONNREFUSED')) {
+        this.close(error);
+      }
     });
     socket.on('close', () => resolve(this.#cause));
   }
@@ -74,6 +81,10 @@ export class UdpLink implements UdpSocket {
     return this.#queue.take();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
   send({ data, peer }: Packet): void {
     if (
       this.#ended ||
@@ -85,7 +96,8 @@ export class UdpLink implements UdpSocket {
       return;
     }
     // Without a callback Node ignores the failure of one datagram, as a lost datagram should be.
-    this.#socket.send(data, peer.port, this.#lastTargetHost);
+    if (this.#isConnected) this.#socket.send(data);
+    else this.#socket.send(data, peer.port, this.#lastTargetHost);
     this.#bytesWritten += data.length;
   }
 

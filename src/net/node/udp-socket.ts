@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { codeOf } from '../../errors.ts';
+import type { Endpoint } from '../address.ts';
 import { UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 
 /** Where to bind a UDP socket. */
@@ -71,4 +72,22 @@ export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> 
     // Not essential: systems that refuse more than their limit keep their default.
   }
   return socket;
+}
+
+/**
+ * Gives a bound socket its one peer, and closes it when that fails.
+ * @throws the system's error (`ENETUNREACH`).
+ */
+export async function connectUdpSocket(socket: Socket, { host, port }: Endpoint): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  try {
+    socket.connect(port, host, (error?: Error) => {
+      if (error) reject(error);
+      else resolve();
+    });
+    await promise;
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
 }

@@ -100,6 +100,11 @@ export class TcpConnection {
     return this.#block.sendBuffer.size;
   }
 
+  /** Bytes that were received in order and are not read yet. */
+  get unread(): number {
+    return this.#block.receiveBuffer.readable;
+  }
+
   // ---- the stack's calls ----
 
   /** @param segment reused by the caller: valid during the call only. */
@@ -133,7 +138,12 @@ export class TcpConnection {
     if (block.state === 'CLOSED') return;
     acknowledgments.onTimeout(now);
     if (deadlines.take('persist', now)) this.#probeWindow(now);
-    if (now >= recovery.timeout) recovery.onTimeout(now);
+    if (now < recovery.timeout) return;
+    const { timeouts } = recovery;
+    recovery.onTimeout(now);
+    if (block.trace !== undefined && recovery.timeouts > timeouts) {
+      block.trace({ kind: 'retransmission-timeout', count: recovery.timeouts }, now);
+    }
   }
 
   /** The next event; `undefined` when there is none. 'closed' comes when the last segment was written. */

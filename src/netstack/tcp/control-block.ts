@@ -1,5 +1,6 @@
 import type { SendControl } from '../../congestion/send-control.ts';
-import type { Trace } from '../trace.ts';
+import type { SegmentDropReason, Trace } from '../trace.ts';
+import type { TcpSegment } from '../wire/tcp.ts';
 import { Acknowledgments } from './acknowledgments.ts';
 import { ChallengeLimit } from './challenges.ts';
 import { Deadlines } from './deadlines.ts';
@@ -142,7 +143,7 @@ export class ControlBlock {
       this.deadlines.clearAll();
       this.acknowledgments.clear();
       this.isSynDue = false;
-      this.events.raise('closed');
+      if (from !== 'TIME-WAIT') this.events.raise('closed');
     }
   }
 
@@ -153,6 +154,18 @@ export class ControlBlock {
     this.events.raise('failed');
     this.sendBuffer.clear();
     this.go('CLOSED', now);
+  }
+
+  /** The segment is not used, or not as it was meant. */
+  drop(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
+    if (this.trace === undefined) return;
+    const bytes = segment.payloadEnd - segment.payload;
+    this.trace({ kind: 'segment-dropped', reason, bytes }, now);
+  }
+
+  /** <SEQ=SEG.ACK><CTL=RST> is to leave: the segment acknowledges what was never sent. */
+  resetFor(segment: TcpSegment): void {
+    this.reset = { sequence: segment.acknowledgment, acknowledgment: undefined };
   }
 
   /** A RST that says where both streams are is to leave. */
@@ -198,9 +211,13 @@ export class ControlBlock {
     this.events.raise('closed');
   }
 
-  /** The peer has shown that it lives and makes progress: the user timeout begins anew. */
+  /**
+   * Something was acknowledged, or the peer lives while its window is closed, which it may be for as long
+   * as it likes (RFC 9293 §3.8.6.1): the user timeout begins anew.
+   */
   restartUserTimeout(now: number): void {
-    if (this.isAwaiting || this.windowProbes > 0) this.deadlines.set('user', now + USER_TIMEOUT);
-    else this.deadlines.clear('user');
+    if (this.isAwaiting || this.recovery.isWindowBlocked) {
+      this.deadlines.set('user', now + USER_TIMEOUT);
+    } else this.deadlines.clear('user');
   }
 }

@@ -45,19 +45,30 @@ const ORDER: readonly TcpEvent[] = [
   'closed',
 ];
 
-const CLOSED = 1 << ORDER.indexOf('closed');
+const bitOf = (event: TcpEvent): number => 1 << ORDER.indexOf(event);
+
+const BITS: Readonly<Record<TcpEvent, number>> = {
+  requested: bitOf('requested'),
+  established: bitOf('established'),
+  readable: bitOf('readable'),
+  end: bitOf('end'),
+  writable: bitOf('writable'),
+  finished: bitOf('finished'),
+  failed: bitOf('failed'),
+  closed: bitOf('closed'),
+};
 
 /** Events that happened and were not reported yet. */
 export class EventFlags {
   #bits = 0;
 
   raise(event: TcpEvent): void {
-    this.#bits |= 1 << ORDER.indexOf(event);
+    this.#bits |= BITS[event];
   }
 
   /** @param withClosed false: 'closed' has to wait. */
   next(withClosed: boolean): TcpEvent | undefined {
-    const bits = withClosed ? this.#bits : this.#bits & ~CLOSED;
+    const bits = withClosed ? this.#bits : this.#bits & ~BITS.closed;
     if (bits === 0) return undefined;
     const index = 31 - Math.clz32(bits & -bits);
     this.#bits &= ~(1 << index);

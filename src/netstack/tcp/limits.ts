@@ -19,7 +19,7 @@ export const MIN_MSS = 48;
 export const FIRST_HANDSHAKE_TIMEOUT = 1000;
 /** The longest wait between two of them. */
 export const MAX_HANDSHAKE_TIMEOUT = 60_000;
-/** SYNs of a connection that are sent again (after 1, 3, 7, 15, 31 and 63 seconds); then it has failed. */
+/** SYNs of a connection that are sent again, the last one after 63 seconds; a minute later it has failed. */
 export const SYN_RETRIES = 6;
 /** SYN-ACKs of a connection that are sent again. A client that does not respond occupies the backlog. */
 export const SYN_ACK_RETRIES = 5;
@@ -32,8 +32,13 @@ export const QUICK_ACKS = 16;
 /** Duplicate ACKs that leave in one turn: three show a loss to a peer without SACK (RFC 5681 §3.2). */
 export const MAX_DUPLICATE_ACKS = 4;
 
-/** Milliseconds until a zero window is probed for the first time where no round trip was measured. */
+/**
+ * Milliseconds until a zero window is probed for the first time where no round trip was measured; where
+ * one was, it is the retransmission timeout (RFC 9293 §3.8.6.1), and at least `LEAST_WINDOW_PROBE`. It
+ * doubles each time.
+ */
 export const FIRST_WINDOW_PROBE = 1000;
+export const LEAST_WINDOW_PROBE = 200;
 /** Milliseconds between two probes of a window, or of a silent peer's window, at most. */
 export const MAX_WINDOW_PROBE = 60_000;
 

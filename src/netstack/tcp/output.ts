@@ -1,8 +1,9 @@
-import { TcpFlag } from '../wire/tcp.ts';
+import { MAX_SACK_BLOCKS, TcpFlag } from '../wire/tcp.ts';
 import type { ControlBlock } from './control-block.ts';
 import {
   FIRST_HANDSHAKE_TIMEOUT,
   FIRST_WINDOW_PROBE,
+  LEAST_WINDOW_PROBE,
   MAX_HANDSHAKE_TIMEOUT,
   MAX_WINDOW_PROBE,
   USER_TIMEOUT,
@@ -11,10 +12,14 @@ import type { SegmentOutput } from './segment-output.ts';
 
 const { FIN, SYN, RST, PSH, ACK } = TcpFlag;
 
+/** SACK blocks of the segment at hand: of one connection at a time. */
+const reported = new Float64Array(2 * MAX_SACK_BLOCKS);
+/** Blocks that there is room for beside timestamps (RFC 2018 §3). */
+const SACK_BLOCKS_BESIDE_TIMESTAMPS = 3;
+
 /** Writes what a connection has to send now: a RST, a SYN, data with its FIN, probes, ACKs. */
 export class Output {
   readonly #block: ControlBlock;
-  readonly #blocks = new Float64Array(8);
 
   constructor(block: ControlBlock) {
     this.#block = block;
@@ -129,6 +134,9 @@ export class Output {
     if (at < 0) return false;
     if (size > 0) sendBuffer.copy(start, size, out.buffer, at);
     out.end(size > options.mss ? options.mss : 0);
+    if (block.trace !== undefined && recovery.planned.isRetransmission) {
+      block.trace({ kind: 'retransmitted', offset: start, bytes: size }, now);
+    }
     recovery.onSent(now);
     this.#acknowledged();
     if (!block.deadlines.isSet('user')) block.deadlines.set('user', now + USER_TIMEOUT);
@@ -152,7 +160,12 @@ export class Output {
       return;
     }
     if (deadlines.isSet('persist')) return;
-    const interval = Math.min(FIRST_WINDOW_PROBE * 2 ** block.windowProbes, MAX_WINDOW_PROBE);
+    const { rtt } = block.control;
+    const first =
+      rtt.firstSampleAt === undefined
+        ? FIRST_WINDOW_PROBE
+        : Math.max(rtt.smoothed + 4 * rtt.variation, LEAST_WINDOW_PROBE);
+    const interval = Math.min(first * 2 ** block.windowProbes, MAX_WINDOW_PROBE);
     deadlines.set('persist', now + interval);
     if (!deadlines.isSet('user')) deadlines.set('user', now + USER_TIMEOUT);
   }
@@ -174,10 +187,10 @@ export class Output {
       this.#header(out, block.recovery.sent, ACK, now);
       const { segment } = out;
       if (options.sack) {
-        const limit = timestamps.enabled ? 3 : 4;
-        const count = receiveBuffer.report(this.#blocks, limit);
+        const limit = timestamps.enabled ? SACK_BLOCKS_BESIDE_TIMESTAMPS : MAX_SACK_BLOCKS;
+        const count = receiveBuffer.report(reported, limit);
         for (let edge = 0; edge < 2 * count; edge++) {
-          segment.sackBlocks[edge] = block.peer.sequence(this.#blocks[edge] as number);
+          segment.sackBlocks[edge] = block.peer.sequence(reported[edge] as number);
         }
         segment.sackCount = count;
         block.isReportDue = false;

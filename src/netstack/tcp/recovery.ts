@@ -2,14 +2,10 @@ import { initialWindow } from '../../congestion/controller.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import { Outstanding } from './outstanding.ts';
 import type { Acknowledgement, LossRecovery, PlannedSegment } from './recovery-contract.ts';
-import {
-  DUPLICATE_THRESHOLD,
-  MAX_OUTSTANDING_SEGMENTS,
-  MAX_SEGMENTS,
-  TIMESTAMP_TICK,
-} from './recovery-limits.ts';
+import { DUPLICATE_THRESHOLD, MAX_OUTSTANDING_SEGMENTS, MAX_SEGMENTS } from './recovery-limits.ts';
 import { RetransmissionTimer } from './retransmission-timer.ts';
 import { probeWait, TailLossProbe } from './tail-loss-probe.ts';
+import { TimeoutJudgement } from './timeout-judgement.ts';
 
 /**
  * - `open`: nothing is lost.
@@ -38,6 +34,7 @@ export class Recovery implements LossRecovery {
   readonly #outstanding: Outstanding;
   readonly #timer = new RetransmissionTimer();
   readonly #tail = new TailLossProbe();
+  readonly #judgement = new TimeoutJudgement();
   readonly #planned: PlannedSegment = { start: 0, end: 0, isRetransmission: false };
   #mss: number;
   #sack = false;
@@ -52,10 +49,6 @@ export class Recovery implements LossRecovery {
   #largestWindow = 0;
   /** Duplicate acknowledgements in a row, without SACK. */
   #duplicates = 0;
-  /** Of the segment for which a timeout waited. */
-  #timedOutSentAt = 0;
-  #timedOutAt = 0;
-  #firstRepeatedAt = Infinity;
   #lastSentAt = -Infinity;
   /** When something was last sent or acknowledged. */
   #activeAt = 0;
@@ -159,7 +152,7 @@ export class Recovery implements LossRecovery {
         this.#timer.restart(now);
         break;
       case 'first':
-        this.#firstRepeatedAt = Math.min(this.#firstRepeatedAt, now);
+        this.#judgement.onRepeated(now);
         break;
       case 'none':
         if (isRetransmission) this.#isForced = false;
@@ -298,7 +291,9 @@ export class Recovery implements LossRecovery {
 
   /** Nothing leaves now: until an acknowledgement, or until the pacer permits it. */
   #pause(now: number): false {
-    if (this.#isPaced && this.#duplicates === 0) this.#paceAt = this.#control.nextSendTime(now);
+    if (!this.#isPaced || this.#duplicates > 0) return false;
+    const at = this.#control.nextSendTime(now);
+    if (at > now) this.#paceAt = at;
     return false;
   }
 
@@ -307,7 +302,7 @@ export class Recovery implements LossRecovery {
     const control = this.#control;
     const mss = this.#mss;
     // What has left the network unreported, without SACK: limited transmit and RFC 5681 §3.2 step 4.
-    const inFlight = control.inFlight - this.#duplicates * mss;
+    const inFlight = Math.max(0, control.inFlight - this.#duplicates * mss);
     if (inFlight + mss > this.#restartWindow) return 0;
     const least = this.#restartWindow - inFlight;
     if (this.#duplicates === 0 && this.#isPaced) return Math.min(control.allowance(now), least);
@@ -389,7 +384,6 @@ export class Recovery implements LossRecovery {
 
   #onRetransmissionTimeout(now: number): void {
     const outstanding = this.#outstanding;
-    const { segments } = outstanding;
     if (this.#probe === 'first') {
       // The last one has not left yet: the output is full, and the peer was not asked.
       this.#timer.restart(now);
@@ -399,9 +393,7 @@ export class Recovery implements LossRecovery {
     if (this.#phase !== 'timeout') {
       this.#phase = 'timeout';
       this.#point = outstanding.sent;
-      this.#timedOutSentAt = segments.facts.sentAt(segments.at(0));
-      this.#timedOutAt = outstanding.acknowledged;
-      this.#firstRepeatedAt = Infinity;
+      this.#judgement.begin(outstanding, this.#sack);
     }
     this.#timer.onTimeout(now);
     this.#tail.cancel();
@@ -412,22 +404,14 @@ export class Recovery implements LossRecovery {
   /** Whether the timeout was spurious: the peer had received what was taken for lost. */
   #judgeTimeout(ack: Acknowledgement, advances: boolean, now: number): void {
     const outstanding = this.#outstanding;
-    const { scoreboard } = outstanding;
-    let isSpurious = false;
-    if (this.#firstRepeatedAt === Infinity) isSpurious = advances || outstanding.originalBytes > 0;
-    else if (this.#sack && scoreboard.isDuplicate(this.#timedOutAt)) isSpurious = true;
-    else if (advances && ack.echo >= 0) {
-      isSpurious = ack.echo + TIMESTAMP_TICK <= this.#firstRepeatedAt;
-    } else if (this.#sack && outstanding.originalBytes > 0) {
-      isSpurious = outstanding.acknowledged < this.#point;
-    }
+    const isSpurious = this.#judgement.isSpurious(outstanding, advances, ack.echo);
     if (!isSpurious && !advances) return;
     this.#probe = 'none';
     this.#phase = 'open';
     this.#duplicates = 0;
     if (isSpurious) return;
     const control = this.#control;
-    control.onCongestionExperienced(now, this.#timedOutSentAt);
+    control.onCongestionExperienced(now, this.#judgement.sentAt);
     outstanding.loseAll(now);
     control.onPersistentCongestion(now);
     if (outstanding.acknowledged < this.#point) this.#phase = 'go-back';

@@ -1,8 +1,8 @@
 import type { SegmentDropReason } from '../trace.ts';
 import { MAX_SACK_BLOCKS, TcpFlag, type TcpSegment } from '../wire/tcp.ts';
 import type { ControlBlock } from './control-block.ts';
+import { Opening } from './opening.ts';
 import type { Acknowledgement } from './recovery-contract.ts';
-import { SequenceSpace } from './sequence.ts';
 
 const { FIN, SYN, RST, ACK } = TcpFlag;
 
@@ -22,12 +22,12 @@ const acknowledgment: Acknowledgement = {
  */
 export class SegmentArrives {
   readonly #block: ControlBlock;
-  readonly #keepAlive: number;
+  readonly #opening: Opening;
 
   /** @param keepAlive see `TcpSettings`. */
   constructor(block: ControlBlock, keepAlive: number) {
     this.#block = block;
-    this.#keepAlive = keepAlive;
+    this.#opening = new Opening(block, keepAlive);
   }
 
   arrives(segment: TcpSegment, now: number): void {
@@ -36,13 +36,13 @@ export class SegmentArrives {
       case 'CLOSED':
         break;
       case 'LISTEN':
-        this.#inListen(segment, now);
+        this.#opening.inListen(segment, now);
         break;
       case 'SYN-SENT':
-        this.#inSynSent(segment, now);
+        if (this.#opening.inSynSent(segment, now)) this.#takeText(segment, 0, now);
         break;
       case 'SYN-RECEIVED':
-        if (block.synsSent === 0) this.#whileHeld(segment, now);
+        if (block.synsSent === 0) this.#opening.whileHeld(segment, now);
         else this.#inOtherStates(segment, now);
         break;
       case 'TIME-WAIT':
@@ -59,75 +59,6 @@ export class SegmentArrives {
       default:
         block.state satisfies never;
     }
-  }
-
-  // ---- §3.10.7.2: LISTEN ----
-
-  #inListen(segment: TcpSegment, now: number): void {
-    const block = this.#block;
-    const { flags } = segment;
-    if ((flags & RST) !== 0) this.#drop('reset', segment, now);
-    else if ((flags & ACK) !== 0) this.#reset(segment);
-    else if ((flags & SYN) === 0) this.#drop('no-acknowledgment', segment, now);
-    else {
-      this.#takeSyn(segment, now);
-      block.go('SYN-RECEIVED', now);
-      if (block.admission === 'accepted') block.isSynDue = true;
-      else block.events.raise('requested');
-    }
-  }
-
-  /**
-   * SYN-RECEIVED before the SYN-ACK was sent: the client knows of nothing, and sends its SYN again. That
-   * is absorbed; another SYN is another connection of a client that has given up the first.
-   */
-  #whileHeld(segment: TcpSegment, now: number): void {
-    const block = this.#block;
-    const { flags } = segment;
-    if ((flags & RST) !== 0) {
-      if (segment.sequence === block.peer.sequence(0)) this.#refused(now);
-      else this.#drop('reset', segment, now);
-    } else if ((flags & ACK) !== 0) {
-      if (block.admission === 'silenced') this.#drop('state', segment, now);
-      else this.#reset(segment);
-    } else if ((flags & SYN) !== 0 && segment.sequence !== block.peer.initial) {
-      this.#takeSyn(segment, now);
-    } else this.#drop('state', segment, now);
-  }
-
-  // ---- §3.10.7.3: SYN-SENT ----
-
-  #inSynSent(segment: TcpSegment, now: number): void {
-    const block = this.#block;
-    const { flags } = segment;
-    const hasAcknowledgment = (flags & ACK) !== 0;
-    if (hasAcknowledgment) {
-      const isAcceptable = block.synsSent > 0 && segment.acknowledgment === block.own.sequence(0);
-      if (!isAcceptable) {
-        if ((flags & RST) === 0) this.#reset(segment);
-        this.#drop('acknowledgment', segment, now);
-        return;
-      }
-    }
-    if ((flags & RST) !== 0) {
-      if (hasAcknowledgment) this.#refused(now);
-      else this.#drop('reset', segment, now);
-      return;
-    }
-    if ((flags & SYN) === 0) {
-      this.#drop('state', segment, now);
-      return;
-    }
-    this.#takeSyn(segment, now);
-    if (!hasAcknowledgment) {
-      // Simultaneous open (§3.5): the SYN-ACK is sent in place of the next SYN.
-      block.go('SYN-RECEIVED', now);
-      block.isSynDue = true;
-      return;
-    }
-    this.#establish(now);
-    block.acknowledgments.require();
-    this.#takeText(segment, 0, now);
   }
 
   // ---- §3.10.7.4: other states ----
@@ -164,7 +95,7 @@ export class SegmentArrives {
     // First, sequence numbers. PAWS comes before, and does not hold for RST (RFC 7323 §5.3).
     if (timestamps.enabled && (flags & RST) === 0) {
       if (!segment.hasTimestamps) {
-        this.#drop('timestamp', segment, now);
+        block.drop('timestamp', segment, now);
         return;
       }
       if (timestamps.isOld(segment.timestamp, now)) {
@@ -205,18 +136,18 @@ export class SegmentArrives {
 
     // Fifth, ACK.
     if ((flags & ACK) === 0) {
-      this.#drop('no-acknowledgment', segment, now);
+      block.drop('no-acknowledgment', segment, now);
       return;
     }
     const before = block.recovery.acknowledged;
     const acknowledged = block.own.offset(segment.acknowledgment, before);
     if (block.state === 'SYN-RECEIVED') {
       if (acknowledged !== 0) {
-        this.#reset(segment);
-        this.#drop('acknowledgment', segment, now);
+        block.resetFor(segment);
+        block.drop('acknowledgment', segment, now);
         return;
       }
-      this.#establish(now);
+      this.#opening.establish(now);
     } else if (acknowledged > block.recovery.sent || acknowledged < before - block.largestWindow) {
       this.#challenge('acknowledgment', segment, now);
       return;
@@ -235,36 +166,6 @@ export class SegmentArrives {
 
   // ---- the steps ----
 
-  #takeSyn(segment: TcpSegment, now: number): void {
-    const block = this.#block;
-    const { options, timestamps } = block;
-    block.peer = new SequenceSpace(segment.sequence);
-    options.onSyn(segment);
-    timestamps.enabled = options.timestamps;
-    timestamps.recent = segment.timestamp;
-    timestamps.recentAt = now;
-    // The window of a SYN is not scaled. Data that came with it is not taken: the peer sends it again.
-    block.windowEdge = segment.window;
-    block.largestWindow = segment.window;
-    block.windowFromSequence = -1;
-    block.windowFromAcknowledgment = -1;
-    block.heardAt = now;
-  }
-
-  /** This side's SYN is acknowledged. */
-  #establish(now: number): void {
-    const block = this.#block;
-    block.go('ESTABLISHED', now);
-    block.isSynDue = false;
-    block.deadlines.clear('handshake');
-    block.recovery.start(block.options.sack, block.options.mss);
-    const roundTrip = block.synsSent === 1 ? now - block.synSentAt : undefined;
-    block.recovery.onHandshake(roundTrip, now);
-    if (roundTrip !== undefined) block.receiveBuffer.window.onRoundTrip(roundTrip);
-    if (this.#keepAlive > 0) block.deadlines.set('keepAlive', now + this.#keepAlive);
-    block.events.raise('established');
-  }
-
   #takeAcknowledgment(
     segment: TcpSegment,
     sequence: number,
@@ -274,6 +175,7 @@ export class SegmentArrives {
     const block = this.#block;
     const { recovery, own, timestamps, sendBuffer } = block;
     const before = recovery.acknowledged;
+    const wasProbed = block.windowProbes > 0;
     const window = segment.window << block.options.sendScale;
     const edge = acknowledged + window;
     acknowledgment.offset = acknowledged;
@@ -299,8 +201,8 @@ export class SegmentArrives {
       sendBuffer.follow(block.control.controller.window);
       if (sendBuffer.takeWritable()) block.events.raise('writable');
     }
-    // A peer that goes on to acknowledge probes of its closed window is alive (RFC 9293 §3.8.6.1).
-    if (acknowledged > before || block.windowProbes > 0) block.restartUserTimeout(now);
+    const isClosed = block.windowEdge <= recovery.acknowledged;
+    if (acknowledged > before || isClosed || wasProbed) block.restartUserTimeout(now);
     if (block.isFinAcknowledged) this.#finAcknowledged(now);
   }
 
@@ -360,12 +262,13 @@ export class SegmentArrives {
           break;
         case 'dropped':
           acknowledgments.require();
-          this.#drop('out-of-order-limit', segment, now);
+          block.drop('out-of-order-limit', segment, now);
           break;
         default:
           result satisfies never;
       }
     }
+    if (size <= 0) acknowledgments.require();
     if (hasFin) {
       // Beyond the window, it has to come again; at another place, it is not one.
       const fin = sequence + length;
@@ -393,7 +296,7 @@ export class SegmentArrives {
     if ((segment.flags & RST) !== 0) {
       // Some systems (macOS) reset with the number of their FIN instead of the one behind it.
       if (block.isPeerFinReached && sequence === next - 1) this.#resetByPeer(now);
-      else this.#drop('reset', segment, now);
+      else block.drop('reset', segment, now);
     } else if ((segment.flags & SYN) !== 0) this.#challenge('syn', segment, now);
     else this.#unacceptable(segment, 'sequence', now);
   }
@@ -401,7 +304,7 @@ export class SegmentArrives {
   /** §3.10.7.4, first: an ACK in reply, unless it might be the reply to one of ours. */
   #unacceptable(segment: TcpSegment, reason: SegmentDropReason, now: number): void {
     const block = this.#block;
-    this.#drop(reason, segment, now);
+    block.drop(reason, segment, now);
     const isBare = segment.payload === segment.payloadEnd && (segment.flags & FIN) === 0;
     if (!isBare || block.challenges.takeStray(now)) block.acknowledgments.require();
   }
@@ -409,7 +312,7 @@ export class SegmentArrives {
   /** RFC 5961: the peer confirms or corrects what may be forged when it sees where this side is. */
   #challenge(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
     const block = this.#block;
-    this.#drop(reason, segment, now);
+    block.drop(reason, segment, now);
     if (!block.challenges.take(now)) return;
     block.acknowledgments.require();
     if (block.trace !== undefined) block.trace({ kind: 'challenge-ack' }, now);
@@ -418,7 +321,7 @@ export class SegmentArrives {
   #resetByPeer(now: number): void {
     const block = this.#block;
     const { state, recovery, sendBuffer } = block;
-    if (state === 'SYN-RECEIVED') this.#refused(now);
+    if (state === 'SYN-RECEIVED') block.fail('refused', now);
     else if (
       (state === 'CLOSING' || state === 'LAST-ACK') &&
       recovery.acknowledged >= sendBuffer.end
@@ -426,20 +329,5 @@ export class SegmentArrives {
       // Both streams are complete; only the ACK of the FIN is missing.
       block.go('CLOSED', now);
     } else block.fail('reset', now);
-  }
-
-  #refused(now: number): void {
-    this.#block.fail('refused', now);
-  }
-
-  /** <SEQ=SEG.ACK><CTL=RST>: the ACK is of something that was never sent. */
-  #reset(segment: TcpSegment): void {
-    this.#block.reset = { sequence: segment.acknowledgment, acknowledgment: undefined };
-  }
-
-  #drop(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
-    const { trace } = this.#block;
-    if (trace === undefined) return;
-    trace({ kind: 'segment-dropped', reason, bytes: segment.payloadEnd - segment.payload }, now);
   }
 }

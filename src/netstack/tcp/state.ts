@@ -15,7 +15,6 @@ export type TcpState =
 const NEXT: Readonly<Record<TcpState, readonly TcpState[]>> = {
   LISTEN: ['SYN-RECEIVED', 'CLOSED'],
   'SYN-SENT': ['SYN-RECEIVED', 'ESTABLISHED', 'CLOSED'],
-  // CLOSE-WAIT: the ACK of the SYN may bring a FIN as well; both steps are made, one after the other.
   'SYN-RECEIVED': ['ESTABLISHED', 'FIN-WAIT-1', 'CLOSED'],
   ESTABLISHED: ['FIN-WAIT-1', 'CLOSE-WAIT', 'CLOSED'],
   'FIN-WAIT-1': ['FIN-WAIT-2', 'CLOSING', 'TIME-WAIT', 'CLOSED'],
@@ -29,7 +28,3 @@ const NEXT: Readonly<Record<TcpState, readonly TcpState[]>> = {
 
 /** Whether RFC 9293 §3.3.2 (figure 5) has this transition. */
 export const mayGo = (from: TcpState, to: TcpState): boolean => NEXT[from].includes(to);
-
-/** Whether both sides have agreed on their sequence numbers. */
-export const isSynchronized = (state: TcpState): boolean =>
-  state !== 'LISTEN' && state !== 'SYN-SENT' && state !== 'SYN-RECEIVED' && state !== 'CLOSED';

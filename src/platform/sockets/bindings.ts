@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type koffi from 'koffi';
 import { NativeError } from '../native.ts';
-import { nativeMemory, type NativeMemory } from './memory.ts';
+import { nativeMemory, type NativeMemory } from '../native-memory.ts';
 
 /** A descriptor that libuv watches for input. */
 export interface LoopWatch {
@@ -17,6 +17,8 @@ export interface LoopWatch {
  */
 export interface SystemCalls {
   readonly errno: () => number;
+  /** Opens a file that exists. */
+  readonly open: (path: string, flags: number) => number;
   readonly socket: (domain: number, type: number, protocol: number) => number;
   readonly socketpair: (domain: number, type: number, protocol: number, pair: number) => number;
   readonly bind: (fd: number, address: number, length: number) => number;
@@ -53,6 +55,8 @@ export interface SystemCalls {
     flags: number,
     timeout: number,
   ) => number;
+  readonly read: (fd: number, at: number, length: number) => number;
+  readonly write: (fd: number, at: number, length: number) => number;
   readonly writev: (fd: number, vector: number, count: number) => number;
   readonly shutdown: (fd: number, how: number) => number;
   readonly close: (fd: number) => number;
@@ -123,6 +127,8 @@ function bindCalls(native: typeof koffi): SystemCalls {
   const addressOf = (bytes: Uint8Array): number => Number(native.address(bytes));
   return {
     errno: () => native.errno(),
+    // Variadic in C as well; no mode, since no file is created.
+    open: bind('int open(const char *, int)'),
     socket: bind('int socket(int, int, int)'),
     socketpair: bind('int socketpair(int, int, int, size_t)'),
     bind: bind('int bind(int, size_t, unsigned int)'),
@@ -140,6 +146,8 @@ function bindCalls(native: typeof koffi): SystemCalls {
     recvmsg: bind(`${ssize} recvmsg(int, size_t, int)`),
     sendmmsg: bind('int sendmmsg(int, size_t, unsigned int, int)'),
     recvmmsg: bind('int recvmmsg(int, size_t, unsigned int, int, size_t)'),
+    read: bind(`${ssize} read(int, size_t, size_t)`),
+    write: bind(`${ssize} write(int, size_t, size_t)`),
     writev: bind(`${ssize} writev(int, size_t, int)`),
     shutdown: bind('int shutdown(int, int)'),
     close: bind('int close(int)'),

@@ -1,7 +1,7 @@
 import { NativeError } from '../native.ts';
 import type { DescriptorHistory, SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC } from './linux.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 
 /** Calls that are remembered of a descriptor. */
 const HISTORY = 24;
@@ -25,6 +25,8 @@ const USES = [
   'recvmsg',
   'sendmmsg',
   'recvmmsg',
+  'read',
+  'write',
   'writev',
   'shutdown',
   'ioctl',
@@ -104,6 +106,7 @@ export function checkCalls(calls: SystemCalls): CheckedCalls {
     ...calls,
     ...uses,
     errno: () => calls.errno(),
+    open: (path, flags) => opened(calls.open(path, flags), 'open'),
     socket: (domain, type, protocol) => opened(calls.socket(domain, type, protocol), 'socket'),
     socketpair: (domain, type, protocol, pair) =>
       openedPair(calls.socketpair(domain, type, protocol, pair), memories.get(pair), 'socketpair'),

@@ -13,7 +13,7 @@ import {
   UDP_GRO,
   UDP_SEGMENT,
 } from './linux.ts';
-import { swapBytes } from './memory.ts';
+import { swapBytes } from '../native-memory.ts';
 
 /** Room for the control messages of one datagram, either way, in bytes. */
 export const CONTROL_LENGTH = 128;
@@ -35,6 +35,7 @@ const spaceOf = (length: number): number => (HEADER + length + 7) & ~7;
  * @param start the word where they begin; eight bytes of alignment.
  * @param segmentSize of the datagrams that leave with the message; 0 for one.
  * @param fromIPv6 whether the socket is an IPv6 one.
+ * @param device index of the interface to send by; 0 for the one that the routes say.
  * @returns their length in bytes, which may be 0.
  */
 export function putControl(
@@ -43,23 +44,27 @@ export function putControl(
   { destination, source, ecn }: Transmit,
   segmentSize: number,
   fromIPv6: boolean,
+  device = 0,
 ): number {
   let at = start;
   if (segmentSize > 0) {
     words[putHeader(words, at, SOL_UDP, UDP_SEGMENT, 2)] = segmentSize;
     at += spaceOf(2) / 4;
   }
-  if (source !== undefined && fromIPv6) {
+  const isBound = source !== undefined || device !== 0;
+  if (isBound && fromIPv6) {
     const data = putHeader(words, at, IPPROTO_IPV6, IPV6_PKTINFO, IN6_PKTINFO_LENGTH);
-    words[data] = swapBytes(source.a);
-    words[data + 1] = swapBytes(source.b);
-    words[data + 2] = swapBytes(source.c);
-    words[data + 3] = swapBytes(source.d);
-    words[data + 4] = source.scope;
+    words[data] = swapBytes(source?.a ?? 0);
+    words[data + 1] = swapBytes(source?.b ?? 0);
+    // To an IPv4 peer the address must be a mapped one, also where it leaves the choice open.
+    words[data + 2] = swapBytes(source?.c ?? (isIPv4Endpoint(destination) ? MAPPED : 0));
+    words[data + 3] = swapBytes(source?.d ?? 0);
+    words[data + 4] = device || (source?.scope ?? 0);
     at += spaceOf(IN6_PKTINFO_LENGTH) / 4;
-  } else if (source !== undefined) {
+  } else if (isBound) {
     const data = putHeader(words, at, IPPROTO_IP, IP_PKTINFO, IN_PKTINFO_LENGTH);
-    words[data + 1] = swapBytes(source.d);
+    words[data] = device;
+    words[data + 1] = swapBytes(source?.d ?? 0);
     at += spaceOf(IN_PKTINFO_LENGTH) / 4;
   }
   if (ecn !== 0) {

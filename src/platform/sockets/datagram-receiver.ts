@@ -3,7 +3,7 @@ import { blankEndpoint } from '../../ip/ip-endpoint.ts';
 import type { SystemCalls } from './bindings.ts';
 import { getControl, type ReceiveControl } from './control-messages.ts';
 import { MSG_DONTWAIT, MSG_TRUNC } from './linux.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import {
   BATCH,
   CONTROL_WORDS,

@@ -2,6 +2,7 @@ import type { SendResult, Transmit } from '../../ip/datagram-socket.ts';
 import { isIPv4Endpoint, isSameAddress, isSameEndpoint } from '../../ip/ip-endpoint.ts';
 import type { SystemCalls } from './bindings.ts';
 import { putControl } from './control-messages.ts';
+import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from './device-choice.ts';
 import { AF_INET6, EAGAIN, EINVAL, EIO, EMSGSIZE, MSG_DONTWAIT } from './linux.ts';
 import {
   BATCH,
@@ -27,6 +28,12 @@ const VECTORS = 256;
 const MAX_IPV4_PAYLOAD = 65_507;
 const MAX_IPV6_PAYLOAD = 65_527;
 
+/** What the sender uses of `KernelIo`. */
+export interface SenderDeps {
+  readonly calls: SystemCalls;
+  readonly devices: DeviceChoice | undefined;
+}
+
 /** What an outgoing message carries: a part of one transmit, or several whole ones. */
 interface Piece {
   /** The first transmit, and where in its bytes the message begins. */
@@ -45,6 +52,7 @@ interface Piece {
  */
 export class DatagramSender {
   readonly #calls: SystemCalls;
+  readonly #choice: SenderDeps;
   readonly #headers: MessageHeaders;
   readonly #result: { -readonly [key in keyof SendResult]: SendResult[key] } = {
     done: 0,
@@ -72,9 +80,10 @@ export class DatagramSender {
   #memory: ArrayBufferLike | undefined;
   #memoryAt = 0;
 
-  constructor(calls: SystemCalls) {
-    this.#calls = calls;
-    this.#headers = new MessageHeaders(calls, VECTORS);
+  constructor(deps: SenderDeps) {
+    this.#calls = deps.calls;
+    this.#choice = deps;
+    this.#headers = new MessageHeaders(deps.calls, VECTORS);
   }
 
   /**
@@ -168,7 +177,7 @@ export class DatagramSender {
       const transmit = transmits[this.#index] as Transmit; // within
       const { length } = transmit;
       const size = segmentOf(transmit);
-      if (!canSend(socket, transmit)) {
+      if (!canSend(socket, transmit) || this.#isUnreachable(transmit)) {
         socket.dropped += Math.max(1, Math.ceil((length - this.#offset) / size));
         this.#next();
         continue;
@@ -211,6 +220,11 @@ export class DatagramSender {
     }
   }
 
+  /** Whether it could only leave by a device that must not be used. */
+  #isUnreachable({ destination }: Transmit): boolean {
+    return this.#choice.devices?.deviceFor(destination) === NO_DEVICE;
+  }
+
   #next(): void {
     this.#index++;
     this.#offset = 0;
@@ -238,9 +252,10 @@ export class DatagramSender {
     const message = index * MESSAGE_WORDS;
     const { family } = socket;
     const { destination, source, ecn } = transmit;
+    const device = Math.max(this.#choice.devices?.deviceFor(destination) ?? ANY_DEVICE, 0);
     messages.words[message + 2] = putEndpoint(names.words, index * NAME_WORDS, destination, family);
     messages.words[message + 10] =
-      segments === 1 && source === undefined && ecn === 0
+      segments === 1 && source === undefined && ecn === 0 && device === ANY_DEVICE
         ? 0
         : putControl(
             controls.words,
@@ -248,6 +263,7 @@ export class DatagramSender {
             transmit,
             segments > 1 ? segmentOf(transmit) : 0,
             family === AF_INET6,
+            device,
           );
   }
 }

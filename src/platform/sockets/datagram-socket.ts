@@ -15,8 +15,10 @@ import {
   AF_INET6,
   EAGAIN,
   EBADF,
+  ECONNREFUSED,
   EFAULT,
   EINVAL,
+  ENETUNREACH,
   ENOTSOCK,
   EPOLLIN,
   EPOLLOUT,
@@ -41,7 +43,7 @@ import {
 import { BATCH, type BatchSocket } from './message-headers.ts';
 import type { Readiness } from './poller.ts';
 import { putEndpoint } from './sockaddr.ts';
-import { getOption, setBufferSize, setOption } from './socket-options.ts';
+import { bindToDevice, getOption, setBufferSize, setOption } from './socket-options.ts';
 
 /** Batches that one socket receives in one turn; what is left comes with the next one. */
 const BATCHES_A_TURN = 4;
@@ -61,6 +63,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
   readonly #state: KernelSocket;
   readonly #slot: number;
   readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #isConnected: boolean;
   #waitsForRoom = false;
 
   /** @throws {SystemError} of the system call `bind`, with Node's code and text. */
@@ -68,6 +71,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
     this.#io = io;
     this.#handlers = handlers;
     const { local } = options;
+    this.#isConnected = options.remote !== undefined;
     const family = isIPv4Endpoint(local) ? AF_INET : AF_INET6;
     const { calls } = io;
     const target = { address: addressText(local), port: local.port };
@@ -81,6 +85,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
       if (calls.bind(fd, io.scratch.at, length) !== 0) {
         throw new SystemError('bind', calls.errno(), target);
       }
+      if (options.remote) connect(io, fd, family, options.remote);
       this.local = io.addresses.localEndpointOf(fd) ?? local;
       const { port } = this.local;
       this.#state = new KernelSocket(descriptor, family, dualStack, port, features);
@@ -133,7 +138,9 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
     for (let i = 0; i < BATCHES_A_TURN && this.#state.fd >= 0; i++) {
       const count = this.#io.receiver.receive(this.#state, this.#handlers.onDatagrams);
       if (count < 0) {
-        if (FATAL.has(-count)) this.close(new SystemError('recvmsg', -count));
+        if (FATAL.has(-count) || (this.#isConnected && count === -ECONNREFUSED)) {
+          this.close(new SystemError('recvmsg', -count));
+        }
         // The error of one datagram was taken off the socket; more may be behind it.
         if (count === -EAGAIN) break;
         continue;
@@ -148,6 +155,17 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
   #waitForRoom(waits: boolean): void {
     this.#waitsForRoom = waits;
     this.#io.poller.modify(this.#slot, this.#state.fd, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  }
+}
+
+/** Gives a socket its one peer, past the devices that must not be used. @throws {SystemError} */
+function connect(io: KernelIo, fd: number, family: number, remote: IpEndpoint): void {
+  const target = { address: addressText(remote), port: remote.port };
+  const { calls, scratch } = io;
+  if (!bindToDevice(io, fd, remote)) throw new SystemError('connect', ENETUNREACH, target);
+  const length = putEndpoint(scratch.words, 0, remote, family);
+  if (calls.connect(fd, scratch.at, length) !== 0) {
+    throw new SystemError('connect', calls.errno(), target);
   }
 }
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { SystemCalls } from './bindings.ts';
 import { F_DUPFD_CLOEXEC, RLIMIT_NOFILE } from './linux.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 
 /** Which side opened the connection of a socket. */
 export type SocketOrigin = 'accepted' | 'dialled';

@@ -1,8 +1,9 @@
 import type { SystemCalls } from './bindings.ts';
 import { DatagramReceiver } from './datagram-receiver.ts';
 import { DatagramSender } from './datagram-sender.ts';
+import type { DeviceChoice } from './device-choice.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { PipePool } from './pipe-pool.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';
@@ -30,6 +31,8 @@ export class KernelIo implements Disposable {
   readonly scratch: NativeMemory;
   /** Values of socket options. */
   readonly option: NativeMemory;
+  /** Chooses the devices that sockets send by; `undefined` leaves that to the kernel. */
+  devices: DeviceChoice | undefined;
   #receiver: DatagramReceiver | undefined;
   #sender: DatagramSender | undefined;
 
@@ -52,7 +55,7 @@ export class KernelIo implements Disposable {
 
   /** Sends datagrams. */
   get sender(): DatagramSender {
-    return (this.#sender ??= new DatagramSender(this.calls));
+    return (this.#sender ??= new DatagramSender(this));
   }
 
   /** Ends the watch of the event loop. Sockets that are still open hear of nothing any more. */

@@ -2,6 +2,7 @@
  * Numbers of the Linux ABI, the same on x64 and arm64 (include/uapi). Only what the socket layer
  * uses; error numbers are those of errno(3).
  */
+export const AF_UNSPEC = 0;
 export const AF_UNIX = 1;
 export const AF_INET = 2;
 export const AF_INET6 = 10;
@@ -13,6 +14,10 @@ export const SOCK_CLOEXEC = 0o2000000;
 /** Every descriptor of this layer: it never blocks, and no child process inherits it. */
 export const NONBLOCK_CLOEXEC = SOCK_NONBLOCK | SOCK_CLOEXEC;
 
+export const O_RDWR = 0o2;
+export const O_NONBLOCK = SOCK_NONBLOCK;
+export const O_CLOEXEC = SOCK_CLOEXEC;
+
 export const SOL_SOCKET = 1;
 export const SO_REUSEADDR = 2;
 export const SO_ERROR = 4;
@@ -23,6 +28,8 @@ export const SO_LINGER = 13;
 export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;
 export const SO_RXQ_OVFL = 40;
+/** Since Linux 5.0. */
+export const SO_BINDTOIFINDEX = 62;
 
 export const IPPROTO_IP = 0;
 export const IP_TOS = 1;
@@ -79,21 +86,28 @@ export const SPLICE_F_MOVE = 1;
 export const SPLICE_F_NONBLOCK = 2;
 
 export const EPERM = 1;
+export const ENOENT = 2;
 export const EINTR = 4;
 export const EIO = 5;
+export const ENXIO = 6;
 export const EBADF = 9;
 export const EAGAIN = 11;
 export const ENOMEM = 12;
+export const EACCES = 13;
 export const EFAULT = 14;
+export const EBUSY = 16;
+export const ENODEV = 19;
 export const EINVAL = 22;
 export const ENFILE = 23;
 export const EMFILE = 24;
 export const EPIPE = 32;
+export const EBADFD = 77;
 export const ENOTSOCK = 88;
 export const EMSGSIZE = 90;
 export const ENOPROTOOPT = 92;
 export const EOPNOTSUPP = 95;
 export const EAFNOSUPPORT = 97;
+export const ENETUNREACH = 101;
 export const ECONNRESET = 104;
 export const ENOBUFS = 105;
 export const ENOTCONN = 107;

@@ -1,6 +1,6 @@
 import type { SystemCalls } from './bindings.ts';
 import { CONTROL_LENGTH } from './control-messages.ts';
-import { putWord64, type NativeMemory } from './memory.ts';
+import { putWord64, type NativeMemory } from '../native-memory.ts';
 
 /** Messages of one call. */
 export const BATCH = 64;

@@ -1,6 +1,6 @@
 import type { SystemCalls } from './bindings.ts';
 import { F_GETPIPE_SZ, F_SETPIPE_SZ, NONBLOCK_CLOEXEC } from './linux.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 import { Descriptor } from './descriptor.ts';
 import type { Timers } from './kernel-io.ts';
 

@@ -2,7 +2,7 @@ import type { LoopWatch, SystemCalls } from './bindings.ts';
 import { Descriptor } from './descriptor.ts';
 import { SystemError } from './errno.ts';
 import { EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, SOCK_CLOEXEC } from './linux.ts';
-import type { NativeMemory } from './memory.ts';
+import type { NativeMemory } from '../native-memory.ts';
 
 /** Reacts to the readiness of one descriptor. */
 export interface Readiness {

@@ -17,7 +17,7 @@ import {
   ipVersion,
 } from '../../ip/ip-text.ts';
 import { AF_INET, AF_INET6, AF_UNIX, EAFNOSUPPORT, EINVAL } from './linux.ts';
-import { swapBytes, type NativeMemory } from './memory.ts';
+import { swapBytes, type NativeMemory } from '../native-memory.ts';
 
 /** An IP address in text, with a zone where it needs one, and a port. */
 export interface IpAddress {

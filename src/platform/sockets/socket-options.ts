@@ -1,8 +1,11 @@
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { ANY_DEVICE, NO_DEVICE } from './device-choice.ts';
 import type { KernelIo } from './kernel-io.ts';
 import {
   FIONREAD,
   IPPROTO_TCP,
   SOL_SOCKET,
+  SO_BINDTOIFINDEX,
   SO_ERROR,
   SO_KEEPALIVE,
   SO_LINGER,
@@ -94,4 +97,21 @@ export function setTcpOptions(io: OptionSpace, fd: number): void {
   setOption(io, fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_ALIVE_SECONDS);
   setOption(io, fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_ALIVE_INTERVAL);
   setOption(io, fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_ALIVE_PROBES);
+}
+
+/**
+ * Binds a socket to the device that it has to send by, if the kernel is not to choose.
+ *
+ * @param destination `undefined` for one that is known to the kernel alone, such as one with a zone.
+ * @returns false when there is no device for it.
+ */
+export function bindToDevice(
+  io: OptionSpace & Pick<KernelIo, 'devices'>,
+  fd: number,
+  destination: IpEndpoint | undefined,
+): boolean {
+  if (!io.devices || !destination) return true;
+  const device = io.devices.deviceFor(destination);
+  if (device === NO_DEVICE) return false;
+  return device === ANY_DEVICE || setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device) === 0;
 }

@@ -1,3 +1,4 @@
+import { toEndpoint } from '../../ip/ip-endpoint.ts';
 import { Descriptor } from './descriptor.ts';
 import type { SocketOrigin } from './descriptor-room.ts';
 import { SystemError } from './errno.ts';
@@ -6,6 +7,7 @@ import {
   AF_UNIX,
   EAGAIN,
   EINPROGRESS,
+  ENETUNREACH,
   EPOLLERR,
   EPOLLET,
   EPOLLHUP,
@@ -20,7 +22,13 @@ import {
 } from './linux.ts';
 import type { Readiness } from './poller.ts';
 import { familyOf, type SocketAddress } from './sockaddr.ts';
-import { resetOnClose, setTcpOptions, takeError, unreadBytes } from './socket-options.ts';
+import {
+  bindToDevice,
+  resetOnClose,
+  setTcpOptions,
+  takeError,
+  unreadBytes,
+} from './socket-options.ts';
 
 /** What `receive` and `send` return when the call has to be repeated after an event. */
 export const AGAIN = -EAGAIN;
@@ -96,7 +104,13 @@ export class StreamSocket implements Readiness {
     if (fd < 0) throw new SystemError('connect', calls.errno(), target);
     const isTcp = family !== AF_UNIX;
     if (isTcp) setTcpOptions(io, fd);
-    const error = calls.connect(fd, addresses.at, length) === 0 ? 0 : calls.errno();
+    const isBound =
+      'path' in address || bindToDevice(io, fd, toEndpoint(address.host, address.port));
+    const error = !isBound
+      ? ENETUNREACH
+      : calls.connect(fd, addresses.at, length) === 0
+        ? 0
+        : calls.errno();
     if (error !== 0 && error !== EINPROGRESS) {
       calls.close(fd);
       throw new SystemError('connect', error, target);

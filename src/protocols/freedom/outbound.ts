@@ -1,5 +1,5 @@
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
-import type { DialError } from '../../net/errors.ts';
+import { abortedDial, type DialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOrigin } from '../../net/own-listeners.ts';
 import { OwnPeers } from '../../net/own-peers.ts';
@@ -30,7 +30,8 @@ export function createFreedomOutbound(context: OutboundContext): Outbound {
       });
       return link;
     },
-    associate({ origin }: DialOptions): Promise<PacketLink> {
+    associate({ origin, signal }: DialOptions): Promise<PacketLink> {
+      if (signal.aborted) return Promise.reject(abortedDial(signal));
       return openFreedomPackets({
         resolver,
         family,

@@ -14,6 +14,10 @@ export class Circuits {
     return this.#open;
   }
 
+  get limit(): number {
+    return this.#limit;
+  }
+
   /** For circuits that are opened from now on. */
   set limit(limit: number) {
     this.#limit = limit;

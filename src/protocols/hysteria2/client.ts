@@ -15,6 +15,7 @@ import { AUTHENTICATED, authenticationRequest, readTerms } from './authenticatio
 import { READER_LIMIT } from './limits.ts';
 import type { DialRequest, DialServer } from './quic-endpoints.ts';
 import { SILENCE_MS } from './service-limits.ts';
+import { SilenceWatch } from './silence-watch.ts';
 import { UdpSessions } from './udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from './wire.ts';
 
@@ -112,6 +113,7 @@ export class ClientConnection {
   readonly #udp: UdpSessions;
   readonly #relaysUdp: boolean;
   readonly #parts: ClientParts;
+  readonly #silence: SilenceWatch;
   #isUsable = true;
 
   private constructor(
@@ -124,8 +126,15 @@ export class ClientConnection {
     this.#udp = udp;
     this.#relaysUdp = relaysUdp;
     this.#parts = parts;
+    this.#silence = new SilenceWatch(
+      parts.clock,
+      connection.wire,
+      () => (this.#isUsable = false),
+      () => udp.close(new ConnectionLostError('the server is silent')),
+    );
     this.ended = connection.closed.then((reason) => {
       this.#isUsable = false;
+      this.#silence.stop();
       udp.close(new ConnectionEndedError(reason));
     });
   }
@@ -188,11 +197,11 @@ export class ClientConnection {
       const reader = new BoundedReader(stream, READER_LIMIT, either);
       const { ok, message } = await readTcpResponse(reader);
       if (ok) return reader.release();
-      throw new DialError('upstream', `${formatEndpoint(target)}: ${inOneLine(message)}`);
+      throw new DialError('upstream', reasonOf(message, target));
     } catch (error) {
       stream?.destroy();
       if (error instanceof DialError || error instanceof ConnectionLostError) throw error;
-      if (signal.aborted) throw abortedDial(signal, target);
+      if (signal.aborted) throw stream ? abortedDial(signal, target) : noStream(signal, target);
       if (error instanceof ConnectionEndedError) {
         throw new ConnectionLostError(error.message, { cause: error });
       }
@@ -206,7 +215,8 @@ export class ClientConnection {
 
   /** @throws {DialError} `unsupported` when the server relays no UDP. */
   associate(): PacketLink {
-    if (this.#relaysUdp && this.#connection.maxDatagramSize > 0) return this.#udp.open();
+    if (this.#relaysUdp && this.#connection.maxDatagramSize > 0)
+      return this.#udp.open(this.#silence.onSent);
     const text = `${formatEndpoint(this.#parts.target)}: the server relays no UDP`;
     throw new DialError('unsupported', text);
   }
@@ -218,7 +228,22 @@ export class ClientConnection {
   }
 }
 
+/** Why a stream was not opened in time: the server had allowed no more of them. */
+function noStream(signal: AbortSignal, target: Endpoint): DialError {
+  const aborted = abortedDial(signal, target);
+  if (aborted.code !== 'timed_out') return aborted;
+  const text = `${formatEndpoint(target)}: the server allows no more streams at once`;
+  return new DialError('timed_out', text, { cause: signal.reason });
+}
+
 const LONGEST_MESSAGE = 256;
+
+/** What a server says, and which: it may have dialled itself, and named itself already. */
+function reasonOf(message: string, target: Endpoint): string {
+  const server = `${formatEndpoint(target)}: `;
+  const reason = inOneLine(message);
+  return reason.startsWith(server) ? reason : server + reason;
+}
 
 /** What a server says, fit for a log line. */
 const inOneLine = (message: string): string =>

@@ -29,7 +29,11 @@ export function datagramsOf(
   if (room <= 0) return [];
   const fragmentCount = Math.ceil(data.length / room);
   if (fragmentCount > FRAGMENT_LIMIT) return [];
-  const packetId = fragmentCount === 1 ? 0 : 1 + random.below(PACKET_IDS);
+  if (fragmentCount === 1) {
+    const whole = { sessionId, packetId: 0, fragmentId: 0, fragmentCount, address, data };
+    return [encodeUdpMessage(whole)];
+  }
+  const packetId = 1 + random.below(PACKET_IDS);
   const datagrams: Uint8Array[] = [];
   for (let fragmentId = 0; fragmentId < fragmentCount; fragmentId++) {
     const part = data.subarray(fragmentId * room, (fragmentId + 1) * room);

@@ -10,6 +10,7 @@ import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
 import { BindError } from '../../transports/bind-error.ts';
 import { bindFirst } from '../../transports/bind-first.ts';
 import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
+import { logAcceptFailure } from '../rejected-client.ts';
 import { Authenticator } from './authentication.ts';
 import { Circuits } from './circuits.ts';
 import { MasqueradeSite } from './masquerade.ts';
@@ -160,6 +161,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     this.#server = next;
     this.#book = sessions;
     this.circuits.limit = next.settings.maxCircuits;
+    for (const connection of this.#live) connection.allowStreams();
     if (this.#state === 'kept' || this.#state === 'retired') this.#state = 'serving';
     if (this.#state === 'serving') this.#receive();
   }
@@ -201,6 +203,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
       tls,
       maxConnections: this.#state === 'serving' ? settings.maxConnections : 0,
       onConnection: (connection) => this.#onConnection(connection),
+      onFailure: (error) => logAcceptFailure(error, this.service.context),
     });
   }
 

@@ -29,6 +29,8 @@ export interface Reception {
   /** Beyond it handshakes are refused at once; with 0 no client is accepted. */
   readonly maxConnections: number;
   readonly onConnection: (connection: QuicConnection) => QuicHandlers;
+  /** A client got no connection, because TLS has refused to make its state. */
+  readonly onFailure: (error: Error) => void;
 }
 
 /** The UDP port of a server. */

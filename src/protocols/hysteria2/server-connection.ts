@@ -16,7 +16,7 @@ import { authenticationResponse, isAuthentication, readAuthentication } from './
 import type { Circuits } from './circuits.ts';
 import { READER_LIMIT } from './limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';
-import { UNAUTHENTICATED_MS } from './service-limits.ts';
+import { STREAMS_BESIDE_CIRCUITS, UNAUTHENTICATED_MS } from './service-limits.ts';
 import { UdpSessions, type UdpSession } from './udp-sessions.ts';
 import { encodeTcpResponse, parseAddress, readTcpRequest, TCP_REQUEST } from './wire.ts';
 
@@ -91,6 +91,11 @@ export class ServerConnection {
     this.#onEnded();
   }
 
+  /** Allows an authenticated client as many streams as the listener has circuits, which may have changed. */
+  allowStreams(): void {
+    this.#connection.allowStreams(this.#owner.circuits.limit + STREAMS_BESIDE_CIRCUITS);
+  }
+
   #respond(request: RequestHead): Response {
     const response = isAuthentication(request) ? this.#authenticate(request) : undefined;
     return response ?? this.#owner.service.site.respond();
@@ -121,6 +126,7 @@ export class ServerConnection {
     this.#patience.cancel();
     const open = book.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
     this.#owner.onAuthenticated(this);
+    this.allowStreams();
     return {
       service,
       open,

@@ -14,6 +14,12 @@ export const UNAUTHENTICATED_MS = 30_000;
  */
 export const MOST_UNAUTHENTICATED = 1024;
 
+/**
+ * Streams that an authenticated client may have open beyond the listener's limit of circuits: requests of
+ * HTTP/3, and streams above that limit, which are then reset instead of left waiting.
+ */
+export const STREAMS_BESIDE_CIRCUITS = 256;
+
 /** Datagrams of one association that wait for the engine, or for the engine's reader. */
 export const ASSOCIATION_QUEUE = 256;
 
@@ -28,6 +34,13 @@ export const IDLE_MS = 30_000;
  * the server of the old one is gone. Several probe timeouts of any usual path.
  */
 export const SILENCE_MS = 3_000;
+
+/**
+ * Associations end when nothing at all has come for this long after one of their datagrams, so that the
+ * next one begins another on a new connection. Longer than a client needs to change networks: an
+ * association that ends early appears to its peers with another port.
+ */
+export const ASSOCIATION_SILENCE_MS = 10_000;
 
 /** Connections of one outbound, one for each lineage of its flows. */
 export const MOST_CONNECTIONS = 64;

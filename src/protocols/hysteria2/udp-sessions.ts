@@ -7,7 +7,7 @@ import { PacketQueue } from '../../net/packet-queue.ts';
 import type { QuicConnection } from '../../quic/contract.ts';
 import { datagramsOf, Reassembly } from './fragments.ts';
 import { ASSOCIATION_QUEUE } from './service-limits.ts';
-import { decodeUdpMessage, parseAddress, type UdpMessage } from './wire.ts';
+import { decodeUdpMessage, LastAddress, parseAddress, type UdpMessage } from './wire.ts';
 
 /** The connection of UDP sessions, as they need it. */
 export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
@@ -22,6 +22,7 @@ export class UdpSession implements PacketLink {
   readonly #channel: DatagramChannel;
   readonly #random: RandomSource;
   readonly #onClose: () => void;
+  readonly #onSent: (() => void) | undefined;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
   readonly #reassembly = new Reassembly();
@@ -32,12 +33,22 @@ export class UdpSession implements PacketLink {
   #refused = 0;
   #ended = false;
 
-  /** @param onClose called once, when it is closed. */
-  constructor(id: number, channel: DatagramChannel, random: RandomSource, onClose: () => void) {
+  /**
+   * @param onClose called once, when it is closed.
+   * @param onSent called after each packet that was sent.
+   */
+  constructor(
+    id: number,
+    channel: DatagramChannel,
+    random: RandomSource,
+    onClose: () => void,
+    onSent?: () => void,
+  ) {
     this.id = id;
     this.#channel = channel;
     this.#random = random;
     this.#onClose = onClose;
+    this.#onSent = onSent;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -71,17 +82,26 @@ export class UdpSession implements PacketLink {
     return this.#queue.take();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
   send({ data, peer }: Packet): void {
     const packet = { sessionId: this.id, address: this.#addressOf(peer), data };
     const datagrams = this.#ended
       ? []
       : datagramsOf(packet, this.#channel.maxDatagramSize, this.#random);
-    // Without one of its fragments a packet is lost, so that the others need not be sent.
-    if (datagrams.length === 0 || !datagrams.every((each) => this.#channel.sendDatagram(each))) {
+    let isSent = datagrams.length > 0;
+    for (const datagram of datagrams) {
+      // Without one of its fragments a packet is lost, so that the others need not be sent.
+      isSent &&= this.#channel.sendDatagram(datagram);
+    }
+    if (!isSent) {
       this.#refused++;
       return;
     }
     this.#idle?.touch();
+    this.#onSent?.();
   }
 
   close(cause?: Error): void {
@@ -117,6 +137,7 @@ export class UdpSessions {
   readonly #random: RandomSource;
   readonly #accept: ((session: UdpSession) => boolean) | undefined;
   readonly #sessions = new Map<number, UdpSession>();
+  readonly #lastAddress = new LastAddress();
   #lastId = 0;
   #ended = false;
 
@@ -140,18 +161,21 @@ export class UdpSessions {
 
   /** Takes the content of a DATAGRAM frame; drops it when it is malformed or of no session. */
   receive(data: Uint8Array): void {
-    const message = decodeUdpMessage(data);
+    const message = decodeUdpMessage(data, this.#lastAddress);
     if (!message) return;
     const { sessionId } = message;
     const session = this.#sessions.get(sessionId) ?? this.#begin(sessionId);
     session?.deliver(message);
   }
 
-  /** Begins a session with an id that no live one has. */
-  open(): UdpSession {
+  /**
+   * Begins a session with an id that no live one has.
+   * @param onSent called after each packet that it sends.
+   */
+  open(onSent?: () => void): UdpSession {
     do this.#lastId = (this.#lastId + 1) % IDS;
     while (this.#sessions.has(this.#lastId));
-    return this.#create(this.#lastId);
+    return this.#create(this.#lastId, onSent);
   }
 
   /** Closes all, and begins none any more. */
@@ -168,10 +192,9 @@ export class UdpSessions {
     return undefined;
   }
 
-  #create(id: number): UdpSession {
-    const session = new UdpSession(id, this.#channel, this.#random, () =>
-      this.#sessions.delete(id),
-    );
+  #create(id: number, onSent?: () => void): UdpSession {
+    const onClose = (): void => void this.#sessions.delete(id);
+    const session = new UdpSession(id, this.#channel, this.#random, onClose, onSent);
     this.#sessions.set(id, session);
     return session;
   }

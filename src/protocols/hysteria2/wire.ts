@@ -106,7 +106,8 @@ export function encodeUdpMessage(
   message: Omit<UdpMessage, 'address'> & { readonly address: Uint8Array },
 ): Uint8Array {
   const { sessionId, packetId, address, data } = message;
-  const out = new Uint8Array(udpHeaderSize(address.length) + data.length);
+  // From the pool: memory of its own costs a message more than everything else here.
+  const out = Buffer.allocUnsafe(udpHeaderSize(address.length) + data.length);
   out[0] = sessionId >>> 24;
   out[1] = sessionId >>> 16;
   out[2] = sessionId >>> 8;
@@ -119,24 +120,44 @@ export function encodeUdpMessage(
   return out;
 }
 
+/** The address of the last message: most messages have that of the one before, and need no decoding. */
+export class LastAddress {
+  #bytes = Buffer.alloc(0);
+  #text = '';
+
+  /** The text of the bytes from `start` to `end`. */
+  textOf(bytes: Uint8Array, start: number, end: number): string {
+    const known = this.#bytes;
+    let at = end - start === known.length ? 0 : -1;
+    while (at >= 0 && at < known.length) at = known[at] === bytes[start + at] ? at + 1 : -1;
+    if (at >= 0) return this.#text;
+    this.#bytes = Buffer.from(bytes.subarray(start, end)); // a copy
+    this.#text = this.#bytes.toString('utf8');
+    return this.#text;
+  }
+}
+
 /**
  * Reads a UDP message; its data is a view of `bytes`. `undefined` for a malformed one, which is
  * dropped: one without an address or without data among them, as in the reference.
  */
-export function decodeUdpMessage(bytes: Uint8Array): UdpMessage | undefined {
+export function decodeUdpMessage(
+  bytes: Uint8Array,
+  last: LastAddress = new LastAddress(),
+): UdpMessage | undefined {
   const length = readVarint(bytes, UDP_FIXED, bytes.length);
   // Also refuses a truncated length, which is negative.
   if (!(length > 0 && length <= ADDRESS_LIMIT)) return undefined;
   const start = UDP_FIXED + varintSizeAt(bytes, UDP_FIXED);
   const end = start + length;
   if (end >= bytes.length) return undefined;
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const at = (index: number): number => bytes[index] as number; // there are more than `UDP_FIXED`
   return {
-    sessionId: view.readUInt32BE(0),
-    packetId: view.readUInt16BE(4),
-    fragmentId: view.readUInt8(6),
-    fragmentCount: view.readUInt8(7),
-    address: view.toString('utf8', start, end),
+    sessionId: ((at(0) << 24) | (at(1) << 16) | (at(2) << 8) | at(3)) >>> 0,
+    packetId: (at(4) << 8) | at(5),
+    fragmentId: at(6),
+    fragmentCount: at(7),
+    address: last.textOf(bytes, start, end),
     data: bytes.subarray(end),
   };
 }

@@ -67,6 +67,10 @@ export class ClientAssociation implements PacketLink {
     return this.#queue.take();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
   send(packet: Packet): void {
     const data = this.#ended ? undefined : this.#sealer.seal(packet);
     if (!data || !this.#replyPath) {

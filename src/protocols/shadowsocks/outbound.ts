@@ -1,7 +1,7 @@
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
 import { ipVersion, type Endpoint } from '../../net/address.ts';
-import { DialError, toDialError } from '../../net/errors.ts';
+import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DatagramCodec2022 } from './edition-2022/datagram-codec.ts';
@@ -58,6 +58,7 @@ class ShadowsocksOutbound implements Outbound {
   async associate({ signal, origin }: DialOptions): Promise<PacketLink> {
     const { resolver, family, server, ownListeners } = this.#context;
     if (!server) throw new RangeError('a Shadowsocks outbound has a server');
+    if (signal.aborted) throw abortedDial(signal, server);
     const host =
       ipVersion(server.host) === 0
         ? serverAddress(await resolver.resolve(server.host, family, signal), family, this.#reached)

@@ -53,6 +53,10 @@ export class UpstreamAssociation implements PacketLink {
     return this.#udp.receive();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#udp.receiveAll(take);
+  }
+
   send(packet: Packet): void {
     const data = this.#ended ? undefined : this.#codec.encode(packet);
     if (data) this.#udp.send({ data, peer: this.#server });

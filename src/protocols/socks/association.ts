@@ -118,6 +118,10 @@ export class ClientDatagrams implements PacketLink {
     return this.#relay.receive();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#relay.receiveAll(take);
+  }
+
   send(packet: Packet): void {
     const peer = this.#client.endpoint;
     const data = peer && this.#framing.encode(packet);
@@ -193,6 +197,10 @@ export class ServerDatagrams implements PacketLink {
 
   receive(): Promise<Packet | undefined> {
     return this.#udp.receive();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#udp.receiveAll(take);
   }
 
   send(packet: Packet): void {

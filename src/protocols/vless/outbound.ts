@@ -1,5 +1,5 @@
 import type { Endpoint } from '../../net/address.ts';
-import { DialError } from '../../net/errors.ts';
+import { abortedDial, DialError } from '../../net/errors.ts';
 import { FramedPackets } from '../../net/framed-packets.ts';
 import { GreetingLink } from '../../net/greeting-link.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
@@ -33,7 +33,10 @@ export function createVlessOutbound(
     new FramedPackets(await open(Command.udp, peer, options), new VlessFraming(peer));
   return {
     connect: (destination, options) => open(Command.tcp, destination, options),
-    associate: () => Promise.resolve(new DestinationLinks(openPackets, context)),
+    associate: ({ signal }) =>
+      signal.aborted
+        ? Promise.reject(abortedDial(signal, context.server))
+        : Promise.resolve(new DestinationLinks(openPackets, context)),
     close: () => undefined,
   };
 }

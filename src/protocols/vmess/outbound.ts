@@ -1,5 +1,5 @@
 import type { Endpoint } from '../../net/address.ts';
-import { DialError } from '../../net/errors.ts';
+import { abortedDial, DialError } from '../../net/errors.ts';
 import { FIRST_PAYLOAD_MS } from '../../net/time-limits.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
@@ -58,7 +58,8 @@ class VmessOutbound implements Outbound {
     return link;
   }
 
-  associate(): Promise<PacketLink> {
+  associate({ signal }: DialOptions): Promise<PacketLink> {
+    if (signal.aborted) return Promise.reject(abortedDial(signal, this.#context.server));
     const open = async (peer: Endpoint, options: DialOptions): Promise<PacketLink> =>
       new Datagrams(await this.#open(Command.udp, peer, options), peer);
     return Promise.resolve(new DestinationLinks(open, this.#context));

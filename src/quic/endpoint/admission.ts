@@ -5,13 +5,13 @@ import { initialKeys } from '../protection/initial-secrets.ts';
 import { AddressTokens } from '../protection/tokens.ts';
 import { PacketHeader, PacketType, readPacketHeader } from '../wire/packet-header.ts';
 import {
-  ADMISSIONS_A_TURN,
   LOCAL_ID_SIZE,
   MAX_HANDSHAKES,
   MAX_UNVALIDATED_HANDSHAKES,
   MIN_CLIENT_CHOSEN_ID,
   MIN_INITIAL_DATAGRAM,
 } from './limits.ts';
+import { UsedTokens } from './used-tokens.ts';
 import { negotiateVersion, refuse, retry } from './stateless-packets.ts';
 
 /** How many clients an endpoint has. */
@@ -49,23 +49,31 @@ const DROP: Verdict = { kind: 'drop' };
  * Decides about clients that appear: whether they get a connection, a Retry packet, a refusal, version
  * negotiation, or nothing.
  *
- * It keeps nothing of any client, and nothing responds to what is no Initial packet of 1,200 bytes.
- * What costs more than reading a header happens `ADMISSIONS_A_TURN` times a turn at most.
+ * It keeps nothing of any client but which tokens were used, and nothing responds to what is no Initial packet of 1,200 bytes.
  */
 export class Admission implements Disposable {
   readonly tokens: AddressTokens;
   readonly #random: RandomSource;
   readonly #header = new PacketHeader();
-  #left = ADMISSIONS_A_TURN;
+  readonly #used = new UsedTokens();
 
   constructor(random: RandomSource) {
     this.#random = random;
     this.tokens = new AddressTokens(random);
   }
 
-  /** A new turn of the event loop. */
-  onTurn(): void {
-    this.#left = ADMISSIONS_A_TURN;
+  /** Whether a datagram for no connection may be worth a response. Only its header is read. */
+  isPlausible(bytes: Uint8Array, offset: number, length: number): boolean {
+    const header = this.#header;
+    if (
+      length < MIN_INITIAL_DATAGRAM ||
+      readPacketHeader(bytes, offset, offset + length, LOCAL_ID_SIZE, header) !== undefined
+    ) {
+      return false;
+    }
+    const { type, destinationIdSize } = header;
+    if (type === PacketType.UNKNOWN_VERSION) return true;
+    return type === PacketType.INITIAL && destinationIdSize >= MIN_CLIENT_CHOSEN_ID;
   }
 
   /**
@@ -82,23 +90,12 @@ export class Admission implements Disposable {
     now: number,
     out: Uint8Array,
   ): Verdict {
-    if (length < MIN_INITIAL_DATAGRAM) return DROP;
+    if (!this.isPlausible(bytes, offset, length)) return DROP;
     const header = this.#header;
-    if (readPacketHeader(bytes, offset, offset + length, LOCAL_ID_SIZE, header) !== undefined) {
-      return DROP;
-    }
     if (header.type === PacketType.UNKNOWN_VERSION) {
-      if (!this.#spend()) return DROP;
       return { kind: 'respond', length: negotiateVersion(out, bytes, header, this.#random) };
     }
-    if (
-      header.type !== PacketType.INITIAL ||
-      header.destinationIdSize < MIN_CLIENT_CHOSEN_ID ||
-      occupancy.handshakes >= MAX_HANDSHAKES ||
-      !this.#spend()
-    ) {
-      return DROP;
-    }
+    if (occupancy.handshakes >= MAX_HANDSHAKES) return DROP;
     return this.#judgeInitial(bytes, peer, occupancy, maxConnections, now, out);
   }
 
@@ -134,7 +131,10 @@ export class Admission implements Disposable {
     if (!checked.isValidated && unvalidatedHandshakes >= MAX_UNVALIDATED_HANDSHAKES) {
       return { kind: 'respond', length: this.#retry(bytes, peer, accepted.originalId, now, out) };
     }
-    return isAuthentic(bytes, header) ? checked : DROP;
+    if (!isAuthentic(bytes, header)) return DROP;
+    // A token of NEW_TOKEN, as opposed to one of a Retry packet.
+    if (checked.isValidated && !checked.retrySourceId) this.#used.add(bytes, header.tokenOffset);
+    return checked;
   }
 
   /** What the token of the Initial packet says, if it has one that was issued here. */
@@ -152,7 +152,8 @@ export class Admission implements Disposable {
       case undefined:
         return accepted;
       case 'new-token':
-        return { ...accepted, isValidated: true };
+        // One that was used counts as none (§8.1.3).
+        return { ...accepted, isValidated: !this.#used.has(bytes, tokenOffset) };
       case 'invalid-retry':
         return 'invalid';
       case 'retry': {
@@ -177,12 +178,6 @@ export class Admission implements Disposable {
     const address = addressBytes(peer);
     const token = this.tokens.retryToken(address, peer.port, originalId, retryId, now);
     return retry(out, bytes, this.#header, retryId, token, this.#random);
-  }
-
-  #spend(): boolean {
-    if (this.#left === 0) return false;
-    this.#left--;
-    return true;
   }
 
   [Symbol.dispose](): void {

@@ -4,8 +4,11 @@ import type { ConnectionDriver } from '../connection-driver.ts';
 import type { PacketObfuscation } from '../obfuscation.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
+import type { Clock } from '../../net/clock.ts';
+import type { Soon } from '../driver.ts';
 import type { Acceptance, Admission } from './admission.ts';
 import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
+import { Lobby, type Waiting } from './lobby.ts';
 import type { Outgoing } from './outgoing.ts';
 import { RateLimit } from '../../net/rate-limit.ts';
 import type { Roster } from './roster.ts';
@@ -17,6 +20,10 @@ const FIXED_BIT = 0x40;
 const LONG_ID_OFFSET = 6;
 
 export interface IncomingOptions {
+  readonly clock: Clock;
+  readonly soon: Soon;
+  /** Serves all connections that have something to do. */
+  readonly run: () => void;
   readonly roster: Roster;
   readonly admission: Admission;
   readonly outgoing: Outgoing;
@@ -36,14 +43,38 @@ export interface IncomingOptions {
 /**
  * Takes datagrams apart and passes each to its connection: to the one that has issued its destination
  * connection id. What belongs to none may come from a new client, be a stateless reset, or be worth
- * one; nothing responds to anything else.
+ * one; nothing responds to anything else. Handshakes of clients wait for their share of a turn.
  */
 export class Incoming {
   readonly #options: IncomingOptions;
   readonly #resets = new RateLimit(RESETS_A_SECOND);
+  readonly #lobby: Lobby;
 
   constructor(options: IncomingOptions) {
     this.#options = options;
+    const { clock, soon, outgoing, run } = options;
+    this.#lobby = new Lobby({
+      clock,
+      soon,
+      isBlocked: () => outgoing.isBlocked,
+      serve: (waiting) => this.#serve(waiting),
+      onServed: run,
+    });
+  }
+
+  /** What waits for its share of a turn. */
+  get waitingBytes(): number {
+    return this.#lobby.bytes;
+  }
+
+  /** The time to respond: live connections first, then handshakes. */
+  respond(): void {
+    this.#options.run();
+    this.#lobby.run();
+  }
+
+  stop(): void {
+    this.#lobby.clear();
   }
 
   receive(received: ReceivedDatagrams, now: number): void {
@@ -102,9 +133,34 @@ export class Incoming {
     const owner = isLong
       ? this.#ownerOfLong(bytes, offset, length)
       : this.#ownerOfShort(bytes, offset, length, received);
-    if (owner) owner.receive(bytes, offset, length, length, peer, own, ecn, now, size);
-    else if (isLong) this.#admit(bytes, offset, length, received, now, size);
-    else this.#reset(bytes, offset, length, received, now);
+    if (owner && !(isLong && owner.calls.role === 'server')) {
+      owner.receive(bytes, offset, length, length, peer, own, ecn, now, size);
+    } else if (owner) {
+      const isServed = this.#lobby.serveAtOnce(() =>
+        owner.receive(bytes, offset, length, length, peer, own, ecn, now, size),
+      );
+      if (!isServed) this.#lobby.add(bytes, offset, length, received, size, true);
+    } else if (isLong) {
+      if (this.#isPlausible(bytes, offset, length)) {
+        this.#lobby.add(bytes, offset, length, received, size, false);
+      }
+    } else {
+      this.#reset(bytes, offset, length, received, now);
+    }
+  }
+
+  #isPlausible(bytes: Uint8Array, offset: number, length: number): boolean {
+    const { admission, maxConnections } = this.#options;
+    return maxConnections() !== undefined && admission.isPlausible(bytes, offset, length);
+  }
+
+  /** A datagram that has waited: meanwhile its connection may have come or gone. */
+  #serve(waiting: Waiting): void {
+    const { buffer, length, peer, own, ecn, size } = waiting;
+    const now = this.#options.clock.now();
+    const owner = this.#ownerOfLong(buffer, 0, length);
+    if (owner) owner.receive(buffer, 0, length, length, peer, own, ecn, now, size);
+    else this.#admit(buffer, 0, length, waiting, now, size);
   }
 
   #ownerOfShort(

@@ -20,14 +20,26 @@ export const MIN_CLIENT_CHOSEN_ID = 8;
  */
 export const MAX_UNVALIDATED_HANDSHAKES = 64;
 
+/**
+ * Tokens of NEW_TOKEN that are remembered as used, so that each validates an address once (§8.1.4).
+ * Beyond it the oldest are forgotten, and might be used again within their hour, from the same address.
+ */
+export const MAX_USED_TOKENS = 16_384;
+
 /** Handshakes under way. Beyond it Initial packets are dropped; the client sends them again. */
 export const MAX_HANDSHAKES = 1024;
 
 /**
- * Initial packets and packets of unknown versions in one turn of the event loop that get a response or
- * a connection: some 50 µs of work each. Beyond it they are dropped; a client sends them again.
+ * Datagrams of clients' handshakes that are served in one turn of the event loop, and milliseconds after
+ * which no further one is begun: a new client costs some milliseconds with an RSA certificate, a Retry
+ * packet 50 µs. The rest waits for the next turn.
  */
-export const ADMISSIONS_A_TURN = 64;
+export const HANDSHAKE_DATAGRAMS_A_TURN = 64;
+export const HANDSHAKE_MS_A_TURN = 5;
+
+/** Such datagrams that wait, and their bytes. Beyond it they are dropped; a client sends them again. */
+export const MAX_WAITING_DATAGRAMS = 512;
+export const MAX_WAITING_BYTES = 1024 * 1024;
 
 /**
  * Stateless resets a second, all peers together. Beyond it packets for unknown connections are dropped;

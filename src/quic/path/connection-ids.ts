@@ -1,7 +1,7 @@
 import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { copyOf } from '../wire/copy-of.ts';
-import { FrameType } from '../wire/frames.ts';
+import { FrameType } from '../wire/frame-types.ts';
 import { RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT, MAX_LOCAL_IDS, MAX_RETIREMENTS } from './limits.ts';
 
@@ -138,14 +138,27 @@ export class LocalConnectionIds {
   }
 }
 
+/** The id of a path that is not the one in use. */
+interface PathId {
+  readonly path: object;
+  readonly id: ConnectionId;
+  /** Whether the connection has moved away from the path. */
+  readonly isLeft: boolean;
+}
+
 /**
- * The ids that the peer has issued, to which this side addresses its packets (RFC 9000 §5.1). They are used
- * in the order of their sequence numbers: those before the one in use are retired or will be as soon as
- * they arrive, so that nothing has to be remembered of them.
+ * The ids that the peer has issued, to which this side addresses its packets (RFC 9000 §5.1): one for the
+ * path in use, and one for each other path, so that they cannot be linked (§9.5).
+ *
+ * They are used in the order of their sequence numbers: those before the last one used are in use, or
+ * retired, or will be as soon as they arrive, so that nothing has to be remembered of them.
  */
 export class PeerConnectionIds {
   #current: ConnectionId;
-  /** By sequence number, all above that of the one in use. */
+  /** As many as there are other paths, at most. */
+  #others: PathId[] = [];
+  #largestUsed = 0;
+  /** By sequence number, all above `#largestUsed`. */
   #spares: ConnectionId[] = [];
   /** Retired, and the peer has not acknowledged that. */
   readonly #retirements: { readonly sequence: number; isDue: boolean }[] = [];
@@ -191,23 +204,50 @@ export class PeerConnectionIds {
     if (this.#contradicts(added)) {
       return newIdError(PROTOCOL_VIOLATION, 'a connection id that contradicts another one');
     }
-    if (sequence < this.#current.sequence) return this.#retire(sequence);
-    this.#insert(added);
-    const error = this.#retireBefore(retirePriorTo);
+    const isUsed = sequence <= this.#largestUsed;
+    if (!isUsed) this.#insert(added);
+    const late = isUsed && !this.#isInUse(sequence) ? this.#retire(sequence) : undefined;
+    const error = late ?? this.#retireBefore(retirePriorTo);
     if (error !== undefined) return error;
-    if (this.#spares.length + 1 > ACTIVE_CONNECTION_ID_LIMIT) {
+    if (1 + this.#others.length + this.#spares.length > ACTIVE_CONNECTION_ID_LIMIT) {
       return newIdError(CONNECTION_ID_LIMIT_ERROR, 'more connection ids than announced');
     }
     return undefined;
   }
 
-  /** Takes an unused id, for a new path (§9.5); false when there is none, and the old one stays in use. */
-  change(): boolean {
-    const next = this.#spares[0];
-    if (next === undefined || this.#retire(this.#current.sequence) !== undefined) return false;
-    this.#spares.shift();
-    this.#current = next;
-    return true;
+  /**
+   * The id for packets on a path that is not in use: one that was used on no other (§9.5). Where the peer
+   * gave none, it is the one in use.
+   */
+  idFor(path: object): Uint8Array {
+    const known = this.#others.find((other) => other.path === path);
+    if (known !== undefined) return known.id.id;
+    const id = this.#takeSpare();
+    if (id === undefined) return this.current;
+    this.#others.push({ path, id, isLeft: false });
+    return id.id;
+  }
+
+  /** The connection moves to a path, and to the id of that path; the former one keeps its own. */
+  use(path: object, former: object): void {
+    const index = this.#others.findIndex((other) => other.path === path);
+    const id = index < 0 ? this.#takeSpare() : this.#others.splice(index, 1)[0]?.id;
+    if (id === undefined) return;
+    this.#others.push({ path: former, id: this.#current, isLeft: true });
+    this.#current = id;
+  }
+
+  /** Whether there are ids for `retireUnused` to look at. */
+  get hasOthers(): boolean {
+    return this.#others.length > 0;
+  }
+
+  /** Retires the ids of paths that are not needed any more. */
+  retireUnused(isNeeded: (path: object, isLeft: boolean) => boolean): void {
+    this.#others = this.#others.filter(({ path, id, isLeft }) => {
+      // Without room for it, it is retired later.
+      return isNeeded(path, isLeft) || this.#retire(id.sequence) !== undefined;
+    });
   }
 
   /** The sequence number of the next RETIRE_CONNECTION_ID; the same until `onRetirementSent`. */
@@ -230,15 +270,25 @@ export class PeerConnectionIds {
   }
 
   /**
-   * Whether 16 bytes at the end of a datagram are the token of the id in use (§10.3.1), in a time that
+   * Whether 16 bytes at the end of a datagram are the token of an id in use (§10.3.1), in a time that
    * does not depend on them.
    */
   isResetToken(bytes: Uint8Array, at: number): boolean {
-    const { resetToken } = this.#current;
-    return (
-      resetToken !== undefined &&
-      equalInConstantTime(resetToken, bytes.subarray(at, at + RESET_TOKEN_SIZE))
-    );
+    const token = bytes.subarray(at, at + RESET_TOKEN_SIZE);
+    let isOne = isTokenOf(this.#current, token);
+    for (const { id } of this.#others) if (isTokenOf(id, token)) isOne = true;
+    return isOne;
+  }
+
+  #isInUse(sequence: number): boolean {
+    if (sequence === this.#current.sequence) return true;
+    return this.#others.some(({ id }) => id.sequence === sequence);
+  }
+
+  #takeSpare(): ConnectionId | undefined {
+    const spare = this.#spares.shift();
+    if (spare !== undefined) this.#largestUsed = spare.sequence;
+    return spare;
   }
 
   /** A sequence number has one id and one token, and an id one sequence number (§19.15). */
@@ -253,12 +303,15 @@ export class PeerConnectionIds {
         !isSame(resetToken, added.resetToken)
       );
     };
-    return isContradiction(this.#current) || this.#spares.some(isContradiction);
+    return (
+      isContradiction(this.#current) ||
+      this.#others.some(({ id }) => isContradiction(id)) ||
+      this.#spares.some(isContradiction)
+    );
   }
 
   #insert(added: ConnectionId): void {
     const { sequence } = added;
-    if (sequence === this.#current.sequence) return;
     let at = this.#spares.length;
     while (at > 0 && (this.#spares[at - 1]?.sequence ?? 0) > sequence) at--;
     if (this.#spares[at - 1]?.sequence === sequence) return;
@@ -266,11 +319,19 @@ export class PeerConnectionIds {
   }
 
   #retireBefore(limit: number): QuicError | undefined {
+    const kept: PathId[] = [];
+    for (const other of this.#others) {
+      const { sequence } = other.id;
+      const error = sequence < limit ? this.#retire(sequence) : undefined;
+      if (error !== undefined) return error;
+      if (sequence >= limit) kept.push(other);
+    }
+    this.#others = kept;
     while (this.#current.sequence < limit) {
       const error = this.#retire(this.#current.sequence);
       if (error !== undefined) return error;
-      const next = this.#spares.shift();
       // The id of the frame that retires others is not retired by it.
+      const next = this.#takeSpare() ?? this.#others.pop()?.id;
       if (next === undefined) return undefined;
       this.#current = next;
     }
@@ -291,6 +352,9 @@ export class PeerConnectionIds {
     if (retirement !== undefined) retirement.isDue = isDue;
   }
 }
+
+const isTokenOf = ({ resetToken }: ConnectionId, token: Uint8Array): boolean =>
+  resetToken !== undefined && equalInConstantTime(resetToken, token);
 
 const retireError = (reason: string): QuicError =>
   new QuicError(PROTOCOL_VIOLATION, reason, FrameType.RETIRE_CONNECTION_ID);

@@ -167,17 +167,3 @@ export class ResetTokens {
 
 /** The shortest datagram that may be a stateless reset: 5 bytes before its token (§10.3). */
 export const SHORTEST_RESET = 5 + RESET_TOKEN_SIZE;
-
-/**
- * Whether a datagram ends with a stateless reset token. The comparison takes the same time for all
- * tokens (§10.3.1).
- */
-export function endsWithResetToken(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  token: Uint8Array,
-): boolean {
-  if (end - start < SHORTEST_RESET) return false;
-  return equalInConstantTime(bytes.subarray(end - RESET_TOKEN_SIZE, end), token);
-}

@@ -1,7 +1,7 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import { FrameType } from '../wire/frames.ts';
+import { FrameType } from '../wire/frame-types.ts';
 import type { CarriedLog, CarriedOwner } from './carried.ts';
 import { EcnValidation } from './ecn-validation.ts';
 import { PINGLESS_PACKETS } from './limits.ts';

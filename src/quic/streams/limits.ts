@@ -34,9 +34,18 @@ export const CREDITED_WINDOWS = 2;
  * so that they cost nothing beyond the window.
  */
 
-/** Streams of each kind that a peer may have open. A peer that opens more gets STREAM_LIMIT_ERROR. */
-export const MAX_BIDIRECTIONAL_STREAMS = 1024;
+/**
+ * Streams of each kind that a peer may have open, unless the protocol above allows more. A peer that
+ * opens more gets STREAM_LIMIT_ERROR.
+ */
+export const MAX_BIDIRECTIONAL_STREAMS = 100;
 export const MAX_UNIDIRECTIONAL_STREAMS = 16;
+
+/**
+ * Streams that a peer which may have more of them open can open at a time, with a single frame: its
+ * limit rises by what it opens.
+ */
+export const STREAMS_AHEAD = 1024;
 
 /** Bytes of a stream not sent yet, above which `write` asks its caller to wait. */
 export const SEND_HIGH_WATER = 256 * KIB;

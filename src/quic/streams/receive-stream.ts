@@ -1,5 +1,6 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import { FrameType, type Verdict } from '../wire/frames.ts';
+import { FrameType } from '../wire/frame-types.ts';
+import type { Verdict } from '../wire/frame-visitor.ts';
 import { type ConnectionReceiveWindow, type Pace, ReceiveWindow } from './flow-control.ts';
 import { STREAM_SHARE } from './limits.ts';
 import { Reassembly } from './reassembly.ts';

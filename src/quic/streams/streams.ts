@@ -9,11 +9,12 @@ import {
   writeMaxStreams,
   writeStreamsBlocked,
 } from '../wire/frame-writers.ts';
-import { FrameType, type Verdict } from '../wire/frames.ts';
+import { FrameType } from '../wire/frame-types.ts';
+import type { Verdict } from '../wire/frame-visitor.ts';
 import type { TransportParameters } from '../wire/transport-parameters.ts';
 import type { StreamFrameNotes } from './control-frames.ts';
 import { Fifo } from './fifo.ts';
-import { ConnectionReceiveWindow, type Pace, ReceiveWindow, SendCredit } from './flow-control.ts';
+import { ConnectionReceiveWindow, type Pace, SendCredit } from './flow-control.ts';
 import {
   INITIAL_CONNECTION_WINDOW,
   INITIAL_STREAM_WINDOW,
@@ -22,6 +23,7 @@ import {
   MAX_STREAM_WINDOW,
   MAX_UNIDIRECTIONAL_STREAMS,
 } from './limits.ts';
+import { PeerStreamLimit } from './peer-stream-limit.ts';
 import { type END_OF_STREAM, ReceiveStream } from './receive-stream.ts';
 import { Scheduler } from './scheduler.ts';
 import { SendStream } from './send-stream.ts';
@@ -68,14 +70,6 @@ export type PeerGrants = Pick<
 const { STREAM_LIMIT_ERROR, STREAM_STATE_ERROR } = TransportErrorCode;
 const KINDS: readonly Kind[] = [0, 1];
 
-/** Streams of one kind that the peer opens. */
-interface PeerStreams {
-  /** The index of the next one. */
-  opened: number;
-  /** In streams; every one that closes makes room for another (§4.6). */
-  readonly window: ReceiveWindow;
-}
-
 /** Streams of one kind that this side opens. */
 interface OwnStreams {
   /** In streams. */
@@ -83,11 +77,6 @@ interface OwnStreams {
   /** Whether `open` has been refused since the last limit. */
   isWanted: boolean;
 }
-
-const peerStreams = (limit: number, pace: Pace): PeerStreams => ({
-  opened: 0,
-  window: new ReceiveWindow(limit, limit, pace),
-});
 
 const ownStreams = (): OwnStreams => ({ credit: new SendCredit(), isWanted: false });
 
@@ -102,7 +91,8 @@ export class Streams {
   readonly #pace: Pace = { now: 0, roundTrip: Infinity };
   /** Streams that are not closed; closed ones are known by their index alone. */
   readonly #streams = new Map<number, Stream>();
-  readonly #peer: readonly [PeerStreams, PeerStreams];
+  /** Of the peer's streams. */
+  readonly #limits: readonly [PeerStreamLimit, PeerStreamLimit];
   readonly #own: readonly [OwnStreams, OwnStreams] = [ownStreams(), ownStreams()];
   readonly #receiveWindow: ConnectionReceiveWindow;
   readonly #credit = new SendCredit();
@@ -115,9 +105,9 @@ export class Streams {
   constructor(side: Side, grants: StreamGrants = DEFAULT_STREAM_GRANTS) {
     this.#side = side;
     this.#grants = grants;
-    this.#peer = [
-      peerStreams(grants.bidirectionalStreams, this.#pace),
-      peerStreams(grants.unidirectionalStreams, this.#pace),
+    this.#limits = [
+      new PeerStreamLimit(grants.bidirectionalStreams),
+      new PeerStreamLimit(grants.unidirectionalStreams),
     ];
     this.#receiveWindow = new ConnectionReceiveWindow(
       grants.connectionWindow,
@@ -158,6 +148,11 @@ export class Streams {
     own.credit.use(1);
     this.#create(id);
     return id;
+  }
+
+  /** How many bidirectional streams of the peer may be open at once from now on. */
+  allowStreams(atOnce: number): void {
+    this.#limits[0].allow(atOnce);
   }
 
   /**
@@ -337,8 +332,8 @@ export class Streams {
 
   /** STREAMS_BLOCKED (§19.14). */
   streamsBlocked(bidirectional: boolean, limit: number): Verdict {
-    const { window } = this.#peer[bidirectional ? 0 : 1];
-    if (limit < window.next) window.request();
+    const own = this.#limits[bidirectional ? 0 : 1];
+    if (limit < own.next) own.request();
     return undefined;
   }
 
@@ -353,7 +348,7 @@ export class Streams {
   get hasControlFrames(): boolean {
     if (this.#receiveWindow.isUpdateDue || this.#isBlockedDue) return true;
     for (const kind of KINDS) {
-      if (this.#isStreamLimitDue(kind) || this.#isOpeningBlockedDue(kind)) return true;
+      if (this.#limits[kind].isUpdateDue || this.#isOpeningBlockedDue(kind)) return true;
     }
     return this.#scheduler.hasControl;
   }
@@ -417,7 +412,7 @@ export class Streams {
   }
 
   maxStreamsLost(bidirectional: boolean, limit: number): void {
-    this.#peer[bidirectional ? 0 : 1].window.lost(limit);
+    this.#limits[bidirectional ? 0 : 1].lost(limit);
   }
 
   dataBlockedLost(limit: number): void {
@@ -491,14 +486,14 @@ export class Streams {
       if (indexOf(id) < this.#own[kind].credit.used) return undefined;
       return new QuicError(STREAM_STATE_ERROR, 'a stream that was never opened', frameType);
     }
-    const peer = this.#peer[kind];
-    if (indexOf(id) < peer.opened) return undefined;
-    if (indexOf(id) >= peer.window.announced) {
+    const limit = this.#limits[kind];
+    if (indexOf(id) < limit.opened) return undefined;
+    if (indexOf(id) >= limit.announced) {
       return new QuicError(STREAM_LIMIT_ERROR, 'more streams than the limit allows', frameType);
     }
     // A stream opens all of its kind below it (§3.2).
-    while (peer.opened <= indexOf(id)) {
-      const opened = streamId(this.#side === 'client' ? 'server' : 'client', kind, peer.opened++);
+    while (limit.opened <= indexOf(id)) {
+      const opened = streamId(this.#side === 'client' ? 'server' : 'client', kind, limit.open());
       this.#create(opened);
       this.#events.push({ kind: 'stream-opened', id: opened });
     }
@@ -513,19 +508,13 @@ export class Streams {
     }
     if (!this.#streams.delete(stream.id)) return;
     this.#events.push({ kind: 'stream-closed', id: stream.id });
-    if (!isOpenedBy(this.#side, stream.id)) this.#peer[kindOf(stream.id)].window.release(1);
+    if (!isOpenedBy(this.#side, stream.id)) this.#limits[kindOf(stream.id)].close();
   }
 
   // ---- frames of the connection ----
 
   get #isBlockedDue(): boolean {
     return this.#credit.isBlockedUnreported && this.#scheduler.isBlocked;
-  }
-
-  /** Whether MAX_STREAMS is due: earlier when the peer can open only few more. */
-  #isStreamLimitDue(kind: Kind): boolean {
-    const { opened, window } = this.#peer[kind];
-    return window.isUpdateDue(opened, window.size / 8);
   }
 
   #isOpeningBlockedDue(kind: Kind): boolean {
@@ -567,15 +556,11 @@ export class Streams {
     carried: StreamFrameNotes,
   ): number {
     let next = at;
-    const { window } = this.#peer[kind];
+    const own = this.#limits[kind];
     const { credit } = this.#own[kind];
     const bidirectional = kind === 0;
-    if (
-      this.#isStreamLimitDue(kind) &&
-      next + maxStreamsSize(window.next) <= limit &&
-      !carried.isPacketFull
-    ) {
-      const granted = window.announce();
+    if (own.isUpdateDue && next + maxStreamsSize(own.next) <= limit && !carried.isPacketFull) {
+      const granted = own.announce();
       next = writeMaxStreams(out, next, bidirectional, granted);
       carried.maxStreams(bidirectional, granted);
     }

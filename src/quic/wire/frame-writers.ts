@@ -1,4 +1,4 @@
-import { FrameType } from './frames.ts';
+import { FrameType } from './frame-types.ts';
 import { varintSize, writeVarint } from './varint.ts';
 
 /*

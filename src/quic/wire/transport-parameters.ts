@@ -1,5 +1,5 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import { exceedsStreamCount } from './frames.ts';
+import { exceedsStreamCount } from './stream-count.ts';
 import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from './packet-header.ts';
 import { readVarint, TRUNCATED, varintSize, varintSizeAt, writeVarint } from './varint.ts';
 

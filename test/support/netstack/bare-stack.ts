@@ -2,7 +2,7 @@ import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
 import { Stack, type StackEvent, type StackSettings } from '../../../src/netstack/stack.ts';
 import type { TraceEvent } from '../../../src/netstack/trace.ts';
-import { IpPacket, Protocol } from '../../../src/netstack/wire/ip-packet.ts';
+import { Protocol, type IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
 import { readTcpSegment, TcpSegment } from '../../../src/netstack/wire/tcp.ts';
 import { parsed } from '../ip-packets.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';

@@ -59,6 +59,8 @@ export interface TransferOptions {
   /** Bytes of each connection from the one that begins it, and back. */
   readonly up: number;
   readonly down: number;
+  /** Whether a request is one of them; others are accepted, and nothing comes of them. */
+  readonly isOurs?: (flow: TcpFlow) => boolean;
 }
 
 /** A program at one end of `connections` transfers. It ends when it has everything and all of its own arrived. */
@@ -89,6 +91,10 @@ export class TransferApp implements App {
 
   onEvent({ network, flow, event }: StackEvent, stack: Stack, now: number): void {
     assert.ok(network === 'tcp');
+    if (this.#options.isOurs?.(flow) === false) {
+      if (event === 'requested') stack.accept(flow);
+      return;
+    }
     if (event === 'requested') {
       this.#sides.set(flow, new Side(this.#options.down));
       stack.accept(flow);

@@ -29,6 +29,8 @@ export class ScriptedCore implements ConnectionCore {
   /** Batches to send, one for each `transmit`. */
   readonly toSend: Batch[] = [];
   readonly events: ConnectionEvent[] = [];
+  /** Payloads of DATAGRAM frames that were received. */
+  readonly datagrams: Uint8Array[] = [];
   deadline = Infinity;
   readonly timeouts: number[] = [];
   readonly tooLarge: number[] = [];
@@ -81,6 +83,10 @@ export class ScriptedCore implements ConnectionCore {
   onTimeout(now: number): void {
     this.timeouts.push(now);
     this.deadline = Infinity;
+  }
+
+  nextDatagram(): Uint8Array | undefined {
+    return this.datagrams.shift();
   }
 
   nextEvent(): ConnectionEvent | undefined {
@@ -140,6 +146,8 @@ export class ScriptedCore implements ConnectionCore {
     return false;
   }
 
+  allowStreams(): void {}
+
   useFixedRate(): void {}
 
   statistics(): ConnectionStatistics {
@@ -166,6 +174,8 @@ export class ScriptedCore implements ConnectionCore {
 export class ScriptedCores {
   readonly clients: ScriptedCore[] = [];
   readonly servers: ScriptedCore[] = [];
+  /** Called for each client that gets a connection. */
+  onServer: (() => void) | undefined;
 
   client(options: ClientOptions): ScriptedCore {
     const core = new ScriptedCore(options, 'client');
@@ -176,6 +186,7 @@ export class ScriptedCores {
   server(options: ServerOptions): ScriptedCore {
     const core = new ScriptedCore(options, 'server');
     this.servers.push(core);
+    this.onServer?.();
     return core;
   }
 }

@@ -12,14 +12,23 @@ import { writePacketNumber } from '../../../src/quic/wire/packet-number.ts';
 const NUMBER_SIZE = 4;
 const LARGEST = 65_507;
 
-/** An Initial packet of a client with these frames, correctly sealed. */
+/** What is different in a server's packet: `keyId` is the destination id of the client's first one. */
+export interface ServerInitial {
+  readonly keyId: Uint8Array;
+  readonly token: Uint8Array;
+}
+
+/** An Initial packet of a client, or of a server, with these frames, correctly sealed. */
 export function forgeInitial(
   destinationId: Uint8Array,
   sourceId: Uint8Array,
   number: number,
   frames: Uint8Array,
+  server?: ServerInitial,
 ): Uint8Array {
-  const { sealer, opener } = initialKeys(destinationId, 'client');
+  const { sealer, opener } = server
+    ? initialKeys(server.keyId, 'server')
+    : initialKeys(destinationId, 'client');
   using _ = opener;
   using keys = sealer;
   const out = Buffer.alloc(LARGEST);
@@ -30,7 +39,7 @@ export function forgeInitial(
     NUMBER_SIZE,
     destinationId,
     sourceId,
-    new Uint8Array(0),
+    server?.token ?? new Uint8Array(0),
   );
   const at = writePacketNumber(out, numberAt, number, NUMBER_SIZE);
   out.set(frames, at);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { parseCidr, parsePortRange } from '../../../src/config/values/matchers.ts';
+import { parsePortRange } from '../../../src/config/values/matchers.ts';
+import { parseCidr } from '../../../src/ip/cidr.ts';
 import { parseFamilyPolicy, hostProblem } from '../../../src/config/values/addresses.ts';
 import { formatIP } from '../../../src/net/address.ts';
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DnsAnswer, DnsBackend } from '../../../src/dns/backend.ts';
 import { CachedResolver } from '../../../src/dns/cached-resolver.ts';
+import type { RawQuestion } from '../../../src/dns/message.ts';
 import type { AddressType } from '../../../src/dns/policy.ts';
 import { DeadlineError, DialError } from '../../../src/net/errors.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -11,21 +12,39 @@ interface Question {
   readonly type: AddressType;
   readonly signal: AbortSignal;
   readonly answer: (ttl: number, ...addresses: string[]) => void;
+  /** Answers that there is no such name. */
+  readonly deny: (ttl: number) => void;
   readonly fail: (error: Error) => void;
+}
+
+interface PassedOn {
+  readonly question: RawQuestion;
+  readonly signal: AbortSignal;
+  readonly answer: (message: Buffer) => void;
 }
 
 /** A backend whose answers are given by hand. */
 class ManualBackend implements DnsBackend {
   readonly questions: Question[] = [];
+  readonly passedOn: PassedOn[] = [];
+  closings = 0;
 
   query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer> {
     const { promise, resolve, reject } = Promise.withResolvers<DnsAnswer>();
     const answer = (ttl: number, ...addresses: string[]): void => resolve({ addresses, ttl });
-    this.questions.push({ name, type, signal, answer, fail: reject });
+    const deny = (ttl: number): void => resolve({ addresses: [], ttl, absent: true });
+    this.questions.push({ name, type, signal, answer, deny, fail: reject });
+    return promise;
+  }
+
+  forward(question: RawQuestion, signal: AbortSignal): Promise<Buffer> {
+    const { promise, resolve } = Promise.withResolvers<Buffer>();
+    this.passedOn.push({ question, signal, answer: resolve });
     return promise;
   }
 
   close(): void {
+    this.closings++;
     for (const question of this.questions) question.fail(new Error('closed'));
   }
 
@@ -354,4 +373,60 @@ test('questions under way are bounded', async () => {
   const found = resolver.resolve('one-more.example', 'ipv4_only');
   backend.of('A').answer(0, '192.0.2.1');
   assert.deepEqual(await found, ['192.0.2.1']);
+});
+
+test('a lookup says how long its answer may be kept, and whether the name exists', async () => {
+  const { clock, backend, resolver } = harness();
+  const found = resolver.lookup('www.example', 'A');
+  backend.of('A').answer(60, '192.0.2.1');
+  assert.deepEqual(await found, { addresses: ['192.0.2.1'], absent: false, ttl: 60 });
+  clock.advance(20_000);
+  assert.deepEqual(await resolver.lookup('www.example', 'A'), {
+    addresses: ['192.0.2.1'],
+    absent: false,
+    ttl: 40,
+  });
+  const missing = resolver.lookup('none.example', 'AAAA');
+  backend.of('AAAA').deny(30);
+  assert.deepEqual(await missing, { addresses: [], absent: true, ttl: 30 });
+  assert.equal(backend.questions.length, 2);
+});
+
+test('a lookup shares the question of a flow, and leaves it when it is aborted', async () => {
+  const { backend, resolver } = harness();
+  const aborted = new AbortController();
+  const found = resolver.resolve('www.example', 'ipv4_only');
+  const lost = resolver.lookup('www.example', 'A', aborted.signal);
+  assert.deepEqual(backend.asked, ['A www.example']);
+  aborted.abort(new DialError('aborted', 'left'));
+  await assert.rejects(lost, { code: 'aborted' });
+  backend.of('A').answer(60, '192.0.2.1');
+  assert.deepEqual(await found, ['192.0.2.1']);
+  const alone = new AbortController();
+  const left = resolver.lookup('other.example', 'A', alone.signal);
+  alone.abort(new DialError('aborted', 'left'));
+  await assert.rejects(left, { code: 'aborted' });
+  assert.ok(backend.of('A').signal.aborted);
+});
+
+test('localhost is never asked for', async () => {
+  const { backend, resolver } = harness();
+  assert.deepEqual((await resolver.lookup('localhost', 'AAAA')).addresses, ['::1']);
+  assert.deepEqual(backend.asked, []);
+});
+
+test('questions that are passed on are bounded in number and time, and delay the close', async () => {
+  const { clock, backend, resolver } = harness();
+  const question = { bytes: Buffer.from([0, 0, 16, 0, 1]) };
+  const first = resolver.forward(question);
+  const rest = Array.from({ length: 511 }, () => resolver.forward(question));
+  await assert.rejects(resolver.forward(question), { code: 'failed' });
+  backend.passedOn[0]?.answer(Buffer.from('reply'));
+  assert.equal((await first).toString(), 'reply');
+  resolver.close();
+  assert.equal(backend.closings, 0);
+  clock.advance(10_000);
+  for (const each of await Promise.allSettled(rest)) assert.equal(each.status, 'rejected');
+  assert.equal(backend.closings, 1);
+  assert.equal(clock.timers, 0);
 });

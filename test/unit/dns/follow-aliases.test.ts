@@ -18,7 +18,15 @@ const alias = (owner: string, data: string, ttl = 60): AnswerRecord => ({
 });
 
 function resolve(records: readonly AnswerRecord[], rest: Partial<Reply> = {}): Resolution {
-  const reply: Reply = { rcode: 0, truncated: false, records, authority: undefined, ...rest };
+  const message = Buffer.alloc(0);
+  const reply: Reply = {
+    message,
+    rcode: 0,
+    truncated: false,
+    records,
+    authority: undefined,
+    ...rest,
+  };
   return followAliases(reply, { name: 'www.example', type: 'A' });
 }
 

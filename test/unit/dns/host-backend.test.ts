@@ -29,6 +29,11 @@ class Library implements DnsBackend {
     return Promise.resolve({ addresses: ['192.0.2.200'], ttl: 60 });
   }
 
+  forward(): Promise<Buffer> {
+    this.asked.push('forward');
+    return Promise.resolve(Buffer.from('library'));
+  }
+
   close(): void {
     // Nothing is open.
   }

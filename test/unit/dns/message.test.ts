@@ -59,16 +59,14 @@ test('a reply has its addresses and aliases, in lower case and canonical form', 
     }),
     QUERY,
   );
-  assert.deepEqual(reply, {
-    rcode: 0,
-    truncated: false,
-    authority: undefined,
-    records: [
-      { owner: 'www.example.com', type: 'CNAME', data: 'host.example.net', ttl: 30 },
-      { owner: 'host.example.net', type: 'A', data: '192.0.2.1', ttl: 60 },
-      { owner: 'host.example.net', type: 'AAAA', data: '2001:db8::1', ttl: 90 },
-    ],
-  });
+  assert.equal(reply?.rcode, 0);
+  assert.equal(reply.truncated, false);
+  assert.equal(reply.authority, undefined);
+  assert.deepEqual(reply.records, [
+    { owner: 'www.example.com', type: 'CNAME', data: 'host.example.net', ttl: 30 },
+    { owner: 'host.example.net', type: 'A', data: '192.0.2.1', ttl: 60 },
+    { owner: 'host.example.net', type: 'AAAA', data: '2001:db8::1', ttl: 90 },
+  ]);
 });
 
 test('a reply with compressed names is read', () => {
@@ -131,7 +129,9 @@ test('a truncated message is read as such, wherever it ends', () => {
   const whole = response({ flags: 0x8380, answers: [a('www.example.com', '192.0.2.1')] });
   for (let length = 33; length <= whole.length; length++) {
     const reply = readReply(whole.subarray(0, length), QUERY);
-    assert.deepEqual(reply, { rcode: 0, truncated: true, records: [], authority: undefined });
+    const { message, ...rest } = reply ?? {};
+    assert.equal(message?.length, length);
+    assert.deepEqual(rest, { rcode: 0, truncated: true, records: [], authority: undefined });
   }
 });
 

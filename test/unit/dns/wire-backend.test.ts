@@ -22,6 +22,7 @@ const address = (owner: string, ttl = 60): AnswerRecord => ({
   ttl,
 });
 const replyOf = (...records: AnswerRecord[]): Reply => ({
+  message: Buffer.alloc(0),
   rcode: 0,
   truncated: false,
   records,
@@ -35,6 +36,7 @@ function harness(answer: (question: Question) => Reply) {
   const exchange: Exchange = {
     server: '192.0.2.53:53',
     ask: async (question) => {
+      assert.ok('name' in question);
       asked.push(question.name);
       return answer(question);
     },

@@ -42,6 +42,7 @@ function start() {
   const tracker = new Tracker(clock);
   const plain = new FakeOutbound();
   const dns = new FakeOutbound();
+  const resolver = new FakeOutbound();
   const versions = new Map([
     ['plain', new OutboundVersion('plain', 1, plain)],
     ['dns', new OutboundVersion('dns', 1, dns)],
@@ -68,11 +69,13 @@ function start() {
     clock,
     log: silentLogger,
     plane: () => state.plane,
+    resolver,
   });
   const [client, near] = packetPair();
   const done = dispatcher.packets({
     origin: { inbound: 'in', source: '10.0.0.9', user: undefined, session: undefined },
     client: near,
+    isResolver: ({ host, port }) => port === 53 && host === '172.19.0.2',
   });
   const send = (text: string, port: number, host = '192.0.2.1'): void =>
     client.send({ data: Buffer.from(text), peer: { host, port } });
@@ -80,7 +83,7 @@ function start() {
     near.close();
     await done;
   };
-  return { clock, tracker, plain, dns, versions, state, planeOf, client, send, end };
+  return { clock, tracker, plain, dns, resolver, versions, state, planeOf, client, send, end };
 }
 
 describe('a UDP association', () => {
@@ -106,6 +109,21 @@ describe('a UDP association', () => {
     for (let i = 0; i < 3; i++) send('to', 1000, 'a..b');
     await settle();
     assert.equal(dns.attempts + plain.attempts, 0);
+    await end();
+  });
+
+  test('packets to the own resolver are a flow of no outbound that no rule decided', async () => {
+    const { tracker, dns, resolver, client, send, end } = start();
+    send('query', 53, '172.19.0.2');
+    await settle();
+    assert.equal(dns.attempts, 0);
+    const [flow] = tracker.flows();
+    const { outbound, outboundVersion, rule, planeEpoch } = flow?.info ?? {};
+    assert.deepEqual([outbound, outboundVersion, rule, planeEpoch], ['', 0, undefined, 1]);
+    assert.equal((await resolver.remotes[0]?.receive())?.data.toString(), 'query');
+    const peer = { host: '172.19.0.2', port: 53 };
+    resolver.remotes[0]?.send({ data: Buffer.from('answer'), peer });
+    assert.deepEqual((await client.receive())?.peer, peer);
     await end();
   });
 

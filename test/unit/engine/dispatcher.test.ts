@@ -66,7 +66,14 @@ function start({ byName = false } = {}) {
       ['named', { pick: () => versions.named }],
     ]),
   };
-  const dispatcher = new Dispatcher({ tracker, clock, log: silentLogger, plane: () => plane });
+  const resolver = new FakeOutbound();
+  const dispatcher = new Dispatcher({
+    tracker,
+    clock,
+    log: silentLogger,
+    plane: () => plane,
+    resolver,
+  });
   const [client, near] = linkPair();
   let accepted = 0;
   const request: StreamRequest = {
@@ -84,6 +91,7 @@ function start({ byName = false } = {}) {
     tracker,
     outbound,
     named,
+    resolver,
     versions,
     dispatcher,
     client,
@@ -106,6 +114,21 @@ describe('the dispatcher', () => {
       await done;
     });
   }
+
+  test('a stream to the own resolver is a flow of no outbound that no rule decided', async () => {
+    const { tracker, dispatcher, outbound, named, resolver, client, request } = start({
+      byName: true,
+    });
+    const destination = { host: '172.19.0.2', port: 53 };
+    const done = dispatcher.stream({ ...request, destination, sniff: true, toResolver: true });
+    await settle();
+    assert.deepEqual([...outbound.dialled, ...named.dialled], []);
+    assert.deepEqual(resolver.dialled, [destination]);
+    const { outbound: tag, outboundVersion, rule, sniffed } = tracker.flows()[0]?.info ?? {};
+    assert.deepEqual([tag, outboundVersion, rule, sniffed], ['', 0, undefined, undefined]);
+    client.destroy();
+    await done;
+  });
 
   test('a name that means an address is sniffed and dialled as that address', async () => {
     const { dispatcher, named, client, request } = start({ byName: true });

@@ -30,6 +30,7 @@ function start(connect: () => Promise<ByteLink>) {
   const dialer = new FlowDialer({
     clock,
     log: silentLogger,
+    resolver: version.outbound,
     plane: () => ({
       epoch: 7,
       routes: { route: () => ({ outbound: 'out', rule: 2 }), needsDomain: () => false },

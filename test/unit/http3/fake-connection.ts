@@ -132,6 +132,8 @@ export class FakeConnection implements QuicConnection {
     return false;
   }
 
+  allowStreams(): void {}
+
   useFixedRate(): void {}
 
   close(code: number, reason = ''): void {

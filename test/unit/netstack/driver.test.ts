@@ -299,3 +299,74 @@ describe('the end of a stack', () => {
     right.destroy();
   });
 });
+
+describe('datagrams', () => {
+  const resolver = { host: '192.0.2.53', port: 53 };
+
+  check('of any size arrive whole in both directions', async (pair) => {
+    const own = pair.client.bindUdp();
+    for (const size of [0, 1, 1472, 1473, 9000, 60_000, 65_507]) {
+      const data = Uint8Array.from({ length: size }, (_, at) => (at * 7) & 0xff);
+      own.send({ data, peer: resolver });
+    }
+    const { link } = await pair.association();
+    for (const size of [0, 1, 1472, 1473, 9000, 60_000, 65_507]) {
+      const packet = await link.receive();
+      assert.equal(packet?.data.length, size);
+      assert.ok(packet.data.every((byte, at) => byte === ((at * 7) & 0xff)));
+      link.send(packet);
+      const back = await own.receive();
+      assert.ok(back && Buffer.from(back.data).equals(packet.data));
+    }
+    own.send({ data: new Uint8Array(65_508), peer: resolver });
+    assert.equal(own.dropped, 1);
+  });
+
+  check('come back from any peer, with that peer as their source (RFC 4787)', async (pair) => {
+    const own = pair.client.bindUdp();
+    own.send({ data: Uint8Array.of(1), peer: resolver });
+    const { link, source } = await pair.association();
+    assert.equal(source.host, '10.0.0.1');
+    const other = { host: '203.0.113.200', port: 9999 };
+    link.send({ data: Uint8Array.of(2), peer: other });
+    assert.deepEqual(await own.receive(), { data: Uint8Array.of(2), peer: other });
+    link.send({ data: Uint8Array.of(3), peer: { host: '2001:db8::1', port: 1 } });
+    assert.equal(link.dropped, 1, 'a peer of the other family');
+  });
+
+  check(
+    'end their association when there were none for so long',
+    async (pair, clock) => {
+      const own = pair.client.bindUdp();
+      own.send({ data: Uint8Array.of(1), peer: resolver });
+      const { link } = await pair.association();
+      await link.receive();
+      clock.advance(4000);
+      link.send({ data: Uint8Array.of(2), peer: resolver });
+      clock.advance(4999);
+      await settle();
+      assert.equal(pair.server.flows, 1);
+      clock.advance(1);
+      assert.equal(await link.receive(), undefined);
+      assert.equal(await link.closed, undefined);
+      assert.equal(pair.server.flows, 0);
+      own.send({ data: Uint8Array.of(3), peer: resolver });
+      const next = await pair.association();
+      assert.deepEqual((await next.link.receive())?.data, Uint8Array.of(3));
+    },
+    { settings: { ...settings, udpIdle: 5000 } },
+  );
+
+  check(
+    'end their association after the first where no time is allowed',
+    async (pair, clock) => {
+      const own = pair.client.bindUdp();
+      own.send({ data: Uint8Array.of(1), peer: resolver });
+      const { link } = await pair.association();
+      clock.advance(1);
+      await link.closed;
+      assert.equal(pair.server.flows, 0);
+    },
+    { settings: { ...settings, udpIdle: 0 } },
+  );
+});

@@ -1,18 +1,31 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
+import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
 import type { Stack } from '../../../src/netstack/stack.ts';
 import { MAX_SEND_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
+import { MAX_BACKLOG } from '../../../src/netstack/tcp/limits.ts';
+import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
+import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
 import { plainTraits } from '../../support/netstack/device-pair.ts';
 import { StackNode } from '../../support/netstack/stack-node.ts';
 import { CLIENT_V4, CLIENT_V6, endpoint } from '../../support/netstack/stack-pair.ts';
 import { TransferApp, type TransferOptions } from '../../support/netstack/transfer.ts';
-import type { Node } from '../../support/simnet/node.ts';
+import { CLIENT4, parsed, segment, tcpPacket } from '../../support/ip-packets.ts';
+import {
+  IDLE,
+  send,
+  wait,
+  type Datagram,
+  type Node,
+  type Output,
+} from '../../support/simnet/node.ts';
 import { bottleneck, corruption, delay, duplication, loss } from '../../support/simnet/path.ts';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
 import { simulate } from '../../support/simnet/simulation.ts';
 
 const KIB = 1024;
+const NOWHERE = { host: '', port: 0 };
 const SERVERS = { 4: endpoint('192.0.2.80', 80), 6: endpoint('2001:db8::80', 80) };
 
 interface Scenario {
@@ -116,6 +129,108 @@ async function run(scenario: Scenario, seed: number): Promise<number> {
   const nodes = [client, ...path(random), server, ...path(random)];
   return simulate(nodes, { seed, limit: scenario.limit });
 }
+
+/** A client and a server with a transfer between them, on a path there and one back. */
+function pairOf(transfer: TransferOptions, seed: number): [StackNode, StackNode] {
+  const client = new StackNode({
+    name: 'client',
+    app: new TransferApp(transfer, SERVERS[4]),
+    addresses: [CLIENT_V4],
+    seed,
+    check,
+  });
+  const app = new TransferApp(transfer);
+  const server = new StackNode({ name: 'server', app, addresses: 'any', seed: seed + 1, check });
+  return [client, server];
+}
+
+/**
+ * A router whose next link takes no more than `mtu` bytes from a time on, and which reports that: the node of
+ * the way there, and one of the way back.
+ */
+function narrowRouter(
+  mtu: number,
+  from: number,
+): { there: Node; back: Node; reports: () => number } {
+  const passed: Datagram[] = [];
+  const reports: Datagram[] = [];
+  let count = 0;
+  const there: Node = {
+    name: 'router',
+    process(datagram, now) {
+      if (datagram && (now < from || datagram.data.length <= mtu)) passed.push(datagram);
+      else if (datagram) {
+        const report = new Uint8Array(1500);
+        const cause = parsed(datagram.data);
+        const size = writeIcmpError('too big', cause, endpoint('10.9.9.9', 0), mtu, report, 0);
+        reports.push({ ...datagram, data: report.subarray(0, size) });
+        count++;
+      }
+      const next = passed.shift();
+      return next ? send(next) : IDLE;
+    },
+  };
+  const back: Node = {
+    name: 'reports of the router',
+    process(datagram) {
+      if (datagram) reports.push(datagram);
+      const next = reports.shift();
+      return next ? send(next) : IDLE;
+    },
+  };
+  return { there, back, reports: () => count };
+}
+
+/** Adds so many SYNs of addresses without a host to what passes, some in each millisecond. */
+function synFlood(count: number): Node {
+  const ready: Datagram[] = [];
+  let sent = 0;
+  return {
+    name: 'flood',
+    process(datagram, now): Output {
+      if (datagram) ready.push(datagram);
+      for (; sent < count && sent < now * 50; sent++) {
+        const source = { ...CLIENT4, d: CLIENT4.d + (sent % 5), port: 1024 + sent };
+        const header = segment({ sourcePort: source.port, flags: TcpFlag.SYN, mss: 1460 });
+        const data = tcpPacket(header, new Uint8Array(0), { source });
+        ready.push({ data, from: NOWHERE, to: NOWHERE });
+      }
+      const next = ready.shift();
+      if (next) return send(next);
+      return sent < count ? wait(now + 1) : IDLE;
+    },
+  };
+}
+
+describe('a path on which something happens', () => {
+  test('a transfer goes on where routers take smaller packets from a time on', async () => {
+    const [client, server] = pairOf({ connections: 2, up: 1024 * KIB, down: 64 * KIB }, 1);
+    const { there, back, reports } = narrowRouter(1300, 100);
+    await simulate([client, delay(10), there, server, back, delay(10)], { seed: 1, limit: 20_000 });
+    assert.ok(reports() > 0);
+    // What is in flight when the path changes is reported, and nothing that is sent later.
+    assert.ok(reports() < 400, `${reports()} reports`);
+  });
+
+  test('a transfer goes on beside 10,000 SYNs without a host behind them', async () => {
+    const isOurs = ({ remote, local }: TcpFlow): boolean =>
+      remote.d === CLIENT_V4.d || local.d === CLIENT_V4.d;
+    const transfer = { connections: 4, up: 512 * KIB, down: 512 * KIB, isOurs };
+    const [client, server] = pairOf(transfer, 7);
+    let most = 0;
+    const nodes = [client, delay(10), synFlood(10_000), server, delay(10)];
+    nodes.push({
+      name: 'observer',
+      process(datagram) {
+        most = Math.max(most, server.stack.flows);
+        return datagram ? send(datagram) : IDLE;
+      },
+    });
+    await simulate(nodes, { seed: 7, limit: 30_000 });
+    assert.ok(most > 1000, `${most} flows`);
+    assert.ok(most <= MAX_BACKLOG + 4, `${most} flows`);
+  });
+});
 
 describe('two stacks on a simulated path', () => {
   for (const scenario of scenarios) {

@@ -191,6 +191,29 @@ interface Client {
   readonly acknowledgment: number;
 }
 
+describe('what connections hold', () => {
+  test('is counted until it is read, acknowledged, or given up', () => {
+    const { stack, flow, client } = accepted();
+    const { tcp } = stack.stack;
+    const { connection } = flow();
+    stack.receive(tcpPacket(segment({ ...client, flags: ACK, window: 65_535 }), pattern(1000)));
+    assert.equal(tcp.held, 1000);
+    connection.write(pattern(500));
+    stack.stack.touch(flow());
+    stack.settle();
+    assert.equal(tcp.held, 1500);
+    connection.read(stack.now);
+    const next = { sequence: 2000, acknowledgment: client.acknowledgment + 200, window: 65_535 };
+    stack.receive(tcpPacket(segment({ ...next, flags: ACK })));
+    assert.equal(tcp.held, 300);
+    connection.abort(stack.now);
+    stack.stack.touch(flow());
+    stack.settle();
+    assert.equal(tcp.held, 0);
+    assert.equal(stack.stack.flows, 0);
+  });
+});
+
 describe('ICMP errors', () => {
   /** The report of a router about a packet that was sent. */
   function tooBig(cause: Uint8Array, mtu: number): Uint8Array {

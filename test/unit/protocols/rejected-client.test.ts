@@ -4,7 +4,11 @@ import { silentLogger } from '../../../src/log/output.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
 import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
 import { LogLimiter } from '../../../src/protocols/log-limiter.ts';
-import { RejectedClientError, logRejection } from '../../../src/protocols/rejected-client.ts';
+import {
+  logAcceptFailure,
+  RejectedClientError,
+  logRejection,
+} from '../../../src/protocols/rejected-client.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const unauthenticated = new RejectedClientError('trojan: invalid user');
@@ -72,6 +76,19 @@ describe('the log of rejected clients', () => {
         ' (10 more from other clients since the last such line)',
     ]);
   });
+});
+
+test('a client that this side could not serve is an error, once a minute', () => {
+  const lines: string[] = [];
+  const clock = new ManualClock();
+  const log = { ...silentLogger, error: (line: string) => void lines.push(line) };
+  const inbound = { log, tag: 'in', clock, memory: new InboundMemory() };
+  const fail = (): void => logAcceptFailure(new Error('no memory'), inbound);
+  for (let i = 0; i < 3; i++) fail();
+  clock.advance(60_000);
+  fail();
+  const line = 'inbound in: a client was not accepted: no memory';
+  assert.deepEqual(lines, [line, `${line} (2 more since the last such line)`]);
 });
 
 test('a log limiter keeps no more keys than its limit', () => {

@@ -19,6 +19,7 @@ describe('closing a connection (RFC 9293 §3.6)', () => {
       state TIME-WAIT
       +1
       state CLOSED
+      events
     `);
   });
 
@@ -155,6 +156,15 @@ describe('closing a connection (RFC 9293 §3.6)', () => {
       < P. 1:101(100) ack 1
       > . 1:1(0) ack 102
       state CLOSE-WAIT
+    `);
+  });
+
+  test('data behind the FIN is not taken, and gets an ACK', () => {
+    established().run(`
+      < F. 101:101(0) ack 1
+      > . 1:1(0) ack 1
+      < P. 201:301(100) ack 1
+      > . 1:1(0) ack 1
     `);
   });
 

@@ -29,22 +29,14 @@ export function countSteps(run: () => void): number {
 }
 
 function counted(descriptor: PropertyDescriptor, count: () => void): PropertyDescriptor {
-  const { get, value } = descriptor;
-  if (get !== undefined) {
-    return {
-      ...descriptor,
-      get(): unknown {
-        count();
-        return get.call(this);
-      },
-    };
-  }
-  if (typeof value !== 'function') return descriptor;
+  const key = descriptor.get ? 'get' : 'value';
+  const original: unknown = Reflect.get(descriptor, key);
+  if (typeof original !== 'function') return descriptor;
   return {
     ...descriptor,
-    value(...args: unknown[]): unknown {
+    [key](...args: unknown[]): unknown {
       count();
-      return Reflect.apply(value, this, args);
+      return Reflect.apply(original, this, args);
     },
   };
 }

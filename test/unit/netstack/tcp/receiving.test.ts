@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { QUICK_ACKS } from '../../../../src/netstack/tcp/limits.ts';
+import { MAX_DUPLICATE_ACKS, QUICK_ACKS } from '../../../../src/netstack/tcp/limits.ts';
 import { Script, connected, established, type ScriptChoices } from './script.ts';
 
 /** ESTABLISHED, behind the segments that are acknowledged at once. */
@@ -97,6 +97,18 @@ describe('segments out of order (RFC 5681 §4.2)', () => {
       > . 1:1(0) ack ${at}
       > . 1:1(0) ack ${at}
     `);
+  });
+
+  test('no more than four leave in one turn', () => {
+    const { script, at } = settled();
+    const { driven } = script;
+    driven.out.room = 0;
+    for (let count = 1; count <= 20; count++) {
+      script.run(`< . ${at + count * 100}:${at + count * 100 + 50}(50) ack 1`);
+    }
+    driven.out.room = Infinity;
+    driven.settle();
+    assert.equal(driven.out.take().length, MAX_DUPLICATE_ACKS);
   });
 
   test('SACK reports them, the newest first (RFC 2018 §4)', () => {

@@ -166,15 +166,15 @@ describe("the peer's window (RFC 9293 §3.8.6)", () => {
       write 2000
       > . 1:1001(1000) ack 1
       < . 1:1(0) ack 1001 win 0
-      +1000
+      +200
       > . 1000:1000(0) ack 1
       < . 1:1(0) ack 1001 win 0
-      +2000
+      +400
       > . 1000:1000(0) ack 1
-      +4000
+      +800
       > . 1000:1000(0) ack 1
       < . 1:1(0) ack 1001 win 0
-      +8000
+      +1600
       > . 1000:1000(0) ack 1
       < . 1:1(0) ack 1001 win 5000
       > P. 1001:2001(1000) ack 1
@@ -211,7 +211,7 @@ describe("the peer's window (RFC 9293 §3.8.6)", () => {
   test('closed from the start', () => {
     withWindow(0).run(`
       write 100
-      +1000
+      +200
       > . 0:0(0) ack 1
       < . 1:1(0) ack 1 win 1000
       > P. 1:101(100) ack 1
@@ -232,6 +232,23 @@ describe("the peer's window (RFC 9293 §3.8.6)", () => {
       > . 5841:7301(1460) ack 1
       > . 7301:8761(1460) ack 1
     `);
+  });
+
+  test('closed over what is in flight: a peer that responds is waited for', () => {
+    const script = withWindow(4380).run(`
+      write 1460
+      > P. 1:1461(1460) ack 1
+      < . 1:1(0) ack 1 win 0
+    `);
+    for (let minutes = 0; minutes < 60; minutes++) {
+      script.driven.advance(60_000);
+      script.driven.out.take();
+      script.run('< . 1:1(0) ack 1 win 0');
+    }
+    script.run('state ESTABLISHED');
+    script.driven.advance(USER_TIMEOUT);
+    script.driven.out.take();
+    script.run('failure timeout');
   });
 
   test('an old segment does not change it (§3.10.7.4, SND.WL1 and SND.WL2)', () => {
@@ -347,6 +364,21 @@ describe('timeouts', () => {
     driven.settle();
     assert.deepEqual(driven.out.sent, []);
   });
+});
+
+test('retransmissions and timeouts are traced', () => {
+  const script = established().run(`
+    write 100
+    > P. 1:101(100) ack 1
+    +300
+    > P. 1:101(100) ack 1
+    +500
+    > P. 1:101(100) ack 1
+  `);
+  const kinds = script.driven.traced.map((event) =>
+    event.kind === 'retransmission-timeout' ? event.count : event.kind,
+  );
+  assert.deepEqual(kinds, ['state', 'state', 1, 'retransmitted', 2, 'retransmitted']);
 });
 
 describe('what the application writes', () => {

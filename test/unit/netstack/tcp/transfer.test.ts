@@ -46,3 +46,18 @@ for (const [path, pathOptions] of PATHS) {
     });
   }
 }
+
+test('after a pause a transfer goes on, paced or not, and no deadline repeats itself', () => {
+  for (const paced of [false, true]) {
+    const transfer = new Transfer({ paced, delay: 30 });
+    transfer.write(200_000);
+    transfer.finish();
+    for (let i = 0; i < 5; i++) {
+      transfer.run(5000);
+      transfer.write(200_000);
+      transfer.finish();
+    }
+    assert.equal(transfer.timeouts, 0);
+    assert.equal(transfer.repeated, 0);
+  }
+});

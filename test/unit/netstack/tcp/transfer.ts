@@ -62,6 +62,7 @@ export class Transfer {
   /** Packets, counted from 0, that the path drops; in addition to those of chance. */
   drops = new Set<number>();
   #packets = 0;
+  #idleSteps = 0;
   readonly #options: PathOptions;
   readonly #random: SeededRandom;
   readonly #heap: Packet[] = [];
@@ -123,6 +124,8 @@ export class Transfer {
   step(): boolean {
     const at = this.nextAt();
     if (at === Infinity) return false;
+    this.#idleSteps = at > this.now ? 0 : this.#idleSteps + 1;
+    assert.ok(this.#idleSteps < 10_000, 'the deadline does not move');
     this.now = Math.max(this.now, at);
     const packet = this.#heap[0];
     if (packet && packet.at <= this.now) {

@@ -11,7 +11,7 @@ import type { SystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { DatagramSocket } from '../../../../src/platform/sockets/datagram-socket.ts';
 import { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
 import * as linux from '../../../../src/platform/sockets/linux.ts';
-import type { NativeMemory } from '../../../../src/platform/sockets/memory.ts';
+import type { NativeMemory } from '../../../../src/platform/native-memory.ts';
 import { checkedIo, noKernelSockets } from '../../../support/kernel-io.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

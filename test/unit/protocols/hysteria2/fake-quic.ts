@@ -1,5 +1,6 @@
 import { formatEndpoint, type Endpoint } from '../../../../src/net/address.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
+import { unlessAborted } from '../../../../src/net/unless-aborted.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import type {
   DialRequest,
@@ -76,6 +77,10 @@ export class FakeConnection implements QuicConnection {
   readonly established: Promise<void>;
   readonly closed: Promise<CloseReason>;
   maxDatagramSize = 1200;
+  /** Streams that may be opened yet. */
+  streamsLeft = Infinity;
+  /** What `allowStreams` was called with last. */
+  allowed: number | undefined;
   /** What `useFixedRate` was called with last. */
   rate: number | undefined;
   /** Whether packets get lost on the way to the peer. */
@@ -112,6 +117,8 @@ export class FakeConnection implements QuicConnection {
     signal?: AbortSignal,
   ): Promise<QuicStream> {
     signal?.throwIfAborted();
+    if (this.streamsLeft === 0 && signal) await unlessAborted(new Promise(() => {}), signal);
+    this.streamsLeft--;
     if (this.#reason) throw new ConnectionEndedError(this.#reason);
     const [near, far] = linkPair();
     const id = this.opened.length * 4 + (kind === 'bidirectional' ? 0 : 2) + Number(this.#isServer);
@@ -126,6 +133,10 @@ export class FakeConnection implements QuicConnection {
     if (this.#reason || data.length > this.maxDatagramSize) return false;
     if (!this.isCut) this.#peer?.receiveDatagram(data.slice());
     return true;
+  }
+
+  allowStreams(atOnce: number): void {
+    this.allowed = atOnce;
   }
 
   useFixedRate(bytesPerSecond: number): void {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RequestHead, ResponseHead } from '../../../../src/http3/message.ts';
 import { BoundedReader } from '../../../../src/net/bounded-reader.ts';
+import { Deadline } from '../../../../src/net/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import { ATTEMPT_DELAY_MS } from '../../../../src/net/happy-eyeballs.ts';
 import { DIAL_MS, HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
@@ -9,7 +10,10 @@ import { AUTHENTICATED } from '../../../../src/protocols/hysteria2/authenticatio
 import { READER_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
 import {
   MOST_UNAUTHENTICATED,
+  ASSOCIATION_QUEUE,
+  ASSOCIATION_SILENCE_MS,
   SILENCE_MS,
+  STREAMS_BESIDE_CIRCUITS,
   UNAUTHENTICATED_MS,
 } from '../../../../src/protocols/hysteria2/service-limits.ts';
 import {
@@ -69,6 +73,14 @@ describe('a stream through Hysteria 2', () => {
     assert.equal(bench.book.count, 1, 'the connection lives on');
   });
 
+  test('fails with the name of its server once, when requests go round through it', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const reason = 'hy.example:443: the request has passed 16 inbounds of this proxy';
+    bench.dispatcher.failure = new DialError('upstream', reason);
+    await assert.rejects(bench.client().connect(echo, patient), failure('upstream', reason));
+  });
+
   test('shares its connection with others and with datagrams', async () => {
     const bench = new Bench();
     await bench.listen();
@@ -116,6 +128,23 @@ describe('a stream through Hysteria 2', () => {
     await assert.rejects(client.connect(echo, patient), DialError);
     bench.dispatcher.failure = undefined;
     await client.connect(echo, patient);
+  });
+
+  test('waits for the server to allow one more, and says so when it does not in time', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    await client.connect(echo, patient);
+    const near = bench.network.connections[0]?.[0];
+    if (near) near.streamsLeft = 0;
+    using deadline = new Deadline(bench.clock, DIAL_MS, 'the connection');
+    const late = client.connect(echo, deadline);
+    await settle();
+    bench.clock.advance(DIAL_MS);
+    await assert.rejects(
+      late,
+      failure('timed_out', 'hy.example:443: the server allows no more streams at once'),
+    );
   });
 
   test('takes a host with an IPv6 address in brackets', async () => {
@@ -308,6 +337,80 @@ describe('datagrams through Hysteria 2', () => {
     assert.equal(bench.dispatcher.associations.length, 2);
   });
 
+  test('find out that a server is gone by its silence, without those of live ones', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    const link = await client.associate(patient);
+    link.send({ data: Buffer.of(1), peer: echo });
+    assert.equal((await link.receive())?.data[0], 1);
+    const [[connection]] = bench.network.connections as [[FakeConnection, FakeConnection]];
+    bench.clock.advance(ASSOCIATION_SILENCE_MS);
+    (await client.associate(patient)).close();
+    assert.equal(bench.network.connections.length, 1, 'nothing was unanswered');
+
+    connection.isCut = true;
+    const pending = assert.rejects(link.receive(), /the server is silent/);
+    link.send({ data: Buffer.of(2), peer: echo });
+    bench.clock.advance(SILENCE_MS);
+    // New flows go elsewhere, while the old one may recover.
+    const other = await client.associate(patient);
+    assert.equal(bench.network.connections.length, 2);
+    other.send({ data: Buffer.of(3), peer: echo });
+    assert.equal((await other.receive())?.data[0], 3);
+    bench.clock.advance(ASSOCIATION_SILENCE_MS - SILENCE_MS);
+    await pending;
+    assert.equal(connection.reason, undefined, 'its streams may recover');
+    other.send({ data: Buffer.of(4), peer: echo });
+    assert.equal((await other.receive())?.data[0], 4);
+    connection.isCut = false;
+    client.close();
+    await settle();
+    assert.equal(bench.clock.timers, 0);
+  });
+
+  test('survive a silence that ends in time', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    const link = await client.associate(patient);
+    const [[connection]] = bench.network.connections as [[FakeConnection, FakeConnection]];
+    connection.isCut = true;
+    link.send({ data: Buffer.of(1), peer: echo });
+    bench.clock.advance(ASSOCIATION_SILENCE_MS - 1);
+    connection.isCut = false;
+    link.send({ data: Buffer.of(2), peer: echo });
+    assert.equal((await link.receive())?.data[0], 2);
+    bench.clock.advance(ASSOCIATION_SILENCE_MS);
+    link.send({ data: Buffer.of(3), peer: echo });
+    assert.equal((await link.receive())?.data[0], 3);
+  });
+
+  test('of a burst that comes at once all reach a reader that takes them as they come', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const client = bench.client();
+    const link = await client.associate(patient);
+    link.send({ data: Buffer.of(0), peer: echo });
+    await link.receive();
+    const [[, server]] = bench.network.connections as [[FakeConnection, FakeConnection]];
+    const burst = 4 * ASSOCIATION_QUEUE;
+    let taken = 0;
+    const all = link.receiveAll?.(() => taken++);
+    for (let packetId = 0; packetId < burst; packetId++) {
+      const whole = {
+        packetId: 0,
+        fragmentId: 0,
+        fragmentCount: 1,
+        address: Buffer.from('[::9]:9'),
+      };
+      server.sendDatagram(encodeUdpMessage({ ...whole, sessionId: 1, data: Buffer.of(1) }));
+    }
+    assert.deepEqual([taken, link.dropped], [burst, 0]);
+    link.close();
+    await all;
+  });
+
   test('are not offered by a server without UDP', async () => {
     const bench = new Bench();
     await bench.listen({ udp: undefined });
@@ -400,6 +503,19 @@ describe('a listener', () => {
     second.send({ data: Buffer.of(3), peer: echo });
     assert.equal((await second.receive())?.data[0], 3);
     udp.close();
+  });
+
+  test('allows as many streams as its circuits, once the client has authenticated', async () => {
+    const bench = new Bench();
+    const listener = await bench.listen({ maxCircuits: 5000 });
+    await bench.prober();
+    await bench.client().connect(echo, patient);
+    const [unauthenticated, authenticated] = bench.network.connections.map(([, far]) => far);
+    assert.equal(unauthenticated?.allowed, undefined);
+    assert.equal(authenticated?.allowed, 5000 + STREAMS_BESIDE_CIRCUITS);
+    listener.swap(bench.server({ maxCircuits: 7000 }), bench.book);
+    assert.equal(unauthenticated?.allowed, undefined);
+    assert.equal(authenticated?.allowed, 7000 + STREAMS_BESIDE_CIRCUITS);
   });
 
   test('follows a client that moves', async () => {

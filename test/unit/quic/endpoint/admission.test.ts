@@ -8,10 +8,11 @@ import {
   type Verdict,
 } from '../../../../src/quic/endpoint/admission.ts';
 import {
-  ADMISSIONS_A_TURN,
   MAX_HANDSHAKES,
   MAX_UNVALIDATED_HANDSHAKES,
+  MAX_USED_TOKENS,
 } from '../../../../src/quic/endpoint/limits.ts';
+import { UsedTokens } from '../../../../src/quic/endpoint/used-tokens.ts';
 import { initialKeys } from '../../../../src/quic/protection/initial-secrets.ts';
 import { isRetryAuthentic } from '../../../../src/quic/protection/retry-integrity.ts';
 import {
@@ -241,23 +242,48 @@ test('with too many handshakes under way, nothing is done for further ones', () 
   assert.equal(door.judge(initial(), full).kind, 'drop');
 });
 
-test('a turn of the event loop admits so many clients, and the next one as many again', () => {
+test('RFC 9000 §8.1.4: a token of NEW_TOKEN validates an address once', () => {
   using door = new Door();
-  const packets = Array.from({ length: ADMISSIONS_A_TURN + 1 }, (_, i) =>
-    initial({ destinationId: Buffer.from(String(i).padStart(8, '0')) }),
+  const tokens = [0, 1].map((now) => door.admission.tokens.newToken(addressBytes(CLIENT), now));
+  const isValidated = (token: Uint8Array | undefined, flip = false): boolean | undefined => {
+    const packet = initial({ token: token ?? new Uint8Array() });
+    if (flip) packet[700] = (packet[700] as number) ^ 1;
+    const verdict = door.judge(packet);
+    return verdict.kind === 'accept' ? verdict.isValidated : undefined;
+  };
+  door.now = 1;
+  assert.equal(
+    isValidated(tokens[0], true),
+    undefined,
+    'a packet that is not authentic uses nothing',
   );
-  const kinds = packets.map((packet) => door.judge(packet).kind);
-  assert.equal(kinds.filter((kind) => kind === 'accept').length, ADMISSIONS_A_TURN);
-  assert.equal(kinds.at(-1), 'drop');
-  door.admission.onTurn();
-  assert.equal(door.judge(packets.at(-1) as Buffer).kind, 'accept');
+  assert.equal(isValidated(tokens[0]), true);
+  assert.equal(isValidated(tokens[0]), false);
+  assert.equal(isValidated(tokens[1]), true);
+  // In a crowd, a client with a used token validates its address with a Retry packet.
+  const again = door.judge(initial({ token: tokens[1] as Uint8Array }), CROWDED);
+  assert.equal(door.response(again).header.type, PacketType.RETRY);
+});
+
+test('used tokens are remembered within bounds, the newest for sure', () => {
+  const used = new UsedTokens();
+  const tokenOf = (number: number): Buffer => {
+    const token = Buffer.alloc(64);
+    token.writeUInt32BE(number, 20);
+    return token;
+  };
+  const COUNT = 3 * MAX_USED_TOKENS;
+  for (let i = 0; i < COUNT; i++) used.add(tokenOf(i), 8);
+  let remembered = 0;
+  for (let i = 0; i < COUNT; i++) if (used.has(tokenOf(i), 8)) remembered++;
+  assert.ok(remembered >= MAX_USED_TOKENS && remembered <= 2 * MAX_USED_TOKENS);
+  assert.ok(used.has(tokenOf(COUNT - 1), 8));
 });
 
 test('no bytes make it throw, and what is no client gets nothing', () => {
   using door = new Door();
   const random = new SeededRandom(99);
   for (let i = 0; i < 3000; i++) {
-    door.admission.onTurn();
     const packet = i % 3 === 0 ? random.bytes(1200) : initial();
     for (let flips = random.below(6); flips > 0; flips--) {
       packet[random.below(i % 2 === 0 ? 40 : packet.length)] = random.below(256);

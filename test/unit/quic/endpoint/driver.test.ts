@@ -199,3 +199,24 @@ test('a batch with obfuscation still fits into one call of the system', async ()
   assert.equal(rig.responses.length, 64);
   assert.ok(rig.responses.every(({ length }) => length === 1004));
 });
+
+test('datagrams are passed on before more is received, so that a burst does not fill the queue', async () => {
+  const rig = await Rig.open();
+  const seen: [string, number][] = [];
+  rig.dial({
+    handlers: {
+      onStream: () => undefined,
+      onDatagram: (data) => seen.push([String(data), core.received.length]),
+    },
+  });
+  const [core] = rig.cores.clients as [ScriptedCore];
+  core.events.push({ kind: 'established' });
+  await rig.deliver([shortPacket(core.id)]);
+  core.datagrams.push(Buffer.from('one'), Buffer.from('two'));
+  await rig.deliver([shortPacket(core.id), shortPacket(core.id)]);
+  assert.equal(core.received.length, 3);
+  assert.deepEqual(seen, [
+    ['one', 2],
+    ['two', 2],
+  ]);
+});

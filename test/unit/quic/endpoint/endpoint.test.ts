@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  ADMISSIONS_A_TURN,
   GOODBYE_TIMEOUT,
+  HANDSHAKE_DATAGRAMS_A_TURN,
+  HANDSHAKE_MS_A_TURN,
   MAX_CLOSING_CONNECTIONS,
   MAX_HANDSHAKES,
   MAX_RESET_SIZE,
   MAX_UNVALIDATED_HANDSHAKES,
+  MAX_WAITING_BYTES,
+  MAX_WAITING_DATAGRAMS,
   RESETS_A_SECOND,
 } from '../../../../src/quic/endpoint/limits.ts';
-import { endsWithResetToken } from '../../../../src/quic/protection/tokens.ts';
 import { clientInitial, shortPacket } from '../../../support/quic-endpoint/packets.ts';
 import { numeric } from '../../../support/quic-endpoint/memory-network.ts';
 import { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
@@ -128,27 +130,161 @@ test('clients beyond the limit are refused; when one has ended, the next gets it
   assert.equal(rig.cores.servers.length, 3);
 });
 
-test('100,000 Initial packets of spoofed sources leave a bounded number of handshakes', async () => {
+test('100,000 Initial packets of spoofed sources leave a bounded number of handshakes, and live clients served', async () => {
   const rig = await Rig.open();
   rig.record();
   rig.serve({ maxConnections: 100_000 });
+  await rig.deliver([initialOf(999_999)]);
+  const live = rig.cores.servers.pop();
+  assert.ok(live);
+  live.events.push({ kind: 'established' });
+  await rig.deliver([shortPacket(live.id)]);
   const PACKETS = 256;
   const packets = Array.from({ length: PACKETS }, (_, i) => initialOf(i));
   let most = 0;
+  let mostBytes = 0;
   for (let i = 0; i < 100_000; i++) {
     const from = numeric(`198.51.${(i >> 8) & 0xff}.${i & 0xff}`, 1 + (i % 65_000));
     rig.socket.deliver(packets[i % PACKETS] as Buffer, from);
+    mostBytes = Math.max(mostBytes, rig.endpoint.waitingBytes);
     if (i % PACKETS === PACKETS - 1) {
       const before = rig.responses.length + rig.cores.servers.length;
-      await rig.network.settle();
+      rig.socket.deliver(shortPacket(live.id), CLIENT);
+      live.toSend.push({ bytes: 100, segmentSize: 0 });
+      // Others have a turn after each share.
+      await rig.network.turn();
+      assert.equal(live.toSend.length, 0, 'a live client waits for no handshake');
       most = Math.max(most, rig.responses.length + rig.cores.servers.length - before);
     }
   }
   assert.equal(rig.cores.servers.length, MAX_UNVALIDATED_HANDSHAKES);
-  assert.ok(rig.endpoint.held.ids <= 2 * MAX_UNVALIDATED_HANDSHAKES);
-  assert.ok(most <= ADMISSIONS_A_TURN);
+  assert.ok(rig.endpoint.held.ids <= 2 * (MAX_UNVALIDATED_HANDSHAKES + 1));
+  assert.equal(most, HANDSHAKE_DATAGRAMS_A_TURN + 1);
+  assert.ok(mostBytes <= MAX_WAITING_BYTES);
   // Nothing that was sent back is larger than what came.
   assert.ok(rig.responses.every(({ length }) => length < 1200));
+});
+
+test('clients that appear at once all get a connection, so many in a turn', async () => {
+  const rig = await Rig.open();
+  rig.serve();
+  const many = MAX_UNVALIDATED_HANDSHAKES;
+  for (let i = 0; i < many; i++) rig.socket.deliver(initialOf(i), CLIENT);
+  await rig.network.settle();
+  assert.equal(rig.cores.servers.length, many);
+  assert.equal(rig.endpoint.waitingBytes, 0);
+});
+
+test('handshakes that take long leave the turn to others, and live connections come first', async () => {
+  const rig = await Rig.open();
+  const live = await oneClient(rig);
+  const turns: string[] = [];
+  rig.cores.onServer = () => {
+    rig.clock.advance(HANDSHAKE_MS_A_TURN / 2);
+    turns.push('handshake');
+  };
+  live.receiveBatch = () => turns.push('live');
+  for (let i = 2; i <= 6; i++) rig.socket.deliver(initialOf(i), CLIENT);
+  rig.socket.deliver(shortPacket(live.id), CLIENT);
+  for (; await rig.network.turn(); turns.push('turn'));
+  assert.deepEqual(
+    turns.join(' '),
+    'live handshake handshake turn handshake handshake turn handshake turn turn',
+  );
+});
+
+test('datagrams of handshakes under way come before new clients', async () => {
+  const rig = await Rig.open();
+  const core = await oneClient(rig);
+  const seen: number[] = [];
+  core.receiveBatch = (...args) => {
+    seen.push(rig.cores.servers.length);
+    ScriptedCore.prototype.receiveBatch.apply(core, args);
+  };
+  await rig.deliver([initialOf(2), initialOf(1)]);
+  assert.deepEqual(seen, [1]);
+  assert.equal(rig.cores.servers.length, 2);
+});
+
+test('so do handshakes under way, one after the other', async () => {
+  const rig = await Rig.open();
+  const core = await oneClient(rig);
+  const turns: string[] = [];
+  core.receiveBatch = () => {
+    rig.clock.advance(HANDSHAKE_MS_A_TURN / 2);
+    turns.push('handshake');
+  };
+  for (let i = 0; i < 6; i++) rig.socket.deliver(initialOf(1), CLIENT);
+  for (; await rig.network.turn(); turns.push('turn'));
+  assert.deepEqual(
+    turns.join(' '),
+    'handshake handshake handshake handshake turn handshake handshake turn turn',
+  );
+});
+
+test('a flood of one handshake does not keep out new clients', async () => {
+  const rig = await Rig.open();
+  const core = await oneClient(rig);
+  core.receiveBatch = () => rig.clock.advance(HANDSHAKE_MS_A_TURN / 4);
+  for (let i = 0; i < 2 * MAX_WAITING_DATAGRAMS; i++) rig.socket.deliver(initialOf(1), CLIENT);
+  rig.socket.deliver(initialOf(2), CLIENT);
+  await rig.network.turn();
+  assert.equal(rig.cores.servers.length, 2);
+});
+
+test('what waits of handshakes is bounded in number and bytes', async () => {
+  const rig = await Rig.open();
+  rig.serve();
+  const initial = initialOf(1);
+  for (let i = 0; i < 2 * MAX_WAITING_DATAGRAMS; i++) rig.socket.deliver(initial, CLIENT);
+  assert.equal(rig.endpoint.waitingBytes, MAX_WAITING_DATAGRAMS * initial.length);
+  await rig.network.settle();
+  assert.equal(rig.endpoint.waitingBytes, 0);
+  const large = Buffer.concat([initialOf(2), Buffer.alloc(60_000)]);
+  for (let i = 0; i < MAX_WAITING_DATAGRAMS; i++) rig.socket.deliver(large, CLIENT);
+  const { waitingBytes } = rig.endpoint;
+  assert.ok(waitingBytes > MAX_WAITING_BYTES / 2 && waitingBytes <= MAX_WAITING_BYTES);
+});
+
+test('a full socket leaves handshakes waiting until it has room', async () => {
+  const rig = await Rig.open();
+  const core = await oneClient(rig);
+  core.toSend.push({ bytes: 1200, segmentSize: 0 });
+  rig.socket.room = 0;
+  await rig.deliver([shortPacket(core.id), initialOf(2)]);
+  assert.equal(rig.cores.servers.length, 1);
+  rig.socket.makeRoom(10);
+  await rig.network.settle();
+  assert.equal(rig.cores.servers.length, 2);
+});
+
+test('a client whose first packet is not authentic gets no connection', async () => {
+  const rig = await Rig.open();
+  rig.record();
+  rig.serve();
+  for (let i = 0; i < 100; i++) {
+    const initial = initialOf(i);
+    initial[100 + i] = (initial[100 + i] as number) ^ 1;
+    await rig.deliver([initial]);
+  }
+  assert.equal(rig.cores.servers.length, 0);
+  assert.deepEqual(rig.endpoint.held, { connections: 0, ids: 0 });
+  assert.equal(rig.responses.length, 0);
+});
+
+test('a client whose connection cannot be made is reported, and leaves nothing behind', async () => {
+  const rig = await Rig.open();
+  const failures: string[] = [];
+  rig.serve({ onFailure: ({ message }) => failures.push(message) });
+  rig.cores.onServer = () => {
+    throw new Error('TLS has no memory');
+  };
+  await rig.deliver([initialOf(1)]);
+  assert.deepEqual(failures, ['TLS has no memory']);
+  assert.deepEqual(rig.endpoint.held, { connections: 0, ids: 0 });
+  rig.cores.onServer = undefined;
+  await rig.deliver([initialOf(1)]);
+  assert.equal(rig.endpoint.connections, 1);
 });
 
 test('clients with tokens have a limit of handshakes, too', async () => {
@@ -159,10 +295,10 @@ test('clients with tokens have a limit of handshakes, too', async () => {
   assert.equal(rig.cores.servers.length, MAX_UNVALIDATED_HANDSHAKES);
   const options = rig.cores.servers[0]?.options;
   assert.ok(options && 'makeToken' in options);
-  const token = options.makeToken?.(numeric('192.0.2.7', 4242), 0);
-  assert.ok(token);
   for (let i = 0; i < MAX_HANDSHAKES + 100; i++) {
     const destinationId = idOf(10_000 + i);
+    const token: Uint8Array | undefined = options.makeToken?.(CLIENT, 0);
+    assert.ok(token);
     await rig.deliver([clientInitial({ destinationId, token })]);
   }
   assert.equal(rig.cores.servers.length, MAX_HANDSHAKES);
@@ -180,7 +316,7 @@ test('a packet to an unknown id gets a stateless reset that is shorter than itse
   const sizes = rig.responses.map(({ length }) => length);
   assert.deepEqual(sizes, [21, 29, MAX_RESET_SIZE, MAX_RESET_SIZE]);
   for (const response of rig.responses) {
-    assert.ok(endsWithResetToken(response, 0, response.length, core.resetToken));
+    assert.deepEqual(response.subarray(-16), Buffer.from(core.resetToken));
     assert.equal((response[0] as number) & 0xc0, 0x40);
   }
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isSameEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
+import { addressText, isSameEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import { address, CLIENT_ADDRESS, Pair } from '../../../support/quic/pair.ts';
 import type { Peer } from '../../../support/quic/peer.ts';
 
@@ -56,6 +56,34 @@ test('an address that was forged is left again when it does not respond (RFC 900
   pair.advance(10_000);
   assert.ok(isSameEndpoint(pair.server.connection.remote, CLIENT_ADDRESS));
   assert.equal(pair.server.connection.state, 'confirmed');
+});
+
+test('RFC 9000 §9.5: no connection id is used towards two addresses of a client', () => {
+  const pair = new Pair({ delay: 20 }).connect();
+  pair.advance(1000);
+  const id = pair.client.connection.openStream(true) ?? -1;
+  pair.client.send(id, 10);
+  pair.flush();
+  const [datagram] = pair.flying.splice(0);
+  assert.ok(datagram);
+  const usedTowards = new Map<string, Set<string>>();
+  pair.passes = ({ data, to }, towards) => {
+    if (towards === 'server') return true;
+    const used = usedTowards.get(addressText(to)) ?? new Set();
+    usedTowards.set(addressText(to), used.add(Buffer.from(data.subarray(1, 9)).toString('hex')));
+    return isSameEndpoint(to, CLIENT_ADDRESS);
+  };
+  // The server moves, probes the former address as well, and comes back to it.
+  pair.arrive({ ...datagram, from: NEW_HOST }, 'server');
+  pair.advance(10_000);
+  assert.ok(isSameEndpoint(pair.server.connection.remote, CLIENT_ADDRESS));
+  const towards = [NEW_HOST, CLIENT_ADDRESS].map((to) => usedTowards.get(addressText(to)));
+  const [moved, former] = towards as [Set<string>, Set<string>];
+  assert.ok(moved.size > 0 && former.size > 0);
+  assert.deepEqual([...moved.intersection(former)], []);
+  // The ids that are not needed any more are retired, and replaced by the client.
+  pair.advance(1000);
+  assert.equal(pair.clientIds.live.size, 4);
 });
 
 test('an unvalidated address gets at most three times what came from it (RFC 9000 §9.3)', () => {

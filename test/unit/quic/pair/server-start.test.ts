@@ -161,6 +161,23 @@ test('a packet with another source id than the first is dropped (RFC 9000 §7.2)
   pair.connect();
 });
 
+test('RFC 9000 §17.2.2: a server’s Initial packet with a token is discarded', () => {
+  const pair = new Pair({ delay: 10 });
+  pair.flush();
+  const [first] = pair.flying;
+  assert.ok(first);
+  const keyId = first.data.slice(6, 14);
+  const clientId = first.data.slice(15, 23);
+  const frames = Buffer.alloc(1200, 1);
+  for (const token of [Buffer.from('token'), Buffer.alloc(0)]) {
+    const data = forgeInitial(clientId, Buffer.from('serverid'), 50, frames, { keyId, token });
+    pair.arrive({ ...first, data, from: SERVER_ADDRESS }, 'client');
+  }
+  assert.equal(pair.client.dropped('token'), 1);
+  assert.equal(pair.client.dropped('authentication'), 0);
+  assert.equal(pair.client.connection.statistics().packetsReceived, 1, 'the one without a token');
+});
+
 test('a server gives a token, and the client passes it on (RFC 9000 §8.1.3)', () => {
   const token = Buffer.from('a token for the next time');
   const pair = new Pair({ delay: 10, serverOptions: { makeToken: () => token } }).connect();

@@ -15,6 +15,14 @@ const { PROTOCOL_VIOLATION, FRAME_ENCODING_ERROR, CONNECTION_ID_LIMIT_ERROR } = 
 const idOf = (sequence: number): Uint8Array => new Uint8Array(8).fill(sequence + 1);
 const tokenOf = (sequence: number): Uint8Array => new Uint8Array(16).fill(sequence + 101);
 
+/** Moves to a new path, and forgets the former one. Returns whether the id is another one then. */
+function change(ids: PeerConnectionIds): boolean {
+  const before = ids.current;
+  ids.use({}, {});
+  ids.retireUnused(() => false);
+  return ids.current !== before;
+}
+
 class Issuer {
   readonly released: number[] = [];
   readonly ids = new LocalConnectionIds(
@@ -139,15 +147,15 @@ function retire(ids: PeerConnectionIds): number[] {
 describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
   test('a new path takes the next one, and retires the one before (§9.5)', () => {
     const ids = new PeerConnectionIds(idOf(0));
-    assert.equal(ids.change(), false);
+    assert.equal(change(ids), false);
     add(ids, 2);
     add(ids, 1);
-    assert.equal(ids.change(), true);
+    assert.equal(change(ids), true);
     assert.deepEqual(ids.current, idOf(1));
     assert.deepEqual(retire(ids), [0]);
-    assert.equal(ids.change(), true);
+    assert.equal(change(ids), true);
     assert.deepEqual(ids.current, idOf(2));
-    assert.equal(ids.change(), false);
+    assert.equal(change(ids), false);
   });
 
   test('Retire Prior To retires ids, and the one in use is replaced (§5.1.2)', () => {
@@ -181,12 +189,65 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
     assert.deepEqual(retire(ids), []);
   });
 
+  test('each path has an id of its own, and keeps it until it is forgotten (§9.5)', () => {
+    const ids = new PeerConnectionIds(idOf(0));
+    const [first, second, third, fourth] = [{}, {}, {}, {}];
+    assert.deepEqual(ids.idFor(second), idOf(0), 'without a spare there is no other');
+    for (const n of [1, 2]) add(ids, n);
+    assert.deepEqual(ids.idFor(second), idOf(1));
+    assert.deepEqual(ids.idFor(third), idOf(2));
+    assert.deepEqual(ids.idFor(second), idOf(1));
+    assert.deepEqual(ids.current, idOf(0));
+    ids.use(third, first);
+    assert.deepEqual(ids.current, idOf(2));
+    assert.deepEqual(ids.idFor(first), idOf(0));
+    assert.deepEqual(retire(ids), []);
+    assert.equal(ids.isResetToken(tokenOf(1), 0), true);
+    ids.retireUnused((path) => path === first);
+    assert.deepEqual(retire(ids), [1]);
+    assert.equal(ids.isResetToken(tokenOf(1), 0), false);
+    add(ids, 3);
+    assert.deepEqual(ids.idFor(fourth), idOf(3));
+    // A repeated frame of an id in use, and one of an id that was retired.
+    add(ids, 0);
+    add(ids, 1);
+    assert.deepEqual(ids.idFor(first), idOf(0));
+  });
+
+  test('the peer may have ids of all paths retired (§5.1.2)', () => {
+    const ids = new PeerConnectionIds(idOf(0));
+    const [first, second] = [{}, {}];
+    for (const n of [1, 2]) add(ids, n);
+    ids.idFor(second);
+    add(ids, 3, 3);
+    assert.deepEqual(ids.current, idOf(3));
+    assert.deepEqual(new Set(retire(ids)), new Set([0, 1, 2]));
+    assert.deepEqual(ids.idFor(second), idOf(3), 'until there is a spare');
+    add(ids, 4, 3);
+    assert.deepEqual(ids.idFor(second), idOf(4));
+    ids.use(second, first);
+    assert.deepEqual([ids.current, ids.idFor(first)], [idOf(4), idOf(3)]);
+  });
+
+  test('an id that arrives late is retired, and has others retired all the same (§19.15)', () => {
+    const ids = new PeerConnectionIds(idOf(0));
+    const [first, second] = [{}, {}];
+    add(ids, 3);
+    assert.deepEqual(ids.idFor(second), idOf(3));
+    add(ids, 2, 2);
+    assert.deepEqual(new Set(retire(ids)), new Set([0, 2]));
+    assert.deepEqual(ids.current, idOf(3));
+    add(ids, 4);
+    ids.use(second, first);
+    assert.deepEqual(ids.current, idOf(4));
+  });
+
   test('repeated frames change nothing (§19.15)', () => {
     const ids = new PeerConnectionIds(idOf(0));
     for (let i = 0; i < 20; i++) assert.equal(add(ids, 1), undefined);
-    assert.equal(ids.change(), true);
+    assert.equal(change(ids), true);
     assert.equal(add(ids, 1), undefined);
-    assert.equal(ids.change(), false);
+    assert.equal(change(ids), false);
   });
 
   for (const { name, frame, code } of [
@@ -228,7 +289,7 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
   test('new ids for a peer whose id is empty are an error (§19.15)', () => {
     const ids = new PeerConnectionIds(new Uint8Array(0));
     assert.equal(add(ids, 1)?.code, PROTOCOL_VIOLATION);
-    assert.equal(ids.change(), false);
+    assert.equal(change(ids), false);
   });
 
   test('more ids than announced are an error (§5.1.1)', () => {
@@ -257,7 +318,7 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
     ids.setFirst(idOf(50), tokenOf(50));
     assert.deepEqual(ids.current, idOf(50));
     add(ids, 1);
-    ids.change();
+    change(ids);
     ids.setFirst(idOf(60), undefined);
     assert.deepEqual(ids.current, idOf(1));
   });
@@ -271,7 +332,7 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
     ids.setFirst(idOf(0), tokenOf(0));
     assert.equal(isReset(0), true);
     assert.equal(isReset(1), false);
-    ids.change();
+    change(ids);
     assert.equal(isReset(0), false);
     assert.equal(isReset(1), true);
   });
@@ -287,7 +348,7 @@ describe('ids issued by the peer (RFC 9000 §5.1.2)', () => {
         const ids = new PeerConnectionIds(idOf(0));
         const retired = new Set<number>();
         for (const one of steps) {
-          if (one === 'change') ids.change();
+          if (one === 'change') change(ids);
           else if ('add' in one) {
             if (add(ids, one.add, one.retirePriorTo) !== undefined) return;
           } else ids.onRetirementAcknowledged(one.acknowledge);

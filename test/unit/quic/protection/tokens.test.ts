@@ -3,10 +3,11 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import {
   AddressTokens,
-  endsWithResetToken,
   ResetTokens,
   type TokenClaim,
 } from '../../../../src/quic/protection/tokens.ts';
+import { PeerConnectionIds } from '../../../../src/quic/path/connection-ids.ts';
+import { endsWithResetTokenOf } from '../../../../src/quic/stateless-reset.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 const V4 = Uint8Array.of(192, 0, 2, 1);
@@ -92,10 +93,13 @@ test('reset tokens depend on the connection id and on the key', () => {
 
 test('a stateless reset is known by its last 16 bytes, in a datagram of 21 bytes at least', () => {
   const token = new Uint8Array(16).fill(7);
+  const ids = new PeerConnectionIds(ORIGINAL);
   const datagram = Buffer.concat([Buffer.alloc(8, 0x41), token, Buffer.alloc(3)]);
-  assert.equal(endsWithResetToken(datagram, 0, 24, token), true);
-  assert.equal(endsWithResetToken(datagram, 3, 24, token), true);
-  assert.equal(endsWithResetToken(datagram, 4, 24, token), false);
-  assert.equal(endsWithResetToken(datagram, 0, 23, token), false);
-  assert.equal(endsWithResetToken(datagram, 0, 10, token), false);
+  assert.equal(endsWithResetTokenOf(ids, datagram, 0, 24), false, 'there is no token yet');
+  ids.setFirst(ORIGINAL, token);
+  assert.equal(endsWithResetTokenOf(ids, datagram, 0, 24), true);
+  assert.equal(endsWithResetTokenOf(ids, datagram, 3, 21), true);
+  assert.equal(endsWithResetTokenOf(ids, datagram, 4, 20), false);
+  assert.equal(endsWithResetTokenOf(ids, datagram, 0, 23), false);
+  assert.equal(endsWithResetTokenOf(ids, datagram, 0, 10), false);
 });

@@ -14,7 +14,8 @@ import {
   type StreamGrants,
   Streams,
 } from '../../../../src/quic/streams/streams.ts';
-import { FrameReader, type FrameVisitor, type Verdict } from '../../../../src/quic/wire/frames.ts';
+import { FrameReader } from '../../../../src/quic/wire/frame-reader.ts';
+import type { FrameVisitor, Verdict } from '../../../../src/quic/wire/frame-visitor.ts';
 import { PacketType } from '../../../../src/quic/wire/packet-header.ts';
 
 /** The frames of a packet on its way, and where its sender has noted them. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
-import type { Verdict } from '../../../../src/quic/wire/frames.ts';
+import type { Verdict } from '../../../../src/quic/wire/frame-visitor.ts';
 import { Pair, type SentPacket } from './pair.ts';
 
 const text = (value: string): Buffer => Buffer.from(value);

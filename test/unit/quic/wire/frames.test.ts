@@ -3,14 +3,13 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { QuicError, TransportErrorCode } from '../../../../src/quic/errors.ts';
 import * as writers from '../../../../src/quic/wire/frame-writers.ts';
+import { FrameReader } from '../../../../src/quic/wire/frame-reader.ts';
 import {
-  FrameReader,
   FrameType,
   isFrameAllowed,
   type FramesPacketType,
-  type FrameVisitor,
-  type Verdict,
-} from '../../../../src/quic/wire/frames.ts';
+} from '../../../../src/quic/wire/frame-types.ts';
+import type { FrameVisitor, Verdict } from '../../../../src/quic/wire/frame-visitor.ts';
 import { PacketType } from '../../../../src/quic/wire/packet-header.ts';
 
 type Call = readonly [name: string, ...parts: (number | boolean | string)[]];

@@ -1,0 +1,178 @@
+import {
+  HEADER_SIZE,
+  OPT_SIZE,
+  putOpt,
+  questionEnd,
+  RCODE_FORMERR,
+  TYPE_OPT,
+  UDP_PAYLOAD_SIZE,
+} from './message.ts';
+
+/*
+ * The server's side of DNS messages (RFC 1035 §4.1): reading a client's query, writing responses to
+ * it.
+ */
+
+/** The largest response over UDP to a client without EDNS (RFC 1035 §2.3.4). */
+const CLASSIC_PAYLOAD_SIZE = 512;
+
+const FLAG_RESPONSE = 0x8000;
+const FLAG_TRUNCATED = 0x0200;
+const FLAG_RECURSION_DESIRED = 0x0100;
+const FLAG_RECURSION_AVAILABLE = 0x0080;
+const OPCODE_MASK = 0x7800;
+
+/** A pointer to the name of the question, which follows the header (RFC 1035 §4.1.4). */
+const NAME_OF_QUESTION = 0xc000 | HEADER_SIZE;
+
+/** A query as a client sent it. */
+export interface ClientQuery {
+  readonly id: number;
+  /** Of its flags those that a response repeats. */
+  readonly flags: number;
+  readonly opcode: number;
+  /** Name, type and class in the form of the wire; empty for a query that cannot be answered. */
+  readonly question: Buffer;
+  readonly type: number;
+  readonly class: number;
+  /** What its OPT record says; `undefined` without EDNS. */
+  readonly edns: { readonly payloadSize: number; readonly version: number } | undefined;
+  /** Why it cannot be answered; `undefined` when it can. */
+  readonly problem: number | undefined;
+}
+
+/** Reads a query; `undefined` for what deserves no response: no header, or itself a response. */
+export function readQuery(bytes: Uint8Array): ClientQuery | undefined {
+  const message = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (message.length < HEADER_SIZE) return undefined;
+  const flags = message.readUInt16BE(2);
+  if ((flags & FLAG_RESPONSE) !== 0) return undefined;
+  const head = {
+    id: message.readUInt16BE(0),
+    flags: flags & (OPCODE_MASK | FLAG_RECURSION_DESIRED),
+    opcode: (flags & OPCODE_MASK) >> 11,
+  };
+  const end = message.readUInt16BE(4) === 1 ? questionEnd(message, HEADER_SIZE) : undefined;
+  const edns = end === undefined ? undefined : readEdns(message, end);
+  if (end === undefined || edns === 'malformed') {
+    const question = Buffer.alloc(0);
+    return { ...head, question, type: 0, class: 0, edns: undefined, problem: RCODE_FORMERR };
+  }
+  return {
+    ...head,
+    question: message.subarray(HEADER_SIZE, end),
+    type: message.readUInt16BE(end - 4),
+    class: message.readUInt16BE(end - 2),
+    edns,
+    problem: undefined,
+  };
+}
+
+/** The OPT record, which is the first additional record of any query that people's programs send. */
+function readEdns(message: Buffer, at: number): ClientQuery['edns'] | 'malformed' {
+  const records = message.readUInt16BE(6) + message.readUInt16BE(8);
+  if (records > 0 || message.readUInt16BE(10) === 0) return undefined;
+  if (at + OPT_SIZE > message.length) return 'malformed';
+  if (message[at] !== 0 || message.readUInt16BE(at + 1) !== TYPE_OPT) return undefined;
+  const payloadSize = Math.max(message.readUInt16BE(at + 3), CLASSIC_PAYLOAD_SIZE);
+  return { payloadSize, version: message[at + 6] ?? 0 };
+}
+
+/** A name of the question as text; `undefined` when it is not one that could be a host's. */
+export function hostNameOf({ question }: ClientQuery): string | undefined {
+  const labels: string[] = [];
+  let at = 0;
+  for (;;) {
+    const length = question[at] ?? 0;
+    if (length === 0) break;
+    labels.push(question.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  const name = labels.join('.').toLowerCase();
+  return /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(name) ? name : undefined;
+}
+
+/** The most bytes of a response that travels in a datagram. */
+export const datagramLimit = ({ edns }: ClientQuery): number =>
+  edns ? Math.min(edns.payloadSize, UDP_PAYLOAD_SIZE) : CLASSIC_PAYLOAD_SIZE;
+
+/** A response without records. @param rcode 12 bits; those above 15 need EDNS. */
+export function emptyResponse(query: ClientQuery, rcode: number, extra = 0): Buffer {
+  return response(query, rcode, 0, Buffer.alloc(0), extra);
+}
+
+/** A response that says that the whole one needs a stream (RFC 7766 §5). */
+export const truncatedResponse = (query: ClientQuery, rcode: number): Buffer =>
+  emptyResponse(query, rcode, FLAG_TRUNCATED);
+
+/** A response with addresses of the type that was asked for. */
+export function addressResponse(
+  query: ClientQuery,
+  addresses: readonly Uint8Array[],
+  ttl: number,
+): Buffer {
+  const records = addresses.map((address) => {
+    const record = Buffer.alloc(12 + address.length);
+    record.writeUInt16BE(NAME_OF_QUESTION, 0);
+    record.writeUInt16BE(query.type, 2);
+    record.writeUInt16BE(query.class, 4);
+    record.writeUInt32BE(ttl, 6);
+    record.writeUInt16BE(address.length, 10);
+    record.set(address, 12);
+    return record;
+  });
+  return response(query, 0, records.length, Buffer.concat(records), 0);
+}
+
+/**
+ * A server's message as the response to the client's query, which was passed on: with the client's id
+ * and EDNS. The additional records are left out; nothing depends on them (RFC 2181 §9).
+ *
+ * @param message its question is that of the query, or it has none.
+ * @param additionals where its additional records begin.
+ */
+export function passedOnResponse(
+  query: ClientQuery,
+  message: Buffer,
+  rcode: number,
+  additionals: number,
+): Buffer {
+  const opt = query.edns ? OPT_SIZE : 0;
+  const out = Buffer.alloc(additionals + opt);
+  message.copy(out, 0, 0, additionals);
+  out.writeUInt16BE(query.id, 0);
+  const flags = message.readUInt16BE(2) & ~(OPCODE_MASK | FLAG_RECURSION_DESIRED | 0xf);
+  out.writeUInt16BE(flags | query.flags | FLAG_RECURSION_AVAILABLE | (rcode & 0xf), 2);
+  out.writeUInt16BE(query.edns ? 1 : 0, 10);
+  if (query.edns) putExtended(out, additionals, rcode);
+  return out;
+}
+
+function response(
+  { id, flags, question, edns }: ClientQuery,
+  rcode: number,
+  count: number,
+  records: Buffer,
+  extra: number,
+): Buffer {
+  const end = HEADER_SIZE + question.length + records.length;
+  const message = Buffer.alloc(end + (edns ? OPT_SIZE : 0));
+  message.writeUInt16BE(id, 0);
+  const ours = FLAG_RESPONSE | FLAG_RECURSION_AVAILABLE | extra;
+  message.writeUInt16BE(flags | ours | (rcode & 0xf), 2);
+  message.writeUInt16BE(question.length > 0 ? 1 : 0, 4);
+  message.writeUInt16BE(count, 6);
+  message.set(question, HEADER_SIZE);
+  message.set(records, HEADER_SIZE + question.length);
+  if (edns) {
+    message.writeUInt16BE(1, 10);
+    putExtended(message, end, rcode);
+  }
+  return message;
+}
+
+/** The OPT record of a response: the upper bits of its code, version 0. */
+function putExtended(message: Buffer, at: number, rcode: number): void {
+  putOpt(message, at, UDP_PAYLOAD_SIZE);
+  message[at + 5] = rcode >> 4;
+}

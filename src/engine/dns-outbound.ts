@@ -1,0 +1,137 @@
+import type { DnsService } from '../dns/backend.ts';
+import { frame, MessageReader } from '../dns/framing.ts';
+import { respond } from '../dns/responder.ts';
+import type { Clock } from '../net/clock.ts';
+import { LinkClosedError } from '../net/errors.ts';
+import { IdleTimer } from '../net/idle-timer.ts';
+import type { ByteLink, Packet, PacketLink } from '../net/link.ts';
+import { linkPair } from '../net/memory-link.ts';
+import { PacketQueue } from '../net/packet-queue.ts';
+import { UDP_DNS_IDLE_MS } from '../net/time-limits.ts';
+import type { DialOptions, Outbound } from '../protocols/contract.ts';
+
+/** Queries of one client that are being answered; further ones of a stream wait, datagrams are dropped. */
+const MOST_AT_ONCE = 64;
+
+/**
+ * The way of queries to the proxy's own resolver: it takes them as a DNS server does, over streams and
+ * datagrams, so that a query is a flow like all others.
+ */
+export class DnsOutbound implements Outbound {
+  readonly #service: DnsService;
+  readonly #clock: Clock;
+
+  constructor(service: DnsService, clock: Clock) {
+    this.#service = service;
+    this.#clock = clock;
+  }
+
+  connect(_destination: unknown, { origin }: DialOptions): Promise<ByteLink> {
+    const [client, server] = linkPair();
+    void this.#serve(server, origin?.source);
+    return Promise.resolve(client);
+  }
+
+  associate({ origin }: DialOptions): Promise<PacketLink> {
+    return Promise.resolve(new ResolverLink(this.#service, origin?.source));
+  }
+
+  close(): void {
+    // Nothing is shared but the resolver, which has another owner.
+  }
+
+  /** Answers the queries of a stream, in any order (RFC 7766 §6.2.1.1), until it ends or falls silent. */
+  async #serve(link: ByteLink, client: string | undefined): Promise<void> {
+    const ended = new AbortController();
+    const end = (cause?: Error): void => {
+      ended.abort(new LinkClosedError('the client has left'));
+      link.destroy(cause);
+    };
+    const idle = new IdleTimer(
+      this.#clock,
+      () => UDP_DNS_IDLE_MS,
+      () => end(),
+    );
+    idle.start();
+    void link.closed.then(() => end());
+    const pending = new Set<Promise<void>>();
+    const messages = new MessageReader(link);
+    try {
+      for (;;) {
+        const query = await messages.next();
+        idle.touch();
+        const answered = this.#answer(query, link, client, ended.signal)
+          .catch(() => end())
+          .finally(() => pending.delete(answered));
+        pending.add(answered);
+        if (pending.size >= MOST_AT_ONCE) await Promise.race(pending);
+      }
+    } catch {
+      // The end of the stream; what was asked before it is still answered.
+      await Promise.all(pending);
+      await link.closeWrite().catch(() => undefined);
+    } finally {
+      idle.stop();
+      end();
+    }
+  }
+
+  async #answer(
+    query: Buffer,
+    link: ByteLink,
+    client: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const asker = { address: client, datagram: false };
+    const response = await respond(query, this.#service, asker, signal);
+    if (response) await link.write(frame(response));
+  }
+}
+
+/** The datagrams of one client to the resolver. */
+class ResolverLink implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #service: DnsService;
+  readonly #client: string | undefined;
+  readonly #responses = new PacketQueue();
+  readonly #ended = new AbortController();
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #pending = 0;
+  #dropped = 0;
+
+  constructor(service: DnsService, client: string | undefined) {
+    this.#service = service;
+    this.#client = client;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  get dropped(): number {
+    return this.#dropped + this.#responses.dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#responses.take();
+  }
+
+  send({ data, peer }: Packet): void {
+    if (this.#ended.signal.aborted || this.#pending >= MOST_AT_ONCE) {
+      this.#dropped++;
+      return;
+    }
+    this.#pending++;
+    const asker = { address: this.#client, datagram: true };
+    void respond(data, this.#service, asker, this.#ended.signal).then((response) => {
+      this.#pending--;
+      if (response) this.#responses.push({ data: response, peer });
+    });
+  }
+
+  close(cause?: Error): void {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort(new LinkClosedError('the client has left'));
+    this.#responses.end(cause);
+    this.#resolveClosed(cause);
+  }
+}

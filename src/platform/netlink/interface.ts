@@ -1,0 +1,121 @@
+import { formatCidr, type Cidr } from '../../ip/cidr.ts';
+import { parseIP } from '../../ip/ip-text.ts';
+import { AF_INET, AF_INET6, AF_UNSPEC } from '../sockets/linux.ts';
+import {
+  nestedAttribute,
+  NLM_F_CREATE,
+  NLM_F_EXCL,
+  wordAttribute,
+  type Attribute,
+} from './message.ts';
+import { NetlinkError, type NetlinkSocket } from './netlink-socket.ts';
+
+// Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr}.h.
+const RTM_NEWLINK = 16;
+const RTM_NEWADDR = 20;
+const RTM_NEWROUTE = 24;
+const IFF_UP = 1;
+const IFLA_MTU = 4;
+const IFLA_AF_SPEC = 26;
+const IFLA_INET6_ADDR_GEN_MODE = 8;
+const IN6_ADDR_GEN_MODE_NONE = 1;
+const IFA_ADDRESS = 1;
+const IFA_LOCAL = 2;
+/** No duplicate address detection: the address is usable at once. */
+const IFA_F_NODAD = 0x02;
+const RTA_DST = 1;
+const RTA_OIF = 4;
+export const RT_TABLE_MAIN = 254;
+const RTPROT_STATIC = 4;
+const RT_SCOPE_UNIVERSE = 0;
+const RT_SCOPE_LINK = 253;
+const RTN_UNICAST = 1;
+
+/** What an interface is given. */
+export interface InterfacePlan {
+  readonly mtu: number;
+  readonly addresses: readonly Cidr[];
+  /** Networks that the main table sends through the interface. */
+  readonly routes: readonly Cidr[];
+}
+
+/**
+ * Brings an interface up with its MTU, addresses and routes. They go with the interface.
+ *
+ * @throws {NetlinkError} for the first that the kernel refuses.
+ */
+export function configureInterface(
+  netlink: NetlinkSocket,
+  index: number,
+  { mtu, addresses, routes }: InterfacePlan,
+): void {
+  keepFromGeneratingAddresses(netlink, index);
+  netlink.request('bring the interface up', RTM_NEWLINK, 0, linkBody(index, IFF_UP), [
+    wordAttribute(IFLA_MTU, mtu),
+  ]);
+  for (const cidr of addresses) addAddress(netlink, index, cidr);
+  for (const cidr of routes) addRoute(netlink, index, cidr);
+}
+
+/**
+ * Nothing configures itself through the device: no link-local IPv6 address, and no router
+ * solicitations. A kernel without IPv6 refuses, which comes to the same.
+ */
+function keepFromGeneratingAddresses(netlink: NetlinkSocket, index: number): void {
+  const mode = { type: IFLA_INET6_ADDR_GEN_MODE, value: Uint8Array.of(IN6_ADDR_GEN_MODE_NONE) };
+  const attributes = [nestedAttribute(IFLA_AF_SPEC, [nestedAttribute(AF_INET6, [mode])])];
+  try {
+    netlink.request('keep addresses off', RTM_NEWLINK, 0, linkBody(index, 0), attributes);
+  } catch (error) {
+    if (!(error instanceof NetlinkError)) throw error;
+  }
+}
+
+/** `struct ifinfomsg`: family 0, type 2, index 4, flags 8, mask of changed flags 12. */
+function linkBody(index: number, flags: number): Uint8Array {
+  const body = Buffer.alloc(16);
+  body[0] = AF_UNSPEC;
+  body.writeInt32LE(index, 4);
+  body.writeUInt32LE(flags, 8);
+  body.writeUInt32LE(flags, 12);
+  return body;
+}
+
+function addAddress(netlink: NetlinkSocket, index: number, cidr: Cidr): void {
+  const { family, bytes } = parsed(cidr);
+  // struct ifaddrmsg: family 0, prefix length 1, flags 2, scope 3, index 4.
+  const body = Buffer.alloc(8);
+  body[0] = family;
+  body[1] = cidr.prefix;
+  body[2] = family === AF_INET6 ? IFA_F_NODAD : 0;
+  body.writeUInt32LE(index, 4);
+  const attributes = [IFA_LOCAL, IFA_ADDRESS].map((type): Attribute => ({ type, value: bytes }));
+  const request = `add the address ${formatCidr(cidr)}`;
+  netlink.request(request, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, body, attributes);
+}
+
+function addRoute(netlink: NetlinkSocket, index: number, cidr: Cidr): void {
+  const { family, bytes } = parsed(cidr);
+  // struct rtmsg: family 0, lengths of destination 1 and source 2, TOS 3, table 4, protocol 5,
+  // scope 6, type 7, flags 8.
+  const body = Buffer.alloc(12);
+  body[0] = family;
+  body[1] = cidr.prefix;
+  body[4] = RT_TABLE_MAIN;
+  body[5] = RTPROT_STATIC;
+  body[6] = family === AF_INET ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  body[7] = RTN_UNICAST;
+  netlink.request(
+    `add the route ${formatCidr(cidr)}`,
+    RTM_NEWROUTE,
+    NLM_F_CREATE | NLM_F_EXCL,
+    body,
+    [{ type: RTA_DST, value: bytes }, wordAttribute(RTA_OIF, index)],
+  );
+}
+
+function parsed({ address }: Cidr): { readonly family: number; readonly bytes: Uint8Array } {
+  const bytes = parseIP(address);
+  if (!bytes) throw new RangeError(`not an IP address: ${address}`);
+  return { family: bytes.length === 4 ? AF_INET : AF_INET6, bytes };
+}

@@ -1,0 +1,160 @@
+import type { SystemCalls } from '../sockets/bindings.ts';
+import { Descriptor } from '../sockets/descriptor.ts';
+import { errorText, SystemError } from '../sockets/errno.ts';
+import { EINTR, SOCK_CLOEXEC, SOCK_DGRAM } from '../sockets/linux.ts';
+import type { NativeMemory } from '../native-memory.ts';
+import {
+  encodeRequest,
+  NLM_F_ACK,
+  NLM_F_DUMP,
+  NLMSG_DONE,
+  NLMSG_ERROR,
+  readAcknowledgement,
+  readMessages,
+  type Attribute,
+  type NetlinkMessage,
+} from './message.ts';
+
+export const AF_NETLINK = 16;
+export const NETLINK_ROUTE = 0;
+const SOL_NETLINK = 270;
+const NETLINK_EXT_ACK = 11;
+
+/** The kernel sends dumps in datagrams of at most 32 KB (netlink(7)). */
+const LARGEST_DATAGRAM = 64 << 10;
+
+/** A request of rtnetlink that the kernel refused. */
+export class NetlinkError extends SystemError {
+  /** What the kernel says in words. */
+  readonly reason: string;
+
+  /**
+   * @param request what was asked for, as people name it: `add the address 10.0.0.1/24`.
+   * @param number positive, as `errno` holds it.
+   */
+  constructor(request: string, number: number, text: string | undefined) {
+    super(request, number);
+    this.reason = text === undefined || text === '' ? errorText(number) : text;
+  }
+}
+
+/**
+ * A socket to the kernel's routing (rtnetlink(7)). The kernel has handled a request before `send`
+ * returns, so that the answer is there at once and nothing waits.
+ */
+export class NetlinkSocket implements Disposable {
+  readonly #calls: SystemCalls;
+  readonly #socket: Descriptor;
+  readonly #memory: NativeMemory;
+  #sequence = 0;
+
+  /** @throws {SystemError} where there is no netlink. */
+  constructor(calls: SystemCalls) {
+    this.#calls = calls;
+    const fd = calls.socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0) throw new SystemError('socket', calls.errno());
+    this.#socket = new Descriptor(calls, fd);
+    this.#memory = calls.memory(LARGEST_DATAGRAM);
+    // Descriptions of errors; a kernel without them sends the number alone.
+    this.#memory.words[0] = 1;
+    calls.setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, this.#memory.at, 4);
+  }
+
+  /**
+   * Asks for a change.
+   *
+   * @param request as people name it, for the error.
+   * @throws {NetlinkError} when the kernel refuses.
+   */
+  request(
+    request: string,
+    type: number,
+    flags: number,
+    body: Uint8Array,
+    attributes: readonly Attribute[] = [],
+  ): void {
+    const sequence = this.#send(type, flags | NLM_F_ACK, body, attributes);
+    for (;;) {
+      for (const message of readMessages(this.#receive())) {
+        if (message.sequence !== sequence || message.type !== NLMSG_ERROR) continue;
+        const { errno, text } = readAcknowledgement(message);
+        if (errno !== 0) throw new NetlinkError(request, errno, text);
+        return;
+      }
+    }
+  }
+
+  /**
+   * Asks for one thing.
+   *
+   * @returns the answer, a view that the next call overwrites.
+   * @throws {NetlinkError} when the kernel refuses.
+   */
+  query(
+    request: string,
+    type: number,
+    body: Uint8Array,
+    attributes: readonly Attribute[],
+  ): NetlinkMessage | undefined {
+    const sequence = this.#send(type, 0, body, attributes);
+    for (;;) {
+      for (const message of readMessages(this.#receive())) {
+        if (message.sequence !== sequence) continue;
+        if (message.type !== NLMSG_ERROR) return message;
+        const { errno, text } = readAcknowledgement(message);
+        if (errno === 0) return undefined;
+        throw new NetlinkError(request, errno, text);
+      }
+    }
+  }
+
+  /**
+   * Asks for a list and visits its messages, which are valid during the call only.
+   * @throws {NetlinkError} when the kernel refuses.
+   */
+  dump(
+    request: string,
+    type: number,
+    body: Uint8Array,
+    visit: (message: NetlinkMessage) => void,
+  ): void {
+    const sequence = this.#send(type, NLM_F_DUMP, body, []);
+    for (;;) {
+      for (const message of readMessages(this.#receive())) {
+        if (message.sequence !== sequence) continue;
+        if (message.type === NLMSG_DONE) return;
+        if (message.type === NLMSG_ERROR) {
+          const { errno, text } = readAcknowledgement(message);
+          throw new NetlinkError(request, errno, text);
+        }
+        visit(message);
+      }
+    }
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #send(type: number, flags: number, body: Uint8Array, attributes: readonly Attribute[]): number {
+    const sequence = ++this.#sequence;
+    const bytes = encodeRequest(type, flags, sequence, body, attributes);
+    this.#memory.bytes.set(bytes);
+    const sent = this.#calls.send(this.#socket.number, this.#memory.at, bytes.length, 0);
+    if (sent < 0) throw new SystemError('send', this.#calls.errno());
+    return sequence;
+  }
+
+  #receive(): Buffer {
+    for (;;) {
+      const length = this.#calls.recv(this.#socket.number, this.#memory.at, LARGEST_DATAGRAM, 0);
+      if (length >= 0) return this.#memory.bytes.subarray(0, length);
+      const number = this.#calls.errno();
+      if (number !== EINTR) throw new SystemError('recv', number);
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import type {
+  DeviceHandlers,
+  DeviceTraits,
+  InboundPacket,
+  PacketDevice,
+  PacketOutput,
+} from '../../ip/packet-device.ts';
+import { configureInterface, type InterfacePlan } from '../netlink/interface.ts';
+import { NetlinkError, NetlinkSocket } from '../netlink/netlink-socket.ts';
+import type { Descriptor } from '../sockets/descriptor.ts';
+import { SystemError } from '../sockets/errno.ts';
+import type { KernelIo } from '../sockets/kernel-io.ts';
+import { EAGAIN, EBADF, EBADFD, EFAULT, EINTR, EINVAL, EIO, EPOLLIN } from '../sockets/linux.ts';
+import type { NativeMemory } from '../native-memory.ts';
+import type { Readiness } from '../sockets/poller.ts';
+import { openTun, TunError, type OpenedTun } from './open-tun.ts';
+import { needsNoCheck, putVirtioHeader, segmentSizeOf, VIRTIO_HEADER } from './virtio-header.ts';
+
+/** Bytes of the largest IP packet: the length field of IPv4 has 16 bits. */
+const LARGEST_PACKET = 65_535;
+
+/** Packets read in one turn of the event loop; what is left comes with the next one. */
+const PACKETS_A_TURN = 256;
+/** Bytes read in one turn, about 0.3 ms of copying. */
+const BYTES_A_TURN = 1 << 20;
+
+/** Errors of a read that end the device: it was removed, or this is a defect. */
+const FATAL: ReadonlySet<number> = new Set([EBADF, EBADFD, EFAULT, EINVAL, EIO]);
+
+/** A device as it is asked for. */
+export interface TunPlan extends InterfacePlan {
+  /** `undefined` lets the kernel choose. */
+  readonly name: string | undefined;
+}
+
+/**
+ * A TUN device of the kernel, with its addresses and routes. It is not persistent: everything goes
+ * with the process, however that ends.
+ *
+ * Offloads let packets of up to 64 KB pass: the kernel's TCP hands over its segments unsplit, and takes
+ * such from here, with checksums that nothing computes.
+ */
+export class TunDevice implements PacketDevice, Readiness {
+  readonly name: string;
+  /** The kernel's number of the interface. */
+  readonly index: number;
+  readonly traits: DeviceTraits;
+  readonly output: PacketOutput;
+  readonly closed: Promise<Error | undefined>;
+  readonly #io: KernelIo;
+  readonly #descriptor: Descriptor;
+  readonly #input: NativeMemory;
+  readonly #written: Output;
+  readonly #packet: { -readonly [key in keyof InboundPacket]: InboundPacket[key] };
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #slot = -1;
+  #handlers: DeviceHandlers | undefined;
+
+  /**
+   * Creates the device, and gives it its MTU, addresses and routes.
+   *
+   * @throws {TunError} with the reason in words; nothing is left of the device.
+   */
+  static open(io: KernelIo, plan: TunPlan): TunDevice {
+    const opened = openTun(io.calls, plan.name);
+    try {
+      const index = io.calls.ifNameToIndex(opened.name);
+      configure(io, opened.name, index, plan);
+      return new TunDevice(io, opened, index, plan.mtu);
+    } catch (error) {
+      opened.descriptor.close();
+      throw error;
+    }
+  }
+
+  private constructor(io: KernelIo, opened: OpenedTun, index: number, mtu: number) {
+    this.#io = io;
+    this.#descriptor = opened.descriptor;
+    this.name = opened.name;
+    this.index = index;
+    this.traits = {
+      mtu,
+      checksumOffload: opened.segmentsTcp,
+      tcpSegmentation: opened.segmentsTcp,
+      udpSegmentation: opened.segmentsUdp,
+      largest: opened.segmentsTcp ? LARGEST_PACKET : mtu,
+    };
+    this.#input = io.calls.memory(VIRTIO_HEADER + LARGEST_PACKET);
+    this.#written = new Output(io, this.#descriptor);
+    this.output = this.#written;
+    this.#packet = {
+      buffer: this.#input.bytes,
+      start: VIRTIO_HEADER,
+      end: VIRTIO_HEADER,
+      checksumPartial: false,
+      segmentSize: 0,
+    };
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  get dropped(): number {
+    return this.#written.dropped;
+  }
+
+  start(handlers: DeviceHandlers): void {
+    this.#handlers = handlers;
+    if (this.#descriptor.number < 0) return;
+    this.#slot = this.#io.poller.add(this.#descriptor.number, this, EPOLLIN);
+  }
+
+  /** Each packet is sent when it is committed. */
+  flush(): void {}
+
+  ready(): void {
+    if (this.#read()) this.#handlers?.onDrained();
+  }
+
+  close(cause?: Error): void {
+    if (this.#descriptor.number < 0) return;
+    if (this.#slot >= 0) this.#io.poller.remove(this.#slot);
+    this.#handlers = undefined;
+    this.#descriptor.close();
+    this.#resolveClosed(cause);
+  }
+
+  /** Whether any packet came. */
+  #read(): boolean {
+    const { calls, poller } = this.#io;
+    let bytes = 0;
+    let packets = 0;
+    while (packets < PACKETS_A_TURN && bytes < BYTES_A_TURN && this.#descriptor.number >= 0) {
+      const length = calls.read(this.#descriptor.number, this.#input.at, this.#input.bytes.length);
+      if (length < 0) {
+        const errno = calls.errno();
+        if (errno === EINTR) continue;
+        if (FATAL.has(errno)) this.close(new TunError(`the device ${this.name} is gone`));
+        if (errno === EAGAIN || FATAL.has(errno)) break;
+        continue;
+      }
+      packets++;
+      bytes += length;
+      this.#pass(length);
+    }
+    poller.moved(bytes);
+    return packets > 0;
+  }
+
+  #pass(length: number): void {
+    const memory = this.#input.bytes;
+    if (length <= VIRTIO_HEADER) return;
+    const segmentSize = segmentSizeOf(memory, 0);
+    if (segmentSize < 0) return;
+    const packet = this.#packet;
+    packet.end = length;
+    packet.checksumPartial = needsNoCheck(memory, 0);
+    packet.segmentSize = segmentSize;
+    this.#handlers?.onPacket(packet);
+  }
+}
+
+/** The packet being written; it is sent when it is committed. */
+class Output implements PacketOutput {
+  readonly buffer: Uint8Array;
+  dropped = 0;
+  readonly #io: KernelIo;
+  readonly #descriptor: Descriptor;
+  readonly #memory: NativeMemory;
+
+  constructor(io: KernelIo, descriptor: Descriptor) {
+    this.#io = io;
+    this.#descriptor = descriptor;
+    this.#memory = io.calls.memory(VIRTIO_HEADER + LARGEST_PACKET);
+    this.buffer = this.#memory.bytes;
+  }
+
+  reserve(bytes: number): number {
+    return this.#descriptor.number < 0 || bytes > LARGEST_PACKET ? -1 : VIRTIO_HEADER;
+  }
+
+  commit(length: number, segmentSize: number, checksumStart: number, checksumOffset: number): void {
+    const fd = this.#descriptor.number;
+    if (fd < 0) return;
+    putVirtioHeader(this.buffer, 0, segmentSize, checksumStart, checksumOffset);
+    // Also for want of memory, or with the interface down: a packet may be lost on any path.
+    if (this.#io.calls.write(fd, this.#memory.at, VIRTIO_HEADER + length) < 0) this.dropped++;
+    else this.#io.poller.moved(length);
+  }
+}
+
+function configure(io: KernelIo, name: string, index: number, plan: TunPlan): void {
+  try {
+    using netlink = new NetlinkSocket(io.calls);
+    configureInterface(netlink, index, plan);
+  } catch (error) {
+    if (error instanceof NetlinkError) {
+      throw new TunError(`cannot ${error.syscall}: ${error.reason}`, { cause: error });
+    }
+    if (error instanceof SystemError) {
+      throw new TunError(`cannot set up the device ${name}: ${error.message}`, { cause: error });
+    }
+    throw error;
+  }
+}

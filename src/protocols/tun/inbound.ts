@@ -1,0 +1,237 @@
+import type { PacketDevice } from '../../ip/packet-device.ts';
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { Endpoint } from '../../net/address.ts';
+import { DialError, type DialErrorCode } from '../../net/errors.ts';
+import type { TunPlan } from '../../net/sockets.ts';
+import { UDP_IDLE_MS } from '../../net/time-limits.ts';
+import {
+  Netstack,
+  type AssociationRequest,
+  type ConnectionRequest,
+} from '../../netstack/driver.ts';
+import type { RefusalReason, StackSettings } from '../../netstack/stack.ts';
+import type { Trace } from '../../netstack/trace.ts';
+import type { ListenSpec } from '../../spec.ts';
+import { BindError } from '../../transports/bind-error.ts';
+import type {
+  InboundContext,
+  Origin,
+  SessionBook,
+  SessionListener,
+  SessionServer,
+} from '../contract.ts';
+import { LogLimiter } from '../log-limiter.ts';
+import { ResolverAddresses } from './resolver-addresses.ts';
+import type { TunSettings } from './settings.ts';
+
+/** What a device's server uses of its surroundings; tests give their own. */
+export interface TunMeans {
+  /** @throws the reason why there is no such device. */
+  readonly open: (plan: TunPlan) => PacketDevice;
+  readonly random: RandomSource;
+}
+
+/** One set of settings: what the flows of a device are served by. */
+export class TunServer implements SessionServer {
+  readonly context: InboundContext;
+  readonly settings: TunSettings;
+  readonly resolver: ResolverAddresses;
+  readonly #means: TunMeans;
+
+  constructor(settings: TunSettings, context: InboundContext, means: TunMeans) {
+    this.settings = settings;
+    this.context = context;
+    this.resolver = new ResolverAddresses(settings.addresses);
+    this.#means = means;
+  }
+
+  async bind(
+    listen: ListenSpec,
+    sessions: SessionBook,
+    signal?: AbortSignal,
+  ): Promise<SessionListener> {
+    if (listen.kind !== 'none') throw new RangeError('a TUN inbound has no address');
+    signal?.throwIfAborted();
+    const { name, mtu, addresses, routes } = this.settings;
+    let device: PacketDevice;
+    try {
+      device = this.#means.open({ name, mtu, addresses, routes });
+    } catch (error) {
+      throw new BindError(`the TUN device${name === undefined ? '' : ` ${name}`}`, error);
+    }
+    return new TunListener(device, this.#means.random, this, sessions);
+  }
+}
+
+/** A device, and the flows of the programs whose packets come by it. */
+class TunListener implements SessionListener {
+  readonly address: string;
+  readonly endpoint = undefined;
+  readonly closed: Promise<void>;
+  readonly #device: PacketDevice;
+  readonly #random: RandomSource;
+  readonly #limited: LogLimiter;
+  #server: TunServer;
+  #book: SessionBook;
+  /** From `serve` on. */
+  #stack: Netstack | undefined;
+  #state: 'bound' | 'serving' | 'retired' | 'kept' | 'released' = 'bound';
+  #flows = 0;
+
+  constructor(device: PacketDevice, random: RandomSource, server: TunServer, book: SessionBook) {
+    this.#device = device;
+    this.#random = random;
+    this.#server = server;
+    this.#book = book;
+    this.#limited = new LogLimiter(server.context.clock);
+    this.address = device.name;
+    this.closed = device.closed.then((cause) => {
+      if (this.#state === 'released') return;
+      this.#state = 'released';
+      const { log, tag } = this.#server.context;
+      log.error(`inbound ${tag}: the device ${this.address} has failed: ${cause?.message}`);
+    });
+  }
+
+  serve(): void {
+    if (this.#state !== 'bound') return;
+    this.#state = 'serving';
+    const { clock, log } = this.#server.context;
+    this.#stack = new Netstack({
+      device: this.#device,
+      clock,
+      random: this.#random,
+      addresses: 'any',
+      handlers: {
+        onConnection: (request) => void this.#onConnection(request),
+        onAssociation: (request) => void this.#onAssociation(request),
+      },
+      // The path to the device's programs is this machine, or its own network.
+      isPaced: false,
+      settings: stackSettings(this.#server.settings),
+      trace: log.enabled('debug') ? this.#trace : undefined,
+    });
+  }
+
+  swap(next: SessionServer, sessions: SessionBook): void {
+    if (!(next instanceof TunServer)) throw new TypeError('a server of another protocol');
+    this.#server = next;
+    this.#book = sessions;
+    if (this.#stack) this.#stack.settings = stackSettings(next.settings);
+    if (this.#state === 'kept' || this.#state === 'retired') this.#state = 'serving';
+  }
+
+  retire(): void {
+    if (this.#state === 'released') return;
+    this.#state = 'retired';
+    this.#releaseIfIdle();
+  }
+
+  keep(): boolean {
+    if (this.#state === 'released') return false;
+    if (this.#state === 'retired') this.#state = 'kept';
+    return true;
+  }
+
+  destroy(cause: Error): void {
+    this.#release(cause);
+  }
+
+  async #onConnection(request: ConnectionRequest): Promise<void> {
+    const { source, destination, link } = request;
+    if (this.#state !== 'serving') {
+      request.refuse('refused');
+      return;
+    }
+    const { context, resolver } = this.#server;
+    const end = this.#hold((cause) => link.destroy(cause));
+    try {
+      await context.dispatcher.stream({
+        origin: this.#originOf(source),
+        destination,
+        sniff: context.sniffing,
+        toResolver: resolver.has(destination),
+        client: link,
+        accept: () => request.accept(),
+      });
+    } catch (error) {
+      request.refuse(refusalOf(error));
+    }
+    // What was relayed last is still on its way to the program.
+    await link.closed;
+    end();
+  }
+
+  async #onAssociation({ source, link }: AssociationRequest): Promise<void> {
+    if (this.#state !== 'serving') {
+      link.close();
+      return;
+    }
+    const { context, resolver } = this.#server;
+    const end = this.#hold((cause) => link.close(cause));
+    await context.dispatcher.packets({
+      origin: this.#originOf(source),
+      client: link,
+      isResolver: (peer) => resolver.has(peer),
+    });
+    end();
+  }
+
+  #originOf({ host }: Endpoint): Origin {
+    const { tag } = this.#server.context;
+    return { inbound: tag, source: host, user: undefined, session: undefined };
+  }
+
+  /** Counts a flow until the returned function is called. */
+  #hold(destroy: (cause: Error) => void): () => void {
+    const release = this.#book.hold(destroy);
+    this.#flows++;
+    return () => {
+      this.#flows--;
+      release();
+      this.#releaseIfIdle();
+    };
+  }
+
+  #releaseIfIdle(): void {
+    if (this.#state === 'retired' && this.#flows === 0) this.#release();
+  }
+
+  #release(cause?: Error): void {
+    if (this.#state === 'released') return;
+    this.#state = 'released';
+    if (this.#stack) this.#stack.close(cause);
+    else this.#device.close();
+  }
+
+  readonly #trace: Trace = (event) => {
+    if (event.kind !== 'packet-dropped') return;
+    if (event.reason !== 'flow limit' && event.reason !== 'backlog') return;
+    const note = this.#limited.note(event.reason);
+    if (!note) return;
+    const { context, settings } = this.#server;
+    const limit =
+      event.reason === 'flow limit'
+        ? `max_flows (${settings.maxFlows}) is reached`
+        : 'too many connections wait for their destinations';
+    const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
+    context.log.debug(`inbound ${context.tag}: a new flow was dropped: ${limit}${more}`);
+  };
+}
+
+const stackSettings = ({ udp, maxFlows }: TunSettings): StackSettings => ({
+  maxFlows,
+  udp: udp !== undefined,
+  udpIdle: udp ? Math.min(udp.idleSeconds * 1000, UDP_IDLE_MS) : 0,
+});
+
+/** How a program learns that its connection was not made: as if it had dialled by itself. */
+const REFUSALS: Readonly<Partial<Record<DialErrorCode, RefusalReason>>> = {
+  unreachable_host: 'host unreachable',
+  not_found: 'host unreachable',
+  unreachable_network: 'network unreachable',
+  timed_out: 'timeout',
+};
+
+const refusalOf = (error: unknown): RefusalReason =>
+  (error instanceof DialError && REFUSALS[error.code]) || 'refused';

@@ -1,0 +1,27 @@
+import { SystemRandomSource } from '../../crypto/random-source.ts';
+import { systemSockets } from '../../net/system-sockets.ts';
+import { defineProtocol } from '../protocol.ts';
+import { TunServer, type TunMeans } from './inbound.ts';
+import { restartReason, tunSettings } from './settings.ts';
+
+const means: TunMeans = {
+  open: (plan) => systemSockets().openTun(plan),
+  random: new SystemRandomSource(),
+};
+
+export const tun = defineProtocol({
+  name: 'tun',
+  aliases: [],
+  inbound: {
+    kind: 'sessions',
+    listens: 'device',
+    stream: false,
+    settings: (table) => tunSettings(table, process.platform),
+    users: () => undefined,
+    restartReason,
+    *create(settings, context) {
+      yield; // nothing takes long
+      return new TunServer(settings, context, means);
+    },
+  },
+});

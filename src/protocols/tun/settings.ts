@@ -1,0 +1,90 @@
+import { parseCidr, parseInterfaceAddress, type Cidr, type CidrProblem } from '../../ip/cidr.ts';
+import {
+  array,
+  bool,
+  converted,
+  located,
+  str,
+  u16,
+  u64,
+  type Decoder,
+} from '../../schema/decoder.ts';
+import { DecodeError } from '../../schema/errors.ts';
+import type { TableNode } from '../../schema/node.ts';
+import { fallback, optional, struct } from '../../schema/struct.ts';
+
+export interface TunSettings {
+  /** `undefined` lets the kernel choose. Its length is checked when the device is created. */
+  readonly name: string | undefined;
+  readonly mtu: number;
+  /** Of the interface; bits of a host may be set. */
+  readonly addresses: readonly Cidr[];
+  /** Networks that the main routing table sends through the interface. */
+  readonly routes: readonly Cidr[];
+  /** `undefined` when UDP is not relayed. */
+  readonly udp: { readonly idleSeconds: number } | undefined;
+  readonly maxFlows: number;
+}
+
+/** The least MTU of IPv6 (RFC 8200 §5). */
+const LEAST_MTU = 1280;
+
+const mtu: Decoder<number> = converted(u16, (bytes, reject) => {
+  if (bytes < LEAST_MTU) throw reject(`tun mtu must be at least ${LEAST_MTU}`);
+  return bytes;
+});
+
+/** A network in text, of which `what` is the name in errors. */
+const network = (what: string, parse: (text: string) => Cidr | CidrProblem): Decoder<Cidr> =>
+  converted(str, (text, reject) => {
+    const parsed = parse(text);
+    if ('problem' in parsed) throw reject(`bad tun ${what} ${text}: ${parsed.problem}`);
+    return parsed;
+  });
+
+const tunTable = struct({
+  name: optional(str),
+  mtu: fallback(mtu, 1500),
+  address: fallback(array(network('address', parseInterfaceAddress)), []),
+  routes: optional(located(array(network('route', parseCidr)))),
+  udp: fallback(bool, true),
+  udpIdleTimeout: fallback(u64, 60n),
+  maxFlows: fallback(u64, 65_536n),
+});
+
+/** @throws {DecodeError} */
+export function tunSettings(table: TableNode, platform: NodeJS.Platform): TunSettings {
+  const { name, mtu, address, routes, udp, udpIdleTimeout, maxFlows } = tunTable(table);
+  if (platform !== 'linux' && routes !== undefined && routes.value.length > 0) {
+    throw new DecodeError(
+      'tun routes are installed only on Linux; add them with the OS route tool',
+      routes.span,
+    );
+  }
+  return {
+    name: name === '' ? undefined : name,
+    mtu,
+    addresses: address,
+    routes: routes?.value ?? [],
+    udp: udp ? { idleSeconds: Number(udpIdleTimeout) } : undefined,
+    maxFlows: Number(maxFlows),
+  };
+}
+
+/**
+ * Why other settings need another device. Everything else is swapped: it is about flows that begin
+ * from then on.
+ */
+export function restartReason(before: TunSettings, after: TunSettings): string | undefined {
+  if (before.name !== after.name) return 'name changed';
+  if (before.mtu !== after.mtu) return 'mtu changed';
+  if (!sameNetworks(before.addresses, after.addresses)) return 'address changed';
+  return sameNetworks(before.routes, after.routes) ? undefined : 'routes changed';
+}
+
+const sameNetworks = (some: readonly Cidr[], others: readonly Cidr[]): boolean =>
+  some.length === others.length &&
+  some.every(({ address, prefix }, index) => {
+    const other = others[index];
+    return other?.address === address && other.prefix === prefix;
+  });

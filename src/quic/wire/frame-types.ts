@@ -1,0 +1,78 @@
+import { PacketType } from './packet-header.ts';
+
+/** Frame types (RFC 9000 §19, RFC 9221 §4). */
+export const FrameType = {
+  PADDING: 0x00,
+  PING: 0x01,
+  ACK: 0x02,
+  ACK_ECN: 0x03,
+  RESET_STREAM: 0x04,
+  STOP_SENDING: 0x05,
+  CRYPTO: 0x06,
+  NEW_TOKEN: 0x07,
+  /** The first of eight: bits 0x04 offset, 0x02 length, 0x01 FIN. */
+  STREAM: 0x08,
+  MAX_DATA: 0x10,
+  MAX_STREAM_DATA: 0x11,
+  MAX_STREAMS_BIDIRECTIONAL: 0x12,
+  MAX_STREAMS_UNIDIRECTIONAL: 0x13,
+  DATA_BLOCKED: 0x14,
+  STREAM_DATA_BLOCKED: 0x15,
+  STREAMS_BLOCKED_BIDIRECTIONAL: 0x16,
+  STREAMS_BLOCKED_UNIDIRECTIONAL: 0x17,
+  NEW_CONNECTION_ID: 0x18,
+  RETIRE_CONNECTION_ID: 0x19,
+  PATH_CHALLENGE: 0x1a,
+  PATH_RESPONSE: 0x1b,
+  CONNECTION_CLOSE: 0x1c,
+  APPLICATION_CLOSE: 0x1d,
+  HANDSHAKE_DONE: 0x1e,
+  DATAGRAM: 0x30,
+  DATAGRAM_WITH_LENGTH: 0x31,
+} as const;
+
+/** The types of packet that frames arrive in, and bits for sets of them. */
+export type FramesPacketType =
+  | typeof PacketType.INITIAL
+  | typeof PacketType.ZERO_RTT
+  | typeof PacketType.HANDSHAKE
+  | typeof PacketType.ONE_RTT;
+
+const I = 1 << PacketType.INITIAL;
+const Z = 1 << PacketType.ZERO_RTT;
+const H = 1 << PacketType.HANDSHAKE;
+const O = 1 << PacketType.ONE_RTT;
+
+/** Marks of table 3 besides the packet types: no acknowledgement needed, and probing (RFC 9000 §12.4). */
+export const NOT_ELICITING = 1 << 6;
+export const PROBING = 1 << 7;
+const N = NOT_ELICITING;
+const P = PROBING;
+
+/** RFC 9000 §12.4, table 3, and RFC 9221 §4: what may hold a frame of each type. 0: no such type. */
+const RULES = new Uint8Array(64);
+RULES[FrameType.PADDING] = I | H | Z | O | N | P;
+RULES[FrameType.PING] = I | H | Z | O;
+RULES[FrameType.ACK] = I | H | O | N;
+RULES[FrameType.ACK_ECN] = I | H | O | N;
+RULES[FrameType.RESET_STREAM] = Z | O;
+RULES[FrameType.STOP_SENDING] = Z | O;
+RULES[FrameType.CRYPTO] = I | H | O;
+RULES[FrameType.NEW_TOKEN] = O;
+RULES.fill(Z | O, FrameType.STREAM, FrameType.NEW_CONNECTION_ID);
+RULES[FrameType.NEW_CONNECTION_ID] = Z | O | P;
+RULES[FrameType.RETIRE_CONNECTION_ID] = Z | O;
+RULES[FrameType.PATH_CHALLENGE] = Z | O | P;
+RULES[FrameType.PATH_RESPONSE] = O | P;
+RULES[FrameType.CONNECTION_CLOSE] = I | H | Z | O | N;
+RULES[FrameType.APPLICATION_CLOSE] = Z | O | N;
+RULES[FrameType.HANDSHAKE_DONE] = O;
+RULES[FrameType.DATAGRAM] = Z | O;
+RULES[FrameType.DATAGRAM_WITH_LENGTH] = Z | O;
+
+/** Whether packets of this type may hold frames of that type (RFC 9000 §12.4, table 3). */
+export const isFrameAllowed = (type: number, packet: FramesPacketType): boolean =>
+  ((RULES[type] ?? 0) & (1 << packet)) !== 0;
+
+/** The bits of a frame type: the packets that may hold it, and the marks; 0 for no such type. */
+export const rulesOf = (type: number): number => RULES[type] ?? 0;

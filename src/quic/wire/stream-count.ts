@@ -1,0 +1,13 @@
+import { varintSizeAt } from './varint.ts';
+
+/**
+ * Whether a number exceeds 2^60, the most streams that ids can count (§4.6). Exact: such numbers are
+ * larger than those that JavaScript counts in.
+ */
+export function exceedsStreamCount(bytes: Uint8Array, at: number): boolean {
+  if (varintSizeAt(bytes, at) < 8) return false;
+  const top = (bytes[at] as number) & 0x3f; // the caller has read it
+  if (top !== 0x10) return top > 0x10;
+  for (let i = 1; i < 8; i++) if (bytes[at + i] !== 0) return true;
+  return false;
+}
