@@ -232,8 +232,8 @@ else {
       await peer.kill();
       await peer.run();
       inside('far', 'wg', 'set', 'wg0', 'peer', peer.ownPublicKey, 'endpoint', endpoint);
-      peer.ping();
-      await eventually('a handshake', () => !peer.show('latest-handshakes').endsWith('0'));
+      peer.speak();
+      await eventually('a handshake', () => peer.show('latest-handshakes') !== '0');
       await says(socks);
     });
 
@@ -283,7 +283,10 @@ else {
       const socket = await socksConnect(socks, at(FAR.host, PORT.echo));
       const echo = async (text: string): Promise<void> => {
         socket.write(text);
-        const chunk = await eventually('an echo', () => socket.read() as Buffer | null);
+        const chunk = await eventually(
+          'an echo',
+          () => (socket.read() as Buffer | null) ?? undefined,
+        );
         assert.equal(String(chunk), text);
       };
       await echo('before');

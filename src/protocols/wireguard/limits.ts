@@ -58,3 +58,9 @@ export const SOCKET_BUFFER = 4 * 1024 * 1024;
  * was restarted is found in time.
  */
 export const PATIENCE = 2_000;
+
+/**
+ * Milliseconds after which a dial fails during which nothing has come from the peer: a little before the
+ * limit of every dial, which would not say whose fault it is.
+ */
+export const SILENCE_LIMIT = 9_500;

@@ -1,13 +1,15 @@
 import { formatEndpoint, ipVersion, type Endpoint } from '../../net/address.ts';
+import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
 import { connectAny } from '../../net/happy-eyeballs.ts';
 import type { ByteLink, PacketLink } from '../../net/link.ts';
 import type { FamilyPolicy } from '../../net/resolver.ts';
+import { DIAL_MS } from '../../net/time-limits.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import { toEndpoint } from '../../ip/ip-endpoint.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { ResolvedPackets } from '../resolved-packets.ts';
-import { PATIENCE } from './limits.ts';
+import { PATIENCE, SILENCE_LIMIT } from './limits.ts';
 import type { WireGuardSettings } from './settings.ts';
 import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
 
@@ -37,16 +39,21 @@ export class WireGuardOutbound implements Outbound {
     this.#mustReach(destination);
     const since = clock.now();
     let tunnel: RunningTunnel | undefined;
+    using dial = new Deadline(clock, DIAL_MS, 'the connection', signal);
+    const limit = clock.after(SILENCE_LIMIT, () => {
+      const isSilent = tunnel === undefined || tunnel.device.receivedAt < since;
+      if (isSilent) dial.abort(this.#silence(tunnel));
+    });
     try {
-      tunnel = await unlessAborted(this.#running(), signal);
+      tunnel = await unlessAborted(this.#running(), dial.signal);
       const policy = this.#family ?? family;
       const { host, port } = destination;
-      const addresses = await resolver.resolve(host, policy, signal, origin?.source);
-      return await this.#race(tunnel, addresses, port, signal);
+      const addresses = await resolver.resolve(host, policy, dial.signal, origin?.source);
+      return await this.#race(tunnel, addresses, port, dial.signal);
     } catch (error) {
-      if (!signal.aborted) throw error;
-      const failure = abortedDial(signal, destination);
-      throw failure.code === 'timed_out' ? this.#timedOut(tunnel, since, failure) : failure;
+      throw dial.signal.aborted ? abortedDial(dial.signal, destination) : error;
+    } finally {
+      limit.cancel();
     }
   }
 
@@ -128,14 +135,13 @@ export class WireGuardOutbound implements Outbound {
     }
   }
 
-  /** The reason of a dial that took too long: it may be the peer that is silent, and not the destination. */
-  #timedOut(tunnel: RunningTunnel | undefined, since: number, failure: DialError): DialError {
-    if (tunnel !== undefined && tunnel.device.receivedAt >= since) return failure;
+  /** The failure of a dial that has waited for the tunnel alone: it says nothing about the destination. */
+  #silence(tunnel: RunningTunnel | undefined): DialError {
     const peer = formatEndpoint(this.#settings.endpoint);
     const what = tunnel
       ? 'the WireGuard peer does not respond'
       : 'the name did not resolve in time';
-    return new DialError('timed_out', `${peer}: ${what}`, { cause: failure });
+    return new DialError('timed_out', `${peer}: ${what}`);
   }
 }
 

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Child } from '../child.ts';
+import { eventually } from '../wait.ts';
 import { FAR, inside, ip } from './site.ts';
 
 /** Why tests with wireguard-go cannot run here; `false` when they can. */
@@ -25,6 +26,7 @@ const wg = (args: readonly string[], input?: string): string =>
   execFileSync('wg', args, { encoding: 'utf8', input }).trim();
 
 const DEVICE = 'wg0';
+const CONTROL = `/var/run/wireguard/${DEVICE}.sock`;
 
 /** A `wireguard-go` at the far end of a `Site`, whose only peer is the Weir under test. */
 export class WireGuardPeer implements AsyncDisposable {
@@ -69,9 +71,7 @@ export class WireGuardPeer implements AsyncDisposable {
   /** Starts the program. */
   async run(): Promise<void> {
     this.#program = new Child('ip', ['netns', 'exec', 'far', 'wireguard-go', '-f', DEVICE]);
-    await this.#program.until('its control socket', () =>
-      existsSync(`/var/run/wireguard/${DEVICE}.sock`) ? true : undefined,
-    );
+    await eventually('its control socket', () => existsSync(CONTROL));
     const [key, psk] = [join(this.#folder, 'key'), join(this.#folder, 'psk')];
     writeFileSync(key, this.#peerPrivate, { mode: 0o600 });
     writeFileSync(psk, this.presharedKey ?? '', { mode: 0o600 });
@@ -89,7 +89,7 @@ export class WireGuardPeer implements AsyncDisposable {
   async kill(): Promise<void> {
     await this.#program?.[Symbol.asyncDispose]();
     this.#program = undefined;
-    rmSync(`/var/run/wireguard/${DEVICE}.sock`, { force: true });
+    rmSync(CONTROL, { force: true });
   }
 
   /** What it says about Weir: `endpoint`, `latest-handshakes`, `transfer`. */
@@ -97,9 +97,9 @@ export class WireGuardPeer implements AsyncDisposable {
     return inside('far', 'wg', 'show', DEVICE, what).trim().split('\t').slice(1).join(' ');
   }
 
-  /** Asks it to send something of its own: a ping, which begins a handshake where it needs one. */
-  ping(): void {
-    inside('far', 'sh', '-c', `ping -c 1 -W 1 ${TUNNEL.own} || true`);
+  /** Sends something of its own, which begins a handshake where it needs one. */
+  speak(): void {
+    inside('far', 'bash', '-c', `echo > /dev/udp/${TUNNEL.own}/9`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
