@@ -9,6 +9,7 @@ import {
   type IpEndpoint,
 } from '../ip/ip-endpoint.ts';
 import { RateLimit } from '../net/rate-limit.ts';
+import { copyOf } from '../quic/wire/copy-of.ts';
 import type { Activity } from './activity.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
@@ -300,7 +301,7 @@ export class TcpFlows {
     }
     const { destination, source } = packet;
     const flow = this.#open('passive', destination, source, initialSequence, now);
-    if (size <= MAX_QUOTED_SYN) flow.syn = packet.bytes.slice(packet.start, packet.end);
+    if (size <= MAX_QUOTED_SYN) flow.syn = copyOf(packet.bytes, packet.start, packet.end);
     this.#backlog.add(flow, address);
     flow.connection.segmentArrives(this.#segment, now);
   }

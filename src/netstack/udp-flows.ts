@@ -1,5 +1,6 @@
 import type { RandomSource } from '../crypto/random-source.ts';
 import { blankEndpoint, isIPv4Endpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import { copyOf } from '../quic/wire/copy-of.ts';
 import type { Activity } from './activity.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
@@ -82,7 +83,7 @@ export class UdpFlows {
     const batch = this.#batch;
     batch.begin(datagram, segmentSize);
     while (batch.next()) {
-      const data = datagram.bytes.slice(batch.start, batch.end);
+      const data = copyOf(datagram.bytes, batch.start, batch.end);
       if (!flow.push({ data, peer })) drops.add('queue', data.length, now);
     }
     activity.report(flow);

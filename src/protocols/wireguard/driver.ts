@@ -43,6 +43,8 @@ export interface TunnelDeviceOptions {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly bind: BindDatagrams;
+  /** As for `Tunnel`. */
+  readonly timestamp: () => Uint8Array;
   /** It must not throw. */
   readonly onEvent?: ((event: TunnelEvent) => void) | undefined;
   readonly trace?: Trace | undefined;
@@ -115,7 +117,6 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#tunnel = new Tunnel({
       ...options,
       settings: { ...settings, mtu: this.#traits.mtu },
-      wall: () => clock.wall(),
       now: clock.now(),
     });
     this.closed = socket.closed.then((cause) => {

@@ -1,6 +1,7 @@
 import { createOpener, createSealer } from '../../crypto/aead.ts';
 import { blake2s256, hmacBlake2s } from '../../crypto/blake2s.ts';
 import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
+import { copyOf } from '../../quic/wire/copy-of.ts';
 import { X25519PrivateKey } from '../../crypto/x25519.ts';
 import {
   Initiation,
@@ -258,7 +259,7 @@ export class Responder {
     this.timestamp = timestamp;
     this.peerIndex = readIndex(message, Initiation.sender);
     const { ephemeral, static: end } = Initiation;
-    this.#theirEphemeral = Uint8Array.from(message.subarray(ephemeral, end));
+    this.#theirEphemeral = copyOf(message, ephemeral, end);
   }
 
   /** Reads an initiation; `undefined` when it is not authentic, or another peer's. */

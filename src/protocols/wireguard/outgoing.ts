@@ -57,7 +57,8 @@ export class Outgoing implements TunnelOutput {
     }
     batch.length += length;
     this.#count++;
-    if (this.#bytes + batch.length < BATCHED_BYTES) return;
+    // While nothing can be sent, batches are better filled.
+    if (this.#isBlocked || this.#bytes + batch.length < BATCHED_BYTES) return;
     this.#push();
     this.#send();
   }

@@ -11,6 +11,7 @@ import { TunnelDevice, type BindDatagrams } from './driver.ts';
 import { createIdentity } from './noise.ts';
 import type { WireGuardSettings } from './settings.ts';
 import type { TunnelEvent, TunnelSettings } from './tunnel.ts';
+import { timestampAfter } from './wire.ts';
 
 /** What tunnels use of their surroundings; tests give their own. */
 export interface TunnelMeans {
@@ -54,6 +55,8 @@ export class SharedTunnels {
   readonly #means: TunnelMeans;
   /** By their keys. */
   readonly #tunnels = new Map<string, SharedTunnel>();
+  /** That of the last initiation: a tunnel may begin in the same moment in which another one ended. */
+  #timestamp: Uint8Array | undefined;
 
   constructor(means: TunnelMeans) {
     this.#means = means;
@@ -68,12 +71,27 @@ export class SharedTunnels {
       if (known.age > age) return refusedLease(user.tag);
       known.end(new DialError('aborted', 'wireguard: a newer version has taken over the keys'));
     }
-    const tunnel = new SharedTunnel(settings, user, this.#means, () => {
-      if (this.#tunnels.get(key) === tunnel) this.#tunnels.delete(key);
+    const tunnel = new SharedTunnel(settings, user, {
+      ...this.#means,
+      timestamp: () => this.#nextTimestamp(user.clock),
+      onOver: () => {
+        if (this.#tunnels.get(key) === tunnel) this.#tunnels.delete(key);
+      },
     });
     this.#tunnels.set(key, tunnel);
     return tunnel.lease(settings, age);
   }
+
+  #nextTimestamp(clock: Clock): Uint8Array {
+    this.#timestamp = timestampAfter(this.#timestamp, clock.wall());
+    return this.#timestamp;
+  }
+}
+
+/** What one tunnel uses of its surroundings. */
+interface SharedTunnelMeans extends TunnelMeans {
+  readonly timestamp: () => Uint8Array;
+  readonly onOver: () => void;
 }
 
 const keysOf = ({ privateKey, peerPublicKey }: WireGuardSettings): string =>
@@ -89,8 +107,7 @@ function refusedLease(tag: string): TunnelLease {
 class SharedTunnel {
   readonly #settings: WireGuardSettings;
   readonly #user: TunnelUser;
-  readonly #means: TunnelMeans;
-  readonly #onOver: () => void;
+  readonly #means: SharedTunnelMeans;
   readonly #running: Promise<RunningTunnel>;
   #age = -Infinity;
   #current: TunnelSettings;
@@ -99,16 +116,10 @@ class SharedTunnel {
   #cause: Error | undefined;
   #isOver = false;
 
-  constructor(
-    settings: WireGuardSettings,
-    user: TunnelUser,
-    means: TunnelMeans,
-    onOver: () => void,
-  ) {
+  constructor(settings: WireGuardSettings, user: TunnelUser, means: SharedTunnelMeans) {
     this.#settings = settings;
     this.#user = user;
     this.#means = means;
-    this.#onOver = onOver;
     this.#current = tunnelSettings(settings);
     this.#running = this.#start();
     // A user that has gone does not wait for it.
@@ -166,7 +177,7 @@ class SharedTunnel {
     this.#isOver = true;
     this.#cause = cause;
     this.#started?.stack.close(cause);
-    this.#onOver();
+    this.#means.onOver();
   }
 
   async #start(): Promise<RunningTunnel> {
@@ -175,7 +186,7 @@ class SharedTunnel {
     try {
       const identity = identityOf(this.#settings);
       const remote = await this.#resolve();
-      const { bind, random } = this.#means;
+      const { bind, random, timestamp } = this.#means;
       const device = await TunnelDevice.open({
         name: `wireguard ${tag}`,
         identity,
@@ -184,6 +195,7 @@ class SharedTunnel {
         clock,
         random,
         bind,
+        timestamp,
         onEvent: (event) => logEvent(log, tag, endpoint, event),
       });
       const stack = new Netstack({

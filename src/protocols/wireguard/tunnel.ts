@@ -7,6 +7,7 @@ import {
   type MutableIpEndpoint,
 } from '../../ip/ip-endpoint.ts';
 import { Fifo } from '../../quic/streams/fifo.ts';
+import { copyOf } from '../../quic/wire/copy-of.ts';
 import { Admission } from './admission.ts';
 import { MacWriter } from './cookies.ts';
 import {
@@ -38,7 +39,6 @@ import {
   PADDING,
   readIndex,
   Response,
-  timestampAfter,
 } from './wire.ts';
 
 /** Where datagrams are written. */
@@ -82,8 +82,8 @@ export interface TunnelOptions {
   readonly endpoint: IpEndpoint;
   readonly settings: TunnelSettings;
   readonly random: RandomSource;
-  /** Milliseconds of Unix time: initiations are in its order. */
-  readonly wall: () => number;
+  /** The time as TAI64N, later than all times before that it has returned for these keys. */
+  readonly timestamp: () => Uint8Array;
   readonly now: number;
   readonly trace?: Trace | undefined;
 }
@@ -103,7 +103,7 @@ interface PendingMessage {
 export class Tunnel {
   readonly #identity: Identity;
   readonly #random: RandomSource;
-  readonly #wall: () => number;
+  readonly #timestamp: () => Uint8Array;
   readonly #trace: Trace | undefined;
   readonly #endpoint: MutableIpEndpoint;
   readonly #macs: MacWriter;
@@ -117,8 +117,7 @@ export class Tunnel {
   #state: TunnelState = 'unused';
   /** The handshake of this side that is under way. */
   #initiator: Initiator | undefined;
-  /** The last timestamps, sent and received. */
-  #sentTimestamp: Uint8Array | undefined;
+  /** That of the last initiation that came. */
   #receivedTimestamp: Uint8Array | undefined;
   /** When the last initiation was sent, when the first one of the present attempts, and when one came. */
   #initiatedAt = -Infinity;
@@ -135,7 +134,7 @@ export class Tunnel {
     const { identity, random } = options;
     this.#identity = identity;
     this.#random = random;
-    this.#wall = options.wall;
+    this.#timestamp = options.timestamp;
     this.#trace = options.trace;
     this.#endpoint = copyEndpoint(options.endpoint);
     this.#macs = new MacWriter(identity.peerPublicKey);
@@ -189,8 +188,7 @@ export class Tunnel {
     const type = messageType(bytes, start, end);
     if (type === MessageType.DATA) return this.#onData(bytes, start, end, from, now);
     let reason: DropReason | undefined = 'message';
-    if (type !== undefined)
-      reason = this.#onHandshake(type, Uint8Array.from(bytes.subarray(start, end)), from, now);
+    if (type !== undefined) reason = this.#onHandshake(type, copyOf(bytes, start, end), from, now);
     if (reason !== undefined) this.#drop(reason, end - start, now);
     return 0;
   }
@@ -207,7 +205,7 @@ export class Tunnel {
     const session = this.#usable(now);
     if (session !== undefined) return this.#seal(session, bytes, at, length, now);
     const start = at + Data.packet;
-    this.#waiting.push(Uint8Array.from(bytes.subarray(start, start + length)));
+    this.#waiting.push(copyOf(bytes, start, start + length));
     this.#wantHandshake(now);
     return 0;
   }
@@ -509,8 +507,7 @@ export class Tunnel {
     if (at < 0) return;
     this.#initiator?.erase();
     this.#initiator = new Initiator(this.#identity, this.#newIndex(), this.#random.bytes(KEY_SIZE));
-    this.#sentTimestamp = timestampAfter(this.#sentTimestamp, this.#wall());
-    const message = this.#initiator.initiation(this.#sentTimestamp);
+    const message = this.#initiator.initiation(this.#timestamp());
     this.#macs.write(message, now);
     out.buffer.set(message, at);
     this.#stamp(out.buffer, at);

@@ -9,7 +9,7 @@ import {
   type TunnelOutput,
   type TunnelSettings,
 } from '../../../../src/protocols/wireguard/tunnel.ts';
-import { Data } from '../../../../src/protocols/wireguard/wire.ts';
+import { Data, timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 export function endpoint(host: string, port: number): IpEndpoint {
@@ -174,6 +174,7 @@ export class TunnelPair {
     const psk = presharedKey === undefined ? undefined : key(presharedKey);
     const identity = createIdentity(key(own), new X25519PrivateKey(key(peer)).publicKey, psk);
     assert.ok(identity);
+    let last: Uint8Array | undefined;
     return new TunnelEnd(
       (end) =>
         new Tunnel({
@@ -181,7 +182,7 @@ export class TunnelPair {
           endpoint: to,
           settings: { ...SETTINGS, ...settings },
           random: new SeededRandom(this.#seed++),
-          wall: () => this.wall + this.now,
+          timestamp: () => (last = timestampAfter(last, this.wall + this.now)),
           now: this.now,
           trace: (event) => end.trace.push(event),
         }),
