@@ -87,8 +87,9 @@ class World {
       isPaced: false,
       settings: { maxFlows: 1000, udp: true, udpIdle: 60_000 },
       handlers: {
-        onConnection: ({ accept }) => {
-          void accept()
+        onConnection: (request) => {
+          void request
+            .accept()
             .then(async (link) => {
               for (;;) {
                 const chunk = await link.read();
