@@ -19,7 +19,7 @@ import type { Identity } from './noise.ts';
 import { Outgoing } from './outgoing.ts';
 import type { Trace } from './trace.ts';
 import {
-  roomFor,
+  datagramSize,
   Tunnel,
   type TunnelEvent,
   type TunnelSettings,
@@ -167,7 +167,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
 
   reserve(bytes: number): number {
     if (this.#isClosed) return -1;
-    this.#at = this.#outgoing.reserve(roomFor(bytes));
+    this.#at = this.#outgoing.reserve(datagramSize(bytes, this.#traits.mtu));
     if (this.#at >= 0) return this.#at + Data.packet;
     this.#isDenied = true;
     return -1;

@@ -1,4 +1,4 @@
-import { parseIP, formatIP } from '../../net/address.ts';
+import { formatIP, parseIP, unmapIPv4 } from '../../net/address.ts';
 import { array, converted, secret, str, u16, u64, u8, type Decoder } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
@@ -54,7 +54,7 @@ const endpoint: Decoder<WireGuardSettings['endpoint']> = converted(str, (text, r
 const address: Decoder<string> = converted(str, (text, reject) => {
   const bytes = parseIP(text);
   if (!bytes) throw reject('invalid IP address syntax');
-  return formatIP(bytes);
+  return unmapIPv4(formatIP(bytes));
 });
 
 const reserved: Decoder<Reserved> = (node) => {

@@ -197,7 +197,7 @@ export class Tunnel {
    * Sends a packet, in place where there is a session. Otherwise it waits for the handshake that it begins.
    *
    * @param at where the datagram may begin in `bytes`: the packet begins `Data.packet` behind it.
-   * @param length of the packet. As many bytes more as `roomFor` says may be overwritten.
+   * @param length of the packet. What `datagramSize` says may be overwritten.
    * @returns the bytes of the datagram, which is to be sent to `endpoint`; 0 for none.
    */
   send(bytes: Uint8Array, at: number, length: number, now: number): number {
@@ -395,7 +395,7 @@ export class Tunnel {
   }
 
   #seal(session: Session, bytes: Uint8Array, at: number, length: number, now: number): number {
-    const padded = Math.max(length, Math.min(paddedLength(length), this.#settings.mtu));
+    const padded = paddedLength(length, this.#settings.mtu);
     const end = at + Data.packet + length;
     if (padded > length) bytes.fill(0, end, end + padded - length);
     const size = session.seal(bytes, at, padded);
@@ -412,7 +412,7 @@ export class Tunnel {
 
   /** @returns false when there is no room. */
   #sendCopy(session: Session, packet: Uint8Array, now: number, out: TunnelOutput): boolean {
-    const at = out.reserve(roomFor(packet.length));
+    const at = out.reserve(datagramSize(packet.length, this.#settings.mtu));
     if (at < 0) return false;
     const { buffer } = out;
     buffer.set(packet, at + Data.packet);
@@ -573,7 +573,10 @@ export class Tunnel {
 
 const NOTHING = new Uint8Array(0);
 
-const paddedLength = (length: number): number => Math.ceil(length / PADDING) * PADDING;
+/** Bytes of a packet with its padding (whitepaper §5.4.6), which does not go beyond the MTU. */
+const paddedLength = (length: number, mtu: number): number =>
+  Math.max(length, Math.min(Math.ceil(length / PADDING) * PADDING, mtu));
 
-/** The room that the datagram of a packet of so many bytes may take. */
-export const roomFor = (length: number): number => paddedLength(length) + DATA_OVERHEAD;
+/** Bytes of the datagram of a packet of so many bytes. */
+export const datagramSize = (length: number, mtu: number): number =>
+  paddedLength(length, mtu) + DATA_OVERHEAD;

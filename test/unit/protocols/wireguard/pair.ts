@@ -4,7 +4,7 @@ import { copyEndpoint, toEndpoint, type IpEndpoint } from '../../../../src/ip/ip
 import { createIdentity } from '../../../../src/protocols/wireguard/noise.ts';
 import type { TraceEvent } from '../../../../src/protocols/wireguard/trace.ts';
 import {
-  roomFor,
+  datagramSize,
   Tunnel,
   type TunnelOutput,
   type TunnelSettings,
@@ -25,6 +25,8 @@ export interface SentDatagram {
 }
 
 const ROOM = 65_536;
+/** Of all tunnels here, or more: padding needs no more room. */
+const MTU = 65_000;
 
 /** One end: a tunnel, and the datagrams that it has written. */
 export class TunnelEnd implements TunnelOutput {
@@ -104,7 +106,7 @@ export class TunnelPair {
   send(end: TunnelEnd, packet: number | Uint8Array): void {
     const bytes = typeof packet === 'number' ? new Uint8Array(packet).fill(0x45) : packet;
     // A Buffer, as sockets have: its `slice` does not copy.
-    const buffer = Buffer.alloc(roomFor(bytes.length));
+    const buffer = Buffer.alloc(datagramSize(bytes.length, MTU));
     buffer.set(bytes, Data.packet);
     const length = end.tunnel.send(buffer, 0, bytes.length, this.now);
     if (length > 0) {

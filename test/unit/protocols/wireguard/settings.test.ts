@@ -43,7 +43,7 @@ describe('the settings of a WireGuard outbound', () => {
   test('hold all that is written', () => {
     const all = settings({
       preshared_key: HEX.toUpperCase(),
-      address: ['10.0.0.2', '2001:DB8:0::2'],
+      address: ['::ffff:10.0.0.2', '2001:DB8:0::2'],
       mtu: 1280n,
       keepalive: 25n,
       reserved: [1n, 2n, 255n],
