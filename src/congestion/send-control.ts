@@ -91,6 +91,8 @@ export class SendControl {
     this.#inFlight += bytes;
     this.#pacer.setRate(this.#controller.pacingRate, now);
     this.#pacer.onSent(bytes, now);
+    // This process and not the path has limited what is in flight.
+    if (this.#pacer.takeBehind()) this.#rates.onAppLimited(this.#inFlight);
     this.#rates.onSent(facts, slot, bytes, this.#inFlight, now);
     this.#controller.onSent(now, bytes, this.#inFlight, this.#rates.appLimited);
   }
@@ -100,6 +102,7 @@ export class SendControl {
    * called whenever sending stops for that reason.
    */
   onAppLimited(): void {
+    this.#pacer.onNothingToSend();
     if (this.hasRoom) this.#rates.onAppLimited(this.#inFlight);
   }
 

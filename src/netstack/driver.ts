@@ -66,6 +66,8 @@ export interface NetstackOptions {
    * one address of each family: connections begin here.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
+  /** Addresses of all hosts of a network: what is sent there is dropped, as what is sent to groups. */
+  readonly broadcasts?: readonly IpEndpoint[] | undefined;
   /** Without, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
   /** Whether segments are spread over the round trip: not where the path is this machine. */
@@ -104,24 +106,22 @@ export class Netstack {
     this.#clock = clock;
     this.#handlers = handlers;
     this.#soon = soon;
-    const { random, addresses, isPaced, settings, trace } = options;
+    const { random, addresses, broadcasts, isPaced, settings, trace } = options;
     this.#stack = new Stack({
       output: device.output,
       traits: device.traits,
       now: clock.now(),
       random,
       addresses,
+      broadcasts,
       isPaced,
       settings,
       trace,
     });
-    const { tcp, udp } = this.#stack;
+    const { udp } = this.#stack;
     this.#host = {
       clock,
       udp,
-      get mayGrow() {
-        return tcp.mayGrow;
-      },
       touch: (flow) => {
         this.#stack.touch(flow);
         this.#schedule();

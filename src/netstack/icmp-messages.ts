@@ -68,12 +68,10 @@ export class IcmpMessages {
     }
     switch (message.kind) {
       case 'echo request':
-        if (!packet.toGroup) this.#reply(packet);
+        this.#reply(packet);
         break;
       case 'too big':
-        if (this.#paths.receive(message, now) === 'lowered') {
-          this.#tcp.onPathMtu(this.#paths.quote.destination, now);
-        }
+        this.#onTooBig(now);
         break;
       case 'unreachable':
         this.#onUnreachable(now);
@@ -111,6 +109,12 @@ export class IcmpMessages {
     if (readIpPacket(copy, 0, copy.length, this.#cause) !== undefined) return false;
     this.report(error, this.#cause, now);
     return true;
+  }
+
+  #onTooBig(now: number): void {
+    if (this.#paths.receive(this.#message, now) !== 'lowered') return;
+    const { source, destination } = this.#paths.quote;
+    this.#tcp.onPathMtu(source, destination, now);
   }
 
   #reply(packet: IpPacket): void {

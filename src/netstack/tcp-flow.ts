@@ -7,6 +7,8 @@ import type { Timed } from './timer-wheel.ts';
 /** What a connection is for: gets its events. */
 export interface TcpOwner {
   onEvent(event: TcpEvent): void;
+  /** Something may have been acknowledged: what it held can be freed. Calls nothing of the stack. */
+  onProgress(): void;
   /** The stack has ended, or gave the connection up. Idempotent. */
   fail(error: Error): void;
 }
@@ -26,8 +28,10 @@ export class TcpFlow implements Keyed, Timed {
   /** The packet of the SYN, as long as its request is not decided: what an ICMP message quotes. */
   syn: Uint8Array | undefined;
 
-  /** Bytes that it held when it was looked at last: unread, and unacknowledged. */
+  /** Bytes that it held when it was looked at last. */
   held = 0;
+  /** What its path was looked up for last; of `TcpFlows`. */
+  pathVersion = 0;
   /** Whether it has left the stack; what was received may still be read. */
   isForgotten = false;
 

@@ -2,6 +2,8 @@ import type { Clock, Timer } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { abortReason } from '../net/read-queue.ts';
+import { freeChunk } from '../net/spent-chunk.ts';
+import { Fifo } from '../net/fifo.ts';
 import { TcpFailedError } from './failures.ts';
 import { LINGER } from './limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
@@ -10,8 +12,6 @@ import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 /** The stack of a link, as the link needs it. */
 export interface TcpHost {
   readonly clock: Clock;
-  /** Whether there is memory for larger windows. */
-  readonly mayGrow: boolean;
   /** Something of the connection was called. */
   touch(flow: TcpFlow): void;
 }
@@ -41,6 +41,10 @@ export class TcpLink implements ByteLink, TcpOwner {
   /** Put back by `unread`, the first at the end. */
   #unread: Uint8Array[] | undefined;
   #room: PromiseWithResolvers<void> | undefined;
+  /** Bytes that were written, */
+  #written = 0;
+  /** and the chunks among them whose memory is this link's, with where they end. */
+  #given: Fifo<{ readonly chunk: Uint8Array; readonly end: number }> | undefined;
   #readEnded = false;
   #writeEnded = false;
   /** Why nothing can be read, or written, any more; of a link that failed as a whole, both. */
@@ -91,10 +95,19 @@ export class TcpLink implements ByteLink, TcpOwner {
     if (this.#writeError) return Promise.reject(this.#writeError);
     if (this.#writeEnded) return Promise.reject(new LinkClosedError());
     if (chunk.length === 0) return this.#room?.promise;
+    this.#written += chunk.length;
     const mayContinue = this.#flow.connection.write(chunk);
     this.#host.touch(this.#flow);
     if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
     return this.#room?.promise;
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    const full = this.write(chunk);
+    if (this.#writeError === undefined && !this.#writeEnded) {
+      (this.#given ??= new Fifo()).push({ chunk, end: this.#written });
+    }
+    return full;
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
@@ -163,6 +176,17 @@ export class TcpLink implements ByteLink, TcpOwner {
     }
   }
 
+  /** Frees what the peer has acknowledged: it is not sent again. */
+  onProgress(): void {
+    const given = this.#given;
+    if (given === undefined) return;
+    const acknowledged = this.#written - this.#flow.connection.unacknowledged;
+    for (let first = given.peek(); first && first.end <= acknowledged; first = given.peek()) {
+      freeChunk(first.chunk);
+      given.shift();
+    }
+  }
+
   /** The link has failed, without a call of the connection. */
   fail(error: Error): void {
     this.#stopLinger();
@@ -196,7 +220,7 @@ export class TcpLink implements ByteLink, TcpOwner {
     if (back !== undefined) return back;
     if (this.#readEnded || this.#readError) return undefined;
     const { connection } = this.#flow;
-    const chunk = connection.read(this.#host.clock.now(), this.#host.mayGrow);
+    const chunk = connection.read(this.#host.clock.now());
     if (chunk !== undefined) {
       // Reading opens the window.
       this.#host.touch(this.#flow);

@@ -1,13 +1,13 @@
 import type { RandomSource } from '../crypto/random-source.ts';
 import { blankEndpoint, isIPv4Endpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
-import { copyOf } from '../quic/wire/copy-of.ts';
 import type { Activity } from './activity.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, largestTransport, type IpOutput } from './ip-output.ts';
 import { chooseLocalPort } from './local-ports.ts';
-import { UdpBatch } from './offload.ts';
-import { UdpFlow } from './udp-flow.ts';
+import { UdpBatch } from './udp-batch.ts';
+import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
+import { copyOf } from './wire/bytes.ts';
 import { Protocol, type IpPacket } from './wire/ip-packet.ts';
 import {
   readUdpDatagram,
@@ -45,6 +45,7 @@ export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
 export class UdpFlows {
   readonly #options: UdpFlowsOptions;
   readonly #flows: FlowTable<UdpFlow>;
+  readonly #queued: QueuedDatagrams = { bytes: 0 };
   readonly #datagram = new UdpDatagram();
   readonly #batch = new UdpBatch();
   readonly #key = blankEndpoint();
@@ -57,6 +58,11 @@ export class UdpFlows {
 
   get size(): number {
     return this.#flows.size;
+  }
+
+  /** Bytes of memory of the datagrams that were not taken yet. */
+  get queued(): number {
+    return this.#queued.bytes;
   }
 
   [Symbol.iterator](): Iterator<UdpFlow> {
@@ -100,7 +106,7 @@ export class UdpFlows {
       return this.#flows.find(local, ANY) === undefined;
     });
     if (port === undefined) return undefined;
-    const flow = new UdpFlow(local, ANY, false, Infinity, now);
+    const flow = new UdpFlow(local, ANY, false, Infinity, this.#queued, now);
     this.#flows.add(flow);
     return flow;
   }
@@ -175,7 +181,7 @@ export class UdpFlows {
       drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
       return 'dropped';
     }
-    const flow = new UdpFlow(ANY, source, true, idle(), now);
+    const flow = new UdpFlow(ANY, source, true, idle(), this.#queued, now);
     this.#flows.add(flow);
     activity.wheel.schedule(flow, flow.deadline);
     return flow;

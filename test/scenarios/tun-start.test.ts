@@ -2,16 +2,14 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { Child, type Exit } from '../support/child.ts';
+import type { Exit } from '../support/child.ts';
 import { freedom } from '../support/config.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { hasDevice, ip, mtuOf } from '../support/netns/site.ts';
 import { tunConfig, tunIn, type TunOptions } from '../support/netns/tun-config.ts';
 import { within } from '../support/wait.ts';
-import { runWeir, scratch, Weir } from '../support/weir.ts';
+import { runWeir, scratch, Weir, weirCommand } from '../support/weir.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const configOf = (options: TunOptions): string => tunConfig(freedom(), { routes: [], ...options });
 
 /** Starts a Weir that cannot serve, and returns its last line without the time. */
@@ -19,8 +17,7 @@ async function failure(config: string, wrap: readonly string[] = []): Promise<[E
   await using folder = await scratch();
   const file = join(folder.path, 'weir.toml');
   await writeFile(file, config);
-  const [program, ...args] = [...wrap, process.execPath, MAIN, '--config', file];
-  await using child = new Child(program, args, { env: { RUST_LOG: undefined } });
+  await using child = weirCommand(['--config', file], { wrap });
   const exit = await within(child.exited, 'the end of a Weir that cannot serve');
   const lines = child.stderr.trim().split('\n');
   return [exit, lines.at(-1)?.replace(/^\S+Z +/, '') ?? ''];

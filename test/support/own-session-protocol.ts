@@ -31,7 +31,8 @@ export type BeforeBind = (settings: LineSettings) => Promise<void>;
 /**
  * A protocol whose listener owns its sessions, as small as it can be: a client is an address of UDP,
  * its first datagram opens its session, `end` closes it, and every other one is responded to with
- * the name of the server that the client started with. The datagram `gone` is the goodbye.
+ * the name of the server that the client started with. The datagram `gone` is the goodbye. After the
+ * datagram `break` the listener fails. A client that has sent `idle` has no flow.
  */
 export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
   defineProtocol<LineSettings>({
@@ -145,6 +146,10 @@ class LineListener implements SessionListener {
     this.#releaseIfDone();
   }
 
+  endIdle(): void {
+    for (const client of this.#clients.values()) if (client.isIdle) client.destroy();
+  }
+
   destroy(): void {
     for (const client of this.#clients.values()) client.destroy();
     this.#retired = true;
@@ -152,11 +157,16 @@ class LineListener implements SessionListener {
   }
 
   #onDatagram(text: string, remote: Endpoint): void {
+    if (text === 'break') {
+      this.destroy();
+      return;
+    }
     const key = formatEndpoint(remote);
     const client =
       this.#clients.get(key) ?? (this.#accepting ? this.#open(key, remote) : undefined);
     if (!client) return;
     client.wire.bytesRead += text.length;
+    client.isIdle = text === 'idle';
     if (text === 'end') client.end();
     else client.send(`${client.name}: ${text}`);
   }
@@ -186,7 +196,8 @@ class LineListener implements SessionListener {
       wire,
       destroy,
     });
-    const client = { name: this.#server.settings.name, session, wire, send, end, destroy };
+    const { name } = this.#server.settings;
+    const client = { name, session, wire, isIdle: false, send, end, destroy };
     this.#clients.set(key, client);
     return client;
   }
@@ -200,6 +211,7 @@ class LineListener implements SessionListener {
 
 interface Client {
   readonly name: string;
+  isIdle: boolean;
   readonly session: OpenSession;
   readonly wire: { bytesRead: number; bytesWritten: number };
   send(text: string): void;

@@ -1,9 +1,10 @@
-import { copyBytes } from '../../quic/streams/copy.ts';
-import { Fifo } from '../../quic/streams/fifo.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
+import { Fifo } from '../../net/fifo.ts';
 import { OutOfOrder } from './out-of-order.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import {
   KEPT_BLOCK,
+  LEAST_BUFFER,
   LEAST_BLOCK,
   MAX_RECEIVE_WINDOW,
   MOST_BLOCK,
@@ -36,6 +37,8 @@ export class ReceiveBuffer {
   readonly #ahead = new OutOfOrder();
   /** In order and complete, before what is in the present block. */
   readonly #chunks = new Fifo<Uint8Array>();
+  /** Bytes that the chunks keep in memory. */
+  #chunkMemory = 0;
   #block: Uint8Array | undefined;
   /** What of the block was taken, and what is filled. */
   #blockRead = 0;
@@ -67,20 +70,22 @@ export class ReceiveBuffer {
     return !this.#ahead.isEmpty;
   }
 
-  /** Bytes of memory that are not the reader's yet, for checks of their bound. */
+  /** Bytes of memory with data that is not the reader's yet. */
   get memory(): number {
-    let memory = this.#ahead.memory + (this.#block?.length ?? 0);
-    for (let i = 0; i < this.#chunks.size; i++)
-      memory += this.#chunks.at(i)?.buffer.byteLength ?? 0;
-    return memory;
+    const inBlock = this.#blockEnd > this.#blockRead ? (this.#block?.length ?? 0) : 0;
+    return this.#ahead.memory + this.#chunkMemory + inBlock;
   }
 
-  /** Takes `size` bytes, above 0, from `at` on, which belong at `offset`. */
-  insert(offset: number, bytes: Uint8Array, at: number, size: number): Arrival {
+  /**
+   * Takes `size` bytes, above 0, from `at` on, which belong at `offset`.
+   * @param isShort whether there is memory for the least window alone.
+   */
+  insert(offset: number, bytes: Uint8Array, at: number, size: number, isShort = false): Arrival {
+    if (isShort) this.window.shrink();
     const start = Math.max(offset, this.#received);
-    const end = Math.min(offset + size, this.window.edge);
     if (offset + size <= this.#received) return this.#duplicate(offset, offset + size);
-    if (start >= end) return 'dropped';
+    const end = Math.min(offset + size, isShort ? this.#leastEdge() : this.window.edge);
+    if (start >= end || (isShort && start > this.#received)) return 'dropped';
     const ahead = this.#ahead;
     if (start > this.#received) {
       if (ahead.has(start, end)) return this.#duplicate(start, end);
@@ -99,7 +104,7 @@ export class ReceiveBuffer {
    * @param mayGrow whether there is memory for a larger window.
    */
   take(now: number, mayGrow = true): Uint8Array | undefined {
-    const chunk = this.#chunks.shift() ?? this.#takeBlock();
+    const chunk = this.#takeChunk() ?? this.#takeBlock();
     if (chunk === undefined) return undefined;
     this.#read += chunk.length;
     if (this.#read === this.#received) {
@@ -143,6 +148,7 @@ export class ReceiveBuffer {
   clear(): void {
     this.#read = this.#received;
     this.#chunks.clear();
+    this.#chunkMemory = 0;
     this.#block = undefined;
     this.#ahead.clear();
   }
@@ -159,13 +165,18 @@ export class ReceiveBuffer {
         if (chunk.length * WASTE < OUT_OF_ORDER_BLOCK) this.#append(chunk, 0, chunk.length);
         else {
           this.#seal();
-          this.#chunks.push(chunk);
+          this.#push(chunk);
           this.#received += chunk.length;
           this.#burst += chunk.length;
         }
       }
     }
     return 'filled';
+  }
+
+  /** How far data is taken where memory is short. */
+  #leastEdge(): number {
+    return Math.min(this.window.edge, this.#read + LEAST_BUFFER);
   }
 
   #duplicate(start: number, end: number): 'duplicate' {
@@ -204,7 +215,18 @@ export class ReceiveBuffer {
     const chunk = this.#takeBlock();
     this.#block = undefined;
     if (chunk === undefined) return;
-    this.#chunks.push(chunk.length * WASTE < length ? new Uint8Array(chunk) : chunk);
+    this.#push(chunk.length * WASTE < length ? new Uint8Array(chunk) : chunk);
+  }
+
+  #push(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    this.#chunkMemory += chunk.buffer.byteLength;
+  }
+
+  #takeChunk(): Uint8Array | undefined {
+    const chunk = this.#chunks.shift();
+    if (chunk !== undefined) this.#chunkMemory -= chunk.buffer.byteLength;
+    return chunk;
   }
 
   #takeBlock(): Uint8Array | undefined {

@@ -68,6 +68,12 @@ export const MAX_RECEIVE_WINDOW = 4 * MIB;
 export const LEAST_GROWTH_INTERVAL = 5;
 
 /**
+ * Bytes that a connection may hold in each direction where the memory of all connections is used up: ten
+ * packets are under way at a time, which on the path to a device is still fast.
+ */
+export const LEAST_BUFFER = 16 * KIB;
+
+/**
  * Ranges of data that came out of order. A segment that would begin another one is dropped: the sender
  * repeats it later. A path that loses every second packet of a window has a few hundred.
  */

@@ -17,27 +17,33 @@ export const SegmentFlag = {
 const { IN_FLIGHT } = SegmentFlag;
 const NONE = -1;
 
+/** The columns of a connection that has not sent anything yet: many never do. */
+const NO_FACTS = new SentFacts(0);
+const NO_FLOATS = new Float64Array(0);
+const NO_FLAGS = new Uint8Array(0);
+const NO_SLOTS = new Int32Array(0);
+
 /**
  * The segments between SND.UNA and SND.NXT. They lie in two orders: by offset, without gaps, in an array
  * that is searched by halves; and, those in flight, by the time of their last transmission in a list, as
  * RACK needs them (RFC 8985 §6.1). Plain numbers in columns by slot; nothing is allocated for a segment.
  */
 export class SentSegments {
-  #capacity = FIRST_SEGMENT_CAPACITY;
-  #facts = new SentFacts(FIRST_SEGMENT_CAPACITY);
-  #start = new Float64Array(FIRST_SEGMENT_CAPACITY);
-  #end = new Float64Array(FIRST_SEGMENT_CAPACITY);
-  #transmission = new Float64Array(FIRST_SEGMENT_CAPACITY);
-  #lostSentAt = new Float64Array(FIRST_SEGMENT_CAPACITY);
-  #flags = new Uint8Array(FIRST_SEGMENT_CAPACITY);
-  #older = new Int32Array(FIRST_SEGMENT_CAPACITY);
+  #capacity = 0;
+  #facts = NO_FACTS;
+  #start = NO_FLOATS;
+  #end = NO_FLOATS;
+  #transmission = NO_FLOATS;
+  #lostSentAt = NO_FLOATS;
+  #flags = NO_FLAGS;
+  #older = NO_SLOTS;
   /** Of a free slot: the next free one. */
-  #newer = new Int32Array(FIRST_SEGMENT_CAPACITY);
+  #newer = NO_SLOTS;
   #free = NONE;
   /** Slots that were never used begin here. */
   #unused = 0;
   /** Slots by offset, from `#first` on; twice as long as there are slots, so that it is seldom moved. */
-  #order = new Int32Array(FIRST_SEGMENT_CAPACITY * 2);
+  #order = NO_SLOTS;
   #first = 0;
   #count = 0;
   #oldest = NONE;
@@ -181,7 +187,9 @@ export class SentSegments {
       this.#free = this.#newer[slot] as number;
       return slot;
     }
-    if (this.#unused === this.#capacity) this.#resize(this.#capacity * 2);
+    if (this.#unused === this.#capacity) {
+      this.#resize(Math.max(this.#capacity * 2, FIRST_SEGMENT_CAPACITY));
+    }
     return this.#unused++;
   }
 

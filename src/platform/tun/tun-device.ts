@@ -195,7 +195,8 @@ function configure(io: KernelIo, name: string, index: number, plan: TunPlan): vo
     configureInterface(netlink, index, plan);
   } catch (error) {
     if (error instanceof NetlinkError) {
-      throw new TunError(`cannot ${error.syscall}: ${error.reason}`, { cause: error });
+      const code = error.code === 'EEXIST' ? 'EEXIST' : 'tun';
+      throw new TunError(`cannot ${error.syscall}: ${error.reason}`, { cause: error }, code);
     }
     if (error instanceof SystemError) {
       throw new TunError(`cannot set up the device ${name}: ${error.message}`, { cause: error });

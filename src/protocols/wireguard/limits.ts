@@ -64,3 +64,6 @@ export const PATIENCE = 2_000;
  * limit of every dial, which would not say whose fault it is.
  */
 export const SILENCE_LIMIT = 9_500;
+
+/** TCP connections and UDP associations of one tunnel; a further one fails. */
+export const MAX_FLOWS = 65_536;

@@ -6,7 +6,7 @@ import {
   type IpEndpoint,
   type MutableIpEndpoint,
 } from '../../ip/ip-endpoint.ts';
-import { Fifo } from '../../quic/streams/fifo.ts';
+import { Fifo } from '../../net/fifo.ts';
 import { copyOf } from '../../quic/wire/copy-of.ts';
 import { Admission } from './admission.ts';
 import { MacWriter } from './cookies.ts';

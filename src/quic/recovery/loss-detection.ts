@@ -45,6 +45,8 @@ export class LossDetection {
   #isPeerSure: boolean;
   #isAmplificationLimited = false;
   #timeout = Infinity;
+  /** When the last packet was sent that `timeout` does not know of: computed once for a batch. */
+  #sentAt: number | undefined;
 
   /** The present ACK frame. */
   #acked: PacketSpace;
@@ -81,6 +83,7 @@ export class LossDetection {
 
   /** When `onTimeout` is to be called; Infinity for not at all. */
   get timeout(): number {
+    if (this.#sentAt !== undefined) this.#arm(this.#sentAt);
     return this.#timeout;
   }
 
@@ -129,7 +132,7 @@ export class LossDetection {
   /** A packet leaves, of the number `nextNumber`; it carries what `carried(space)` has recorded. */
   onSent(space: Space, packet: SentPacket, now: number): void {
     this.#spaces[space].onSent(packet, now);
-    if (packet.inFlight) this.#arm(now);
+    if (packet.inFlight) this.#sentAt = now;
   }
 
   /** Ack-eliciting packets that have to leave now whatever the window says (§6.2.4, §7.5). */
@@ -191,7 +194,7 @@ export class LossDetection {
 
   /** Takes packets for lost, or asks for probes. Before `timeout` it does nothing. */
   onTimeout(now: number): void {
-    if (now < this.#timeout) return;
+    if (now < this.timeout) return;
     const late = this.#earliestLoss();
     if (late !== undefined) {
       this.#detectLost(late, now);
@@ -303,6 +306,7 @@ export class LossDetection {
 
   /** Sets `timeout` (§A.8). */
   #arm(now: number): void {
+    this.#sentAt = undefined;
     const probe = this.#probe;
     const loss = this.#earliestLoss();
     if (loss !== undefined) {

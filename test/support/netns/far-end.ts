@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { decode, encode, type Answer, type Packet } from 'dns-packet';
 import { codeOf } from '../../../src/errors.ts';
 import { receiveBody, sendBody } from '../pattern.ts';
 import { FAR, PORT } from './site.ts';
@@ -21,10 +22,12 @@ export interface FarCounts {
   readonly open: number;
   /** Bytes that came after the banner and its end of stream. */
   readonly afterBanner: number;
+  /** Names that were asked for. */
+  readonly queries: number;
 }
 
 const connections: Record<number, number> = {};
-let [resets, open, afterBanner] = [0, 0, 0];
+let [resets, open, afterBanner, queries] = [0, 0, 0, 0];
 
 function tcp(port: number, serve: (socket: Socket) => void | Promise<void>): Promise<unknown>[] {
   return [FAR.host, FAR.host6].map((host) => {
@@ -49,6 +52,27 @@ function udpEcho(host: string): Promise<unknown> {
   });
   socket.on('message', (data, { port, address }) => socket.send(data, port, address));
   socket.bind(PORT.echo, host);
+  return once(socket, 'listening');
+}
+
+/** Every name below `far.test` is at the far end. */
+function resolved(query: Packet): Packet {
+  const answers: Answer[] = [];
+  for (const { name, type } of query.questions ?? []) {
+    if (!name.endsWith('.far.test')) continue;
+    if (type === 'A') answers.push({ type, name, ttl: 60, data: FAR.host });
+    if (type === 'AAAA') answers.push({ type, name, ttl: 60, data: FAR.host6 });
+  }
+  return { ...query, type: 'response', additionals: [], answers };
+}
+
+function udpNames(host: string): Promise<unknown> {
+  const socket = createSocket('udp4');
+  socket.on('message', (data, { port, address }) => {
+    queries++;
+    socket.send(encode(resolved(decode(data))), port, address);
+  });
+  socket.bind(PORT.names, host);
   return once(socket, 'listening');
 }
 
@@ -99,10 +123,11 @@ await Promise.all([
     socket.on('data', (chunk) => (afterBanner += chunk.length));
   }),
   ...[FAR.host, FAR.host6].map(udpEcho),
+  udpNames(FAR.host),
   ...http,
 ]);
 process.on('message', () => {
-  process.send?.({ connections, resets, open, afterBanner } satisfies FarCounts);
+  process.send?.({ connections, resets, open, afterBanner, queries } satisfies FarCounts);
 });
 process.on('disconnect', () => process.exit());
 process.stdout.write('ready\n');

@@ -19,12 +19,15 @@ const PREPARE =
  * Network, mounts and processes of its own. All of it ends with the process that has asked for it, in
  * whatever way that ends, and with it every device, route and namespace.
  */
-const commandIn = (command: readonly string[]): readonly string[] => [
-  ...['setpriv', '--pdeathsig', 'KILL'],
-  ...['unshare', '--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'],
-  ...['sh', '-c', PREPARE, 'sh'],
-  ...command,
-];
+const commandIn = (command: readonly string[]): readonly string[] =>
+  [
+    'setpriv --pdeathsig KILL',
+    'unshare --net --mount --pid --fork --kill-child --mount-proc',
+    'sh -c',
+  ]
+    .join(' ')
+    .split(' ')
+    .concat(PREPARE, 'sh', command);
 
 /** Why tests that need a network of their own cannot run here; `false` when they can. */
 export function withoutOwnNetwork(): string | false {

@@ -1,10 +1,11 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Child } from '../child.ts';
 import { within } from '../wait.ts';
+import { Weir } from '../weir.ts';
 import type { FarCounts } from './far-end.ts';
 
 const FAR_END = fileURLToPath(new URL('far-end.ts', import.meta.url));
@@ -41,11 +42,17 @@ export const PORT = {
   stuck: 12,
   /** Sends a line, ends, and counts what comes after that. */
   banner: 13,
+  /** DNS over UDP, which knows the names below `far.test`. */
+  names: 53,
   /** HTTP: a page, with a script, a picture and a frame. */
   http: 80,
   /** Nothing listens here. */
   closed: 81,
 } as const;
+
+/** Whether a program is installed. */
+export const hasProgram = (name: string): boolean =>
+  spawnSync(name, ['--version'], { stdio: 'ignore' }).error === undefined;
 
 /** Runs `ip` with the words of a command. */
 export function ip(command: string): string {
@@ -117,6 +124,20 @@ export class Site implements AsyncDisposable {
     return new Child('ip', ['netns', 'exec', 'far', program, ...args]);
   }
 
+  /** Starts a Weir at the far end. */
+  startWeir(config: string): Promise<Weir> {
+    return Weir.start(config, { wrap: ['ip', 'netns', 'exec', 'far'] });
+  }
+
+  /** A second way to the far end, by 10.7.7.2. */
+  addUplink(): void {
+    ip('link add uplink2 type veth peer name downlink2 netns far');
+    ip('address add 10.7.7.1/24 dev uplink2');
+    ip('link set uplink2 up');
+    ip('-n far address add 10.7.7.2/24 dev downlink2');
+    ip('-n far link set downlink2 up');
+  }
+
   /** Another network behind this one, whose default routes lead here: `near` is its gateway. */
   addLan(): void {
     ip('netns add lan');
@@ -137,8 +158,8 @@ export class Site implements AsyncDisposable {
     await this.#far[Symbol.asyncDispose]();
     for (const name of this.#namespaces) ip(`netns delete ${name}`);
     // The peers of its devices may be gone with the namespaces, or be about to go.
-    for (const device of ['uplink', 'near']) {
-      if (hasDevice(device)) ip(`link delete ${device}`);
+    for (const device of ['uplink', 'uplink2', 'near']) {
+      spawnSync('ip', ['link', 'delete', device]);
     }
   }
 }

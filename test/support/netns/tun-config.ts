@@ -1,4 +1,5 @@
-import { API } from '../control.ts';
+import { API, type Control } from '../control.ts';
+import { eventually } from '../wait.ts';
 
 /** Routes that cover every destination, beside the default routes. */
 export const EVERYTHING = ['0.0.0.0/1', '128.0.0.0/1', '::/1', '8000::/1'] as const;
@@ -45,3 +46,11 @@ export function tunIn(options: TunOptions = {}): string {
 /** With the API on the loopback, which the kernel never sends to the device. */
 export const tunConfig = (outbounds: string, options?: TunOptions): string =>
   `${API}${tunIn(options)}${outbounds}`;
+
+/** Ends every flow: a device is only replaced when it has none. */
+export async function endFlows(control: Control): Promise<void> {
+  await eventually('no live flows', async () => {
+    await control.api.ask('DELETE', '/v1/connections');
+    return (await control.connections()).flows.length === 0;
+  });
+}

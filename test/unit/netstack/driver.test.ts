@@ -175,6 +175,27 @@ describe('connections', () => {
     await failed;
   });
 
+  check('free what was given to them when it is acknowledged, and not before', async (pair) => {
+    const { left, right } = await connected(pair);
+    const chunk = (fill: number): Uint8Array => new Uint8Array(64 << 10).fill(fill);
+    const first = chunk(1);
+    await left.give?.(first);
+    assert.equal(first.length, 64 << 10);
+    await settle();
+    assert.equal(first.length, 0, 'it was acknowledged');
+    const more = Array.from({ length: 16 }, (_, index) => chunk(index));
+    for (const each of more) left.give?.(each)?.catch(() => undefined);
+    await settle();
+    // More than the window of a reader that rests.
+    assert.equal(more.at(-1)?.length, 64 << 10);
+    await left.closeWrite();
+    const all = await readAll(right);
+    assert.equal(all.length, 17 * (64 << 10));
+    for (const [index] of more.entries()) assert.equal(all[(index + 1) * (64 << 10)], index);
+    await settle();
+    assert.ok(more.every(({ length }) => length === 0));
+  });
+
   check('that were released are reset when their peer takes nothing', async (pair, clock) => {
     const { left, right } = await connected(pair);
     left.write(new Uint8Array(4 * FIRST_RECEIVE_WINDOW))?.catch(() => undefined);

@@ -7,6 +7,7 @@ import { IDLE, wait, type Datagram, type Node, type Output } from '../../../supp
 import { bottleneck, delay, loss } from '../../../support/simnet/path.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { simulate } from '../../../support/simnet/simulation.ts';
+import { starved } from '../../../support/simnet/starved.ts';
 
 const SERVER = address('192.0.2.2', 443);
 const RATE = 2_500_000;
@@ -73,6 +74,7 @@ async function goodput(
   congestion: ConnectionSettings['congestion'],
   seed: number,
   fixedRate = 0,
+  host: (node: Node) => Node = (node) => node,
 ): Promise<number> {
   const random = new SeededRandom(seed);
   const { client, server } = download(seed, 1, { congestion });
@@ -93,9 +95,9 @@ async function goodput(
   client.isDone = () => now >= until;
   await simulate(
     [
-      client,
+      host(client),
       delay(RTT / 2),
-      server,
+      host(server),
       bottleneck(RATE, queue),
       loss(random, lossRate),
       delay(RTT / 2),
@@ -109,6 +111,15 @@ for (const seed of [1, 2, 3]) {
   test(`BBR gets within 15 % of a bottleneck at 2 % loss, seed ${seed}`, async () => {
     const rate = await goodput(0.02, PIPE, 'bbr', seed);
     assert.ok(rate >= 0.85 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
+  });
+}
+
+for (const seed of [1, 2, 3]) {
+  test(`BBR finds the bandwidth when both processes wait for the processor, seed ${seed}`, async () => {
+    const turns = new SeededRandom(seed);
+    const host = (node: Node): Node => starved(node, turns, 10, 20);
+    const rate = await goodput(0.01, PIPE, 'bbr', seed, 0, host);
+    assert.ok(rate >= 0.6 * RATE, `${((100 * rate) / RATE).toFixed(1)} %`);
   });
 }
 
