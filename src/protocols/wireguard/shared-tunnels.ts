@@ -21,7 +21,7 @@ export interface TunnelMeans {
   readonly random: RandomSource;
 }
 
-/** Who needs a tunnel. */
+/** The outbound that needs a tunnel. */
 export interface TunnelUser {
   readonly tag: string;
   readonly clock: Clock;

@@ -96,7 +96,7 @@ interface PendingMessage {
 
 /**
  * A WireGuard tunnel to one peer (whitepaper §5 and §6), in both roles: datagrams and packets in, datagrams
- * and packets out. Nothing that a peer or anyone else sends makes it throw.
+ * and packets out. No datagram makes it throw.
  *
  * After every call: `nextEvent` until there is none, `transmit`, then `nextTimeout`.
  */
@@ -237,7 +237,7 @@ export class Tunnel {
     }
   }
 
-  /** Someone waits in vain: begins a handshake unless something authentic has come since. */
+  /** A dial waits in vain: begins a handshake unless something authentic has come since then. */
   hasten(since: number, now: number): void {
     if (this.#receivedAt < since && this.#state !== 'closed') this.#wantHandshake(now);
   }

@@ -349,7 +349,7 @@ describe('a silent peer', () => {
     assert.equal(pair.left.count('initiation'), 2);
   });
 
-  test('gets it at once where someone waits', () => {
+  test('gets it at once where a dial waits', () => {
     const pair = connected();
     pair.advance(KEEPALIVE_TIMEOUT);
     const since = pair.now + 1;
@@ -446,7 +446,7 @@ describe('many initiations', () => {
     sent.splice(0, sent.length, ...sent.filter(({ to }) => to.port !== from.port));
   }
 
-  test('make the receiver ask for a cookie, with which a peer is let in', () => {
+  test('make the receiver ask for a cookie, with which a peer is accepted', () => {
     const pair = new TunnelPair();
     pair.passes = (datagram) => {
       if (datagram.from === pair.left.address && isInitiation(datagram)) {
