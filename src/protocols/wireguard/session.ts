@@ -81,7 +81,7 @@ export class Session implements Disposable {
     bytes[at + 1] = bytes[at + 2] = bytes[at + 3] = 0;
     writeIndex(bytes, at + Data.receiver, this.peerIndex);
     writeCounter(bytes, at + Data.counter, counter);
-    writeCounter(this.#sealing.nonce, 4, counter);
+    setNonce(this.#sealing.nonce, counter);
     const start = at + Data.packet;
     this.#sealing.seal(bytes, start, start, start + length);
     return Data.packet + length + TAG_SIZE;
@@ -96,7 +96,7 @@ export class Session implements Disposable {
     if (!(counter < this.#limits.rejectAfter)) return 'counter';
     if (!this.#window.isNew(counter)) return 'replay';
     const opening = this.#opening;
-    writeCounter(opening.nonce, 4, counter);
+    setNonce(opening.nonce, counter);
     const at = start + Data.packet;
     if (!opening.open(bytes, at, at, end)) return 'authentication';
     this.#window.mark(counter);
@@ -108,4 +108,10 @@ export class Session implements Disposable {
     this.#sealing[Symbol.dispose]();
     this.#opening[Symbol.dispose]();
   }
+}
+
+/** Four zeros and the counter (whitepaper §5.4.6): all of it, since ciphers share these bytes. */
+function setNonce(nonce: Uint8Array, counter: number): void {
+  nonce[0] = nonce[1] = nonce[2] = nonce[3] = 0;
+  writeCounter(nonce, 4, counter);
 }
