@@ -12,6 +12,8 @@ export interface Case {
   readonly contestants: readonly ContestantName[];
   /** What lies between two processes; absent: one process, SOCKS in and freedom out. */
   readonly tunnel?: Tunnel;
+  /** Whether the way in is a TUN device, with everything in network namespaces of its own. */
+  readonly device?: boolean;
   /** The figure that is compared. */
   readonly figure: string;
   readonly unit: string;

@@ -1,4 +1,5 @@
 import { CONNECT, DATAGRAMS, IDLE, latency, stream, type Case } from './case.ts';
+import { TUN_CASES } from './tun/cases.ts';
 import { TUNNEL_CASES } from './tunnel-cases.ts';
 
 /** The cases of one process that only relays. */
@@ -14,9 +15,9 @@ const RELAY_CASES: readonly Case[] = [
   DATAGRAMS,
 ];
 
-export const CASES: readonly Case[] = [...RELAY_CASES, ...TUNNEL_CASES];
+export const CASES: readonly Case[] = [...RELAY_CASES, ...TUN_CASES, ...TUNNEL_CASES];
 
-/** The cases whose names start with one of `words`; without words, those without a tunnel. */
+/** The cases whose names start with one of `words`; without words, those of relays. */
 export const chosen = (words: readonly string[]): readonly Case[] =>
   words.length === 0
     ? RELAY_CASES

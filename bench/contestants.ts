@@ -20,6 +20,7 @@ export type ContestantName =
   | 'v2ray'
   | 'xray'
   | 'sing-box'
+  | 'sing-box-system'
   | 'hysteria'
   | 'ss-libev'
   | 'ss-rust';
@@ -121,6 +122,7 @@ const NEEDS: Readonly<Record<ContestantName, readonly PeerName[]>> = {
   v2ray: ['v2ray'],
   xray: ['xray'],
   'sing-box': ['sing-box'],
+  'sing-box-system': ['sing-box'],
   hysteria: ['hysteria'],
   'ss-libev': ['ss-server', 'ss-local'],
   'ss-rust': ['ssserver', 'sslocal'],

@@ -7,6 +7,8 @@ import type { Case } from './case.ts';
 import { isNode, startRelay, type Contestant, type ContestantName } from './contestants.ts';
 import type { Figures, Job, Report } from './load/messages.ts';
 import type { StartedPath } from './path/start-path.ts';
+import { startOnDevice } from './tun/contestants.ts';
+import { FAR_HOST, Networks } from './tun/networks.ts';
 import { startSessions, startTunnel } from './tunnel-contestants.ts';
 
 const GENERATOR = fileURLToPath(new URL('./load/main.ts', import.meta.url));
@@ -61,19 +63,29 @@ async function run(
   seconds: number,
   { probed, begin }: Reading,
 ): Promise<Figures> {
-  await using generator = new Generator();
-  await using far = test.load === 'idle' ? new Generator() : undefined;
+  await using networks = test.device === true ? await Networks.make() : undefined;
+  await using generator = new Generator([], networks?.near);
+  await using far =
+    networks || test.load === 'idle'
+      ? new Generator(['origin', ...(networks ? [FAR_HOST] : [])], networks?.far)
+      : undefined;
   const port = await (far ?? generator).ready();
   await generator.ready();
-  await using subject = await start(test, contestant, port, probed);
+  await using subject = networks
+    ? await startOnDevice(contestant, networks, port, probed)
+    : await start(test, contestant, port, probed);
   const parallel = test.load === 'idle' ? Math.min(test.parallel, flowLimit()) : test.parallel;
   const job: Job = { load: test.load, via: subject.via, parallel, seconds };
   let read: ReturnType<Reading['begin']> = () => Promise.resolve({});
   let path: () => Promise<Figures> = () => Promise.resolve({});
-  const load = await generator.run(job, () => {
+  let discarded: (() => Promise<Figures>) | undefined;
+  const isCountedFar = far !== undefined && test.load === 'upload';
+  const reported = await generator.run(job, () => {
     read = begin(subject.children);
     if (subject.path) path = readPath(subject.path);
+    if (isCountedFar) discarded = readDiscarded(far);
   });
+  const load = { ...reported, ...(await discarded?.()) };
   // A proxy that drops everything would otherwise look like a slow one.
   if (load['rate'] === 0) throw new Error('no data came through');
   // Awaited here: the processes live as long as this call.
@@ -102,6 +114,18 @@ function readPath(path: StartedPath): () => Promise<Figures> {
   };
 }
 
+/** The rate of an upload, by the origin of another process than the one that sends. */
+function readDiscarded(far: Generator): () => Promise<Figures> {
+  const before = far.discarded();
+  const time = performance.now();
+  return async () => {
+    const end = far.discarded();
+    const elapsed = (performance.now() - time) / 1000;
+    const bytes = (await end) - (await before);
+    return { rate: bytes / elapsed, bytes };
+  };
+}
+
 /** The figures of the load, and what the processes have taken for it. */
 function compare(before: Snapshot, load: Figures, children: readonly Child[]): Figures {
   const after = snapshot(children);
@@ -119,13 +143,17 @@ function compare(before: Snapshot, load: Figures, children: readonly Child[]): F
 
 /** The child process that makes the load. */
 class Generator implements AsyncDisposable {
-  readonly #child = new Child(process.execPath, [GENERATOR], { ipc: true });
+  readonly #child: Child;
   readonly #ready = Promise.withResolvers<number>();
   #onReport: (report: Report) => void = () => undefined;
+  #onDiscarded: (bytes: number) => void = () => undefined;
 
-  constructor() {
+  /** @param prefix what runs it in another network. */
+  constructor(args: readonly string[] = [], prefix: readonly string[] = []) {
+    this.#child = new Child(process.execPath, [GENERATOR, ...args], { ipc: true, prefix });
     this.#child.process.on('message', (report: Report) => {
       if (report.kind === 'ready') this.#ready.resolve(report.port);
+      else if (report.kind === 'discarded') this.#onDiscarded(report.bytes);
       else this.#onReport(report);
     });
   }
@@ -144,6 +172,14 @@ class Generator implements AsyncDisposable {
     void this.#child.exited.then(() => reject(new Error(`the load ended:\n${this.#child.stderr}`)));
     this.#child.process.send(job);
     return within(promise, () => `${job.load}\n${this.#child.stderr}`, LIMIT_MS);
+  }
+
+  /** Bytes that its origin has discarded so far. One question at a time. */
+  discarded(): Promise<number> {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    this.#onDiscarded = resolve;
+    this.#child.process.send('discarded');
+    return within(promise, () => `what the origin has discarded\n${this.#child.stderr}`);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

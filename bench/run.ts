@@ -5,13 +5,14 @@ import type { Case } from './case.ts';
 import { CASES, chosen } from './cases.ts';
 import { CONTESTANTS, unable, type ContestantName } from './contestants.ts';
 import { measure } from './measure.ts';
+import { withoutNetworks } from './tun/networks.ts';
 import { json, markdown } from './report.ts';
 import { judge, type Rounds } from './results.ts';
 
 const USAGE = `Usage: npm run bench -- [case ...] [options]
 
 Weir beside v2ray, Xray, sing-box, a bare relay in Node and the direct connection, interleaved, in
-one run; and Weir's tunnels, two processes each, beside those of other programs.
+one run; Weir's tunnels, two processes each, beside those of other programs; and TUN devices (\`tun-\`).
 
 Cases (those whose names start with one of the words; without words, all but the tunnels):
 ${CASES.map(({ name, title }) => `  ${name.padEnd(35)}${title}`).join('\n')}
@@ -40,15 +41,20 @@ if (values.help) {
   process.exit(0);
 }
 
-const cases = chosen(positionals);
+const asked = chosen(positionals);
+const noDevice = asked.some(({ device }) => device === true) && withoutNetworks();
+const cases = noDevice === false ? asked : asked.filter(({ device }) => device !== true);
 const wanted = values.with?.split(',');
-const asked = CONTESTANTS.filter(
+const contestants = CONTESTANTS.filter(
   (name) =>
     (wanted === undefined || wanted.includes(name)) &&
     cases.some(({ contestants }) => contestants.includes(name)),
 );
-const notes = asked.map(unable).filter((note) => note !== false);
-const names = asked.filter((name) => unable(name) === false);
+const notes = [
+  noDevice !== false && `the cases of a TUN device are left out: ${noDevice}`,
+  ...contestants.map(unable),
+].filter((note) => note !== false);
+const names = contestants.filter((name) => unable(name) === false);
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
 if (cases.length === 0 || names.length === 0 || !(rounds >= 1) || !(seconds > 0)) {
   process.stderr.write(USAGE);

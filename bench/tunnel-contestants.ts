@@ -6,7 +6,7 @@ import { weirProgram } from '../test/support/ways/weir.ts';
 import { probeArgs, socksTo, type Contestant, type ContestantName } from './contestants.ts';
 import type { Tunnel } from './tunnels.ts';
 
-export type TunnelContestant = Exclude<ContestantName, 'direct' | 'pipe'>;
+export type TunnelContestant = Exclude<ContestantName, 'direct' | 'pipe' | 'sing-box-system'>;
 
 /** Weir as it is measured; `WEIR_CRYPTO` of the benchmark's own environment must not reach it. */
 const weir = (env: Readonly<Record<string, string>>, probed = false): Program =>
@@ -26,6 +26,9 @@ export const TUNNEL_PROGRAMS: Readonly<Record<TunnelContestant, Program>> = {
   'ss-rust': PROGRAMS['ss-rust'],
 };
 
+const isTunnelContestant = (name: ContestantName): name is TunnelContestant =>
+  Object.hasOwn(TUNNEL_PROGRAMS, name);
+
 /**
  * The pair of processes that stands between the generator and the origin at `port`.
  *
@@ -37,7 +40,7 @@ export async function startTunnel(
   port: number,
   probed: boolean,
 ): Promise<Contestant> {
-  if (name === 'direct' || name === 'pipe') throw new Error(`${name} has no tunnel`);
+  if (!isTunnelContestant(name)) throw new Error(`${name} has no tunnel`);
   await using stack = new AsyncDisposableStack();
   const program = probed ? probedProgram(name) : TUNNEL_PROGRAMS[name];
   const server = stack.use(await program.server(tunnel.way));
@@ -68,7 +71,7 @@ export async function startSessions(
   probed: boolean,
   count: number,
 ): Promise<Contestant> {
-  if (name === 'direct' || name === 'pipe') throw new Error(`${name} has no tunnel`);
+  if (!isTunnelContestant(name)) throw new Error(`${name} has no tunnel`);
   await using stack = new AsyncDisposableStack();
   const program = probed ? probedProgram(name) : TUNNEL_PROGRAMS[name];
   const server = stack.use(await program.server(tunnel.way));

@@ -14,7 +14,9 @@ const STALL_MS = 100;
  */
 export const exchangeDatagrams: Load = async (job, _origin, begin) => {
   const socket = createSocket({ type: 'udp4', recvBufferSize: 4 << 20, sendBufferSize: 4 << 20 });
-  socket.bind(0, '127.0.0.1');
+  const { host } = job.via;
+  // Not a wildcard on the loopback: there nothing else is to reach it.
+  socket.bind(0, host === '127.0.0.1' ? host : '0.0.0.0');
   await once(socket, 'listening');
   const way = await openWay(job.via);
   let sent = 0;
@@ -22,7 +24,7 @@ export const exchangeDatagrams: Load = async (job, _origin, begin) => {
   let counting = true;
   const send = (): void => {
     sent++;
-    socket.send(way.datagram, way.port, '127.0.0.1');
+    socket.send(way.datagram, way.port, host);
   };
   socket.on('message', () => {
     received++;

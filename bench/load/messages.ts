@@ -26,5 +26,7 @@ export type Figures = Readonly<Record<string, number>>;
 export type Report =
   | { readonly kind: 'ready'; readonly port: number }
   | { readonly kind: 'begin' }
+  /** What the origin of this process has discarded so far, when it is asked for. */
+  | { readonly kind: 'discarded'; readonly bytes: number }
   | { readonly kind: 'end'; readonly figures: Figures }
   | { readonly kind: 'failed'; readonly message: string };

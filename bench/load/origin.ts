@@ -31,7 +31,7 @@ export interface Origin {
 }
 
 /** Listens for TCP and, at the same port, for datagrams, which it sends back. */
-export async function startOrigin(): Promise<Origin> {
+export async function startOrigin(host = '127.0.0.1'): Promise<Origin> {
   let discarded = 0;
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
@@ -62,7 +62,7 @@ export async function startOrigin(): Promise<Origin> {
       socket.on('end', () => socket.end());
     });
   });
-  const { port, datagrams } = await listenBoth(server);
+  const { port, datagrams } = await listenBoth(server, host);
   datagrams.on('message', (message, from) => datagrams.send(message, from.port, from.address));
   return {
     port,
@@ -77,10 +77,11 @@ export async function startOrigin(): Promise<Origin> {
 /** The kernel chooses a port free for TCP alone: for UDP it may be in use already. */
 async function listenBoth(
   server: Server,
+  host: string,
 ): Promise<{ readonly port: number; readonly datagrams: DatagramSocket }> {
   const ATTEMPTS = 10;
   for (let attempt = 1; ; attempt++) {
-    server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 });
+    server.listen({ port: 0, host, backlog: 4096 });
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const datagrams = createSocket({
@@ -89,7 +90,7 @@ async function listenBoth(
       sendBufferSize: 4 << 20,
     });
     try {
-      datagrams.bind(port, '127.0.0.1');
+      datagrams.bind(port, host);
       await once(datagrams, 'listening');
       return { port, datagrams };
     } catch (error) {

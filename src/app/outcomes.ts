@@ -44,7 +44,7 @@ export function summaryOf(report: AppliedReport): string {
 export function failureLine(error: Error): string {
   const { cause } = error;
   if (cause instanceof ApplyError && cause.code === 'disruptive') {
-    return `reload refused, ${KEEPING}: ${cause.message}, which would end its live connections; restart to apply it`;
+    return `reload refused, ${KEEPING}: ${cause.message}`;
   }
   if (cause instanceof ApplyError && cause.code === 'stopped') return `reload: ${error.message}`;
   if (cause instanceof ConfigError) {

@@ -43,9 +43,6 @@ export function lowerSettings<T>(subject: string, decode: () => T): T {
   }
 }
 
-/** A valid part that this version does not support yet; it precedes every other finding. */
-export class NotYet extends Finding {}
-
 /** Collects errors, so that the first in document order is reported. */
 export class Findings {
   #first: { readonly finding: Finding; readonly subject: string } | undefined;
@@ -98,9 +95,6 @@ export class PartFindings {
   }
 }
 
-function before(a: Finding, b: Finding): boolean {
-  if (a instanceof NotYet !== b instanceof NotYet) return a instanceof NotYet;
-  return placeOf(a) < placeOf(b);
-}
+const before = (a: Finding, b: Finding): boolean => placeOf(a) < placeOf(b);
 
 const placeOf = ({ span }: Finding): number => span?.start ?? Number.POSITIVE_INFINITY;

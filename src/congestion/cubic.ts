@@ -1,13 +1,6 @@
-import { windowPacingRate, windowWasUsed } from './classic-window.ts';
-import {
-  type AckEvent,
-  type CongestionController,
-  initialWindow,
-  type LossEvent,
-  MINIMUM_WINDOW_PACKETS,
-} from './controller.ts';
+import { ClassicWindow } from './classic-window.ts';
+import type { AckEvent } from './controller.ts';
 import { HyStart } from './hystart.ts';
-import { RecoveryEpoch } from './recovery-epoch.ts';
 
 /** RFC 9438 §4.1, §4.6: the constant of the cubic function in packets per cubed second. */
 const C = 0.4;
@@ -17,13 +10,9 @@ const BETA = 0.7;
 const RENO_ALPHA = (3 * (1 - BETA)) / (1 + BETA);
 
 /** CUBIC (RFC 9438) with fast convergence and HyStart++ (RFC 9406). */
-export class Cubic implements CongestionController {
+export class Cubic extends ClassicWindow {
   readonly name = 'cubic';
-  readonly #epoch = new RecoveryEpoch();
   #hyStart = new HyStart();
-  #mtu: number;
-  #window: number;
-  #threshold = Infinity;
   /** The window at which the curve is flat, W_max. */
   #plateau = 0;
   /** When the present congestion avoidance began; `undefined` before its first acknowledgement. */
@@ -35,81 +24,41 @@ export class Cubic implements CongestionController {
   /** The window before the last reduction, cwnd_prior. */
   #priorWindow = 0;
   #lastAck = 0;
-  #smoothedRtt = 0;
   #undoThreshold = Infinity;
   #undoPlateau = 0;
-
-  /** @param mtu the most bytes of a packet. */
-  constructor(mtu: number) {
-    this.#mtu = mtu;
-    this.#window = initialWindow(mtu);
-  }
-
-  get window(): number {
-    return this.#window;
-  }
-
-  get pacingRate(): number {
-    return windowPacingRate(this.#window, this.#smoothedRtt, this.#inSlowStart);
-  }
-
-  onSent(): void {
-    // The window follows acknowledgements and losses alone.
-  }
 
   onAck(event: AckEvent): void {
     const { now } = event;
     const sinceLastAck = now - this.#lastAck;
     this.#lastAck = now;
-    this.#smoothedRtt = event.smoothedRtt;
-    if (this.#epoch.covers(event.newestSentAt)) return;
-    if (!windowWasUsed(event, this.#window, this.#inSlowStart, this.#mtu)) {
+    this.smoothedRtt = event.smoothedRtt;
+    if (this.epoch.covers(event.newestSentAt)) return;
+    if (!this.wasUsed(event)) {
       // Time in which the window was not used does not count for the curve (§5.8).
       if (this.#avoidanceStart !== undefined) this.#avoidanceStart += sinceLastAck;
       return;
     }
-    if (this.#inSlowStart) {
-      this.#window += this.#hyStart.onAck(event);
-      if (this.#hyStart.done) this.#threshold = this.#window;
+    if (this.inSlowStart) {
+      this.size += this.#hyStart.onAck(event);
+      if (this.#hyStart.done) this.threshold = this.size;
       return;
     }
     this.#avoidCongestion(now, event.acked, event.smoothedRtt);
   }
 
-  onLoss({ now, sentAt }: LossEvent): void {
-    if (this.#epoch.onLoss(now, sentAt)) this.#reduce();
-  }
-
-  onCongestionExperienced(now: number, sentAt: number): void {
-    if (this.#epoch.onCongestionExperienced(now, sentAt)) this.#reduce();
-  }
-
   onPersistentCongestion(): void {
-    this.#window = this.#minimum;
+    this.size = this.minimum;
     this.#avoidanceStart = undefined;
     this.#hyStart = new HyStart();
-    this.#epoch.end();
+    this.epoch.end();
   }
 
   onSpuriousLoss(_now: number, sentAt: number): void {
-    if (!this.#epoch.onSpuriousLoss(sentAt)) return;
-    this.#window = Math.max(this.#window, this.#priorWindow);
-    this.#threshold = this.#undoThreshold;
+    if (!this.epoch.onSpuriousLoss(sentAt)) return;
+    this.size = Math.max(this.size, this.#priorWindow);
+    this.threshold = this.#undoThreshold;
     this.#plateau = this.#undoPlateau;
     this.#avoidanceStart = undefined;
-  }
-
-  onMtu(bytes: number): void {
-    this.#mtu = bytes;
-    this.#window = Math.max(this.#window, this.#minimum);
-  }
-
-  get #inSlowStart(): boolean {
-    return this.#window < this.#threshold;
-  }
-
-  get #minimum(): number {
-    return MINIMUM_WINDOW_PACKETS * this.#mtu;
   }
 
   #avoidCongestion(now: number, acked: number, rtt: number): void {
@@ -117,42 +66,42 @@ export class Cubic implements CongestionController {
     const elapsed = now - this.#avoidanceStart;
     // Reno's growth, faster once it has made up for the smaller reduction (§4.3).
     const alpha = this.#renoWindow >= this.#priorWindow ? 1 : RENO_ALPHA;
-    this.#renoWindow += (alpha * acked * this.#mtu) / this.#window;
+    this.#renoWindow += (alpha * acked * this.mtu) / this.size;
     if (this.#curve(elapsed) < this.#renoWindow) {
-      this.#window = Math.max(this.#window, this.#renoWindow);
+      this.size = Math.max(this.size, this.#renoWindow);
       return;
     }
-    const target = Math.min(Math.max(this.#curve(elapsed + rtt), this.#window), 1.5 * this.#window);
-    this.#window += ((target - this.#window) * acked) / this.#window;
+    const target = Math.min(Math.max(this.#curve(elapsed + rtt), this.size), 1.5 * this.size);
+    this.size += ((target - this.size) * acked) / this.size;
   }
 
   #startAvoidance(now: number): number {
-    if (this.#window < this.#plateau) {
-      const packets = (this.#plateau - this.#window) / this.#mtu;
+    if (this.size < this.#plateau) {
+      const packets = (this.#plateau - this.size) / this.mtu;
       this.#plateauTime = Math.cbrt(packets / C) * 1000;
     } else {
-      this.#plateau = this.#window;
+      this.#plateau = this.size;
       this.#plateauTime = 0;
     }
-    this.#renoWindow = this.#window;
+    this.#renoWindow = this.size;
     return now;
   }
 
   /** W_cubic, in bytes, so many milliseconds after congestion avoidance began (§4.2). */
   #curve(elapsed: number): number {
     const seconds = (elapsed - this.#plateauTime) / 1000;
-    return this.#plateau + C * seconds * seconds * seconds * this.#mtu;
+    return this.#plateau + C * seconds * seconds * seconds * this.mtu;
   }
 
-  #reduce(): void {
-    this.#undoThreshold = this.#threshold;
+  protected reduce(): void {
+    this.#undoThreshold = this.threshold;
     this.#undoPlateau = this.#plateau;
-    this.#priorWindow = this.#window;
+    this.#priorWindow = this.size;
     // Fast convergence: a flow that did not reach its last plateau gives room to new ones (§4.7).
-    const losesGround = this.#window < this.#plateau;
-    this.#plateau = losesGround ? (this.#window * (1 + BETA)) / 2 : this.#window;
-    this.#window = Math.max(this.#window * BETA, this.#minimum);
-    this.#threshold = this.#window;
+    const losesGround = this.size < this.#plateau;
+    this.#plateau = losesGround ? (this.size * (1 + BETA)) / 2 : this.size;
+    this.size = Math.max(this.size * BETA, this.minimum);
+    this.threshold = this.size;
     this.#avoidanceStart = undefined;
   }
 }

@@ -4,7 +4,11 @@ const BURST_TIME = 1;
 const MOST_BURST = 65_536;
 /** The least of a burst, in packets: a receiver acknowledges every second packet. */
 const LEAST_BURST_PACKETS = 2;
-/** How much of a late timer's time is made up for; without it each one would cost its share of the rate. */
+/**
+ * How much of a late timer's time is made up for, in milliseconds of the rate, but no less than
+ * `MOST_BURST`: a process that waits for the processor for tens of milliseconds would else send a small
+ * part of a low rate, from which a controller concludes that the path takes no more.
+ */
 const MOST_LATENESS = 2;
 /** What may leave at once when a connection starts or wakes (RFC 9002 §7.7). */
 const INITIAL_BURST_PACKETS = 10;
@@ -21,6 +25,7 @@ export class Pacer {
   #started = false;
   /** When the burst is due that is waited for. */
   #due: number | undefined;
+  #isBehind = false;
 
   constructor(mtu: number) {
     this.#mtu = mtu;
@@ -57,6 +62,21 @@ export class Pacer {
     this.#due = undefined;
   }
 
+  /** There is nothing to send: what comes later is not late. */
+  onNothingToSend(): void {
+    this.#due = undefined;
+  }
+
+  /**
+   * Whether a timer was so late that less than half of the rate could be sent, which then says nothing
+   * of the path. Returns true once for each such time.
+   */
+  takeBehind(): boolean {
+    const isBehind = this.#isBehind;
+    this.#isBehind = false;
+    return isBehind;
+  }
+
   /** The rate from now on, in bytes per millisecond. */
   setRate(rate: number, now: number): void {
     if (rate === this.#rate) return;
@@ -75,9 +95,13 @@ export class Pacer {
       return;
     }
     if (now <= this.#at) return;
-    const late = Math.min(Math.max(now - (this.#due ?? now), 0), MOST_LATENESS);
+    const late = Math.max(now - (this.#due ?? now), 0) * this.#rate;
+    const most = Math.max(MOST_LATENESS * this.#rate, MOST_BURST);
+    const madeUp = Math.min(late, most);
+    // More is lost than was sent and is sent now.
+    if (late - madeUp > this.burst + most) this.#isBehind = true;
     // The initial burst may lie above a full bucket; it is used up, but not filled again.
-    const full = Math.max(this.burst + late * this.#rate, this.#tokens);
+    const full = Math.max(this.burst + madeUp, this.#tokens);
     this.#tokens = Math.min(full, this.#tokens + (now - this.#at) * this.#rate);
     this.#at = now;
   }

@@ -6,6 +6,8 @@ export interface RateSample {
   rate: number;
   /** Whether the application limited it: the path can carry at least this much, perhaps more. */
   appLimited: boolean;
+  /** Whether that was because the peer's flow control allowed no more, not for lack of data. */
+  flowLimited: boolean;
   /** Bytes delivered during `interval`. */
   delivered: number;
   /** The time over which it was measured, in milliseconds. */
@@ -30,8 +32,13 @@ const DELIVERED_AT = 3;
 const FIRST_SENT_AT = 4;
 const LOST = 5;
 const IN_FLIGHT = 6;
-const APP_LIMITED = 7;
+const LIMITED_BY = 7;
 const FIELDS = 8;
+
+/** Values of the last column. */
+const BY_NOTHING = 0;
+const BY_APPLICATION = 1;
+const BY_FLOW_CONTROL = 2;
 
 /**
  * What has to be remembered of each packet in flight, by a slot of the caller's choice: QUIC keeps one
@@ -87,6 +94,7 @@ export class DeliveryRate {
   readonly sample: RateSample = {
     rate: 0,
     appLimited: false,
+    flowLimited: false,
     delivered: 0,
     interval: 0,
     lost: 0,
@@ -113,6 +121,7 @@ export class DeliveryRate {
   #lost = 0;
   /** Packets sent until so much is delivered are limited by the application; 0: they are not. */
   #appLimitedUntil = 0;
+  #limitedBy = BY_NOTHING;
 
   /** Of the newest packet of the present acknowledgement. */
   #hasNewest = false;
@@ -122,7 +131,7 @@ export class DeliveryRate {
   #newestFirstSentAt = 0;
   #newestLost = 0;
   #newestInFlight = 0;
-  #newestAppLimited = false;
+  #newestLimitedBy = BY_NOTHING;
 
   /** Whether what is sent now counts as limited by the application. */
   get appLimited(): boolean {
@@ -150,11 +159,15 @@ export class DeliveryRate {
     rows[at + FIRST_SENT_AT] = this.#firstSentAt;
     rows[at + LOST] = this.#lost;
     rows[at + IN_FLIGHT] = inFlight;
-    rows[at + APP_LIMITED] = this.#appLimitedUntil > 0 ? 1 : 0;
+    rows[at + LIMITED_BY] = this.#appLimitedUntil > 0 ? this.#limitedBy : BY_NOTHING;
   }
 
-  /** Nothing is left to send although the window has room: what follows measures no path. */
-  onAppLimited(inFlight: number): void {
+  /**
+   * Nothing is left to send although the window has room: what follows measures no path.
+   * @param byFlowControl whether there is data, which the peer's flow control keeps back.
+   */
+  onAppLimited(inFlight: number, byFlowControl: boolean): void {
+    this.#limitedBy = byFlowControl ? BY_FLOW_CONTROL : BY_APPLICATION;
     this.#appLimitedUntil = Math.max(1, this.#delivered + inFlight);
   }
 
@@ -187,7 +200,7 @@ export class DeliveryRate {
     this.#newestFirstSentAt = rows[at + FIRST_SENT_AT] as number;
     this.#newestLost = rows[at + LOST] as number;
     this.#newestInFlight = rows[at + IN_FLIGHT] as number;
-    this.#newestAppLimited = rows[at + APP_LIMITED] === 1;
+    this.#newestLimitedBy = rows[at + LIMITED_BY] as number;
   }
 
   /** The packet in this slot is lost. Returns the record for the controller, valid until the next. */
@@ -203,7 +216,7 @@ export class DeliveryRate {
     loss.lostSinceSend = this.#lost - (rows[at + LOST] as number);
     loss.deliveredAtSend = rows[at + DELIVERED] as number;
     loss.deliveredSinceSend = this.#delivered - loss.deliveredAtSend;
-    loss.appLimited = rows[at + APP_LIMITED] === 1;
+    loss.appLimited = rows[at + LIMITED_BY] !== BY_NOTHING;
     return loss;
   }
 
@@ -222,7 +235,8 @@ export class DeliveryRate {
     sample.delivered = 0;
     sample.interval = 0;
     if (!this.#hasNewest) return sample;
-    sample.appLimited = this.#newestAppLimited;
+    sample.appLimited = this.#newestLimitedBy !== BY_NOTHING;
+    sample.flowLimited = this.#newestLimitedBy === BY_FLOW_CONTROL;
     sample.priorDelivered = this.#newestDelivered;
     sample.inFlightAtSend = this.#newestInFlight;
     sample.delivered = this.#delivered - this.#newestDelivered;

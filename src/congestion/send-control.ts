@@ -91,6 +91,8 @@ export class SendControl {
     this.#inFlight += bytes;
     this.#pacer.setRate(this.#controller.pacingRate, now);
     this.#pacer.onSent(bytes, now);
+    // This process and not the path has limited what is in flight.
+    if (this.#pacer.takeBehind()) this.#rates.onAppLimited(this.#inFlight, false);
     this.#rates.onSent(facts, slot, bytes, this.#inFlight, now);
     this.#controller.onSent(now, bytes, this.#inFlight, this.#rates.appLimited);
   }
@@ -98,9 +100,11 @@ export class SendControl {
   /**
    * There is nothing to send, or flow control allows nothing, while `allowance` is above 0. To be
    * called whenever sending stops for that reason.
+   * @param byFlowControl whether there is data, which the peer's flow control keeps back.
    */
-  onAppLimited(): void {
-    if (this.hasRoom) this.#rates.onAppLimited(this.#inFlight);
+  onAppLimited(byFlowControl = false): void {
+    this.#pacer.onNothingToSend();
+    if (this.hasRoom) this.#rates.onAppLimited(this.#inFlight, byFlowControl);
   }
 
   /** Begins an acknowledgement. */

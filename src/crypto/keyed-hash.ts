@@ -1,4 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+
+/** SHA-256 in one native call: 32 bytes. */
+export const sha256 = (message: Uint8Array): Uint8Array => hash('sha256', message, 'buffer');
 
 /** HMAC-SHA256 (RFC 2104): 32 bytes. */
 export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array =>

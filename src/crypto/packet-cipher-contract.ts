@@ -11,7 +11,10 @@ export type PacketCipherName = Exclude<AeadName, 'xchacha20-poly1305'>;
 /** A cipher under one key, for one direction. Dispose of it when the key is discarded. */
 export interface PacketCipher extends Disposable {
   readonly name: PacketCipherName;
-  /** 12 bytes that the caller sets before each packet. */
+  /**
+   * 12 bytes that the caller sets before each packet. All ciphers of one implementation may share them:
+   * they count until the next packet of any of them.
+   */
   readonly nonce: Uint8Array;
 }
 

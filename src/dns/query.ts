@@ -85,11 +85,13 @@ export function hostNameOf({ question }: ClientQuery): string | undefined {
   for (;;) {
     const length = question[at] ?? 0;
     if (length === 0) break;
-    labels.push(question.toString('latin1', at + 1, at + 1 + length));
+    const label = question.toString('latin1', at + 1, at + 1 + length);
+    // A dot within a label would be taken for its end.
+    if (!/^[a-z0-9_-]+$/i.test(label)) return undefined;
+    labels.push(label);
     at += 1 + length;
   }
-  const name = labels.join('.').toLowerCase();
-  return /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(name) ? name : undefined;
+  return labels.length === 0 ? undefined : labels.join('.').toLowerCase();
 }
 
 /** The most bytes of a response that travels in a datagram. */

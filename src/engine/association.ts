@@ -1,5 +1,5 @@
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import type { Packet, PacketLink } from '../net/link.ts';
+import type { Packet } from '../net/link.ts';
 import { receiveAll } from '../net/receive-all.ts';
 import { normalizeHost } from '../net/host-name.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
@@ -109,10 +109,13 @@ export class Association {
   }
 
   #open(resolved: Resolved, peer: Endpoint): SubLink {
-    const client: PacketLink = this.#request.client;
+    const { client, endsWithFlows } = this.#request;
     return new SubLink(this.#request, resolved, peer, client, {
       ...this.#deps,
-      onClose: () => this.#links.delete(resolved.version),
+      onClose: () => {
+        this.#links.delete(resolved.version);
+        if (endsWithFlows === true && this.#links.size === 0) client.close();
+      },
     });
   }
 }

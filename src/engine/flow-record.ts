@@ -41,9 +41,15 @@ const SHOWN = 256;
 export const notAHost = (host: string): DialError =>
   new DialError('not_found', `${JSON.stringify(host.slice(0, SHOWN))} is not a host name`);
 
-/** An outbound may raise any error for an abort; the signal has the reason. */
-export const asDialError = (error: unknown, signal: AbortSignal, target: Endpoint): DialError =>
-  signal.aborted ? abortedDial(signal, target) : toDialError(error, target);
+/**
+ * An outbound may raise any error for an abort; the signal has the reason. An error of the same kind
+ * is more precise: it names the server that did not respond.
+ */
+export function asDialError(error: unknown, signal: AbortSignal, target: Endpoint): DialError {
+  if (!signal.aborted) return toDialError(error, target);
+  const aborted = abortedDial(signal, target);
+  return error instanceof DialError && error.code === aborted.code ? error : aborted;
+}
 
 /** Failures are logged at `info`; what the configuration or the client caused is for debugging. */
 export function logDialFailure(

@@ -22,6 +22,8 @@ import type { Endpoint } from './address.ts';
  *   returns.
  * - `closeWrite` half-closes the link: the peer receives everything written before, then the end of
  *   the stream, and this side may continue to read. Idempotent.
+ * - `closeWith`, which is optional, is a `write` and a `closeWrite` whose bytes may travel with the
+ *   end of the stream.
  * - `destroy` ends both directions at once, discards queued data and rejects pending operations with
  *   `cause`. Idempotent; never throws.
  * - `closed` resolves, and never rejects, when both directions have ended or the link was destroyed:
@@ -35,6 +37,7 @@ export interface ByteLink {
   give?(chunk: Uint8Array): Promise<void> | undefined;
   lend?(chunk: Uint8Array): Promise<void> | undefined;
   closeWrite(): Promise<void>;
+  closeWith?(last: Uint8Array): Promise<void>;
   destroy(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;
   /**

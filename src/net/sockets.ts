@@ -50,7 +50,8 @@ export interface Sockets {
   /**
    * Creates a TUN device with its addresses and routes. As long as it lives, no socket of this layer
    * sends by it: what the proxy sends must not come back to it.
-   * @throws {WeirError} with the reason in words.
+   * @throws {WeirError} with the reason in words; its code is `EEXIST` when another device has the name,
+   *   or a route.
    */
   openTun(plan: TunPlan): PacketDevice;
 }

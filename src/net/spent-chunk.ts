@@ -10,6 +10,12 @@ interface Markable extends Uint8Array {
   [SOLE]?: true;
 }
 
+/** Marks a part of a chunk's memory that nothing else uses, so that `freeChunk` can free it. */
+export function asSole<Chunk extends Uint8Array>(chunk: Chunk): Chunk {
+  (chunk as Markable)[SOLE] = true;
+  return chunk;
+}
+
 /** Whether a chunk is the only view of its memory. */
 const isSole = (chunk: Markable): boolean =>
   chunk.length === chunk.buffer.byteLength || chunk[SOLE] === true;
@@ -39,7 +45,7 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
   const [first] = parts;
   if (first === undefined || chunk.length < FREED_AT_ONCE || !isSole(chunk)) return parts;
   if (parts.length === 1) {
-    (first as Markable)[SOLE] = true;
+    asSole(first);
     return parts;
   }
   // One copy, which also saves writes later, instead of memory that waits for the collector.

@@ -1,4 +1,4 @@
-import { Fifo } from '../quic/streams/fifo.ts';
+import { Fifo } from '../net/fifo.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 import { TimerWheel } from './timer-wheel.ts';
 import type { UdpFlow } from './udp-flow.ts';

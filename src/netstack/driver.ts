@@ -13,9 +13,15 @@ import type { Trace } from './trace.ts';
 import type { UdpFlow } from './udp-flow.ts';
 import { UdpLink, type UdpHost } from './udp-link.ts';
 
-/** Runs a task after the present callbacks of the event loop: once for each call. */
+/** Runs a task later: once for each call. */
 export type Soon = (task: () => void) => void;
 
+/** After everything that the present callback of the event loop has set off, promises included. */
+const afterPresent: Soon = (task) => {
+  process.nextTick(task);
+};
+
+/** When everything else had its turn. */
 const inNextTurn: Soon = (task) => {
   setImmediate(task);
 };
@@ -66,13 +72,15 @@ export interface NetstackOptions {
    * one address of each family: connections begin here.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
+  /** Addresses of all hosts of a network: what is sent there is dropped, as what is sent to groups. */
+  readonly broadcasts?: readonly IpEndpoint[] | undefined;
   /** Without, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
   readonly trace?: Trace | undefined;
-  /** Tests give their own turns of the event loop. */
+  /** Tests give their own turns of the event loop, for what was called and for what is left over. */
   readonly soon?: Soon | undefined;
 }
 
@@ -80,8 +88,8 @@ export interface NetstackOptions {
  * A TCP/IP stack on a device: links above, packets below. It owns the device.
  *
  * Packets that the device has read are handled as they come; after each batch the events are passed to the
- * links, what may leave is sent, and the timer is set. What the application calls meanwhile is done in the
- * next turn of the event loop.
+ * links, what may leave is sent, and the timer is set. What the application calls is done together, when
+ * it has returned; what exceeds the share of a turn of the event loop, in the next one.
  */
 export class Netstack {
   /** Resolves, never rejects, when the device is released: with the error that closed it, if there was one. */
@@ -91,6 +99,7 @@ export class Netstack {
   readonly #stack: Stack;
   readonly #handlers: NetstackHandlers | undefined;
   readonly #soon: Soon;
+  readonly #later: Soon;
   readonly #host: TcpHost & UdpHost;
   #state: 'open' | 'closing' | 'closed' = 'open';
   #isRunning = false;
@@ -99,29 +108,28 @@ export class Netstack {
   #armedFor = Infinity;
 
   constructor(options: NetstackOptions) {
-    const { device, clock, handlers, soon = inNextTurn } = options;
+    const { device, clock, handlers } = options;
     this.#device = device;
     this.#clock = clock;
     this.#handlers = handlers;
-    this.#soon = soon;
-    const { random, addresses, isPaced, settings, trace } = options;
+    this.#soon = options.soon ?? afterPresent;
+    this.#later = options.soon ?? inNextTurn;
+    const { random, addresses, broadcasts, isPaced, settings, trace } = options;
     this.#stack = new Stack({
       output: device.output,
       traits: device.traits,
       now: clock.now(),
       random,
       addresses,
+      broadcasts,
       isPaced,
       settings,
       trace,
     });
-    const { tcp, udp } = this.#stack;
+    const { udp } = this.#stack;
     this.#host = {
       clock,
       udp,
-      get mayGrow() {
-        return tcp.mayGrow;
-      },
       touch: (flow) => {
         this.#stack.touch(flow);
         this.#schedule();
@@ -133,7 +141,12 @@ export class Netstack {
       return cause;
     });
     device.start({
-      onPacket: (packet) => this.#stack.receive(packet, clock.now()),
+      onPacket: (packet) => {
+        const now = clock.now();
+        this.#stack.receive(packet, now);
+        // A burst of datagrams, before it fills its queue.
+        if (this.#stack.udp.takeCrowded()) this.#passOn(now);
+      },
       onDrained: this.#run,
       onWritable: this.#run,
       onTraits: () => {
@@ -199,7 +212,7 @@ export class Netstack {
     for (const flow of this.#stack.tcp) flow.owner?.fail(error);
     const now = this.#clock.now();
     this.#stack.abort(now);
-    // What finds no room is lost: there is nobody left to send it again.
+    // What finds no room is lost: nothing is left that could send it again.
     while (this.#stack.transmit(now) && !this.#stack.isFull);
     this.#device.flush();
     this.#device.close(cause);
@@ -224,17 +237,22 @@ export class Netstack {
     const now = this.#clock.now();
     let hasMore: boolean;
     do {
-      for (let event = stack.nextEvent(now); event !== undefined; event = stack.nextEvent(now)) {
-        this.#deliver(event);
-      }
+      this.#passOn(now);
       hasMore = stack.transmit(now);
     } while (!hasMore && stack.hasEvents);
     this.#device.flush();
     this.#isRunning = false;
     // A full output calls back when it has room.
-    if (hasMore && !stack.isFull) this.#schedule();
+    if (hasMore && !stack.isFull) this.#schedule(this.#later);
     this.#arm();
   };
+
+  #passOn(now: number): void {
+    const stack = this.#stack;
+    for (let event = stack.nextEvent(now); event !== undefined; event = stack.nextEvent(now)) {
+      this.#deliver(event);
+    }
+  }
 
   #deliver({ network, flow, event }: StackEvent): void {
     if (flow.owner === undefined) {
@@ -284,10 +302,10 @@ export class Netstack {
     else link.close();
   }
 
-  #schedule(): void {
+  #schedule(when = this.#soon): void {
     if (this.#isScheduled || this.#isRunning || this.#state !== 'open') return;
     this.#isScheduled = true;
-    this.#soon(this.#onTurn);
+    when(this.#onTurn);
   }
 
   readonly #onTurn = (): void => {

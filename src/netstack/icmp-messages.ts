@@ -68,12 +68,10 @@ export class IcmpMessages {
     }
     switch (message.kind) {
       case 'echo request':
-        if (!packet.toGroup) this.#reply(packet);
+        this.#reply(packet);
         break;
       case 'too big':
-        if (this.#paths.receive(message, now) === 'lowered') {
-          this.#tcp.onPathMtu(this.#paths.quote.destination, now);
-        }
+        this.#onTooBig(now);
         break;
       case 'unreachable':
         this.#onUnreachable(now);
@@ -91,26 +89,33 @@ export class IcmpMessages {
   /**
    * Reports to the source of a packet why it goes no further, where that is permitted. The report comes
    * from the address that the packet was for.
+   * @returns whether it was sent.
    */
-  report(error: IcmpError, cause: IpPacket, now: number): void {
+  report(error: IcmpError, cause: IpPacket, now: number): boolean {
     const { trace } = this.#drops;
-    if (!mayCauseError(cause)) return;
+    if (!mayCauseError(cause)) return false;
     if (!this.#limit.take(cause.source, now)) {
       if (trace !== undefined) trace({ kind: 'response-limited' }, now);
-      return;
+      return false;
     }
     const at = this.#output.reserve(icmpErrorSize(cause), Infinity);
-    if (at < 0) return;
+    if (at < 0) return false;
     const from = cause.destination;
     this.#output.commit(writeIcmpError(error, cause, from, 0, this.#output.buffer, at));
     if (trace !== undefined) trace({ kind: 'icmp-sent', error }, now);
+    return true;
   }
 
-  /** The same for a packet of which a copy was kept. @returns false when it is none. */
+  /** The same for a packet of which a copy was kept. */
   reportCopy(error: IcmpError, copy: Uint8Array, now: number): boolean {
     if (readIpPacket(copy, 0, copy.length, this.#cause) !== undefined) return false;
-    this.report(error, this.#cause, now);
-    return true;
+    return this.report(error, this.#cause, now);
+  }
+
+  #onTooBig(now: number): void {
+    if (this.#paths.receive(this.#message, now) !== 'lowered') return;
+    const { source, destination } = this.#paths.quote;
+    this.#tcp.onPathMtu(source, destination, now);
   }
 
   #reply(packet: IpPacket): void {

@@ -4,20 +4,17 @@
  */
 
 /**
- * TCP connections and UDP associations together, unless the owner of the stack says otherwise. Beyond it
- * SYNs and datagrams of new clients are dropped; the client sends its SYN again.
+ * Bytes that all connections hold together, unread and unacknowledged. Above half of it no buffer grows any
+ * more: many peers and readers that were fast and then rest cannot take 8 MiB for each connection. Beyond
+ * it every connection is held to `LEAST_BUFFER` in each direction: what comes above that is dropped for
+ * the peer to send again, and writers wait. So all connections go on, and a client that opens tens of
+ * thousands and reads from none, or fills the gaps of none, takes this and 32 KiB for each.
  */
-export const MAX_FLOWS = 65_536;
+export const MAX_BUFFERED_BYTES = 512 * 1024 * 1024;
 
 /**
- * Bytes that all connections hold together, unread and unacknowledged, above which no receive window grows
- * any more: many readers that were fast and then rest cannot take 4 MiB each.
- */
-export const MAX_BUFFERED_BYTES = 256 * 1024 * 1024;
-
-/**
- * Resets, and other responses to segments for no connection, a second. Beyond it they are dropped as a
- * limited host does it (RFC 9293 leaves it open): a peer whose connection is gone sends another segment.
+ * Resets in response to segments for no connection, a second. Beyond it such segments are dropped without a
+ * response: a peer whose connection is really gone sends another.
  */
 export const STRAY_RESPONSES_A_SECOND = 1000;
 
@@ -40,6 +37,14 @@ export const TIMEOUTS_A_TURN = 1024;
 export const MAX_QUEUED_DATAGRAMS = 256;
 /** Their bytes: a queue of large datagrams must not hold 16 MiB. */
 export const MAX_QUEUED_BYTES = 1024 * 1024;
+/**
+ * Bytes of the datagrams that wait in all associations together, with `DATAGRAM_OVERHEAD` for each. Beyond
+ * it an association keeps `LEAST_QUEUED_BYTES`, so that others do not keep a query of DNS out.
+ */
+export const MAX_ALL_QUEUED_BYTES = 64 * 1024 * 1024;
+export const LEAST_QUEUED_BYTES = 2048;
+/** What a datagram in a queue costs beside its bytes. */
+export const DATAGRAM_OVERHEAD = 256;
 
 /**
  * Peers of an association whose addresses are kept in both forms, text and numbers. Another one takes
@@ -70,6 +75,3 @@ export const LINGER = 30_000;
 
 /** Bytes of the largest IP packet: the length fields have 16 bits. */
 export const LARGEST_PACKET = 65_535;
-
-/** Bytes that the receive window of one connection grows to: 4 MiB are 330 Mbit/s at 100 ms. */
-export const MAX_RECEIVE_BUFFER = 4 * 1024 * 1024;

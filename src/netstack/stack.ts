@@ -6,10 +6,11 @@ import { Drops } from './drops.ts';
 import { IcmpMessages } from './icmp-messages.ts';
 import type { IcmpError } from './icmp-replies.ts';
 import { IpOutput } from './ip-output.ts';
-import { MAX_RECEIVE_BUFFER, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import { MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
 import { Reassembly } from './reassembly.ts';
 import { KEEP_ALIVE_IDLE } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
+import { MAX_RECEIVE_WINDOW } from './tcp/recovery-limits.ts';
 import type { TcpFlow } from './tcp-flow.ts';
 import { TcpFlows } from './tcp-flows.ts';
 import type { Trace } from './trace.ts';
@@ -20,7 +21,10 @@ import { readIpPacket } from './wire/ip.ts';
 
 /** What may change while a stack runs. */
 export interface StackSettings {
-  /** TCP connections and UDP associations together; those in TIME-WAIT do not count. */
+  /**
+   * TCP connections and UDP associations together; those in TIME-WAIT do not count. Beyond it SYNs and
+   * datagrams of new clients are dropped; a client sends its SYN again.
+   */
   readonly maxFlows: number;
   /** Whether datagrams are taken; without, they are dropped in silence. */
   readonly udp: boolean;
@@ -40,9 +44,13 @@ export interface StackOptions {
    * comes unasked is refused.
    */
   readonly addresses: 'any' | readonly IpEndpoint[];
+  /** Addresses of all hosts of a network (RFC 922); those of groups are known. */
+  readonly broadcasts?: readonly IpEndpoint[] | undefined;
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
+  /** Instead of `MAX_BUFFERED_BYTES`. */
+  readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
 }
 
@@ -57,11 +65,11 @@ type Mutable<Record> = { -readonly [key in keyof Record]: Record[key] };
 export type RefusalReason =
   /** A RST. */
   | 'refused'
-  /** An ICMP message. */
+  /** An ICMP message; a RST where there were too many of them. */
   | 'host unreachable'
   | 'network unreachable'
   | 'prohibited'
-  /** Nothing: the client gives up by itself, or sends its SYN again, which is another request. */
+  /** Nothing: the client gives up by itself. Its SYN is absorbed meanwhile; that of another connection is not. */
   | 'timeout';
 
 /**
@@ -74,6 +82,7 @@ export class Stack {
   readonly tcp: TcpFlows;
   readonly udp: UdpFlows;
   readonly #addresses: 'any' | readonly IpEndpoint[];
+  readonly #broadcasts: readonly IpEndpoint[];
   readonly #output: IpOutput;
   readonly #activity: Activity;
   readonly #drops: Drops;
@@ -87,6 +96,7 @@ export class Stack {
   constructor(options: StackOptions) {
     const { random, addresses, trace, now } = options;
     this.#addresses = addresses;
+    this.#broadcasts = options.broadcasts ?? [];
     this.#settings = options.settings;
     const identification = random.bytes(4).readUInt32LE(0);
     const output = new IpOutput(options.output, options.traits, identification);
@@ -106,9 +116,10 @@ export class Stack {
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
+      maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       settings: {
         keepAlive: KEEP_ALIVE_IDLE,
-        receiveBuffer: MAX_RECEIVE_BUFFER,
+        receiveBuffer: MAX_RECEIVE_WINDOW,
         isPaced: options.isPaced,
       },
     });
@@ -169,6 +180,7 @@ export class Stack {
     const packet = this.#packet;
     const fault = readIpPacket(buffer, start, end, packet);
     if (fault !== undefined) this.#drops.add(fault, end - start, now);
+    else if (this.#isToGroup(packet)) this.#drops.add('group', end - start, now);
     else if (!this.#isLocal(packet)) this.#drops.add('not local', end - start, now);
     else if (packet.isFragment) this.#onFragment(now);
     else this.#onPacket(inbound.checksumPartial, inbound.segmentSize, now);
@@ -274,10 +286,16 @@ export class Stack {
     for (const flow of this.udp) this.udp.close(flow);
   }
 
-  #isLocal({ destination, toGroup }: IpPacket): boolean {
-    if (this.#addresses === 'any' || toGroup) return true;
-    for (const own of this.#addresses) if (isSameAddress(own, destination)) return true;
-    return false;
+  /**
+   * What neighbours say to each other (mDNS, SSDP, NetBIOS; MLD and router solicitations) does not
+   * concern a stack that has none.
+   */
+  #isToGroup({ destination, toGroup }: IpPacket): boolean {
+    return toGroup || isAmong(this.#broadcasts, destination);
+  }
+
+  #isLocal({ destination }: IpPacket): boolean {
+    return this.#addresses === 'any' || isAmong(this.#addresses, destination);
   }
 
   #onFragment(now: number): void {
@@ -336,6 +354,11 @@ export class Stack {
     record.event = event;
     return record;
   }
+}
+
+function isAmong(addresses: readonly IpEndpoint[], address: IpEndpoint): boolean {
+  for (const each of addresses) if (isSameAddress(each, address)) return true;
+  return false;
 }
 
 function errorOf(reason: RefusalReason): IcmpError | undefined {

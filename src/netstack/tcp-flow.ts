@@ -14,7 +14,7 @@ export interface TcpOwner {
 /**
  * A TCP connection with its place in the stack.
  *
- * The application's calls are those of `connection`. Whoever makes one calls `touch` of the stack afterwards.
+ * The application's calls are those of `connection`; each is followed by `touch` of the stack.
  */
 export class TcpFlow implements Keyed, Timed {
   readonly network = 'tcp';
@@ -26,8 +26,10 @@ export class TcpFlow implements Keyed, Timed {
   /** The packet of the SYN, as long as its request is not decided: what an ICMP message quotes. */
   syn: Uint8Array | undefined;
 
-  /** Bytes that it held when it was looked at last: unread, and unacknowledged. */
+  /** Bytes that it held when it was looked at last. */
   held = 0;
+  /** What its path was looked up for last; of `TcpFlows`. */
+  pathVersion = 0;
   /** Whether it has left the stack; what was received may still be read. */
   isForgotten = false;
 

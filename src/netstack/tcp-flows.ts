@@ -2,7 +2,6 @@ import { Cubic } from '../congestion/cubic.ts';
 import { SendControl } from '../congestion/send-control.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
 import {
-  addressBytes,
   assignEndpoint,
   blankEndpoint,
   isIPv4Endpoint,
@@ -13,21 +12,17 @@ import type { Activity } from './activity.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
-import {
-  BYTES_A_TURN,
-  MAX_BUFFERED_BYTES,
-  MAX_QUOTED_SYN,
-  STRAY_RESPONSES_A_SECOND,
-} from './limits.ts';
+import { BYTES_A_TURN, MAX_QUOTED_SYN, STRAY_RESPONSES_A_SECOND } from './limits.ts';
 import { chooseLocalPort } from './local-ports.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { Backlog } from './tcp/backlog.ts';
 import { TcpConnection, type TcpSettings } from './tcp/connection.ts';
 import type { TcpEvent } from './tcp/events.ts';
-import { InitialSequences, type ConnectionEnds } from './tcp/initial-sequence.ts';
+import { InitialSequences } from './tcp/initial-sequence.ts';
 import type { TcpPath } from './tcp/segment-output.ts';
 import { TcpFlow } from './tcp-flow.ts';
 import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
+import { copyOf } from './wire/bytes.ts';
 import type { IpPacket } from './wire/ip-packet.ts';
 import {
   readTcpSegment,
@@ -45,7 +40,9 @@ export interface TcpFlowsOptions {
   readonly drops: Drops;
   /** Whether a SYN for no connection is a request. */
   readonly listens: boolean;
-  readonly settings: TcpSettings;
+  readonly settings: Omit<TcpSettings, 'memory'>;
+  /** See `MAX_BUFFERED_BYTES`. */
+  readonly maxHeld: number;
   /** Whether there is room for another flow. */
   readonly hasRoom: () => boolean;
   /** Bytes of the largest packet to an address. */
@@ -64,6 +61,7 @@ export class TcpFlows {
   readonly #drops: Drops;
   readonly #listens: boolean;
   readonly #settings: TcpSettings;
+  readonly #maxHeld: number;
   readonly #hasRoom: () => boolean;
   readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
@@ -75,6 +73,8 @@ export class TcpFlows {
   readonly #candidate = blankEndpoint();
   /** Bytes that all connections hold. */
   #held = 0;
+  /** Counts what was learned of paths. */
+  #pathVersion = 0;
 
   constructor(options: TcpFlowsOptions) {
     const { random } = options;
@@ -84,7 +84,8 @@ export class TcpFlows {
     this.#activity = options.activity;
     this.#drops = options.drops;
     this.#listens = options.listens;
-    this.#settings = options.settings;
+    this.#settings = { ...options.settings, memory: this };
+    this.#maxHeld = options.maxHeld;
     this.#hasRoom = options.hasRoom;
     this.#pathMtu = options.pathMtu;
     this.#flows = new FlowTable(random);
@@ -101,14 +102,19 @@ export class TcpFlows {
     return this.#waiting.size;
   }
 
-  /** Bytes that all connections hold: unread, and unacknowledged. */
+  /** Bytes of memory that all connections hold: unread, and unacknowledged. */
   get held(): number {
     return this.#held;
   }
 
-  /** Whether there is memory for larger windows. */
+  /** Whether there is memory for larger buffers. */
   get mayGrow(): boolean {
-    return this.#held < MAX_BUFFERED_BYTES;
+    return this.#held * 2 < this.#maxHeld;
+  }
+
+  /** Whether all of the memory is used. */
+  get isShort(): boolean {
+    return this.#held >= this.#maxHeld;
   }
 
   [Symbol.iterator](): Iterator<TcpFlow> {
@@ -125,10 +131,14 @@ export class TcpFlows {
     }
     const { destination, source } = packet;
     const flow = this.#flows.find(destination, source);
-    if (flow !== undefined) {
+    if (flow !== undefined && !flow.connection.yieldsTo(segment)) {
       flow.connection.segmentArrives(segment, now);
       this.#activity.touch(flow);
       return;
+    }
+    if (flow !== undefined) {
+      flow.connection.abort(now);
+      this.#forget(flow, now);
     }
     const waiting = this.#waiting.find(destination, source);
     const reopens = waiting !== undefined && this.#meetsTimeWait(waiting, now);
@@ -160,10 +170,11 @@ export class TcpFlows {
   /** The next segments of a connection, as far as there is room. @returns whether it has more. */
   transmit(flow: TcpFlow, now: number): boolean {
     if (flow.isForgotten) return false;
+    if (flow.pathVersion !== this.#pathVersion) this.#setPath(flow, now);
     const out = this.#writer.between(flow.local, flow.remote);
     const { connection } = flow;
     const hasMore = connection.transmit(now, out, BYTES_A_TURN);
-    this.#account(flow, connection.unread + connection.unacknowledged);
+    this.#account(flow, connection.held);
     if (hasMore) return true;
     this.#activity.wheel.schedule(flow, connection.nextTimeout());
     // 'closed' waits for the last segment.
@@ -208,22 +219,29 @@ export class TcpFlows {
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
     flow.connection.refuse(how, now);
+    // In silence it only absorbs SYNs: there is no dial to wait for.
+    this.#backlog.answered(flow);
     this.#activity.touch(flow);
   }
 
   /** The MTU of the device has changed. */
   onMtu(now: number): void {
-    for (const flow of this.#flows) this.#setPath(flow, now);
+    for (const flow of this.#flows) {
+      this.#setPath(flow, now);
+      this.#activity.touch(flow);
+    }
   }
 
-  /** The path to an address takes packets of another size. */
-  onPathMtu(remote: IpEndpoint, now: number): void {
-    for (const flow of this.#flows) {
-      const { a, b, c, d } = flow.remote;
-      if (d === remote.d && c === remote.c && b === remote.b && a === remote.a) {
-        this.#setPath(flow, now);
-      }
-    }
+  /**
+   * The path to an address takes smaller packets, as was reported to a connection of it. All others see that
+   * at their next turn to send, so that a report costs the same however many there are.
+   */
+  onPathMtu(local: IpEndpoint, remote: IpEndpoint, now: number): void {
+    this.#pathVersion++;
+    const flow = this.#flows.find(local, remote);
+    if (flow === undefined) return;
+    this.#setPath(flow, now);
+    this.#activity.touch(flow);
   }
 
   /** ICMP reports that a segment between these endpoints did not arrive. */
@@ -248,8 +266,8 @@ export class TcpFlows {
   }
 
   #setPath(flow: TcpFlow, now: number): void {
+    flow.pathVersion = this.#pathVersion;
     flow.connection.onPathMtu(this.#path(flow.remote, now).segmentBytes, now);
-    this.#activity.touch(flow);
   }
 
   #path(remote: IpEndpoint, now: number): TcpPath {
@@ -300,7 +318,7 @@ export class TcpFlows {
     }
     const { destination, source } = packet;
     const flow = this.#open('passive', destination, source, initialSequence, now);
-    if (size <= MAX_QUOTED_SYN) flow.syn = packet.bytes.slice(packet.start, packet.end);
+    if (size <= MAX_QUOTED_SYN) flow.syn = copyOf(packet.bytes, packet.start, packet.end);
     this.#backlog.add(flow, address);
     flow.connection.segmentArrives(this.#segment, now);
   }
@@ -324,17 +342,11 @@ export class TcpFlows {
     initialSequence: number | undefined,
     now: number,
   ): TcpFlow {
-    const ends: ConnectionEnds = {
-      localAddress: addressBytes(local),
-      localPort: local.port,
-      remoteAddress: addressBytes(remote),
-      remotePort: remote.port,
-    };
     const path = this.#path(remote, now);
     const connection = new TcpConnection({
       role,
-      initialSequence: initialSequence ?? this.#sequences.sequence(ends, now),
-      timestampOffset: this.#sequences.timestampOffset(ends),
+      initialSequence: initialSequence ?? this.#sequences.sequence(local, remote, now),
+      timestampOffset: this.#sequences.timestampOffset(local, remote),
       path,
       settings: this.#settings,
       control: new SendControl(new Cubic(path.segmentBytes), path.segmentBytes),
@@ -342,6 +354,7 @@ export class TcpFlows {
       now,
     });
     const flow = new TcpFlow(local, remote, connection);
+    flow.pathVersion = this.#pathVersion;
     this.#flows.add(flow);
     this.#activity.touch(flow);
     return flow;

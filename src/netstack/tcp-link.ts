@@ -10,8 +10,6 @@ import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 /** The stack of a link, as the link needs it. */
 export interface TcpHost {
   readonly clock: Clock;
-  /** Whether there is memory for larger windows. */
-  readonly mayGrow: boolean;
   /** Something of the connection was called. */
   touch(flow: TcpFlow): void;
 }
@@ -61,7 +59,7 @@ export class TcpLink implements ByteLink, TcpOwner {
     this.#resolveClosed = resolve;
     this.#established = Promise.withResolvers<void>();
     this.established = this.#established.promise;
-    // Not everyone waits for it.
+    // Not every owner waits for it.
     this.established.catch(() => undefined);
     flow.owner = this;
   }
@@ -88,13 +86,12 @@ export class TcpLink implements ByteLink, TcpOwner {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    if (this.#writeError) return Promise.reject(this.#writeError);
-    if (this.#writeEnded) return Promise.reject(new LinkClosedError());
-    if (chunk.length === 0) return this.#room?.promise;
-    const mayContinue = this.#flow.connection.write(chunk);
-    this.#host.touch(this.#flow);
-    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
-    return this.#room?.promise;
+    return this.#write(chunk, false);
+  }
+
+  /** What was given is freed when the peer has acknowledged it, not when the collector finds it. */
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#write(chunk, true);
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
@@ -170,6 +167,16 @@ export class TcpLink implements ByteLink, TcpOwner {
     this.#fail(error, error);
   }
 
+  #write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
+    if (this.#writeError) return Promise.reject(this.#writeError);
+    if (this.#writeEnded) return Promise.reject(new LinkClosedError());
+    if (chunk.length === 0) return this.#room?.promise;
+    const mayContinue = this.#flow.connection.write(chunk, isOwned);
+    this.#host.touch(this.#flow);
+    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
+    return this.#room?.promise;
+  }
+
   #onReadable(): void {
     if (this.#isReleased) this.#discard();
     if (!this.#pending) return;
@@ -196,7 +203,7 @@ export class TcpLink implements ByteLink, TcpOwner {
     if (back !== undefined) return back;
     if (this.#readEnded || this.#readError) return undefined;
     const { connection } = this.#flow;
-    const chunk = connection.read(this.#host.clock.now(), this.#host.mayGrow);
+    const chunk = connection.read(this.#host.clock.now());
     if (chunk !== undefined) {
       // Reading opens the window.
       this.#host.touch(this.#flow);

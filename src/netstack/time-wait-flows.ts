@@ -1,4 +1,5 @@
 import { copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import { AgedSet } from './aged-set.ts';
 import type { FlowTable, Keyed } from './flow-table.ts';
 import { MAX_TIME_WAIT } from './tcp/limits.ts';
 import type { TimeWait } from './tcp/time-wait.ts';
@@ -26,7 +27,7 @@ export class TimeWaitFlow implements Keyed {
 export class TimeWaitFlows {
   readonly #table: FlowTable<TimeWaitFlow>;
   /** In the order in which their time is over. */
-  readonly #waiting = new Set<TimeWaitFlow>();
+  readonly #waiting = new AgedSet<TimeWaitFlow>();
   readonly #most: number;
 
   constructor(table: FlowTable<TimeWaitFlow>, most = MAX_TIME_WAIT) {
@@ -44,7 +45,7 @@ export class TimeWaitFlows {
 
   add(flow: TimeWaitFlow): void {
     if (this.#waiting.size >= this.#most) {
-      const [oldest] = this.#waiting;
+      const { oldest } = this.#waiting;
       if (oldest !== undefined) this.remove(oldest);
     }
     this.#table.add(flow);
@@ -62,12 +63,11 @@ export class TimeWaitFlows {
 
   /** When `onTimeout` is due, in milliseconds; Infinity for none. */
   nextTimeout(): number {
-    const [first] = this.#waiting;
-    return first === undefined ? Infinity : first.timeWait.expiresAt;
+    return this.#waiting.oldest?.timeWait.expiresAt ?? Infinity;
   }
 
   onTimeout(now: number): void {
-    for (const flow of this.#waiting) {
+    for (let flow = this.#waiting.oldest; flow; flow = this.#waiting.oldest) {
       if (flow.timeWait.expiresAt > now) return;
       this.remove(flow);
     }

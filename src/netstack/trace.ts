@@ -15,13 +15,15 @@ export type DropReason =
   | FragmentFault
   /** Not for an address of this stack. */
   | 'not local'
+  /** For a group or all hosts of a network: multicast and broadcast. */
+  | 'group'
   /** A protocol that the stack does not speak. */
   | 'protocol'
   /** A segment for no connection. It gets a reset, within a limit. */
   | 'no connection'
   /** A datagram to a port that nothing is bound to. It gets an ICMP message, within a limit. */
   | 'no socket'
-  /** No room for another flow: `MAX_FLOWS`, or what the owner of the stack has set. */
+  /** No room for another flow: `maxFlows` of the settings. */
   | 'flow limit'
   /** Connections that wait for their dial, or for their client's ACK, are too many. */
   | 'backlog'
@@ -64,7 +66,7 @@ export type TraceEvent =
   | { readonly kind: 'retransmitted'; readonly offset: number; readonly bytes: number }
   | { readonly kind: 'retransmission-timeout'; readonly count: number }
   | { readonly kind: 'tail-loss-probe' }
-  | { readonly kind: 'spurious'; readonly what: 'timeout' | 'recovery' }
+  | { readonly kind: 'spurious'; readonly what: 'timeout' | 'loss' }
   | { readonly kind: 'window-probe'; readonly count: number }
   | { readonly kind: 'keep-alive' }
   | { readonly kind: 'mtu'; readonly bytes: number };

@@ -1,9 +1,15 @@
 import { copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { Packet } from '../net/link.ts';
-import { Fifo } from '../quic/streams/fifo.ts';
+import { Fifo } from '../net/fifo.ts';
 import type { Keyed } from './flow-table.ts';
 import { KnownPeers } from './known-peers.ts';
-import { MAX_QUEUED_BYTES, MAX_QUEUED_DATAGRAMS } from './limits.ts';
+import {
+  DATAGRAM_OVERHEAD,
+  LEAST_QUEUED_BYTES,
+  MAX_ALL_QUEUED_BYTES,
+  MAX_QUEUED_BYTES,
+  MAX_QUEUED_DATAGRAMS,
+} from './limits.ts';
 import type { Timed } from './timer-wheel.ts';
 
 /** What happened to an association. */
@@ -14,6 +20,11 @@ export type UdpEvent =
   | 'readable'
   /** It was idle for too long: the last event. */
   | 'expired';
+
+/** What waits in the queues of all associations. */
+export interface QueuedDatagrams {
+  bytes: number;
+}
 
 /** What an association is for: gets its events. */
 export interface UdpOwner {
@@ -42,6 +53,7 @@ export class UdpFlow implements Keyed, Timed {
   isClosed = false;
   /** Datagrams that were not delivered, or not sent. */
   dropped = 0;
+  readonly #shared: QueuedDatagrams;
   readonly #queue = new Fifo<Packet>();
   #queuedBytes = 0;
   /** Events that were not taken, each once. */
@@ -58,11 +70,19 @@ export class UdpFlow implements Keyed, Timed {
   nextTimed: Timed | undefined = undefined;
   previousTimed: Timed | undefined = undefined;
 
-  constructor(local: IpEndpoint, remote: IpEndpoint, isClient: boolean, idle: number, now: number) {
+  constructor(
+    local: IpEndpoint,
+    remote: IpEndpoint,
+    isClient: boolean,
+    idle: number,
+    queued: QueuedDatagrams,
+    now: number,
+  ) {
     this.local = copyEndpoint(local);
     this.remote = copyEndpoint(remote);
     this.isClient = isClient;
     this.idle = idle;
+    this.#shared = queued;
     this.activeAt = now;
     this.#isOpened = isClient;
   }
@@ -83,15 +103,18 @@ export class UdpFlow implements Keyed, Timed {
 
   /** A datagram came. @returns false when it was dropped because the queue is full. */
   push(packet: Packet): boolean {
-    if (
+    const cost = costOf(packet);
+    const after = this.#queuedBytes + cost;
+    const isFull =
       this.#queue.size >= MAX_QUEUED_DATAGRAMS ||
-      this.#queuedBytes + packet.data.length > MAX_QUEUED_BYTES
-    ) {
+      after > MAX_QUEUED_BYTES ||
+      (after > LEAST_QUEUED_BYTES && this.#shared.bytes + cost > MAX_ALL_QUEUED_BYTES);
+    if (isFull) {
       this.dropped++;
       return false;
     }
     if (this.#queue.size === 0) this.#isReadable = true;
-    this.#queuedBytes += packet.data.length;
+    this.#count(cost);
     this.#queue.push(packet);
     return true;
   }
@@ -99,8 +122,13 @@ export class UdpFlow implements Keyed, Timed {
   /** The next datagram, or undefined when there is none. */
   take(): Packet | undefined {
     const packet = this.#queue.shift();
-    if (packet !== undefined) this.#queuedBytes -= packet.data.length;
+    if (packet !== undefined) this.#count(-costOf(packet));
     return packet;
+  }
+
+  /** Whether what waits should be taken soon: a merged packet may fill the rest of the queue. */
+  get isCrowded(): boolean {
+    return this.#queue.size * 2 >= MAX_QUEUED_DATAGRAMS;
   }
 
   /** When it ends, unless there is another datagram. */
@@ -115,6 +143,13 @@ export class UdpFlow implements Keyed, Timed {
   /** Drops what waits. */
   clear(): void {
     this.#queue.clear();
-    this.#queuedBytes = 0;
+    this.#count(-this.#queuedBytes);
+  }
+
+  #count(bytes: number): void {
+    this.#queuedBytes += bytes;
+    this.#shared.bytes += bytes;
   }
 }
+
+const costOf = ({ data }: Packet): number => data.length + DATAGRAM_OVERHEAD;

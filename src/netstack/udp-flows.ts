@@ -5,8 +5,9 @@ import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, largestTransport, type IpOutput } from './ip-output.ts';
 import { chooseLocalPort } from './local-ports.ts';
-import { UdpBatch } from './offload.ts';
-import { UdpFlow } from './udp-flow.ts';
+import { UdpBatch } from './udp-batch.ts';
+import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
+import { copyOf } from './wire/bytes.ts';
 import { Protocol, type IpPacket } from './wire/ip-packet.ts';
 import {
   readUdpDatagram,
@@ -44,6 +45,8 @@ export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
 export class UdpFlows {
   readonly #options: UdpFlowsOptions;
   readonly #flows: FlowTable<UdpFlow>;
+  readonly #queued: QueuedDatagrams = { bytes: 0 };
+  #isCrowded = false;
   readonly #datagram = new UdpDatagram();
   readonly #batch = new UdpBatch();
   readonly #key = blankEndpoint();
@@ -56,6 +59,11 @@ export class UdpFlows {
 
   get size(): number {
     return this.#flows.size;
+  }
+
+  /** Bytes of memory of the datagrams that were not taken yet. */
+  get queued(): number {
+    return this.#queued.bytes;
   }
 
   [Symbol.iterator](): Iterator<UdpFlow> {
@@ -82,11 +90,19 @@ export class UdpFlows {
     const batch = this.#batch;
     batch.begin(datagram, segmentSize);
     while (batch.next()) {
-      const data = datagram.bytes.slice(batch.start, batch.end);
+      const data = copyOf(datagram.bytes, batch.start, batch.end);
       if (!flow.push({ data, peer })) drops.add('queue', data.length, now);
     }
+    if (flow.isCrowded) this.#isCrowded = true;
     activity.report(flow);
     return 'taken';
+  }
+
+  /** Whether datagrams should be taken before more come; says so once. */
+  takeCrowded(): boolean {
+    const isCrowded = this.#isCrowded;
+    this.#isCrowded = false;
+    return isCrowded;
   }
 
   /** An association of an own port. @returns undefined when there is no room for it. */
@@ -99,7 +115,7 @@ export class UdpFlows {
       return this.#flows.find(local, ANY) === undefined;
     });
     if (port === undefined) return undefined;
-    const flow = new UdpFlow(local, ANY, false, Infinity, now);
+    const flow = new UdpFlow(local, ANY, false, Infinity, this.#queued, now);
     this.#flows.add(flow);
     return flow;
   }
@@ -174,7 +190,7 @@ export class UdpFlows {
       drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
       return 'dropped';
     }
-    const flow = new UdpFlow(ANY, source, true, idle(), now);
+    const flow = new UdpFlow(ANY, source, true, idle(), this.#queued, now);
     this.#flows.add(flow);
     activity.wheel.schedule(flow, flow.deadline);
     return flow;

@@ -12,6 +12,11 @@ export interface UdpHost {
   wake(): void;
 }
 
+interface Taker {
+  readonly take: (packet: Packet) => void;
+  readonly ended: PromiseWithResolvers<void>;
+}
+
 /** A UDP association as a PacketLink. What has been received stays with the association until it is taken. */
 export class UdpLink implements PacketLink, UdpOwner {
   readonly closed: Promise<Error | undefined>;
@@ -19,6 +24,8 @@ export class UdpLink implements PacketLink, UdpOwner {
   readonly #flow: UdpFlow;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #waiter: PromiseWithResolvers<Packet | undefined> | undefined;
+  /** Set while `receiveAll` is under way. */
+  #taker: Taker | undefined;
   #isClosed = false;
   #cause: Error | undefined;
 
@@ -36,13 +43,23 @@ export class UdpLink implements PacketLink, UdpOwner {
   }
 
   receive(): Promise<Packet | undefined> {
-    if (this.#waiter) return Promise.reject(new LinkClosedError('a receive is already pending'));
+    if (this.#isPending) return Promise.reject(new LinkClosedError('a receive is already pending'));
     if (this.#cause) return Promise.reject(this.#cause);
     if (this.#isClosed) return Promise.resolve(undefined);
     const packet = this.#flow.take();
     if (packet !== undefined) return Promise.resolve(packet);
     this.#waiter = Promise.withResolvers();
     return this.#waiter.promise;
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    if (this.#isPending) return Promise.reject(new LinkClosedError('a receive is already pending'));
+    if (this.#cause) return Promise.reject(this.#cause);
+    if (this.#isClosed) return Promise.resolve();
+    const ended = Promise.withResolvers<void>();
+    this.#taker = { take, ended };
+    this.#onReadable();
+    return ended.promise;
   }
 
   send({ data, peer }: Packet): void {
@@ -61,8 +78,15 @@ export class UdpLink implements PacketLink, UdpOwner {
     this.#host.udp.close(this.#flow);
     const waiter = this.#waiter;
     this.#waiter = undefined;
-    if (cause) waiter?.reject(cause);
-    else waiter?.resolve(undefined);
+    const ended = this.#taker?.ended;
+    this.#taker = undefined;
+    if (cause) {
+      waiter?.reject(cause);
+      ended?.reject(cause);
+    } else {
+      waiter?.resolve(undefined);
+      ended?.resolve();
+    }
     this.#resolveClosed(cause);
   }
 
@@ -81,12 +105,34 @@ export class UdpLink implements PacketLink, UdpOwner {
     }
   }
 
+  get #isPending(): boolean {
+    return this.#waiter !== undefined || this.#taker !== undefined;
+  }
+
   #onReadable(): void {
+    if (this.#taker) {
+      this.#passOn(this.#taker);
+      return;
+    }
     const waiter = this.#waiter;
     if (waiter === undefined) return;
     const packet = this.#flow.take();
     if (packet === undefined) return;
     this.#waiter = undefined;
     waiter.resolve(packet);
+  }
+
+  /** All that waits, unless the function closes the link or fails. */
+  #passOn(taker: Taker): void {
+    try {
+      while (this.#taker === taker) {
+        const packet = this.#flow.take();
+        if (packet === undefined) return;
+        taker.take(packet);
+      }
+    } catch (error) {
+      this.#taker = undefined;
+      taker.ended.reject(error);
+    }
   }
 }

@@ -62,6 +62,10 @@ export class PacketEvp {
   /** Input and output of mask computations; what they hold counts until the next one. */
   readonly samples: NativeMemory;
   readonly masks: NativeMemory;
+  /** The nonce of the next packet, whichever cipher seals or opens it. */
+  readonly nonce: NonceMemory;
+  /** 16 zero bytes, and where OpenSSL writes the length of masks behind them. */
+  readonly zeros: NativeMemory;
   /** A key on its way to OpenSSL, which copies it. */
   readonly key: NativeMemory;
   readonly #ciphers = new Map<string, number>();
@@ -99,6 +103,8 @@ export class PacketEvp {
     this.forgotten = new FinalizationRegistry((context) => freeContext(context));
     this.samples = this.memory(EVP_MASK_BATCH * EVP_MASK_LENGTH);
     this.masks = this.memory(EVP_MASK_BATCH * EVP_MASK_LENGTH);
+    this.nonce = new NonceMemory(this);
+    this.zeros = this.memory(24);
     this.key = this.memory(32);
   }
 
@@ -204,17 +210,14 @@ function checkRange(bytes: Uint8Array, start: number, middle: number, end: numbe
 
 /** Seals packets under one key. */
 export class EvpPacketSealer extends PacketContext {
-  readonly #nonce: NonceMemory;
-
   /** @throws {RangeError} for a key of another length than the cipher's. */
   constructor(evp: PacketEvp, name: EvpCipherName, key: Uint8Array) {
     super(evp, name, key, ({ encryptInit }) => encryptInit);
-    this.#nonce = new NonceMemory(evp);
   }
 
-  /** 12 bytes, to be set before each call. */
+  /** 12 bytes, to be set before each call: all ciphers share them. */
   get nonce(): Uint8Array {
-    return this.#nonce.bytes;
+    return this.evp.nonce.bytes;
   }
 
   /** Encrypts from `middle` to `end` and writes the tag behind; from `start` on is authenticated. */
@@ -223,7 +226,7 @@ export class EvpPacketSealer extends PacketContext {
     checkRange(bytes, start, middle, end + EVP_TAG_LENGTH);
     if (middle > end) throw new RangeError('the packet is not within its buffer');
     const { encryptInit, encryptUpdate, encryptFinal, control } = this.functions;
-    const { at, lengthAt } = this.#nonce;
+    const { at, lengthAt } = this.evp.nonce;
     const address = this.evp.addressOf(bytes);
     const data = address + middle;
     this.must(encryptInit(context, 0, 0, 0, at));
@@ -238,17 +241,14 @@ export class EvpPacketSealer extends PacketContext {
 
 /** Opens packets under one key. */
 export class EvpPacketOpener extends PacketContext {
-  readonly #nonce: NonceMemory;
-
   /** @throws {RangeError} for a key of another length than the cipher's. */
   constructor(evp: PacketEvp, name: EvpCipherName, key: Uint8Array) {
     super(evp, name, key, ({ decryptInit }) => decryptInit);
-    this.#nonce = new NonceMemory(evp);
   }
 
-  /** 12 bytes, to be set before each call. */
+  /** 12 bytes, to be set before each call: all ciphers share them. */
   get nonce(): Uint8Array {
-    return this.#nonce.bytes;
+    return this.evp.nonce.bytes;
   }
 
   /**
@@ -261,7 +261,7 @@ export class EvpPacketOpener extends PacketContext {
     const tag = end - EVP_TAG_LENGTH;
     if (tag < middle) return false;
     const { decryptInit, decryptUpdate, decryptFinal, control } = this.functions;
-    const { at, lengthAt } = this.#nonce;
+    const { at, lengthAt } = this.evp.nonce;
     const address = this.evp.addressOf(bytes);
     const data = address + middle;
     this.must(decryptInit(context, 0, 0, 0, at));
@@ -279,23 +279,21 @@ export class EvpPacketOpener extends PacketContext {
 /** Computes masks of header protection under one key. */
 export class EvpMasks extends PacketContext {
   readonly #ecb: boolean;
-  readonly #memory: NativeMemory;
 
   /** @throws {RangeError} for a key of another length than the cipher's. */
   constructor(evp: PacketEvp, name: EvpMaskName, key: Uint8Array) {
     super(evp, name, key, ({ encryptInit }) => encryptInit);
     this.#ecb = name !== 'ChaCha20';
     this.must(this.functions.setPadding(this.live(), 0));
-    this.#memory = evp.memory(24);
   }
 
   /** Turns the first `count` samples of `PacketEvp` into masks. */
   compute(count: number): void {
     const context = this.live();
     if (!(count >= 0 && count <= EVP_MASK_BATCH)) throw new RangeError('too many samples');
-    const { samples, masks } = this.evp;
+    const { samples, masks, zeros: memory } = this.evp;
     const { encryptInit, encryptUpdate } = this.functions;
-    const zeros = this.#memory.at;
+    const zeros = memory.at;
     const lengthAt = zeros + 16;
     if (this.#ecb) {
       if (count === 0) return;

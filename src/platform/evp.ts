@@ -111,8 +111,6 @@ class EvpContext implements Disposable {
   #context: Pointer;
   /** The key from the next message on. */
   #nextKey: Uint8Array | null = null;
-  /** OpenSSL writes the length of each output here. */
-  protected readonly written = Buffer.alloc(8);
 
   constructor(evp: Evp, keyLength: number) {
     this.#evp = evp;
@@ -158,10 +156,13 @@ class EvpContext implements Disposable {
 
 const NOTHING = new Uint8Array(0);
 
+/** OpenSSL writes the length of each output here; no call reads it. */
+const WRITTEN = Buffer.alloc(8);
+/** The tag of the message at hand: copied before the next call, whatever the cipher. */
+const TAG = Buffer.alloc(EVP_TAG_LENGTH);
+
 /** Seals messages under one key. */
 export class EvpSealer extends EvpContext {
-  readonly #tag = Buffer.alloc(EVP_TAG_LENGTH);
-
   /** @throws {RangeError} for a key of another length than the cipher's: OpenSSL reads blindly. */
   constructor(evp: Evp, name: EvpCipherName, key: Uint8Array) {
     if (key.length !== EVP_KEY_LENGTHS[name]) throw new RangeError('the key has another length');
@@ -184,19 +185,17 @@ export class EvpSealer extends EvpContext {
     const { encryptInit, encryptUpdate, encryptFinal, control } = this.functions;
     this.must(encryptInit(context, null, null, this.takeKey(), nonce));
     if (associated.length > 0) {
-      this.must(encryptUpdate(context, null, this.written, associated, associated.length));
+      this.must(encryptUpdate(context, null, WRITTEN, associated, associated.length));
     }
-    if (length > 0) this.must(encryptUpdate(context, out, this.written, plain, length));
-    this.must(encryptFinal(context, this.#tag, this.written));
-    this.must(control(context, GET_TAG, EVP_TAG_LENGTH, this.#tag));
-    out.set(this.#tag, length);
+    if (length > 0) this.must(encryptUpdate(context, out, WRITTEN, plain, length));
+    this.must(encryptFinal(context, TAG, WRITTEN));
+    this.must(control(context, GET_TAG, EVP_TAG_LENGTH, TAG));
+    out.set(TAG, length);
   }
 }
 
 /** Opens messages under one key. */
 export class EvpOpener extends EvpContext {
-  readonly #tag = Buffer.alloc(EVP_TAG_LENGTH);
-
   /** @throws {RangeError} for a key of another length than the cipher's: OpenSSL reads blindly. */
   constructor(evp: Evp, name: EvpCipherName, key: Uint8Array) {
     if (key.length !== EVP_KEY_LENGTHS[name]) throw new RangeError('the key has another length');
@@ -221,14 +220,14 @@ export class EvpOpener extends EvpContext {
     if (length < 0) return false;
     if (out.length < length) throw new RangeError('no room for the opened bytes');
     const { decryptInit, decryptUpdate, decryptFinal, control } = this.functions;
-    for (let i = 0; i < EVP_TAG_LENGTH; i++) this.#tag[i] = sealed[length + i] as number; // within
+    for (let i = 0; i < EVP_TAG_LENGTH; i++) TAG[i] = sealed[length + i] as number; // within
     this.must(decryptInit(context, null, null, this.takeKey(), nonce));
-    this.must(control(context, SET_TAG, EVP_TAG_LENGTH, this.#tag));
+    this.must(control(context, SET_TAG, EVP_TAG_LENGTH, TAG));
     if (associated.length > 0) {
-      this.must(decryptUpdate(context, null, this.written, associated, associated.length));
+      this.must(decryptUpdate(context, null, WRITTEN, associated, associated.length));
     }
-    if (length > 0) this.must(decryptUpdate(context, out, this.written, sealed, length));
-    if (decryptFinal(context, this.#tag, this.written) === 1) return true;
+    if (length > 0) this.must(decryptUpdate(context, out, WRITTEN, sealed, length));
+    if (decryptFinal(context, TAG, WRITTEN) === 1) return true;
     out.fill(0, 0, length);
     return false;
   }

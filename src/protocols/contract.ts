@@ -48,6 +48,11 @@ export interface PacketRequest {
   readonly client: PacketLink;
   /** Whether packets to a peer are for the proxy's own resolver (`[dns]`); left out for none. */
   readonly isResolver?: (peer: Endpoint) => boolean;
+  /**
+   * Whether the client's link is closed with the last flow: where nothing but its datagrams shows that
+   * a client is there.
+   */
+  readonly endsWithFlows?: boolean;
 }
 
 /** The engine as inbounds use it: the only place where flows are made. */
@@ -194,6 +199,11 @@ export interface SessionListener {
    * @returns false when its release has begun.
    */
   keep(): boolean;
+  /**
+   * Ends the sessions that have no flow: the proxy is stopping, and need not wait for them. Left out
+   * where there are none.
+   */
+  endIdle?(): void;
   /** Ends every session and handshake and releases everything. Idempotent. */
   destroy(cause: Error): void;
   /** Resolves, never rejects, when everything is released: the address may be bound again. */

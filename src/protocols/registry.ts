@@ -9,6 +9,7 @@ import { trojan } from './trojan/index.ts';
 import { tun } from './tun/index.ts';
 import { vless } from './vless/index.ts';
 import { vmess } from './vmess/index.ts';
+import { wireguard } from './wireguard/index.ts';
 
 /** All protocols: a new one is a folder and a line here. */
 const PROTOCOLS: readonly Protocol[] = [
@@ -22,6 +23,7 @@ const PROTOCOLS: readonly Protocol[] = [
   tun,
   vless,
   vmess,
+  wireguard,
 ];
 
 const BY_NAME: ReadonlyMap<string, Protocol> = new Map(

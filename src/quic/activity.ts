@@ -4,6 +4,9 @@ import type { LossDetection } from './recovery/loss-detection.ts';
 /** Probe timeouts that an idle timeout lasts at least (RFC 9000 §10.1). */
 const LEAST_PROBE_TIMEOUTS = 3;
 
+/** Milliseconds without a packet of the peer after which the memory of a burst is not kept for another. */
+const PAUSE = 5000;
+
 /** The idle timeout of a connection, and what is sent so that it does not expire (RFC 9000 §10.1). */
 export class Activity {
   readonly #deadlines: Deadlines;
@@ -11,6 +14,7 @@ export class Activity {
   #timeout: number;
   /** Whether something was sent that the peer has to acknowledge, since the last packet came. */
   #hasSent = false;
+  #receivedAt = Infinity;
 
   /** @param timeout milliseconds; 0 for none. @param keepAlive milliseconds; 0 for none. */
   constructor(deadlines: Deadlines, timeout: number, keepAlive: number) {
@@ -28,6 +32,8 @@ export class Activity {
   /** A packet was processed. */
   onReceived(loss: LossDetection, now: number): void {
     this.#hasSent = false;
+    if (now - this.#receivedAt >= PAUSE) loss.trim(now);
+    this.#receivedAt = now;
     this.#restart(loss.probeTimeout(), now);
     if (this.#keepAlive > 0) this.#deadlines.set('keepAlive', now + this.#keepAliveInterval);
   }

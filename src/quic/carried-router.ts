@@ -21,43 +21,39 @@ export class CarriedRouter implements CarriedOwner {
   }
 
   stream(outcome: Outcome, id: number, offset: number, length: number, fin: boolean): void {
-    const streams = this.#parts?.streams;
-    if (outcome === 'lost') streams?.streamLost(id, offset, length, fin);
-    else streams?.streamAcknowledged(id, offset, length, fin);
+    this.#parts?.streams.carried.stream(outcome, id, offset, length, fin);
   }
 
   resetStream(outcome: Outcome, id: number): void {
-    const streams = this.#parts?.streams;
-    if (outcome === 'lost') streams?.resetStreamLost(id);
-    else streams?.resetStreamAcknowledged(id);
+    this.#parts?.streams.carried.resetStream(outcome, id);
   }
 
   stopSending(outcome: Outcome, id: number): void {
-    if (outcome === 'lost') this.#parts?.streams.stopSendingLost(id);
+    this.#parts?.streams.carried.stopSending(outcome, id);
   }
 
   maxData(outcome: Outcome, limit: number): void {
-    if (outcome === 'lost') this.#parts?.streams.maxDataLost(limit);
+    this.#parts?.streams.carried.maxData(outcome, limit);
   }
 
   maxStreamData(outcome: Outcome, id: number, limit: number): void {
-    if (outcome === 'lost') this.#parts?.streams.maxStreamDataLost(id, limit);
+    this.#parts?.streams.carried.maxStreamData(outcome, id, limit);
   }
 
   maxStreams(outcome: Outcome, bidirectional: boolean, limit: number): void {
-    if (outcome === 'lost') this.#parts?.streams.maxStreamsLost(bidirectional, limit);
+    this.#parts?.streams.carried.maxStreams(outcome, bidirectional, limit);
   }
 
   dataBlocked(outcome: Outcome, limit: number): void {
-    if (outcome === 'lost') this.#parts?.streams.dataBlockedLost(limit);
+    this.#parts?.streams.carried.dataBlocked(outcome, limit);
   }
 
   streamDataBlocked(outcome: Outcome, id: number, limit: number): void {
-    if (outcome === 'lost') this.#parts?.streams.streamDataBlockedLost(id, limit);
+    this.#parts?.streams.carried.streamDataBlocked(outcome, id, limit);
   }
 
   streamsBlocked(outcome: Outcome, bidirectional: boolean, limit: number): void {
-    if (outcome === 'lost') this.#parts?.streams.streamsBlockedLost(bidirectional, limit);
+    this.#parts?.streams.carried.streamsBlocked(outcome, bidirectional, limit);
   }
 
   newConnectionId(outcome: Outcome, sequence: number): void {

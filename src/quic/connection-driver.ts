@@ -106,6 +106,11 @@ export class ConnectionDriver
     return this.calls.maxDatagramSize;
   }
 
+  get hasOpenStream(): boolean {
+    for (const { bidirectional } of this.#streams.values()) if (bidirectional) return true;
+    return false;
+  }
+
   /** Whether it has ended for the protocol above. */
   get isEnded(): boolean {
     return this.#ended !== undefined;

@@ -292,8 +292,8 @@ export class Connection {
   }
 
   /** See `Streams.write`. */
-  write(id: number, chunk: Uint8Array): boolean | undefined {
-    return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk) : undefined;
+  write(id: number, chunk: Uint8Array, isOwned = false): boolean | undefined {
+    return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk, isOwned) : undefined;
   }
 
   /** Bytes of a stream that were written and not sent. */

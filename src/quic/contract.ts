@@ -61,6 +61,11 @@ export interface QuicConnection {
    * those to come: what the peer may open already it may still open.
    */
   allowStreams(atOnce: number): void;
+  /**
+   * Whether a bidirectional stream is open: one of its directions has not ended, or the peer has not
+   * acknowledged everything that was sent.
+   */
+  readonly hasOpenStream: boolean;
   /** The largest payload that `sendDatagram` takes at present; 0 when the peer accepts none. */
   readonly maxDatagramSize: number;
   /** Queues a DATAGRAM frame, bounded: false when it was dropped (too large, full, or closed). */

@@ -3,7 +3,7 @@ import type { TlsLevel } from './tls-port.ts';
 import { fittingSize } from './wire/frame-writers.ts';
 import { FrameType } from './wire/frame-types.ts';
 import { varintSize } from './wire/varint.ts';
-import { RangeSet } from './range-set.ts';
+import { RangeSet } from '../net/range-set.ts';
 
 /** A part of the CRYPTO data of one level: what a frame carries. Reused: valid until the next call. */
 export interface CryptoRange {
@@ -194,6 +194,7 @@ class CryptoSending {
 
   discard(): void {
     this.#bytes = NO_BYTES;
+    this.#range.bytes = NO_BYTES;
     this.#sent = 0;
     this.#lost.clear();
     this.#acknowledged.clear();

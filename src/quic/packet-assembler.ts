@@ -54,12 +54,14 @@ export class PacketAssembler {
 
   /** Fills a batch. False when there is nothing that may leave. */
   assemble(out: TransmitBatch, now: number): boolean {
-    const { deadlines, loss, lifecycle } = this.#parts;
+    const { deadlines, loss, lifecycle, streams } = this.#parts;
     this.#isHeldBack = this.#isAppLimited = false;
     const isFilled = this.#pathProbe(out, now) || this.#mtuProbe(out, now) || this.#batch(out, now);
     if (this.#isHeldBack) deadlines.set('pacing', loss.control.nextSendTime(now));
     else deadlines.clear('pacing');
-    if (this.#isAppLimited && lifecycle.isEstablished) loss.control.onAppLimited();
+    if (this.#isAppLimited && lifecycle.isEstablished) {
+      loss.control.onAppLimited(streams.isFlowLimited);
+    }
     return isFilled;
   }
 

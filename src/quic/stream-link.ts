@@ -89,10 +89,18 @@ export class StreamLink implements QuicStream {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#write(chunk, false);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#write(chunk, true);
+  }
+
+  #write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
     if (this.#writeError) return Promise.reject(this.#writeError);
     if (this.#writeEnded) return Promise.reject(new LinkClosedError());
     if (chunk.length === 0) return this.#room?.promise;
-    const mayContinue = this.#host.calls.write(this.id, chunk);
+    const mayContinue = this.#host.calls.write(this.id, chunk, isOwned);
     this.#host.touch();
     if (mayContinue === undefined) {
       this.#writeError = new LinkClosedError();

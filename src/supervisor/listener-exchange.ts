@@ -64,6 +64,7 @@ interface TakenOver {
  * `127.0.0.1`, same port), and where an inbound has to be restarted, the old one is closed first, and
  * bound again should anything fail. So is a listener that is no inbound's and is about to leave its
  * address. A listener that would take live sessions with it is never closed: the reload is refused.
+ * Devices are in each other's way by their names and by their routes, which only the kernel compares.
  */
 export class ListenerExchange {
   readonly #log: Logger;
@@ -182,7 +183,17 @@ export class ListenerExchange {
   }
 
   #canMakeRoomFor(want: WantedListener): boolean {
-    return this.#inTheWayOf(want).length > 0 || this.#leavingInTheWayOf(want).length > 0;
+    return (
+      this.#inTheWayOf(want).length > 0 ||
+      this.#leavingInTheWayOf(want).length > 0 ||
+      this.#devicesBeside(want).length > 0
+    );
+  }
+
+  /** Devices that may have the name, or a route, of the one that is wanted. */
+  #devicesBeside({ means }: WantedListener): FreedListener[] {
+    if (means !== 'device') return [];
+    return [...this.#freed].filter(({ listener }) => listener.means === 'device');
   }
 
   #refuseToEndSessions(want: WantedListener): void {
@@ -190,24 +201,48 @@ export class ListenerExchange {
   }
 
   async #bindInPlaceOfOld(want: WantedListener, signal: AbortSignal): Promise<void> {
-    for (const freed of this.#inTheWayOf(want)) {
-      // A client may have come since the plan was made, and since others were closed.
-      refuseToEndSessions(freed, want);
-      this.#freed.delete(freed);
-      this.#closedEarly.push(freed);
-      await freed.listener.close();
-    }
+    for (const freed of this.#inTheWayOf(want)) await this.#closeEarly(freed, want);
     for (const listener of this.#leavingInTheWayOf(want)) {
       this.#leaving.delete(listener);
       this.#leftEarly.push(listener);
       await listener.close();
     }
     try {
-      this.#bound.set(want.tag, await want.bind(signal));
+      this.#bound.set(want.tag, await this.#bindBesideDevices(want, signal));
     } catch (error) {
       signal.throwIfAborted();
-      throw asApplyError(want.tag, error);
+      throw error instanceof ApplyError ? error : asApplyError(want.tag, error);
     }
+  }
+
+  /** Closes other devices where nothing less makes room: those with live flows are not closed. */
+  async #bindBesideDevices(want: WantedListener, signal: AbortSignal): Promise<InboundListener> {
+    try {
+      return await want.bind(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const beside = this.#devicesBeside(want);
+      if (!isInUse(error) || beside.length === 0) throw error;
+    }
+    for (const freed of this.#devicesBeside(want)) {
+      if (freed.listener.tied === 0) await this.#closeEarly(freed, want);
+    }
+    try {
+      return await want.bind(signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const [live] = this.#devicesBeside(want);
+      if (isInUse(error) && live) refuseToEndSessions(live, want);
+      throw error;
+    }
+  }
+
+  async #closeEarly(freed: FreedListener, want: WantedListener): Promise<void> {
+    // A client may have come since the plan was made, and since others were closed.
+    refuseToEndSessions(freed, want);
+    this.#freed.delete(freed);
+    this.#closedEarly.push(freed);
+    await freed.listener.close();
   }
 }
 
@@ -220,16 +255,20 @@ function refuseToEndSessions(
   { tag: wanted, restart }: WantedListener,
 ): void {
   if (listener.tied === 0) return;
+  const what = listener.means === 'device' ? 'the name or a route of its device' : 'its address';
   const overlap =
     tag === wanted
       ? 'its new address overlaps an earlier one'
-      : `its address is needed for inbound ${wanted}`;
+      : `${what} is needed for inbound ${wanted}`;
   throw disruptive(tag, tag === wanted ? (restart ?? overlap) : overlap);
 }
 
 /** @param reason precedes "which would end its live connections". */
 export const disruptive = (tag: string, reason: string): ApplyError =>
-  new ApplyError('disruptive', `inbound ${tag}: ${reason}`);
+  new ApplyError(
+    'disruptive',
+    `inbound ${tag}: ${reason}, which would end its live connections; restart to apply it`,
+  );
 
 const asApplyError = (tag: string, error: unknown): ApplyError =>
   new ApplyError('bind', `inbound ${tag}: ${messageOf(error)}`, { cause: error });

@@ -11,6 +11,8 @@ export interface Running {
   readonly spec: Spec | undefined;
   /** The newest version that each outbound tag has ever had, removed tags included. */
   readonly versions: ReadonlyMap<string, number>;
+  /** Tags of inbounds whose listeners have failed; left out for none. */
+  readonly failed?: ReadonlySet<string>;
 }
 
 export interface OutboundStep {
@@ -86,7 +88,8 @@ export function* planReload(
   const oldInbounds = yield* byTag(old?.inbounds ?? []);
   const inbounds: InboundStep[] = [];
   for (const spec of wanted.inbounds) {
-    inbounds.push(planInbound(oldInbounds.get(spec.tag), spec, facts, same));
+    const step = planInbound(oldInbounds.get(spec.tag), spec, facts, same);
+    inbounds.push(running.failed?.has(spec.tag) === true ? afterFailure(step) : step);
     yield;
   }
   const wantedTags = new Set(wanted.inbounds.map(({ tag }) => tag));
@@ -237,4 +240,10 @@ function planInbound(
   if (same(old, spec)) return { action: 'reuse', spec };
   const reason = facts.restartReason(old, spec);
   return reason === undefined ? { action: 'swap', spec } : { action: 'restart', spec, reason };
+}
+
+/** A listener that has failed is bound again, even for an inbound that has not changed. */
+function afterFailure(step: InboundStep): InboundStep {
+  if (step.action !== 'reuse' && step.action !== 'swap') return step;
+  return { action: 'restart', spec: step.spec, reason: 'its listener has failed' };
 }

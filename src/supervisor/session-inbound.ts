@@ -18,12 +18,14 @@ export interface ReadySessions {
 export class SessionInbound implements InboundListener {
   #current: ReadySessions;
   #listener: SessionListener;
+  #isReleased = false;
   /** Books of inbounds that had it before, as long as they have live sessions. */
   #former: readonly LiveSessions[] = [];
 
   private constructor(ready: ReadySessions, listener: SessionListener) {
     this.#current = ready;
     this.#listener = listener;
+    this.#watch(listener);
   }
 
   /**
@@ -70,7 +72,13 @@ export class SessionInbound implements InboundListener {
     return endpoint ? [{ endpoint, network: 'udp' }] : [];
   }
 
+  /** Whether it is there no more: its port or device has failed, unless it was to be closed. */
+  get isReleased(): boolean {
+    return this.#isReleased;
+  }
+
   get tied(): number {
+    if (this.#isReleased) return 0;
     return this.#books.reduce((live, book) => live + book.count, 0);
   }
 
@@ -110,6 +118,8 @@ export class SessionInbound implements InboundListener {
   async reopen(): Promise<void> {
     const { server, book } = this.#current;
     this.#listener = await server.bind(this.boundListen, book);
+    this.#isReleased = false;
+    this.#watch(this.#listener);
     this.#listener.serve();
   }
 
@@ -128,10 +138,21 @@ export class SessionInbound implements InboundListener {
     await Promise.all(this.#books.map((book) => book.whenIdle()));
   }
 
+  /** Ends sessions that have no flow: the proxy is stopping. */
+  endIdle(): void {
+    this.#listener.endIdle?.();
+  }
+
   /** Ends every session, and releases everything. */
   destroy(cause: Error): void {
     for (const book of this.#books) book.destroy(cause);
     this.#listener.destroy(cause);
+  }
+
+  #watch(listener: SessionListener): void {
+    void listener.closed.then(() => {
+      if (this.#listener === listener) this.#isReleased = true;
+    });
   }
 
   get #books(): readonly LiveSessions[] {

@@ -110,7 +110,7 @@ export class Supervisor {
     const { spec } = wanted;
     const turns = new Turns(this.#deps.clock);
     const same = await compareSpecs(this.#spec, spec, this.#facts.usersOf, turns);
-    const running = { spec: this.#spec, versions: this.#versions };
+    const running = { spec: this.#spec, versions: this.#versions, failed: this.#failedInbounds() };
     const plan = await turns.run(planReload(running, spec, this.#facts, same));
     this.#refuseDisruption(plan);
     const staged = await this.#stage(wanted, plan, turns);
@@ -161,13 +161,17 @@ export class Supervisor {
     this.#deps.ownListeners.setInbounds([]);
   }
 
-  /** Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. */
+  /**
+   * Closes the listeners, waits up to `graceMs` for live sessions, then ends what is left. Sessions
+   * that clients keep open without a flow are not waited for.
+   */
   async stop(graceMs: number): Promise<void> {
     await this.closeListeners();
     const owning = [...this.#inbounds.values()].flatMap((inbound) =>
       inbound.kind === 'sessions' ? [inbound.listener] : [],
     );
     owning.push(...this.#departures.listeners);
+    for (const listener of owning) listener.endIdle();
     const sides = [...this.#inbounds.values()].map(sideOf).concat(this.#departures.sides);
     const idle = Promise.all(sides.map((side) => side.whenIdle()));
     const { promise: graceOver, resolve } = Promise.withResolvers<void>();
@@ -209,6 +213,14 @@ export class Supervisor {
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });
+  }
+
+  #failedInbounds(): Set<string> {
+    const tags = new Set<string>();
+    for (const [tag, inbound] of this.#inbounds) {
+      if (inbound.kind === 'sessions' && inbound.listener.isReleased) tags.add(tag);
+    }
+    return tags;
   }
 
   /** @throws {ApplyError} `disruptive` when an inbound would be restarted that has live sessions */

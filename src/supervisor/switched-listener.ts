@@ -175,6 +175,8 @@ export class SwitchedListener implements InboundListener {
   }
 }
 
-/** Whether an error of `bind` means that the address is taken. */
-export const isInUse = (error: unknown): boolean =>
-  error instanceof Error && codeOf(error.cause) === 'EADDRINUSE';
+/** Whether an error of `bind` means that the address is taken, or the name or a route of a device. */
+export const isInUse = (error: unknown): boolean => {
+  const code = error instanceof Error ? codeOf(error.cause) : undefined;
+  return code === 'EADDRINUSE' || code === 'EEXIST';
+};

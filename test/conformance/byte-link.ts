@@ -107,6 +107,28 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       assert.equal((await readAll(left)).toString(), 'late reply');
     });
 
+    check('last bytes and the end of the stream arrive in that order', async ({ left, right }) => {
+      if (!left.closeWith) return;
+      await left.write(bytes('first, '));
+      await left.closeWith(bytes('last'));
+      assert.equal((await readAll(right)).toString(), 'first, last');
+      await right.write(bytes('late reply'));
+      await right.closeWrite();
+      assert.equal((await readAll(left)).toString(), 'late reply');
+      await assert.rejects(async () => left.closeWith?.(bytes('more')));
+    });
+
+    check('last bytes come after all that waits to be sent', async ({ left, right }) => {
+      if (!left.closeWith) return;
+      const SIZE = 16 << 20;
+      const drained = left.write(new Uint8Array(SIZE).fill(1));
+      const closed = left.closeWith(bytes('last'));
+      const all = await readAll(right);
+      await Promise.all([drained, closed]);
+      assert.equal(all.length, SIZE + 4);
+      assert.equal(all.subarray(SIZE).toString(), 'last');
+    });
+
     check('half-closing twice is one half-close', async ({ left, right }) => {
       await Promise.all([left.closeWrite(), left.closeWrite()]);
       await left.closeWrite();

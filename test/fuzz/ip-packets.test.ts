@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { Fragmentation } from '../../src/netstack/fragmentation.ts';
 import { icmpErrorSize, mayCauseError, writeIcmpError } from '../../src/netstack/icmp-replies.ts';
-import { Segmentation, UdpBatch } from '../../src/netstack/offload.ts';
 import { Reassembly, type FragmentOutcome } from '../../src/netstack/reassembly.ts';
+import { UdpBatch } from '../../src/netstack/udp-batch.ts';
 import { MAX_FRAGMENT_BYTES, MAX_INCOMPLETE_DATAGRAMS } from '../../src/netstack/wire-limits.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../src/netstack/wire/icmp.ts';
 import { readIpPacket } from '../../src/netstack/wire/ip.ts';
@@ -30,7 +30,6 @@ const udp = new UdpDatagram();
 const icmp = new IcmpMessage();
 const quote = new IcmpQuote();
 const batch = new UdpBatch();
-const segmentation = new Segmentation();
 const fragmentation = new Fragmentation();
 
 /** Everything that is done with a packet from the network; returns what came of it. */
@@ -48,7 +47,7 @@ function handle(bytes: Uint8Array, start: number, vouched: boolean, segmentSize:
   if (packet.isFragment) return 'fragment';
   switch (packet.protocol) {
     case Protocol.TCP:
-      return handleTcp(vouched, segmentSize);
+      return handleTcp(vouched);
     case Protocol.UDP:
       return handleUdp(vouched, segmentSize);
     default: {
@@ -59,12 +58,11 @@ function handle(bytes: Uint8Array, start: number, vouched: boolean, segmentSize:
   }
 }
 
-function handleTcp(vouched: boolean, segmentSize: number): string {
+function handleTcp(vouched: boolean): string {
   const fault = readTcpSegment(packet, vouched, tcp);
   if (fault !== undefined) return fault;
   assert.ok(tcp.payload <= tcp.payloadEnd && tcp.payloadEnd === packet.end);
   assert.ok(tcp.sackCount <= 4 && tcp.windowScale <= 14);
-  walk(segmentation, segmentation.begin(packet, tcp.payload - packet.payload, segmentSize));
   return 'tcp';
 }
 
@@ -83,7 +81,7 @@ function handleUdp(vouched: boolean, segmentSize: number): string {
 }
 
 /** Writes all pieces; none of them may be longer than it says, and their number is finite. */
-function walk(pieces: Segmentation | Fragmentation, isStarted: boolean): void {
+function walk(pieces: Fragmentation, isStarted: boolean): void {
   let count = 0;
   for (let size = pieces.nextSize(); size > 0; size = pieces.nextSize()) {
     assert.ok(isStarted && count++ < 70_000);

@@ -174,16 +174,15 @@ test('a reload swaps what it can under live clients, and refuses the rest', asyn
 
   const obfuscated = `${accounts('bob')}\nobfs = "salamander"\nobfs_password = "four"`;
   await t.test('not the obfuscation', async () => {
-    const reason = 'inbound hy: obfs changed';
+    const reason =
+      'inbound hy: obfs changed, which would end its live connections; restart to apply it';
     await server.write(config(obfuscated) + socksIn('more'));
     const reply = await server.post();
     assert.equal(reply.status, 422);
-    assert.match(errorOf(reply), new RegExp(reason));
+    assert.equal(errorOf(reply), reason);
     assert.match(
       server.weir.child.stderr,
-      new RegExp(
-        `reload refused, keeping the running config: ${reason}, which would end its live connections; restart to apply it`,
-      ),
+      new RegExp(`reload refused, keeping the running config: ${reason}`),
     );
     assert.equal(server.weir.addresses.has('more'), false);
     assert.equal((await probe(address, 'GET', '/')).status, 404);

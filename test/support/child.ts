@@ -12,6 +12,8 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
   readonly ipc?: boolean;
+  /** What runs it in its place, by `exec`: such as `nsenter` with its arguments. */
+  readonly prefix?: readonly string[];
 }
 
 /** What is kept of each output, so that a chatty child cannot fill this process's memory. */
@@ -36,7 +38,8 @@ export class Child implements AsyncDisposable {
 
   constructor(command: string, args: readonly string[], options: ChildOptions = {}) {
     this.name = [command, ...args].join(' ');
-    this.process = spawn(command, args, {
+    const [program = command, ...words] = [...(options.prefix ?? []), command, ...args];
+    this.process = spawn(program, words, {
       cwd: options.cwd,
       env: { ...process.env, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe', ...(options.ipc === true ? (['ipc'] as const) : [])],

@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
+import { WeirError } from '../../src/errors.ts';
 import type { Endpoint } from '../../src/net/address.ts';
 import { formatEndpoint } from '../../src/net/address.ts';
 import type {
@@ -31,7 +32,8 @@ export type BeforeBind = (settings: LineSettings) => Promise<void>;
 /**
  * A protocol whose listener owns its sessions, as small as it can be: a client is an address of UDP,
  * its first datagram opens its session, `end` closes it, and every other one is responded to with
- * the name of the server that the client started with. The datagram `gone` is the goodbye.
+ * the name of the server that the client started with. The datagram `gone` is the goodbye. After the
+ * datagram `break` the listener fails. A client that has sent `idle` has no flow.
  */
 export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
   defineProtocol<LineSettings>({
@@ -52,9 +54,13 @@ export const lines = (name: string, beforeBind?: BeforeBind): Protocol =>
     },
   });
 
-/** The same protocol as a device: it has no address, and nothing reaches it. */
-export const device = (): Protocol =>
-  defineProtocol<LineSettings>({
+/**
+ * The same protocol as a device: it has no address, and nothing reaches it. Of two with the same `fixed`
+ * only one can be bound at a time.
+ */
+export const device = (): Protocol => {
+  const taken = new Set<string>();
+  return defineProtocol<LineSettings>({
     name: 'device',
     inbound: {
       kind: 'sessions',
@@ -62,26 +68,36 @@ export const device = (): Protocol =>
       stream: false,
       settings: () => ({ name: '' }),
       users: () => undefined,
-      restartReason: () => undefined,
+      restartReason: (before, after) =>
+        before.fixed === after.fixed ? undefined : 'fixed changed',
       *create(settings): Steps<SessionServer> {
         yield;
-        return new LineServer(settings);
+        return new LineServer(settings, undefined, taken);
       },
     },
   });
+};
 
 class LineServer implements SessionServer {
   readonly settings: LineSettings;
   readonly #beforeBind: BeforeBind | undefined;
 
-  constructor(settings: LineSettings, beforeBind?: BeforeBind) {
+  /** What devices have that no other one can have meanwhile. */
+  readonly #taken: Set<string> | undefined;
+
+  constructor(settings: LineSettings, beforeBind?: BeforeBind, taken?: Set<string>) {
     this.settings = settings;
     this.#beforeBind = beforeBind;
+    this.#taken = taken;
   }
 
   async bind(listen: ListenSpec, sessions: SessionBook): Promise<SessionListener> {
     await this.#beforeBind?.(this.settings);
     if (this.settings.unbindable) throw new BindError('a port for lines', new Error('it may not'));
+    const { fixed } = this.settings;
+    if (fixed !== undefined && this.#taken?.has(fixed)) {
+      throw new BindError(fixed, new WeirError('EEXIST', 'it exists already'));
+    }
     const socket = createSocket('udp4');
     const where =
       listen.kind === 'ip' ? { address: listen.host, port: listen.port } : { address: '127.0.0.1' };
@@ -91,7 +107,12 @@ class LineServer implements SessionServer {
     } catch (error) {
       throw new BindError('a port for lines', error);
     }
-    return new LineListener(this, socket, sessions, listen.kind === 'none');
+    const listener = new LineListener(this, socket, sessions, listen.kind === 'none');
+    if (fixed !== undefined && this.#taken) {
+      this.#taken.add(fixed);
+      void listener.closed.then(() => this.#taken?.delete(fixed));
+    }
+    return listener;
   }
 }
 
@@ -145,6 +166,10 @@ class LineListener implements SessionListener {
     this.#releaseIfDone();
   }
 
+  endIdle(): void {
+    for (const client of this.#clients.values()) if (client.isIdle) client.destroy();
+  }
+
   destroy(): void {
     for (const client of this.#clients.values()) client.destroy();
     this.#retired = true;
@@ -152,11 +177,16 @@ class LineListener implements SessionListener {
   }
 
   #onDatagram(text: string, remote: Endpoint): void {
+    if (text === 'break') {
+      this.destroy();
+      return;
+    }
     const key = formatEndpoint(remote);
     const client =
       this.#clients.get(key) ?? (this.#accepting ? this.#open(key, remote) : undefined);
     if (!client) return;
     client.wire.bytesRead += text.length;
+    client.isIdle = text === 'idle';
     if (text === 'end') client.end();
     else client.send(`${client.name}: ${text}`);
   }
@@ -186,7 +216,8 @@ class LineListener implements SessionListener {
       wire,
       destroy,
     });
-    const client = { name: this.#server.settings.name, session, wire, send, end, destroy };
+    const { name } = this.#server.settings;
+    const client = { name, session, wire, isIdle: false, send, end, destroy };
     this.#clients.set(key, client);
     return client;
   }
@@ -200,6 +231,7 @@ class LineListener implements SessionListener {
 
 interface Client {
   readonly name: string;
+  isIdle: boolean;
   readonly session: OpenSession;
   readonly wire: { bytesRead: number; bytesWritten: number };
   send(text: string): void;

@@ -21,6 +21,8 @@ export async function scratch(): Promise<AsyncDisposable & { readonly path: stri
 export interface WeirOptions extends ChildOptions {
   /** Arguments of node itself, before the program. */
   readonly nodeArgs?: readonly string[];
+  /** A command that runs the program that follows it: in another namespace, without a capability. */
+  readonly wrap?: readonly string[];
   /** Arguments after `--config FILE`. */
   readonly args?: readonly string[];
   /** Files beside the configuration file, by name. */
@@ -97,7 +99,9 @@ export class Weir implements AsyncDisposable {
 export function weirCommand(args: readonly string[], options: WeirOptions = {}): Child {
   const env = { RUST_LOG: undefined, NODE_OPTIONS: undefined, ...options.env };
   const nodeArgs = options.nodeArgs ?? [];
-  return new Child(process.execPath, [...nodeArgs, MAIN, ...args], { ...options, env });
+  const command = [process.execPath, ...nodeArgs, MAIN, ...args];
+  const [program = '', ...rest] = [...(options.wrap ?? []), ...command];
+  return new Child(program, rest, { ...options, env });
 }
 
 /** Runs Weir's command line to its end. */

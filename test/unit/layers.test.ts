@@ -12,9 +12,9 @@ const LAYERS: readonly (readonly string[])[] = [
   ['schema', 'log', 'platform'],
   ['crypto', 'net'],
   ['congestion'],
+  ['netstack'],
   ['quic'],
   ['http3'],
-  ['netstack'],
   ['spec.ts'],
   ['transports', 'mux', 'tracker', 'dns'],
   ['protocols'],
@@ -36,6 +36,7 @@ const SIBLINGS = new Set(['config', 'supervisor']);
 const PURE = [
   /^(quic|http3|netstack|congestion)\/(?!driver\.ts|.*-link\.ts)/,
   /^protocols\/.+\/wire\.ts$/,
+  /^protocols\/wireguard\/(admission|cookies|deadlines|key-pairs|noise|session|tunnel)\.ts$/,
   /^mux\/frame(-decoder)?\.ts$/,
   /^engine\/router\//,
 ];

@@ -7,7 +7,6 @@ import type { OutboundProtocol } from '../../protocols/protocol.ts';
 import type { OutboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
-import { LATER_OUTBOUNDS, notYet } from '../not-yet.ts';
 import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';
 
@@ -58,7 +57,6 @@ function protocolOf({ value: name, span }: Located<string>): {
 } {
   const protocol = findProtocol(name);
   if (protocol?.outbound) return { name: protocol.name, side: protocol.outbound };
-  if (LATER_OUTBOUNDS.has(name)) throw notYet(`protocol ${name}`, span);
   throw new Finding('unknown protocol', span);
 }
 

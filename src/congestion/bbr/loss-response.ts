@@ -8,7 +8,7 @@ import type { PathModel } from './path-model.ts';
  * choose this protocol for such paths, where the peers' BBRv1 ignores loss altogether. So a loss is
  * judged by whether the round trips show a queue, which random loss has not made:
  *
- * - With a standing queue 1 % is the loss of its full buffer, and 2 % (the draft's LossThresh) ends a
+ * - With a standing queue 1 % beyond what is lost anyway is the loss of its full buffer, and 2 % (the draft's LossThresh) ends a
  *   probe. If the loss was random after all, little is lost: slowing down empties the queue.
  * - Without one, losses say nothing of this flow below 20 %: a probe sends 1.25 times the bandwidth
  *   and can make up for no more (1 - 1/1.25). They end a probe from 15 % on, because a probe adds its own.
@@ -22,30 +22,23 @@ const PROBE_LOSS_WITH_QUEUE = 0.02;
 const PROBE_LOSS_WITHOUT_QUEUE = 0.15;
 const LEAST_PROBE_LOSSES = 6;
 /**
- * A probe is judged by what it loses beyond what is lost without one: a moving average of the rounds
- * between probes, and half as much again for chance. Else each probe on a path with jitter and random loss
+ * What is lost anyway is a moving average of the rounds between probes. A queue is judged by what is
+ * lost beyond it: jitter looks like a queue as well, and a path with jitter and random loss would be used
+ * to 90 %. A probe is judged so with half as much again for chance. Else each probe on a path with jitter and random loss
  * would end at once, at a little less in flight than the one before.
  */
 const BACKGROUND_WEIGHT = 1 / 8;
 const BACKGROUND_FACTOR = 1.5;
 /** Startup ends for losses from here on; until then it waits for the rate to stop growing. */
 const STARTUP_LOSS = 0.2;
-/** A round trip that exceeds the least one by this factor shows a queue. */
-const QUEUE_RTT = 1.25;
-/** But by no less than this, in ms: timers and schedulers are no queue. */
-const QUEUE_TIME = 2;
 /** What a round of congestion leaves at least of a bound (the draft's Beta, CUBIC's factor). */
 const BETA = 0.7;
 /**
- * How much of the rate is given up in a round, in shares of the loss. The draft slows down to the
+ * How much of the rate is given up in a round, in shares of the loss that counts. The draft slows down to the
  * best sample of the round, which hardly shows that a few packets were lost, so that a flow that
  * fills the path leaves nothing to one that begins. Three times the loss empties the buffer.
  */
 const YIELD = 3;
-
-/** Whether this round trip shows a queue. */
-const showsQueue = (rtt: number, { minRtt }: PathModel): boolean =>
-  rtt > Math.max(QUEUE_RTT * minRtt, minRtt + QUEUE_TIME);
 
 /** Adapts the short-term bounds to what is delivered in rounds of congestion. */
 export class LossResponse {
@@ -54,6 +47,8 @@ export class LossResponse {
   /** Of the round that has just ended. */
   #congested = false;
   #share = 0;
+  /** What of it is more than the path loses anyway. */
+  #excess = 0;
   /** The maxima of the round: what the path has delivered. */
   #bandwidth = 0;
   #inflight = 0;
@@ -103,7 +98,7 @@ export class LossResponse {
     this.#inflight = Math.max(this.#inflight, rate.delivered);
     if (latestRtt > 0) {
       this.#minRtt = Math.min(this.#minRtt, latestRtt);
-      this.#queue = showsQueue(latestRtt, model);
+      this.#queue = model.showsQueue(latestRtt);
     }
     this.#acked += acked;
     this.#roundEnded = rate.priorDelivered >= this.#roundEndsAt;
@@ -113,8 +108,9 @@ export class LossResponse {
     const all = this.#acked + this.#lost;
     if (all >= LEAST_PACKETS * model.mtu) {
       this.#share = this.#lost / all;
-      const queue = showsQueue(this.#minRtt, model);
-      this.#congested = this.#share > (queue ? LOSS_WITH_QUEUE : LOSS_WITHOUT_QUEUE);
+      this.#excess = this.#share - this.#background;
+      const isQueueFull = model.showsQueue(this.#minRtt) && this.#excess > LOSS_WITH_QUEUE;
+      this.#congested = isQueueFull || this.#share > LOSS_WITHOUT_QUEUE;
       if (model.state === 'probe-cruise') {
         this.#background += BACKGROUND_WEIGHT * (this.#share - this.#background);
       }
@@ -141,7 +137,7 @@ export class LossResponse {
     // The queue may be another flow's, or jitter, and the losses random: until the next probe they
     // cost no more than one reduction.
     model.shortTermBandwidth = Math.max(
-      Math.min(delivered, bandwidth * (1 - YIELD * this.#share)),
+      Math.min(delivered, bandwidth * (1 - YIELD * this.#excess)),
       BETA * model.maxBandwidth,
     );
   }

@@ -32,6 +32,10 @@ const AGGREGATION_ROUNDS = 10;
 const STARTUP_AGGREGATION_ROUNDS = 1;
 /** Headroom: the part of the long-term bound that is left to others. */
 const HEADROOM = 0.15;
+/** A round trip that exceeds the least one by this factor shows a queue. */
+const QUEUE_RTT = 1.25;
+/** But by no less than this, in ms: timers and schedulers are no queue. */
+const QUEUE_TIME = 2;
 /** What a pacer sends at once: a millisecond of the rate, within these bounds. */
 const QUANTUM_TIME = 1;
 const MOST_QUANTUM = 65_536;
@@ -97,6 +101,11 @@ export class PathModel {
   /** Whether more than the estimated bandwidth is tried, so that losses are expected. */
   get isAccelerating(): boolean {
     return this.state === 'startup' || this.state === 'probe-refill' || this.state === 'probe-up';
+  }
+
+  /** Whether this round trip shows a queue. */
+  showsQueue(rtt: number): boolean {
+    return rtt > Math.max(QUEUE_RTT * this.minRtt, this.minRtt + QUEUE_TIME);
   }
 
   /** So many bandwidth-delay products, in bytes. */

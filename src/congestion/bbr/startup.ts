@@ -8,7 +8,13 @@ const ROUNDS_WITHOUT_GROWTH = 3;
 /** Drain ends after so many rounds even if the queue seems not to be empty. */
 const DRAIN_ROUNDS = 3;
 
-/** Looks for the delivery rate at which sending faster brings nothing (draft, "full pipe"). */
+/**
+ * Looks for the delivery rate at which sending faster brings nothing (draft, "full pipe").
+ *
+ * Rounds that the application limited show nothing. Those that flow control limited are not such rounds in
+ * the draft, since there was data to send. Here they only count with a queue, which proves that the pipe is
+ * full: a connection carries streams with readers of any speed, and a slow one is not the path.
+ */
 export class FullPipe {
   /** Whether the rate has been found to be flat since the last `restart`. */
   now = false;
@@ -16,6 +22,8 @@ export class FullPipe {
   #rounds = 0;
   /** The best sample of the round: where acknowledgements come together, the first is far too low. */
   #best = 0;
+  /** The least round trip of the round; 0 before the first. */
+  #leastRtt = 0;
 
   /** Starts looking again, for growth over `baseline`. */
   restart(baseline = 0): void {
@@ -23,13 +31,19 @@ export class FullPipe {
     this.#baseline = baseline;
     this.#rounds = 0;
     this.#best = 0;
+    this.#leastRtt = 0;
   }
 
-  update({ rate }: AckEvent, model: PathModel): void {
+  update({ rate, latestRtt }: AckEvent, model: PathModel): void {
     if (this.now) return;
+    const leastRtt = this.#leastRtt;
+    if (model.rounds.started || leastRtt === 0) this.#leastRtt = latestRtt;
+    else if (latestRtt > 0) this.#leastRtt = Math.min(leastRtt, latestRtt);
     const best = Math.max(this.#best, rate.rate);
     this.#best = model.rounds.started ? rate.rate : best;
-    if (!model.rounds.started || rate.appLimited) return;
+    if (!model.rounds.started) return;
+    const provesFull = rate.flowLimited && model.showsQueue(leastRtt);
+    if (rate.appLimited && !provesFull) return;
     if (best >= this.#baseline * GROWTH) {
       this.restart(best);
       return;

@@ -85,6 +85,10 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     return this.#writer.closeWrite();
   }
 
+  closeWith(last: Uint8Array): Promise<void> {
+    return this.#writer.closeWith(last);
+  }
+
   destroy(cause?: Error): void {
     if (!this.#socket.isOpen) return;
     if (this.#destroyed) {
@@ -186,11 +190,12 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     if (!this.#socket.isOpen) return;
     if (cause) this.#socket.reset();
     else this.#socket.close();
+    const lingered = this.#linger !== undefined; // then both halves have failed before
     this.#linger?.cancel();
     this.#linger = undefined;
     this.#watchdog?.forget(this);
     const isClean = this.#reader.ended && this.#writer.isShut && !cause;
-    if (!isClean) this.#failHalves(this.#cause ?? cause ?? new LinkClosedError());
+    if (!isClean && !lingered) this.#failHalves(this.#cause ?? cause ?? new LinkClosedError());
     this.#destroyed = true;
     this.#closed?.resolve(this.#cause);
   }

@@ -10,29 +10,37 @@ import { LINGER_BYTES, LINGER_MS } from '../socket-limits.ts';
 export class Linger {
   readonly #socket: StreamSocket;
   readonly #over: () => void;
-  readonly #timer: Timer;
+  /** Runs once the peer is waited for: most have ended by then, and take neither of these. */
+  #timer: Timer | undefined;
   #left = LINGER_BYTES;
 
   /** @param over is called when the socket can be closed; never within this call. */
   constructor(socket: StreamSocket, over: () => void) {
     this.#socket = socket;
     this.#over = over;
-    // The system's clock: what a closed link leaves to the kernel is not a limit of any protocol.
-    this.#timer = systemClock.after(LINGER_MS, over);
-    socket.keepAlive(false);
   }
 
   /** Drops what the socket has; it may have been closed afterwards. */
   swallow(): void {
     while (this.#socket.isOpen) {
       const count = this.#socket.receive();
-      if (count === AGAIN) return;
+      if (count === AGAIN) {
+        this.#wait();
+        return;
+      }
       this.#left -= Math.max(count, 0);
       if (count <= 0 || this.#left < 0) this.#over();
     }
   }
 
   cancel(): void {
-    this.#timer.cancel();
+    this.#timer?.cancel();
+  }
+
+  #wait(): void {
+    if (this.#timer) return;
+    // The system's clock: what a closed link leaves to the kernel is not a limit of any protocol.
+    this.#timer = systemClock.after(LINGER_MS, this.#over);
+    this.#socket.keepAlive(false);
   }
 }

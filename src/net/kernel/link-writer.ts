@@ -11,6 +11,14 @@ const GATHERED_BYTES = 8 << 10;
 /** What sending brought instead of a number of bytes. */
 const FAILED = Symbol('the link failed');
 
+/** What waits for the kernel. */
+interface Piece {
+  /** What is left of the chunk. */
+  rest: Uint8Array;
+  /** The whole chunk, when its memory came with it. */
+  readonly given: Uint8Array | undefined;
+}
+
 /** The sending half of a kernel link: what the kernel does not take at once is queued. */
 export class LinkWriter {
   readonly socket: StreamSocket;
@@ -19,7 +27,7 @@ export class LinkWriter {
   /** What moves bytes here by itself. */
   sink: Transfer | undefined;
   /** Chunks that the kernel has not taken yet. */
-  #pending: Uint8Array[] = [];
+  #pending: Piece[] = [];
   #drain: PromiseWithResolvers<void> | undefined;
   #closing: PromiseWithResolvers<void> | undefined;
   #shut = false;
@@ -50,15 +58,11 @@ export class LinkWriter {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    if (!this.mayWrite) return Promise.reject(this.closedError);
-    if (this.#pending.length > 0) return this.#queue(chunk);
-    const sent = this.#send(chunk, false);
-    if (sent === FAILED) return Promise.reject(this.closedError);
-    return sent === chunk.length ? undefined : this.#queue(chunk.subarray(sent));
+    return this.#write(chunk, undefined);
   }
 
   give(chunk: Uint8Array): Promise<void> | undefined {
-    const drained = this.write(chunk);
+    const drained = this.#write(chunk, chunk);
     if (!drained) freeChunk(chunk);
     return drained;
   }
@@ -99,6 +103,22 @@ export class LinkWriter {
     return promise;
   }
 
+  /**
+   * Sends the last bytes with the end of the stream: in one segment, which wakes the peer once, where
+   * the kernel takes them at once.
+   */
+  closeWith(last: Uint8Array): Promise<void> {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    let left = last;
+    if (this.#pending.length === 0) {
+      const sent = this.#send(last, true);
+      if (sent === FAILED) return Promise.reject(this.closedError);
+      left = last.subarray(sent);
+    }
+    if (left.length > 0) void this.#queue(left);
+    return this.closeWrite();
+  }
+
   /** Resolves when the kernel has taken all that is queued. */
   drained(): Promise<void> {
     this.#drain ??= Promise.withResolvers<void>();
@@ -126,6 +146,14 @@ export class LinkWriter {
       this.#closing.reject(reason);
     }
     this.sink?.fail(reason);
+  }
+
+  #write(chunk: Uint8Array, given: Uint8Array | undefined): Promise<void> | undefined {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    if (this.#pending.length > 0) return this.#queue(chunk, given);
+    const sent = this.#send(chunk, false);
+    if (sent === FAILED) return Promise.reject(this.closedError);
+    return sent === chunk.length ? undefined : this.#queue(chunk.subarray(sent), given);
   }
 
   /** Bytes of a chunk that the kernel took, which may be none. After FAILED the link is closed. */
@@ -168,8 +196,8 @@ export class LinkWriter {
     return FAILED;
   }
 
-  #queue(chunk: Uint8Array): Promise<void> {
-    if (chunk.length > 0) this.#pending.push(chunk);
+  #queue(rest: Uint8Array, given?: Uint8Array): Promise<void> {
+    if (rest.length > 0) this.#pending.push({ rest, given });
     this.owner.waits();
     return this.drained();
   }
@@ -178,13 +206,15 @@ export class LinkWriter {
     const pending = this.#pending;
     let done = 0;
     while (done < pending.length) {
-      const chunk = pending[done] as Uint8Array; // within
-      const sent = this.#send(chunk, done < pending.length - 1);
+      const piece = pending[done] as Piece; // within
+      const { rest, given } = piece;
+      const sent = this.#send(rest, done < pending.length - 1);
       if (sent === FAILED) return;
-      if (sent < chunk.length) {
-        pending[done] = chunk.subarray(sent);
+      if (sent < rest.length) {
+        piece.rest = rest.subarray(sent);
         break;
       }
+      if (given) freeChunk(given);
       done++;
     }
     pending.splice(0, done);

@@ -1,3 +1,4 @@
+import { AgedSet } from '../aged-set.ts';
 import { MAX_BACKLOG, MAX_BACKLOG_PER_ADDRESS } from './limits.ts';
 
 interface Waiting<Address> {
@@ -16,10 +17,10 @@ interface Waiting<Address> {
 export class Backlog<Connection, Address> {
   readonly #waiting = new Map<Connection, Waiting<Address>>();
   /** Those that wait for an ACK, by address, oldest first. */
-  readonly #answered = new Map<Address, Set<Connection>>();
+  readonly #answered = new Map<Address, AgedSet<Connection>>();
   readonly #byAddress = new Map<Address, number>();
   /** Those that wait for an ACK, oldest first. */
-  readonly #oldest = new Set<Connection>();
+  readonly #oldest = new AgedSet<Connection>();
   readonly #most: number;
   readonly #mostPerAddress: number;
 
@@ -46,7 +47,7 @@ export class Backlog<Connection, Address> {
   victim(address: Address): Connection | undefined {
     const candidates =
       this.#of(address) < this.#mostPerAddress ? this.#oldest : this.#answered.get(address);
-    return candidates?.values().next().value;
+    return candidates?.oldest;
   }
 
   /** A connection was requested. Only after `hasRoom`. */
@@ -55,15 +56,18 @@ export class Backlog<Connection, Address> {
     this.#byAddress.set(address, this.#of(address) + 1);
   }
 
-  /** Its SYN-ACK was sent. */
+  /** Its SYN-ACK was sent, or it was refused in silence: it does not wait for a dial any more. */
   answered(connection: Connection): void {
     const waiting = this.#waiting.get(connection);
     if (waiting === undefined || waiting.answered) return;
     waiting.answered = true;
     this.#oldest.add(connection);
-    const ofAddress = this.#answered.get(waiting.address);
-    if (ofAddress === undefined) this.#answered.set(waiting.address, new Set([connection]));
-    else ofAddress.add(connection);
+    let ofAddress = this.#answered.get(waiting.address);
+    if (ofAddress === undefined) {
+      ofAddress = new AgedSet();
+      this.#answered.set(waiting.address, ofAddress);
+    }
+    ofAddress.add(connection);
   }
 
   /** It is established, or has ended. Idempotent. */

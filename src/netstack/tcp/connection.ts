@@ -1,7 +1,7 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { Trace } from '../trace.ts';
-import type { TcpSegment } from '../wire/tcp.ts';
-import { ControlBlock } from './control-block.ts';
+import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
+import { ControlBlock, type SharedMemory } from './control-block.ts';
 import type { TcpEvent, TcpFailure } from './events.ts';
 import {
   KEEP_ALIVE_INTERVAL,
@@ -21,6 +21,9 @@ import type { TcpState } from './state.ts';
 import type { TimeWait } from './time-wait.ts';
 import { Timestamps } from './timestamps.ts';
 
+const { FIN, SYN, RST, ACK } = TcpFlag;
+const CONTROL = FIN | SYN | RST | ACK;
+
 export interface TcpSettings {
   /** Milliseconds of silence of the peer after which it is probed; 0 for never. */
   readonly keepAlive: number;
@@ -28,6 +31,8 @@ export interface TcpSettings {
   readonly receiveBuffer: number;
   /** Whether segments are spread over the round trip: not towards a local device. */
   readonly isPaced: boolean;
+  /** Left out, there is enough. */
+  readonly memory?: SharedMemory | undefined;
 }
 
 /** What a connection is created with. */
@@ -71,11 +76,13 @@ export class TcpConnection {
       negotiated,
       new SendBuffer(),
       new ReceiveBuffer(now, settings.receiveBuffer),
-      new Recovery(options.control, negotiated.mss, settings.isPaced),
+      new Recovery(options.control, negotiated.mss, settings.isPaced, trace),
       options.control,
       trace,
       now,
     );
+    if (settings.memory) this.#block.memory = settings.memory;
+    if (settings.memory?.isShort === true) this.#block.receiveBuffer.window.shrink();
     this.#keepAlive = settings.keepAlive;
     this.#arrives = new SegmentArrives(this.#block, settings.keepAlive);
     this.#output = new Output(this.#block);
@@ -100,9 +107,18 @@ export class TcpConnection {
     return this.#block.sendBuffer.size;
   }
 
-  /** Bytes that were received in order and are not read yet. */
-  get unread(): number {
-    return this.#block.receiveBuffer.readable;
+  /** Bytes that it holds in both directions, with what they cost beside. */
+  get held(): number {
+    return this.#block.sendBuffer.charge + this.#block.receiveBuffer.memory;
+  }
+
+  /**
+   * Whether the segment is the SYN of another connection than the one that was refused in silence: its
+   * client has given that up.
+   */
+  yieldsTo({ flags, sequence }: TcpSegment): boolean {
+    const { admission, peer } = this.#block;
+    return admission === 'silenced' && (flags & CONTROL) === SYN && sequence !== peer.initial;
   }
 
   // ---- the stack's calls ----
@@ -138,12 +154,7 @@ export class TcpConnection {
     if (block.state === 'CLOSED') return;
     acknowledgments.onTimeout(now);
     if (deadlines.take('persist', now)) this.#probeWindow(now);
-    if (now < recovery.timeout) return;
-    const { timeouts } = recovery;
     recovery.onTimeout(now);
-    if (block.trace !== undefined && recovery.timeouts > timeouts) {
-      block.trace({ kind: 'retransmission-timeout', count: recovery.timeouts }, now);
-    }
   }
 
   /** The next event; `undefined` when there is none. 'closed' comes when the last segment was written. */
@@ -209,12 +220,13 @@ export class TcpConnection {
   /**
    * Queues a chunk, which belongs to the connection from now on. After `closeWrite` and the end it is
    * discarded.
+   * @param isOwned whether its memory comes with it: nothing else refers to it.
    * @returns whether more may be written now; otherwise 'writable' follows.
    */
-  write(chunk: Uint8Array): boolean {
+  write(chunk: Uint8Array, isOwned = false): boolean {
     const block = this.#block;
     if (block.isFinQueued || block.state === 'CLOSED') return false;
-    return block.sendBuffer.write(chunk);
+    return block.sendBuffer.write(chunk, block.memory.isShort, isOwned);
   }
 
   /** Half-closes: a FIN follows what was written. Idempotent. */
@@ -224,10 +236,10 @@ export class TcpConnection {
 
   /**
    * The next chunk, which belongs to the caller; the window opens by it. `undefined`: none for now.
-   * @param mayGrow whether there is memory for a larger window.
    */
-  read(now: number, mayGrow = true): Uint8Array | undefined {
-    return this.#block.receiveBuffer.take(now, mayGrow);
+  read(now: number): Uint8Array | undefined {
+    const { receiveBuffer, memory } = this.#block;
+    return receiveBuffer.take(now, memory.mayGrow);
   }
 
   /** Whether there is nothing to read any more: everything up to the peer's FIN was read. */

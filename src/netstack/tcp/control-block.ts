@@ -22,6 +22,14 @@ export interface DueReset {
   readonly acknowledgment: number | undefined;
 }
 
+/** The memory that connections share, as it is at any time. */
+export interface SharedMemory {
+  /** Whether there is enough for larger buffers. */
+  readonly mayGrow: boolean;
+  /** Whether it is used up: each connection is held to the least buffers. */
+  readonly isShort: boolean;
+}
+
 /** Whether a passive connection may be established. */
 export type Admission = 'held' | 'accepted' | 'silenced';
 
@@ -42,6 +50,8 @@ export class ControlBlock {
   readonly receiveBuffer: ReceiveBuffer;
   readonly recovery: Recovery;
   readonly control: SendControl;
+  /** Of all connections together. */
+  memory: SharedMemory = { mayGrow: true, isShort: false };
 
   /** Sequence numbers of this side, from ISS. */
   readonly own: SequenceSpace;

@@ -1,5 +1,5 @@
-import { RangeSet } from '../../quic/range-set.ts';
-import { copyBytes } from '../../quic/streams/copy.ts';
+import { RangeSet } from '../../net/range-set.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
 import { MAX_RANGES, OUT_OF_ORDER_BLOCK } from './recovery-limits.ts';
 
 /** The most blocks that an option has room for, and of them one for duplicates. */

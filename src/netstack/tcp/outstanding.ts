@@ -1,6 +1,7 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import { LEAST_TIME } from '../../congestion/controller.ts';
-import { RangeSet } from '../../quic/range-set.ts';
+import { RangeSet } from '../../net/range-set.ts';
+import type { Trace } from '../trace.ts';
 import { Rack } from './rack.ts';
 import { RecoveryEpisode } from './recovery-episode.ts';
 import { TIMESTAMP_TICK } from './recovery-limits.ts';
@@ -21,6 +22,7 @@ export class Outstanding implements SackOwner {
   /** What is to be sent again; it begins and ends where segments do. */
   readonly lost = new RangeSet();
   readonly #control: SendControl;
+  readonly #trace: Trace | undefined;
   #mss: number;
   #acknowledged = 0;
   #sent = 0;
@@ -37,8 +39,9 @@ export class Outstanding implements SackOwner {
   #newestIsOriginal = false;
   #originalBytes = 0;
 
-  constructor(control: SendControl, mss: number) {
+  constructor(control: SendControl, mss: number, trace?: Trace) {
     this.#control = control;
+    this.#trace = trace;
     this.#mss = mss;
   }
 
@@ -261,6 +264,9 @@ export class Outstanding implements SackOwner {
     segments.setFlags(slot, segments.flags(slot) | REPORTED);
     this.#repeat(slot);
     this.episode.onLoss(sentAt);
+    if (this.#trace !== undefined) {
+      this.#trace({ kind: 'lost', bytes: segments.end(slot) - segments.start(slot) }, now);
+    }
   }
 
   /** A segment has arrived that was not known to have. */
@@ -315,5 +321,6 @@ export class Outstanding implements SackOwner {
     this.#control.onSpuriousLoss(this.#now, this.segments.lostSentAt(slot));
     this.rack.onSpurious(this.#acknowledged, this.#sent);
     this.episode.onSpurious();
+    if (this.#trace !== undefined) this.#trace({ kind: 'spurious', what: 'loss' }, this.#now);
   }
 }

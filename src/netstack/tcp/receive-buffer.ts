@@ -1,9 +1,10 @@
-import { copyBytes } from '../../quic/streams/copy.ts';
-import { Fifo } from '../../quic/streams/fifo.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
+import { Fifo } from '../../net/fifo.ts';
+import { asSole } from '../../net/spent-chunk.ts';
 import { OutOfOrder } from './out-of-order.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import {
-  KEPT_BLOCK,
+  LEAST_BUFFER,
   LEAST_BLOCK,
   MAX_RECEIVE_WINDOW,
   MOST_BLOCK,
@@ -33,9 +34,12 @@ export type Arrival =
  */
 export class ReceiveBuffer {
   readonly window: ReceiveWindow;
-  readonly #ahead = new OutOfOrder();
+  /** Set while there is something that came out of order. */
+  #ahead: OutOfOrder | undefined;
   /** In order and complete, before what is in the present block. */
   readonly #chunks = new Fifo<Uint8Array>();
+  /** Bytes that the chunks keep in memory. */
+  #chunkMemory = 0;
   #block: Uint8Array | undefined;
   /** What of the block was taken, and what is filled. */
   #blockRead = 0;
@@ -64,34 +68,38 @@ export class ReceiveBuffer {
 
   /** Whether there is data behind a gap: each segment is to be acknowledged at once. */
   get hasGap(): boolean {
-    return !this.#ahead.isEmpty;
+    return this.#ahead !== undefined;
   }
 
-  /** Bytes of memory that are not the reader's yet, for checks of their bound. */
+  /** Bytes of memory with data that is not the reader's yet. */
   get memory(): number {
-    let memory = this.#ahead.memory + (this.#block?.length ?? 0);
-    for (let i = 0; i < this.#chunks.size; i++)
-      memory += this.#chunks.at(i)?.buffer.byteLength ?? 0;
-    return memory;
+    const inBlock = this.#blockEnd > this.#blockRead ? (this.#block?.length ?? 0) : 0;
+    return (this.#ahead?.memory ?? 0) + this.#chunkMemory + inBlock;
   }
 
-  /** Takes `size` bytes, above 0, from `at` on, which belong at `offset`. */
-  insert(offset: number, bytes: Uint8Array, at: number, size: number): Arrival {
+  /**
+   * Takes `size` bytes, above 0, from `at` on, which belong at `offset`.
+   * @param isShort whether there is memory for the least window alone.
+   */
+  insert(offset: number, bytes: Uint8Array, at: number, size: number, isShort = false): Arrival {
+    if (isShort) this.window.shrink();
     const start = Math.max(offset, this.#received);
-    const end = Math.min(offset + size, this.window.edge);
     if (offset + size <= this.#received) return this.#duplicate(offset, offset + size);
-    if (start >= end) return 'dropped';
+    const end = Math.min(offset + size, isShort ? this.#leastEdge() : this.window.edge);
+    if (start >= end || (isShort && start > this.#received)) return 'dropped';
     const ahead = this.#ahead;
     if (start > this.#received) {
-      if (ahead.has(start, end)) return this.#duplicate(start, end);
-      return ahead.insert(start, end, bytes, at + start - offset) ? 'out-of-order' : 'dropped';
+      if (ahead?.has(start, end) === true) return this.#duplicate(start, end);
+      const gapped = (this.#ahead ??= new OutOfOrder());
+      return gapped.insert(start, end, bytes, at + start - offset) ? 'out-of-order' : 'dropped';
     }
     if (offset < this.#received) this.#duplicate(offset, this.#received);
-    if (ahead.isEmpty) {
+    if (ahead === undefined) {
       this.#append(bytes, at + start - offset, end - start);
       return 'in-order';
     }
-    return this.#fill(start, end, bytes, at - offset);
+    this.#fill(ahead, start, end, bytes, at - offset);
+    return 'filled';
   }
 
   /**
@@ -99,14 +107,16 @@ export class ReceiveBuffer {
    * @param mayGrow whether there is memory for a larger window.
    */
   take(now: number, mayGrow = true): Uint8Array | undefined {
-    const chunk = this.#chunks.shift() ?? this.#takeBlock();
+    const chunk = this.#takeChunk() ?? this.#takeBlock();
     if (chunk === undefined) return undefined;
     this.#read += chunk.length;
     if (this.#read === this.#received) {
       this.#lastBurst = this.#burst;
       this.#burst = 0;
-      // An idle connection keeps no large block.
-      if ((this.#block?.length ?? 0) > KEPT_BLOCK) this.#block = undefined;
+      // An idle connection keeps no block, and a reader of all of it may free it.
+      const isWhole = this.#block?.buffer === chunk.buffer && chunk.length === this.#blockEnd;
+      if (isWhole) asSole(chunk);
+      this.#block = undefined;
     }
     this.window.onTaken(chunk.length, this.readable, mayGrow, now);
     return chunk;
@@ -136,20 +146,20 @@ export class ReceiveBuffer {
       count = 1;
       this.#duplicateEnd = this.#duplicateStart;
     }
-    return this.#ahead.isEmpty ? count : this.#ahead.report(blocks, count, limit);
+    return this.#ahead?.report(blocks, count, limit) ?? count;
   }
 
   /** Drops everything: the connection was reset, or the application reads no more. */
   clear(): void {
     this.#read = this.#received;
     this.#chunks.clear();
+    this.#chunkMemory = 0;
     this.#block = undefined;
-    this.#ahead.clear();
+    this.#ahead = undefined;
   }
 
   /** Data in order while some has come before its turn. `base + offset` is the place of an offset. */
-  #fill(start: number, end: number, bytes: Uint8Array, base: number): Arrival {
-    const ahead = this.#ahead;
+  #fill(ahead: OutOfOrder, start: number, end: number, bytes: Uint8Array, base: number): void {
     for (let from = start; from < end; from = this.#received) {
       const until = ahead.isEmpty ? end : Math.min(end, ahead.firstStart);
       this.#append(bytes, base + from, until - from);
@@ -159,13 +169,18 @@ export class ReceiveBuffer {
         if (chunk.length * WASTE < OUT_OF_ORDER_BLOCK) this.#append(chunk, 0, chunk.length);
         else {
           this.#seal();
-          this.#chunks.push(chunk);
+          this.#push(chunk);
           this.#received += chunk.length;
           this.#burst += chunk.length;
         }
       }
     }
-    return 'filled';
+    if (ahead.isEmpty) this.#ahead = undefined;
+  }
+
+  /** How far data is taken where memory is short. */
+  #leastEdge(): number {
+    return Math.min(this.window.edge, this.#read + LEAST_BUFFER);
   }
 
   #duplicate(start: number, end: number): 'duplicate' {
@@ -192,6 +207,7 @@ export class ReceiveBuffer {
     const expected = Math.max(size, this.#lastBurst - this.#burst + size, this.#burst);
     let length = LEAST_BLOCK;
     while (length < expected && length < MOST_BLOCK) length *= 2;
+    // Not from the pool that small ones share: one that is not read would keep all of it.
     this.#block = Buffer.allocUnsafeSlow(length);
     this.#blockRead = 0;
     this.#blockEnd = 0;
@@ -204,7 +220,18 @@ export class ReceiveBuffer {
     const chunk = this.#takeBlock();
     this.#block = undefined;
     if (chunk === undefined) return;
-    this.#chunks.push(chunk.length * WASTE < length ? new Uint8Array(chunk) : chunk);
+    this.#push(chunk.length * WASTE < length ? new Uint8Array(chunk) : chunk);
+  }
+
+  #push(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    this.#chunkMemory += chunk.buffer.byteLength;
+  }
+
+  #takeChunk(): Uint8Array | undefined {
+    const chunk = this.#chunks.shift();
+    if (chunk !== undefined) this.#chunkMemory -= chunk.buffer.byteLength;
+    return chunk;
   }
 
   #takeBlock(): Uint8Array | undefined {

@@ -1,5 +1,6 @@
 import {
   FIRST_RECEIVE_WINDOW,
+  LEAST_BUFFER,
   LEAST_GROWTH_INTERVAL,
   MAX_RECEIVE_WINDOW,
 } from './recovery-limits.ts';
@@ -42,6 +43,11 @@ export class ReceiveWindow {
   /** The least round trip as this side sees it, from echoed timestamps or the handshake, in ms. */
   onRoundTrip(sample: number): void {
     this.#roundTrip = Math.min(this.#roundTrip, sample);
+  }
+
+  /** There is no memory for more than the least window; it grows again as the first one does. */
+  shrink(): void {
+    this.#size = Math.min(this.#size, LEAST_BUFFER);
   }
 
   /**

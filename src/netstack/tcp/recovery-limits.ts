@@ -68,6 +68,12 @@ export const MAX_RECEIVE_WINDOW = 4 * MIB;
 export const LEAST_GROWTH_INTERVAL = 5;
 
 /**
+ * Bytes that a connection may hold in each direction where the memory of all connections is used up: ten
+ * packets are under way at a time, which on the path to a device is still fast.
+ */
+export const LEAST_BUFFER = 16 * KIB;
+
+/**
  * Ranges of data that came out of order. A segment that would begin another one is dropped: the sender
  * repeats it later. A path that loses every second packet of a window has a few hundred.
  */
@@ -76,7 +82,5 @@ export const MAX_RANGES = 512;
 export const OUT_OF_ORDER_BLOCK = 16 * KIB;
 
 /** Bytes of the blocks for what comes in order: they follow what is received between two reads. */
-export const LEAST_BLOCK = 2 * KIB;
+export const LEAST_BLOCK = 256;
 export const MOST_BLOCK = 64 * KIB;
-/** A block that has been read as far as it is filled is kept up to this size, for an idle connection. */
-export const KEPT_BLOCK = 4 * KIB;

@@ -1,5 +1,6 @@
 import { initialWindow } from '../../congestion/controller.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
+import type { Trace } from '../trace.ts';
 import { Outstanding } from './outstanding.ts';
 import type { Acknowledgement, LossRecovery, PlannedSegment } from './recovery-contract.ts';
 import { DUPLICATE_THRESHOLD, MAX_OUTSTANDING_SEGMENTS, MAX_SEGMENTS } from './recovery-limits.ts';
@@ -31,6 +32,7 @@ const DEFERRED_SHARE = 4;
 export class Recovery implements LossRecovery {
   readonly #control: SendControl;
   readonly #isPaced: boolean;
+  readonly #trace: Trace | undefined;
   readonly #outstanding: Outstanding;
   readonly #timer = new RetransmissionTimer();
   readonly #tail = new TailLossProbe();
@@ -60,11 +62,12 @@ export class Recovery implements LossRecovery {
   #deadline: Deadline = 'none';
 
   /** @param isPaced whether segments are spread over the round trip, which a local path does not need. */
-  constructor(control: SendControl, mss: number, isPaced: boolean) {
+  constructor(control: SendControl, mss: number, isPaced: boolean, trace?: Trace) {
     this.#control = control;
     this.#mss = mss;
     this.#isPaced = isPaced;
-    this.#outstanding = new Outstanding(control, mss);
+    this.#trace = trace;
+    this.#outstanding = new Outstanding(control, mss, trace);
   }
 
   get acknowledged(): number {
@@ -207,6 +210,7 @@ export class Recovery implements LossRecovery {
         break;
       case 'probe':
         this.#probe = 'tail';
+        if (this.#trace !== undefined) this.#trace({ kind: 'tail-loss-probe' }, now);
         break;
       case 'retransmission':
         this.#onRetransmissionTimeout(now);
@@ -277,11 +281,17 @@ export class Recovery implements LossRecovery {
       return false;
     }
     // With offload, many small openings of the window make one large segment.
+    const { scoreboard } = this.#outstanding;
     const isDeferred =
+      largest > mss &&
+      this.#phase === 'open' &&
+      // Limited transmit (RFC 3042): what leaves now tells a loss from reordering.
+      this.#duplicates === 0 &&
+      scoreboard.ranges === 0 &&
       size < Math.min(wanted, largest) &&
       size * DEFERRED_SHARE < this.#control.controller.window &&
       this.#control.inFlight > mss;
-    if (isDeferred && this.#phase === 'open' && largest > mss) return false;
+    if (isDeferred) return false;
     const planned = this.#planned;
     planned.start = sent;
     planned.end = sent + size;
@@ -396,6 +406,9 @@ export class Recovery implements LossRecovery {
       this.#judgement.begin(outstanding, this.#sack);
     }
     this.#timer.onTimeout(now);
+    if (this.#trace !== undefined) {
+      this.#trace({ kind: 'retransmission-timeout', count: this.#timer.count }, now);
+    }
     this.#tail.cancel();
     this.#duplicates = 0;
     this.#probe = 'first';
@@ -409,7 +422,10 @@ export class Recovery implements LossRecovery {
     this.#probe = 'none';
     this.#phase = 'open';
     this.#duplicates = 0;
-    if (isSpurious) return;
+    if (isSpurious) {
+      if (this.#trace !== undefined) this.#trace({ kind: 'spurious', what: 'timeout' }, now);
+      return;
+    }
     const control = this.#control;
     control.onCongestionExperienced(now, this.#judgement.sentAt);
     outstanding.loseAll(now);

@@ -198,8 +198,8 @@ export class SegmentArrives {
     if (acknowledged >= before) this.#takeWindow(window, edge, sequence, acknowledged);
     if (acknowledged > before) {
       sendBuffer.acknowledge(acknowledged);
-      sendBuffer.follow(block.control.controller.window);
-      if (sendBuffer.takeWritable()) block.events.raise('writable');
+      if (block.memory.mayGrow) sendBuffer.follow(block.control.controller.window);
+      if (sendBuffer.takeWritable(block.memory.isShort)) block.events.raise('writable');
     }
     const isClosed = block.windowEdge <= recovery.acknowledged;
     if (acknowledged > before || isClosed || wasProbed) block.restartUserTimeout(now);
@@ -245,7 +245,8 @@ export class SegmentArrives {
     }
     const size = Math.min(length, block.peerFin - sequence);
     if (size > 0) {
-      const result = receiveBuffer.insert(sequence, segment.bytes, segment.payload, size);
+      const { isShort } = block.memory;
+      const result = receiveBuffer.insert(sequence, segment.bytes, segment.payload, size, isShort);
       switch (result) {
         case 'in-order':
           acknowledgments.onInOrder(size, block.options.announcedMss, now);

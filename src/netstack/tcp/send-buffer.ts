@@ -1,11 +1,19 @@
-import { copyBytes } from '../../quic/streams/copy.ts';
-import { Fifo } from '../../quic/streams/fifo.ts';
-import { CHUNK_OVERHEAD, FIRST_SEND_BUFFER, MAX_SEND_BUFFER } from './recovery-limits.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
+import { Fifo } from '../../net/fifo.ts';
+import { freeChunk } from '../../net/spent-chunk.ts';
+import {
+  CHUNK_OVERHEAD,
+  FIRST_SEND_BUFFER,
+  LEAST_BUFFER,
+  MAX_SEND_BUFFER,
+} from './recovery-limits.ts';
 
 interface Chunk {
   /** Its offset in the stream. */
   readonly start: number;
   readonly bytes: Uint8Array;
+  /** Whether nothing else refers to the memory: it is freed as soon as it is acknowledged. */
+  readonly isOwned: boolean;
 }
 
 /**
@@ -31,23 +39,35 @@ export class SendBuffer {
     return this.#end - this.#acknowledged;
   }
 
+  /** The same with what the chunks cost beside their bytes. */
+  get charge(): number {
+    return this.size + this.#chunks.size * CHUNK_OVERHEAD;
+  }
+
   get limit(): number {
     return this.#limit;
   }
 
-  /** Takes a chunk, which must not be changed from now on. Returns whether more may be written now. */
-  write(chunk: Uint8Array): boolean {
+  /**
+   * Takes a chunk, which must not be changed from now on. Returns whether more may be written now.
+   * @param isShort whether there is memory for `LEAST_BUFFER` alone.
+   * @param isOwned whether its memory comes with it, as with `ByteLink.give`.
+   */
+  write(chunk: Uint8Array, isShort = false, isOwned = false): boolean {
     if (chunk.length > 0) {
-      this.#chunks.push({ start: this.#end, bytes: chunk });
+      this.#chunks.push({ start: this.#end, bytes: chunk, isOwned });
       this.#end += chunk.length;
     }
-    if (this.#charge >= this.#limit) this.#writerWaits = true;
+    if (this.charge >= this.#limitNow(isShort)) this.#writerWaits = true;
     return !this.#writerWaits;
   }
 
-  /** Whether a writer that was asked to wait may write again: with half of the limit free. Says so once. */
-  takeWritable(): boolean {
-    if (!this.#writerWaits || this.#charge * 2 > this.#limit) return false;
+  /**
+   * Whether a writer that was asked to wait may write again: with half of the limit free. Says so once.
+   * @param isShort see `write`.
+   */
+  takeWritable(isShort = false): boolean {
+    if (!this.#writerWaits || this.charge * 2 > this.#limitNow(isShort)) return false;
     this.#writerWaits = false;
     return true;
   }
@@ -76,6 +96,7 @@ export class SendBuffer {
     let chunk = this.#chunks.peek();
     while (chunk && chunk.start + chunk.bytes.length <= this.#acknowledged) {
       this.#chunks.shift();
+      if (chunk.isOwned) freeChunk(chunk.bytes);
       if (this.#hint > 0) this.#hint--;
       chunk = this.#chunks.peek();
     }
@@ -83,14 +104,13 @@ export class SendBuffer {
 
   /** Forgets everything: the connection was reset. */
   clear(): void {
-    this.#chunks.clear();
-    this.#acknowledged = this.#end;
+    this.acknowledge(this.#end);
     this.#hint = 0;
     this.#writerWaits = false;
   }
 
-  get #charge(): number {
-    return this.size + this.#chunks.size * CHUNK_OVERHEAD;
+  #limitNow(isShort: boolean): number {
+    return isShort ? LEAST_BUFFER : this.#limit;
   }
 
   /** The index of the chunk with this offset: at the hint, behind it, or by search. */

@@ -17,27 +17,63 @@ export const SegmentFlag = {
 const { IN_FLIGHT } = SegmentFlag;
 const NONE = -1;
 
+/** Connections with something in flight come and go: this many tables wait for the next ones. */
+const SPARE_TABLES = 64;
+
+/** Memory for segments, by slot: plain numbers in columns. */
+class SegmentTable {
+  readonly capacity: number;
+  readonly facts: SentFacts;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly transmission: Float64Array;
+  readonly lostSentAt: Float64Array;
+  readonly flags: Uint8Array;
+  readonly older: Int32Array;
+  /** Of a free slot: the next free one. */
+  readonly newer: Int32Array;
+  /** Slots by offset; twice as long as there are slots, so that it is seldom moved. */
+  readonly order: Int32Array;
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    this.facts = new SentFacts(capacity);
+    this.start = new Float64Array(capacity);
+    this.end = new Float64Array(capacity);
+    this.transmission = new Float64Array(capacity);
+    this.lostSentAt = new Float64Array(capacity);
+    this.flags = new Uint8Array(capacity);
+    this.older = new Int32Array(capacity);
+    this.newer = new Int32Array(capacity);
+    this.order = new Int32Array(capacity * 2);
+  }
+
+  /** One that is `capacity` large, with the first `slots` of this one. */
+  grown(capacity: number, slots: number): SegmentTable {
+    const table = new SegmentTable(capacity);
+    table.facts.rows.set(this.facts.rows);
+    for (const column of COLUMNS) table[column].set(this[column].subarray(0, slots));
+    return table;
+  }
+}
+
+const COLUMNS = ['start', 'end', 'transmission', 'lostSentAt', 'flags', 'older', 'newer'] as const;
+
+/** Of every connection with nothing in flight: most of them, most of the time. */
+const NO_TABLE = new SegmentTable(0);
+const spare: SegmentTable[] = [];
+
 /**
  * The segments between SND.UNA and SND.NXT. They lie in two orders: by offset, without gaps, in an array
  * that is searched by halves; and, those in flight, by the time of their last transmission in a list, as
- * RACK needs them (RFC 8985 §6.1). Plain numbers in columns by slot; nothing is allocated for a segment.
+ * RACK needs them (RFC 8985 §6.1). Nothing is allocated for a segment, and where there is none no memory is held.
  */
 export class SentSegments {
-  #capacity = FIRST_SEGMENT_CAPACITY;
-  #facts = new SentFacts(FIRST_SEGMENT_CAPACITY);
-  #start = new Float64Array(FIRST_SEGMENT_CAPACITY);
-  #end = new Float64Array(FIRST_SEGMENT_CAPACITY);
-  #transmission = new Float64Array(FIRST_SEGMENT_CAPACITY);
-  #lostSentAt = new Float64Array(FIRST_SEGMENT_CAPACITY);
-  #flags = new Uint8Array(FIRST_SEGMENT_CAPACITY);
-  #older = new Int32Array(FIRST_SEGMENT_CAPACITY);
-  /** Of a free slot: the next free one. */
-  #newer = new Int32Array(FIRST_SEGMENT_CAPACITY);
+  #table = NO_TABLE;
   #free = NONE;
   /** Slots that were never used begin here. */
   #unused = 0;
-  /** Slots by offset, from `#first` on; twice as long as there are slots, so that it is seldom moved. */
-  #order = new Int32Array(FIRST_SEGMENT_CAPACITY * 2);
+  /** Where the order of offsets begins in its column. */
   #first = 0;
   #count = 0;
   #oldest = NONE;
@@ -50,12 +86,12 @@ export class SentSegments {
 
   /** Segments that there is memory for, for checks of the bound. */
   get capacity(): number {
-    return this.#capacity;
+    return this.#table.capacity;
   }
 
   /** The facts of transmissions, by slot. It changes as segments are added. */
   get facts(): SentFacts {
-    return this.#facts;
+    return this.#table.facts;
   }
 
   /** The segment in flight whose last transmission is the oldest; -1 for none. */
@@ -65,37 +101,37 @@ export class SentSegments {
 
   /** The slot of a segment by its place in the order of offsets. */
   at(index: number): number {
-    return this.#order[this.#first + index] as number; // below `count`, as the caller knows; here and below
+    return this.#table.order[this.#first + index] as number; // below `count`, as the caller knows; here and below
   }
 
   start(slot: number): number {
-    return this.#start[slot] as number;
+    return this.#table.start[slot] as number;
   }
 
   end(slot: number): number {
-    return this.#end[slot] as number;
+    return this.#table.end[slot] as number;
   }
 
   flags(slot: number): number {
-    return this.#flags[slot] as number;
+    return this.#table.flags[slot] as number;
   }
 
   setFlags(slot: number, flags: number): void {
-    this.#flags[slot] = flags;
+    this.#table.flags[slot] = flags;
   }
 
   /** Numbers transmissions: of two segments the one with the greater number was sent later. */
   transmission(slot: number): number {
-    return this.#transmission[slot] as number;
+    return this.#table.transmission[slot] as number;
   }
 
   /** When the transmission was sent whose loss was reported last. */
   lostSentAt(slot: number): number {
-    return this.#lostSentAt[slot] as number;
+    return this.#table.lostSentAt[slot] as number;
   }
 
   setLostSentAt(slot: number, sentAt: number): void {
-    this.#lostSentAt[slot] = sentAt;
+    this.#table.lostSentAt[slot] = sentAt;
   }
 
   /** The place of the first segment that ends behind `offset`; `count` when there is none. */
@@ -113,9 +149,9 @@ export class SentSegments {
   /** Adds a segment behind all others. Returns its slot; `enlist` when it has left. */
   append(start: number, end: number): number {
     const slot = this.#take();
-    this.#start[slot] = start;
-    this.#end[slot] = end;
-    this.#flags[slot] = 0;
+    this.#table.start[slot] = start;
+    this.#table.end[slot] = end;
+    this.#table.flags[slot] = 0;
     this.#insert(this.#count, slot);
     return slot;
   }
@@ -124,13 +160,13 @@ export class SentSegments {
   divide(index: number, offset: number): void {
     const rest = this.#take();
     const slot = this.at(index);
-    this.#facts.divide(slot, rest, offset - this.start(slot));
-    this.#start[rest] = offset;
-    this.#end[rest] = this.end(slot);
-    this.#end[slot] = offset;
-    this.#transmission[rest] = this.transmission(slot);
-    this.#lostSentAt[rest] = this.lostSentAt(slot);
-    this.#flags[rest] = this.flags(slot);
+    this.#table.facts.divide(slot, rest, offset - this.start(slot));
+    this.#table.start[rest] = offset;
+    this.#table.end[rest] = this.end(slot);
+    this.#table.end[slot] = offset;
+    this.#table.transmission[rest] = this.transmission(slot);
+    this.#table.lostSentAt[rest] = this.lostSentAt(slot);
+    this.#table.flags[rest] = this.flags(slot);
     this.#insert(index + 1, rest);
     if ((this.flags(slot) & IN_FLIGHT) !== 0) this.#link(rest, slot);
   }
@@ -138,55 +174,53 @@ export class SentSegments {
   /** Removes the first segment, which is not in flight any more. */
   removeFirst(): void {
     const slot = this.at(0);
-    this.#newer[slot] = this.#free;
+    this.#table.newer[slot] = this.#free;
     this.#free = slot;
     this.#first++;
     if (--this.#count > 0) return;
-    this.#first = 0;
-    // A burst long ago keeps no memory.
-    if (this.#capacity > KEPT_SEGMENT_CAPACITY) this.#resize(FIRST_SEGMENT_CAPACITY);
+    this.#release();
   }
 
   /** A segment has left: it is in flight, and the newest transmission. */
   enlist(slot: number, transmission: number): void {
-    this.#transmission[slot] = transmission;
-    this.#flags[slot] = this.flags(slot) | IN_FLIGHT;
+    this.#table.transmission[slot] = transmission;
+    this.#table.flags[slot] = this.flags(slot) | IN_FLIGHT;
     this.#link(slot, this.#newest);
   }
 
   /** A segment is in flight no more. */
   delist(slot: number): void {
-    const older = this.#older[slot] as number;
-    const newer = this.#newer[slot] as number;
+    const older = this.#table.older[slot] as number;
+    const newer = this.#table.newer[slot] as number;
     if (older === NONE) this.#oldest = newer;
-    else this.#newer[older] = newer;
+    else this.#table.newer[older] = newer;
     if (newer === NONE) this.#newest = older;
-    else this.#older[newer] = older;
-    this.#flags[slot] = this.flags(slot) & ~IN_FLIGHT;
+    else this.#table.older[newer] = older;
+    this.#table.flags[slot] = this.flags(slot) & ~IN_FLIGHT;
   }
 
   #link(slot: number, older: number): void {
-    const newer = older === NONE ? NONE : (this.#newer[older] as number);
-    this.#older[slot] = older;
-    this.#newer[slot] = newer;
+    const newer = older === NONE ? NONE : (this.#table.newer[older] as number);
+    this.#table.older[slot] = older;
+    this.#table.newer[slot] = newer;
     if (older === NONE) this.#oldest = slot;
-    else this.#newer[older] = slot;
+    else this.#table.newer[older] = slot;
     if (newer === NONE) this.#newest = slot;
-    else this.#older[newer] = slot;
+    else this.#table.older[newer] = slot;
   }
 
   #take(): number {
     const slot = this.#free;
     if (slot !== NONE) {
-      this.#free = this.#newer[slot] as number;
+      this.#free = this.#table.newer[slot] as number;
       return slot;
     }
-    if (this.#unused === this.#capacity) this.#resize(this.#capacity * 2);
+    if (this.#unused === this.#table.capacity) this.#grow();
     return this.#unused++;
   }
 
   #insert(index: number, slot: number): void {
-    const order = this.#order;
+    const order = this.#table.order;
     if (this.#first + this.#count === order.length) {
       order.copyWithin(0, this.#first);
       this.#first = 0;
@@ -197,34 +231,25 @@ export class SentSegments {
     this.#count++;
   }
 
-  /** Grows, or begins anew when it is empty. */
-  #resize(capacity: number): void {
-    const kept = Math.min(this.#unused, capacity);
-    const facts = new SentFacts(capacity);
-    if (this.#count > 0) facts.rows.set(this.#facts.rows);
-    else this.#unused = 0;
-    this.#free = this.#count > 0 ? this.#free : NONE;
-    this.#facts = facts;
-    this.#start = resized(this.#start, new Float64Array(capacity), kept);
-    this.#end = resized(this.#end, new Float64Array(capacity), kept);
-    this.#transmission = resized(this.#transmission, new Float64Array(capacity), kept);
-    this.#lostSentAt = resized(this.#lostSentAt, new Float64Array(capacity), kept);
-    this.#flags = resized(this.#flags, new Uint8Array(capacity), kept);
-    this.#older = resized(this.#older, new Int32Array(capacity), kept);
-    this.#newer = resized(this.#newer, new Int32Array(capacity), kept);
-    const order = new Int32Array(capacity * 2);
-    order.set(this.#order.subarray(this.#first, this.#first + this.#count));
-    this.#order = order;
+  #grow(): void {
+    const table = this.#table;
+    if (table === NO_TABLE) {
+      this.#table = spare.pop() ?? new SegmentTable(FIRST_SEGMENT_CAPACITY);
+      return;
+    }
+    this.#table = table.grown(table.capacity * 2, this.#unused);
+    this.#table.order.set(table.order.subarray(this.#first, this.#first + this.#count));
     this.#first = 0;
-    this.#capacity = capacity;
   }
-}
 
-function resized<Column extends Float64Array | Int32Array | Uint8Array>(
-  from: Column,
-  to: Column,
-  count: number,
-): Column {
-  to.set(from.subarray(0, count));
-  return to;
+  /** There is no segment any more. The table of a long burst is not kept. */
+  #release(): void {
+    const table = this.#table;
+    this.#table = NO_TABLE;
+    this.#first = 0;
+    this.#unused = 0;
+    this.#free = NONE;
+    const isKept = table.capacity <= KEPT_SEGMENT_CAPACITY && spare.length < SPARE_TABLES;
+    if (isKept) spare.push(table);
+  }
 }

@@ -11,18 +11,16 @@ const SHORT_BYTES = 48;
 const LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
 
 /**
- * The words of the two buffers that were summed last: packets come and go through the same arenas, and a
- * view of each packet would cost more than the sum of a short one.
+ * Views of buffers as words: packets come and go through the same arenas, and a view of each packet would
+ * cost more than the sum of a short one.
  */
-let newest: Int32Array = new Int32Array(0);
-let older: Int32Array = new Int32Array(0);
+const views = new WeakMap<ArrayBufferLike, Int32Array>();
 
 function wordsOf(buffer: ArrayBufferLike): Int32Array {
-  if (newest.buffer === buffer) return newest;
-  const words =
-    older.buffer === buffer ? older : new Int32Array(buffer, 0, buffer.byteLength >>> 2);
-  older = newest;
-  newest = words;
+  const known = views.get(buffer);
+  if (known !== undefined) return known;
+  const words = new Int32Array(buffer, 0, buffer.byteLength >>> 2);
+  views.set(buffer, words);
   return words;
 }
 
@@ -102,7 +100,3 @@ export function pseudoHeaderSum(
 ): number {
   return fold(sumBytes(bytes, addresses, addresses + 2 * addressSize) + protocol + length);
 }
-
-/** The checksum after one 16-bit word that it covers was changed (RFC 1624, equation 3). */
-export const updateChecksum = (checksum: number, before: number, after: number): number =>
-  complement(fold(complement(checksum) + complement(before) + after));

@@ -1,4 +1,9 @@
-import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import {
+  assignEndpoint,
+  blankEndpoint,
+  isSameAddress,
+  type IpEndpoint,
+} from '../../ip/ip-endpoint.ts';
 import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../sockets/device-choice.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
 import { NetlinkSocket } from './netlink-socket.ts';
@@ -23,6 +28,9 @@ export class LoopGuard implements DeviceChoice {
   readonly #avoided = new Set<number>();
   readonly #remembered = new Map<string, number>();
   #interfaces: readonly number[] | undefined;
+  /** Most datagrams go where the one before went. */
+  readonly #last = blankEndpoint();
+  #lastDevice: number | undefined;
 
   /** Has an effect as long as there are devices to avoid. @throws {SystemError} without netlink. */
   constructor(io: KernelIo) {
@@ -64,9 +72,17 @@ export class LoopGuard implements DeviceChoice {
   }
 
   deviceFor(destination: IpEndpoint): number {
-    const { a, b, c, d, scope } = destination;
     // The address of an interface says by itself where to.
-    if (scope !== 0) return ANY_DEVICE;
+    if (destination.scope !== 0) return ANY_DEVICE;
+    if (this.#lastDevice !== undefined && isSameAddress(destination, this.#last)) {
+      return this.#lastDevice;
+    }
+    assignEndpoint(this.#last, destination);
+    return (this.#lastDevice = this.#recall(destination));
+  }
+
+  #recall(destination: IpEndpoint): number {
+    const { a, b, c, d } = destination;
     const key = `${a},${b},${c},${d}`;
     const known = this.#remembered.get(key);
     if (known !== undefined) return known;
@@ -92,6 +108,7 @@ export class LoopGuard implements DeviceChoice {
   #forget(): void {
     this.#remembered.clear();
     this.#interfaces = undefined;
+    this.#lastDevice = undefined;
   }
 }
 

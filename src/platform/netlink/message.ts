@@ -136,10 +136,10 @@ export interface Acknowledgement {
 /** Reads the body of an NLMSG_ERROR (`struct nlmsgerr`, then attributes). */
 export function readAcknowledgement({ body, flags }: NetlinkMessage): Acknowledgement {
   if (body.length < 4) return { errno: 0, text: undefined };
-  const errno = -body.readInt32LE(0);
+  const errno = 0 - body.readInt32LE(0);
   const hasText = (flags & NLM_F_ACK_TLVS) !== 0 && body.length >= 4 + HEADER;
   if (!hasText) return { errno, text: undefined };
   const request = (flags & NLM_F_CAPPED) !== 0 ? HEADER : aligned(body.readUInt32LE(4));
   const text = readAttributes(body, 4 + request).get(NLMSGERR_ATTR_MSG);
-  return { errno, text: text?.toString('latin1').replace(/\0.*$/s, '') };
+  return { errno, text: text?.toString('latin1').split('\0', 1)[0] };
 }

@@ -38,10 +38,12 @@ const NAME_SIZE = 16;
 /** The most bytes of an interface's name. */
 export const LONGEST_NAME = NAME_SIZE - 1;
 
-/** A TUN device could not be made. */
+/** A TUN device could not be made. Its code is `EEXIST` when another device has its name or a route of it. */
 export class TunError extends WeirError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('tun', message, options);
+  declare readonly code: 'tun' | 'EEXIST';
+
+  constructor(message: string, options?: ErrorOptions, code: 'tun' | 'EEXIST' = 'tun') {
+    super(code, message, options);
   }
 }
 
@@ -88,7 +90,9 @@ function create(
   request.bytes.write(name ?? '', 0);
   request.bytes.writeUInt16LE(IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL, NAME_SIZE);
   if (calls.ioctl(fd, TUNSETIFF, request.at) !== 0) {
-    throw new TunError(creationReason(calls.errno(), name));
+    const errno = calls.errno();
+    const code = errno === EBUSY ? 'EEXIST' : 'tun';
+    throw new TunError(creationReason(errno, name), undefined, code);
   }
   const chosen = request.bytes.toString('utf8', 0, request.bytes.indexOf(0));
   request.bytes.writeInt32LE(VIRTIO_HEADER, 0);

@@ -10,7 +10,7 @@ import { NetlinkError, NetlinkSocket } from '../netlink/netlink-socket.ts';
 import type { Descriptor } from '../sockets/descriptor.ts';
 import { SystemError } from '../sockets/errno.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
-import { EAGAIN, EBADF, EBADFD, EFAULT, EINTR, EINVAL, EIO, EPOLLIN } from '../sockets/linux.ts';
+import { EBADF, EBADFD, EFAULT, EINTR, EINVAL, EIO, EPOLLIN } from '../sockets/linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
 import type { Readiness } from '../sockets/poller.ts';
 import { openTun, TunError, type OpenedTun } from './open-tun.ts';
@@ -136,8 +136,8 @@ export class TunDevice implements PacketDevice, Readiness {
         const errno = calls.errno();
         if (errno === EINTR) continue;
         if (FATAL.has(errno)) this.close(new TunError(`the device ${this.name} is gone`));
-        if (errno === EAGAIN || FATAL.has(errno)) break;
-        continue;
+        // After all others (want of memory) the poller calls again as long as there are packets.
+        break;
       }
       packets++;
       bytes += length;
@@ -195,7 +195,8 @@ function configure(io: KernelIo, name: string, index: number, plan: TunPlan): vo
     configureInterface(netlink, index, plan);
   } catch (error) {
     if (error instanceof NetlinkError) {
-      throw new TunError(`cannot ${error.syscall}: ${error.reason}`, { cause: error });
+      const code = error.code === 'EEXIST' ? 'EEXIST' : 'tun';
+      throw new TunError(`cannot ${error.syscall}: ${error.reason}`, { cause: error }, code);
     }
     if (error instanceof SystemError) {
       throw new TunError(`cannot set up the device ${name}: ${error.message}`, { cause: error });

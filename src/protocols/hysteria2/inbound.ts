@@ -181,6 +181,10 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     return true;
   }
 
+  endIdle(): void {
+    for (const connection of this.#live) connection.endIfIdle();
+  }
+
   destroy(): void {
     this.#release();
   }

@@ -63,6 +63,7 @@ export class ServerConnection {
   #remote: Endpoint;
   #client: Client | undefined;
   #ended = false;
+  #associations = 0;
 
   constructor(connection: QuicConnection, owner: ConnectionOwner) {
     this.#connection = connection;
@@ -89,6 +90,11 @@ export class ServerConnection {
   end(): void {
     this.#connection.close(Http3ErrorCode.H3_NO_ERROR);
     this.#onEnded();
+  }
+
+  /** The same when it carries nothing. */
+  endIfIdle(): void {
+    if (this.#associations === 0 && !this.#connection.hasOpenStream) this.end();
   }
 
   /** Allows an authenticated client as many streams as the listener has circuits, which may have changed. */
@@ -221,9 +227,11 @@ export class ServerConnection {
     const { dispatcher, clock } = client.service.context;
     session.closeWhenIdle(clock, client.service.udpIdleMs);
     const origin = this.#originOf(client);
+    this.#associations++;
     void dispatcher.packets({ origin, client: session }).finally(() => {
       session.close();
       circuits.close();
+      this.#associations--;
     });
     return true;
   }

@@ -159,6 +159,7 @@ export function inboundSettings(
 ): Hysteria2InboundSettings {
   const written = inboundTable(table);
   requireQuic(table.span, unavailable);
+  const certificate = certificateFiles(written, table.span);
   const { udp, udpIdleTimeout } = written;
   if (!udp && udpIdleTimeout) {
     throw new DecodeError(
@@ -173,7 +174,7 @@ export function inboundSettings(
     maxCircuits: written.maxCircuits,
     obfuscation: obfuscationOf(written),
     masquerade: written.masquerade,
-    tls: certificateOf(written, table.span, files),
+    tls: certificateOf(certificate, files),
   };
 }
 
@@ -197,14 +198,22 @@ function credentialsOf({ password, users }: InboundTable, span: Span): Hysteria2
   };
 }
 
-function certificateOf(
-  { certFile, keyFile }: InboundTable,
-  span: Span,
-  files: SettingsFiles,
-): TlsServerSpec {
+interface CertificateFiles {
+  readonly certFile: Located<string>;
+  readonly keyFile: Located<string>;
+}
+
+function certificateFiles({ certFile, keyFile }: InboundTable, span: Span): CertificateFiles {
   if (!certFile || !keyFile || certFile.value === '' || keyFile.value === '') {
     throw new DecodeError('hysteria2 needs both cert_file and key_file', span);
   }
+  return { certFile, keyFile };
+}
+
+function certificateOf(
+  { certFile, keyFile }: CertificateFiles,
+  files: SettingsFiles,
+): TlsServerSpec {
   const chain = files.content(certFile, 'cannot read cert_file');
   const certificates = parsed('cert_file', certFile, () => parseCertificateChain(chain));
   const pem = files.content(keyFile, 'cannot read key_file');

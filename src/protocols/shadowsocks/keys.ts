@@ -1,5 +1,5 @@
 import { createHash, hash, hkdfSync } from 'node:crypto';
-import { blake3 } from '@noble/hashes/blake3.js';
+import { Blake3KeyDerivation } from '../../crypto/blake3-key.ts';
 import type { Method } from './methods.ts';
 
 /**
@@ -39,7 +39,8 @@ export function parsePsk(text: string, length: number): Buffer | InvalidPsk {
 }
 
 const LEGACY_INFO = Buffer.from('ss-subkey');
-const SESSION_CONTEXT = Buffer.from('shadowsocks 2022 session subkey');
+/** Subkeys of SIP022 §2.2, as long as their key. */
+const sessionKeys = new Blake3KeyDerivation('shadowsocks 2022 session subkey');
 
 /** The key of one stream, datagram or session: SIP004 §2.1 (HKDF-SHA1), SIP022 §2.2 (BLAKE3). */
 export function subkeyOf(
@@ -49,12 +50,8 @@ export function subkeyOf(
 ): Uint8Array {
   return edition === 'legacy'
     ? new Uint8Array(hkdfSync('sha1', key, salt, LEGACY_INFO, keyLength))
-    : deriveKey(SESSION_CONTEXT, key, salt);
+    : sessionKeys.derive(key, salt, keyLength);
 }
-
-/** A key derived with BLAKE3 for one purpose, as long as `key` (SIP022 §2.2, SIP023). */
-export const deriveKey = (context: Uint8Array, key: Uint8Array, salt: Uint8Array): Uint8Array =>
-  blake3(Buffer.concat([key, salt]), { context, dkLen: key.length });
 
 /** Bytes as a text of one character each, by which maps find them. */
 export const textOf = (bytes: Uint8Array): string =>

@@ -21,6 +21,7 @@ import type {
   SessionServer,
 } from '../contract.ts';
 import { LogLimiter } from '../log-limiter.ts';
+import { broadcastAddresses } from './broadcast-addresses.ts';
 import { ResolverAddresses } from './resolver-addresses.ts';
 import type { TunSettings } from './settings.ts';
 
@@ -102,6 +103,7 @@ class TunListener implements SessionListener {
       clock,
       random: this.#random,
       addresses: 'any',
+      broadcasts: broadcastAddresses(this.#server.settings.addresses),
       handlers: {
         onConnection: (request) => void this.#onConnection(request),
         onAssociation: (request) => void this.#onAssociation(request),
@@ -173,6 +175,7 @@ class TunListener implements SessionListener {
       origin: this.#originOf(source),
       client: link,
       isResolver: (peer) => resolver.has(peer),
+      endsWithFlows: true,
     });
     end();
   }

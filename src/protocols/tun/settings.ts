@@ -1,4 +1,11 @@
-import { parseCidr, parseInterfaceAddress, type Cidr, type CidrProblem } from '../../ip/cidr.ts';
+import {
+  addressInNetwork,
+  formatCidr,
+  parseCidr,
+  parseInterfaceAddress,
+  type Cidr,
+  type CidrProblem,
+} from '../../ip/cidr.ts';
 import {
   array,
   bool,
@@ -19,7 +26,7 @@ export interface TunSettings {
   readonly mtu: number;
   /** Of the interface; bits of a host may be set. */
   readonly addresses: readonly Cidr[];
-  /** Networks that the main routing table sends through the interface. */
+  /** Networks that the main routing table sends through the interface, beside those of `addresses`. */
   readonly routes: readonly Cidr[];
   /** `undefined` when UDP is not relayed. */
   readonly udp: { readonly idleSeconds: number } | undefined;
@@ -61,15 +68,27 @@ export function tunSettings(table: TableNode, platform: NodeJS.Platform): TunSet
       routes.span,
     );
   }
+  const addresses = distinct(address);
   return {
     name: name === '' ? undefined : name,
     mtu,
-    addresses: address,
-    routes: routes?.value ?? [],
+    addresses,
+    routes: distinct(routes?.value ?? []).filter(
+      (route) => !addresses.some((own) => isSubnetOf(own, route)),
+    ),
     udp: udp ? { idleSeconds: Number(udpIdleTimeout) } : undefined,
     maxFlows: Number(maxFlows),
   };
 }
+
+/** Each network once: the kernel refuses a second one. */
+const distinct = (networks: readonly Cidr[]): Cidr[] => [
+  ...new Map(networks.map((network) => [formatCidr(network), network])).values(),
+];
+
+/** Whether the kernel makes a route by itself, from the address of an interface. It makes no default one. */
+const isSubnetOf = ({ address, prefix }: Cidr, route: Cidr): boolean =>
+  prefix > 0 && prefix === route.prefix && addressInNetwork(address, route);
 
 /**
  * Why other settings need another device. Everything else is swapped: it is about flows that begin
@@ -84,7 +103,7 @@ export function restartReason(before: TunSettings, after: TunSettings): string |
 
 const sameNetworks = (some: readonly Cidr[], others: readonly Cidr[]): boolean =>
   some.length === others.length &&
-  some.every(({ address, prefix }, index) => {
+  some.every((network, index) => {
     const other = others[index];
-    return other?.address === address && other.prefix === prefix;
+    return other !== undefined && formatCidr(network) === formatCidr(other);
   });

@@ -1,8 +1,8 @@
 import { createHash, createCipheriv, createDecipheriv } from 'node:crypto';
 import { uuidBytes } from '../uuid.ts';
 import { crc32 } from 'node:zlib';
-import { kdf16, Purpose } from './header-seal.ts';
-import { AUTH_ID_LENGTH } from './wire.ts';
+import { kdf, Purpose } from './kdf.ts';
+import { AUTH_ID_LENGTH, KEY_LENGTH } from './wire.ts';
 
 const SALT = 'c48619fe-8f02-49e0-b9e9-edf763e17e21';
 
@@ -21,14 +21,28 @@ const SUM_AT = 12;
 /** Random bytes in an auth id. */
 export const AUTH_ID_RANDOM = SUM_AT - RANDOM_AT;
 
-/** Makes an auth id. `seconds` are Unix time, `random` is 4 bytes. */
-export function createAuthId(key: Uint8Array, seconds: number, random: Uint8Array): Buffer {
-  const plain = Buffer.alloc(AUTH_ID_LENGTH);
-  plain.writeBigInt64BE(BigInt(seconds));
-  plain.set(random.subarray(0, AUTH_ID_RANDOM), RANDOM_AT);
-  plain.writeUInt32BE(crc32(plain.subarray(0, SUM_AT)), SUM_AT);
-  const cipher = createCipheriv('aes-128-ecb', kdf16(key, Purpose.authId), null);
-  return cipher.setAutoPadding(false).update(plain);
+const authIdKey = (userKey: Uint8Array): Uint8Array =>
+  kdf().derive(Purpose.authId, userKey, KEY_LENGTH);
+
+/** Makes auth ids of one user. */
+export class AuthIdMaker {
+  readonly #cipher;
+  readonly #plain = Buffer.alloc(AUTH_ID_LENGTH);
+
+  constructor(userKey: Uint8Array) {
+    // As for the reader: one context serves for ever.
+    this.#cipher = createCipheriv('aes-128-ecb', authIdKey(userKey), null);
+    this.#cipher.setAutoPadding(false);
+  }
+
+  /** Makes an auth id. `seconds` are Unix time, `random` is 4 bytes. */
+  make(seconds: number, random: Uint8Array): Buffer {
+    const plain = this.#plain;
+    plain.writeBigInt64BE(BigInt(seconds));
+    plain.set(random.subarray(0, AUTH_ID_RANDOM), RANDOM_AT);
+    plain.writeUInt32BE(crc32(plain.subarray(0, SUM_AT)), SUM_AT);
+    return this.#cipher.update(plain);
+  }
 }
 
 /** Reads auth ids as one user would have made them. */
@@ -37,7 +51,7 @@ export class AuthIdReader {
 
   constructor(key: Uint8Array) {
     // Blocks of ECB do not depend on each other, so one context serves for ever.
-    this.#decipher = createDecipheriv('aes-128-ecb', kdf16(key, Purpose.authId), null);
+    this.#decipher = createDecipheriv('aes-128-ecb', authIdKey(key), null);
     this.#decipher.setAutoPadding(false);
   }
 

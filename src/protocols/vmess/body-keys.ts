@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AeadName } from '../../crypto/aead.ts';
-import { kdf16, Purpose } from './header-seal.ts';
+import { kdf, Purpose } from './kdf.ts';
 import { KEY_LENGTH, Option, Security } from './wire.ts';
 
 /** What one direction of a body is sealed with. */
@@ -30,7 +30,7 @@ export function requestKeys({ iv, key, options, security }: BodyTerms): BodyKeys
   // Both directions seal their lengths under the client's key and IV, as Xray does; nothing but
   // lengths is exposed by that.
   const lengths = has(Option.authenticatedLength)
-    ? { key: cipherKey(security, kdf16(key, Purpose.chunkLength)), iv }
+    ? { key: cipherKey(security, kdf().derive(Purpose.chunkLength, key, KEY_LENGTH)), iv }
     : undefined;
   return {
     cipher: security === Security.aes128Gcm ? 'aes-128-gcm' : 'chacha20-poly1305',
@@ -43,30 +43,30 @@ export function requestKeys({ iv, key, options, security }: BodyTerms): BodyKeys
   };
 }
 
-/** The keys of the server's direction, before they are made the cipher's. */
-export const responseSecrets = ({
-  iv,
-  key,
-}: Pick<BodyTerms, 'iv' | 'key'>): { readonly key: Uint8Array; readonly iv: Uint8Array } => ({
-  key: digest('sha256', key).subarray(0, KEY_LENGTH),
-  iv: digest('sha256', iv).subarray(0, KEY_LENGTH),
+/** Key and IV of the server's direction, before they are made the cipher's. */
+export interface ResponseSecrets {
+  readonly key: Uint8Array;
+  readonly iv: Uint8Array;
+}
+
+export const responseSecrets = ({ iv, key }: Pick<BodyTerms, 'iv' | 'key'>): ResponseSecrets => ({
+  key: kdf().hash(key, KEY_LENGTH),
+  iv: kdf().hash(iv, KEY_LENGTH),
 });
 
 /** The keys of the server's direction. */
-export function responseKeys(terms: BodyTerms): BodyKeys {
-  const { key, iv } = responseSecrets(terms);
+export function responseKeys(terms: BodyTerms, { key, iv } = responseSecrets(terms)): BodyKeys {
   return { ...requestKeys(terms), key: cipherKey(terms.security, key), iv };
 }
 
 /** ChaCha20 wants 32 bytes: MD5 of the key, and MD5 of that. */
 function cipherKey(security: Security, key: Uint8Array): Uint8Array {
   if (security === Security.aes128Gcm) return key;
-  const first = digest('md5', key);
-  return Buffer.concat([first, digest('md5', first)]);
+  const first = md5(key);
+  return Buffer.concat([first, md5(first)]);
 }
 
-const digest = (name: 'md5' | 'sha256', bytes: Uint8Array): Buffer =>
-  createHash(name).update(bytes).digest();
+const md5 = (bytes: Uint8Array): Buffer => hash('md5', bytes, 'buffer');
 
 /**
  * The nonces of one direction: the number of the chunk in 16 bits, then bytes 2 to 11 of the IV.

@@ -117,9 +117,12 @@ export class Body {
     if (this.#destroyed) throw this.#cause ?? new LinkClosedError();
     const last = this.#sealer.end(this.#takePreface());
     this.#sealer[Symbol.dispose]();
-    if (last.length > 0) await this.#carrier.write(last);
     // Peers that send no empty chunk wait for the end of the carrier.
-    await this.#carrier.closeWrite();
+    if (last.length > 0 && this.#carrier.closeWith) await this.#carrier.closeWith(last);
+    else {
+      if (last.length > 0) await this.#carrier.write(last);
+      await this.#carrier.closeWrite();
+    }
     if (this.#ended) this.#settle();
   }
 

@@ -1,4 +1,3 @@
-import { shake128 } from '@noble/hashes/sha3.js';
 import {
   createOpener,
   createSealer,
@@ -6,26 +5,27 @@ import {
   type Opener,
   type Sealer,
 } from '../../crypto/aead.ts';
+import { Shake128Stream } from '../../crypto/shake128.ts';
 import { ChunkNonce, type BodyKeys } from './body-keys.ts';
 
 /** Padding is shorter than this. */
 export const PADDING_LIMIT = 64;
 
+const NOTHING = new Uint8Array(0);
+
 /** The stream of 16-bit numbers that lengths are masked with and padding is measured by. */
 class Masks {
-  readonly #shake;
-  #block: Uint8Array = new Uint8Array(0);
+  readonly #stream: Shake128Stream;
+  #block: Uint8Array = NOTHING;
   #at = 0;
 
   constructor(iv: Uint8Array) {
-    this.#shake = shake128.create({});
-    this.#shake.update(iv);
+    this.#stream = new Shake128Stream(iv);
   }
 
   next(): number {
     if (this.#at === this.#block.length) {
-      // As much as one permutation gives.
-      this.#block = this.#shake.xof(168);
+      this.#block = this.#stream.next();
       this.#at = 0;
     }
     const high = this.#block[this.#at++] ?? 0;

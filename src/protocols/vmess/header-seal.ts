@@ -1,70 +1,12 @@
-import { createHmac } from 'node:crypto';
-import { createOpener, createSealer, TAG_LENGTH } from '../../crypto/aead.ts';
-import { SEALED_LENGTH } from './wire.ts';
-
-/**
- * The key derivation of VMess AEAD (Xray-core proxy/vmess/aead/kdf.go): HMAC-SHA256 under a fixed
- * key, and then for each part of the path an HMAC whose hash function is the HMAC before it.
- */
-
-const ROOT = 'VMess AEAD KDF';
-
-/** What each derived key or nonce is for: the first part of its path. */
-export const Purpose = {
-  authId: 'AES Auth ID Encryption',
-  requestLengthKey: 'VMess Header AEAD Key_Length',
-  requestLengthNonce: 'VMess Header AEAD Nonce_Length',
-  requestKey: 'VMess Header AEAD Key',
-  requestNonce: 'VMess Header AEAD Nonce',
-  responseLengthKey: 'AEAD Resp Header Len Key',
-  responseLengthNonce: 'AEAD Resp Header Len IV',
-  responseKey: 'AEAD Resp Header Key',
-  responseNonce: 'AEAD Resp Header IV',
-  chunkLength: 'auth_len',
-} as const;
-
-type PathPart = string | Uint8Array;
-
-/** SHA-256 works on blocks of 64 bytes, and so does every HMAC above it (RFC 2104 §2). */
-const BLOCK = 64;
-
-/** Derives 32 bytes. No part of the path has more than 64 bytes. */
-export function kdf(key: Uint8Array, ...path: readonly PathPart[]): Buffer {
-  return nested(key, path.map(pads));
-}
-
-/** Derives a key of 16 bytes. */
-export const kdf16 = (key: Uint8Array, ...path: readonly PathPart[]): Buffer =>
-  kdf(key, ...path).subarray(0, 16);
-
-/** Derives a nonce of 12 bytes. */
-export const kdf12 = (key: Uint8Array, ...path: readonly PathPart[]): Buffer =>
-  kdf(key, ...path).subarray(0, 12);
-
-interface Pads {
-  readonly inner: Uint8Array;
-  readonly outer: Uint8Array;
-}
-
-/** The two pads of an HMAC key (RFC 2104 §2). */
-function pads(part: PathPart): Pads {
-  const key = typeof part === 'string' ? Buffer.from(part) : part;
-  if (key.length > BLOCK) throw new RangeError('a part of a path has at most 64 bytes');
-  const pad = (value: number): Uint8Array => {
-    const block = new Uint8Array(BLOCK).fill(value);
-    key.forEach((byte, index) => (block[index] = byte ^ value));
-    return block;
-  };
-  return { inner: pad(0x36), outer: pad(0x5c) };
-}
-
-function nested(message: Uint8Array, path: readonly Pads[]): Buffer {
-  const last = path.at(-1);
-  if (!last) return createHmac('sha256', ROOT).update(message).digest();
-  const below = path.slice(0, -1);
-  const inner = nested(Buffer.concat([last.inner, message]), below);
-  return nested(Buffer.concat([last.outer, inner]), below);
-}
+import {
+  createOpener,
+  createSealer,
+  TAG_LENGTH,
+  type Opener,
+  type Sealer,
+} from '../../crypto/aead.ts';
+import { kdf, Purpose } from './kdf.ts';
+import { KEY_LENGTH, NONCE_LENGTH, SEALED_LENGTH } from './wire.ts';
 
 /**
  * How headers are sealed, with AES-128-GCM whatever the body uses: their length and then themselves,
@@ -89,15 +31,17 @@ export function requestBox(
   connectionNonce: Uint8Array,
 ): HeaderBox {
   const path = [authId, connectionNonce] as const;
+  const derive = (purpose: Purpose, length: number): Uint8Array =>
+    kdf().deriveBelow(purpose, path, userKey, length);
   return {
     length: {
-      key: kdf16(userKey, Purpose.requestLengthKey, ...path),
-      nonce: kdf12(userKey, Purpose.requestLengthNonce, ...path),
+      key: derive(Purpose.requestLengthKey, KEY_LENGTH),
+      nonce: derive(Purpose.requestLengthNonce, NONCE_LENGTH),
       associated: authId,
     },
     header: {
-      key: kdf16(userKey, Purpose.requestKey, ...path),
-      nonce: kdf12(userKey, Purpose.requestNonce, ...path),
+      key: derive(Purpose.requestKey, KEY_LENGTH),
+      nonce: derive(Purpose.requestNonce, NONCE_LENGTH),
       associated: authId,
     },
   };
@@ -107,13 +51,13 @@ export function requestBox(
 export function responseBox(key: Uint8Array, iv: Uint8Array): HeaderBox {
   return {
     length: {
-      key: kdf16(key, Purpose.responseLengthKey),
-      nonce: kdf12(iv, Purpose.responseLengthNonce),
+      key: kdf().derive(Purpose.responseLengthKey, key, KEY_LENGTH),
+      nonce: kdf().derive(Purpose.responseLengthNonce, iv, NONCE_LENGTH),
       associated: undefined,
     },
     header: {
-      key: kdf16(key, Purpose.responseKey),
-      nonce: kdf12(iv, Purpose.responseNonce),
+      key: kdf().derive(Purpose.responseKey, key, KEY_LENGTH),
+      nonce: kdf().derive(Purpose.responseNonce, iv, NONCE_LENGTH),
       associated: undefined,
     },
   };
@@ -136,16 +80,25 @@ export function openLength(box: HeaderBox, sealed: Uint8Array): number | undefin
 export const openHeader = (box: HeaderBox, sealed: Uint8Array): Buffer | undefined =>
   open(box.header, sealed);
 
+/**
+ * One cipher for each direction seals and opens the headers of all connections, each of which is
+ * sealed under keys of its own: to make one for each took longer than the sealing.
+ */
+let headerSealer: Sealer | undefined;
+let headerOpener: Opener | undefined;
+
 function seal({ key, nonce, associated }: HeaderLock, plain: Uint8Array): Buffer {
-  using sealer = createSealer('aes-128-gcm', key);
-  const out = Buffer.alloc(plain.length + TAG_LENGTH);
-  sealer.seal(nonce, plain, out, associated);
+  if (headerSealer) headerSealer.rekey(key);
+  else headerSealer = createSealer('aes-128-gcm', key);
+  const out = Buffer.allocUnsafe(plain.length + TAG_LENGTH);
+  headerSealer.seal(nonce, plain, out, associated);
   return out;
 }
 
 function open({ key, nonce, associated }: HeaderLock, sealed: Uint8Array): Buffer | undefined {
   if (sealed.length < TAG_LENGTH) return undefined;
-  using opener = createOpener('aes-128-gcm', key);
+  if (headerOpener) headerOpener.rekey(key);
+  else headerOpener = createOpener('aes-128-gcm', key);
   const out = Buffer.alloc(sealed.length - TAG_LENGTH);
-  return opener.open(nonce, sealed, out, associated) ? out : undefined;
+  return headerOpener.open(nonce, sealed, out, associated) ? out : undefined;
 }

@@ -6,7 +6,7 @@ import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { logRejection } from '../rejected-client.ts';
 import { type BodyParts, BodyLink } from './body.ts';
-import { requestKeys, responseKeys } from './body-keys.ts';
+import { requestKeys, responseKeys, responseSecrets } from './body-keys.ts';
 import { ChunkOpener, ChunkSealer } from './chunks.ts';
 import { Datagrams } from './datagrams.ts';
 import { receiveRequest } from './request.ts';
@@ -70,11 +70,12 @@ class VmessInbound implements InboundHandler {
   }
 
   #body(carrier: ByteLink, header: RequestHeader): BodyParts {
+    const secrets = responseSecrets(header);
     return {
       carrier,
       decoder: new ChunkOpener(requestKeys(header)),
-      sealer: new ChunkSealer(responseKeys(header), this.#random),
-      preface: sealResponse(header),
+      sealer: new ChunkSealer(responseKeys(header, secrets), this.#random),
+      preface: sealResponse(header, secrets),
     };
   }
 }

@@ -9,7 +9,7 @@ import { requestKeys } from './body-keys.ts';
 import { ChunkSealer } from './chunks.ts';
 import { Datagrams } from './datagrams.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
-import { sealRequest } from './request.ts';
+import { RequestSealer } from './request.ts';
 import { type RequestHeader, Command, KEY_LENGTH, Option, Security } from './wire.ts';
 import { ResponseDecoder } from './response.ts';
 import type { VmessOutboundSettings } from './settings.ts';
@@ -35,7 +35,7 @@ export function createVmessOutbound(
 class VmessOutbound implements Outbound {
   readonly #context: OutboundContext;
   readonly #random: RandomSource;
-  readonly #key: Uint8Array;
+  readonly #requests: RequestSealer;
   readonly #security: Security;
 
   constructor(
@@ -45,7 +45,7 @@ class VmessOutbound implements Outbound {
   ) {
     this.#context = context;
     this.#random = random;
-    this.#key = userKey(id);
+    this.#requests = new RequestSealer(userKey(id), random);
     this.#security = SECURITIES[security];
   }
 
@@ -85,7 +85,7 @@ class VmessOutbound implements Outbound {
     };
     const { link: carrier } = await this.#context.dial(options);
     const seconds = Math.floor(this.#context.clock.wall() / 1000);
-    const preface = sealRequest(this.#key, header, seconds, this.#random);
+    const preface = this.#requests.seal(header, seconds);
     if (!preface) {
       carrier.destroy();
       throw new DialError('failed', 'the host name does not fit into a VMess request (255 bytes)');

@@ -1,7 +1,7 @@
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import { BoundedReader } from '../../net/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { createAuthId, AUTH_ID_RANDOM } from './auth-id.ts';
+import { AuthIdMaker, AUTH_ID_RANDOM } from './auth-id.ts';
 import { TAG_LENGTH } from '../../crypto/aead.ts';
 import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-seal.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
@@ -23,23 +23,32 @@ import type { ByteLink } from '../../net/link.ts';
 export const MAX_REQUEST =
   AUTH_ID_LENGTH + SEALED_LENGTH + CONNECTION_NONCE_LENGTH + MAX_HEADER + TAG_LENGTH;
 
-/**
- * What a connection begins with: auth id, sealed length, nonce, sealed header.
- * `seconds` are Unix time. `undefined` when the destination does not fit.
- */
-export function sealRequest(
-  userKey: Uint8Array,
-  header: RequestHeader,
-  seconds: number,
-  random: RandomSource,
-): Buffer | undefined {
-  const padding = random.bytes((random.bytes(1)[0] ?? 0) & MAX_PADDING);
-  const plain = encodeRequest(header, padding);
-  if (!plain) return undefined;
-  const authId = createAuthId(userKey, seconds, random.bytes(AUTH_ID_RANDOM));
-  const nonce = random.bytes(CONNECTION_NONCE_LENGTH);
-  const box = requestBox(userKey, authId, nonce);
-  return Buffer.concat([authId, sealLength(box, plain.length), nonce, sealHeader(box, plain)]);
+/** Seals what the connections of one user begin with. */
+export class RequestSealer {
+  readonly #key: Uint8Array;
+  readonly #authIds: AuthIdMaker;
+  readonly #random: RandomSource;
+
+  constructor(userKey: Uint8Array, random: RandomSource) {
+    this.#key = userKey;
+    this.#authIds = new AuthIdMaker(userKey);
+    this.#random = random;
+  }
+
+  /**
+   * What a connection begins with: auth id, sealed length, nonce, sealed header.
+   * `seconds` are Unix time. `undefined` when the destination does not fit.
+   */
+  seal(header: RequestHeader, seconds: number): Buffer | undefined {
+    const random = this.#random;
+    const padding = random.bytes((random.bytes(1)[0] ?? 0) & MAX_PADDING);
+    const plain = encodeRequest(header, padding);
+    if (!plain) return undefined;
+    const authId = this.#authIds.make(seconds, random.bytes(AUTH_ID_RANDOM));
+    const nonce = random.bytes(CONNECTION_NONCE_LENGTH);
+    const box = requestBox(this.#key, authId, nonce);
+    return Buffer.concat([authId, sealLength(box, plain.length), nonce, sealHeader(box, plain)]);
+  }
 }
 
 /** Gives the key of the user whose auth id it is. @throws {ProtocolError} */

@@ -1,8 +1,20 @@
 import { ProtocolError } from '../../net/errors.ts';
 import { TAG_LENGTH } from '../../crypto/aead.ts';
-import { responseKeys, responseSecrets, type BodyTerms } from './body-keys.ts';
+import {
+  responseKeys,
+  responseSecrets,
+  type BodyTerms,
+  type ResponseSecrets,
+} from './body-keys.ts';
 import { ChunkOpener, type BodyDecoder } from './chunks.ts';
-import { openHeader, openLength, responseBox, sealHeader, sealLength } from './header-seal.ts';
+import {
+  openHeader,
+  openLength,
+  responseBox,
+  sealHeader,
+  sealLength,
+  type HeaderBox,
+} from './header-seal.ts';
 import { PieceReader } from '../../net/piece-reader.ts';
 import { SEALED_LENGTH } from './wire.ts';
 
@@ -13,8 +25,10 @@ const LONGEST = FIXED + 255;
 const NOTHING = new Uint8Array(0);
 
 /** What a response begins with: the byte that the client asked for, no options and no command. */
-export function sealResponse(terms: BodyTerms & { readonly answer: number }): Buffer {
-  const { key, iv } = responseSecrets(terms);
+export function sealResponse(
+  terms: BodyTerms & { readonly answer: number },
+  { key, iv }: ResponseSecrets = responseSecrets(terms),
+): Buffer {
   const box = responseBox(key, iv);
   const header = Buffer.of(terms.answer, 0, 0, 0);
   return Buffer.concat([sealLength(box, header.length), sealHeader(box, header)]);
@@ -22,15 +36,19 @@ export function sealResponse(terms: BodyTerms & { readonly answer: number }): Bu
 
 /** Reads a response: its header, however it is split into chunks, then its body. */
 export class ResponseDecoder implements BodyDecoder {
-  readonly #terms: BodyTerms & { readonly answer: number };
+  readonly #answer: number;
+  readonly #secrets: ResponseSecrets;
+  /** Made with the first bytes, and dropped once the header was read. */
+  #box: HeaderBox | undefined;
   readonly #pieces = new PieceReader();
   readonly #body: ChunkOpener;
   #wanted: 'length' | 'header' | 'body' = 'length';
   #length = SEALED_LENGTH;
 
   constructor(terms: BodyTerms & { readonly answer: number }) {
-    this.#terms = terms;
-    this.#body = new ChunkOpener(responseKeys(terms));
+    this.#answer = terms.answer;
+    this.#secrets = responseSecrets(terms);
+    this.#body = new ChunkOpener(responseKeys(terms, this.#secrets));
   }
 
   get ended(): boolean {
@@ -56,8 +74,8 @@ export class ResponseDecoder implements BodyDecoder {
 
   /** Opens the length or the header; whether the body comes next. */
   #open(piece: Uint8Array): boolean {
-    const { key, iv } = responseSecrets(this.#terms);
-    const box = responseBox(key, iv);
+    const { key, iv } = this.#secrets;
+    const box = (this.#box ??= responseBox(key, iv));
     if (this.#wanted === 'length') {
       const length = openLength(box, piece);
       if (length === undefined || length < FIXED || length > LONGEST) {
@@ -68,10 +86,11 @@ export class ResponseDecoder implements BodyDecoder {
       return false;
     }
     // Options and commands (such as a switch to another port) are optional to obey, and ignored.
-    if (openHeader(box, piece)?.[0] !== this.#terms.answer) {
+    if (openHeader(box, piece)?.[0] !== this.#answer) {
       throw new ProtocolError('the header of the VMess response is not authentic');
     }
     this.#wanted = 'body';
+    this.#box = undefined;
     return true;
   }
 

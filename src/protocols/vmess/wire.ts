@@ -30,6 +30,8 @@ export const Option = {
 } as const;
 
 export const KEY_LENGTH = 16;
+/** A nonce of AES-128-GCM. */
+export const NONCE_LENGTH = 12;
 export const AUTH_ID_LENGTH = 16;
 /** The length of a header, sealed. */
 export const SEALED_LENGTH = 2 + 16;

@@ -1,5 +1,6 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { ReceivedDatagrams } from '../../ip/datagram-socket.ts';
+import { RateLimit } from '../../net/rate-limit.ts';
 import type { ConnectionDriver } from '../connection-driver.ts';
 import type { PacketObfuscation } from '../obfuscation.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
@@ -10,7 +11,6 @@ import type { Acceptance, Admission } from './admission.ts';
 import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
 import { Lobby, type Waiting } from './lobby.ts';
 import type { Outgoing } from './outgoing.ts';
-import { RateLimit } from '../../net/rate-limit.ts';
 import type { Roster } from './roster.ts';
 import { reset } from './stateless-packets.ts';
 

@@ -1,6 +1,6 @@
 import type { ReceivedDatagrams } from '../../ip/datagram-socket.ts';
 import { copyEndpoint } from '../../ip/ip-endpoint.ts';
-import { Fifo } from '../streams/fifo.ts';
+import { Fifo } from '../../net/fifo.ts';
 import { copyOf } from '../wire/copy-of.ts';
 import type { Clock } from '../../net/clock.ts';
 import type { Soon } from '../driver.ts';

@@ -217,7 +217,9 @@ export class PeerConnectionIds {
 
   /**
    * The id for packets on a path that is not in use: one that was used on no other (§9.5). Where the peer
-   * gave none, it is the one in use.
+   * gave none, it is the one in use: this side opens no path itself, and sends only to an address from which
+   * the peer's packets came. So it may go on with its id when a NAT has changed the address, and when a peer
+   * moves on purpose without having given another one, the connection lives on.
    */
   idFor(path: object): Uint8Array {
     const known = this.#others.find((other) => other.path === path);

@@ -42,6 +42,8 @@ export class MtuSearch {
   #isFirst = true;
   #lossEvents = 0;
   #lastLossAt = -Infinity;
+  /** The size before a fall back to the base; 0 when a search has begun since. */
+  #before = 0;
 
   /**
    * @param options.base what the path is taken to carry: 1,200.
@@ -69,6 +71,7 @@ export class MtuSearch {
   setMost(bytes: number): void {
     this.#most = Math.max(this.#base, bytes);
     this.#sizes = sizesBetween(this.#base, this.#most);
+    this.#before = 0;
     this.#current = Math.min(this.#current, this.#most);
     this.#isFirst = true;
     this.#trying = 0;
@@ -83,6 +86,7 @@ export class MtuSearch {
     if (now >= this.#searchAt) {
       this.#searchAt = Infinity;
       this.#tooLarge = Infinity;
+      this.#before = 0;
       this.#state = 'searching';
       this.#isFirst = true;
       this.#trying = 0;
@@ -128,19 +132,25 @@ export class MtuSearch {
     if (this.#next() === 0) this.#complete(now);
   }
 
-  /** A packet in a datagram of this size arrived that was no probe. */
+  /**
+   * A packet in a datagram of this size arrived that was no probe. When it is larger than `current`, there
+   * was no black hole: the peer was only silent, as on a host that has no processor for it.
+   */
   onAcknowledged(bytes: number): void {
-    if (bytes > this.#base) this.#lossEvents = 0;
+    if (bytes <= this.#base) return;
+    this.#lossEvents = 0;
+    if (bytes > this.#current && bytes <= Math.min(this.#before, this.#most)) this.#current = bytes;
   }
 
   /**
    * A packet in a datagram of this size was lost that was no probe. Returns whether `current` fell back
    * to the base: none of the larger datagrams arrives any more (RFC 8899 §4.3).
    */
-  onLost(bytes: number, now: number): boolean {
-    if (bytes <= this.#base || this.#current === this.#base || now === this.#lastLossAt)
-      return false;
-    // Losses that are found at once are one event, however many they are.
+  onLost(bytes: number, sentAt: number, now: number): boolean {
+    if (bytes <= this.#base || this.#current === this.#base) return false;
+    // Losses of one flight are one event, even if timers find them one by one: the end of it may have found a
+    // buffer full.
+    if (sentAt <= this.#lastLossAt) return false;
     this.#lastLossAt = now;
     if (++this.#lossEvents < BLACK_HOLE) return false;
     this.#fallBack(now + SEARCH_AGAIN_AFTER);
@@ -185,6 +195,7 @@ export class MtuSearch {
   }
 
   #fallBack(searchAt: number): void {
+    this.#before = Math.min(this.#current, this.#tooLarge - 1);
     this.#current = this.#base;
     this.#state = 'complete';
     this.#searchAt = searchAt;

@@ -66,9 +66,6 @@ const NONCE_SIZE = 12;
 /** Header protection of one direction: the same through all key updates (§6.1), released by the last. */
 class HeaderProtection {
   readonly masks: HeaderMasks;
-  /** Masks that were computed ahead, and how many; copied, because ciphers share their memory. */
-  prepared: Uint8Array | undefined;
-  preparedCount = 0;
   #users = 1;
 
   constructor({ cipher, hash, keySize }: Suite, secret: Uint8Array) {
@@ -83,7 +80,9 @@ class HeaderProtection {
 
   release(): void {
     this.#users--;
-    if (this.#users === 0) this.masks[Symbol.dispose]();
+    if (this.#users > 0) return;
+    this.masks[Symbol.dispose]();
+    if (ahead.of === this) ahead.of = undefined;
   }
 
   /** Copies the sample of the packet whose number starts at `numberOffset`. A loop: it has 16 bytes. */
@@ -95,25 +94,38 @@ class HeaderProtection {
   }
 }
 
+/**
+ * Masks that were computed ahead for a batch, and whose they are: those of one connection at a time, so
+ * that an idle one holds none. Copied, because ciphers share their memory.
+ */
+const ahead = {
+  of: undefined as HeaderProtection | undefined,
+  count: 0,
+  masks: new Uint8Array(MASK_BATCH * MASK_LENGTH),
+};
+
 /** The part of a nonce that is fixed: its last 8 bytes are combined with packet numbers (§5.3). */
 class PacketNonce {
-  readonly #nonce: Uint8Array;
+  readonly #fixed: number;
   readonly #high: number;
   readonly #low: number;
 
-  /** @param nonce of a cipher, which this object sets from now on. */
-  constructor(nonce: Uint8Array, iv: Uint8Array) {
-    nonce.set(iv);
+  constructor(iv: Uint8Array) {
     const view = new DataView(iv.buffer, iv.byteOffset, iv.byteLength);
-    this.#nonce = nonce;
-    this.#high = view.getUint32(4);
-    this.#low = view.getUint32(8);
+    this.#fixed = view.getInt32(0);
+    this.#high = view.getInt32(4);
+    this.#low = view.getInt32(8);
   }
 
-  set(packetNumber: number): void {
-    const nonce = this.#nonce;
+  /** Sets the nonce of a cipher, which others may have used. */
+  set(nonce: Uint8Array, packetNumber: number): void {
+    const fixed = this.#fixed;
     const high = this.#high ^ Math.floor(packetNumber / 2 ** 32);
     const low = this.#low ^ (packetNumber % 2 ** 32);
+    nonce[0] = fixed >>> 24;
+    nonce[1] = fixed >>> 16;
+    nonce[2] = fixed >>> 8;
+    nonce[3] = fixed;
     nonce[4] = high >>> 24;
     nonce[5] = high >>> 16;
     nonce[6] = high >>> 8;
@@ -160,7 +172,7 @@ export class PacketSealer implements Disposable {
     const key = hkdfExpandLabel(parts.hash, secret, 'quic key', parts.keySize);
     this.#cipher = packetCiphers().sealing(parts.cipher, key);
     const iv = hkdfExpandLabel(parts.hash, secret, 'quic iv', NONCE_SIZE);
-    this.#nonce = new PacketNonce(this.#cipher.nonce, iv);
+    this.#nonce = new PacketNonce(iv);
     this.#protection = protection ?? new HeaderProtection(parts, secret);
   }
 
@@ -191,7 +203,7 @@ export class PacketSealer implements Disposable {
       throw new RangeError('a packet is too short for header protection');
     }
     if (this.#pending === MASK_BATCH || this.#pendingBytes !== bytes) this.protectHeaders();
-    this.#nonce.set(packetNumber);
+    this.#nonce.set(this.#cipher.nonce, packetNumber);
     this.#cipher.seal(bytes, start, numberOffset + numberSize, end);
     this.#sealed++;
     this.#pendingBytes = bytes;
@@ -263,7 +275,7 @@ export class PacketOpener implements Disposable {
     const key = hkdfExpandLabel(parts.hash, secret, 'quic key', parts.keySize);
     this.#cipher = packetCiphers().opening(parts.cipher, key);
     const iv = hkdfExpandLabel(parts.hash, secret, 'quic iv', NONCE_SIZE);
-    this.#nonce = new PacketNonce(this.#cipher.nonce, iv);
+    this.#nonce = new PacketNonce(iv);
     this.#protection = protection ?? new HeaderProtection(parts, secret);
   }
 
@@ -274,7 +286,8 @@ export class PacketOpener implements Disposable {
 
   /**
    * Computes the header protection masks of packets that lie at equal distances, such as the
-   * datagrams of one receive: for `unprotect` with an index from 0 to the returned count - 1.
+   * datagrams of one receive: for `unprotect` with an index from 0 to the returned count - 1, until masks
+   * are prepared with other keys; it computes its own then.
    *
    * @param numberOffset of the first packet's number.
    * @param stride from packet to packet; at least 1.
@@ -290,9 +303,9 @@ export class PacketOpener implements Disposable {
       count++;
     }
     protection.masks.compute(count);
-    protection.prepared ??= new Uint8Array(MASK_BATCH * MASK_LENGTH);
-    protection.prepared.set(protection.masks.masks);
-    protection.preparedCount = count;
+    ahead.masks.set(protection.masks.masks);
+    ahead.of = protection;
+    ahead.count = count;
     return count;
   }
 
@@ -316,8 +329,8 @@ export class PacketOpener implements Disposable {
     const protection = this.#protection;
     let { masks } = protection.masks;
     let from = 0;
-    if (mask >= 0 && mask < protection.preparedCount && protection.prepared) {
-      masks = protection.prepared;
+    if (mask >= 0 && mask < ahead.count && ahead.of === protection) {
+      ({ masks } = ahead);
       from = mask * MASK_LENGTH;
     } else {
       protection.sample(bytes, numberOffset, 0);
@@ -350,7 +363,7 @@ export class PacketOpener implements Disposable {
     packetNumber: number,
   ): boolean {
     const size = numberSizeOf(bytes[start] as number);
-    this.#nonce.set(packetNumber);
+    this.#nonce.set(this.#cipher.nonce, packetNumber);
     if (this.#cipher.open(bytes, start, numberOffset + size, end)) return true;
     this.#rejected++;
     return false;

@@ -1,6 +1,6 @@
 import { ReplayWindow } from '../../crypto/replay-window.ts';
 import type { AckRangeSource } from '../wire/frame-writers.ts';
-import { DUPLICATE_WINDOW, MAX_ACK_RANGES } from './limits.ts';
+import { DUPLICATE_WINDOW, FIRST_ACK_RANGES, MAX_ACK_RANGES } from './limits.ts';
 
 /**
  * The numbers of received packets of one space: the ranges that ACK frames report, bounded and forgotten
@@ -9,8 +9,8 @@ import { DUPLICATE_WINDOW, MAX_ACK_RANGES } from './limits.ts';
  */
 export class AckRanges implements AckRangeSource {
   /** The oldest range first: packets mostly extend the last one. */
-  readonly #smallest = new Float64Array(MAX_ACK_RANGES);
-  readonly #largest = new Float64Array(MAX_ACK_RANGES);
+  #smallest = new Float64Array(FIRST_ACK_RANGES);
+  #largest = new Float64Array(FIRST_ACK_RANGES);
   readonly #seen = new ReplayWindow(DUPLICATE_WINDOW);
   #length = 0;
   #largestReceived = -1;
@@ -82,6 +82,9 @@ export class AckRanges implements AckRangeSource {
       if (at === 0) return;
       this.#remove(0);
       at--;
+    } else if (this.#length === this.#smallest.length) {
+      this.#smallest = grown(this.#smallest);
+      this.#largest = grown(this.#largest);
     }
     this.#smallest.copyWithin(at + 1, at, this.#length);
     this.#largest.copyWithin(at + 1, at, this.#length);
@@ -95,4 +98,10 @@ export class AckRanges implements AckRangeSource {
     this.#largest.copyWithin(index, index + 1, this.#length);
     this.#length--;
   }
+}
+
+function grown(bounds: Float64Array): Float64Array<ArrayBuffer> {
+  const twice = new Float64Array(bounds.length * 2);
+  twice.set(bounds);
+  return twice;
 }

@@ -1,5 +1,10 @@
 import type { Space } from './space.ts';
-import { FIRST_CARRIED_CAPACITY, MAX_CARRIED, MAX_CARRIED_PER_PACKET } from './limits.ts';
+import {
+  FIRST_CARRIED_CAPACITY,
+  KEPT_CAPACITY,
+  MAX_CARRIED,
+  MAX_CARRIED_PER_PACKET,
+} from './limits.ts';
 
 /** What became of a frame: it arrived, or it has to be sent again as far as it is still needed. */
 export type Outcome = 'acknowledged' | 'lost';
@@ -63,6 +68,8 @@ type Kind = (typeof Kind)[keyof typeof Kind];
 /** The kind, and up to three numbers. */
 const ROW = 4;
 
+const NO_ROWS = new Float64Array(0);
+
 /**
  * What the packets of one packet number space carried, in the order of sending: rows of plain numbers
  * in a ring, no object for a frame or a packet.
@@ -72,8 +79,9 @@ const ROW = 4;
  */
 export class CarriedLog {
   readonly #space: Space;
-  #rows = new Float64Array(FIRST_CARRIED_CAPACITY * ROW);
-  #capacity = FIRST_CARRIED_CAPACITY;
+  #rows = NO_ROWS;
+  /** 0 before the first frame, and after `free`. */
+  #capacity = 0;
   /** Positions grow for ever; a row is at its position modulo the capacity. */
   #head = 0;
   #open = 0;
@@ -101,6 +109,11 @@ export class CarriedLog {
   /** Whether packets have to be acknowledged or lost before another one may be assembled. */
   get isFull(): boolean {
     return this.#tail - this.#head + MAX_CARRIED_PER_PACKET > MAX_CARRIED;
+  }
+
+  /** Rows that there is memory for, for checks. */
+  get capacity(): number {
+    return this.#capacity;
   }
 
   /** Rows of packets that are still known. */
@@ -190,10 +203,21 @@ export class CarriedLog {
   /** Forgets the rows before a position. */
   release(position: number): void {
     this.#head = position;
-    if (this.#head === this.#tail && this.#capacity > FIRST_CARRIED_CAPACITY * 16) {
-      this.#rows = new Float64Array(FIRST_CARRIED_CAPACITY * ROW);
-      this.#capacity = FIRST_CARRIED_CAPACITY;
+    if (this.#head === this.#tail && this.#capacity > KEPT_CAPACITY) {
+      this.#resize(FIRST_CARRIED_CAPACITY);
     }
+  }
+
+  /** Keeps no more memory than its rows need, after a burst. */
+  trim(): void {
+    let capacity = FIRST_CARRIED_CAPACITY;
+    while (capacity < this.size) capacity *= 2;
+    if (capacity < this.#capacity) this.#resize(capacity);
+  }
+
+  /** Frees the memory, once every row was released; it comes back with the next frame. */
+  free(): void {
+    if (this.size === 0) this.#resize(0);
   }
 
   /** Reports the rows of one packet to their owners. */
@@ -276,7 +300,9 @@ export class CarriedLog {
   }
 
   #append(kind: Kind, a: number, b: number, c: number): void {
-    if (this.#tail - this.#head === this.#capacity) this.#grow();
+    if (this.#tail - this.#head === this.#capacity) {
+      this.#resize(Math.max(FIRST_CARRIED_CAPACITY, this.#capacity * 2));
+    }
     const rows = this.#rows;
     const at = (this.#tail++ % this.#capacity) * ROW;
     rows[at] = kind;
@@ -285,8 +311,7 @@ export class CarriedLog {
     rows[at + 3] = c;
   }
 
-  #grow(): void {
-    const capacity = this.#capacity * 2;
+  #resize(capacity: number): void {
     const rows = new Float64Array(capacity * ROW);
     for (let position = this.#head; position < this.#tail; position++) {
       const from = (position % this.#capacity) * ROW;

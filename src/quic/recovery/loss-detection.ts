@@ -45,6 +45,8 @@ export class LossDetection {
   #isPeerSure: boolean;
   #isAmplificationLimited = false;
   #timeout = Infinity;
+  /** When the last packet was sent that `timeout` does not know of: computed once for a batch. */
+  #sentAt: number | undefined;
 
   /** The present ACK frame. */
   #acked: PacketSpace;
@@ -81,6 +83,7 @@ export class LossDetection {
 
   /** When `onTimeout` is to be called; Infinity for not at all. */
   get timeout(): number {
+    if (this.#sentAt !== undefined) this.#arm(this.#sentAt);
     return this.#timeout;
   }
 
@@ -97,6 +100,12 @@ export class LossDetection {
   /** Packets that were taken for lost, in total. */
   get lostPackets(): number {
     return this.#spaces.reduce((sum, { lostPackets }) => sum + lostPackets, 0);
+  }
+
+  /** Packets of this space, and frames of them, that there is memory for, for checks. */
+  capacity(space: Space): { readonly packets: number; readonly frames: number } {
+    const { packets, carried } = this.#spaces[space];
+    return { packets: packets.capacity, frames: carried.capacity };
   }
 
   /** The frames of the packet of this space that is being assembled. */
@@ -129,7 +138,7 @@ export class LossDetection {
   /** A packet leaves, of the number `nextNumber`; it carries what `carried(space)` has recorded. */
   onSent(space: Space, packet: SentPacket, now: number): void {
     this.#spaces[space].onSent(packet, now);
-    if (packet.inFlight) this.#arm(now);
+    if (packet.inFlight) this.#sentAt = now;
   }
 
   /** Ack-eliciting packets that have to leave now whatever the window says (§6.2.4, §7.5). */
@@ -191,7 +200,7 @@ export class LossDetection {
 
   /** Takes packets for lost, or asks for probes. Before `timeout` it does nothing. */
   onTimeout(now: number): void {
-    if (now < this.#timeout) return;
+    if (now < this.timeout) return;
     const late = this.#earliestLoss();
     if (late !== undefined) {
       this.#detectLost(late, now);
@@ -202,12 +211,16 @@ export class LossDetection {
     this.#arm(now);
   }
 
+  /** After a pause: returns the memory of what came before it. */
+  trim(now: number): void {
+    this.#spaces[Space.APPLICATION].trim(now - LATE_PROBE_TIMEOUTS * this.probeTimeout());
+  }
+
   /** The keys of a space are discarded (§6.4); its packets are forgotten without a report. */
   discard(space: Space, now: number): void {
     const state = this.#spaces[space];
     if (state.isDiscarded) return;
-    state.isDiscarded = true;
-    state.giveUp(false);
+    state.discard();
     this.#probe.restart();
     this.#arm(now);
   }
@@ -303,6 +316,7 @@ export class LossDetection {
 
   /** Sets `timeout` (§A.8). */
   #arm(now: number): void {
+    this.#sentAt = undefined;
     const probe = this.#probe;
     const loss = this.#earliestLoss();
     if (loss !== undefined) {

@@ -14,7 +14,7 @@ const { ACK_ELICITING, COUNTED, ECT0, MTU_PROBE, OFF_PATH, LOST } = PacketFlag;
 /** Learns which sizes of packets pass (RFC 8899 §4.3): `MtuSearch`, which sees its own probes elsewhere. */
 export interface PacketSizes {
   onAcknowledged(bytes: number): void;
-  onLost(bytes: number, now: number): void;
+  onLost(bytes: number, sentAt: number, now: number): void;
 }
 
 /** What the spaces of a connection share. */
@@ -243,6 +243,21 @@ export class PacketSpace implements ProbedSpace {
     this.release(Infinity);
   }
 
+  /** The keys are discarded: nothing more is sent or acknowledged. */
+  discard(): void {
+    this.isDiscarded = true;
+    this.giveUp(false);
+    this.packets.free();
+    this.carried.free();
+  }
+
+  /** Returns the memory of a burst, as far as its packets are forgotten. */
+  trim(lostBefore: number): void {
+    this.release(lostBefore);
+    this.packets.trim();
+    this.carried.trim();
+  }
+
   /** What is in flight does not count on the path that is used from now on. */
   leavePath(): void {
     const { packets } = this;
@@ -287,7 +302,7 @@ export class PacketSpace implements ProbedSpace {
       const sentAt = packets.sentAt(number);
       reordering.onLoss(now, sentAt);
       control.onLost(packets.facts, packets.slot(number), now);
-      sizes?.onLost(packets.bytes(number), now);
+      sizes?.onLost(packets.bytes(number), sentAt, now);
       if ((flags & ACK_ELICITING) !== 0) {
         this.#persistent.onLost(sentAt, control.rtt.firstSampleAt);
       }

@@ -1,5 +1,5 @@
 import { SentFacts } from '../../congestion/rate-sample.ts';
-import { FIRST_PACKET_CAPACITY, MAX_PACKETS, RESERVED_PACKETS } from './limits.ts';
+import { FIRST_PACKET_CAPACITY, KEPT_CAPACITY, MAX_PACKETS, RESERVED_PACKETS } from './limits.ts';
 
 /** What is known of a sent packet, as bits. A packet without any needs no acknowledgement. */
 export const PacketFlag = {
@@ -16,6 +16,11 @@ export const PacketFlag = {
   DONE: 64,
 } as const;
 
+const NO_FACTS = new SentFacts(0);
+const NO_BYTES = new Uint8Array(0);
+const NO_COUNTS = new Uint16Array(0);
+const NO_NUMBERS = new Float64Array(0);
+
 /**
  * The sent packets of one packet number space, in a ring by packet number: from `base`, the oldest that
  * is still of interest, up to `next`. Columns are plain numbers; nothing is allocated for a packet.
@@ -24,17 +29,18 @@ export const PacketFlag = {
  * repeats what earlier ones said, costs no more than what it newly acknowledges.
  */
 export class SentPackets {
-  #capacity = FIRST_PACKET_CAPACITY;
-  #facts = new SentFacts(FIRST_PACKET_CAPACITY);
-  #flags = new Uint8Array(FIRST_PACKET_CAPACITY);
-  #bytes = new Uint16Array(FIRST_PACKET_CAPACITY);
-  #sentAt = new Float64Array(FIRST_PACKET_CAPACITY);
-  #lostAt = new Float64Array(FIRST_PACKET_CAPACITY);
+  /** 0 before the first packet, and after `free`. */
+  #capacity = 0;
+  #facts = NO_FACTS;
+  #flags = NO_BYTES;
+  #bytes = NO_COUNTS;
+  #sentAt = NO_NUMBERS;
+  #lostAt = NO_NUMBERS;
   /** The first row of what it carried, and their number. */
-  #carriedStart = new Float64Array(FIRST_PACKET_CAPACITY);
-  #carriedCount = new Uint16Array(FIRST_PACKET_CAPACITY);
+  #carriedStart = NO_NUMBERS;
+  #carriedCount = NO_COUNTS;
   /** Of a packet that is done: a later one, with none between that is not done. */
-  #skipTo = new Float64Array(FIRST_PACKET_CAPACITY);
+  #skipTo = NO_NUMBERS;
   #base = 0;
   #next = 0;
 
@@ -51,6 +57,11 @@ export class SentPackets {
   /** Where the packets' rate samples are; their slots are `slot(number)`. It changes as the ring grows. */
   get facts(): SentFacts {
     return this.#facts;
+  }
+
+  /** Packets that there is memory for, for checks. */
+  get capacity(): number {
+    return this.#capacity;
   }
 
   /** Whether packets may be added freely. */
@@ -90,7 +101,9 @@ export class SentPackets {
 
   /** Adds the packet `next`; the ring must not be full. */
   add(bytes: number, flags: number, carriedStart: number, carriedCount: number, now: number): void {
-    if (this.#next - this.#base === this.#capacity) this.#resize(this.#capacity * 2);
+    if (this.#next - this.#base === this.#capacity) {
+      this.#resize(Math.max(FIRST_PACKET_CAPACITY, this.#capacity * 2));
+    }
     const slot = this.#next++ % this.#capacity;
     this.#flags[slot] = flags;
     this.#bytes[slot] = bytes;
@@ -140,8 +153,19 @@ export class SentPackets {
         this.#base++;
       } else return;
     }
-    // A burst long ago keeps no memory.
-    if (this.#capacity > FIRST_PACKET_CAPACITY * 32) this.#resize(FIRST_PACKET_CAPACITY);
+    if (this.#capacity > KEPT_CAPACITY) this.#resize(FIRST_PACKET_CAPACITY);
+  }
+
+  /** Keeps no more memory than its packets need, after a burst. */
+  trim(): void {
+    let capacity = FIRST_PACKET_CAPACITY;
+    while (capacity < this.#next - this.#base) capacity *= 2;
+    if (capacity < this.#capacity) this.#resize(capacity);
+  }
+
+  /** Frees the memory, once no packet is of interest; it comes back with the next one. */
+  free(): void {
+    if (this.#base === this.#next) this.#resize(0);
   }
 
   #isDone(number: number): boolean {

@@ -52,6 +52,13 @@ export const SEND_HIGH_WATER = 256 * KIB;
 /** Bytes of a stream not sent yet, below which a caller that waits may write again. */
 export const SEND_LOW_WATER = 64 * KIB;
 
+/**
+ * Bytes of new data that a stream sends in its turn before the next one has its own. More of them are
+ * fewer streams in what a receiver gets at once, of which each costs a read and a write there; a turn of
+ * 32 streams takes 42 ms at 100 Mbit/s. A stream that had nothing to send does not wait for it.
+ */
+export const STREAM_TURN = 16 * KIB;
+
 /** DATAGRAM frames and bytes that wait to be sent or taken; beyond, the newest is dropped. */
 export const MAX_QUEUED_DATAGRAMS = 1024;
 export const MAX_QUEUED_DATAGRAM_BYTES = MIB;

@@ -1,4 +1,5 @@
-import { copyBytes } from './copy.ts';
+import { asSole, ownChunk } from '../../net/spent-chunk.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
 
 /** A piece of the stream's memory: bytes from `start` to `end`, each of which has its place. */
 interface Block {
@@ -11,9 +12,12 @@ interface Block {
 
 const SMALL_BLOCK = 2048;
 const MEDIUM_BLOCK = 8192;
-const LARGE_BLOCK = 32_768;
+const LARGE_BLOCK = 65_536;
 const SMALL_UNTIL = 8192;
 const MEDIUM_UNTIL = 131_072;
+
+/** The share of a block for which it is not worth a copy to keep the rest of it. */
+const WELL_FILLED = 1 / 4;
 
 /**
  * The size of the block that an offset lies in; blocks start at multiples of it. Short streams, of
@@ -80,18 +84,32 @@ export class Reassembly {
     else if (this.#received < this.#ahead) this.#closeGap();
   }
 
-  /** The next bytes in order, as a part of their block; `undefined` when there are none. */
+  /**
+   * The next bytes in order; `undefined` when there are none. Their memory is the caller's, which may
+   * free it: that of their block when it is complete, well filled or the stream's first, else a copy.
+   */
   take(): Uint8Array | undefined {
     const block = this.#first;
     if (!block || this.#read === this.#received) return undefined;
-    const end = Math.min(this.#received, block.end);
-    const chunk = block.bytes.subarray(this.#read - block.start, end - block.start);
-    this.#read = end;
-    if (end === block.end) {
+    const { start, end, bytes, present } = block;
+    const until = Math.min(this.#received, end);
+    const size = until - this.#read;
+    const chunk = bytes.subarray(this.#read - start, until - start);
+    this.#read = until;
+    if (until === end) {
       this.#first = this.#others?.get(end);
       if (this.#first) this.#others?.delete(end);
+      return asSole(chunk);
     }
-    return chunk;
+    // What opens a stream, such as SETTINGS, is often all there is for long.
+    const isOpening = this.#read === size;
+    if ((isOpening || size >= bytes.length * WELL_FILLED) && present === undefined) {
+      this.#first = undefined; // what belongs behind gets a block of its own
+      return asSole(chunk);
+    }
+    const copy = ownChunk(size);
+    copy.set(chunk);
+    return copy;
   }
 
   /** Drops everything; nothing is inserted any more. */

@@ -1,21 +1,29 @@
 import type { SendCredit } from './flow-control.ts';
-import { Fifo } from './fifo.ts';
+import { Fifo } from '../../net/fifo.ts';
+import { STREAM_TURN } from './limits.ts';
 import type { Stream } from './stream.ts';
 import { type StreamFrameNotes, writeStreamControl } from './control-frames.ts';
 
 /**
  * Which stream writes next. Only streams that have something to send are in a queue, so idle ones cost
- * nothing. Control frames go first, then what was lost, because receivers wait for it; then new data,
- * where a stream fills the rest of a packet and then goes to the end of the queue.
+ * nothing. Control frames go first, then what was lost, because receivers wait for it; then new data.
+ *
+ * Streams with new data take turns of `STREAM_TURN`. One that had nothing to send has its first turn
+ * before the others, so that a request does not wait for all that is transferred beside it. Then it is
+ * in their queue, even with nothing to send, so that it cannot go first again before they had a turn
+ * (the rule of FQ-CoDel, RFC 8290 §4.2).
  *
  * A queue may hold streams that have nothing to send any more; they are dropped when their turn comes.
  */
 export class Scheduler {
   readonly #control = new Fifo<Stream>();
   readonly #repair = new Fifo<Stream>();
+  readonly #newcomers = new Fifo<Stream>();
   readonly #fresh = new Fifo<Stream>();
   readonly #credit: SendCredit;
   readonly #onDrained: (stream: Stream) => void;
+  /** The last stream whose own limit ended its turn. */
+  #limited: Stream | undefined;
 
   /**
    * @param credit what the peer allows on all streams.
@@ -40,7 +48,7 @@ export class Scheduler {
     }
     if (!stream.isInFresh && send.hasFresh) {
       stream.isInFresh = true;
-      this.#fresh.push(stream);
+      this.#newcomers.push(stream);
     }
   }
 
@@ -57,6 +65,12 @@ export class Scheduler {
   /** Whether only the connection's limit keeps new data back. */
   get isBlocked(): boolean {
     return this.#credit.available === 0 && this.#nextFresh() !== undefined;
+  }
+
+  /** Whether new data waits for a limit of the peer: of the connection, or of the stream that met one last. */
+  get isFlowLimited(): boolean {
+    if (this.#limited?.send?.isBlocked !== true) this.#limited = undefined;
+    return this.#limited !== undefined || this.isBlocked;
   }
 
   /** Writes control frames of streams. Returns the offset behind them. */
@@ -87,8 +101,9 @@ export class Scheduler {
       if (after === next) return next;
       next = after;
       this.#credit.use(send.written);
-      this.#fresh.shift();
-      stream.isInFresh = false;
+      stream.turnSent += send.written;
+      if (stream.turnSent >= STREAM_TURN || !send.hasFresh) this.#endTurn(stream);
+      if (send.isBlocked) this.#limited = stream;
       this.update(stream);
       if (send.takeWritable()) this.#onDrained(stream);
     }
@@ -116,12 +131,27 @@ export class Scheduler {
   }
 
   #nextFresh(): Stream | undefined {
+    // Those that drained or were reset before their first turn have none.
+    for (let stream = this.#newcomers.peek(); stream; stream = this.#newcomers.peek()) {
+      if (stream.send?.hasFresh) return stream;
+      this.#newcomers.shift();
+      stream.isInFresh = false;
+    }
     let stream = this.#fresh.peek();
     while (stream && !stream.send?.hasFresh) {
       this.#fresh.shift();
       stream.isInFresh = false;
+      stream.turnSent = 0;
       stream = this.#fresh.peek();
     }
     return stream;
+  }
+
+  /** The stream at the head, of newcomers or of the others, is the last one now. */
+  #endTurn(stream: Stream): void {
+    if (this.#newcomers.peek() === stream) this.#newcomers.shift();
+    else this.#fresh.shift();
+    stream.turnSent = 0;
+    this.#fresh.push(stream);
   }
 }

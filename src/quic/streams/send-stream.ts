@@ -1,10 +1,11 @@
+import { freeChunk } from '../../net/spent-chunk.ts';
 import type { CarriedLog } from '../recovery/carried.ts';
 import { fittingSize, streamHeaderSize, writeStreamHeader } from '../wire/frame-writers.ts';
-import { copyBytes } from './copy.ts';
-import { Fifo } from './fifo.ts';
+import { copyBytes } from '../../net/copy-bytes.ts';
+import { Fifo } from '../../net/fifo.ts';
 import { SendCredit } from './flow-control.ts';
 import { SEND_HIGH_WATER, SEND_LOW_WATER } from './limits.ts';
-import { RangeSet } from '../range-set.ts';
+import { RangeSet } from '../../net/range-set.ts';
 
 /** The states of the sending part of a stream (RFC 9000 §3.1). */
 export type SendState =
@@ -19,6 +20,8 @@ interface Chunk {
   /** Its offset in the stream. */
   readonly start: number;
   readonly bytes: Uint8Array;
+  /** Whether the memory is the stream's, which frees it as soon as it is acknowledged. */
+  readonly isOwned: boolean;
 }
 
 /** A part of a stream below this size is not worth a frame at the end of a packet. */
@@ -86,10 +89,19 @@ export class SendStream {
     return this.queued > 0 && this.#credit.available > 0;
   }
 
-  /** Queues a chunk. Returns whether the writer may go on at once. */
-  write(chunk: Uint8Array): boolean {
+  /** Whether the stream's own limit keeps new bytes back. */
+  get isBlocked(): boolean {
+    return this.queued > 0 && this.#credit.available === 0;
+  }
+
+  /**
+   * Queues a chunk. Returns whether the writer may go on at once.
+   *
+   * @param isOwned whether the memory of the chunk comes with it; see `give` of a `ByteLink`.
+   */
+  write(chunk: Uint8Array, isOwned: boolean): boolean {
     if (chunk.length > 0) {
-      this.#chunks.push({ start: this.#end, bytes: chunk });
+      this.#chunks.push({ start: this.#end, bytes: chunk, isOwned });
       this.#end += chunk.length;
     }
     if (this.queued >= SEND_HIGH_WATER) this.#writerWaits = true;
@@ -114,7 +126,7 @@ export class SendStream {
     this.#resetCode = code;
     this.#resetPending = true;
     this.#end = this.#credit.used;
-    this.#chunks.clear();
+    while (this.#chunks.size > 0) this.#dropChunk();
     this.#lost = undefined;
     this.#acknowledged = undefined;
     this.#isFinished = false;
@@ -256,9 +268,14 @@ export class SendStream {
     }
     let chunk = this.#chunks.peek();
     while (chunk && chunk.start + chunk.bytes.length <= this.#base) {
-      this.#chunks.shift();
+      this.#dropChunk();
       chunk = this.#chunks.peek();
     }
+  }
+
+  #dropChunk(): void {
+    const chunk = this.#chunks.shift();
+    if (chunk?.isOwned) freeChunk(chunk.bytes);
   }
 
   #writeRange(

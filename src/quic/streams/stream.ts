@@ -12,6 +12,8 @@ export class Stream {
   isInControl = false;
   isInRepair = false;
   isInFresh = false;
+  /** Bytes of new data that it has sent in its turn. */
+  turnSent = 0;
   /** Whether the application has read everything, so that it is to be notified of more. */
   isReaderWaiting = true;
 

@@ -1,5 +1,6 @@
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
+import { LARGEST_PACKET } from '../../../src/netstack/limits.ts';
 import { Stack, type StackEvent, type StackSettings } from '../../../src/netstack/stack.ts';
 import type { TraceEvent } from '../../../src/netstack/trace.ts';
 import { Protocol, type IpPacket } from '../../../src/netstack/wire/ip-packet.ts';
@@ -11,7 +12,9 @@ import { PacketCollector } from './stack-node.ts';
 
 export interface BareStackOptions {
   readonly addresses?: 'any' | readonly IpEndpoint[];
+  readonly broadcasts?: readonly IpEndpoint[];
   readonly settings?: Partial<StackSettings>;
+  readonly maxHeld?: number;
   readonly traits?: DeviceTraits;
   readonly onEvent?: (event: StackEvent, stack: Stack) => void;
 }
@@ -24,6 +27,8 @@ export class BareStack {
   /** What happened, by name, in order. */
   readonly events: string[] = [];
   now = 0;
+  /** As devices have it: one for all packets, and of Node's class, whose `slice` does not copy. */
+  readonly #buffer = Buffer.alloc(LARGEST_PACKET);
   readonly #onEvent: ((event: StackEvent, stack: Stack) => void) | undefined;
 
   constructor(options: BareStackOptions = {}) {
@@ -34,7 +39,9 @@ export class BareStack {
       random: new SeededRandom(1),
       now: 0,
       addresses: options.addresses ?? 'any',
+      broadcasts: options.broadcasts,
       isPaced: false,
+      maxHeld: options.maxHeld,
       settings: { maxFlows: 65_536, udp: true, udpIdle: 60_000, ...options.settings },
       trace: (event) => this.traced.push(event),
     });
@@ -42,9 +49,12 @@ export class BareStack {
 
   /** Passes packets, and returns what the stack sends. */
   receive(...packets: readonly Uint8Array[]): Uint8Array[] {
-    for (const buffer of packets) {
-      const record = { start: 0, end: buffer.length, checksumPartial: false, segmentSize: 0 };
+    const buffer = this.#buffer;
+    for (const packet of packets) {
+      buffer.set(packet);
+      const record = { start: 0, end: packet.length, checksumPartial: false, segmentSize: 0 };
       this.stack.receive({ buffer, ...record }, this.now);
+      buffer.fill(0xee, 0, packet.length);
     }
     return this.settle();
   }

@@ -44,6 +44,7 @@ export interface StackNodeOptions {
   readonly traits?: DeviceTraits;
   readonly settings?: Partial<StackSettings>;
   readonly isPaced?: boolean;
+  readonly maxHeld?: number;
   readonly trace?: Trace;
   /** Called whenever the stack has done all it can do at a time. */
   readonly check?: (stack: Stack, now: number) => void;
@@ -69,6 +70,7 @@ export class StackNode implements Node {
       now: 0,
       addresses: options.addresses,
       isPaced: options.isPaced ?? false,
+      maxHeld: options.maxHeld,
       settings: { maxFlows: 65_536, udp: true, udpIdle: 60_000, ...options.settings },
       trace: options.trace,
     });

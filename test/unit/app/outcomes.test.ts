@@ -137,8 +137,8 @@ test('a process that is stopping keeps nothing', () => {
 
 test('a change that would end live connections is a refusal', () => {
   assert.equal(
-    applyLine('disruptive', 'inbound q: its port changed'),
-    'reload refused, keeping the running config: inbound q: its port changed, which would end its live connections; restart to apply it',
+    applyLine('disruptive', 'inbound q: its port changed; restart to apply it'),
+    'reload refused, keeping the running config: inbound q: its port changed; restart to apply it',
   );
 });
 

@@ -59,6 +59,27 @@ describe('a TUN inbound', () => {
     });
   });
 
+  test('takes networks once that are written twice, or that its addresses are of', async () => {
+    const written =
+      'address = ["172.19.0.1/30", "172.19.0.1/30", "172.19.0.2/30", "fd00::1/64", "10.0.0.1/0"], ' +
+      'routes = ["0.0.0.0/0", "172.19.0.0/30", "172.19.0.0/24", "192.0.2.0/24", "192.0.2.0/24", "fd00::/64", "192.0.2.0/25"]';
+    assert.deepEqual(await settingsOf(written), {
+      ...DEFAULTS,
+      addresses: [
+        { address: '172.19.0.1', prefix: 30 },
+        { address: '172.19.0.2', prefix: 30 },
+        { address: 'fd00::1', prefix: 64 },
+        { address: '10.0.0.1', prefix: 0 },
+      ],
+      routes: [
+        { address: '0.0.0.0', prefix: 0 },
+        { address: '172.19.0.0', prefix: 24 },
+        { address: '192.0.2.0', prefix: 24 },
+        { address: '192.0.2.0', prefix: 25 },
+      ],
+    });
+  });
+
   test('a name that the kernel will refuse is no error of the file', async () => {
     assert.deepEqual(await settingsOf('name = "a-name-of-16-byte"'), {
       ...DEFAULTS,

@@ -143,6 +143,19 @@ test('BBR holds a lossy path whose jitter looks like a queue', () => {
   }
 });
 
+test('BBR gives up nothing for random losses on a path with jitter', () => {
+  for (let seed = 1; seed <= 10; seed++) {
+    const rate = megabits(20);
+    const network = new Dumbbell(
+      { seed, rate: () => rate, buffer: rate * 50, loss: () => 0.02, jitter: 15 },
+      [{ controller: new Bbr(MTU, new SeededRandom(seed)), rtt: 50 }],
+    );
+    network.runUntil(3000);
+    const share = (network.rates(7000)[0] ?? 0) / rate;
+    assert.ok(share > 0.92, `${share} (seed ${seed})`);
+  }
+});
+
 /** One flow whose bottleneck changes at 10 s; the share of it in each of the following seconds. */
 function afterChange(controller: CongestionController, before: number, after: number): number[] {
   const network = new Dumbbell(

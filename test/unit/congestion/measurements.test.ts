@@ -72,7 +72,7 @@ test('an interval shorter than the least round trip is no measurement', () => {
 test('packets sent while the application has too little are marked until they are delivered', () => {
   const { rates, send, acknowledge } = sampler();
   send(0, 1, 0);
-  rates.onAppLimited(1000);
+  rates.onAppLimited(1000, false);
   send(1, 2, 1);
   assert.equal(acknowledge([0], 50).appLimited, false);
   assert.equal(rates.appLimited, true);
@@ -82,6 +82,20 @@ test('packets sent while the application has too little are marked until they ar
   send(3, 2, 52);
   acknowledge([2], 100);
   assert.equal(acknowledge([3], 102).appLimited, false);
+});
+
+test('samples say whether flow control or the lack of data limited them', () => {
+  const { rates, send, acknowledge } = sampler();
+  send(0, 1, 0);
+  rates.onAppLimited(1000, true);
+  send(1, 2, 1);
+  assert.equal(acknowledge([0], 50).flowLimited, false);
+  const { appLimited, flowLimited } = acknowledge([1], 51);
+  assert.deepEqual([appLimited, flowLimited], [true, true]);
+  rates.onAppLimited(0, false);
+  send(2, 1, 60);
+  const later = acknowledge([2], 110);
+  assert.deepEqual([later.appLimited, later.flowLimited], [true, false]);
 });
 
 test('a loss reports what was lost and delivered since the packet was sent', () => {

@@ -47,11 +47,37 @@ test('late timers do not cost their share of the rate', () => {
   assert.ok(Math.abs((bytes - 10 * MTU) / 50_000_000 - 1) < 0.02, `${bytes} bytes`);
 });
 
+test('a low rate is kept by timers that are tens of milliseconds late', () => {
+  const pacer = new Pacer(MTU);
+  pacer.setRate(1000, 0);
+  const { bytes } = run(pacer, 0, 1000, (at) => (at % 100 < 50 ? 0 : 40));
+  assert.ok(Math.abs((bytes - 10 * MTU) / 1_000_000 - 1) < 0.05, `${bytes} bytes`);
+  assert.equal(pacer.takeBehind(), false);
+});
+
+test('a timer that is too late to be made up for is reported, once', () => {
+  const pacer = new Pacer(MTU);
+  pacer.setRate(20_000, 0);
+  const due = (now: number): number => {
+    while (pacer.budget(now) > 0) pacer.onSent(MTU, now);
+    return pacer.nextTime(now);
+  };
+  const next = due(due(0)) + 3;
+  assert.ok(pacer.budget(next) > 0);
+  assert.equal(pacer.takeBehind(), false);
+  const late = due(next) + 20;
+  assert.ok(pacer.budget(late) > 65_536);
+  assert.ok(pacer.budget(late) < 3 * 65_536, 'it does not leave at once either');
+  assert.equal(pacer.takeBehind(), true);
+  assert.equal(pacer.takeBehind(), false);
+});
+
 test('a pause earns no more than one burst', () => {
   const pacer = new Pacer(MTU);
   pacer.setRate(5000, 0);
   run(pacer, 0, 100, () => 0);
-  assert.ok(pacer.budget(100_000) <= 5000 + 2 * 5000);
+  pacer.onNothingToSend();
+  assert.ok(pacer.budget(100_000) <= 5000);
   const idle = new Pacer(MTU);
   idle.setRate(5000, 0);
   for (let i = 0; i < 12; i++) idle.onSent(MTU, 0);

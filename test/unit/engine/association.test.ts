@@ -37,7 +37,7 @@ class FakeOutbound implements Outbound {
 }
 
 /** An association whose packets to port 53 go by `dns` and all others by `plain`. */
-function start() {
+function start({ endsWithFlows = false } = {}) {
   const clock = new ManualClock();
   const tracker = new Tracker(clock);
   const plain = new FakeOutbound();
@@ -76,6 +76,7 @@ function start() {
     origin: { inbound: 'in', source: '10.0.0.9', user: undefined, session: undefined },
     client: near,
     isResolver: ({ host, port }) => port === 53 && host === '172.19.0.2',
+    endsWithFlows,
   });
   const send = (text: string, port: number, host = '192.0.2.1'): void =>
     client.send({ data: Buffer.from(text), peer: { host, port } });
@@ -83,7 +84,20 @@ function start() {
     near.close();
     await done;
   };
-  return { clock, tracker, plain, dns, resolver, versions, state, planeOf, client, send, end };
+  return {
+    clock,
+    tracker,
+    plain,
+    dns,
+    resolver,
+    versions,
+    state,
+    planeOf,
+    client,
+    send,
+    end,
+    done,
+  };
 }
 
 describe('a UDP association', () => {
@@ -157,6 +171,28 @@ describe('a UDP association', () => {
     plain.remotes[0]?.send({ data: Buffer.from('from elsewhere'), peer: elsewhere });
     assert.deepEqual((await client.receive())?.peer, elsewhere);
     await end();
+  });
+
+  test('without a carrier it ends with its last flow, and with one it does not', async () => {
+    const { tracker, clock, send, done } = start({ endsWithFlows: true });
+    send('one', 1000);
+    send('ask', 53);
+    await settle();
+    clock.advance(UDP_DNS_IDLE_MS);
+    await settle();
+    assert.equal(tracker.flowCount, 1);
+    tracker.flows()[0]?.kill();
+    await done;
+
+    const carried = start();
+    carried.send('one', 1000);
+    await settle();
+    carried.tracker.flows()[0]?.kill();
+    await settle();
+    carried.send('again', 1000);
+    await settle();
+    assert.equal(carried.tracker.flowCount, 1);
+    await carried.end();
   });
 
   test('a killed sub-link leaves the others, and a later packet opens a new flow', async () => {

@@ -4,10 +4,12 @@ import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { RouteQuery } from '../../../src/engine/router/query.ts';
 import { silentLogger } from '../../../src/log/output.ts';
-import { DialError } from '../../../src/net/errors.ts';
+import type { Endpoint } from '../../../src/net/address.ts';
+import { abortedDial, DialError } from '../../../src/net/errors.ts';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { linkPair } from '../../../src/net/memory-link.ts';
-import type { Origin } from '../../../src/protocols/contract.ts';
+import { DIAL_MS } from '../../../src/net/time-limits.ts';
+import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const origin: Origin = { inbound: 'tun', source: '10.0.0.9', user: undefined, session: undefined };
@@ -20,7 +22,7 @@ const query: RouteQuery = {
   sniffed: undefined,
 };
 
-function start(connect: () => Promise<ByteLink>) {
+function start(connect: (to: Endpoint, options: DialOptions) => Promise<ByteLink>) {
   const clock = new ManualClock();
   const version = new OutboundVersion('out', 1, {
     connect,
@@ -80,4 +82,35 @@ test('a dial that fails holds nothing, for streams and for datagrams', async () 
   assert.equal(version.users, 0);
   deadline[Symbol.dispose]();
   assert.equal(clock.timers, 0);
+});
+
+const untilAborted =
+  (reasonOf: (signal: AbortSignal) => Error) =>
+  (_: Endpoint, { signal }: DialOptions): Promise<ByteLink> => {
+    const { promise, reject } = Promise.withResolvers<ByteLink>();
+    signal.addEventListener('abort', () => reject(reasonOf(signal)));
+    return promise;
+  };
+
+test('a dial that takes too long is reported with what the outbound waited for', async () => {
+  const server = { host: 'hy.example', port: 443 };
+  const { clock, dialer } = start(untilAborted((signal) => abortedDial(signal, server)));
+  const dialled = dialer.connect(query, origin);
+  clock.advance(DIAL_MS);
+  await assert.rejects(dialled, {
+    code: 'timed_out',
+    message: 'hy.example:443: the dial took longer than 10 s',
+  });
+});
+
+test('a dial that takes too long has timed out, whatever error that has caused', async () => {
+  for (const caused of [new Error('closed'), new DialError('upstream', 'closed')]) {
+    const { clock, dialer } = start(untilAborted(() => caused));
+    const dialled = dialer.connect(query, origin);
+    clock.advance(DIAL_MS);
+    await assert.rejects(dialled, {
+      code: 'timed_out',
+      message: '192.0.2.1:80: the dial took longer than 10 s',
+    });
+  }
 });

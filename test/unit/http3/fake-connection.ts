@@ -134,6 +134,8 @@ export class FakeConnection implements QuicConnection {
 
   allowStreams(): void {}
 
+  readonly hasOpenStream = false;
+
   useFixedRate(): void {}
 
   close(code: number, reason = ''): void {

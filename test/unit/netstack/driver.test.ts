@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, mock, test } from 'node:test';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ConnectionRequest } from '../../../src/netstack/driver.ts';
 import { LINGER } from '../../../src/netstack/limits.ts';
 import { FIRST_RECEIVE_WINDOW } from '../../../src/netstack/tcp/recovery-limits.ts';
 import type { RefusalReason } from '../../../src/netstack/stack.ts';
+import { udpPacket } from '../../support/ip-packets.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { offloadTraits, plainTraits } from '../../support/netstack/device-pair.ts';
 import {
@@ -175,6 +176,27 @@ describe('connections', () => {
     await failed;
   });
 
+  check('free what was given to them when it is acknowledged, and not before', async (pair) => {
+    const { left, right } = await connected(pair);
+    const chunk = (fill: number): Uint8Array => new Uint8Array(64 << 10).fill(fill);
+    const first = chunk(1);
+    await left.give?.(first);
+    assert.equal(first.length, 64 << 10);
+    await settle();
+    assert.equal(first.length, 0, 'it was acknowledged');
+    const more = Array.from({ length: 16 }, (_, index) => chunk(index));
+    for (const each of more) left.give?.(each)?.catch(() => undefined);
+    await settle();
+    // More than the window of a reader that rests.
+    assert.equal(more.at(-1)?.length, 64 << 10);
+    await left.closeWrite();
+    const all = await readAll(right);
+    assert.equal(all.length, 17 * (64 << 10));
+    for (const [index] of more.entries()) assert.equal(all[(index + 1) * (64 << 10)], index);
+    await settle();
+    assert.ok(more.every(({ length }) => length === 0));
+  });
+
   check('that were released are reset when their peer takes nothing', async (pair, clock) => {
     const { left, right } = await connected(pair);
     left.write(new Uint8Array(4 * FIRST_RECEIVE_WINDOW))?.catch(() => undefined);
@@ -322,6 +344,33 @@ describe('datagrams', () => {
     assert.equal(own.dropped, 1);
   });
 
+  check(
+    'that come in a burst beyond the queue are passed on to a reader of all',
+    async (pair) => {
+      const [device] = pair.devices;
+      const send = (payload: Uint8Array, segmentSize: number): void => {
+        const bytes = udpPacket(payload);
+        const at = device.reserve(bytes.length);
+        device.buffer.set(bytes, at);
+        device.commit(bytes.length, segmentSize, 20);
+      };
+      send(Uint8Array.of(1), 0);
+      device.flush();
+      const { link } = await pair.association();
+      let datagrams = 0;
+      const all = link.receiveAll?.(() => void datagrams++);
+      // Merged packets of a hundred each, in one turn of the device.
+      for (let count = 0; count < 10; count++) send(new Uint8Array(1000), 10);
+      device.flush();
+      await settle();
+      assert.equal(datagrams, 1001);
+      assert.equal(link.dropped, 0);
+      link.close();
+      await all;
+    },
+    { traits: offloadTraits() },
+  );
+
   check('come back from any peer, with that peer as their source (RFC 4787)', async (pair) => {
     const own = pair.client.bindUdp();
     own.send({ data: Uint8Array.of(1), peer: resolver });
@@ -369,4 +418,19 @@ describe('datagrams', () => {
     },
     { settings: { ...settings, udpIdle: 0 } },
   );
+});
+
+describe('turns', () => {
+  check('what one callback writes leaves as one, before the event loop goes on', async (pair) => {
+    const { left, right } = await connected(pair);
+    await settle();
+    const commit = mock.method(pair.devices[0], 'commit');
+    void left.write(Buffer.from('one, '));
+    await Promise.resolve();
+    void left.write(Buffer.from('two'));
+    assert.equal(commit.mock.callCount(), 0);
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    assert.equal(commit.mock.callCount(), 1);
+    assert.equal(String(await right.read()), 'one, two');
+  });
 });

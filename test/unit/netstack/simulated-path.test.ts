@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
 import type { Stack } from '../../../src/netstack/stack.ts';
-import { MAX_SEND_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
+import { LEAST_BUFFER, MAX_SEND_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
 import { MAX_BACKLOG } from '../../../src/netstack/tcp/limits.ts';
 import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
@@ -105,7 +105,7 @@ function check(stack: Stack): void {
   }
 }
 
-async function run(scenario: Scenario, seed: number): Promise<number> {
+async function run(scenario: Scenario, seed: number, isPaced = false): Promise<number> {
   const random = new SeededRandom(seed);
   const { family = 4, mtu = 1500, transfer, path } = scenario;
   const to: IpEndpoint = SERVERS[family];
@@ -116,6 +116,7 @@ async function run(scenario: Scenario, seed: number): Promise<number> {
     addresses: [CLIENT_V4, CLIENT_V6],
     seed: seed + 1,
     traits,
+    isPaced,
     check,
   });
   const server = new StackNode({
@@ -124,6 +125,7 @@ async function run(scenario: Scenario, seed: number): Promise<number> {
     addresses: 'any',
     seed: seed + 2,
     traits,
+    isPaced,
     check,
   });
   const nodes = [client, ...path(random), server, ...path(random)];
@@ -212,6 +214,32 @@ describe('a path on which something happens', () => {
     assert.ok(reports() < 400, `${reports()} reports`);
   });
 
+  test('transfers go on within the memory that all connections share', async () => {
+    const held = async (maxHeld?: number): Promise<number> => {
+      const transfer = { connections: 8, up: 2048 * KIB, down: 0 };
+      let most = 0;
+      const app = new TransferApp(transfer, SERVERS[4]);
+      const client = new StackNode({
+        name: 'client',
+        app,
+        addresses: [CLIENT_V4],
+        seed: 1,
+        ...(maxHeld !== undefined && { maxHeld }),
+        check: ({ tcp }) => (most = Math.max(most, tcp.held)),
+      });
+      const [, server] = pairOf(transfer, 2);
+      await simulate([client, delay(50), server, delay(50)], { seed: 1, limit: 60_000 });
+      return most;
+    };
+    const free = await held();
+    assert.ok(free > 8 * 512 * KIB, `${free} bytes`);
+    // A writer waits when it has passed a bound: the last chunk of each is above it.
+    for (const bound of [1024 * KIB, 256 * KIB]) {
+      const bounded = await held(bound);
+      assert.ok(bounded < bound + 8 * (LEAST_BUFFER + 24 * KIB), `${bounded} bytes`);
+    }
+  });
+
   test('a transfer goes on beside 10,000 SYNs without a host behind them', async () => {
     const isOurs = ({ remote, local }: TcpFlow): boolean =>
       remote.d === CLIENT_V4.d || local.d === CLIENT_V4.d;
@@ -232,6 +260,19 @@ describe('a path on which something happens', () => {
   });
 });
 
+describe('pacing', () => {
+  test('fills a path', async () => {
+    const transfer = { connections: 1, up: 2048 * KIB, down: 0 };
+    const app = new TransferApp(transfer, SERVERS[4]);
+    const addresses = [CLIENT_V4];
+    const client = new StackNode({ name: 'client', app, addresses, seed: 1, isPaced: true, check });
+    const [, server] = pairOf(transfer, 2);
+    const path = [bottleneck(1_250_000, 30_000), delay(20)];
+    const time = await simulate([client, ...path, server, delay(20)], { seed: 1, limit: 20_000 });
+    assert.ok(time < 2600, `${time} ms, of 1,678 at the least`);
+  });
+});
+
 describe('two stacks on a simulated path', () => {
   for (const scenario of scenarios) {
     test(`the right bytes arrive over ${scenario.name}`, async () => {
@@ -239,6 +280,10 @@ describe('two stacks on a simulated path', () => {
         const time = await run(scenario, seed * 100);
         assert.ok(time > 0);
       }
+    });
+
+    test(`the right bytes arrive, paced, over ${scenario.name}`, async () => {
+      for (let seed = 6; seed <= 7; seed++) assert.ok((await run(scenario, seed * 100, true)) > 0);
     });
   }
 });

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
+import { MAX_ALL_QUEUED_BYTES, STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
+import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../src/netstack/wire-limits.ts';
 import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
 import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
+import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
 import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
 import { Protocol } from '../../../src/netstack/wire/ip-packet.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
 import {
   CLIENT4,
+  CLIENT6,
   endpoint,
   IPV6,
   parsed,
@@ -22,7 +25,7 @@ import {
 } from '../../support/ip-packets.ts';
 import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';
 
-const { SYN, ACK, RST, FIN } = TcpFlag;
+const { SYN, ACK, RST, FIN, ECE, CWR } = TcpFlag;
 const NO_BYTES = new Uint8Array(0);
 
 /** The ICMP message in a packet that was sent. */
@@ -71,6 +74,88 @@ describe('segments for no connection', () => {
   });
 });
 
+describe('explicit congestion notification (RFC 3168), which is not offered', () => {
+  const marked = { trafficClass: 3 };
+
+  test('does not keep a client from connecting that asks for it', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.accept(flow);
+      },
+    });
+    const syn = segment({ flags: SYN | ECE | CWR, sequence: 999, mss: 1460 });
+    const { tcp } = sentSegment(stack.receive(tcpPacket(syn))[0]);
+    assert.equal(tcp.flags, SYN | ACK);
+    const acknowledgment = (tcp.sequence + 1) >>> 0;
+    const next = { sequence: 1000, acknowledgment, window: 65_535 };
+    const data = segment({ ...next, flags: ACK | ECE | CWR });
+    const sent = stack.receive(tcpPacket(data, pattern(10), marked));
+    assert.equal(sentSegment(sent[0]).tcp.flags, ACK);
+    assert.ok(stack.events.includes('readable'));
+  });
+
+  test('does not keep a connection from a server that would use it', () => {
+    const stack = new BareStack({ addresses: [CLIENT4] });
+    const flow = stack.stack.connect(SERVER4, 0);
+    assert.ok(flow);
+    const { tcp } = sentSegment(stack.settle()[0]);
+    assert.equal(tcp.flags, SYN);
+    const reply = segment({
+      flags: SYN | ACK | ECE,
+      sourcePort: 443,
+      destinationPort: flow.local.port,
+      sequence: 5,
+      acknowledgment: (tcp.sequence + 1) >>> 0,
+      mss: 1460,
+    });
+    const parts = { source: SERVER4, destination: flow.local, ...marked };
+    assert.equal(sentSegment(stack.receive(tcpPacket(reply, NO_BYTES, parts))[0]).tcp.flags, ACK);
+    assert.equal(flow.connection.state, 'ESTABLISHED');
+  });
+});
+
+describe('packets to groups and to all hosts of a network', () => {
+  const hosts = ['224.0.0.251', '239.255.255.250', '255.255.255.255', '172.19.0.3'];
+  const broadcasts = [endpoint('172.19.0.3')];
+
+  test('make no associations and get no responses', () => {
+    const stack = new BareStack({ broadcasts });
+    for (const host of hosts) {
+      const destination = endpoint(host, 5353);
+      assert.deepEqual(stack.receive(udpPacket(pattern(8), { destination })), []);
+      assert.deepEqual(
+        stack.receive(tcpPacket(segment({ flags: SYN }), NO_BYTES, { destination })),
+        [],
+      );
+      const ping = transportPacket(1, Uint8Array.of(8, 0, 0, 0, 0, 1, 0, 1), 2, { destination });
+      assert.deepEqual(stack.receive(ping), []);
+    }
+    assert.equal(stack.stack.flows, 0);
+    assert.deepEqual(new Set(stack.drops), new Set(['group']));
+  });
+
+  test('are dropped in IPv6 too, as are router solicitations and MLD', () => {
+    const stack = new BareStack();
+    const parts = { source: CLIENT6, destination: endpoint('ff02::2', 5353) };
+    assert.deepEqual(stack.receive(udpPacket(pattern(8), parts)), []);
+    for (const type of [128, 133, 135, 143]) {
+      const message = Uint8Array.of(type, 0, 0, 0, 0, 0, 0, 0);
+      assert.deepEqual(stack.receive(transportPacket(Protocol.ICMPV6, message, 2, parts)), []);
+    }
+    assert.equal(stack.stack.flows, 0);
+    assert.deepEqual(new Set(stack.drops), new Set(['group']));
+  });
+
+  test('are not for own ports', () => {
+    const stack = new BareStack({ addresses: [SERVER4] });
+    const flow = stack.stack.udp.bind(0);
+    assert.ok(flow);
+    const destination = endpoint('224.0.0.251', flow.local.port);
+    stack.receive(udpPacket(pattern(8), { destination }));
+    assert.equal(flow.take(), undefined);
+  });
+});
+
 describe('packets that are not for this stack', () => {
   test('are dropped without a response', () => {
     const stack = new BareStack({ addresses: [endpoint('203.0.113.1')] });
@@ -112,6 +197,26 @@ describe('echo requests', () => {
   });
 });
 
+test('a connection that is refused later is quoted as it came', () => {
+  const requested: TcpFlow[] = [];
+  const stack = new BareStack({
+    onEvent({ network, flow }) {
+      if (network === 'tcp') requested.push(flow);
+    },
+  });
+  const syn = tcpPacket(segment({ flags: SYN, sequence: 999, mss: 1460 }));
+  assert.deepEqual(stack.receive(syn), []);
+  const [flow] = requested;
+  assert.ok(flow);
+  stack.stack.refuse(flow, 'host unreachable', 0);
+  const message = icmpOf(stack.settle()[0]);
+  assert.equal(message.kind, 'unreachable');
+  assert.deepEqual(
+    [...message.bytes.subarray(message.payload, message.payload + syn.length)],
+    [...syn],
+  );
+});
+
 describe('datagrams', () => {
   test('make one association for each client, whatever their destination', () => {
     const flows = new Set<unknown>();
@@ -137,6 +242,22 @@ describe('datagrams', () => {
     assert.equal(flows.size, 2);
   });
 
+  test('keep their bytes while they wait, when the device uses its buffer again', () => {
+    const received: Uint8Array[] = [];
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network !== 'udp' || event !== 'readable') return;
+        for (let packet = flow.take(); packet; packet = flow.take()) received.push(packet.data);
+      },
+    });
+    const sent = [pattern(30, 1), pattern(30, 2)];
+    stack.receive(...sent.map((data) => udpPacket(data)));
+    assert.deepEqual(
+      received.map((data) => [...data]),
+      sent.map((data) => [...data]),
+    );
+  });
+
   test('end their association when none came for so long', () => {
     const stack = new BareStack({ settings: { udpIdle: 5000 } });
     stack.receive(udpPacket(pattern(1)));
@@ -153,6 +274,21 @@ describe('datagrams', () => {
     assert.deepEqual(stack.receive(udpPacket(pattern(1))), []);
     assert.deepEqual(stack.drops, ['udp disabled']);
     assert.equal(stack.stack.flows, 0);
+  });
+
+  test('that are not read are bounded for all clients together, and leave each a little', () => {
+    const stack = new BareStack();
+    const data = pattern(60_000);
+    for (let index = 0; index < 1200; index++) {
+      stack.receive(udpPacket(data, { source: { ...CLIENT4, port: 1024 + index } }));
+    }
+    assert.ok(stack.stack.udp.queued <= MAX_ALL_QUEUED_BYTES);
+    assert.ok(stack.drops.includes('queue'));
+    const before = stack.drops.length;
+    stack.receive(udpPacket(pattern(100), { source: { ...CLIENT4, port: 50_000 } }));
+    assert.equal(stack.drops.length, before);
+    for (const flow of stack.stack.udp) stack.stack.udp.close(flow);
+    assert.equal(stack.stack.udp.queued, 0);
   });
 
   test('without a port to respond to make no association', () => {
@@ -197,20 +333,61 @@ describe('what connections hold', () => {
     const { tcp } = stack.stack;
     const { connection } = flow();
     stack.receive(tcpPacket(segment({ ...client, flags: ACK, window: 65_535 }), pattern(1000)));
-    assert.equal(tcp.held, 1000);
+    assert.equal(tcp.held, 1024);
     connection.write(pattern(500));
     stack.stack.touch(flow());
     stack.settle();
-    assert.equal(tcp.held, 1500);
+    assert.equal(tcp.held, 1024 + 500 + CHUNK_OVERHEAD);
     connection.read(stack.now);
     const next = { sequence: 2000, acknowledgment: client.acknowledgment + 200, window: 65_535 };
     stack.receive(tcpPacket(segment({ ...next, flags: ACK })));
-    assert.equal(tcp.held, 300);
+    assert.equal(tcp.held, 300 + CHUNK_OVERHEAD);
     connection.abort(stack.now);
     stack.stack.touch(flow());
     stack.settle();
     assert.equal(tcp.held, 0);
     assert.equal(stack.stack.flows, 0);
+  });
+
+  /** Clients that fill their windows, with gaps or without, and the connections that are not read. */
+  function flooded(clients: number, maxHeld: number, step: number): TcpFlow[] {
+    const flows: TcpFlow[] = [];
+    const stack = new BareStack({
+      maxHeld,
+      onEvent({ network, flow, event }) {
+        if (network !== 'tcp' || event !== 'requested') return;
+        flows.push(flow);
+        stack.stack.accept(flow);
+      },
+    });
+    for (let index = 0; index < clients; index++) {
+      const sourcePort = 1024 + index;
+      const syn = segment({ sourcePort, flags: SYN, sequence: 999, mss: 1460 });
+      const { tcp } = sentSegment(stack.receive(tcpPacket(syn))[0]);
+      const acknowledgment = (tcp.sequence + 1) >>> 0;
+      const header = { sourcePort, acknowledgment, flags: ACK, window: 65_535 };
+      stack.receive(tcpPacket(segment({ ...header, sequence: 1000 })));
+      for (let offset = step - 1000; offset < 60_000; offset += step) {
+        stack.receive(tcpPacket(segment({ ...header, sequence: 1000 + offset }), pattern(1000)));
+        const bound = maxHeld + flows.length * 2 * LEAST_BUFFER;
+        assert.ok(stack.stack.tcp.held <= bound, `${stack.stack.tcp.held} bytes`);
+      }
+    }
+    return flows;
+  }
+
+  test('is bounded for all connections together, and leaves each of them a little', () => {
+    const flows = flooded(50, 256 * 1024, 1000);
+    const last = flows.at(-1)?.connection;
+    assert.ok(last);
+    let read = 0;
+    for (let chunk = last.read(0); chunk; chunk = last.read(0)) read += chunk.length;
+    assert.equal(read, LEAST_BUFFER);
+    assert.equal(last.write(pattern(LEAST_BUFFER)), false);
+  });
+
+  test('is bounded, too, where clients leave gaps', () => {
+    flooded(50, 256 * 1024, 7000);
   });
 });
 
@@ -233,6 +410,36 @@ describe('ICMP errors', () => {
     again.push(...stack.advance(1000));
     assert.ok(again.length > 0);
     for (const packet of again) assert.ok(packet.length <= 1300, `${packet.length} bytes`);
+  });
+
+  test('lower the segments of all connections of the destination', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.accept(flow);
+      },
+    });
+    const flows = [40_000, 40_001].map((sourcePort) => {
+      const syn = segment({ sourcePort, flags: SYN, sequence: 999, mss: 1460 });
+      const { tcp } = sentSegment(stack.receive(tcpPacket(syn))[0]);
+      const acknowledgment = (tcp.sequence + 1) >>> 0;
+      const header = { sourcePort, sequence: 1000, acknowledgment, flags: ACK, window: 65_535 };
+      stack.receive(tcpPacket(segment(header)));
+      const flow = [...stack.stack.tcp].find(({ remote }) => remote.port === sourcePort);
+      assert.ok(flow);
+      return flow;
+    });
+    const [one, other] = flows;
+    assert.ok(one && other);
+    one.connection.write(pattern(4000));
+    stack.stack.touch(one);
+    const [first] = stack.settle();
+    assert.ok(first);
+    stack.receive(tooBig(first, 1300));
+    other.connection.write(pattern(4000));
+    stack.stack.touch(other);
+    const sent = stack.settle();
+    assert.ok(sent.length >= 4);
+    for (const packet of sent) assert.ok(packet.length <= 1300, `${packet.length} bytes`);
   });
 
   test('mean nothing when they quote what was never sent', () => {
@@ -309,5 +516,57 @@ describe('a flood of SYNs', () => {
     stack.advance(100_000);
     assert.equal(stack.stack.flows, 1);
     assert.equal(connection.state, 'ESTABLISHED');
+  });
+
+  test('is not helped by requests that were refused in silence', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
+      },
+    });
+    stack.receive(...syns(MAX_BACKLOG_PER_ADDRESS));
+    stack.receive(tcpPacket(segment({ flags: SYN, sourcePort: 50_000 })));
+    assert.equal(
+      stack.events.filter((event) => event === 'requested').length,
+      MAX_BACKLOG_PER_ADDRESS + 1,
+    );
+    assert.equal(stack.stack.flows, MAX_BACKLOG_PER_ADDRESS);
+  });
+});
+
+describe('requests for unreachable hosts', () => {
+  test('get an ICMP message each, and beyond the limit of those a RST', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network !== 'tcp' || event !== 'requested') return;
+        stack.stack.refuse(flow, 'host unreachable', stack.now);
+      },
+    });
+    const count = ICMP_ERRORS_TO_ADDRESS_A_SECOND + 100;
+    const sent = Array.from({ length: count }, (_, index) =>
+      stack.receive(tcpPacket(segment({ flags: SYN, sourcePort: 1024 + index }))),
+    ).flat();
+    const protocols = sent.map((packet) => parsed(packet).protocol);
+    const reports = protocols.filter((protocol) => protocol === Protocol.ICMP);
+    assert.equal(reports.length, ICMP_ERRORS_TO_ADDRESS_A_SECOND);
+    assert.equal(protocols.length, count);
+  });
+});
+
+describe('a request that was refused in silence', () => {
+  test('absorbs its SYN, and gives way to another one of the same ports', () => {
+    const stack = new BareStack({
+      onEvent({ network, flow, event }) {
+        if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
+      },
+    });
+    const requests = (): number => stack.events.filter((event) => event === 'requested').length;
+    const syn = tcpPacket(segment({ flags: SYN, sequence: 1 }));
+    const another = tcpPacket(segment({ flags: SYN, sequence: 77_777 }));
+    stack.receive(syn, syn);
+    assert.equal(requests(), 1);
+    stack.receive(another);
+    assert.equal(requests(), 2);
+    assert.equal(stack.stack.flows, 1);
   });
 });

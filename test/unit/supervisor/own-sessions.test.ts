@@ -55,6 +55,9 @@ function create(beforeBind?: BeforeBind, clock: Clock = systemClock) {
   return { supervisor, apply, liveOf, portOf, ownListeners, infos, errors };
 }
 
+const disruptive = (what: string): string =>
+  `${what}, which would end its live connections; restart to apply it`;
+
 /** A UDP client with a port of its own. */
 class Client {
   readonly #socket: Socket = createSocket('udp4');
@@ -118,6 +121,12 @@ async function assertFree(port: number): Promise<void> {
   socket.close();
   await once(socket, 'close');
 }
+
+const isFree = (port: number): Promise<boolean> =>
+  assertFree(port).then(
+    () => true,
+    () => false,
+  );
 
 describe('a listener that owns its sessions', () => {
   test('is bound before anything is served, and serves with the commit', async () => {
@@ -214,6 +223,25 @@ describe('a reload of a listener that owns its sessions', () => {
     await supervisor.stop(0);
   });
 
+  test('binds it again after it has failed, although its inbound has not changed', async () => {
+    const { supervisor, apply, portOf } = create();
+    for (const settings of [{ name: 'same' }, { name: 'same' }, { name: 'other' }]) {
+      const report = await apply([line('in', 0, settings), line('whole', 0)]);
+      const port = portOf('in');
+      const client = new Client();
+      assert.equal(await client.ask(port, 'hello'), `${settings.name}: hello`);
+      assert.ok(!report.restarted.includes('whole'));
+      client.send(port, 'break');
+      assert.equal(await client.next(), 'gone');
+      await eventually('the release of the port', () => isFree(port));
+    }
+    const report = await apply([line('in', 0, { name: 'other' }), line('whole', 0)]);
+    assert.deepEqual(report.restarted, ['in']);
+    assert.ok(report.reused.includes('inbound whole'));
+    assert.deepEqual((await apply([line('in', 0, { name: 'third' })])).swapped, ['in']);
+    await supervisor.stop(0);
+  });
+
   test('is refused before anything is touched when it would restart it under live sessions', async () => {
     const { supervisor, apply, ownListeners } = create();
     const [port, other] = [await freePort(), await freePort()];
@@ -224,7 +252,7 @@ describe('a reload of a listener that owns its sessions', () => {
     const wanted = [line('in', port, { name: 'second', fixed: 'b' }), line('other', other)];
     await assert.rejects(apply(wanted), {
       code: 'disruptive',
-      message: 'inbound in: its fixed part changes',
+      message: disruptive('inbound in: its fixed part changes'),
     });
     assert.equal(await client.ask(port, 'still'), 'first: still');
     assert.equal(await new Client().ask(port, 'hello'), 'first: hello');
@@ -244,7 +272,7 @@ describe('a reload of a listener that owns its sessions', () => {
     const wanted = [line('in', 0, { fixed: 'b' }), line('other', 0)];
     await assert.rejects(apply(wanted), {
       code: 'disruptive',
-      message: 'inbound in: its fixed part changes',
+      message: disruptive('inbound in: its fixed part changes'),
     });
     assert.equal(await late.ask(port, 'still'), 'first: still');
     assert.equal(await new Client().ask(port, 'hello'), 'first: hello');
@@ -293,7 +321,7 @@ describe('a reload of a listener that owns its sessions', () => {
     const two = portOf('in');
     await assert.rejects(apply([line('in', one, { name: 'third', fixed: 'b' })]), {
       code: 'disruptive',
-      message: 'inbound in: its new address overlaps an earlier one',
+      message: disruptive('inbound in: its new address overlaps an earlier one'),
     });
     await apply([line('in', one, { name: 'third', fixed: 'a' })]);
     assert.equal(await old.ask(one, 'still'), 'first: still');
@@ -358,7 +386,7 @@ describe('a reload of a listener that owns its sessions', () => {
     assert.deepEqual([liveOf('old'), liveOf('new')], [1, 1]);
     await assert.rejects(apply([line('newest', port, { fixed: 'b' })]), {
       code: 'disruptive',
-      message: 'inbound new: its address is needed for inbound newest',
+      message: disruptive('inbound new: its address is needed for inbound newest'),
     });
     const gone = Promise.all([client.next(), young.next()]);
     await supervisor.stop(0);
@@ -390,7 +418,7 @@ describe('a reload of a listener that owns its sessions', () => {
     await client.ask(two, 'hello');
     await assert.rejects(apply([line('a', two), rows(one)]), {
       code: 'disruptive',
-      message: 'inbound b: its address is needed for inbound a',
+      message: disruptive('inbound b: its address is needed for inbound a'),
     });
     assert.equal(await client.ask(two, 'still'), 'b: still');
     await client.end(two, supervisor);
@@ -450,7 +478,7 @@ describe('a reload of a listener that owns its sessions', () => {
     const wanted = [{ ...line('in', port, { name: 'rows' }), protocol: 'rows' }];
     await assert.rejects(apply(wanted), {
       code: 'disruptive',
-      message: 'inbound in: its protocol changes',
+      message: disruptive('inbound in: its protocol changes'),
     });
     await client.end(port, supervisor);
     assert.deepEqual((await apply(wanted)).restarted, ['in']);
@@ -471,6 +499,38 @@ describe('a reload of a listener that owns its sessions', () => {
     assert.deepEqual(report.swapped, ['in']);
     assert.ok(!ownListeners.hasPort(0, 'udp'));
     assert.deepEqual((await apply([])).removed, ['in']);
+    await supervisor.stop(0);
+  });
+});
+
+describe('a reload with devices', () => {
+  const named = (tag: string, fixed: string): InboundSpec =>
+    inboundSpec(tag, {
+      protocol: 'device',
+      listen: { kind: 'none' },
+      settings: { name: tag, fixed },
+    });
+
+  test('closes one whose name another needs, and exchanges two names', async () => {
+    const { supervisor, apply } = create();
+    await apply([named('a', 'one'), named('b', 'two')]);
+    const moved = await apply([named('a', 'three'), named('c', 'two')]);
+    assert.deepEqual([moved.restarted, moved.removed], [['a'], ['b']]);
+    const exchanged = await apply([named('a', 'two'), named('c', 'three')]);
+    assert.deepEqual(exchanged.restarted, ['a', 'c']);
+    await supervisor.stop(0);
+  });
+
+  test('restores those that made room when a later one cannot be bound', async () => {
+    const { supervisor, apply, errors } = create();
+    const before = [named('a', 'one'), named('b', 'two')];
+    await apply(before);
+    const broken = line('broken', 0, { unbindable: true });
+    await assert.rejects(apply([named('a', 'two'), named('c', 'one'), broken]));
+    await assert.rejects(apply([named('a', 'two'), named('b', 'one'), named('c', 'one')]));
+    assert.deepEqual(errors, []);
+    const { reused } = await apply(before);
+    assert.ok(reused.includes('inbound a') && reused.includes('inbound b'));
     await supervisor.stop(0);
   });
 });
@@ -498,6 +558,19 @@ describe('a stop', () => {
     await stop;
     await assertFree(one);
     await assertFree(two);
+  });
+
+  test('does not wait for sessions that have no flow', async () => {
+    const { supervisor, apply } = create(undefined, new ManualClock());
+    const [one, two] = [await freePort(), await freePort()];
+    await apply([line('in', one), line('drained', two)]);
+    const [client, drained] = [new Client(), new Client()];
+    await client.ask(one, 'idle');
+    await drained.ask(two, 'idle');
+    await apply([line('in', one)]);
+    const gone = Promise.all([client.next(), drained.next()]);
+    await supervisor.stop(1000);
+    assert.deepEqual(await gone, ['gone', 'gone']);
   });
 
   test('ends when the last session does', async () => {

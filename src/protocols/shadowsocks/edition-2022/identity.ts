@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { blake3 } from '@noble/hashes/blake3.js';
-import { deriveKey } from '../keys.ts';
+import { Blake3KeyDerivation } from '../../../crypto/blake3-key.ts';
 
 /** Identity headers (SIP023), by which a server of several users finds the key of a client. */
 
 /** The length of an identity, and of the header that holds one. */
 export const IDENTITY_LENGTH = 16;
 
-const CONTEXT = Buffer.from('shadowsocks 2022 identity subkey');
+const identityKeys = new Blake3KeyDerivation('shadowsocks 2022 identity subkey');
 
 /** AES on single blocks under one key. Blocks are independent, so one object serves for all. */
 export class BlockCipher {
@@ -48,7 +48,7 @@ export const identityIn = (header: Uint8Array, key: Uint8Array, salt: Uint8Array
   streamCipher(key, salt).decrypt(header);
 
 const streamCipher = (key: Uint8Array, salt: Uint8Array): BlockCipher =>
-  new BlockCipher(deriveKey(CONTEXT, key, salt));
+  new BlockCipher(identityKeys.derive(key, salt, key.length));
 
 /** In datagrams an identity is combined with the separate header before it is encrypted. */
 export const xor = (a: Uint8Array, b: Uint8Array): Buffer =>

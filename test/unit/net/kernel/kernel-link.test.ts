@@ -71,6 +71,34 @@ describe('a kernel link', { skip: noKernelSockets }, () => {
     near.destroy();
   });
 
+  test('frees given chunks that waited for the kernel once it has taken them', async () => {
+    const [near, far] = await kernelPair(io);
+    const given: Buffer[] = [];
+    let full: Promise<void> | undefined;
+    while (!full) {
+      const chunk = Buffer.allocUnsafeSlow(65_536);
+      given.push(chunk);
+      full = near.give(chunk);
+    }
+    const written = Buffer.alloc(65_536);
+    const behind = Buffer.allocUnsafeSlow(65_536);
+    void near.write(written);
+    void near.give(behind);
+    given.push(behind);
+    assert.ok(behind.length > 0, 'a chunk that was not sent must be kept');
+    for (let left = given.length * 65_536 + written.length; left > 0;) {
+      left -= (await far.read())?.length ?? left;
+    }
+    await full;
+    assert.deepEqual(
+      given.map(({ length }) => length),
+      given.map(() => 0),
+    );
+    assert.equal(written.length, 65_536, 'a chunk that was only written is its writer’s');
+    near.destroy();
+    far.destroy();
+  });
+
   test('counts the bytes on the wire', async () => {
     const [near, far] = await kernelPair(io);
     await near.write(Buffer.alloc(1000));

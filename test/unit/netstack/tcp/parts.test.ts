@@ -3,15 +3,13 @@ import { describe, test } from 'node:test';
 import { Backlog } from '../../../../src/netstack/tcp/backlog.ts';
 import { ChallengeLimit } from '../../../../src/netstack/tcp/challenges.ts';
 import { EventFlags } from '../../../../src/netstack/tcp/events.ts';
-import {
-  type ConnectionEnds,
-  InitialSequences,
-} from '../../../../src/netstack/tcp/initial-sequence.ts';
+import { InitialSequences } from '../../../../src/netstack/tcp/initial-sequence.ts';
 import { MAX_CHALLENGES, TIME_WAIT } from '../../../../src/netstack/tcp/limits.ts';
 import { advance, distance, SequenceSpace } from '../../../../src/netstack/tcp/sequence.ts';
 import { mayGo, type TcpState } from '../../../../src/netstack/tcp/state.ts';
 import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/time-wait.ts';
 import { Timestamps } from '../../../../src/netstack/tcp/timestamps.ts';
+import { endpoint } from '../../../support/ip-packets.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { Capture, type Segment, toRecord } from './segments.ts';
 
@@ -43,40 +41,34 @@ describe('sequence numbers (RFC 9293 §3.4)', () => {
 });
 
 describe('initial sequence numbers (RFC 6528)', () => {
-  const ends: ConnectionEnds = {
-    localAddress: Uint8Array.of(10, 0, 0, 1),
-    localPort: 443,
-    remoteAddress: Uint8Array.of(10, 0, 0, 2),
-    remotePort: 50_000,
-  };
+  const local = endpoint('10.0.0.1', 443);
+  const remote = endpoint('10.0.0.2', 50_000);
 
   test('grow by one in 4 microseconds for the same ends', () => {
     const sequences = new InitialSequences(new SeededRandom(1));
-    const first = sequences.sequence(ends, 0);
-    assert.equal(distance(first, sequences.sequence(ends, 1000)), 250_000);
+    const first = sequences.sequence(local, remote, 0);
+    assert.equal(distance(first, sequences.sequence(local, remote, 1000)), 250_000);
   });
 
   test('differ by each of the ends, and by the secret', () => {
     const sequences = new InitialSequences(new SeededRandom(1));
     const all = [
-      sequences.sequence(ends, 0),
-      sequences.sequence({ ...ends, localPort: 444 }, 0),
-      sequences.sequence({ ...ends, remotePort: 50_001 }, 0),
-      sequences.sequence({ ...ends, localAddress: ends.remoteAddress }, 0),
-      sequences.sequence({ ...ends, remoteAddress: new Uint8Array(16) }, 0),
-      new InitialSequences(new SeededRandom(2)).sequence(ends, 0),
+      sequences.sequence(local, remote, 0),
+      sequences.sequence({ ...local, port: 444 }, remote, 0),
+      sequences.sequence(local, { ...remote, port: 50_001 }, 0),
+      sequences.sequence({ ...remote, port: local.port }, remote, 0),
+      sequences.sequence(local, { ...remote, a: 1 }, 0),
+      new InitialSequences(new SeededRandom(2)).sequence(local, remote, 0),
     ];
     assert.equal(new Set(all).size, all.length);
   });
 
   test('timestamps go on from one connection to the next between two addresses', () => {
     const sequences = new InitialSequences(new SeededRandom(1));
-    const offset = sequences.timestampOffset(ends);
-    assert.equal(sequences.timestampOffset({ ...ends, remotePort: 1, localPort: 2 }), offset);
-    assert.notEqual(
-      sequences.timestampOffset({ ...ends, localAddress: new Uint8Array(4) }),
-      offset,
-    );
+    const offset = sequences.timestampOffset(local, remote);
+    const samePair = sequences.timestampOffset({ ...local, port: 2 }, { ...remote, port: 1 });
+    assert.equal(samePair, offset);
+    assert.notEqual(sequences.timestampOffset(endpoint('10.0.0.3'), remote), offset);
   });
 });
 

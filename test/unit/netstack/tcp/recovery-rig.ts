@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { NewReno } from '../../../../src/congestion/new-reno.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
 import { Recovery } from '../../../../src/netstack/tcp/recovery.ts';
+import type { TraceEvent } from '../../../../src/netstack/trace.ts';
 
 export const MSS = 1000;
 
@@ -27,7 +28,8 @@ interface AckOptions {
  */
 export class RecoveryRig {
   readonly control = new SendControl(new NewReno(MSS), MSS);
-  readonly recovery = new Recovery(this.control, MSS, false);
+  readonly traced: TraceEvent[] = [];
+  readonly recovery = new Recovery(this.control, MSS, false, (event) => this.traced.push(event));
   now = 1000;
   /** The end of what was written, and of the peer's window, in segments. */
   written = 0;

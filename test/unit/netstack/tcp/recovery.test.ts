@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Cubic } from '../../../../src/congestion/cubic.ts';
+import { SendControl } from '../../../../src/congestion/send-control.ts';
+import { Recovery } from '../../../../src/netstack/tcp/recovery.ts';
 import { MSS, RecoveryRig } from './recovery-rig.ts';
 
 const range = (from: number, to: number): string[] =>
@@ -11,6 +14,19 @@ test('RFC 6928: ten segments leave at first, and slow start adds one for each ac
   rig.now += 100;
   assert.deepEqual(rig.ack(2), range(10, 14));
   assert.deepEqual(rig.ack(4), range(14, 18));
+});
+
+test('RFC 6928 §2: the initial window is that of the MSS that the peer has announced', () => {
+  for (const [mss, window] of [
+    [536, 5360],
+    [1460, 14_600],
+    [4000, 14_720],
+    [8960, 17_920],
+  ] as const) {
+    const control = new SendControl(new Cubic(8960), 8960);
+    new Recovery(control, 8960, false).start(true, mss);
+    assert.equal(control.controller.window, window);
+  }
 });
 
 test('RFC 6675 §5: three segments that SACK reports begin a recovery, in which the rest leaves within the window', () => {
@@ -92,6 +108,31 @@ test('RFC 3522: a timestamp older than the retransmission takes the reduction ba
   rig.now += 20;
   rig.ack(4, { echo: sentAt });
   assert.ok(rig.window >= 10);
+});
+
+test('what is lost, probed, repeated after a timeout, and found to be spurious is traced', () => {
+  const rig = new RecoveryRig();
+  rig.send(10);
+  const sentAt = rig.now;
+  rig.now += 100;
+  rig.ack(0, { sack: [[1, 4]], echo: sentAt });
+  rig.now += 20;
+  rig.ack(10, { echo: sentAt });
+  assert.deepEqual(rig.traced, [
+    { kind: 'lost', bytes: MSS },
+    { kind: 'spurious', what: 'loss' },
+  ]);
+  rig.traced.length = 0;
+  rig.send(2);
+  const tailAt = rig.now;
+  rig.expire();
+  rig.expire();
+  rig.ack(12, { echo: tailAt });
+  assert.deepEqual(rig.traced, [
+    { kind: 'tail-loss-probe' },
+    { kind: 'retransmission-timeout', count: 1 },
+    { kind: 'spurious', what: 'timeout' },
+  ]);
 });
 
 test('a lost segment that arrives before it was sent again is not sent again, and was no loss', () => {
@@ -323,6 +364,14 @@ test('RFC 6675 §4: parts of packets that SACK reports are ignored', () => {
   rig.ack(0, { sack: [[2.5, 4.5]] });
   assert.equal(rig.inFlight, 9);
   assert.equal(rig.recovery.segments, 3);
+});
+
+test('RFC 3042: with offload, too, the first two duplicates let a segment leave each', () => {
+  const rig = new RecoveryRig({ sack: false, largest: 64 * MSS });
+  assert.deepEqual(rig.send(20), ['0-9']);
+  rig.now += 100;
+  assert.deepEqual(rig.ack(0, { isDuplicate: true }), ['10']);
+  assert.deepEqual(rig.ack(0, { isDuplicate: true }), ['11']);
 });
 
 test('with offload a small opening of the window waits for more of it', () => {

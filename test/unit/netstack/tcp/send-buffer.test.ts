@@ -81,3 +81,28 @@ test('a cleared buffer holds nothing and takes no acknowledgement beyond its end
   assert.equal(buffer.size, 0);
   assert.equal(buffer.takeWritable(), false);
 });
+
+test('the memory of a chunk that was given is freed when all of it is acknowledged', () => {
+  const buffer = new SendBuffer();
+  const given = new Uint8Array(64 * 1024);
+  const written = new Uint8Array(64 * 1024);
+  const shared = new Uint8Array(128 * 1024).subarray(64 * 1024);
+  buffer.write(given, false, true);
+  buffer.write(written);
+  buffer.write(shared, false, true);
+  buffer.acknowledge(given.length - 1);
+  assert.equal(given.length, 64 * 1024);
+  buffer.acknowledge(buffer.end);
+  assert.equal(given.length, 0);
+  assert.equal(written.length, 64 * 1024);
+  assert.equal(shared.length, 64 * 1024);
+});
+
+test('a cleared buffer frees what it was given', () => {
+  const buffer = new SendBuffer();
+  const given = new Uint8Array(64 * 1024);
+  buffer.write(given, false, true);
+  buffer.clear();
+  assert.equal(given.length, 0);
+  assert.equal(buffer.size, 0);
+});

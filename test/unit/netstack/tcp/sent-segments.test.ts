@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { DeliveryRate, SentFacts } from '../../../../src/congestion/rate-sample.ts';
-import {
-  FIRST_SEGMENT_CAPACITY,
-  KEPT_SEGMENT_CAPACITY,
-} from '../../../../src/netstack/tcp/recovery-limits.ts';
+import { KEPT_SEGMENT_CAPACITY } from '../../../../src/netstack/tcp/recovery-limits.ts';
 import { SegmentFlag, SentSegments } from '../../../../src/netstack/tcp/sent-segments.ts';
 
 interface Segment {
@@ -109,7 +106,7 @@ test('the memory of a burst is given back when everything is acknowledged', () =
   for (let i = 0; i < 4 * KEPT_SEGMENT_CAPACITY; i++) segments.append(i, i + 1);
   assert.equal(segments.capacity, 4 * KEPT_SEGMENT_CAPACITY);
   while (segments.count > 0) segments.removeFirst();
-  assert.equal(segments.capacity, FIRST_SEGMENT_CAPACITY);
+  assert.equal(segments.capacity, 0);
   assert.equal(segments.start(segments.append(7, 8)), 7);
 });
 
@@ -124,4 +121,27 @@ test('a divided packet is counted as one that was sent at once', () => {
   rates.onAcked(facts, 0, 15);
   rates.onAcked(facts, 1, 15);
   assert.equal(rates.finishAck(1).rate, 100);
+});
+
+test('a connection with nothing in flight holds no table, and begins anew in that of another', () => {
+  const first = new SentSegments();
+  assert.equal(first.capacity, 0);
+  for (let i = 0; i < 10; i++) first.enlist(first.append(i * 100, i * 100 + 100), i);
+  first.setLostSentAt(first.at(3), 7);
+  const { capacity } = first;
+  while (first.count > 0) {
+    first.delist(first.at(0));
+    first.removeFirst();
+  }
+  assert.equal(first.capacity, 0);
+  assert.deepEqual([first.oldest, first.find(0)], [-1, 0]);
+  const [second, third] = [new SentSegments(), new SentSegments()];
+  second.enlist(second.append(5, 6), 1);
+  third.enlist(third.append(8, 9), 1);
+  assert.equal(second.capacity, capacity);
+  assert.deepEqual(
+    [second.count, second.start(second.oldest), second.flags(second.at(0))],
+    [1, 5, 1],
+  );
+  assert.deepEqual([third.count, third.start(third.oldest), third.flags(third.at(0))], [1, 8, 1]);
 });

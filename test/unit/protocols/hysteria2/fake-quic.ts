@@ -86,6 +86,8 @@ export class FakeConnection implements QuicConnection {
   /** Whether packets get lost on the way to the peer. */
   isCut = false;
   readonly opened: FakeStream[] = [];
+  /** Bidirectional ones of the peer. */
+  readonly #open = new Set<FakeStream>();
   readonly #isServer: boolean;
   readonly #established = Promise.withResolvers<void>();
   readonly #closed = Promise.withResolvers<CloseReason>();
@@ -164,8 +166,16 @@ export class FakeConnection implements QuicConnection {
     this.#handlers?.onMigrated?.(remote);
   }
 
+  get hasOpenStream(): boolean {
+    return this.#open.size > 0;
+  }
+
   receiveStream(stream: FakeStream): void {
     this.wire.bytesRead++;
+    if (stream.bidirectional) {
+      this.#open.add(stream);
+      void stream.closed.then(() => this.#open.delete(stream));
+    }
     this.#handlers?.onStream(stream);
   }
 

@@ -127,9 +127,10 @@ describe('the settings of a Hysteria 2 inbound are refused for', () => {
   const status = (code: bigint): Table => ({ ...LEAST, masquerade: { status: code } });
   const user = (part: Table): Table => ({ ...TLS, users: [{ user: 'ann', pass: 'x', ...part }] });
   refuses([
-    ['nothing at all', {}, 'hysteria2 needs password or users'],
+    ['nothing at all', {}, both],
     ['no certificate', { password: 'x', key_file: 'key.pem' }, both],
     ['no key', { password: 'x', cert_file: 'cert.pem' }, both],
+    ['no certificate and no credentials', { key_file: 'missing.pem' }, both],
     ['an empty path', { ...LEAST, key_file: '' }, both],
     [
       'a file without a certificate',

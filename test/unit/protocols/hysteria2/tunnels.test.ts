@@ -542,6 +542,34 @@ describe('a listener', () => {
     await assert.rejects(old.connect(echo, patient), /rejected the stream/);
   });
 
+  test('ends clients without flows when the proxy stops, and no others', async () => {
+    const bench = new Bench();
+    const listener = await bench.listen();
+    const [idle, busy, talking] = [bench.client(), bench.client(), bench.client()];
+    const spent = await idle.connect(echo, patient);
+    await spent.closeWrite();
+    assert.deepEqual(await readAll(spent), Buffer.alloc(0));
+    const link = await busy.connect(echo, patient);
+    const packets = await talking.associate(patient);
+    packets.send({ data: Buffer.of(1), peer: echo });
+    await packets.receive();
+    await settle();
+    listener.retire();
+    listener.endIdle?.();
+    const hasEnded = bench.network.connections.map(([near]) => near.reason !== undefined);
+    assert.deepEqual(hasEnded, [true, false, false]);
+    assert.equal(bench.book.count, 2);
+    await link.write(Buffer.from('the last bytes'));
+    await link.closeWrite();
+    assert.equal(String(await readAll(link)), 'the last bytes');
+    packets.close();
+    bench.clock.advance(60_000);
+    await settle();
+    listener.endIdle?.();
+    await listener.closed;
+    assert.equal(bench.book.count, 0);
+  });
+
   test('judges a client by the settings of the moment in which it authenticates', async () => {
     const bench = new Bench();
     const listener = await bench.listen();

@@ -5,7 +5,7 @@ import { atOnce } from '../../../../src/net/turns.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 import { RejectedClientError } from '../../../../src/protocols/rejected-client.ts';
-import { AuthIdReader, createAuthId, userKey } from '../../../../src/protocols/vmess/auth-id.ts';
+import { AuthIdMaker, AuthIdReader, userKey } from '../../../../src/protocols/vmess/auth-id.ts';
 import { ReplayFilter } from '../../../../src/crypto/replay-filter.ts';
 import { UserTable } from '../../../../src/protocols/vmess/user-table.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -13,6 +13,9 @@ import { ID, OTHER_ID } from './harness.ts';
 
 const KEY = userKey(ID);
 const RANDOM = Buffer.of(1, 2, 3, 4);
+
+const createAuthId = (key: Uint8Array, seconds: number, random: Uint8Array): Buffer =>
+  new AuthIdMaker(key).make(seconds, random);
 
 describe('an auth id', () => {
   test('of Xray-core is read', () => {

@@ -10,7 +10,7 @@ import { SocketLink } from '../../../../src/net/node/socket-link.ts';
 import { requestKeys, responseKeys } from '../../../../src/protocols/vmess/body-keys.ts';
 import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/vmess/chunks.ts';
 import { HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
-import { sealRequest } from '../../../../src/protocols/vmess/request.ts';
+import { RequestSealer } from '../../../../src/protocols/vmess/request.ts';
 import type { RequestHeader } from '../../../../src/protocols/vmess/wire.ts';
 import { ResponseDecoder } from '../../../../src/protocols/vmess/response.ts';
 import { userKey } from '../../../../src/protocols/vmess/auth-id.ts';
@@ -55,7 +55,7 @@ class Client {
       security,
       request: request ?? { command: 1, destination: TARGET },
     };
-    const sealed = sealRequest(userKey(id), this.header, rest.seconds ?? NOW, random);
+    const sealed = new RequestSealer(userKey(id), random).seal(this.header, rest.seconds ?? NOW);
     assert.ok(sealed);
     this.request = sealed;
     this.sealer = new ChunkSealer(requestKeys(this.header), random);

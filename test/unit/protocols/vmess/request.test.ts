@@ -11,7 +11,11 @@ import {
   sealHeader,
   sealLength,
 } from '../../../../src/protocols/vmess/header-seal.ts';
-import { MAX_REQUEST, readRequest, sealRequest } from '../../../../src/protocols/vmess/request.ts';
+import {
+  MAX_REQUEST,
+  readRequest,
+  RequestSealer,
+} from '../../../../src/protocols/vmess/request.ts';
 import {
   decodeRequest,
   encodeRequest,
@@ -190,7 +194,7 @@ describe('the seal of a request', () => {
 
 describe('a request', () => {
   const seal = (header = HEADER): Buffer => {
-    const sealed = sealRequest(KEY, header, 1_700_000_000, new KnownRandom());
+    const sealed = new RequestSealer(KEY, new KnownRandom()).seal(header, 1_700_000_000);
     assert.ok(sealed);
     return sealed;
   };

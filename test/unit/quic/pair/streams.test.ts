@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
+import { STREAMS_AHEAD } from '../../../../src/quic/streams/limits.ts';
 import { Pair } from '../../../support/quic/pair.ts';
 import { pattern } from '../../../support/quic/peer.ts';
 
@@ -38,6 +40,31 @@ test('a stream that is not read stops its sender and no other stream (RFC 9000 ย
     return pair.server.streams.get(stuck)?.end === 'finished';
   });
   assert.equal(pair.server.streams.get(stuck)?.bytes, 30_000_000);
+});
+
+test('idle streams do not hang a peer: its limit rises with the newest that has sent something', () => {
+  const grants = { ...DEFAULT_STREAM_GRANTS, bidirectionalStreams: 1024 };
+  const pair = new Pair({ delay: 5, server: { grants } }).connect();
+  pair.server.connection.allowStreams(1280);
+  pair.advance(100);
+  const { connection } = pair.client;
+  let opened = 0;
+  let newest = -1;
+  const openAll = (): number => {
+    for (let id = connection.openStream(true); id !== undefined; id = connection.openStream(true)) {
+      newest = id;
+      opened++;
+    }
+    return opened;
+  };
+  const atOnce = openAll();
+  assert.ok(atOnce >= STREAMS_AHEAD);
+  // The server knows of none of them yet.
+  pair.advance(1000);
+  assert.equal(openAll(), atOnce);
+  pair.client.send(newest, 1, 1, false);
+  pair.advance(1000);
+  assert.equal(openAll(), 1280);
 });
 
 test('a reset ends a stream at once, and STOP_SENDING is answered with one (RFC 9000 ยง3.5)', () => {

@@ -132,10 +132,10 @@ describe('black holes (RFC 8899 §4.3)', () => {
 
   test('when larger datagrams are lost three times in a row, the base is used again', () => {
     const mtu = found();
-    assert.equal(mtu.onLost(1472, 100), false);
-    assert.equal(mtu.onLost(1472, 200), false);
+    assert.equal(mtu.onLost(1472, 50, 100), false);
+    assert.equal(mtu.onLost(1472, 150, 200), false);
     mtu.onAcknowledged(1200);
-    assert.equal(mtu.onLost(1472, 300), true);
+    assert.equal(mtu.onLost(1472, 250, 300), true);
     assert.equal(mtu.current, 1200);
     assert.equal(mtu.probeSize(300), 0);
     assert.equal(mtu.timeout, 300 + TEN_MINUTES);
@@ -149,8 +149,8 @@ describe('black holes (RFC 8899 §4.3)', () => {
   test('one that arrives shows that there is none', () => {
     const mtu = found();
     for (let now = 0; now < 1000; now += 100) {
-      mtu.onLost(1472, now);
-      mtu.onLost(1472, now + 1);
+      mtu.onLost(1472, now - 5, now);
+      mtu.onLost(1472, now + 5, now + 10);
       mtu.onAcknowledged(1472);
     }
     assert.equal(mtu.current, 1472);
@@ -158,13 +158,14 @@ describe('black holes (RFC 8899 §4.3)', () => {
 
   test('many losses at once are one, for they may be congestion', () => {
     const mtu = found();
-    for (let i = 0; i < 100; i++) mtu.onLost(1472, 100);
+    // Timers find what was sent in the end one by one, while the peer acknowledges nothing.
+    for (let i = 0; i < 100; i++) mtu.onLost(1472, i / 10, 100 + i / 10);
     assert.equal(mtu.current, 1472);
   });
 
   test('lost small datagrams show nothing', () => {
     const mtu = found();
-    for (let now = 0; now < 1000; now += 100) mtu.onLost(1200, now);
+    for (let now = 0; now < 1000; now += 100) mtu.onLost(1200, now - 5, now);
     assert.equal(mtu.current, 1472);
   });
 
@@ -175,5 +176,18 @@ describe('black holes (RFC 8899 §4.3)', () => {
     assert.equal(mtu.current, 1200);
     assert.equal(mtu.onProbeTimeout(4, 400), false);
     assert.equal(mtu.timeout, 200 + 60_000);
+  });
+
+  test('a large datagram that arrives after all undoes the fall back', () => {
+    const mtu = found();
+    mtu.onProbeTimeout(3, 200);
+    mtu.onAcknowledged(1200);
+    assert.equal(mtu.current, 1200);
+    mtu.onAcknowledged(1472);
+    assert.equal(mtu.current, 1472);
+    // Not what the system refused in the meantime.
+    mtu.onTooLarge(1472, 300);
+    mtu.onAcknowledged(1472);
+    assert.equal(mtu.current, 1200);
   });
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
+import { Activity } from '../../../../src/quic/activity.ts';
+import { Deadlines } from '../../../../src/quic/deadlines.ts';
 import {
   MAX_PACKETS,
   PINGLESS_PACKETS,
@@ -18,6 +20,7 @@ describe('the ring of sent packets', () => {
       fc.record({ lost: fc.nat(400) }),
       fc.record({ find: fc.nat(400) }),
       fc.record({ advance: fc.nat(40) }),
+      fc.record({ trim: fc.boolean() }),
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
@@ -48,6 +51,9 @@ describe('the ring of sent packets', () => {
             const found = model.findIndex((packet, n) => n >= from && packet.done !== true);
             const expected = found < 0 ? Math.max(from, model.length) : found;
             assert.equal(packets.find(from), expected);
+          } else if ('trim' in one) {
+            if (one.trim) packets.trim();
+            else packets.free();
           } else {
             packets.advance(now - one.advance);
             while (base < model.length) {
@@ -79,6 +85,41 @@ describe('the ring of sent packets', () => {
       }
     }
     assert.equal(visited, 19_999);
+  });
+});
+
+describe('the memory of what is remembered of sent packets', () => {
+  const NONE = { packets: 0, frames: 0 };
+
+  test('a space has none before its first packet and after its keys are discarded', () => {
+    const { loss } = new RecoveryRig('server', { confirmed: false });
+    const rig = new RecoveryRig('client', { confirmed: false });
+    assert.deepEqual(loss.capacity(Space.APPLICATION), NONE);
+    rig.sendMany(100, { space: Space.INITIAL });
+    rig.ack([[0, 9]], { space: Space.INITIAL });
+    assert.ok(rig.loss.capacity(Space.INITIAL).packets >= 90);
+    rig.loss.discard(Space.INITIAL, rig.now);
+    assert.deepEqual(rig.loss.capacity(Space.INITIAL), NONE);
+  });
+
+  test('a burst leaves none behind when the next packet of the peer comes after a pause', () => {
+    const rig = new RecoveryRig();
+    const activity = new Activity(new Deadlines(), 30_000, 0);
+    activity.onReceived(rig.loss, rig.now);
+    rig.sendMany(500);
+    rig.now += 50;
+    rig.ack([[0, 499]]);
+    // Acknowledgements alone, as an idle server sends them, are not acknowledged for long.
+    rig.sendMany(5, { ackEliciting: false });
+    activity.onReceived(rig.loss, rig.now);
+    const { packets, frames } = rig.loss.capacity(Space.APPLICATION);
+    assert.ok(packets >= 500 && frames >= 500);
+    rig.now += 10_000;
+    activity.onReceived(rig.loss, rig.now);
+    assert.deepEqual(rig.loss.capacity(Space.APPLICATION), { packets: 8, frames: 16 });
+    rig.sendMany(3);
+    rig.now += 50;
+    assert.equal(rig.ack([[500, 507]]).length, 3);
   });
 });
 

@@ -156,33 +156,31 @@ export class End {
     datagram: ignored,
     mtuProbe: ignored,
     stream: (outcome, id, offset, size, fin) => {
-      if (outcome === 'lost') this.streams.streamLost(id, offset, size, fin);
-      else this.streams.streamAcknowledged(id, offset, size, fin);
+      this.streams.carried.stream(outcome, id, offset, size, fin);
     },
     resetStream: (outcome, id) => {
-      if (outcome === 'lost') this.streams.resetStreamLost(id);
-      else this.streams.resetStreamAcknowledged(id);
+      this.streams.carried.resetStream(outcome, id);
     },
     stopSending: (outcome, id) => {
-      if (outcome === 'lost') this.streams.stopSendingLost(id);
+      this.streams.carried.stopSending(outcome, id);
     },
     maxData: (outcome, limit) => {
-      if (outcome === 'lost') this.streams.maxDataLost(limit);
+      this.streams.carried.maxData(outcome, limit);
     },
     maxStreamData: (outcome, id, limit) => {
-      if (outcome === 'lost') this.streams.maxStreamDataLost(id, limit);
+      this.streams.carried.maxStreamData(outcome, id, limit);
     },
     maxStreams: (outcome, bidirectional, limit) => {
-      if (outcome === 'lost') this.streams.maxStreamsLost(bidirectional, limit);
+      this.streams.carried.maxStreams(outcome, bidirectional, limit);
     },
     dataBlocked: (outcome, limit) => {
-      if (outcome === 'lost') this.streams.dataBlockedLost(limit);
+      this.streams.carried.dataBlocked(outcome, limit);
     },
     streamDataBlocked: (outcome, id, limit) => {
-      if (outcome === 'lost') this.streams.streamDataBlockedLost(id, limit);
+      this.streams.carried.streamDataBlocked(outcome, id, limit);
     },
     streamsBlocked: (outcome, bidirectional, limit) => {
-      if (outcome === 'lost') this.streams.streamsBlockedLost(bidirectional, limit);
+      this.streams.carried.streamsBlocked(outcome, bidirectional, limit);
     },
   };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { freeChunk } from '../../../../src/net/spent-chunk.ts';
 import { Reassembly } from '../../../../src/quic/streams/reassembly.ts';
 
 /** A byte for every offset, so that a wrong place shows. */
@@ -12,7 +13,10 @@ const put = (data: Reassembly, offset: number, size: number): void =>
 
 function takeAll(data: Reassembly): Buffer {
   const chunks: Uint8Array[] = [];
-  for (let chunk = data.take(); chunk; chunk = data.take()) chunks.push(chunk);
+  for (let chunk = data.take(); chunk; chunk = data.take()) {
+    chunks.push(Buffer.from(chunk));
+    freeChunk(chunk); // it is the reader's, whatever is still to come into its block
+  }
   return Buffer.concat(chunks);
 }
 
@@ -40,6 +44,40 @@ test('a chunk that was read is not written to by repetitions', () => {
   data.insert(0, Buffer.alloc(20, 0xff), 0, 20);
   assert.deepEqual(Buffer.from(chunk ?? EMPTY), source.subarray(0, 10));
   assert.deepEqual(takeAll(data), Buffer.alloc(10, 0xff));
+});
+
+test('the memory of a large chunk can be freed, and what follows has its own', () => {
+  const data = new Reassembly();
+  put(data, 0, 131_072);
+  takeAll(data);
+  put(data, 131_072, 40_000);
+  const chunk = data.take();
+  assert.deepEqual(Buffer.from(chunk ?? EMPTY), source.subarray(131_072, 171_072));
+  assert.ok(chunk);
+  freeChunk(chunk);
+  assert.equal(chunk.length, 0, 'nothing else uses the memory');
+  assert.equal(data.memory, 0);
+  put(data, 171_072, 60_000);
+  assert.deepEqual(takeAll(data), source.subarray(171_072, 231_072));
+});
+
+test('what opens a stream is given away with its block: an idle one holds no memory', () => {
+  const data = new Reassembly();
+  put(data, 0, 10);
+  assert.deepEqual(Buffer.from(data.take() ?? EMPTY), source.subarray(0, 10));
+  assert.equal(data.memory, 0);
+  put(data, 10, 100);
+  assert.deepEqual(Buffer.from(data.take() ?? EMPTY), source.subarray(10, 110));
+});
+
+test('a later small chunk is a copy, and its block stays for what follows', () => {
+  const data = new Reassembly();
+  put(data, 0, 10);
+  data.take();
+  put(data, 10, 100);
+  const { memory } = data;
+  assert.deepEqual(Buffer.from(data.take() ?? EMPTY), source.subarray(10, 110));
+  assert.equal(data.memory, memory);
 });
 
 test('single bytes in reverse order cost no more memory than their window', () => {

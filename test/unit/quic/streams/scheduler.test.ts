@@ -1,31 +1,59 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SEND_HIGH_WATER, SEND_LOW_WATER } from '../../../../src/quic/streams/limits.ts';
+import {
+  SEND_HIGH_WATER,
+  SEND_LOW_WATER,
+  STREAM_TURN,
+} from '../../../../src/quic/streams/limits.ts';
 import { Pair } from './pair.ts';
 
 const COUNT = 10_000;
 
-test('streams with data take turns, a packet each', () => {
+/** The streams of the STREAM frames that have come, without repetitions behind each other. */
+const turns = (received: readonly string[]): string[] =>
+  received
+    .filter((line) => line.startsWith('STREAM'))
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((id, i, all) => id !== all[i - 1]);
+
+test('streams with data take turns of some packets each', () => {
   const pair = new Pair();
   const { client, server } = pair;
   const ids = [0, 1, 2, 3].map(() => client.streams.open(false) ?? -1);
-  for (const id of ids) client.streams.write(id, Buffer.alloc(20_000));
-  for (let i = 0; i < 8; i++) pair.deliver(client);
-  assert.deepEqual(
-    server.received.map((line) => line.split(' ')[1]),
-    ['2', '6', '10', '14', '2', '6', '10', '14'],
-  );
+  for (const id of ids) client.streams.write(id, Buffer.alloc(3 * STREAM_TURN));
+  pair.run();
+  const one = ['2', '6', '10', '14'];
+  assert.deepEqual(turns(server.received), [...one, ...one, ...one]);
 });
 
-test('a stream with little to send waits for one packet of each of the others at most', () => {
+test('a stream that drains in each of its turns does not keep the others from theirs', () => {
+  const pair = new Pair({ connectionWindow: 8 << 20 });
+  const { client, server } = pair;
+  const bulky = client.streams.open(false) ?? -1;
+  const eager = [0, 1].map(() => client.streams.open(false) ?? -1);
+  client.streams.write(bulky, Buffer.alloc(16 * STREAM_TURN));
+  for (let i = 0; i < 200; i++) {
+    for (const id of eager)
+      if (client.streams.queued(id) === 0) client.streams.write(id, Buffer.alloc(500));
+    pair.deliver(client);
+  }
+  const bytesOf = (id: number): number =>
+    server.received
+      .filter((line) => line.startsWith(`STREAM ${id} `))
+      .reduce((bytes, line) => bytes + Number(line.split(' ')[3]), 0);
+  for (const id of eager) assert.ok(bytesOf(id) > 0);
+  assert.ok(bytesOf(bulky) > 10 * STREAM_TURN, `${bytesOf(bulky)} bytes`);
+});
+
+test('a stream with little to send does not wait for the turns of the others', () => {
   const pair = new Pair();
   const { client, server } = pair;
   const bulky = [0, 1, 2].map(() => client.streams.open(false) ?? -1);
   for (const id of bulky) client.streams.write(id, Buffer.alloc(200_000));
-  for (let i = 0; i < 10; i++) pair.deliver(client);
+  for (let i = 0; i < 60; i++) pair.deliver(client);
   const small = client.streams.open(false) ?? -1;
   client.streams.write(small, Buffer.from('x'));
-  for (let i = 0; i < 4; i++) pair.deliver(client);
+  pair.deliver(client);
   assert.ok(server.received.includes(`STREAM ${small} 0 1`));
 });
 

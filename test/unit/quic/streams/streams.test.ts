@@ -55,6 +55,38 @@ test('§2.2: data after the peer was asked to wait for more makes the stream rea
   assert.deepEqual(pair.server.happened(), ['stream-readable 0']);
 });
 
+test('the memory of a chunk that was given is freed when all of it is acknowledged', () => {
+  const { client } = new Pair();
+  const id = client.streams.open(true) ?? -1;
+  const given = Buffer.alloc(10_000, 1);
+  const written = Buffer.alloc(10_000, 2);
+  client.streams.write(id, given, true);
+  client.streams.write(id, written);
+  const packets: SentPacket[] = [];
+  for (let packet = client.packet(); packet; packet = client.packet()) packets.push(packet);
+  const last = sent(packets.pop());
+  for (const [i, packet] of packets.entries()) {
+    if (i > 0) client.settle('acknowledged', packet);
+  }
+  assert.equal(given.length, 10_000, 'its first bytes may have to be sent again');
+  client.settle('lost', sent(packets[0]));
+  const again = sent(client.packet());
+  assert.ok(again.bytes.includes(1));
+  client.settle('acknowledged', again);
+  client.settle('acknowledged', last);
+  assert.equal(given.length, 0);
+  assert.equal(written.length, 10_000);
+});
+
+test('the memory of a chunk that was given is freed when the stream is reset', () => {
+  const { client } = new Pair();
+  const id = client.streams.open(true) ?? -1;
+  const given = Buffer.alloc(10_000, 1);
+  client.streams.write(id, given, true);
+  client.streams.reset(id, 0);
+  assert.equal(given.length, 0);
+});
+
 test('§3: a stream is forgotten when both directions have ended and are acknowledged', () => {
   const pair = new Pair();
   const id = pair.client.streams.open(true) ?? -1;
@@ -484,8 +516,8 @@ test('frames for a stream that is forgotten do nothing', () => {
     assert.equal(streams.stopSendingReceived(id, 0), undefined);
     assert.equal(streams.maxStreamData(id, 9), undefined);
     assert.equal(streams.streamDataBlocked(id, 9), undefined);
-    streams.streamLost(id, 0, 1, true);
-    streams.streamAcknowledged(id, 0, 1, true);
+    streams.carried.stream('lost', id, 0, 1, true);
+    streams.carried.stream('acknowledged', id, 0, 1, true);
     assert.equal(streams.write(id, text('x')), undefined);
     streams.finish(id);
     streams.reset(id, 0);

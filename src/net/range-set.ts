@@ -4,8 +4,8 @@ const NO_BOUNDS = new Float64Array(0);
 
 /**
  * A set of numbers as sorted ranges, none of which touch each other: offsets that were received, lost
- * or acknowledged. Its users bound the number of ranges. Plain numbers in one array; a change at either end, the usual one, moves nothing or
- * little, one in the middle moves 16 bytes for each range behind it.
+ * or acknowledged. Its users bound the number of ranges. Plain numbers in one array; a change at either
+ * end, the usual one, moves nothing or little, one in the middle moves 16 bytes for each range behind it.
  */
 export class RangeSet {
   /** Start and end (excluded) by turns. */

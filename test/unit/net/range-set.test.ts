@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { RangeSet } from '../../../src/quic/range-set.ts';
+import { RangeSet } from '../../../src/net/range-set.ts';
 
 const rangesOf = (set: RangeSet): number[][] =>
   Array.from({ length: set.size }, (_, i) => [set.start(i), set.end(i)]);

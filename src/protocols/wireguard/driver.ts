@@ -1,0 +1,270 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type {
+  DatagramHandlers,
+  DatagramSocket,
+  DatagramSocketOptions,
+  ReceivedDatagrams,
+} from '../../ip/datagram-socket.ts';
+import { blankEndpoint, isIPv4Endpoint, MAPPED, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import type {
+  DeviceHandlers,
+  DeviceTraits,
+  InboundPacket,
+  PacketDevice,
+  PacketOutput,
+} from '../../ip/packet-device.ts';
+import type { Clock, Timer } from '../../net/clock.ts';
+import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
+import type { Identity } from './noise.ts';
+import { Outgoing } from './outgoing.ts';
+import type { Trace } from './trace.ts';
+import {
+  datagramSize,
+  Tunnel,
+  type TunnelEvent,
+  type TunnelSettings,
+  type TunnelState,
+} from './tunnel.ts';
+import { Data } from './wire.ts';
+
+/** How to open the socket: `systemSockets().bindDatagrams`. */
+export type BindDatagrams = (
+  options: DatagramSocketOptions,
+  handlers: DatagramHandlers,
+) => Promise<DatagramSocket>;
+
+export interface TunnelDeviceOptions {
+  /** As people read it. */
+  readonly name: string;
+  readonly identity: Identity;
+  /** The peer's. */
+  readonly endpoint: IpEndpoint;
+  readonly settings: TunnelSettings;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly bind: BindDatagrams;
+  /** As for `Tunnel`. */
+  readonly timestamp: () => Uint8Array;
+  /** It must not throw. */
+  readonly onEvent?: ((event: TunnelEvent) => void) | undefined;
+  readonly trace?: Trace | undefined;
+}
+
+/**
+ * A tunnel on a UDP socket of its own, as a device for a TCP/IP stack. Packets are sealed and opened where
+ * they stand, in memory of the socket; datagrams come and leave in batches.
+ */
+export class TunnelDevice implements PacketDevice, PacketOutput {
+  readonly name: string;
+  readonly output: PacketOutput = this;
+  readonly closed: Promise<Error | undefined>;
+  readonly #socket: DatagramSocket;
+  readonly #tunnel: Tunnel;
+  readonly #outgoing: Outgoing;
+  readonly #clock: Clock;
+  readonly #onEvent: ((event: TunnelEvent) => void) | undefined;
+  readonly #inbound: { -readonly [key in keyof InboundPacket]: InboundPacket[key] } = {
+    buffer: new Uint8Array(0),
+    start: 0,
+    end: 0,
+    checksumPartial: false,
+    segmentSize: 0,
+  };
+  #traits: DeviceTraits;
+  #handlers: DeviceHandlers | undefined;
+  /** Where the datagram of the reserved packet begins. */
+  #at = 0;
+  /** Whether `reserve` had no room. */
+  #isDenied = false;
+  #isClosed = false;
+  #timer: Timer | undefined;
+  #armedFor = Infinity;
+
+  /** Opens the socket. Nothing is sent before there is a packet, or a keep-alive. @throws the system's error. */
+  static async open(options: TunnelDeviceOptions): Promise<TunnelDevice> {
+    const local = blankEndpoint();
+    if (isIPv4Endpoint(options.endpoint)) local.c = MAPPED;
+    const opened: { device?: TunnelDevice } = {};
+    const socket = await options.bind(
+      { local, receiveBuffer: SOCKET_BUFFER, sendBuffer: SOCKET_BUFFER, coalesce: true },
+      {
+        onDatagrams: (received) => {
+          const { device } = opened;
+          if (device) device.#receive(received);
+        },
+        onDrained: () => {
+          const { device } = opened;
+          if (device) device.#onDrained();
+        },
+        onWritable: () => {
+          const { device } = opened;
+          if (device) device.#onWritable();
+        },
+      },
+    );
+    opened.device = new TunnelDevice(socket, options);
+    return opened.device;
+  }
+
+  private constructor(socket: DatagramSocket, options: TunnelDeviceOptions) {
+    const { clock, settings } = options;
+    this.name = options.name;
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#onEvent = options.onEvent;
+    this.#outgoing = new Outgoing(socket);
+    this.#traits = traitsOf(settings);
+    this.#tunnel = new Tunnel({
+      ...options,
+      settings: { ...settings, mtu: this.#traits.mtu },
+      now: clock.now(),
+    });
+    this.closed = socket.closed.then((cause) => {
+      this.#release();
+      return cause;
+    });
+    this.#turn();
+  }
+
+  get traits(): DeviceTraits {
+    return this.#traits;
+  }
+
+  get dropped(): number {
+    return this.#socket.dropped + this.#tunnel.dropped;
+  }
+
+  get state(): TunnelState {
+    return this.#tunnel.state;
+  }
+
+  /** When the last authentic message came, on the clock; -Infinity for never. */
+  get receivedAt(): number {
+    return this.#tunnel.receivedAt;
+  }
+
+  /** What may change while it runs. */
+  set settings(settings: TunnelSettings) {
+    this.#traits = traitsOf(settings);
+    this.#tunnel.setSettings({ ...settings, mtu: this.#traits.mtu }, this.#clock.now());
+    this.#handlers?.onTraits();
+    this.#turn();
+  }
+
+  start(handlers: DeviceHandlers): void {
+    this.#handlers = handlers;
+  }
+
+  /** Begins a handshake, unless something authentic has come since then. */
+  hasten(since: number): void {
+    this.#tunnel.hasten(since, this.#clock.now());
+    this.#turn();
+  }
+
+  get buffer(): Uint8Array {
+    return this.#outgoing.buffer;
+  }
+
+  reserve(bytes: number): number {
+    if (this.#isClosed) return -1;
+    this.#at = this.#outgoing.reserve(datagramSize(bytes, this.#traits.mtu));
+    if (this.#at >= 0) return this.#at + Data.packet;
+    this.#isDenied = true;
+    return -1;
+  }
+
+  commit(length: number): void {
+    const tunnel = this.#tunnel;
+    const size = tunnel.send(this.#outgoing.buffer, this.#at, length, this.#clock.now());
+    if (size > 0) this.#outgoing.commit(size, tunnel.endpoint);
+  }
+
+  flush(): void {
+    this.#turn();
+  }
+
+  close(cause?: Error): void {
+    if (this.#isClosed) return;
+    this.#outgoing.flush();
+    this.#release();
+    this.#socket.close(cause);
+  }
+
+  // What the socket reports.
+
+  #receive({ peer, buffer, offset, length, stride }: ReceivedDatagrams): void {
+    const now = this.#clock.now();
+    const inbound = this.#inbound;
+    const end = offset + length;
+    for (let start = offset; start < end && !this.#isClosed; start += stride) {
+      const size = this.#tunnel.receive(buffer, start, Math.min(start + stride, end), peer, now);
+      if (size === 0) continue;
+      inbound.buffer = buffer;
+      inbound.start = start + Data.packet;
+      inbound.end = inbound.start + size;
+      this.#handlers?.onPacket(inbound);
+    }
+  }
+
+  #onDrained(): void {
+    // What has waited for this handshake goes first.
+    this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
+    this.#handlers?.onDrained();
+    this.#turn();
+  }
+
+  #onWritable(): void {
+    if (this.#isClosed) return;
+    this.#outgoing.onWritable();
+    this.#turn();
+    if (!this.#isDenied) return;
+    this.#isDenied = false;
+    this.#handlers?.onWritable();
+  }
+
+  /** Sends what is due, reports what has happened, and sets the timer. */
+  #turn(): void {
+    if (this.#isClosed) return;
+    this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
+    this.#outgoing.flush();
+    for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
+      this.#onEvent?.(event);
+    }
+    this.#arm();
+  }
+
+  /** Sets the timer for the earliest deadline, unless it fires before it anyway. */
+  #arm(): void {
+    const at = this.#tunnel.nextTimeout();
+    if (at === Infinity || this.#armedFor <= at) return;
+    this.#timer?.cancel();
+    this.#armedFor = at;
+    // Timers have whole milliseconds, and one that is due already must not starve everything else.
+    const delay = Math.max(1, Math.ceil(at - this.#clock.now()));
+    this.#timer = this.#clock.after(delay, this.#onTimer);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#armedFor = Infinity;
+    this.#tunnel.onTimeout(this.#clock.now());
+    this.#turn();
+  };
+
+  #release(): void {
+    this.#isClosed = true;
+    this.#handlers = undefined;
+    this.#timer?.cancel();
+    this.#tunnel.close();
+  }
+}
+
+function traitsOf({ mtu }: TunnelSettings): DeviceTraits {
+  const bounded = Math.min(Math.max(mtu, SMALLEST_MTU), LARGEST_PACKET);
+  return {
+    mtu: bounded,
+    checksumOffload: false,
+    tcpSegmentation: false,
+    udpSegmentation: false,
+    largest: bounded,
+  };
+}

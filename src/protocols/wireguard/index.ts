@@ -1,0 +1,23 @@
+import { lookup } from 'node:dns/promises';
+import { SystemRandomSource } from '../../crypto/random-source.ts';
+import { systemSockets } from '../../net/system-sockets.ts';
+import { defineProtocol } from '../protocol.ts';
+import { WireGuardOutbound } from './outbound.ts';
+import { outboundSettings } from './settings.ts';
+import { SharedTunnels } from './shared-tunnels.ts';
+
+const tunnels = new SharedTunnels({
+  bind: (options, handlers) => systemSockets().bindDatagrams(options, handlers),
+  resolve: async (name) => (await lookup(name, { order: 'verbatim' })).address,
+  random: new SystemRandomSource(),
+});
+
+export const wireguard = defineProtocol({
+  name: 'wireguard',
+  outbound: {
+    stream: false,
+    upstream: false,
+    settings: (table) => outboundSettings(table),
+    create: (settings, context) => new WireGuardOutbound(settings, context, tunnels),
+  },
+});

@@ -1,0 +1,162 @@
+import { formatEndpoint, ipVersion, type Endpoint } from '../../net/address.ts';
+import { Deadline } from '../../net/deadline.ts';
+import { abortedDial, DialError } from '../../net/errors.ts';
+import { connectAny } from '../../net/happy-eyeballs.ts';
+import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { FamilyPolicy } from '../../net/resolver.ts';
+import { DIAL_MS } from '../../net/time-limits.ts';
+import { unlessAborted } from '../../net/unless-aborted.ts';
+import { toEndpoint } from '../../ip/ip-endpoint.ts';
+import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
+import { ResolvedPackets } from '../resolved-packets.ts';
+import { PATIENCE, SILENCE_LIMIT } from './limits.ts';
+import type { WireGuardSettings } from './settings.ts';
+import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
+
+/** Outbounds that were created so far: what was created later is newer. */
+let created = 0;
+
+/** Connects to destinations through a WireGuard tunnel, which starts with the first of them. */
+export class WireGuardOutbound implements Outbound {
+  readonly #settings: WireGuardSettings;
+  readonly #context: OutboundContext;
+  readonly #tunnels: SharedTunnels;
+  readonly #age = created++;
+  /** The policy for names, limited to the families of the own addresses; `undefined` where none is left. */
+  readonly #family: FamilyPolicy | undefined;
+  #lease: TunnelLease | undefined;
+  #isClosed = false;
+
+  constructor(settings: WireGuardSettings, context: OutboundContext, tunnels: SharedTunnels) {
+    this.#settings = settings;
+    this.#context = context;
+    this.#tunnels = tunnels;
+    this.#family = limitedPolicy(context.family, settings.addresses);
+  }
+
+  async connect(destination: Endpoint, { signal, origin }: DialOptions): Promise<ByteLink> {
+    const { clock, resolver, family } = this.#context;
+    this.#mustReach(destination);
+    const since = clock.now();
+    let tunnel: RunningTunnel | undefined;
+    using dial = new Deadline(clock, DIAL_MS, 'the connection', signal);
+    const limit = clock.after(SILENCE_LIMIT, () => {
+      const isSilent = tunnel === undefined || tunnel.device.receivedAt < since;
+      if (isSilent) dial.abort(this.#silence(tunnel));
+    });
+    try {
+      tunnel = await unlessAborted(this.#running(), dial.signal);
+      const policy = this.#family ?? family;
+      const { host, port } = destination;
+      const addresses = await resolver.resolve(host, policy, dial.signal, origin?.source);
+      return await this.#race(tunnel, addresses, port, dial.signal);
+    } catch (error) {
+      throw dial.signal.aborted ? abortedDial(dial.signal, destination) : error;
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  async associate({ signal, origin }: DialOptions): Promise<PacketLink> {
+    this.#mustHaveAddress();
+    const { stack } = await unlessAborted(this.#running(), signal);
+    const { resolver, family, log, tag } = this.#context;
+    return new ResolvedPackets(stack.bindUdp(), {
+      resolver,
+      family: this.#family ?? family,
+      client: origin?.source,
+      // A stack drops what it has no address for by itself.
+      allows: (peer) => isAllowed(family, peer),
+      onUnresolved: (error) => log.info(`udp by ${tag}: ${error.message}`),
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#lease?.release();
+  }
+
+  /** @throws {DialError} where no own address can reach the destination. */
+  #mustReach(destination: Endpoint): void {
+    this.#mustHaveAddress();
+    const version = ipVersion(destination.host);
+    const { addresses } = this.#settings;
+    const isReached =
+      version === 0
+        ? this.#family !== undefined
+        : addresses.some((address) => ipVersion(address) === version);
+    if (isReached) return;
+    const what = version === 0 ? 'address of its family' : `IPv${version} address`;
+    const where = formatEndpoint(destination);
+    throw new DialError('unreachable_network', `${where}: the tunnel has no ${what}`);
+  }
+
+  /** @throws {DialError} for an empty list. */
+  #mustHaveAddress(): void {
+    if (this.#settings.addresses.length > 0) return;
+    throw new DialError('failed', 'wireguard: no tunnel-local addresses configured');
+  }
+
+  #running(): Promise<RunningTunnel> {
+    if (this.#isClosed) {
+      return Promise.reject(new DialError('aborted', 'the outbound was closed'));
+    }
+    if (this.#lease === undefined || this.#lease.isOver) {
+      this.#lease?.release();
+      const { tag, clock, log } = this.#context;
+      this.#lease = this.#tunnels.lease(this.#settings, this.#age, { tag, clock, log });
+    }
+    return this.#lease.running;
+  }
+
+  async #race(
+    { stack, device }: RunningTunnel,
+    addresses: readonly string[],
+    port: number,
+    signal: AbortSignal,
+  ): Promise<ByteLink> {
+    const { clock } = this.#context;
+    const since = clock.now();
+    // A peer that was restarted does not know the session: it is silent, where the destination is not.
+    const impatience = clock.after(PATIENCE, () => device.hasten(since));
+    try {
+      return await connectAny(
+        addresses,
+        async (address, attempt) => {
+          const target = toEndpoint(address, port);
+          if (target) return stack.connect(target, attempt);
+          const where = formatEndpoint({ host: address, port });
+          throw new DialError('unreachable_host', `${where}: no address inside of a tunnel`);
+        },
+        { clock, signal, discard: (link) => link.destroy() },
+      );
+    } finally {
+      impatience.cancel();
+    }
+  }
+
+  /** The failure of a dial that has waited for the tunnel alone: it says nothing about the destination. */
+  #silence(tunnel: RunningTunnel | undefined): DialError {
+    const peer = formatEndpoint(this.#settings.endpoint);
+    const what = tunnel
+      ? 'the WireGuard peer does not respond'
+      : 'the name did not resolve in time';
+    return new DialError('timed_out', `${peer}: ${what}`);
+  }
+}
+
+/** `policy` for the families of `addresses` alone; `undefined` where nothing is left. */
+function limitedPolicy(
+  policy: FamilyPolicy,
+  addresses: readonly string[],
+): FamilyPolicy | undefined {
+  const has = (version: number): boolean =>
+    addresses.some((address) => ipVersion(address) === version);
+  if (has(4) && has(6)) return policy;
+  const only = has(4) ? 'ipv4_only' : 'ipv6_only';
+  const other = has(4) ? 'ipv6_only' : 'ipv4_only';
+  return policy === other ? undefined : only;
+}
+
+const isAllowed = (policy: FamilyPolicy, { host }: Endpoint): boolean =>
+  policy !== (ipVersion(host) === 4 ? 'ipv6_only' : 'ipv4_only');

@@ -1,0 +1,117 @@
+import {
+  packetCiphers,
+  type PacketOpening,
+  type PacketSealing,
+} from '../../crypto/packet-ciphers.ts';
+import { ReplayWindow } from '../../crypto/replay-window.ts';
+import { REJECT_AFTER_MESSAGES, REKEY_AFTER_MESSAGES } from './deadlines.ts';
+import { REPLAY_WINDOW } from './limits.ts';
+import type { SessionKeys } from './noise.ts';
+import { Data, MessageType, readCounter, TAG_SIZE, writeCounter, writeIndex } from './wire.ts';
+
+/** A session's message counts at which it is replaced, and no longer used. */
+export interface MessageLimits {
+  readonly rekeyAfter: number;
+  readonly rejectAfter: number;
+}
+
+const LIMITS: MessageLimits = {
+  rekeyAfter: REKEY_AFTER_MESSAGES,
+  rejectAfter: REJECT_AFTER_MESSAGES,
+};
+
+/** Where a session comes from. */
+export interface SessionOrigin {
+  readonly index: number;
+  readonly peerIndex: number;
+  readonly isInitiator: boolean;
+  /** When its handshake was completed, in milliseconds. */
+  readonly createdAt: number;
+}
+
+/** Why a message was not opened. */
+export type OpenFailure = 'counter' | 'replay' | 'authentication';
+
+/** The keys of both directions, with their counters. Dispose of it when it is replaced. */
+export class Session implements Disposable {
+  readonly index: number;
+  readonly peerIndex: number;
+  readonly isInitiator: boolean;
+  readonly createdAt: number;
+  readonly #sealing: PacketSealing;
+  readonly #opening: PacketOpening;
+  readonly #limits: MessageLimits;
+  readonly #window = new ReplayWindow(REPLAY_WINDOW);
+  #sent = 0;
+
+  /** @param keys are overwritten: the ciphers have their own. */
+  constructor(keys: SessionKeys, origin: SessionOrigin, limits: MessageLimits = LIMITS) {
+    this.index = origin.index;
+    this.peerIndex = origin.peerIndex;
+    this.isInitiator = origin.isInitiator;
+    this.createdAt = origin.createdAt;
+    const ciphers = packetCiphers();
+    this.#sealing = ciphers.sealing('chacha20-poly1305', keys.sending);
+    this.#opening = ciphers.opening('chacha20-poly1305', keys.receiving);
+    keys.sending.fill(0);
+    keys.receiving.fill(0);
+    this.#limits = limits;
+  }
+
+  /** Whether so many messages were sent that another session is to take its place. */
+  get isWorn(): boolean {
+    return this.#sent > this.#limits.rekeyAfter;
+  }
+
+  /** Whether no message may be sent any more. */
+  get isSpent(): boolean {
+    return this.#sent >= this.#limits.rejectAfter;
+  }
+
+  /**
+   * Makes a message of the packet that begins `Data.packet` bytes behind `at`, in place. Not for a session
+   * that is spent.
+   *
+   * @param length of the packet with its padding; there is room for a tag behind it.
+   * @returns the bytes of the message, which begins at `at`.
+   */
+  seal(bytes: Uint8Array, at: number, length: number): number {
+    const counter = this.#sent++;
+    bytes[at] = MessageType.DATA;
+    bytes[at + 1] = bytes[at + 2] = bytes[at + 3] = 0;
+    writeIndex(bytes, at + Data.receiver, this.peerIndex);
+    writeCounter(bytes, at + Data.counter, counter);
+    setNonce(this.#sealing.nonce, counter);
+    const start = at + Data.packet;
+    this.#sealing.seal(bytes, start, start, start + length);
+    return Data.packet + length + TAG_SIZE;
+  }
+
+  /**
+   * Opens the message from `start` to `end` in place: its packet is `Data.packet` bytes behind `start`.
+   * @returns why it was not; `undefined` for success.
+   */
+  open(bytes: Uint8Array, start: number, end: number): OpenFailure | undefined {
+    const counter = readCounter(bytes, start + Data.counter);
+    if (!(counter < this.#limits.rejectAfter)) return 'counter';
+    if (!this.#window.isNew(counter)) return 'replay';
+    const opening = this.#opening;
+    setNonce(opening.nonce, counter);
+    const at = start + Data.packet;
+    if (!opening.open(bytes, at, at, end)) return 'authentication';
+    this.#window.mark(counter);
+    return undefined;
+  }
+
+  /** Releases the ciphers; OpenSSL overwrites its keys. */
+  [Symbol.dispose](): void {
+    this.#sealing[Symbol.dispose]();
+    this.#opening[Symbol.dispose]();
+  }
+}
+
+/** Four zeros and the counter (whitepaper §5.4.6): all of it, since ciphers share these bytes. */
+function setNonce(nonce: Uint8Array, counter: number): void {
+  nonce[0] = nonce[1] = nonce[2] = nonce[3] = 0;
+  writeCounter(nonce, 4, counter);
+}

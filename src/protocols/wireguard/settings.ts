@@ -1,0 +1,87 @@
+import { formatIP, parseIP, unmapIPv4 } from '../../net/address.ts';
+import { array, converted, secret, str, u16, u64, u8, type Decoder } from '../../schema/decoder.ts';
+import { DecodeError } from '../../schema/errors.ts';
+import type { TableNode } from '../../schema/node.ts';
+import { fallback, optional, struct } from '../../schema/struct.ts';
+
+/** The three bytes behind the type of a message. */
+export type Reserved = readonly [number, number, number];
+
+/** Keys are lower-case hex digits: plain data that is compared and cloned as it is. */
+export interface WireGuardSettings {
+  readonly privateKey: string;
+  readonly peerPublicKey: string;
+  /** `undefined` without one, which the protocol treats as 32 zeros. */
+  readonly presharedKey: string | undefined;
+  /** The peer's name or address as written, without a check, and its UDP port. */
+  readonly endpoint: { readonly host: string; readonly port: number };
+  /** The own addresses inside the tunnel, in text; may be empty. */
+  readonly addresses: readonly string[];
+  /** Bytes of the largest IP packet inside the tunnel, as written. */
+  readonly mtu: number;
+  /** Seconds between packets that keep a NAT mapping alive; 0 for none. */
+  readonly keepalive: number;
+  readonly reserved: Reserved | undefined;
+}
+
+const DEFAULT_MTU = 1420;
+const KEY_BYTES = 32;
+const HEX_KEY = /^[0-9a-f]{64}$/i;
+const PORT = /^\+?[0-9]+$/;
+const LAST_PORT = 65_535;
+
+/** A key as 64 hex digits, or as 32 bytes in padded standard base64. */
+const key = (name: string): Decoder<string> =>
+  converted(secret, (text, reject) => {
+    if (HEX_KEY.test(text)) return text.toLowerCase();
+    const bytes = Buffer.from(text, 'base64');
+    // Node's decoder is lenient: what encodes back to the same text was valid.
+    if (bytes.length !== KEY_BYTES || bytes.toString('base64') !== text) {
+      throw reject(`invalid wireguard ${name}`);
+    }
+    return bytes.toString('hex');
+  });
+
+const endpoint: Decoder<WireGuardSettings['endpoint']> = converted(str, (text, reject) => {
+  const colon = text.lastIndexOf(':');
+  if (colon < 0) throw reject('wireguard endpoint must be host:port');
+  const digits = text.slice(colon + 1);
+  const port = PORT.test(digits) ? Number(digits) : Infinity;
+  if (port > LAST_PORT) throw reject('invalid wireguard endpoint port');
+  return { host: text.slice(0, colon), port };
+});
+
+const address: Decoder<string> = converted(str, (text, reject) => {
+  const bytes = parseIP(text);
+  if (!bytes) throw reject('invalid IP address syntax');
+  return unmapIPv4(formatIP(bytes));
+});
+
+const reserved: Decoder<Reserved> = (node) => {
+  const [first, second, third, ...more] = array(u8)(node);
+  if (first !== undefined && second !== undefined && third !== undefined && more.length === 0) {
+    return [first, second, third];
+  }
+  const length = node.kind === 'array' ? node.items.length : 0;
+  throw new DecodeError(`invalid length ${length}, expected an array of length 3`, node.span);
+};
+
+const outboundTable = struct({
+  privateKey: key('private_key'),
+  peerPublicKey: key('peer_public_key'),
+  presharedKey: optional(key('preshared_key')),
+  endpoint,
+  address: array(address),
+  mtu: fallback(
+    converted(u64, (bytes) => Number(bytes)),
+    DEFAULT_MTU,
+  ),
+  keepalive: fallback(u16, 0),
+  reserved: optional(reserved),
+});
+
+/** The `settings` of a WireGuard outbound. @throws {DecodeError} */
+export function outboundSettings(table: TableNode): WireGuardSettings {
+  const { address: addresses, ...written } = outboundTable(table);
+  return { ...written, addresses };
+}

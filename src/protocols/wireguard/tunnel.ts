@@ -1,0 +1,582 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import {
+  assignEndpoint,
+  copyEndpoint,
+  isSameEndpoint,
+  type IpEndpoint,
+  type MutableIpEndpoint,
+} from '../../ip/ip-endpoint.ts';
+import { Fifo } from '../../net/fifo.ts';
+import { copyOf } from '../../quic/wire/copy-of.ts';
+import { Admission } from './admission.ts';
+import { MacWriter } from './cookies.ts';
+import {
+  Deadlines,
+  ERASE_AFTER_TIME,
+  KEEPALIVE_TIMEOUT,
+  MAX_JITTER,
+  REJECT_AFTER_TIME,
+  REKEY_AFTER_TIME,
+  REKEY_ATTEMPT_TIME,
+  REKEY_ON_RECEIPT_TIME,
+  REKEY_TIMEOUT,
+} from './deadlines.ts';
+import { KeyPairs } from './key-pairs.ts';
+import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from './limits.ts';
+import { Initiator, Responder, type Identity } from './noise.ts';
+import { Session } from './session.ts';
+import type { Reserved } from './settings.ts';
+import type { DropReason, Trace, TraceEvent } from './trace.ts';
+import { WaitingPackets } from './waiting-packets.ts';
+import {
+  CookieReply,
+  Data,
+  DATA_OVERHEAD,
+  Initiation,
+  KEY_SIZE,
+  MessageType,
+  messageType,
+  PADDING,
+  readIndex,
+  Response,
+} from './wire.ts';
+
+/** Where datagrams are written. */
+export interface TunnelOutput {
+  /** May be another one after each `reserve`. */
+  readonly buffer: Uint8Array;
+  /** Where a datagram of at most so many bytes is to begin; -1 when there is no room at present. */
+  reserve(bytes: number): number;
+  /** It is complete. */
+  commit(length: number, destination: IpEndpoint): void;
+}
+
+/**
+ * - `unused`: nothing was sent yet
+ * - `connecting`: packets wait for a handshake
+ * - `established`: there was a session, and no handshake has failed since
+ * - `silent`: the peer has not responded for `REKEY_ATTEMPT_TIME`; the next packet begins another handshake
+ * - `closed`: nothing is sent or received any more
+ */
+export type TunnelState = 'unused' | 'connecting' | 'established' | 'silent' | 'closed';
+
+/** What happened; each is reported once until it is taken. */
+export type TunnelEvent =
+  | 'established'
+  | 'silent'
+  /** The peer's packets come from another address. */
+  | 'moved';
+
+/** What may change while a tunnel runs. */
+export interface TunnelSettings {
+  /** Bytes of the largest packet inside the tunnel: padding does not exceed it. */
+  readonly mtu: number;
+  /** Milliseconds between packets for those that keep track of the path; 0 for none. */
+  readonly keepalive: number;
+  readonly reserved: Reserved | undefined;
+}
+
+export interface TunnelOptions {
+  readonly identity: Identity;
+  /** Where the first message is sent to. */
+  readonly endpoint: IpEndpoint;
+  readonly settings: TunnelSettings;
+  readonly random: RandomSource;
+  /** The time as TAI64N, later than all times before that it has returned for these keys. */
+  readonly timestamp: () => Uint8Array;
+  readonly now: number;
+  readonly trace?: Trace | undefined;
+}
+
+interface PendingMessage {
+  readonly message: Uint8Array;
+  readonly destination: IpEndpoint;
+  readonly what: 'response' | 'cookie reply';
+}
+
+/**
+ * A WireGuard tunnel to one peer (whitepaper §5 and §6), in both roles: datagrams and packets in, datagrams
+ * and packets out. No datagram makes it throw.
+ *
+ * After every call: `nextEvent` until there is none, `transmit`, then `nextTimeout`.
+ */
+export class Tunnel {
+  readonly #identity: Identity;
+  readonly #random: RandomSource;
+  readonly #timestamp: () => Uint8Array;
+  readonly #trace: Trace | undefined;
+  readonly #endpoint: MutableIpEndpoint;
+  readonly #macs: MacWriter;
+  readonly #admission: Admission;
+  readonly #keyPairs = new KeyPairs();
+  readonly #deadlines = new Deadlines();
+  readonly #waiting = new WaitingPackets();
+  readonly #pending = new Fifo<PendingMessage>();
+  readonly #events: TunnelEvent[] = [];
+  #settings: TunnelSettings;
+  #state: TunnelState = 'unused';
+  /** The handshake of this side that is under way. */
+  #initiator: Initiator | undefined;
+  /** That of the last initiation that came. */
+  #receivedTimestamp: Uint8Array | undefined;
+  /** When the last initiation was sent, when the first one of the present attempts, and when one came. */
+  #initiatedAt = -Infinity;
+  #attemptsSince = -Infinity;
+  #initiationReceivedAt = -Infinity;
+  #receivedAt = -Infinity;
+  #isKeepaliveDue = false;
+  /** Whether packets have come since the deadline of a keep-alive was set. */
+  #needsAnotherKeepalive = false;
+  /** Whether receiving has begun to replace the current session: once is enough. */
+  #isReplacedOnReceipt = false;
+
+  constructor(options: TunnelOptions) {
+    const { identity, random } = options;
+    this.#identity = identity;
+    this.#random = random;
+    this.#timestamp = options.timestamp;
+    this.#trace = options.trace;
+    this.#endpoint = copyEndpoint(options.endpoint);
+    this.#macs = new MacWriter(identity.peerPublicKey);
+    this.#admission = new Admission(identity.privateKey.publicKey, random);
+    this.#settings = options.settings;
+    // A peer behind nothing but this tunnel is reachable from the start.
+    if (options.settings.keepalive > 0) this.#deadlines.set('persistent', options.now);
+  }
+
+  get state(): TunnelState {
+    return this.#state;
+  }
+
+  /** Where messages are sent to: where the newest authentic one came from. Changes in place. */
+  get endpoint(): IpEndpoint {
+    return this.#endpoint;
+  }
+
+  /** When the last authentic message came; -Infinity for never. */
+  get receivedAt(): number {
+    return this.#receivedAt;
+  }
+
+  /** Packets that waited for a handshake and were dropped. */
+  get dropped(): number {
+    return this.#waiting.dropped;
+  }
+
+  setSettings(settings: TunnelSettings, now: number): void {
+    this.#settings = settings;
+    if (settings.keepalive > 0) this.#deadlines.set('persistent', now);
+    else this.#deadlines.clear('persistent');
+  }
+
+  nextEvent(): TunnelEvent | undefined {
+    return this.#events.shift();
+  }
+
+  /**
+   * Takes a datagram, which is opened in place.
+   *
+   * @param start where it begins in `bytes`,
+   * @param end and where it ends.
+   * @returns the bytes of the packet in it, which begins `Data.packet` behind `start`, padding included; 0
+   *   for none.
+   */
+  receive(bytes: Uint8Array, start: number, end: number, from: IpEndpoint, now: number): number {
+    if (this.#state === 'closed') return 0;
+    // Whatever is there: some servers put an identification of theirs into it.
+    if (end - start >= DATA_OVERHEAD) bytes[start + 1] = bytes[start + 2] = bytes[start + 3] = 0;
+    const type = messageType(bytes, start, end);
+    if (type === MessageType.DATA) return this.#onData(bytes, start, end, from, now);
+    let reason: DropReason | undefined = 'message';
+    if (type !== undefined) reason = this.#onHandshake(type, copyOf(bytes, start, end), from, now);
+    if (reason !== undefined) this.#drop(reason, end - start, now);
+    return 0;
+  }
+
+  /**
+   * Sends a packet, in place where there is a session. Otherwise it waits for the handshake that it begins.
+   *
+   * @param at where the datagram may begin in `bytes`: the packet begins `Data.packet` behind it.
+   * @param length of the packet. What `datagramSize` says may be overwritten.
+   * @returns the bytes of the datagram, which is to be sent to `endpoint`; 0 for none.
+   */
+  send(bytes: Uint8Array, at: number, length: number, now: number): number {
+    if (this.#state === 'closed') return 0;
+    const session = this.#usable(now);
+    if (session !== undefined) return this.#seal(session, bytes, at, length, now);
+    const start = at + Data.packet;
+    this.#waiting.push(copyOf(bytes, start, start + length));
+    this.#wantHandshake(now);
+    return 0;
+  }
+
+  /** Writes what is due: handshake messages, packets that waited, keep-alives. As far as there is room. */
+  transmit(now: number, out: TunnelOutput): void {
+    if (this.#state === 'closed' || !this.#sendPending(now, out)) return;
+    // The initiation is the last: sending a packet may be what makes it due.
+    if (this.#sendWaiting(now, out)) this.#initiate(now, out);
+  }
+
+  /** When `onTimeout`, and then `transmit`, are due; Infinity for not at all. */
+  nextTimeout(): number {
+    return this.#deadlines.next;
+  }
+
+  onTimeout(now: number): void {
+    const deadlines = this.#deadlines;
+    if (deadlines.take('erase', now)) this.#erase(now);
+    if (deadlines.take('silence', now)) this.#wantHandshake(now);
+    if (deadlines.take('keepalive', now)) {
+      this.#isKeepaliveDue = true;
+      if (this.#needsAnotherKeepalive) deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
+      this.#needsAnotherKeepalive = false;
+    }
+    if (deadlines.take('persistent', now)) {
+      this.#isKeepaliveDue = true;
+      this.#onTraversal(now);
+    }
+  }
+
+  /** A dial waits in vain: begins a handshake unless something authentic has come since then. */
+  hasten(since: number, now: number): void {
+    if (this.#receivedAt < since && this.#state !== 'closed') this.#wantHandshake(now);
+  }
+
+  /** Erases all keys. Idempotent. */
+  close(): void {
+    this.#enter('closed');
+    this.#deadlines.clearAll();
+    this.#keyPairs.clear();
+    this.#initiator?.erase();
+    this.#initiator = undefined;
+    this.#waiting.clear();
+    this.#pending.clear();
+    this.#identity.staticSecret.fill(0);
+    this.#identity.presharedKey.fill(0);
+  }
+
+  // Receiving.
+
+  #onHandshake(
+    type: Exclude<MessageType, typeof MessageType.DATA>,
+    message: Uint8Array,
+    from: IpEndpoint,
+    now: number,
+  ): DropReason | undefined {
+    switch (type) {
+      case MessageType.INITIATION:
+        return this.#onInitiation(message, from, now);
+      case MessageType.RESPONSE:
+        return this.#onResponse(message, from, now);
+      case MessageType.COOKIE_REPLY:
+        return this.#onCookieReply(message, now);
+      default:
+        return type satisfies never;
+    }
+  }
+
+  #onInitiation(message: Uint8Array, from: IpEndpoint, now: number): DropReason | undefined {
+    const admitted = this.#admission.decide(message, from, now);
+    if (admitted === 'invalid') return 'mac';
+    if (admitted === 'limit') return 'limit';
+    if (admitted !== 'read') {
+      this.#push({ message: admitted, destination: copyEndpoint(from), what: 'cookie reply' });
+      return 'limit';
+    }
+    const responder = Responder.read(this.#identity, message);
+    if (responder === undefined) return 'authentication';
+    const { timestamp } = responder;
+    const last = this.#receivedTimestamp;
+    const isReplay = last !== undefined && Buffer.compare(timestamp, last) <= 0;
+    if (isReplay || now - this.#initiationReceivedAt < INITIATION_INTERVAL) {
+      responder.erase();
+      return isReplay ? 'replay' : 'limit';
+    }
+    const index = this.#newIndex();
+    const responded = responder.respond(index, this.#random.bytes(KEY_SIZE));
+    if (responded === undefined) return 'authentication';
+    this.#receivedTimestamp = timestamp;
+    this.#initiationReceivedAt = now;
+    this.#report({ kind: 'received', what: 'initiation' }, now);
+    this.#onAuthentic(from, now);
+    const { peerIndex } = responder;
+    const origin = { index, peerIndex, isInitiator: false, createdAt: now };
+    this.#keyPairs.addResponded(new Session(responded.keys, origin));
+    this.#onSession(now);
+    this.#macs.write(responded.message, now);
+    const destination = copyEndpoint(from);
+    this.#push({ message: responded.message, destination, what: 'response' });
+    return undefined;
+  }
+
+  #onResponse(message: Uint8Array, from: IpEndpoint, now: number): DropReason | undefined {
+    const initiator = this.#initiator;
+    if (initiator?.index !== readIndex(message, Response.receiver)) return 'index';
+    if (!this.#admission.isValid(message, from, now)) return 'mac';
+    const accepted = initiator.accept(message);
+    if (accepted === undefined) return 'authentication';
+    this.#initiator = undefined;
+    this.#report({ kind: 'received', what: 'response' }, now);
+    this.#onAuthentic(from, now);
+    const { keys, peerIndex } = accepted;
+    const origin = { index: initiator.index, peerIndex, isInitiator: true, createdAt: now };
+    this.#keyPairs.addInitiated(new Session(keys, origin));
+    this.#onSession(now);
+    this.#onUsable();
+    // The peer sends nothing before it has received something.
+    this.#isKeepaliveDue = true;
+    return undefined;
+  }
+
+  #onCookieReply(message: Uint8Array, now: number): DropReason | undefined {
+    const index = readIndex(message, CookieReply.receiver);
+    if (index !== this.#initiator?.index && index !== this.#keyPairs.next?.index) return 'index';
+    if (!this.#macs.readReply(message, now)) return 'authentication';
+    this.#report({ kind: 'received', what: 'cookie reply' }, now);
+    return undefined;
+  }
+
+  #onData(bytes: Uint8Array, start: number, end: number, from: IpEndpoint, now: number): number {
+    const session = this.#keyPairs.find(readIndex(bytes, start + Data.receiver));
+    if (session === undefined) return this.#drop('index', end - start, now);
+    const age = now - session.createdAt;
+    if (age >= REJECT_AFTER_TIME) return this.#drop('expired', end - start, now);
+    const failure = session.open(bytes, start, end);
+    if (failure !== undefined) return this.#drop(failure, end - start, now);
+    this.#onAuthentic(from, now);
+    if (this.#keyPairs.confirm(session)) this.#onUsable();
+    const isLate = session.isInitiator && age >= REKEY_ON_RECEIPT_TIME;
+    if (isLate && session === this.#keyPairs.current && !this.#isReplacedOnReceipt) {
+      this.#isReplacedOnReceipt = true;
+      this.#wantHandshake(now);
+    }
+    const length = end - start - DATA_OVERHEAD;
+    if (length > 0) {
+      if (this.#deadlines.isSet('keepalive')) this.#needsAnotherKeepalive = true;
+      else this.#deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
+    }
+    return length;
+  }
+
+  /** The peer has shown that it is there, and where. */
+  #onAuthentic(from: IpEndpoint, now: number): void {
+    this.#receivedAt = now;
+    this.#deadlines.clear('silence');
+    this.#onTraversal(now);
+    // Its session may have outlived the attempts to replace it.
+    if (this.#state === 'silent' && this.#usable(now)) this.#enter('established');
+    if (isSameEndpoint(from, this.#endpoint)) return;
+    assignEndpoint(this.#endpoint, from);
+    this.#notify('moved');
+  }
+
+  /** There are new keys. */
+  #onSession(now: number): void {
+    const session = this.#keyPairs.next ?? this.#keyPairs.current;
+    const role = session?.isInitiator === true ? 'initiator' : 'responder';
+    this.#deadlines.set('erase', now + ERASE_AFTER_TIME);
+    this.#report({ kind: 'session', role }, now);
+  }
+
+  /** Packets may be sent with new keys. */
+  #onUsable(): void {
+    this.#deadlines.clear('initiation');
+    this.#isReplacedOnReceipt = false;
+    this.#enter('established');
+  }
+
+  // Sending.
+
+  /** The session to send with. */
+  #usable(now: number): Session | undefined {
+    const { current } = this.#keyPairs;
+    if (current === undefined || current.isSpent) return undefined;
+    return now - current.createdAt < REJECT_AFTER_TIME ? current : undefined;
+  }
+
+  #seal(session: Session, bytes: Uint8Array, at: number, length: number, now: number): number {
+    const padded = paddedLength(length, this.#settings.mtu);
+    const end = at + Data.packet + length;
+    if (padded > length) bytes.fill(0, end, end + padded - length);
+    const size = session.seal(bytes, at, padded);
+    this.#stamp(bytes, at);
+    this.#onSent(now);
+    if (length > 0 && !this.#deadlines.isSet('silence')) {
+      const patience = KEEPALIVE_TIMEOUT + REKEY_TIMEOUT + this.#jitter();
+      this.#deadlines.set('silence', now + patience);
+    }
+    const isOld = session.isInitiator && now - session.createdAt >= REKEY_AFTER_TIME;
+    if (isOld || session.isWorn) this.#wantHandshake(now);
+    return size;
+  }
+
+  /** @returns false when there is no room. */
+  #sendCopy(session: Session, packet: Uint8Array, now: number, out: TunnelOutput): boolean {
+    const at = out.reserve(datagramSize(packet.length, this.#settings.mtu));
+    if (at < 0) return false;
+    const { buffer } = out;
+    buffer.set(packet, at + Data.packet);
+    out.commit(this.#seal(session, buffer, at, packet.length, now), this.#endpoint);
+    return true;
+  }
+
+  /** Sends packets that waited, or else a keep-alive that is due. @returns false when there is no room. */
+  #sendWaiting(now: number, out: TunnelOutput): boolean {
+    const session = this.#usable(now);
+    if (session === undefined) {
+      // A keep-alive needs a session as any other packet does.
+      if (this.#isKeepaliveDue) this.#wantHandshake(now);
+      this.#isKeepaliveDue = false;
+      return true;
+    }
+    for (let packet = this.#waiting.peek(); packet; packet = this.#waiting.peek()) {
+      if (!this.#sendCopy(session, packet, now, out)) return false;
+      this.#waiting.shift();
+      this.#isKeepaliveDue = false;
+    }
+    if (!this.#isKeepaliveDue) return true;
+    if (!this.#sendCopy(session, NOTHING, now, out)) return false;
+    this.#isKeepaliveDue = false;
+    this.#report({ kind: 'sent', what: 'keepalive' }, now);
+    return true;
+  }
+
+  /** @returns false when there is no room. */
+  #sendPending(now: number, out: TunnelOutput): boolean {
+    for (let next = this.#pending.peek(); next; next = this.#pending.peek()) {
+      const { message, destination, what } = next;
+      if (!this.#sendMessage(message, destination, out)) return false;
+      this.#pending.shift();
+      if (what === 'response') this.#onSent(now);
+      this.#report({ kind: 'sent', what }, now);
+    }
+    return true;
+  }
+
+  #sendMessage(message: Uint8Array, destination: IpEndpoint, out: TunnelOutput): boolean {
+    const at = out.reserve(message.length);
+    if (at < 0) return false;
+    out.buffer.set(message, at);
+    this.#stamp(out.buffer, at);
+    out.commit(message.length, destination);
+    return true;
+  }
+
+  /** Something authentic was sent. */
+  #onSent(now: number): void {
+    this.#deadlines.clear('keepalive');
+    this.#onTraversal(now);
+  }
+
+  /** Something authentic has passed, in either direction. */
+  #onTraversal(now: number): void {
+    const { keepalive } = this.#settings;
+    if (keepalive > 0) this.#deadlines.set('persistent', now + keepalive);
+  }
+
+  #stamp(bytes: Uint8Array, at: number): void {
+    const { reserved } = this.#settings;
+    if (reserved === undefined) return;
+    bytes[at + 1] = reserved[0];
+    bytes[at + 2] = reserved[1];
+    bytes[at + 3] = reserved[2];
+  }
+
+  #push(message: PendingMessage): void {
+    if (this.#pending.size < MAX_PENDING_MESSAGES) this.#pending.push(message);
+  }
+
+  // Handshakes of this side.
+
+  /** Begins attempts, unless some are under way. */
+  #wantHandshake(now: number): void {
+    if (this.#deadlines.isSet('initiation')) return;
+    this.#attemptsSince = now;
+    this.#deadlines.set('initiation', Math.max(now, this.#initiatedAt + REKEY_TIMEOUT));
+    if (this.#usable(now) === undefined) this.#enter('connecting');
+  }
+
+  /** Sends an initiation when one is due, or gives up. */
+  #initiate(now: number, out: TunnelOutput): void {
+    if (!this.#deadlines.isDue('initiation', now)) return;
+    if (now - this.#attemptsSince >= REKEY_ATTEMPT_TIME) {
+      this.#giveUp(now);
+      return;
+    }
+    const at = out.reserve(Initiation.size);
+    if (at < 0) return;
+    this.#initiator?.erase();
+    this.#initiator = new Initiator(this.#identity, this.#newIndex(), this.#random.bytes(KEY_SIZE));
+    const message = this.#initiator.initiation(this.#timestamp());
+    this.#macs.write(message, now);
+    out.buffer.set(message, at);
+    this.#stamp(out.buffer, at);
+    out.commit(message.length, this.#endpoint);
+    this.#initiatedAt = now;
+    this.#deadlines.set('initiation', now + REKEY_TIMEOUT + this.#jitter());
+    this.#onSent(now);
+    this.#report({ kind: 'sent', what: 'initiation' }, now);
+  }
+
+  /** The peer does not respond. */
+  #giveUp(now: number): void {
+    this.#deadlines.clear('initiation');
+    this.#deadlines.clear('keepalive');
+    this.#initiator?.erase();
+    this.#initiator = undefined;
+    this.#waiting.clear();
+    this.#isKeepaliveDue = false;
+    if (!this.#deadlines.isSet('erase')) this.#deadlines.set('erase', now + ERASE_AFTER_TIME);
+    this.#enter('silent');
+  }
+
+  /** Everything secret that changes. */
+  #erase(now: number): void {
+    this.#keyPairs.clear();
+    this.#initiator?.erase();
+    this.#initiator = undefined;
+    this.#report({ kind: 'erased' }, now);
+  }
+
+  /** An index that is not in use: random, so that it says nothing about this side. */
+  #newIndex(): number {
+    for (;;) {
+      const index = readIndex(this.#random.bytes(4), 0);
+      const isTaken = index === this.#initiator?.index || this.#keyPairs.find(index) !== undefined;
+      if (!isTaken) return index;
+    }
+  }
+
+  #jitter(): number {
+    return this.#random.below(MAX_JITTER);
+  }
+
+  #enter(state: TunnelState): void {
+    if (this.#state === state || this.#state === 'closed') return;
+    this.#state = state;
+    if (state === 'established' || state === 'silent') this.#notify(state);
+  }
+
+  #notify(event: TunnelEvent): void {
+    if (!this.#events.includes(event)) this.#events.push(event);
+  }
+
+  #drop(reason: DropReason, bytes: number, now: number): 0 {
+    this.#report({ kind: 'dropped', reason, bytes }, now);
+    return 0;
+  }
+
+  #report(event: TraceEvent, now: number): void {
+    this.#trace?.(event, now);
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** Bytes of a packet with its padding (whitepaper §5.4.6), which does not go beyond the MTU. */
+const paddedLength = (length: number, mtu: number): number =>
+  Math.max(length, Math.min(Math.ceil(length / PADDING) * PADDING, mtu));
+
+/** Bytes of the datagram of a packet of so many bytes. */
+export const datagramSize = (length: number, mtu: number): number =>
+  paddedLength(length, mtu) + DATA_OVERHEAD;

@@ -1,0 +1,135 @@
+/*
+ * The four messages of WireGuard (whitepaper §5.4). Numbers are in little-endian order, and every message
+ * begins with its type and three bytes that are zero, unless both sides have agreed on others.
+ */
+
+export const MessageType = { INITIATION: 1, RESPONSE: 2, COOKIE_REPLY: 3, DATA: 4 } as const;
+export type MessageType = (typeof MessageType)[keyof typeof MessageType];
+
+/** Bytes of an index, a public key, a tag, and a code or cookie. */
+export const INDEX_SIZE = 4;
+export const KEY_SIZE = 32;
+export const TAG_SIZE = 16;
+export const MAC_SIZE = 16;
+/** Bytes of TAI64N. */
+export const TIMESTAMP_SIZE = 12;
+/** Bytes of the nonce of XChaCha20. */
+export const COOKIE_NONCE_SIZE = 24;
+
+/** Where the parts of a handshake initiation begin (§5.4.2). */
+export const Initiation = {
+  sender: 4,
+  ephemeral: 8,
+  static: 40,
+  timestamp: 88,
+  mac1: 116,
+  mac2: 132,
+  size: 148,
+} as const;
+
+/** Of a handshake response (§5.4.3). */
+export const Response = {
+  sender: 4,
+  receiver: 8,
+  ephemeral: 12,
+  nothing: 44,
+  mac1: 60,
+  mac2: 76,
+  size: 92,
+} as const;
+
+/** Of a cookie reply (§5.4.7). */
+export const CookieReply = { receiver: 4, nonce: 8, cookie: 32, size: 64 } as const;
+
+/** Of a transport data message (§5.4.6), whose packet is followed by its tag. */
+export const Data = { receiver: 4, counter: 8, packet: 16 } as const;
+
+/** Bytes that a packet grows by: the header and the tag. */
+export const DATA_OVERHEAD = Data.packet + TAG_SIZE;
+
+/** The plaintext is filled up with zeros to a multiple of it. */
+export const PADDING = 16;
+
+/**
+ * What a datagram is, by its first four bytes and its length; `undefined` for no message.
+ *
+ * @param start where it begins in `bytes`,
+ * @param end and where it ends.
+ */
+export function messageType(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): MessageType | undefined {
+  const length = end - start;
+  if (length < DATA_OVERHEAD) return undefined;
+  switch (readIndex(bytes, start)) {
+    case MessageType.DATA:
+      return MessageType.DATA;
+    case MessageType.INITIATION:
+      return length === Initiation.size ? MessageType.INITIATION : undefined;
+    case MessageType.RESPONSE:
+      return length === Response.size ? MessageType.RESPONSE : undefined;
+    case MessageType.COOKIE_REPLY:
+      return length === CookieReply.size ? MessageType.COOKIE_REPLY : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** An index, or the type with the bytes behind it: an unsigned number of 32 bits. */
+export const readIndex = (bytes: Uint8Array, at: number): number =>
+  ((bytes[at] ?? 0) |
+    ((bytes[at + 1] ?? 0) << 8) |
+    ((bytes[at + 2] ?? 0) << 16) |
+    ((bytes[at + 3] ?? 0) << 24)) >>>
+  0;
+
+export function writeIndex(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value;
+  bytes[at + 1] = value >>> 8;
+  bytes[at + 2] = value >>> 16;
+  bytes[at + 3] = value >>> 24;
+}
+
+/** A counter of 64 bits. Beyond 2^53 the result is not exact, but not a safe integer either. */
+export const readCounter = (bytes: Uint8Array, at: number): number =>
+  readIndex(bytes, at) + readIndex(bytes, at + 4) * 2 ** 32;
+
+/** @param value a safe integer. */
+export function writeCounter(bytes: Uint8Array, at: number, value: number): void {
+  writeIndex(bytes, at, value >>> 0);
+  writeIndex(bytes, at + 4, Math.floor(value / 2 ** 32));
+}
+
+/** 2^62, which the seconds of TAI64 begin at, and the 10 s that it was ahead of Unix time in 1970. */
+const TAI64_EPOCH = 2n ** 62n + 10n;
+/**
+ * Nanoseconds are rounded down to a multiple of it, about 16.7 ms: a finer clock would show more of this
+ * host than the peer needs to see.
+ */
+const TIMESTAMP_GRAIN = 2n ** 24n;
+
+/**
+ * The time as TAI64N, later than `last`.
+ *
+ * @param wall milliseconds of Unix time.
+ * @param last an earlier result; of two timestamps the later one is the greater as bytes.
+ */
+export function timestampAfter(last: Uint8Array | undefined, wall: number): Uint8Array {
+  const milliseconds = BigInt(Math.max(0, Math.floor(wall)));
+  const seconds = TAI64_EPOCH + milliseconds / 1000n;
+  const nanoseconds = (milliseconds % 1000n) * 1_000_000n;
+  const bytes = Buffer.alloc(TIMESTAMP_SIZE);
+  bytes.writeBigUInt64BE(seconds);
+  bytes.writeUInt32BE(Number(nanoseconds - (nanoseconds % TIMESTAMP_GRAIN)), 8);
+  if (last === undefined || Buffer.compare(bytes, last) > 0) return bytes;
+  // The clock stands, or was set back: the next greater bytes, since bytes are all that a peer compares.
+  bytes.set(last);
+  for (let at = TIMESTAMP_SIZE - 1; at >= 0; at--) {
+    const next = ((bytes[at] ?? 0) + 1) & 0xff;
+    bytes[at] = next;
+    if (next !== 0) break;
+  }
+  return bytes;
+}

@@ -1,0 +1,127 @@
+import {
+  maxStreamsSize,
+  streamsBlockedSize,
+  writeMaxStreams,
+  writeStreamsBlocked,
+} from '../wire/frame-writers.ts';
+import type { StreamFrameNotes } from './control-frames.ts';
+import { SendCredit } from './flow-control.ts';
+import { PeerStreamLimit } from './peer-stream-limit.ts';
+
+/**
+ * How many streams of one kind both sides have opened and may open (RFC 9000 §4.6), and the frames
+ * about it: MAX_STREAMS, STREAMS_BLOCKED.
+ */
+export class StreamCounts {
+  readonly #isBidirectional: boolean;
+  readonly #limit: PeerStreamLimit;
+  readonly #credit = new SendCredit();
+  /** Whether `openOwn` has been refused since the last limit. */
+  #isWanted = false;
+  #isPeerKnown = false;
+
+  constructor(bidirectional: boolean, atOnce: number) {
+    this.#isBidirectional = bidirectional;
+    this.#limit = new PeerStreamLimit(atOnce);
+  }
+
+  // ---- streams of this side ----
+
+  /** How many this side has opened. */
+  get openedBySelf(): number {
+    return this.#credit.used;
+  }
+
+  /** The index of a new stream of this side; -1 while the peer allows no more. */
+  openOwn(): number {
+    if (this.#credit.available <= 0) {
+      this.#isWanted = true;
+      return -1;
+    }
+    const index = this.#credit.used;
+    this.#credit.use(1);
+    return index;
+  }
+
+  /** Takes a limit of the peer. Returns whether streams that were refused can be opened now. */
+  raise(limit: number): boolean {
+    this.#isPeerKnown = true;
+    if (!this.#credit.raise(limit) || !this.#isWanted) return false;
+    this.#isWanted = false;
+    return true;
+  }
+
+  /** STREAMS_BLOCKED was lost. */
+  blockedLost(limit: number): void {
+    this.#credit.blockedLost(limit);
+  }
+
+  // ---- streams of the peer ----
+
+  /** How many the peer has opened: the index of its next one. */
+  get openedByPeer(): number {
+    return this.#limit.opened;
+  }
+
+  /** How many of them may be open at once from now on. */
+  allow(atOnce: number): void {
+    this.#limit.allow(atOnce);
+  }
+
+  /** Whether the peer may open the stream of this index. */
+  allowsPeer(index: number): boolean {
+    return index < this.#limit.announced;
+  }
+
+  /** The index of the stream that the peer opens next. */
+  openPeers(): number {
+    return this.#limit.open();
+  }
+
+  /** A stream of the peer has closed. */
+  closedPeers(): void {
+    this.#limit.close();
+  }
+
+  /** STREAMS_BLOCKED (§19.14). */
+  onPeerBlocked(limit: number): void {
+    if (limit < this.#limit.next) this.#limit.request();
+  }
+
+  /** MAX_STREAMS was lost. */
+  limitLost(limit: number): void {
+    this.#limit.lost(limit);
+  }
+
+  // ---- frames ----
+
+  get hasFrames(): boolean {
+    return this.#limit.isUpdateDue || this.#isBlockedDue;
+  }
+
+  /** Writes what is due, as far as it fits. Returns the offset behind it. */
+  writeFrames(out: Uint8Array, at: number, limit: number, carried: StreamFrameNotes): number {
+    const credit = this.#credit;
+    const own = this.#limit;
+    let next = at;
+    if (own.isUpdateDue && next + maxStreamsSize(own.next) <= limit && !carried.isPacketFull) {
+      const granted = own.announce();
+      next = writeMaxStreams(out, next, this.#isBidirectional, granted);
+      carried.maxStreams(this.#isBidirectional, granted);
+    }
+    if (
+      this.#isBlockedDue &&
+      next + streamsBlockedSize(credit.limit) <= limit &&
+      !carried.isPacketFull
+    ) {
+      const blockedAt = credit.reportBlocked();
+      next = writeStreamsBlocked(out, next, this.#isBidirectional, blockedAt);
+      carried.streamsBlocked(this.#isBidirectional, blockedAt);
+    }
+    return next;
+  }
+
+  get #isBlockedDue(): boolean {
+    return this.#isPeerKnown && this.#isWanted && this.#credit.isBlockedUnreported;
+  }
+}

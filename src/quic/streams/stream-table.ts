@@ -1,0 +1,152 @@
+import { QuicError, TransportErrorCode } from '../errors.ts';
+import type { Fifo } from '../../net/fifo.ts';
+import type { ConnectionReceiveWindow, Pace } from './flow-control.ts';
+import type { PeerGrants, StreamGrants } from './grants.ts';
+import { ReceiveStream } from './receive-stream.ts';
+import type { Scheduler } from './scheduler.ts';
+import { SendStream } from './send-stream.ts';
+import { Stream } from './stream.ts';
+import { StreamCounts } from './stream-counts.ts';
+import type { StreamEvent } from './stream-events.ts';
+import { indexOf, isOpenedBy, kindOf, type Side, streamId } from './stream-ids.ts';
+
+const { STREAM_LIMIT_ERROR, STREAM_STATE_ERROR } = TransportErrorCode;
+
+/** What the streams of a table have in common. */
+export interface TableParts {
+  readonly side: Side;
+  readonly grants: StreamGrants;
+  readonly pace: Pace;
+  readonly receiveWindow: ConnectionReceiveWindow;
+  readonly scheduler: Scheduler;
+  readonly events: Fifo<StreamEvent>;
+}
+
+/** The streams of a connection by their ids, of which closed ones are known by their index alone. */
+export class StreamTable {
+  readonly #parts: TableParts;
+  readonly #peerSide: Side;
+  readonly #streams = new Map<number, Stream>();
+  /** Of bidirectional and of unidirectional streams. */
+  readonly #counts: readonly [StreamCounts, StreamCounts];
+  #peerGrants: PeerGrants | undefined;
+
+  constructor(parts: TableParts) {
+    const { side, grants } = parts;
+    this.#parts = parts;
+    this.#peerSide = side === 'client' ? 'server' : 'client';
+    this.#counts = [
+      new StreamCounts(true, grants.bidirectionalStreams),
+      new StreamCounts(false, grants.unidirectionalStreams),
+    ];
+  }
+
+  /** Streams that are not forgotten yet. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** The numbers of both kinds, bidirectional first. */
+  get counts(): readonly [StreamCounts, StreamCounts] {
+    return this.#counts;
+  }
+
+  countsOf(bidirectional: boolean): StreamCounts {
+    return this.#counts[bidirectional ? 0 : 1];
+  }
+
+  /** What the peer allows on streams that open from now on. */
+  setPeerGrants(grants: PeerGrants): void {
+    this.#peerGrants = grants;
+  }
+
+  /** A stream that is neither closed nor yet to be opened. */
+  get(id: number): Stream | undefined {
+    return this.#streams.get(id);
+  }
+
+  /** Opens a stream of this side; `undefined` while the peer allows no more. */
+  open(bidirectional: boolean): number | undefined {
+    const index = this.countsOf(bidirectional).openOwn();
+    if (index < 0) return undefined;
+    const id = streamId(this.#parts.side, bidirectional ? 0 : 1, index);
+    this.#create(id);
+    return id;
+  }
+
+  /**
+   * The stream of a frame about what the peer sends, which the frame may open; `undefined` for a closed
+   * one.
+   */
+  receiving(id: number, frameType: number): Stream | QuicError | undefined {
+    if (kindOf(id) === 1 && isOpenedBy(this.#parts.side, id)) {
+      return new QuicError(STREAM_STATE_ERROR, 'the stream is for this side to send', frameType);
+    }
+    return this.#streams.get(id) ?? this.#openedBy(id, frameType);
+  }
+
+  /** The same for a frame about what this side sends. */
+  sending(id: number, frameType: number): Stream | QuicError | undefined {
+    if (kindOf(id) === 1 && !isOpenedBy(this.#parts.side, id)) {
+      return new QuicError(STREAM_STATE_ERROR, 'the stream is for the peer to send', frameType);
+    }
+    return this.#streams.get(id) ?? this.#openedBy(id, frameType);
+  }
+
+  /** After a change of a stream: queues what is due, and forgets the stream when it is closed. */
+  settle(stream: Stream): void {
+    const { side, scheduler, events } = this.#parts;
+    if (!stream.isDone) {
+      scheduler.update(stream);
+      return;
+    }
+    if (!this.#streams.delete(stream.id)) return;
+    events.push({ kind: 'stream-closed', id: stream.id });
+    if (!isOpenedBy(side, stream.id)) this.#counts[kindOf(stream.id)].closedPeers();
+  }
+
+  /** The stream of a frame with an id that is not in the table. */
+  #openedBy(id: number, frameType: number): Stream | QuicError | undefined {
+    const kind = kindOf(id);
+    const counts = this.#counts[kind];
+    if (isOpenedBy(this.#parts.side, id)) {
+      if (indexOf(id) < counts.openedBySelf) return undefined;
+      return new QuicError(STREAM_STATE_ERROR, 'a stream that was never opened', frameType);
+    }
+    if (indexOf(id) < counts.openedByPeer) return undefined;
+    if (!counts.allowsPeer(indexOf(id))) {
+      return new QuicError(STREAM_LIMIT_ERROR, 'more streams than the limit allows', frameType);
+    }
+    // A stream opens all of its kind below it (RFC 9000 §3.2).
+    while (counts.openedByPeer <= indexOf(id)) {
+      const opened = streamId(this.#peerSide, kind, counts.openPeers());
+      this.#create(opened);
+      this.#parts.events.push({ kind: 'stream-opened', id: opened });
+    }
+    return this.#streams.get(id);
+  }
+
+  #create(id: number): void {
+    const { side, grants, receiveWindow, pace } = this.#parts;
+    const { streamWindow, maxStreamWindow } = grants;
+    const isOwn = isOpenedBy(side, id);
+    const isUnidirectional = kindOf(id) === 1;
+    const send =
+      isUnidirectional && !isOwn ? undefined : new SendStream(id, this.#initialLimit(id));
+    const receive =
+      isUnidirectional && isOwn
+        ? undefined
+        : new ReceiveStream(streamWindow, maxStreamWindow, receiveWindow, pace);
+    this.#streams.set(id, new Stream(id, send, receive));
+  }
+
+  /** What the peer allows on a new stream. Its "local" streams are those that it opens. */
+  #initialLimit(id: number): number {
+    const grants = this.#peerGrants;
+    if (!grants) return 0;
+    if (kindOf(id) === 1) return grants.initialMaxStreamDataUni;
+    return isOpenedBy(this.#parts.side, id)
+      ? grants.initialMaxStreamDataBidiRemote
+      : grants.initialMaxStreamDataBidiLocal;
+  }
+}

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { Resolver } from 'node:dns/promises';
+import { after, before, describe, test } from 'node:test';
+import { encode, decode, streamDecode, streamEncode } from 'dns-packet';
+import { disposable, open } from '../support/address.ts';
+import { Child } from '../support/child.ts';
+import { blackhole, freedom, rule } from '../support/config.ts';
+import { Control } from '../support/control.ts';
+import { curl } from '../support/curl.ts';
+import { inOwnNetwork } from '../support/netns/own-network.ts';
+import { Datagrams } from '../support/netns/program.ts';
+import { FAR, PORT, Site, useNameServer } from '../support/netns/site.ts';
+import { TUN, tunConfig } from '../support/netns/tun-config.ts';
+import { readExactly } from '../support/read.ts';
+import { eventually } from '../support/wait.ts';
+import { Weir } from '../support/weir.ts';
+
+const CONFIG =
+  `[dns]\nbackend = "udp"\nserver = "${FAR.host}:${PORT.names}"\n` +
+  tunConfig(freedom() + blackhole(), { inbound: 'sniffing = true' }) +
+  rule('block', 'domain_suffix = ["blocked.far.test"]') +
+  rule('direct', 'domain_suffix = ["far.test"]');
+
+const query = (name: string): Buffer =>
+  encode({ type: 'query', id: 77, flags: 256, questions: [{ type: 'A', name }] });
+
+inOwnNetwork(import.meta.url, () => {
+  describe('names behind a TUN inbound', () => {
+    let site: Site;
+    let weir: Weir;
+    let control: Control;
+
+    before(async () => {
+      site = await Site.make();
+      weir = await Weir.start(CONFIG);
+      control = await Control.of(weir);
+    });
+
+    after(async () => {
+      await weir[Symbol.asyncDispose]();
+      await site[Symbol.asyncDispose]();
+    });
+
+    for (const server of [TUN.resolver, `[${TUN.resolver6}]`]) {
+      test(`are resolved by [dns] at ${server}, port 53`, async () => {
+        const resolver = new Resolver();
+        resolver.setServers([server]);
+        assert.deepEqual(await resolver.resolve4('www.far.test'), [FAR.host]);
+        assert.deepEqual(await resolver.resolve6('www.far.test'), [FAR.host6]);
+        await assert.rejects(resolver.resolve4('absent.example'), { code: /ENODATA|ENOTFOUND/ });
+      });
+    }
+
+    for (const network of ['udp', 'tcp'] as const) {
+      test(`are resolved over ${network} as flows without an outbound`, async () => {
+        await using datagrams = await Datagrams.open();
+        using socket = disposable(await open({ host: TUN.resolver, port: 53 }));
+        if (network === 'udp') {
+          await datagrams.send(query('www.far.test'), 53, TUN.resolver);
+        } else {
+          socket.write(
+            streamEncode({
+              type: 'query',
+              id: 77,
+              questions: [{ type: 'A', name: 'www.far.test' }],
+            }),
+          );
+        }
+        const response = await (async () => {
+          if (network === 'udp') {
+            const { data } = await eventually('a response', () => datagrams.received[0]);
+            return decode(data);
+          }
+          const length = await readExactly(socket, 2);
+          const body = await readExactly(socket, length.readUInt16BE());
+          return streamDecode(Buffer.concat([length, body]));
+        })();
+        assert.deepEqual(
+          response.answers?.map((answer) => ('data' in answer ? answer.data : undefined)),
+          [FAR.host],
+        );
+        const flows = await control.flowsTo(TUN.resolver);
+        const flow = flows.findLast((one) => one.network === network);
+        assert.ok(flow);
+        const { session, source, outbound, outbound_version, rule, port } = flow;
+        assert.deepEqual(
+          { session, source, outbound, outbound_version, rule, port },
+          {
+            session: null,
+            source: TUN.host,
+            outbound: '',
+            outbound_version: 0,
+            rule: null,
+            port: 53,
+          },
+        );
+      });
+    }
+
+    test('queries that come at once are answered each by its own response', async () => {
+      await using datagrams = await Datagrams.open();
+      const COUNT = 20;
+      for (let id = 0; id < COUNT; id++) {
+        const message = query('www.far.test');
+        message.writeUInt16BE(id);
+        await datagrams.send(message, 53, TUN.resolver);
+      }
+      await eventually('the responses', () => datagrams.received.length === COUNT);
+      const ids = datagrams.received.map(({ data }) => decode(data).id ?? -1);
+      assert.deepEqual(
+        ids.sort((a, b) => a - b),
+        Array.from({ length: COUNT }, (_, id) => id),
+      );
+    });
+
+    test('programs find them by resolv.conf, and rules by what is sniffed', async () => {
+      useNameServer(TUN.resolver);
+      const page = await curl([`http://www.far.test/`]);
+      assert.equal(page.code, 0, page.stderr);
+      assert.match(page.text, /A page/);
+      // Its destination is the same address; the name is in the request alone.
+      const blocked = await curl(['http://blocked.far.test/']);
+      assert.notEqual(blocked.code, 0);
+      await using getent = new Child('getent', ['ahostsv4', 'www.far.test']);
+      await getent.exited;
+      assert.match(getent.stdout, new RegExp(`^${FAR.host} +STREAM www\\.far\\.test$`, 'm'));
+    });
+
+    test('a flow shows the name that was sniffed, and its address as its host', async () => {
+      using socket = disposable(await open({ host: FAR.host, port: PORT.http }));
+      socket.write('GET / HTTP/1.1\r\nHost: www.far.test\r\n\r\n');
+      await readExactly(socket, 12);
+      const flow = await eventually('the flow', async () => {
+        return (await control.flowsTo(FAR.host)).find(({ port }) => port === PORT.http);
+      });
+      assert.deepEqual([flow.sniffed, flow.rule], ['www.far.test', 1]);
+    });
+  });
+});

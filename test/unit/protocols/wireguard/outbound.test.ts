@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, test } from 'node:test';
+import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
+import { silentLogger } from '../../../../src/log/output.ts';
+import { systemClock, type Clock } from '../../../../src/net/clock.ts';
+import { DialError } from '../../../../src/net/errors.ts';
+import { OwnListeners } from '../../../../src/net/own-listeners.ts';
+import type { FamilyPolicy } from '../../../../src/net/resolver.ts';
+import { Netstack } from '../../../../src/netstack/driver.ts';
+import type { OutboundContext } from '../../../../src/protocols/contract.ts';
+import { TunnelDevice } from '../../../../src/protocols/wireguard/driver.ts';
+import { INITIATION_INTERVAL, SILENCE_LIMIT } from '../../../../src/protocols/wireguard/limits.ts';
+import { createIdentity } from '../../../../src/protocols/wireguard/noise.ts';
+import { WireGuardOutbound } from '../../../../src/protocols/wireguard/outbound.ts';
+import type { WireGuardSettings } from '../../../../src/protocols/wireguard/settings.ts';
+import { SharedTunnels } from '../../../../src/protocols/wireguard/shared-tunnels.ts';
+import { timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
+import { eventually } from '../../../support/wait.ts';
+import { FakeUdp } from './fake-udp.ts';
+import { endpoint } from './pair.ts';
+
+const OWN = new Uint8Array(32).fill(1);
+const PEER = new Uint8Array(32).fill(2);
+const publicOf = (key: Uint8Array): Uint8Array => new X25519PrivateKey(key).publicKey;
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+const SETTINGS: WireGuardSettings = {
+  privateKey: hex(OWN),
+  peerPublicKey: hex(publicOf(PEER)),
+  presharedKey: undefined,
+  endpoint: { host: '127.0.0.1', port: 1000 },
+  addresses: ['10.88.0.2', 'fd88::2'],
+  mtu: 1420,
+  keepalive: 0,
+  reserved: undefined,
+};
+
+const ECHO = { host: '192.0.2.7', port: 7 };
+const signal = new AbortController().signal;
+
+/** A world of one host: a peer at port 1000 that stands for every destination, and outbounds. */
+class World {
+  readonly net = new FakeUdp();
+  readonly names: string[] = [];
+  readonly asked: (readonly [string, FamilyPolicy])[] = [];
+  readonly tunnels: SharedTunnels;
+  readonly random = new SeededRandom(1);
+  readonly #clock: Clock;
+  readonly #outbounds: WireGuardOutbound[] = [];
+  #peer: Netstack | undefined;
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+    this.tunnels = new SharedTunnels({
+      bind: this.net.bind,
+      resolve: (name) => {
+        this.names.push(name);
+        return name === 'peer.test'
+          ? Promise.resolve('127.0.0.1')
+          : Promise.reject(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }));
+      },
+      random: this.random,
+    });
+  }
+
+  /** Starts the peer, which echoes TCP and UDP. */
+  async startPeer(): Promise<void> {
+    const identity = createIdentity(PEER, publicOf(OWN));
+    assert.ok(identity);
+    const device = await TunnelDevice.open({
+      name: 'peer',
+      identity,
+      endpoint: endpoint('127.0.0.1', 9),
+      settings: { mtu: 1420, keepalive: 0, reserved: undefined },
+      clock: this.#clock,
+      random: this.random,
+      bind: this.net.bind,
+      timestamp: () => timestampAfter(undefined, this.#clock.wall()),
+    });
+    this.#peer = new Netstack({
+      device,
+      clock: this.#clock,
+      random: this.random,
+      addresses: 'any',
+      isPaced: false,
+      settings: { maxFlows: 1000, udp: true, udpIdle: 60_000 },
+      handlers: {
+        onConnection: (request) => {
+          void request
+            .accept()
+            .then(async (link) => {
+              for (;;) {
+                const chunk = await link.read();
+                if (chunk === undefined) return link.closeWrite();
+                await link.write(chunk);
+              }
+            })
+            .catch(() => undefined);
+        },
+        onAssociation: ({ link }) => {
+          void (async () => {
+            for (let packet = await link.receive(); packet; packet = await link.receive()) {
+              link.send(packet);
+            }
+          })();
+        },
+      },
+    });
+  }
+
+  outbound(changes: Partial<WireGuardSettings> = {}, family: FamilyPolicy = 'auto') {
+    const context: OutboundContext = {
+      tag: 'wg',
+      family,
+      resolver: {
+        resolve: (host, policy) => {
+          this.asked.push([host, policy]);
+          return Promise.resolve([host.endsWith('.test') ? ECHO.host : host]);
+        },
+      },
+      clock: this.#clock,
+      log: silentLogger,
+      ownListeners: new OwnListeners(),
+      server: undefined,
+      dial: () => Promise.reject(new Error('nothing is dialled')),
+    };
+    const outbound = new WireGuardOutbound({ ...SETTINGS, ...changes }, context, this.tunnels);
+    this.#outbounds.push(outbound);
+    return outbound;
+  }
+
+  close(): void {
+    for (const outbound of this.#outbounds) outbound.close();
+    this.#peer?.close();
+  }
+}
+
+const worlds: World[] = [];
+function world(clock?: Clock): World {
+  const made = new World(clock);
+  worlds.push(made);
+  return made;
+}
+afterEach(() => {
+  for (const made of worlds.splice(0)) made.close();
+});
+
+async function says(outbound: WireGuardOutbound, text: string, host = ECHO.host): Promise<void> {
+  const link = await outbound.connect({ host, port: ECHO.port }, { signal });
+  await link.write(Buffer.from(text));
+  const chunk = await link.read();
+  assert.equal(Buffer.from(chunk ?? []).toString(), text);
+  await link.closeWrite();
+  assert.equal(await link.read(), undefined);
+}
+
+const fails = (code: string, message: string) => (error: unknown) => {
+  assert.ok(error instanceof DialError, String(error));
+  assert.equal(error.message, message);
+  assert.equal(error.code, code);
+  return true;
+};
+
+describe('a WireGuard outbound', () => {
+  test('carries connections of both families, and names by the resolver', async () => {
+    const made = world();
+    await made.startPeer();
+    const outbound = made.outbound();
+    await says(outbound, 'one');
+    await says(outbound, 'two', '2001:db8::7');
+    await says(outbound, 'three', 'echo.test');
+    assert.equal(made.net.sockets.length, 2, 'one socket for all');
+    assert.deepEqual(made.asked.at(-1), ['echo.test', 'auto']);
+  });
+
+  test('carries datagrams to any peer from one port, to names as well', async () => {
+    const made = world();
+    await made.startPeer();
+    const link = await made.outbound().associate({ signal });
+    for (const host of ['192.0.2.7', '2001:db8::7', 'echo.test']) {
+      const data = Buffer.from(`to ${host}`);
+      link.send({ data, peer: { host, port: 7 } });
+      const packet = await link.receive();
+      assert.equal(Buffer.from(packet?.data ?? []).toString(), `to ${host}`);
+      const from = host === 'echo.test' ? ECHO.host : host;
+      assert.deepEqual(packet?.peer, { host: from, port: 7 });
+    }
+    link.close();
+  });
+
+  test('resolves names to the families of its addresses', async () => {
+    const made = world();
+    await made.startPeer();
+    const only = ['10.88.0.2'];
+    await says(made.outbound({ addresses: only }), 'one', 'echo.test');
+    await says(made.outbound({ addresses: only }, 'prefer_ipv6'), 'two', 'echo.test');
+    assert.deepEqual(
+      made.asked.map(([, policy]) => policy),
+      ['ipv4_only', 'ipv4_only'],
+    );
+    await assert.rejects(
+      made
+        .outbound({ addresses: only }, 'ipv6_only')
+        .connect({ host: 'echo.test', port: 7 }, { signal }),
+      fails('unreachable_network', 'echo.test:7: the tunnel has no address of its family'),
+    );
+    await assert.rejects(
+      made.outbound({ addresses: only }).connect({ host: '2001:db8::7', port: 7 }, { signal }),
+      fails('unreachable_network', '[2001:db8::7]:7: the tunnel has no IPv6 address'),
+    );
+  });
+
+  test('fails without addresses, without starting anything', async () => {
+    const made = world();
+    const outbound = made.outbound({ addresses: [] });
+    const message = 'wireguard: no tunnel-local addresses configured';
+    await assert.rejects(outbound.connect(ECHO, { signal }), fails('failed', message));
+    await assert.rejects(outbound.associate({ signal }), fails('failed', message));
+    assert.equal(made.net.sockets.length, 0);
+  });
+
+  test('resolves the endpoint when the tunnel starts, and not again', async () => {
+    const made = world();
+    await made.startPeer();
+    const outbound = made.outbound({ endpoint: { host: 'peer.test', port: 1000 } });
+    assert.deepEqual(made.names, []);
+    await says(outbound, 'one');
+    await says(outbound, 'two');
+    assert.deepEqual(made.names, ['peer.test']);
+  });
+
+  test('tries an endpoint without an address again with the next flow', async () => {
+    const made = world();
+    const outbound = made.outbound({ endpoint: { host: '[::1]', port: 1000 } });
+    for (const _ of [1, 2]) {
+      await assert.rejects(outbound.connect(ECHO, { signal }), (error: unknown) => {
+        assert.ok(error instanceof DialError);
+        return error.code === 'not_found';
+      });
+    }
+    assert.deepEqual(made.names, ['[::1]', '[::1]']);
+  });
+
+  test('names a silent peer, and uses it as soon as it is there', async () => {
+    const clock = new ManualClock();
+    const made = world(clock);
+    const outbound = made.outbound();
+    const dial = outbound.connect(ECHO, { signal });
+    const failed = assert.rejects(
+      dial,
+      fails('timed_out', '127.0.0.1:1000: the WireGuard peer does not respond'),
+    );
+    await eventually('the socket', () => made.net.sockets.length === 1);
+    await eventually('an initiation', () => (made.net.sockets[0]?.sent.length ?? 0) > 0);
+    clock.advance(SILENCE_LIMIT);
+    await failed;
+  });
+
+  test('does not start a tunnel after it was closed', async () => {
+    const made = world();
+    const outbound = made.outbound();
+    outbound.close();
+    await assert.rejects(outbound.connect(ECHO, { signal }), { code: 'aborted' });
+    assert.equal(made.net.sockets.length, 0);
+  });
+});
+
+describe('two versions of an outbound', () => {
+  test('share the tunnel, which ends with the last of them', async () => {
+    const made = world();
+    await made.startPeer();
+    const [older, newer] = [made.outbound(), made.outbound({ mtu: 1300, keepalive: 10 })];
+    const link = await older.connect(ECHO, { signal });
+    await says(newer, 'newer');
+    assert.equal(made.net.sockets.length, 2);
+    await link.write(Buffer.from('older'));
+    assert.equal(Buffer.from((await link.read()) ?? []).toString(), 'older');
+    older.close();
+    await says(newer, 'still');
+    newer.close();
+    assert.equal(made.net.sockets[1]?.isClosed, true);
+  });
+
+  test('with other addresses do not: the newer one takes over, and the older one fails', async () => {
+    let passed = 0;
+    const made = world({ ...systemClock, now: () => systemClock.now() + passed });
+    await made.startPeer();
+    const older = made.outbound();
+    const newer = made.outbound({ addresses: ['10.88.0.3'] });
+    const link = await older.connect(ECHO, { signal });
+    // A peer drops an initiation that follows another one at once.
+    passed += INITIATION_INTERVAL;
+    await says(newer, 'newer');
+    await assert.rejects(link.read(), /a newer version has taken over the keys/);
+    await assert.rejects(
+      older.connect(ECHO, { signal }),
+      fails('failed', 'wireguard: a newer version of wg uses the keys with other settings'),
+    );
+    newer.close();
+    passed += INITIATION_INTERVAL;
+    await says(older, 'again');
+  });
+});
