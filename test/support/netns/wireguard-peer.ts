@@ -26,7 +26,7 @@ const wg = (args: readonly string[], input?: string): string =>
   execFileSync('wg', args, { encoding: 'utf8', input }).trim();
 
 const DEVICE = 'wg0';
-const CONTROL = `/var/run/wireguard/${DEVICE}.sock`;
+const CONTROL = `/run/wireguard/${DEVICE}.sock`;
 
 /** A `wireguard-go` at the far end of a `Site`, whose only peer is the Weir under test. */
 export class WireGuardPeer implements AsyncDisposable {
