@@ -53,12 +53,14 @@ const contestants = CONTESTANTS.filter(
 const notes = [...leftOut, ...contestants.map(unable).filter((note) => note !== false)];
 const names = contestants.filter((name) => unable(name) === false);
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
+for (const note of notes) process.stderr.write(`${note}\n`);
+// All that was asked for is left out, which the notes explain.
+if (asked.length > 0 && cases.length === 0) process.exit(0);
 if (cases.length === 0 || names.length === 0 || !(rounds >= 1) || !(seconds > 0)) {
   process.stderr.write(USAGE);
   process.exit(2);
 }
 
-for (const note of notes) process.stderr.write(`${note}\n`);
 const results: Rounds = new Map();
 let failures = 0;
 for (let round = 1; round <= rounds; round++) {
