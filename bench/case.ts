@@ -12,8 +12,8 @@ export interface Case {
   readonly contestants: readonly ContestantName[];
   /** What lies between two processes; absent: one process, SOCKS in and freedom out. */
   readonly tunnel?: Tunnel;
-  /** Whether the way in is a TUN device, with everything in network namespaces of its own. */
-  readonly device?: boolean;
+  /** What a case in network namespaces of its own has as its way in (a TUN device) or out (WireGuard). */
+  readonly setting?: Setting;
   /** The figure that is compared. */
   readonly figure: string;
   readonly unit: string;
@@ -25,6 +25,9 @@ export interface Case {
   /** Amount of work that processor time is given for; absent: not given. */
   readonly work?: { readonly per: string; readonly divisor: number };
 }
+
+/** What a case needs beside the programs that are measured. */
+export type Setting = 'tun' | 'wireguard';
 
 /** Figures beside the main one that goals are set for, and how they are called. */
 export const GOAL_FIGURES = {

@@ -1,6 +1,7 @@
 import { CONNECT, DATAGRAMS, IDLE, latency, stream, type Case } from './case.ts';
 import { TUN_CASES } from './tun/cases.ts';
 import { TUNNEL_CASES } from './tunnel-cases.ts';
+import { WIREGUARD_CASES } from './wireguard/cases.ts';
 
 /** The cases of one process that only relays. */
 const RELAY_CASES: readonly Case[] = [
@@ -15,7 +16,12 @@ const RELAY_CASES: readonly Case[] = [
   DATAGRAMS,
 ];
 
-export const CASES: readonly Case[] = [...RELAY_CASES, ...TUN_CASES, ...TUNNEL_CASES];
+export const CASES: readonly Case[] = [
+  ...RELAY_CASES,
+  ...TUN_CASES,
+  ...TUNNEL_CASES,
+  ...WIREGUARD_CASES,
+];
 
 /** The cases whose names start with one of `words`; without words, those of relays. */
 export const chosen = (words: readonly string[]): readonly Case[] =>

@@ -10,6 +10,8 @@ import type { StartedPath } from './path/start-path.ts';
 import { startOnDevice } from './tun/contestants.ts';
 import { FAR_HOST, Networks } from './tun/networks.ts';
 import { startSessions, startTunnel } from './tunnel-contestants.ts';
+import { startBeforePeer } from './wireguard/contestants.ts';
+import { WireGuardFar } from './wireguard/peer.ts';
 
 const GENERATOR = fileURLToPath(new URL('./load/main.ts', import.meta.url));
 
@@ -63,7 +65,7 @@ async function run(
   seconds: number,
   { probed, begin }: Reading,
 ): Promise<Figures> {
-  await using networks = test.device === true ? await Networks.make() : undefined;
+  await using networks = test.setting === undefined ? undefined : await Networks.make();
   await using generator = new Generator([], networks?.near);
   await using far =
     networks || test.load === 'idle'
@@ -71,9 +73,13 @@ async function run(
       : undefined;
   const port = await (far ?? generator).ready();
   await generator.ready();
-  await using subject = networks
-    ? await startOnDevice(contestant, networks, port, probed)
-    : await start(test, contestant, port, probed);
+  await using peer =
+    networks && test.setting === 'wireguard' ? await WireGuardFar.start(networks) : undefined;
+  await using subject = peer
+    ? await startBeforePeer(contestant, peer, port, probed)
+    : networks
+      ? await startOnDevice(contestant, networks, port, probed)
+      : await start(test, contestant, port, probed);
   const parallel = test.load === 'idle' ? Math.min(test.parallel, flowLimit()) : test.parallel;
   const job: Job = { load: test.load, via: subject.via, parallel, seconds };
   let read: ReturnType<Reading['begin']> = () => Promise.resolve({});

@@ -13,8 +13,9 @@ export function markdown(
 ): string {
   // Relays and tunnels have other contestants, hence a table each.
   const groups = [
-    cases.filter(({ tunnel, device }) => tunnel === undefined && device !== true),
-    cases.filter(({ device }) => device === true),
+    cases.filter(({ tunnel, setting }) => tunnel === undefined && setting === undefined),
+    cases.filter(({ setting }) => setting === 'tun'),
+    cases.filter(({ setting }) => setting === 'wireguard'),
     cases.filter(({ tunnel }) => tunnel !== undefined),
   ].filter((group) => group.length > 0);
   const tables = groups.flatMap((group) => {

@@ -5,16 +5,17 @@ import type { Case } from './case.ts';
 import { CASES, chosen } from './cases.ts';
 import { CONTESTANTS, unable, type ContestantName } from './contestants.ts';
 import { measure } from './measure.ts';
-import { withoutNetworks } from './tun/networks.ts';
+import { possible } from './possible.ts';
 import { json, markdown } from './report.ts';
 import { judge, type Rounds } from './results.ts';
 
 const USAGE = `Usage: npm run bench -- [case ...] [options]
 
 Weir beside v2ray, Xray, sing-box, a bare relay in Node and the direct connection, interleaved, in
-one run; Weir's tunnels, two processes each, beside those of other programs; and TUN devices (\`tun-\`).
+one run; Weir's tunnels, two processes each, beside those of other programs; TUN devices (\`tun-\`); and
+WireGuard tunnels to one wireguard-go (\`wireguard-\`).
 
-Cases (those whose names start with one of the words; without words, all but the tunnels):
+Cases (those whose names start with one of the words; without words, those of one process that relays):
 ${CASES.map(({ name, title }) => `  ${name.padEnd(35)}${title}`).join('\n')}
 
 Options:
@@ -42,26 +43,24 @@ if (values.help) {
 }
 
 const asked = chosen(positionals);
-const noDevice = asked.some(({ device }) => device === true) && withoutNetworks();
-const cases = noDevice === false ? asked : asked.filter(({ device }) => device !== true);
+const { cases, notes: leftOut } = possible(asked);
 const wanted = values.with?.split(',');
 const contestants = CONTESTANTS.filter(
   (name) =>
     (wanted === undefined || wanted.includes(name)) &&
     cases.some(({ contestants }) => contestants.includes(name)),
 );
-const notes = [
-  noDevice !== false && `the cases of a TUN device are left out: ${noDevice}`,
-  ...contestants.map(unable),
-].filter((note) => note !== false);
+const notes = [...leftOut, ...contestants.map(unable).filter((note) => note !== false)];
 const names = contestants.filter((name) => unable(name) === false);
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
+for (const note of notes) process.stderr.write(`${note}\n`);
+// All that was asked for is left out, which the notes explain.
+if (asked.length > 0 && cases.length === 0) process.exit(0);
 if (cases.length === 0 || names.length === 0 || !(rounds >= 1) || !(seconds > 0)) {
   process.stderr.write(USAGE);
   process.exit(2);
 }
 
-for (const note of notes) process.stderr.write(`${note}\n`);
 const results: Rounds = new Map();
 let failures = 0;
 for (let round = 1; round <= rounds; round++) {

@@ -16,7 +16,7 @@ const onDevice = (test: Case): Case => ({
   name: `tun-${test.name}`,
   title: `TUN: ${test.title}`,
   contestants: CONTESTANTS.filter((name) => test.load !== 'idle' || name !== 'direct'),
-  device: true,
+  setting: 'tun',
 });
 
 const pour = (name: string, title: string, load: 'download' | 'upload', parallel: number): Case => {

@@ -4,6 +4,8 @@ import { Child } from '../../test/support/child.ts';
 
 /** Where the origin listens, on the far side of the uplink; only the default route leads there. */
 export const FAR_HOST = '203.0.113.7';
+/** The far end of the uplink, the gateway of the near side. */
+export const FAR_END = '10.9.9.2';
 /** The near end of the uplink, through which programs have to send what they relay. */
 export const UPLINK = 'uplink';
 
@@ -59,7 +61,7 @@ export class Networks implements AsyncDisposable {
     run(this.near, `ip link add ${UPLINK} type veth peer name downlink netns ${this.#far.pid}`);
     for (const line of [
       'ip link set lo up',
-      'ip address add 10.9.9.2/24 dev downlink',
+      `ip address add ${FAR_END}/24 dev downlink`,
       'ip link set downlink up',
       `ip address add ${FAR_HOST}/32 dev lo`,
     ]) {
@@ -69,7 +71,7 @@ export class Networks implements AsyncDisposable {
       'ip link set lo up',
       `ip address add 10.9.9.1/24 dev ${UPLINK}`,
       `ip link set ${UPLINK} up`,
-      'ip route add default via 10.9.9.2',
+      `ip route add default via ${FAR_END}`,
       // Thousands of connections a second, each of which keeps a port for a minute.
       'sysctl -qw net.ipv4.ip_local_port_range=1024\t65535',
     ]) {

@@ -8,6 +8,7 @@ import { browse } from '../support/chromium.ts';
 import { freedom } from '../support/config.ts';
 import { Control } from '../support/control.ts';
 import { curl } from '../support/curl.ts';
+import { unboundConfig } from '../support/dns-peers.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { download, failureOf, upload } from '../support/netns/program.ts';
 import { FAR, PORT, sentBy, Site, useNameServer, NEAR, hasProgram } from '../support/netns/site.ts';
@@ -227,28 +228,17 @@ inOwnNetwork(import.meta.url, () => {
         const file = join(folder.path, 'unbound.conf');
         await writeFile(
           file,
-          [
-            'server:',
+          unboundConfig(folder.path, [
             ...[5300, 853, 443].map((port) => `interface: ${FAR.host}@${port}`),
             'port: 5300',
             'tls-port: 853',
             'https-port: 443',
             `tls-service-key: "${keyFile}"`,
             `tls-service-pem: "${certFile}"`,
-            `directory: "${folder.path}"`,
-            'username: ""',
-            'chroot: ""',
-            'pidfile: ""',
-            'use-syslog: no',
-            'do-daemonize: no',
-            'do-ip6: no',
-            'module-config: "iterator"',
             'access-control: 0.0.0.0/0 allow',
             'local-zone: "." static',
             'local-data: "www.unbound.test. 1 IN A 203.0.113.7"',
-            'remote-control:',
-            'control-enable: no',
-          ].join('\n'),
+          ]),
         );
         await using unbound = site.start('unbound', '-d', '-p', '-c', file);
         const trust = `server_name = "${SERVER_NAME}"\nca_file = "${caFile}"\n`;

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -8,6 +7,7 @@ import { disposable, open } from '../support/address.ts';
 import { freedom } from '../support/config.ts';
 import { Control } from '../support/control.ts';
 import { endpoint, ipPacket, segment, tcpPacket, udpPacket } from '../support/ip-packets.ts';
+import { withLoss, withoutLoss } from '../support/netns/loss.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { PacketSocket } from '../support/netns/packet-socket.ts';
 import { Datagrams, download, upload } from '../support/netns/program.ts';
@@ -135,7 +135,7 @@ inOwnNetwork(import.meta.url, () => {
       });
     }
 
-    const noLoss = spawnSync('nft', ['--version']).status === 0 ? false : 'nft is not installed';
+    const noLoss = withoutLoss();
     for (const [device, percent] of [
       [TUN.name, 3],
       ['uplink', 1],
@@ -186,20 +186,3 @@ inOwnNetwork(import.meta.url, () => {
     }
   });
 });
-
-/** Loses packets of a device, in both directions, during `use`. */
-async function withLoss(device: string, percent: number, use: () => Promise<void>): Promise<void> {
-  const rules = `table inet loss {
-    chain in { type filter hook input priority 0;
-      iifname "${device}" numgen random mod 100 < ${percent} drop; }
-    chain out { type filter hook output priority 0;
-      oifname "${device}" numgen random mod 100 < ${percent} drop; }
-  }`;
-  const { status, stderr } = spawnSync('nft', ['-f', '-'], { input: rules, encoding: 'utf8' });
-  assert.equal(status, 0, stderr);
-  try {
-    await use();
-  } finally {
-    spawnSync('nft', ['delete', 'table', 'inet', 'loss']);
-  }
-}

@@ -21,33 +21,39 @@ const ZONE = [
   ),
 ];
 
+/** A configuration of unbound in the foreground that asks no other server; `lines` are of its server. */
+export const unboundConfig = (folder: string, lines: readonly string[]): string =>
+  [
+    'server:',
+    ...lines,
+    `directory: "${folder}"`,
+    'username: ""',
+    'chroot: ""',
+    'pidfile: ""',
+    'use-syslog: no',
+    'do-daemonize: no',
+    'do-ip6: no',
+    'module-config: "iterator"',
+    'remote-control:',
+    'control-enable: no',
+  ].join('\n');
+
 /** unbound over UDP and TCP, TLS and HTTPS: the ports of its `addresses`, in this order. */
 export function startUnbound(certificate: TestCertificate): Promise<Peer> {
   return startPeer('unbound', 3, async ([plain, tls, https], folder) => {
     const file = join(folder, 'unbound.conf');
     const files = await writeCertificate(folder, certificate);
     const lines = [
-      'server:',
       ...[plain, tls, https].map((port) => `interface: 127.0.0.1@${port}`),
       `port: ${plain}`,
       `tls-port: ${tls}`,
       `https-port: ${https}`,
       `tls-service-key: "${files.key}"`,
       `tls-service-pem: "${files.cert}"`,
-      `directory: "${folder}"`,
-      'username: ""',
-      'chroot: ""',
-      'pidfile: ""',
-      'use-syslog: no',
-      'do-daemonize: no',
-      'do-ip6: no',
-      'module-config: "iterator"',
       'access-control: 127.0.0.0/8 allow',
       ...ZONE,
-      'remote-control:',
-      'control-enable: no',
     ];
-    await writeFile(file, lines.join('\n'));
+    await writeFile(file, unboundConfig(folder, lines));
     return ['-d', '-p', '-c', file];
   });
 }

@@ -9,11 +9,13 @@ import { noKernelSockets } from '../kernel-io.ts';
 const INSIDE = 'WEIR_TEST_NETWORK';
 
 /**
- * Prepares what is private to the test file: `ip netns` keeps its names in /run/netns, and the loopback is
- * down at first.
+ * Prepares what is private to the test file: `ip netns` keeps its names in /run/netns, wireguard-go its
+ * sockets in /run/wireguard, and the loopback is down at first.
  */
 const PREPARE =
-  'mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && ip link set lo up && exec "$@"';
+  'for name in netns wireguard; do' +
+  ' mkdir -p /run/$name && mount -t tmpfs tmpfs /run/$name || exit; done;' +
+  ' ip link set lo up && exec "$@"';
 
 /**
  * Network, mounts and processes of its own. All of it ends with the process that has asked for it, in

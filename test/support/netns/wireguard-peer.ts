@@ -14,37 +14,52 @@ export function withoutWireGuard(): string | false {
   return missing.length === 0 ? false : `without ${missing.join(' and ')}`;
 }
 
-/** Inside of the tunnel. */
-export const TUNNEL = {
-  own: '10.88.0.2',
-  own6: 'fd88::2',
-  peer: '10.88.0.1',
-  peer6: 'fd88::1',
-} as const;
+/** Addresses inside of a tunnel. */
+const tunnelOf = (number: number) => ({
+  own: `10.${88 + number}.0.2`,
+  own6: `fd${88 + number}::2`,
+  peer: `10.${88 + number}.0.1`,
+  peer6: `fd${88 + number}::1`,
+});
+
+/** Inside of the tunnel to the first peer. */
+export const TUNNEL = tunnelOf(0);
 
 const wg = (args: readonly string[], input?: string): string =>
   execFileSync('wg', args, { encoding: 'utf8', input }).trim();
 
-const DEVICE = 'wg0';
-const CONTROL = `/var/run/wireguard/${DEVICE}.sock`;
+interface WireGuardPeerOptions {
+  readonly presharedKey?: boolean;
+  /** Of several at once: 0 for the first one. */
+  readonly number?: number;
+}
 
 /** A `wireguard-go` at the far end of a `Site`, whose only peer is the Weir under test. */
 export class WireGuardPeer implements AsyncDisposable {
-  readonly port = 51_820;
+  readonly port: number;
   readonly presharedKey: string | undefined;
+  readonly #tunnel: ReturnType<typeof tunnelOf>;
+  readonly #device: string;
   readonly #folder = mkdtempSync(join(tmpdir(), 'weir-test-wg-'));
   readonly #ownPrivate = wg(['genkey']);
   readonly #peerPrivate = wg(['genkey']);
   #program: Child | undefined;
 
-  private constructor(presharedKey: string | undefined) {
-    this.presharedKey = presharedKey;
+  private constructor({ presharedKey = false, number = 0 }: WireGuardPeerOptions) {
+    this.port = 51_820 + number;
+    this.presharedKey = presharedKey ? wg(['genpsk']) : undefined;
+    this.#tunnel = tunnelOf(number);
+    this.#device = `wg${number}`;
   }
 
-  static async start(options: { readonly presharedKey?: boolean } = {}): Promise<WireGuardPeer> {
-    const peer = new WireGuardPeer(options.presharedKey === true ? wg(['genpsk']) : undefined);
+  static async start(options: WireGuardPeerOptions = {}): Promise<WireGuardPeer> {
+    const peer = new WireGuardPeer(options);
     await peer.run();
     return peer;
+  }
+
+  get #control(): string {
+    return `/run/wireguard/${this.#device}.sock`;
   }
 
   /** The key of the Weir under test. */
@@ -55,7 +70,7 @@ export class WireGuardPeer implements AsyncDisposable {
   /** The outbound of the Weir under test; `more` are lines of its settings. */
   outbound({
     endpoint = `${FAR.gateway}:${this.port}`,
-    addresses = [TUNNEL.own, TUNNEL.own6] as readonly string[],
+    addresses = [this.#tunnel.own, this.#tunnel.own6] as readonly string[],
     peerPublicKey = wg(['pubkey'], this.#peerPrivate),
     more = '',
     above = '',
@@ -70,36 +85,38 @@ export class WireGuardPeer implements AsyncDisposable {
 
   /** Starts the program. */
   async run(): Promise<void> {
-    this.#program = new Child('ip', ['netns', 'exec', 'far', 'wireguard-go', '-f', DEVICE]);
-    await eventually('its control socket', () => existsSync(CONTROL));
+    const device = this.#device;
+    const { own, own6, peer: address, peer6 } = this.#tunnel;
+    this.#program = new Child('ip', ['netns', 'exec', 'far', 'wireguard-go', '-f', device]);
+    await eventually('its control socket', () => existsSync(this.#control));
     const [key, psk] = [join(this.#folder, 'key'), join(this.#folder, 'psk')];
     writeFileSync(key, this.#peerPrivate, { mode: 0o600 });
     writeFileSync(psk, this.presharedKey ?? '', { mode: 0o600 });
     const peer = ['peer', this.ownPublicKey];
     if (this.presharedKey !== undefined) peer.push('preshared-key', psk);
-    peer.push('allowed-ips', `${TUNNEL.own}/32,${TUNNEL.own6}/128`);
+    peer.push('allowed-ips', `${own}/32,${own6}/128`);
     const port = String(this.port);
-    inside('far', 'wg', 'set', DEVICE, 'listen-port', port, 'private-key', key, ...peer);
-    ip(`-n far address add ${TUNNEL.peer}/24 dev ${DEVICE}`);
-    ip(`-n far address add ${TUNNEL.peer6}/64 dev ${DEVICE} nodad`);
-    ip(`-n far link set ${DEVICE} up mtu 1420`);
+    inside('far', 'wg', 'set', device, 'listen-port', port, 'private-key', key, ...peer);
+    ip(`-n far address add ${address}/24 dev ${device}`);
+    ip(`-n far address add ${peer6}/64 dev ${device} nodad`);
+    ip(`-n far link set ${device} up mtu 1420`);
   }
 
   /** Ends the program as a crash does; the device goes with it. */
   async kill(): Promise<void> {
     await this.#program?.[Symbol.asyncDispose]();
     this.#program = undefined;
-    rmSync(CONTROL, { force: true });
+    rmSync(this.#control, { force: true });
   }
 
   /** What it says about Weir: `endpoint`, `latest-handshakes`, `transfer`. */
   show(what: string): string {
-    return inside('far', 'wg', 'show', DEVICE, what).trim().split('\t').slice(1).join(' ');
+    return inside('far', 'wg', 'show', this.#device, what).trim().split('\t').slice(1).join(' ');
   }
 
   /** Sends something of its own, which begins a handshake where it needs one. */
   speak(): void {
-    inside('far', 'bash', '-c', `echo > /dev/udp/${TUNNEL.own}/9`);
+    inside('far', 'bash', '-c', `echo > /dev/udp/${this.#tunnel.own}/9`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
