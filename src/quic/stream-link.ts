@@ -1,6 +1,6 @@
 import { LinkClosedError } from '../net/errors.ts';
 import type { Clock, Timer } from '../net/clock.ts';
-import { abortReason } from '../net/read-queue.ts';
+import { PulledLink } from '../net/pulled-link.ts';
 import type { Connection } from './connection.ts';
 import type { QuicStream } from './contract.ts';
 import { STREAM_LINGER } from './endpoint/limits.ts';
@@ -23,13 +23,6 @@ export interface StreamHost {
 /** The code with which a link ends its stream when it is destroyed; RFC 9000 gives codes no meaning. */
 const DESTROYED = 0;
 
-interface PendingRead {
-  readonly resolve: (chunk: Uint8Array | undefined) => void;
-  readonly reject: (error: Error) => void;
-  readonly signal: AbortSignal | undefined;
-  readonly onAbort: (() => void) | undefined;
-}
-
 /**
  * A stream as a ByteLink. What has been received stays with the connection until it is read, so that a
  * reader that rests stops its sender (flow control by consumption); what is written is queued there.
@@ -38,92 +31,26 @@ interface PendingRead {
  * peer stops (RFC 9000 §3.5) rejects writes, and is read to its end: a peer that wants no more may have
  * sent all of its own.
  */
-export class StreamLink implements QuicStream {
+export class StreamLink extends PulledLink implements QuicStream {
   readonly id: number;
   readonly bidirectional: boolean;
-  readonly closed: Promise<Error | undefined>;
   readonly #host: StreamHost;
-  readonly #resolveClosed: (cause: Error | undefined) => void;
-  #pending: PendingRead | undefined;
-  /** Put back by `unread`, the first at the end. */
-  #unread: Uint8Array[] | undefined;
-  #room: PromiseWithResolvers<void> | undefined;
-  #readEnded: boolean;
-  #writeEnded: boolean;
-  /** Why nothing can be read, or written, any more; of a link that failed as a whole, both. */
-  #readError: Error | undefined;
-  #writeError: Error | undefined;
   #isOver = false;
   #linger: Timer | undefined;
 
   constructor(host: StreamHost, id: number, isOwn: boolean) {
+    super();
     this.#host = host;
     this.id = id;
     this.bidirectional = (id & 0x02) === 0;
-    this.#readEnded = !this.bidirectional && isOwn;
-    this.#writeEnded = !this.bidirectional && !isOwn;
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.#resolveClosed = resolve;
-  }
-
-  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    if (this.#pending) return Promise.reject(new LinkClosedError('a read is already pending'));
-    if (this.#readError) return Promise.reject(this.#readError);
-    if (signal?.aborted) return Promise.reject(abortReason(signal));
-    const chunk = this.#take();
-    if (chunk !== undefined) return Promise.resolve(chunk);
-    if (this.#readEnded) return Promise.resolve(undefined);
-    return new Promise((resolve, reject) => {
-      let onAbort: (() => void) | undefined;
-      if (signal) {
-        onAbort = () => this.#takePending()?.reject(abortReason(signal));
-        signal.addEventListener('abort', onAbort, { once: true });
-      }
-      this.#pending = { resolve, reject, signal, onAbort };
-    });
-  }
-
-  unread(chunk: Uint8Array): void {
-    if (chunk.length > 0) (this.#unread ??= []).push(chunk);
-  }
-
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#write(chunk, false);
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#write(chunk, true);
-  }
-
-  #write(chunk: Uint8Array, isOwned: boolean): Promise<void> | undefined {
-    if (this.#writeError) return Promise.reject(this.#writeError);
-    if (this.#writeEnded) return Promise.reject(new LinkClosedError());
-    if (chunk.length === 0) return this.#room?.promise;
-    const mayContinue = this.#host.calls.write(this.id, chunk, isOwned);
-    this.#host.touch();
-    if (mayContinue === undefined) {
-      this.#writeError = new LinkClosedError();
-      return Promise.reject(this.#writeError);
-    }
-    if (!mayContinue) this.#room ??= Promise.withResolvers<void>();
-    return this.#room?.promise;
-  }
-
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    let full: Promise<void> | undefined;
-    for (const chunk of chunks) {
-      // All but the last promise would be the same one, or would have rejected.
-      full = this.write(chunk);
-      if (this.#writeError || this.#writeEnded) break;
-    }
-    return full;
+    this.readEnded = !this.bidirectional && isOwn;
+    this.writeEnded = !this.bidirectional && !isOwn;
   }
 
   closeWrite(): Promise<void> {
-    if (this.#writeEnded) return Promise.resolve();
-    if (this.#writeError) return Promise.reject(this.#writeError);
-    this.#writeEnded = true;
+    if (this.writeEnded) return Promise.resolve();
+    if (this.writeError) return Promise.reject(this.writeError);
+    this.writeEnded = true;
     this.#host.calls.finish(this.id);
     this.#host.touch();
     this.#settle();
@@ -131,27 +58,27 @@ export class StreamLink implements QuicStream {
   }
 
   reset(code: number): void {
-    if (this.#writeError) return;
+    if (this.writeError) return;
     this.#resetNow(code);
     this.#endWrites(new LinkClosedError('the stream was reset'));
     this.#settle();
   }
 
   stopSending(code: number): void {
-    if (this.#readEnded || this.#readError) return;
+    if (this.readEnded || this.readError) return;
     this.#host.calls.stopSending(this.id, code);
     this.#host.touch();
-    this.#failReads(new LinkClosedError('the stream is not read any more'));
+    this.failReads(new LinkClosedError('the stream is not read any more'));
     this.#settle();
   }
 
   destroy(cause?: Error): void {
-    const truncates = cause !== undefined || !this.#writeEnded;
+    const truncates = cause !== undefined || !this.writeEnded;
     if (this.#isOver) {
       if (truncates && this.#linger) this.#resetNow(DESTROYED);
       return;
     }
-    if (!this.#readEnded && !this.#readError) {
+    if (!this.readEnded && !this.readError) {
       this.#host.calls.stopSending(this.id, DESTROYED);
       this.#host.touch();
     }
@@ -163,22 +90,10 @@ export class StreamLink implements QuicStream {
 
   // ---- what the connection reports ----
 
-  onReadable(): void {
-    if (!this.#pending) return;
-    const chunk = this.#take();
-    if (chunk !== undefined || this.#readEnded) this.#takePending()?.resolve(chunk);
-  }
-
-  onWritable(): void {
-    const room = this.#room;
-    this.#room = undefined;
-    room?.resolve();
-  }
-
   onReset(code: number): void {
     if (this.#isOver) return;
     const failure = new StreamFailedError('reset', code);
-    if (!this.#writeEnded) this.#resetNow(DESTROYED);
+    if (!this.writeEnded) this.#resetNow(DESTROYED);
     this.#fail(failure, failure);
   }
 
@@ -198,47 +113,27 @@ export class StreamLink implements QuicStream {
     this.#fail(error, error);
   }
 
-  /** What was put back, or what the connection has. */
-  #take(): Uint8Array | undefined {
-    const back = this.#unread?.pop();
-    if (back !== undefined) return back;
-    if (this.#readEnded || this.#readError) return undefined;
+  protected override pull(): Uint8Array | undefined {
     const chunk = this.#host.calls.read(this.id);
     if (chunk === undefined) return undefined;
     // Reading grants the peer more.
     this.#host.touch();
     if (typeof chunk !== 'string') return chunk;
-    this.#readEnded = true;
+    this.readEnded = true;
     this.#settle();
     return undefined;
   }
 
-  #takePending(): PendingRead | undefined {
-    const pending = this.#pending;
-    this.#pending = undefined;
-    if (pending?.onAbort) pending.signal?.removeEventListener('abort', pending.onAbort);
-    return pending;
-  }
-
-  #failReads(error: Error): void {
-    this.#readError ??= error;
-    this.#unread = undefined;
-    this.#takePending()?.reject(this.#readError);
-  }
-
-  #failWrites(cause: Error): void {
-    this.#writeError ??= cause;
-    const room = this.#room;
-    this.#room = undefined;
-    // A writer that does not wait has nothing to be rejected for.
-    room?.promise.catch(() => undefined);
-    room?.reject(this.#writeError);
+  protected override push(chunk: Uint8Array, isOwned: boolean): boolean | undefined {
+    const mayContinue = this.#host.calls.write(this.id, chunk, isOwned);
+    this.#host.touch();
+    return mayContinue;
   }
 
   /** The same where the direction has ended without a failure of the link. */
   #endWrites(error: Error): void {
-    this.#failWrites(error);
-    this.#writeEnded = true;
+    this.failWrites(error);
+    this.writeEnded = true;
   }
 
   #resetNow(code: number): void {
@@ -251,19 +146,19 @@ export class StreamLink implements QuicStream {
   #fail(error: Error, cause: Error | undefined): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#failReads(error);
-    this.#failWrites(error);
-    this.#resolveClosed(cause);
+    this.failReads(error);
+    this.failWrites(error);
+    this.resolveClosed(cause);
   }
 
   /** Resolves `closed` when both directions have ended without a failure of the whole. */
   #settle(): void {
-    const readOver = this.#readEnded || this.#readError !== undefined;
-    const writeOver = this.#writeEnded || this.#writeError !== undefined;
+    const readOver = this.readEnded || this.readError !== undefined;
+    const writeOver = this.writeEnded || this.writeError !== undefined;
     if (this.#isOver || !readOver || !writeOver) return;
     this.#isOver = true;
-    if (this.#writeError === undefined) this.#linger = this.#startLinger();
-    this.#resolveClosed(undefined);
+    if (this.writeError === undefined) this.#linger = this.#startLinger();
+    this.resolveClosed(undefined);
   }
 
   /** Watches what is left to be sent, of which the link's owner sees nothing any more. */
