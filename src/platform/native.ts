@@ -31,6 +31,30 @@ export function openSelf(): NativeLibrary {
   }
 }
 
+/** Binds one exported function: the C types of its result and parameters. */
+export type Bind = (
+  result: string,
+  name: string,
+  ...parameters: string[]
+) => ReturnType<NativeLibrary['func']>;
+
+/**
+ * Binds functions that the running Node exports.
+ *
+ * @returns what binds one; it throws a {@link NativeError} where Node was built with another OpenSSL.
+ * @throws {NativeError} as `openSelf` does.
+ */
+export function exportsOfSelf(): Bind {
+  const library = openSelf();
+  return (result, name, ...parameters) => {
+    try {
+      return library.func(name, result, parameters);
+    } catch (error) {
+      throw new NativeError(`this Node does not export ${name}`, { cause: error });
+    }
+  };
+}
+
 /**
  * The address of the first byte of memory outside of the heap. It holds as long as `memory` lives and
  * is not detached.

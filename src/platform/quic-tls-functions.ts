@@ -1,4 +1,4 @@
-import { NativeError, openSelf } from './native.ts';
+import { exportsOfSelf } from './native.ts';
 
 /** What `EVP_PKEY`, `X509`, `SSL` and the like are here: an address; 0 is the null pointer. */
 export type Address = number;
@@ -95,15 +95,8 @@ export interface QuicTlsFunctions {
  * @throws {NativeError} where Node was built with another OpenSSL, or koffi is missing.
  */
 export function openQuicTlsFunctions(): QuicTlsFunctions {
-  const library = openSelf();
+  const bind = exportsOfSelf();
   const pointer = 'uintptr_t';
-  const bind = (result: string, name: string, ...parts: string[]) => {
-    try {
-      return library.func(name, result, parts);
-    } catch (error) {
-      throw new NativeError(`this Node does not export ${name}`, { cause: error });
-    }
-  };
   return {
     TLS_method: bind(pointer, 'TLS_method'),
     SSL_CTX_new: bind(pointer, 'SSL_CTX_new', pointer),

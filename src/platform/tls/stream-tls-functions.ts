@@ -1,4 +1,4 @@
-import { NativeError, openSelf } from '../native.ts';
+import { exportsOfSelf } from '../native.ts';
 import type { Address } from '../quic-tls-functions.ts';
 
 /** What TLS over a stream needs of OpenSSL beyond `QuicTlsFunctions`. Most return 1 on success. */
@@ -34,15 +34,8 @@ export interface StreamTlsFunctions {
  * @throws {NativeError} where Node was built with another OpenSSL, or koffi is missing.
  */
 export function openStreamTlsFunctions(): StreamTlsFunctions {
-  const library = openSelf();
+  const bind = exportsOfSelf();
   const pointer = 'uintptr_t';
-  const bind = (result: string, name: string, ...parts: string[]) => {
-    try {
-      return library.func(name, result, parts);
-    } catch (error) {
-      throw new NativeError(`this Node does not export ${name}`, { cause: error });
-    }
-  };
   return {
     SSL_CTX_set_cipher_list: bind('int', 'SSL_CTX_set_cipher_list', pointer, 'const char *'),
     SSL_CTX_set_options: bind('uint64_t', 'SSL_CTX_set_options', pointer, 'uint64_t'),
