@@ -1,6 +1,13 @@
-import { parseArgs } from 'node:util';
-import { messageOf } from '../errors.ts';
-import { UsageError } from './arguments.ts';
+import {
+  expectOperands,
+  HELP_OPTION,
+  parseOptions,
+  unknownCommand,
+  UsageError,
+  type CommandSpec,
+  type OptionTable,
+} from './command.ts';
+import { commandLines, optionLines } from './help.ts';
 
 export interface CtlArguments {
   readonly command: CtlCommand;
@@ -26,42 +33,103 @@ export type CtlCommand =
       readonly selector: ReadonlyMap<string, string>;
     };
 
+const CLOSE_OPTIONS = {
+  outbound: { type: 'string', value: 'TAG', summary: 'flows of this outbound' },
+  inbound: { type: 'string', value: 'TAG', summary: 'flows of this inbound' },
+  session: { type: 'string', value: 'ID', summary: 'flows of this session' },
+  user: { type: 'string', value: 'NAME', summary: 'flows of this user' },
+  all: { type: 'boolean', summary: 'every flow' },
+} as const satisfies OptionTable;
+
+const PICK_OPTIONS = {
+  'if-match': {
+    type: 'string',
+    value: 'ETAG',
+    summary: 'only if the configuration file still has this tag',
+  },
+} as const satisfies OptionTable;
+
+const CONNECTIONS_OPTIONS = {
+  sessions: { type: 'boolean', summary: 'the sessions that carry the flows' },
+} as const satisfies OptionTable;
+
+/** Of all commands. */
+const CTL_OPTIONS = {
+  api: {
+    type: 'string',
+    value: 'WHERE',
+    summary:
+      'http://host:port, host:port, or the path of a unix socket\n' +
+      '(default: $WEIR_API, then 127.0.0.1:9090)',
+  },
+  'secret-file': { type: 'string', value: 'FILE', summary: 'a file with the secret of [api]' },
+  json: { type: 'boolean', summary: 'JSON lines also on a terminal' },
+  ...HELP_OPTION,
+} as const satisfies OptionTable;
+
+const COMMANDS = [
+  {
+    name: 'routes',
+    operands: '',
+    summary: 'the default route, the groups and the possible targets',
+    options: {},
+  },
+  {
+    name: 'pick',
+    operands: 'GROUP TARGET',
+    summary: 'set the target of a group, or of "default"',
+    options: PICK_OPTIONS,
+  },
+  {
+    name: 'reload',
+    operands: '',
+    summary: 'read the configuration again and apply what has changed',
+    options: {},
+  },
+  {
+    name: 'connections',
+    operands: '',
+    summary: 'the live flows, or the sessions that carry them',
+    options: CONNECTIONS_OPTIONS,
+  },
+  {
+    name: 'close',
+    operands: '[FLOW...]',
+    summary: 'close flows by id, those that match all options given, or all',
+    options: CLOSE_OPTIONS,
+  },
+  { name: 'traffic', operands: '', summary: 'totals and rates, once a second', options: {} },
+  { name: 'events', operands: '', summary: 'flows as they open and close', options: {} },
+  {
+    name: 'version',
+    operands: '',
+    summary: 'the version of the running program',
+    options: {},
+  },
+] as const satisfies readonly CommandSpec[];
+
+export const CTL = {
+  name: 'ctl',
+  operands: 'COMMAND',
+  summary: 'control a running Weir through its API',
+  options: CTL_OPTIONS,
+  commands: COMMANDS,
+} as const satisfies CommandSpec;
+
 export const CTL_HELP = `weir ctl, a client for the control API
 
 Usage: weir ctl [options] COMMAND
 
 Commands:
-  routes                    the default route, the groups and the possible targets
-  pick GROUP TARGET         set the target of a group, or of "default"
-  reload                    read the configuration again and apply what has changed
-  connections [--sessions]  the live flows, or the sessions that carry them
-  close FLOW...             close flows by id
-  close --outbound TAG --inbound TAG --session ID --user NAME
-                            close the flows that match all options given
-  close --all               close every flow
-  traffic                   totals and rates, once a second
-  events                    flows as they open and close
-  version                   the version of the running program
-
+${commandLines(COMMANDS)}
 Options:
-  --api WHERE         http://host:port, host:port, or the path of a unix socket
-                      (default: $WEIR_API, then 127.0.0.1:9090)
-  --secret-file FILE  a file with the secret of [api]
-  --if-match ETAG     pick: only if the configuration file still has this tag
-  --json              JSON lines also on a terminal
-  -h, --help          print this text and exit
-
-On a terminal the output is a table, in a pipe one line of JSON for each entry.
+${optionLines(CTL_OPTIONS)}
+${COMMANDS.filter(({ options }) => Object.keys(options).length > 0)
+  .map(({ name, options }) => `Options of ${name}:\n${optionLines(options)}\n`)
+  .join('')}On a terminal the output is a table, in a pipe one line of JSON for each entry.
 `;
 
 const SELECTORS = ['outbound', 'inbound', 'session', 'user'] as const;
-
-/** Which options belong to which command. */
-const OPTIONS_OF: Readonly<Record<string, readonly string[]>> = {
-  pick: ['if-match'],
-  connections: ['sessions'],
-  close: ['all', ...SELECTORS],
-};
 
 /** @throws {UsageError} naming what is wrong. */
 export function parseCtl(argv: readonly string[]): CtlArguments {
@@ -70,28 +138,34 @@ export function parseCtl(argv: readonly string[]): CtlArguments {
   const [name, ...operands] = positionals;
   if (values.help === true) return { command: { kind: 'help' }, api, secretFile, json };
   if (name === undefined) throw new UsageError('ctl needs a command');
-  for (const option of ['if-match', 'sessions', 'all', ...SELECTORS] as const) {
-    if (values[option] !== undefined && !OPTIONS_OF[name]?.includes(option)) {
+  const chosen = COMMANDS.find((command) => command.name === name);
+  if (!chosen) throw unknownCommand(name, COMMANDS, ' of ctl');
+  for (const option of Object.keys(values)) {
+    if (!(option in CTL_OPTIONS) && !(option in chosen.options)) {
       throw new UsageError(`--${option} does not go with ctl ${name}`);
     }
   }
-  return { command: toCommand(name, operands, values), api, secretFile, json };
+  return { command: toCommand(chosen.name, operands, values), api, secretFile, json };
 }
 
-function toCommand(name: string, operands: readonly string[], values: Values): CtlCommand {
+function toCommand(
+  name: (typeof COMMANDS)[number]['name'],
+  operands: readonly string[],
+  values: Values,
+): CtlCommand {
   switch (name) {
     case 'routes':
     case 'reload':
     case 'traffic':
     case 'events':
     case 'version':
-      expectOperands(name, operands, 0);
+      expectOperands(`ctl ${name}`, operands);
       return { kind: name };
     case 'connections':
-      expectOperands(name, operands, 0);
+      expectOperands(`ctl ${name}`, operands);
       return { kind: name, sessions: values.sessions ?? false };
     case 'pick': {
-      expectOperands(name, operands, 2, 'GROUP TARGET');
+      expectOperands('ctl pick', operands, 'GROUP TARGET');
       const [group = '', target = ''] = operands;
       if (group === '') throw new UsageError('ctl pick needs the name of a group');
       return { kind: name, group, target, ifMatch: values['if-match'] };
@@ -99,7 +173,7 @@ function toCommand(name: string, operands: readonly string[], values: Values): C
     case 'close':
       return toClose(operands, values);
     default:
-      throw new UsageError(`unknown command ${JSON.stringify(name)} of ctl`);
+      return name satisfies never;
   }
 }
 
@@ -116,34 +190,12 @@ function toClose(flows: readonly string[], values: Values): CtlCommand {
   return { kind: 'close', flows, selector };
 }
 
-function expectOperands(name: string, operands: readonly string[], count: number, what = ''): void {
-  if (operands.length < count) throw new UsageError(`ctl ${name} needs ${what}`);
-  const extra = operands[count];
-  if (extra !== undefined) throw new UsageError(`unexpected argument ${JSON.stringify(extra)}`);
-}
-
 type Values = ReturnType<typeof parse>['values'];
 
-function parse(argv: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...argv],
-      allowPositionals: true,
-      options: {
-        api: { type: 'string' },
-        'secret-file': { type: 'string' },
-        json: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-        'if-match': { type: 'string' },
-        sessions: { type: 'boolean' },
-        all: { type: 'boolean' },
-        outbound: { type: 'string' },
-        inbound: { type: 'string' },
-        session: { type: 'string' },
-        user: { type: 'string' },
-      },
-    });
-  } catch (error) {
-    throw new UsageError(messageOf(error));
-  }
-}
+const parse = (argv: readonly string[]) =>
+  parseOptions(argv, {
+    ...CTL_OPTIONS,
+    ...PICK_OPTIONS,
+    ...CONNECTIONS_OPTIONS,
+    ...CLOSE_OPTIONS,
+  });

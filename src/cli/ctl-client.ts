@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
-import { UsageError } from './arguments.ts';
+import { UsageError } from './command.ts';
 import { EventReader } from './event-reader.ts';
 
 /** The API could not be reached, or rejected the request; the message is its own text, if any. */

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { RouteView } from '../config/route-view.ts';
 import { WeirError, messageOf } from '../errors.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
+import type { CommandIo } from './command.ts';
 import { CTL_HELP, parseCtl, type CtlArguments, type CtlCommand } from './ctl-arguments.ts';
 import { CtlClient, CtlError, parsePlace } from './ctl-client.ts';
 import {
@@ -18,19 +19,12 @@ import {
   type TrafficJson,
 } from './ctl-views.ts';
 
-/** The output and the environment of a command. */
-export interface CtlIo {
-  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
-  readonly stderr: NodeJS.WritableStream;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
 /**
  * `weir ctl`: a client of the API of a running Weir. Resolves with the exit status: 1 when a request
  * fails, with the API's error text on standard error.
  * @throws {UsageError}
  */
-export async function ctl(argv: readonly string[], io: CtlIo): Promise<number> {
+export async function ctl(argv: readonly string[], io: CommandIo): Promise<number> {
   const { command, api, secretFile, json } = parseCtl(argv);
   if (command.kind === 'help') {
     io.stdout.write(CTL_HELP);

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { UsageError } from '../../src/cli/arguments.ts';
+import { UsageError, type CommandIo } from '../../src/cli/command.ts';
 import { CTL_HELP } from '../../src/cli/ctl-arguments.ts';
 import { parsePlace } from '../../src/cli/ctl-client.ts';
 import { age, bytes, printable, table } from '../../src/cli/ctl-table.ts';
 import { eventLine } from '../../src/cli/ctl-views.ts';
-import { ctl, type CtlIo } from '../../src/cli/ctl.ts';
+import { ctl } from '../../src/cli/ctl.ts';
 import { tcpServer } from '../support/servers.ts';
 import { eventually } from '../support/wait.ts';
 import { APPLIED, openFlow, openSlowFlow } from './api-fake.ts';
@@ -39,7 +39,7 @@ interface Ran {
 
 function streams(isTTY: boolean, env: Record<string, string> = {}) {
   const [stdout, stderr] = [new Sink(isTTY), new Sink(isTTY)];
-  const io: CtlIo = { stdout, stderr, env };
+  const io: CommandIo = { stdout, stderr, env };
   return { io, stdout, stderr };
 }
 

@@ -1,0 +1,90 @@
+import { parseArgs } from 'node:util';
+import { WeirError, messageOf } from '../errors.ts';
+import { suggestion } from './suggestion.ts';
+
+/** The output and the environment of a command. */
+export interface CommandIo {
+  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly stderr: NodeJS.WritableStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** An option; its name, without the dashes, is its key in a table. */
+export interface OptionSpec {
+  readonly type: 'string' | 'boolean';
+  /** The letter of its short form. */
+  readonly short?: string;
+  /** What its value is called in the help: `FILE` for the name of a file. */
+  readonly value?: string;
+  /** The values that it has, where they are few. */
+  readonly choices?: readonly string[];
+  /** For the help, one line or several. */
+  readonly summary: string;
+}
+
+export type OptionTable = Readonly<Record<string, OptionSpec>>;
+
+/** What one word of a command line stands for. */
+export interface CommandSpec {
+  readonly name: string;
+  /** As in a usage line: `HOST:PORT`; empty for none. */
+  readonly operands: string;
+  /** For the list of commands in the help, one line or several. */
+  readonly summary: string;
+  readonly options: OptionTable;
+  /** The commands of a command that has some. */
+  readonly commands?: readonly Omit<CommandSpec, 'commands'>[];
+}
+
+/** A command of `weir`, from which help and completions are made too. */
+export interface Command extends CommandSpec {
+  /**
+   * Carries it out.
+   * @returns the exit status when the process should end.
+   * @throws {UsageError}
+   */
+  run(argv: readonly string[], io: CommandIo): Promise<number>;
+}
+
+/** Arguments that make no command. */
+export class UsageError extends WeirError {
+  constructor(message: string) {
+    super('usage', message);
+  }
+}
+
+/** The option that every command has. */
+export const HELP_OPTION = {
+  help: { type: 'boolean', short: 'h', summary: 'print this text and exit' },
+} as const satisfies OptionTable;
+
+/** The options that a command line may have, as `parseArgs` gives them: strict, positionals allowed. */
+export function parseOptions<T extends OptionTable>(argv: readonly string[], options: T) {
+  try {
+    return parseArgs({ args: [...argv], allowPositionals: true, options });
+  } catch (error) {
+    throw new UsageError(messageOf(error));
+  }
+}
+
+/** @throws {UsageError} unless there are as many operands as `usage` names, which is shown for missing ones. */
+export function expectOperands(name: string, operands: readonly string[], usage = ''): void {
+  const count = usage === '' ? 0 : usage.split(' ').length;
+  if (operands.length < count) throw new UsageError(`${name} needs ${usage}`);
+  const extra = operands[count];
+  if (extra !== undefined) throw new UsageError(`unexpected argument ${JSON.stringify(extra)}`);
+}
+
+/** @param where the command whose command it would be: ` of ctl`. */
+export function unknownCommand(
+  name: string,
+  commands: readonly { readonly name: string }[],
+  where = '',
+): UsageError {
+  const meant = suggestion(
+    name,
+    commands.map((command) => command.name),
+  );
+  const hint = meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+  return new UsageError(`unknown command ${JSON.stringify(name)}${where}${hint}`);
+}

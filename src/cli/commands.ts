@@ -1,0 +1,32 @@
+import { unknownCommand, type Command } from './command.ts';
+import { CTL } from './ctl-arguments.ts';
+import { RUN_OPTIONS } from './run-arguments.ts';
+
+/** What runs when the first argument names no command. Each command loads its own parts. */
+const RUN: Command = {
+  name: 'run',
+  operands: '',
+  summary: 'serve until a signal stops it (the default)',
+  options: RUN_OPTIONS,
+  run: async (argv) => (await import('./run-command.ts')).runCommand(argv, COMMANDS),
+};
+
+export const COMMANDS: readonly Command[] = [
+  RUN,
+  {
+    ...CTL,
+    run: async (argv, io) => (await import('./ctl.ts')).ctl(argv, io),
+  },
+];
+
+/**
+ * The command that a command line names, and its own arguments.
+ * @throws {UsageError} when there is none of this name.
+ */
+export function chooseCommand(argv: readonly string[]): [Command, readonly string[]] {
+  const [first, ...rest] = argv;
+  const command = COMMANDS.find(({ name }) => name === first);
+  if (command) return [command, rest];
+  if (first !== undefined && !first.startsWith('-')) throw unknownCommand(first, COMMANDS);
+  return [RUN, argv];
+}

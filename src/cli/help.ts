@@ -1,0 +1,31 @@
+import type { CommandSpec, OptionSpec, OptionTable } from './command.ts';
+
+/** Lines with what is explained in a column on the left, as in `  -h, --help  print this text and exit`. */
+export function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(0, ...rows.map(([left]) => left.length));
+  return rows
+    .map(([left, right]) => {
+      const indent = ' '.repeat(width + 4);
+      return `  ${left.padEnd(width)}  ${right.replaceAll('\n', `\n${indent}`)}\n`;
+    })
+    .join('');
+}
+
+/** The options of a command, a line or more for each. */
+export const optionLines = (options: OptionTable): string =>
+  columns(
+    Object.entries(options).map(([name, option]) => [optionForm(name, option), option.summary]),
+  );
+
+export const commandLines = (commands: readonly Omit<CommandSpec, 'commands'>[]): string =>
+  columns(
+    commands.map(({ name, operands, summary }) => [
+      operands === '' ? name : `${name} ${operands}`,
+      summary,
+    ]),
+  );
+
+function optionForm(name: string, { short, value }: OptionSpec): string {
+  const long = value === undefined ? `--${name}` : `--${name} ${value}`;
+  return short === undefined ? `    ${long}` : `-${short}, ${long}`;
+}

@@ -1,0 +1,28 @@
+import { VERSION } from '../version.ts';
+import { check } from './check.ts';
+import type { CommandSpec } from './command.ts';
+import { helpWith, parseRun } from './run-arguments.ts';
+import { run } from './run.ts';
+import { howItRuns } from './surroundings.ts';
+
+/** `weir run`, and the options of `weir` that end at once. */
+export async function runCommand(
+  argv: readonly string[],
+  commands: readonly CommandSpec[],
+): Promise<number> {
+  const parsed = parseRun(argv);
+  switch (parsed.kind) {
+    case 'help':
+      process.stdout.write(helpWith(commands));
+      return 0;
+    case 'version':
+      process.stdout.write(`weir ${VERSION}\n${parsed.verbose ? howItRuns() : ''}`);
+      return 0;
+    case 'check':
+      return check(parsed.config);
+    case 'run':
+      return run(parsed);
+    default:
+      return parsed satisfies never;
+  }
+}

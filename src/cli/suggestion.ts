@@ -1,0 +1,43 @@
+/** Longer words are not compared, which bounds the work. */
+const LONGEST = 64;
+
+/**
+ * The one of `choices` that a mistyped `word` most likely stands for: within a third of its length in
+ * edits, or a choice that it begins; `undefined` when there is none.
+ */
+export function suggestion(word: string, choices: Iterable<string>): string | undefined {
+  if (word === '' || word.length > LONGEST) return undefined;
+  const typed = word.toLowerCase();
+  let best: string | undefined;
+  let least = Math.max(1, Math.floor(word.length / 3)) + 1;
+  let begun: string | undefined;
+  for (const choice of choices) {
+    if (choice.length > LONGEST) continue;
+    const edits = distance(typed, choice.toLowerCase());
+    if (edits < least) [best, least] = [choice, edits];
+    if (typed.length >= 2 && choice.toLowerCase().startsWith(typed)) begun ??= choice;
+  }
+  return best ?? begun;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`. */
+function distance(a: string, b: string): number {
+  let before: number[] = [];
+  let above = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const differs = a[i - 1] === b[j - 1] ? 0 : 1;
+      let edits = Math.min(
+        (above[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (above[j - 1] ?? 0) + differs,
+      );
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isSwap) edits = Math.min(edits, (before[j - 2] ?? 0) + 1);
+      row.push(edits);
+    }
+    [before, above] = [above, row];
+  }
+  return above[b.length] ?? 0;
+}
