@@ -46,7 +46,7 @@ export interface FreedListener {
 export interface Exchanged {
   /** The wanted ones, by the tags of their inbounds. */
   readonly listeners: ReadonlyMap<string, InboundListener>;
-  /** Freed ones that nobody took over: they accept no client any more. */
+  /** Freed ones that no new listener took over: they accept no more clients. */
   readonly left: readonly FreedListener[];
 }
 

@@ -51,7 +51,7 @@ const BODY = 3 << 20;
 /** Nothing answers for this name. */
 const SILENT = 'silent.test';
 /** The server of an outbound that has none. */
-const NOBODY: Endpoint = { host: '127.0.0.1', port: 1 };
+const UNUSED: Endpoint = { host: '127.0.0.1', port: 1 };
 const patient = { signal: new AbortController().signal };
 const over = new Error('the test is over');
 
@@ -94,7 +94,7 @@ export function outboundConformance(name: string, harness: OutboundHarness): voi
         {
           await using server = await harness.server?.();
           const sockets = openSockets();
-          const outbound = await build(server?.address ?? NOBODY, changes);
+          const outbound = await build(server?.address ?? UNUSED, changes);
           try {
             await body(outbound, sockets);
           } finally {

@@ -48,7 +48,7 @@ inOwnNetwork(import.meta.url, () => {
     let weir: Weir;
     let control: Control;
     let untouched: string;
-    /** What a program is told of failing destinations when there is no Weir. */
+    /** What a program sees of failing destinations when there is no Weir. */
     const bare = new Map<string, string>();
 
     before(async () => {

@@ -25,7 +25,7 @@ export interface TunOptions {
   readonly settings?: string;
 }
 
-/** A TUN inbound that takes everything, unless it is told less. */
+/** A TUN inbound that takes everything, unless the settings say less. */
 export function tunIn(options: TunOptions = {}): string {
   const { tag = 'tun', address = TUN.addresses, routes = EVERYTHING } = options;
   const name = 'name' in options ? options.name : TUN.name;

@@ -143,12 +143,12 @@ const asNodes = (text: string): string =>
 
 /** What `--test` prints, the API answers and the log says. */
 function allTexts(error: ConfigError): string {
-  const told = toControlError(error);
+  const reported = toControlError(error);
   return [
     renderConfigError(error),
-    told.message,
-    failureLine(told),
-    inspect(told, { depth: 20 }),
+    reported.message,
+    failureLine(reported),
+    inspect(reported, { depth: 20 }),
   ].join('\n');
 }
 

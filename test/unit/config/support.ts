@@ -110,14 +110,14 @@ export function refuses(rows: readonly Row[]): void {
 export const placeOf = ({ location, subject }: ConfigError): string | undefined =>
   location && `${location.line}:${location.column} (${subject})`;
 
-/** The same for errors that TOML tells: of the message only the last line, of the place no subject. */
+/** The same for errors of TOML syntax: only the last line of the message, and a place without a subject. */
 export function refusesShape(rows: readonly Row[]): void {
   for (const [what, text, message, place] of rows) {
     test(what, () => {
-      const { location, subject, message: told } = errorOf(text);
+      const { location, subject, message: found } = errorOf(text);
       assert.ok(location);
       assert.equal(`${location.line}:${location.column}`, place);
-      const lines = told.split('\n');
+      const lines = found.split('\n');
       assert.equal(
         lines[0],
         `TOML parse error at line ${location.line}, column ${location.column}`,

@@ -151,7 +151,7 @@ describe('a stream of flow events', () => {
 });
 
 describe('a stream of traffic', () => {
-  test('skips the sample of the call, and those that nobody read in time', async () => {
+  test('skips the sample of the call, and those that were not read in time', async () => {
     const { tracker, clock, samples } = subject();
     tracker.traffic.start();
     await using stream = samples();

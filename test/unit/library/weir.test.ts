@@ -97,26 +97,27 @@ test('a host program starts, watches, steers and stops a proxy', async () => {
 });
 
 describe('[api] in a host program', () => {
-  test('is told once to be ignored, whatever is in it, and nothing of it is bound', async () => {
+  test('is reported once as ignored, whatever its contents, and nothing of it is bound', async () => {
     await using it = await subject(BAD_API + CONFIG);
     await using weir = await it.start();
-    const told = (): number => it.messages().filter((text) => text === `info: ${IGNORED}`).length;
-    assert.equal(told(), 1);
+    const reported = (): number =>
+      it.messages().filter((text) => text === `info: ${IGNORED}`).length;
+    assert.equal(reported(), 1);
     await writeFile(it.path, `# more\n${BAD_API}${CONFIG}`);
     assert.equal((await weir.reload()).status, 'applied');
-    assert.equal(told(), 1);
+    assert.equal(reported(), 1);
     await writeFile(it.path, CONFIG);
     await weir.reload();
     await writeFile(it.path, BAD_API + CONFIG);
     await weir.reload();
-    assert.equal(told(), 2);
+    assert.equal(reported(), 2);
     assert.ok(!it.messages().some((text) => text.includes('API')), it.messages().join('\n'));
     // A pick is checked as the program would check it, which does not look at the section either.
     assert.equal((await weir.pick('default', 'other')).report.status, 'applied');
   });
 });
 
-describe('what a host program is told', () => {
+describe('what a host program sees', () => {
   test('of a configuration that cannot be used is invalid, with the place', async () => {
     await using it = await subject('[[inbound]]\ncolour = 1\n');
     await fails(it.start(), 'invalid', /^TOML parse error at line 2, column 1\n/);

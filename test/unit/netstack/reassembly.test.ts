@@ -82,7 +82,7 @@ test('the largest datagrams survive fragments of the smallest MTU', () => {
   }
 });
 
-test('datagrams are told apart by addresses, identification, and in IPv4 by protocol', () => {
+test('datagrams are distinguished by addresses, identification, and in IPv4 by protocol', () => {
   const reassembly = new Reassembly();
   const sources = [endpoint('192.0.2.1', 9), endpoint('192.0.2.2', 9)];
   const series = [

@@ -54,12 +54,12 @@ test('a search that finds no user costs its time, and so does one that fails', (
   const clock = new ManualClock();
   const budget = new SearchBudget(clock);
   let tried = 0;
-  const stranger = (): undefined => {
+  const unknownClient = (): undefined => {
     tried++;
     clock.advance(15);
     return undefined;
   };
-  for (let i = 0; i < 10; i++) budget.spend(stranger);
+  for (let i = 0; i < 10; i++) budget.spend(unknownClient);
   assert.equal(tried, 2);
   clock.advance(1000);
   assert.throws(() =>

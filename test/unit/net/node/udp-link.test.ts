@@ -111,7 +111,7 @@ describe('a UDP link', () => {
   });
 
   test('what the incoming hook drops neither waits in the queue nor counts as traffic', async () => {
-    const [friend, stranger] = await Promise.all([loopback(), loopback()]);
+    const [friend, outsider] = await Promise.all([loopback(), loopback()]);
     const link = await UdpLink.bind({
       family: 4,
       address: '127.0.0.1',
@@ -121,14 +121,14 @@ describe('a UDP link', () => {
           ? { data: data.subarray(1), peer: { host: `from ${host}`, port: 1 } }
           : undefined,
     });
-    for (let round = 0; round < 3; round++) stranger.send({ data: bytes('no'), peer: link.local });
+    for (let round = 0; round < 3; round++) outsider.send({ data: bytes('no'), peer: link.local });
     await until(() => link.dropped === 3);
     friend.send({ data: bytes('yes'), peer: link.local });
     const packet = await link.receive();
     assert.equal(Buffer.from(packet?.data ?? []).toString(), 'es');
     assert.deepEqual(packet?.peer, { host: 'from 127.0.0.1', port: 1 });
     assert.equal(link.bytesRead, 3);
-    for (const each of [link, friend, stranger]) each.close();
+    for (const each of [link, friend, outsider]) each.close();
   });
 
   test('the queue is bounded in bytes as well as in datagrams', async () => {

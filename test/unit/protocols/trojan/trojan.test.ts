@@ -100,8 +100,8 @@ describe('a Trojan server', () => {
     assert.equal(fixture.dispatcher.associations[0]?.origin.user, 'mia@example.com');
   });
 
-  test('leaves strangers without a word, whatever they said', async () => {
-    const strangers: [Buffer, RegExp][] = [
+  test('closes unauthenticated connections without a response, whatever they sent', async () => {
+    const rejected: [Buffer, RegExp][] = [
       [bytes(`'${KEY.replace('b', 'c')}' 0d0a`), /^trojan: invalid user$/],
       [bytes(`'${KEY.toUpperCase()}' 0d0a 01 01 7f000001 0050 0d0a`), /^trojan: invalid user$/],
       [
@@ -114,7 +114,7 @@ describe('a Trojan server', () => {
       [bytes(`'${KEY}' 0d0a 01 03 00 0050 0d0a`), /an invalid host name/],
       [bytes(`'${KEY}' 0d0a 01 01 7f000001 0050 0a0a`), /CRLF/],
     ];
-    for (const [first, reason] of strangers) {
+    for (const [first, reason] of rejected) {
       const fixture = server();
       const { client, served } = connectTo(fixture);
       await client.write(Buffer.concat([first, Buffer.alloc(3000)]));
@@ -126,7 +126,7 @@ describe('a Trojan server', () => {
     }
   });
 
-  test('knows nobody when it has no users', async () => {
+  test('rejects every client when it has no users', async () => {
     const { client, served } = connectTo(server([]));
     await client.write(CONNECT);
     assert.equal(await client.read(), undefined);
@@ -134,7 +134,7 @@ describe('a Trojan server', () => {
     assert.match(String(await served), /trojan: invalid user/);
   });
 
-  test('waits 10 s for a request, and 2 s for a stranger to go', async () => {
+  test('waits 10 s for a request, and 2 s for a rejected client to close', async () => {
     const fixture = server();
     const { client, served } = connectTo(fixture);
     await client.write(CONNECT.subarray(0, 70));
@@ -150,10 +150,10 @@ describe('a Trojan server', () => {
 
   test('cuts a client whose destination is not reached', async () => {
     const fixture = server();
-    fixture.dispatcher.failure = new DialError('refused', 'nobody listens');
+    fixture.dispatcher.failure = new DialError('refused', 'nothing listens');
     const { client, served } = connectTo(fixture);
     await client.write(CONNECT);
-    await assert.rejects(client.read(), /nobody listens/);
+    await assert.rejects(client.read(), /nothing listens/);
     assert.equal(await served, undefined);
   });
 
@@ -209,7 +209,7 @@ describe('a Trojan client', () => {
     const link = await outbound.associate(neverAborted());
     const [far] = dialled;
     assert.ok(far);
-    // Until then nobody knows what to say, and what cannot be sent is not named.
+    // Until then the response is not known, and what cannot be sent is not named.
     clock.advance(HANDSHAKE_MS);
     link.send({ data: Buffer.alloc(MAX_DATA + 1), peer: { host: '198.51.100.1', port: 1 } });
     link.send({ data: Buffer.alloc(1), peer: { host: 'x'.repeat(256), port: 1 } });

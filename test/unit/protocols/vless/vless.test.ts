@@ -98,7 +98,7 @@ describe('a VLESS server', () => {
     assert.match(String(await served), /flows .* are not supported/);
   });
 
-  test('carries datagrams of one destination, and answers of nobody else', async () => {
+  test('carries datagrams of one destination, and responses of no other', async () => {
     const fixture = server();
     const { client, served } = connectTo(fixture);
     await client.write(UDP);
@@ -138,8 +138,8 @@ describe('a VLESS server', () => {
     assert.equal(fixture.clock.timers, 0);
   });
 
-  test('leaves strangers without a word, whatever they said', async () => {
-    const strangers: [Buffer, RegExp][] = [
+  test('closes unauthenticated connections without a response, whatever they sent', async () => {
+    const rejected: [Buffer, RegExp][] = [
       [bytes(`00 ${ID.replace('b', 'c')}`), /^vless: invalid user$/],
       [bytes(`01 ${ID} 00 01 0050 01 c0000207`), /unknown version/],
       [Buffer.from('GET / HTTP/1.1\r\nHost: a.example\r\n\r\n'), /unknown version/],
@@ -147,7 +147,7 @@ describe('a VLESS server', () => {
       [bytes(`00 ${ID} 00 01 0050 04 c0000207`), /unknown address type/],
       [bytes(`00 ${ID} 00 01 0050 02 01 00`), /an invalid host name/],
     ];
-    for (const [first, reason] of strangers) {
+    for (const [first, reason] of rejected) {
       const fixture = server();
       const { client, served } = connectTo(fixture);
       await client.write(Buffer.concat([first, Buffer.alloc(3000)]));
@@ -177,10 +177,10 @@ describe('a VLESS server', () => {
 
   test('cuts a client whose destination is not reached', async () => {
     const fixture = server();
-    fixture.dispatcher.failure = new DialError('refused', 'nobody listens');
+    fixture.dispatcher.failure = new DialError('refused', 'nothing listens');
     const { client, served } = connectTo(fixture);
     await client.write(TCP);
-    await assert.rejects(client.read(), /nobody listens/);
+    await assert.rejects(client.read(), /nothing listens/);
     assert.equal(await served, undefined);
   });
 

@@ -32,7 +32,7 @@ describe('an auth id', () => {
     }
   });
 
-  test('is nobody’s when a bit of it is another', () => {
+  test('belongs to no user when one of its bits differs', () => {
     const reader = new AuthIdReader(KEY);
     const authId = createAuthId(KEY, 1_700_000_000, RANDOM);
     for (let bit = 0; bit < 128; bit++) {
@@ -132,7 +132,7 @@ describe('the replay filter', () => {
     assert.equal(filter.check(entry(1)), 'new');
   });
 
-  test('forgets everything when nobody came for long', () => {
+  test('forgets everything after a long time without clients', () => {
     const clock = new ManualClock();
     const filter = new ReplayFilter(clock, 1000);
     filter.check(entry(1));

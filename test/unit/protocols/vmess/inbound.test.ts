@@ -139,10 +139,10 @@ describe('a VMess inbound', () => {
 
   test('cuts the connection when the destination is not reached', async () => {
     const fixture = inbound();
-    fixture.dispatcher.failure = new DialError('refused', 'nobody there');
+    fixture.dispatcher.failure = new DialError('refused', 'nothing listens');
     const { client, served } = connectTo(fixture);
     await client.write(new Client().request);
-    await assert.rejects(client.read(), /nobody there/);
+    await assert.rejects(client.read(), /nothing listens/);
     assert.equal(await served, undefined);
   });
 
@@ -198,9 +198,9 @@ describe('a VMess inbound', () => {
   });
 });
 
-describe('whoever is not let in', () => {
+describe('a rejected client', () => {
   const bad: readonly (readonly [string, RegExp, () => Uint8Array])[] = [
-    ['a stranger', /no user/, () => new Client({ id: OTHER_ID }).request],
+    ['an unknown user', /no user/, () => new Client({ id: OTHER_ID }).request],
     [
       'a client with another clock',
       /off by 121 s/,
@@ -233,7 +233,7 @@ describe('whoever is not let in', () => {
     ['HTTP', /no user/, () => Buffer.from('GET / HTTP/1.1\r\nHost: example.com\r\n\r\n')],
   ];
 
-  /** What the other end sees of the time until it is left, and of what it is told. */
+  /** What the other end sees: the time until the connection ends, and what it receives. */
   async function watch(
     fixture: InboundFixture,
     pieces: readonly Uint8Array[],
@@ -316,7 +316,7 @@ describe('whoever is not let in', () => {
     assert.equal(fixture.dispatcher.streams.length, 1);
   });
 
-  test('is nobody when there are no users', async () => {
+  test('is every client when there are no users', async () => {
     const seen = await watch(inbound([]), [new Client().request]);
     assert.deepEqual([seen.heard, seen.after], [0, HANDSHAKE_MS]);
   });

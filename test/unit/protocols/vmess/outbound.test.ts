@@ -80,7 +80,7 @@ describe('a VMess outbound', () => {
     assert.equal(clock.timers, 0);
   });
 
-  test('sends its request alone when nobody has anything to say', async () => {
+  test('sends its request alone when neither side has data', async () => {
     const [near, far] = linkPair();
     const { outbound: out, clock } = outbound(() => near);
     await out.connect(TARGET, neverAborted());
@@ -100,14 +100,14 @@ describe('a VMess outbound', () => {
   });
 
   test('fails when the server is another, or has another account', async () => {
-    const stranger = joined({ id: OTHER_ID });
-    const link = await stranger.connect();
+    const unknown = joined({ id: OTHER_ID });
+    const link = await unknown.connect();
     await link.write(Buffer.from('hello'));
     const heard = assert.rejects(readAll(link));
     await settled();
-    stranger.server.clock.advance(10_000);
+    unknown.server.clock.advance(10_000);
     await heard;
-    assert.match(String(await stranger.served[0]), /no user/);
+    assert.match(String(await unknown.served[0]), /no user/);
 
     const [near, far] = linkPair();
     const { outbound: out } = outbound(() => near);
@@ -134,7 +134,7 @@ describe('a VMess outbound', () => {
   });
 
   test('passes on that its server is not reached', async () => {
-    const failure = new DialError('refused', 'nobody there');
+    const failure = new DialError('refused', 'nothing listens');
     const { outbound: out } = outbound(() => Promise.reject(failure));
     await assert.rejects(out.connect(TARGET, neverAborted()), failure);
   });
@@ -217,7 +217,7 @@ describe('datagrams through VMess', () => {
     let fails = 0;
     const { outbound: out, clock } = outbound(() => {
       fails++;
-      return Promise.reject(new DialError('refused', 'nobody there'));
+      return Promise.reject(new DialError('refused', 'nothing listens'));
     });
     const link = await out.associate(neverAborted());
     const peer = { host: '192.0.2.1', port: 7 };

@@ -14,7 +14,7 @@ describe('the settings of a VMess inbound', () => {
   const ID = 'de305d54-75b4-431b-adb2-eb6b9e546014';
   const DIGITS = ID.replaceAll('-', '');
 
-  test('let nobody in when nothing is written', () => {
+  test('have no users when none are written', () => {
     assert.deepEqual(vmess.inboundSettings(tableNode({})), { users: [] });
   });
 

@@ -79,7 +79,7 @@ describe('what packets carried (RFC 9000 §13.3)', () => {
     assert.equal(log.size, sent.length);
   });
 
-  test('the writers of a packet are told when it holds enough', () => {
+  test('the writers of a packet are notified when it holds enough', () => {
     const log = new CarriedLog(Space.APPLICATION);
     for (let i = 0; i < MAX_CARRIED_PER_PACKET; i++) {
       assert.equal(log.isPacketFull, false);
