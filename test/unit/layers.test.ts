@@ -20,7 +20,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['protocols'],
   ['engine'],
   ['config', 'supervisor'],
-  ['api'],
+  ['api', 'import'],
   ['app'],
   ['cli', 'library'],
   ['main.ts', 'index.ts'],

@@ -1,0 +1,120 @@
+import { parseDocument } from 'yaml';
+import { readClash } from './clash.ts';
+import { ImportError, type Entry } from './draft.ts';
+import { Fields } from './fields.ts';
+import { fromBase64, isShareLink, readShareLinks } from './share-links.ts';
+import { readSingBox } from './sing-box.ts';
+import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
+import { readXray } from './xray.ts';
+
+/** What a document was taken for, and its servers. */
+export interface Imported {
+  readonly kind: string;
+  readonly entries: readonly Entry[];
+}
+
+/** Bytes of the largest document that is read. */
+export const LARGEST_DOCUMENT = 16 * 1024 * 1024;
+
+/**
+ * Reads the servers of another program's document: share links, a line each, also as base64; the
+ * configuration of sing-box, Xray, v2ray, Clash or mihomo; a file of wg-quick.
+ *
+ * @throws {ImportError} for anything else.
+ */
+export function readForeign(text: string): Imported {
+  const trimmed = text.replace(/^\uFEFF/, '').trim();
+  if (isShareLink(firstLine(trimmed))) return links(trimmed);
+  const plain = fromBase64(trimmed)?.trim();
+  if (plain !== undefined && isShareLink(firstLine(plain))) return links(plain);
+  if (isWireGuardConf(trimmed)) {
+    return { kind: 'a wg-quick file', entries: readWireGuardConf(trimmed) };
+  }
+  if (trimmed.startsWith('{')) return readJson(trimmed);
+  if (/^proxies\s*:/m.test(trimmed)) return readYaml(trimmed);
+  throw new ImportError(
+    'neither share links, nor JSON of sing-box or Xray, nor YAML of Clash, nor a wg-quick file',
+  );
+}
+
+const links = (text: string): Imported => ({ kind: 'share links', entries: readShareLinks(text) });
+
+/** The first that is neither empty nor a comment. */
+const firstLine = (text: string): string =>
+  /^(?![ \t]*(?:#|\/\/|$)).*/m.exec(text)?.[0].trim() ?? '';
+
+function readJson(text: string): Imported {
+  let value: unknown;
+  try {
+    value = JSON.parse(withoutComments(text));
+  } catch {
+    throw new ImportError('invalid JSON');
+  }
+  const document = new Fields(value);
+  const outbounds = [...document.list('outbounds'), ...document.list('endpoints')];
+  if (outbounds.length === 0) throw new ImportError('JSON without "outbounds"');
+  return outbounds.some((each) => new Fields(each).has('protocol'))
+    ? { kind: 'a configuration of Xray or v2ray', entries: readXray(document) }
+    : { kind: 'a configuration of sing-box', entries: readSingBox(document) };
+}
+
+function readYaml(text: string): Imported {
+  const document = parseDocument(text, { logLevel: 'silent' });
+  const [error] = document.errors;
+  if (error) {
+    const at = error.linePos?.[0];
+    throw new ImportError(`invalid YAML${at ? ` at line ${at.line}, column ${at.col}` : ''}`);
+  }
+  try {
+    // Aliases are limited in number, or a short document could become a large one.
+    const value: unknown = document.toJS({ maxAliasCount: 100 });
+    return { kind: 'a configuration of Clash or mihomo', entries: readClash(new Fields(value)) };
+  } catch (error) {
+    if (error instanceof ReferenceError) throw new ImportError('YAML with too many aliases');
+    throw error;
+  }
+}
+
+/** JSON with comments of both kinds and commas before the end, as sing-box and Xray take it. */
+function withoutComments(text: string): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (let at = 0; at < text.length;) {
+    const next = endOfPart(text, at);
+    const isText = text[at] === '"' || next === at + 1;
+    const isLastComma = text[at] === ',' && /[}\]]/.test(firstToken(text, next));
+    if (!isText || isLastComma) {
+      parts.push(text.slice(from, at), ' ');
+      from = next;
+    }
+    at = next;
+  }
+  parts.push(text.slice(from));
+  return parts.join('');
+}
+
+/** Where the string or the comment that begins at `at` ends; one character for anything else. */
+function endOfPart(text: string, at: number): number {
+  const after = (mark: string): number => {
+    const found = text.indexOf(mark, at + 2);
+    return found < 0 ? text.length : found + mark.length;
+  };
+  if (text.startsWith('//', at)) return after('\n');
+  if (text.startsWith('/*', at)) return after('*/');
+  if (text[at] !== '"') return at + 1;
+  let end = at + 1;
+  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
+  return end + 1;
+}
+
+/** The first character from `at` on that is neither blank nor of a comment; empty at the end. */
+function firstToken(text: string, at: number): string {
+  let next = at;
+  while (next < text.length) {
+    if (/\s/.test(text.charAt(next))) next++;
+    else if (text.startsWith('//', next) || text.startsWith('/*', next))
+      next = endOfPart(text, next);
+    else return text.charAt(next);
+  }
+  return '';
+}

@@ -1,0 +1,158 @@
+import { WeirError } from '../errors.ts';
+
+/** What a setting may be in a configuration file, as far as outbounds need it. */
+export type SettingValue = string | number | boolean | readonly (string | number)[];
+
+export type Settings = Readonly<Record<string, SettingValue | undefined>>;
+
+/** `[outbound.stream]`; `undefined` keys are left out. */
+export interface StreamDraft {
+  readonly network: 'tls' | 'ws' | 'grpc';
+  readonly security?: 'tls' | undefined;
+  readonly tls?: Settings | undefined;
+  readonly ws?: Settings | undefined;
+  readonly grpc?: Settings | undefined;
+}
+
+/** One outbound, made of what another program says about a server. */
+export interface Draft {
+  /** As the other program names it; may be empty, or the name of another draft. */
+  readonly name: string;
+  readonly protocol: string;
+  readonly server?: string | undefined;
+  readonly port?: number | undefined;
+  readonly stream?: StreamDraft | undefined;
+  readonly settings: Settings;
+}
+
+/** A server that cannot be imported; the message says why, without secrets. */
+export class ImportError extends WeirError {
+  constructor(message: string) {
+    super('import', message);
+  }
+}
+
+/** An entry of a document: a draft, or why there is none. */
+export type Entry =
+  | { readonly draft: Draft; readonly skipped?: undefined }
+  | { readonly draft?: undefined; readonly name: string; readonly skipped: string };
+
+/** Does `work` for an entry with this name. */
+export function entryOf(name: string, work: () => Draft): Entry {
+  try {
+    return { draft: work() };
+  } catch (error) {
+    if (!(error instanceof ImportError)) throw error;
+    return { name, skipped: error.message };
+  }
+}
+
+/** What carries a protocol, in the terms that other programs share. */
+export interface Transport {
+  /** As the document says; empty for TCP. */
+  readonly kind: string;
+  readonly path?: string | undefined;
+  readonly host?: string | undefined;
+  /** Bytes of WebSocket early data. */
+  readonly earlyData?: number | undefined;
+  readonly serviceName?: string | undefined;
+  readonly authority?: string | undefined;
+}
+
+export interface Tls {
+  readonly serverName?: string | undefined;
+  readonly allowInsecure?: boolean | undefined;
+  /** Of a PEM file. */
+  readonly caFile?: string | undefined;
+}
+
+const TCP: ReadonlySet<string> = new Set(['', 'tcp', 'raw', 'none']);
+
+/**
+ * The stream table for a transport, over TLS or not; `undefined` for plain TCP.
+ * @throws {ImportError} for a transport that Weir does not have.
+ */
+export function streamOf(transport: Transport, tls: Tls | undefined): StreamDraft | undefined {
+  const kind = transport.kind.toLowerCase();
+  const table = tls && tlsSettings(tls);
+  const security = tls ? 'tls' : undefined;
+  if (TCP.has(kind)) return tls && { network: 'tls', tls: table };
+  if (kind === 'ws' || kind === 'websocket') {
+    const { path = '/', host, earlyData = 0 } = transport;
+    const early =
+      earlyData > 0 && !/[?&]ed=/.test(path) ? `${withQuery(path)}ed=${earlyData}` : path;
+    return {
+      network: 'ws',
+      security,
+      tls: table,
+      ws: { path: early, host: host === '' ? undefined : host },
+    };
+  }
+  if (kind === 'grpc') {
+    const { serviceName = '', authority } = transport;
+    if (serviceName === '') throw new ImportError('gRPC without a service name');
+    if (serviceName.startsWith('/')) {
+      throw new ImportError('gRPC with a path of its own is not supported');
+    }
+    return {
+      network: 'grpc',
+      security,
+      tls: table,
+      grpc: { service_name: serviceName, authority: authority === '' ? undefined : authority },
+    };
+  }
+  throw new ImportError(`the transport ${JSON.stringify(transport.kind)} is not supported`);
+}
+
+/** TLS as `[outbound.stream.tls]` and the settings of Hysteria 2 have it. */
+export const tlsSettings = ({ serverName, allowInsecure, caFile }: Tls): Settings => ({
+  server_name: serverName === '' ? undefined : serverName,
+  allow_insecure: allowInsecure === true && caFile === undefined ? true : undefined,
+  ca_file: caFile,
+});
+
+const withQuery = (path: string): string => (path.includes('?') ? `${path}&` : `${path}?`);
+
+/** A host as `server` takes it: IPv6 without brackets. */
+export const bareHost = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
+
+/** @throws {ImportError} unless it is a port of 1 to 65535. */
+export function toPort(value: string | number | undefined): number {
+  const port = typeof value === 'string' && /^\d{1,5}$/.test(value) ? Number(value) : value;
+  if (typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  throw new ImportError(
+    value === undefined ? 'it has no port' : 'its port is not a number up to 65535',
+  );
+}
+
+/** @throws {ImportError} for what VLESS has in other programs, and Weir has not. */
+export function onlyPlainVless(flow: string | undefined, encryption: string | undefined): void {
+  if (flow !== undefined && flow !== '') {
+    throw new ImportError(`the VLESS flow ${JSON.stringify(flow)} is not supported`);
+  }
+  if (encryption !== undefined && encryption !== '' && encryption !== 'none') {
+    throw new ImportError('VLESS encryption is not supported');
+  }
+}
+
+/** @throws {ImportError} for a VMess account of the time before AEAD headers. */
+export function onlyAead(alterId: string | number | undefined): void {
+  if (alterId !== undefined && alterId !== '' && Number(alterId) !== 0) {
+    throw new ImportError('VMess with an alterId is not supported; most servers accept 0');
+  }
+}
+
+/** The body cipher as Weir writes it; `undefined` for its default. */
+export function vmessSecurity(security: string | undefined): string | undefined {
+  const cipher = (security ?? '').toLowerCase();
+  if (cipher === '' || cipher === 'auto' || cipher === 'aes-128-gcm') return undefined;
+  if (cipher === 'chacha20-poly1305') return cipher;
+  throw new ImportError(`VMess security ${JSON.stringify(security)} is not supported`);
+}
+
+/** @throws {ImportError} for a Shadowsocks plugin. */
+export function noPlugin(plugin: string | undefined): void {
+  if (plugin === undefined || plugin === '') return;
+  const name = plugin.split(';', 1)[0] ?? '';
+  throw new ImportError(`the Shadowsocks plugin ${JSON.stringify(name)} is not supported`);
+}

@@ -1,0 +1,23 @@
+import { loadConfigFile } from '../../../src/app/load-aside.ts';
+import type { Entry } from '../../../src/import/draft.ts';
+import { outboundText } from '../../../src/import/write-config.ts';
+import type { OutboundSpec } from '../../../src/spec.ts';
+
+/** The outbound that a text describes, as the configuration is understood. */
+export async function specOf(text: string): Promise<OutboundSpec | undefined> {
+  const { spec } = await loadConfigFile('imported', { bytes: Buffer.from(text), serveApi: false });
+  return spec.outbounds[0];
+}
+
+/** The TOML of the only entry, or why there is none. */
+export function textOf(entries: readonly Entry[]): string {
+  const [entry, ...others] = entries;
+  if (!entry || others.length > 0) return `${entries.length} entries`;
+  return entry.draft ? outboundText('out', entry.draft) : `left out: ${entry.skipped}`;
+}
+
+/** The lines of the only entry without its header and tag. */
+export const linesOf = (entries: readonly Entry[]): string[] =>
+  textOf(entries)
+    .split('\n')
+    .filter((line) => line !== '' && line !== '[[outbound]]' && line !== 'tag = "out"');
