@@ -1,6 +1,6 @@
 import { parseDocument } from 'yaml';
 import { readClash } from './clash.ts';
-import { ImportError, type Entry } from './draft.ts';
+import { ImportError, linesOf, type Entry } from './draft.ts';
 import { Fields } from './fields.ts';
 import { fromBase64, isShareLink, readShareLinks } from './share-links.ts';
 import { readSingBox } from './sing-box.ts';
@@ -31,7 +31,7 @@ export function readForeign(text: string): Imported {
     return { kind: 'a wg-quick file', entries: readWireGuardConf(trimmed) };
   }
   if (trimmed.startsWith('{')) return readJson(trimmed);
-  if (/^proxies\s*:/m.test(trimmed)) return readYaml(trimmed);
+  if (trimmed.split('\n').some((line) => /^proxies[ \t]*:/.test(line))) return readYaml(trimmed);
   throw new ImportError(
     'neither share links, nor JSON of sing-box or Xray, nor YAML of Clash, nor a wg-quick file',
   );
@@ -41,7 +41,7 @@ const links = (text: string): Imported => ({ kind: 'share links', entries: readS
 
 /** The first that is neither empty nor a comment. */
 const firstLine = (text: string): string =>
-  /^(?![ \t]*(?:#|\/\/|$)).*/m.exec(text)?.[0].trim() ?? '';
+  linesOf(text).find((line) => line !== '' && !/^(?:#|\/\/)/.test(line)) ?? '';
 
 function readJson(text: string): Imported {
   let value: unknown;
@@ -59,7 +59,8 @@ function readJson(text: string): Imported {
 }
 
 function readYaml(text: string): Imported {
-  const document = parseDocument(text, { logLevel: 'silent' });
+  // All scalars as text: a password of digits is one, and keeps its zeros.
+  const document = parseDocument(text, { logLevel: 'silent', schema: 'failsafe' });
   const [error] = document.errors;
   if (error) {
     const at = error.linePos?.[0];

@@ -156,3 +156,7 @@ export function noPlugin(plugin: string | undefined): void {
   const name = plugin.split(';', 1)[0] ?? '';
   throw new ImportError(`the Shadowsocks plugin ${JSON.stringify(name)} is not supported`);
 }
+
+/** The lines of a document, without the blanks around them. */
+export const linesOf = (text: string): readonly string[] =>
+  text.split('\n').map((line) => line.trim());

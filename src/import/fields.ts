@@ -14,7 +14,7 @@ export class Fields {
     return Object.hasOwn(this.#value, key) && this.#value[key] !== null;
   }
 
-  /** A string; a number or a boolean, as YAML reads a password of digits, as text. */
+  /** A string; a number or a boolean as text. */
   text(key: string): string | undefined {
     const value = this.#own(key);
     if (value === undefined || value === null) return undefined;
@@ -41,7 +41,8 @@ export class Fields {
 
   flag(key: string): boolean {
     const value = this.#own(key);
-    return value === true || value === 1 || value === 'true' || value === '1';
+    if (typeof value === 'string') return value === '1' || value.toLowerCase() === 'true';
+    return value === true || value === 1;
   }
 
   fields(key: string): Fields {

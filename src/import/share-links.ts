@@ -2,6 +2,7 @@ import {
   bareHost,
   entryOf,
   ImportError,
+  linesOf,
   noPlugin,
   onlyAead,
   onlyPlainVless,
@@ -16,17 +17,13 @@ import {
 } from './draft.ts';
 import { Fields } from './fields.ts';
 
-/** The schemes of links that can be imported. */
-const SCHEMES = ['vless', 'vmess', 'trojan', 'ss', 'hysteria2', 'hy2', 'socks', 'socks5'] as const;
-
-const LINK = new RegExp(`^(?:${SCHEMES.join('|')})://`, 'i');
+const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5):\/\//i;
 
 export const isShareLink = (line: string): boolean => LINK.test(line);
 
 /** A line for each server; empty ones and comments are passed over. */
 export function readShareLinks(text: string): readonly Entry[] {
-  const lines = text.split(/\r?\n/).map((line) => line.trim());
-  return lines
+  return linesOf(text)
     .filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('//'))
     .map((line) => entryOf(nameOf(line), () => readShareLink(line)));
 }
@@ -79,9 +76,9 @@ class Link {
     const at = place.lastIndexOf('@');
     this.user = at < 0 ? '' : decoded(place.slice(0, at));
     const hostPort = (place.slice(at + 1).split('/', 1)[0] ?? '').trim();
-    const found = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/.exec(hostPort);
-    this.server = bareHost(found?.[1] ?? '');
-    this.#port = found?.[2];
+    const colon = hostPort.indexOf(':', hostPort.startsWith('[') ? hostPort.indexOf(']') + 1 : 0);
+    this.server = bareHost(colon < 0 ? hostPort : hostPort.slice(0, colon));
+    this.#port = colon < 0 ? undefined : hostPort.slice(colon + 1);
     if (this.server === '') throw new ImportError('it has no host');
   }
 

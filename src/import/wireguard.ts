@@ -1,4 +1,4 @@
-import { bareHost, entryOf, ImportError, type Draft, type Entry } from './draft.ts';
+import { bareHost, entryOf, ImportError, linesOf, type Draft, type Entry } from './draft.ts';
 
 /** A tunnel as other programs describe it. */
 export interface WireGuardTunnel {
@@ -52,14 +52,16 @@ function reservedOf(given: readonly unknown[]): readonly number[] | undefined {
   return given.map(Number);
 }
 
-export const isWireGuardConf = (text: string): boolean =>
-  /^\s*\[Interface\]\s*$/im.test(text) && /^\s*PrivateKey\s*=/im.test(text);
+export function isWireGuardConf(text: string): boolean {
+  const lines = linesOf(text).map((line) => line.toLowerCase());
+  return lines.includes('[interface]') && lines.some((line) => /^privatekey[ \t]*=/.test(line));
+}
 
 /** The file of `wg-quick`, which has one interface and, here, one peer. */
 export function readWireGuardConf(text: string): readonly Entry[] {
   const sections = new Map<string, Map<string, string>[]>();
   let section: Map<string, string> | undefined;
-  for (const each of text.split(/\r?\n/)) {
+  for (const each of linesOf(text)) {
     const line = (each.split('#', 1)[0] ?? '').trim();
     const header = /^\[(\w+)\]$/.exec(line)?.[1]?.toLowerCase();
     if (header !== undefined) {

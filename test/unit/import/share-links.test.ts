@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { readShareLinks } from '../../../src/import/share-links.ts';
+import { linesOf } from './support.ts';
+
+const ID = 'b831381d-6324-4d53-ad4f-8cda48b30811';
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const vmess = (fields: object): string => `vmess://${base64(JSON.stringify(fields))}`;
+const VMESS = { v: '2', ps: 'n', add: 'a.example', port: '443', id: ID, aid: '0', net: 'tcp' };
+
+const place = (protocol: string, port = 443): string[] => [
+  `protocol = "${protocol}"`,
+  'server = "a.example"',
+  `port = ${port}`,
+];
+
+describe('a share link', () => {
+  for (const [what, link, lines] of [
+    [
+      'of VLESS without TLS',
+      `vless://${ID}@a.example:443?encryption=none#n`,
+      [...place('vless'), '[outbound.settings]', `id = "${ID}"`],
+    ],
+    [
+      'of VLESS over TLS',
+      `vless://${ID}@a.example:443?security=tls&sni=b.example&fp=chrome`,
+      [
+        ...place('vless'),
+        '[outbound.stream]',
+        'network = "tls"',
+        '[outbound.stream.tls]',
+        'server_name = "b.example"',
+        '[outbound.settings]',
+        `id = "${ID}"`,
+      ],
+    ],
+    [
+      'of VLESS over gRPC',
+      `vless://${ID}@a.example:443?type=grpc&serviceName=s&authority=c.example`,
+      [
+        ...place('vless'),
+        '[outbound.stream]',
+        'network = "grpc"',
+        '[outbound.stream.grpc]',
+        'service_name = "s"',
+        'authority = "c.example"',
+        '[outbound.settings]',
+        `id = "${ID}"`,
+      ],
+    ],
+    [
+      'of Trojan, which has TLS unless it says otherwise',
+      'trojan://p%40%22@a.example:443',
+      [
+        ...place('trojan'),
+        '[outbound.stream]',
+        'network = "tls"',
+        '[outbound.settings]',
+        String.raw`password = "p@\""`,
+      ],
+    ],
+    [
+      'of Trojan without TLS',
+      'trojan://pw@a.example:80?security=none',
+      [...place('trojan', 80), '[outbound.settings]', 'password = "pw"'],
+    ],
+    [
+      'of VMess as JSON over WebSocket',
+      vmess({ ...VMESS, net: 'ws', path: '/w', host: 'h', tls: 'tls' }),
+      [
+        ...place('vmess'),
+        '[outbound.stream]',
+        'network = "ws"',
+        'security = "tls"',
+        '[outbound.stream.ws]',
+        'path = "/w"',
+        'host = "h"',
+        '[outbound.settings]',
+        `id = "${ID}"`,
+      ],
+    ],
+    [
+      'of VMess as JSON with a port that is a number',
+      vmess({ ...VMESS, port: 443, scy: 'chacha20-poly1305' }),
+      [...place('vmess'), '[outbound.settings]', `id = "${ID}"`, 'security = "chacha20-poly1305"'],
+    ],
+    [
+      'of VMess in the form of VLESS',
+      `vmess://${ID}@a.example:443?encryption=auto`,
+      [...place('vmess'), '[outbound.settings]', `id = "${ID}"`],
+    ],
+    [
+      'of Shadowsocks after SIP002',
+      `ss://${base64('aes-128-gcm:p:w')}@a.example:443/#x`,
+      [
+        ...place('shadowsocks'),
+        '[outbound.settings]',
+        'method = "aes-128-gcm"',
+        'password = "p:w"',
+      ],
+    ],
+    [
+      'of Shadowsocks 2022 in percent-encoding',
+      'ss://2022-blake3-aes-128-gcm:YQ%3D%3D:Yg%3D%3D@a.example:443',
+      [
+        ...place('shadowsocks'),
+        '[outbound.settings]',
+        'method = "2022-blake3-aes-128-gcm"',
+        'password = "YQ==:Yg=="',
+      ],
+    ],
+    [
+      'of Shadowsocks in base64 as a whole',
+      `ss://${base64('aes-256-gcm:p@w@a.example:443')}#x`,
+      [
+        ...place('shadowsocks'),
+        '[outbound.settings]',
+        'method = "aes-256-gcm"',
+        'password = "p@w"',
+      ],
+    ],
+    [
+      'of Hysteria 2',
+      'hy2://u:p@a.example:443?sni=b&obfs=salamander&obfs-password=abcd&insecure=1',
+      [
+        ...place('hysteria2'),
+        '[outbound.settings]',
+        'password = "u:p"',
+        'server_name = "b"',
+        'allow_insecure = true',
+        'obfs = "salamander"',
+        'obfs_password = "abcd"',
+      ],
+    ],
+    [
+      'of SOCKS with credentials',
+      `socks://${base64('mia:s3cret')}@a.example:443`,
+      [...place('socks'), '[outbound.settings]', 'user = "mia"', 'pass = "s3cret"'],
+    ],
+    ['of SOCKS without credentials', 'socks5://a.example:443', place('socks')],
+    [
+      'with an IPv6 address',
+      'socks5://[2001:db8::1]:443',
+      ['protocol = "socks"', 'server = "2001:db8::1"', 'port = 443'],
+    ],
+  ] as const) {
+    test(`${what} is an outbound`, () => assert.deepEqual(linesOf(readShareLinks(link)), lines));
+  }
+
+  for (const [what, link, reason] of [
+    ['with REALITY', `vless://${ID}@a:1?security=reality`, /the security reality is not supported/],
+    ['with a flow', `vless://${ID}@a:1?flow=xtls-rprx-vision`, /flow "xtls-rprx-vision"/],
+    ['over KCP', `vless://${ID}@a:1?type=kcp`, /transport "kcp"/],
+    ['with an HTTP header', `vless://${ID}@a:1?headerType=http`, /header type "http"/],
+    ['over gRPC without a service', `vless://${ID}@a:1?type=grpc`, /without a service name/],
+    ['with an alterId', vmess({ ...VMESS, aid: 64 }), /alterId/],
+    ['without encryption', vmess({ ...VMESS, scy: 'none' }), /security "none"/],
+    ['with invalid JSON', `vmess://${base64('{nonsense')}`, /JSON is invalid/],
+    ['with a plugin', 'ss://YTpi@a:1?plugin=v2ray-plugin%3Btls', /plugin "v2ray-plugin"/],
+    ['without a method', 'ss://@a:1', /no method and password/],
+    ['with several ports', 'hy2://p@a:1,5-9', /port hopping/],
+    ['with a pinned certificate', 'hy2://p@a:1?pinSHA256=ab', /pinned/],
+    ['without a port', 'trojan://p@a', /no port/],
+    ['with a port that is too large', 'trojan://p@a:65536', /port is not a number/],
+    ['without a host', 'trojan://p@:1', /no host/],
+    ['without a password', 'trojan://a:1', /no password/],
+    ['of a protocol that Weir has not', 'tuic://a:1', /tuic links are not supported/],
+    ['that is none', 'nonsense', /not a share link/],
+  ] as const) {
+    test(`${what} is left out with the reason`, () =>
+      assert.match(readShareLinks(link)[0]?.skipped ?? '', reason));
+  }
+
+  test('has its name behind the number sign', () => {
+    const [entry, skipped] = readShareLinks(`socks5://a:1#Caf%C3%A9%20%231\ntuic://a:1#b%`);
+    assert.equal(entry?.draft?.name, 'Café #1');
+    assert.deepEqual(skipped, { name: 'b%', skipped: 'tuic links are not supported' });
+  });
+});
