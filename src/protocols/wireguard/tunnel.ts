@@ -22,7 +22,7 @@ import {
   REKEY_TIMEOUT,
 } from './deadlines.ts';
 import { KeyPairs } from './key-pairs.ts';
-import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from './limits.ts';
+import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES, UNANSWERED_TIME } from './limits.ts';
 import { Initiator, Responder, type Identity } from './noise.ts';
 import { Session } from './session.ts';
 import type { Reserved } from './settings.ts';
@@ -64,6 +64,8 @@ export type TunnelState = 'unused' | 'connecting' | 'established' | 'silent' | '
 export type TunnelEvent =
   | 'established'
   | 'silent'
+  /** There is a new session after a time in which packets had no answer, or found no room to wait. */
+  | 'restored'
   /** The peer's packets come from another address. */
   | 'moved';
 
@@ -124,6 +126,10 @@ export class Tunnel {
   #attemptsSince = -Infinity;
   #initiationReceivedAt = -Infinity;
   #receivedAt = -Infinity;
+  /** When the first packet was sent since the peer's last one. */
+  #unansweredSince = Infinity;
+  /** Packets that had been dropped when the last session began. */
+  #droppedBefore = 0;
   #isKeepaliveDue = false;
   /** Whether packets have come since the deadline of a keep-alive was set. */
   #needsAnotherKeepalive = false;
@@ -237,9 +243,10 @@ export class Tunnel {
     }
   }
 
-  /** A dial waits in vain: begins a handshake unless something authentic has come since then. */
+  /** A flow waits in vain: begins a handshake where packets wait for the peer, which has sent none since then. */
   hasten(since: number, now: number): void {
-    if (this.#receivedAt < since && this.#state !== 'closed') this.#wantHandshake(now);
+    if (this.#receivedAt >= since || this.#state === 'closed') return;
+    if (this.#unansweredSince <= now) this.#wantHandshake(now);
   }
 
   /** Erases all keys. Idempotent. */
@@ -322,7 +329,7 @@ export class Tunnel {
     const origin = { index: initiator.index, peerIndex, isInitiator: true, createdAt: now };
     this.#keyPairs.addInitiated(new Session(keys, origin));
     this.#onSession(now);
-    this.#onUsable();
+    this.#onUsable(now);
     // The peer sends nothing before it has received something.
     this.#isKeepaliveDue = true;
     return undefined;
@@ -344,7 +351,8 @@ export class Tunnel {
     const failure = session.open(bytes, start, end);
     if (failure !== undefined) return this.#drop(failure, end - start, now);
     this.#onAuthentic(from, now);
-    if (this.#keyPairs.confirm(session)) this.#onUsable();
+    if (this.#keyPairs.confirm(session)) this.#onUsable(now);
+    this.#unansweredSince = Infinity;
     const isLate = session.isInitiator && age >= REKEY_ON_RECEIPT_TIME;
     if (isLate && session === this.#keyPairs.current && !this.#isReplacedOnReceipt) {
       this.#isReplacedOnReceipt = true;
@@ -379,10 +387,14 @@ export class Tunnel {
   }
 
   /** Packets may be sent with new keys. */
-  #onUsable(): void {
+  #onUsable(now: number): void {
     this.#deadlines.clear('initiation');
     this.#isReplacedOnReceipt = false;
     this.#enter('established');
+    const isUnanswered = now - this.#unansweredSince >= UNANSWERED_TIME;
+    if (isUnanswered || this.dropped > this.#droppedBefore) this.#notify('restored');
+    this.#unansweredSince = Infinity;
+    this.#droppedBefore = this.dropped;
   }
 
   // Sending.
@@ -401,6 +413,7 @@ export class Tunnel {
     const size = session.seal(bytes, at, padded);
     this.#stamp(bytes, at);
     this.#onSent(now);
+    if (length > 0) this.#unansweredSince = Math.min(this.#unansweredSince, now);
     if (length > 0 && !this.#deadlines.isSet('silence')) {
       const patience = KEEPALIVE_TIMEOUT + REKEY_TIMEOUT + this.#jitter();
       this.#deadlines.set('silence', now + patience);
