@@ -89,6 +89,11 @@ export interface DeviceHandlers {
   readonly onWritable: () => void;
   /** `traits` have changed, such as the MTU of the interface. */
   readonly onTraits: () => void;
+  /**
+   * Packets arrive again, after a time in which those that were sent had no answer: a good moment to send
+   * again what is outstanding. Never called by devices whose path is this machine.
+   */
+  readonly onPathRestored: () => void;
 }
 
 /**

@@ -153,6 +153,10 @@ export class Netstack {
         this.#stack.setTraits(device.traits, clock.now());
         this.#run();
       },
+      onPathRestored: () => {
+        this.#stack.onPathRestored(clock.now());
+        this.#arm();
+      },
     });
   }
 

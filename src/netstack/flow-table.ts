@@ -84,6 +84,15 @@ export class FlowTable<Item extends Keyed> {
     }
   }
 
+  /** All elements at this moment. */
+  toArray(): Item[] {
+    const items: Item[] = [];
+    for (const head of this.#buckets) {
+      for (let item = head; item !== undefined; item = item.nextKeyed) items.push(item as Item);
+    }
+    return items;
+  }
+
   #link(item: Keyed): void {
     const at = item.hash & (this.#buckets.length - 1);
     item.nextKeyed = this.#buckets[at];

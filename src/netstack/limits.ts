@@ -33,6 +33,15 @@ export const SENT_BYTES_A_TURN = 1024 * 1024;
  */
 export const TIMEOUTS_A_TURN = 1024;
 
+/**
+ * Connections that send again at once when their path is restored, and the milliseconds until the next ones
+ * do: a thousand dials take a tenth of a second, and 65,536 connections five seconds.
+ */
+export const RESTORED_A_TURN = 64;
+export const RESTORED_INTERVAL = 5;
+/** Connections that are looked at for that in one turn, a microsecond each: most of many may be idle. */
+export const SCANNED_A_TURN = 4096;
+
 /** Datagrams that wait for the reader of an association; beyond it the newest is dropped and counted. */
 export const MAX_QUEUED_DATAGRAMS = 256;
 /** Their bytes: a queue of large datagrams must not hold 16 MiB. */

@@ -167,6 +167,14 @@ export class Stack {
     this.tcp.onMtu(now);
   }
 
+  /**
+   * The device delivers again after a time in which what was sent had no answer. Connections do not wait for
+   * the end of their backoff: their next segments are due with `onTimeout`, at once and spread over time.
+   */
+  onPathRestored(now: number): void {
+    this.tcp.onPathRestored(now);
+  }
+
   /** The own address to reach such a destination from; `undefined` where there is none of its family. */
   sourceFor(remote: IpEndpoint): IpEndpoint | undefined {
     if (this.#addresses === 'any') return undefined;

@@ -14,6 +14,7 @@ import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
 import { BYTES_A_TURN, MAX_QUOTED_SYN, STRAY_RESPONSES_A_SECOND } from './limits.ts';
 import { chooseLocalPort } from './local-ports.ts';
+import { RestoredFlows } from './restored-flows.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { Backlog } from './tcp/backlog.ts';
 import { TcpConnection, type TcpSettings } from './tcp/connection.ts';
@@ -66,6 +67,7 @@ export class TcpFlows {
   readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
   readonly #waiting: TimeWaitFlows;
+  readonly #restored = new RestoredFlows();
   readonly #backlog = new Backlog<TcpFlow, number>();
   readonly #sequences: InitialSequences;
   readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
@@ -257,12 +259,21 @@ export class TcpFlows {
     return this.#flows.find(local, remote);
   }
 
+  /** See `TcpConnection.onPathRestored`: all of them, a few at a time. */
+  onPathRestored(now: number): void {
+    this.#restored.begin(this.#flows.toArray(), now);
+  }
+
   nextTimeout(): number {
-    return this.#waiting.nextTimeout();
+    return Math.min(this.#waiting.nextTimeout(), this.#restored.nextTimeout());
   }
 
   onTimeout(now: number): void {
     this.#waiting.onTimeout(now);
+    this.#restored.onTimeout(now, (flow) => {
+      flow.connection.onPathRestored(now);
+      this.#activity.touch(flow);
+    });
   }
 
   #setPath(flow: TcpFlow, now: number): void {

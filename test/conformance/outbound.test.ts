@@ -109,7 +109,7 @@ for (const [, title, harness] of HARNESSES) {
 
 /**
  * A WireGuard peer is no inbound of Weir, and a tunnel carries nothing to the loopback addresses of this
- * suite's origins: `test/interop/wireguard.test.ts` has its streams, datagrams and failures.
+ * suite's origins: `test/interop/wireguard*.test.ts` have its streams, datagrams and failures.
  */
 const TESTED_ELSEWHERE: readonly string[] = ['wireguard'];
 

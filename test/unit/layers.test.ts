@@ -36,7 +36,7 @@ const SIBLINGS = new Set(['config', 'supervisor']);
 const PURE = [
   /^(quic|http3|netstack|congestion)\/(?!driver\.ts|.*-link\.ts)/,
   /^protocols\/.+\/wire\.ts$/,
-  /^protocols\/wireguard\/(admission|cookies|deadlines|key-pairs|noise|session|tunnel)\.ts$/,
+  /^protocols\/wireguard\/(admission|cookies|deadlines|handshakes|key-pairs|liveness|noise|session|tunnel)\.ts$/,
   /^mux\/frame(-decoder)?\.ts$/,
   /^engine\/router\//,
 ];

@@ -191,6 +191,51 @@ export class TcpConnection {
     if (block.state === 'SYN-SENT' && this.isInFlight(sequence)) block.fail('unreachable', now);
   }
 
+  /** Whether something was sent that had no answer, and is sent again after ever longer waits. */
+  get isBackedOff(): boolean {
+    const { state, synsSent, isSynDue, recovery, windowProbes, keepAliveProbes } = this.#block;
+    switch (state) {
+      case 'SYN-SENT':
+      case 'SYN-RECEIVED':
+        return synsSent > 0 && !isSynDue;
+      case 'ESTABLISHED':
+      case 'FIN-WAIT-1':
+      case 'FIN-WAIT-2':
+      case 'CLOSE-WAIT':
+      case 'CLOSING':
+      case 'LAST-ACK':
+        return recovery.timeouts > 0 || windowProbes > 0 || keepAliveProbes > 0;
+      case 'LISTEN':
+      case 'TIME-WAIT':
+      case 'CLOSED':
+        return false;
+      default:
+        return state satisfies never;
+    }
+  }
+
+  /**
+   * The path delivers again after a time in which it did not: what had no answer is sent again with the next
+   * `transmit` instead of at the end of its wait, and the waits begin anew. For connections that are
+   * `isBackedOff`; others do nothing.
+   */
+  onPathRestored(now: number): void {
+    if (!this.isBackedOff) return;
+    const block = this.#block;
+    if (block.state === 'SYN-SENT' || block.state === 'SYN-RECEIVED') {
+      block.synsUnanswered = 0;
+      block.isSynDue = true;
+      return;
+    }
+    block.recovery.onPathRestored(now);
+    if (block.windowProbes > 0) {
+      block.windowProbes = 0;
+      block.deadlines.clear('persist');
+      block.isProbeDue = true;
+    }
+    if (block.keepAliveProbes > 0) block.isProbeDue = true;
+  }
+
   // ---- the application's calls ----
 
   /** Passive: the SYN-ACK leaves with the next `transmit`. */
@@ -282,7 +327,7 @@ export class TcpConnection {
   #repeatSyn(now: number): void {
     const block = this.#block;
     const retries = block.state === 'SYN-SENT' ? SYN_RETRIES : SYN_ACK_RETRIES;
-    if (block.synsSent > retries) block.fail('timeout', now);
+    if (block.synsUnanswered > retries) block.fail('timeout', now);
     else block.isSynDue = true;
   }
 

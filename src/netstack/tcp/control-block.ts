@@ -67,6 +67,8 @@ export class ControlBlock {
   isSynDue = false;
   /** SYNs or SYN-ACKs that were sent. */
   synsSent = 0;
+  /** Those of them since the path was restored last, by which the next wait grows. */
+  synsUnanswered = 0;
   synSentAt = 0;
   reset: DueReset | undefined;
 

@@ -84,10 +84,12 @@ export class Output {
     if ((flags & ACK) !== 0) segment.acknowledgment = block.peer.sequence(block.receiveNext);
     if (out.begin(0) < 0) return false;
     out.end(0);
-    const interval = Math.min(FIRST_HANDSHAKE_TIMEOUT * 2 ** block.synsSent, MAX_HANDSHAKE_TIMEOUT);
+    const backoff = 2 ** block.synsUnanswered;
+    const interval = Math.min(FIRST_HANDSHAKE_TIMEOUT * backoff, MAX_HANDSHAKE_TIMEOUT);
     block.deadlines.set('handshake', now + interval);
     block.isSynDue = false;
     block.synsSent++;
+    block.synsUnanswered++;
     block.synSentAt = now;
     return true;
   }

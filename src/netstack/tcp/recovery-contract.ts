@@ -60,4 +60,6 @@ export interface LossRecovery {
   onAck(ack: Acknowledgement, now: number): boolean;
   /** Before `timeout` it does nothing. `plan` afterwards. */
   onTimeout(now: number): void;
+  /** What timed out without an answer is sent again at once, and waits no longer than at first. */
+  onPathRestored(now: number): void;
 }

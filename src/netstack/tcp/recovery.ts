@@ -221,6 +221,13 @@ export class Recovery implements LossRecovery {
     this.#arm(now);
   }
 
+  onPathRestored(now: number): void {
+    if (this.#phase !== 'timeout') return;
+    this.#timer.onAnswer(now);
+    this.#probe = 'first';
+    this.#arm(now);
+  }
+
   #planProbe(available: number, edge: number): boolean {
     const { acknowledged, sent, segments } = this.#outstanding;
     const planned = this.#planned;

@@ -43,7 +43,7 @@ export class RetransmissionTimer {
     this.#since = now;
   }
 
-  /** The peer has acknowledged something new. */
+  /** The peer has acknowledged something new, or the path to it is restored. */
   onAnswer(now: number): void {
     this.#count = 0;
     this.#since = now;

@@ -155,7 +155,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#handlers = handlers;
   }
 
-  /** Begins a handshake, unless something authentic has come since then. */
+  /** A flow waits in vain: begins a handshake, unless something authentic has come since then. */
   hasten(since: number): void {
     this.#tunnel.hasten(since, this.#clock.now());
     this.#turn();
@@ -228,6 +228,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
     this.#outgoing.flush();
     for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
+      if (event === 'restored') this.#handlers?.onPathRestored();
       this.#onEvent?.(event);
     }
     this.#arm();

@@ -54,8 +54,8 @@ export const BATCHED_BYTES = 128 * 1024;
 export const SOCKET_BUFFER = 4 * 1024 * 1024;
 
 /**
- * Milliseconds that a dial waits for anything from the peer before another handshake is begun: a peer that
- * was restarted is found in time.
+ * Milliseconds that a dial, or a new association, waits for anything from the peer before another handshake is
+ * begun: a peer that was restarted is found in time.
  */
 export const PATIENCE = 2_000;
 
@@ -64,6 +64,12 @@ export const PATIENCE = 2_000;
  * limit of every dial, which would not say whose fault it is.
  */
 export const SILENCE_LIMIT = 9_500;
+
+/**
+ * Milliseconds for which packets had no answer, after which a new session restores the path: what was sent in
+ * this time is taken for lost.
+ */
+export const UNANSWERED_TIME = 1_000;
 
 /** TCP connections and UDP associations of one tunnel; a further one fails. */
 export const MAX_FLOWS = 65_536;

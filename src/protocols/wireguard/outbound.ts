@@ -1,4 +1,5 @@
 import { formatEndpoint, ipVersion, type Endpoint } from '../../net/address.ts';
+import type { Timer } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
 import { connectAny } from '../../net/happy-eyeballs.ts';
@@ -59,9 +60,12 @@ export class WireGuardOutbound implements Outbound {
 
   async associate({ signal, origin }: DialOptions): Promise<PacketLink> {
     this.#mustHaveAddress();
-    const { stack } = await unlessAborted(this.#running(), signal);
+    const tunnel = await unlessAborted(this.#running(), signal);
     const { resolver, family, log, tag } = this.#context;
-    return new ResolvedPackets(stack.bindUdp(), {
+    const socket = tunnel.stack.bindUdp();
+    const impatience = this.#hastenLater(tunnel);
+    void socket.closed.then(() => impatience.cancel());
+    return new ResolvedPackets(socket, {
       resolver,
       family: this.#family ?? family,
       client: origin?.source,
@@ -110,21 +114,19 @@ export class WireGuardOutbound implements Outbound {
   }
 
   async #race(
-    { stack, device }: RunningTunnel,
+    tunnel: RunningTunnel,
     addresses: readonly string[],
     port: number,
     signal: AbortSignal,
   ): Promise<ByteLink> {
     const { clock } = this.#context;
-    const since = clock.now();
-    // A peer that was restarted does not know the session: it is silent, where the destination is not.
-    const impatience = clock.after(PATIENCE, () => device.hasten(since));
+    const impatience = this.#hastenLater(tunnel);
     try {
       return await connectAny(
         addresses,
         async (address, attempt) => {
           const target = toEndpoint(address, port);
-          if (target) return stack.connect(target, attempt);
+          if (target) return tunnel.stack.connect(target, attempt);
           const where = formatEndpoint({ host: address, port });
           throw new DialError('unreachable_host', `${where}: no address inside of a tunnel`);
         },
@@ -133,6 +135,13 @@ export class WireGuardOutbound implements Outbound {
     } finally {
       impatience.cancel();
     }
+  }
+
+  /** A peer that was restarted does not know the session: it is silent, where the destination is not. */
+  #hastenLater({ device }: RunningTunnel): Timer {
+    const { clock } = this.#context;
+    const since = clock.now();
+    return clock.after(PATIENCE, () => device.hasten(since));
   }
 
   /** The failure of a dial that has waited for the tunnel alone: it says nothing about the destination. */

@@ -265,6 +265,9 @@ function logEvent(log: Logger, tag: string, endpoint: Endpoint, event: TunnelEve
     case 'silent':
       log.warn(`${peer} does not respond`);
       break;
+    case 'restored':
+      log.info(`${peer} responds again`);
+      break;
     case 'moved':
       log.info(`${peer} sends from another address`);
       break;

@@ -6,14 +6,10 @@ import {
   type IpEndpoint,
   type MutableIpEndpoint,
 } from '../../ip/ip-endpoint.ts';
-import { Fifo } from '../../net/fifo.ts';
 import { copyOf } from '../../quic/wire/copy-of.ts';
-import { Admission } from './admission.ts';
-import { MacWriter } from './cookies.ts';
 import {
   Deadlines,
   ERASE_AFTER_TIME,
-  KEEPALIVE_TIMEOUT,
   MAX_JITTER,
   REJECT_AFTER_TIME,
   REKEY_AFTER_TIME,
@@ -21,24 +17,22 @@ import {
   REKEY_ON_RECEIPT_TIME,
   REKEY_TIMEOUT,
 } from './deadlines.ts';
+import { Handshakes } from './handshakes.ts';
 import { KeyPairs } from './key-pairs.ts';
-import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from './limits.ts';
-import { Initiator, Responder, type Identity } from './noise.ts';
+import { Liveness } from './liveness.ts';
+import type { Identity } from './noise.ts';
 import { Session } from './session.ts';
 import type { Reserved } from './settings.ts';
 import type { DropReason, Trace, TraceEvent } from './trace.ts';
 import { WaitingPackets } from './waiting-packets.ts';
 import {
-  CookieReply,
   Data,
   DATA_OVERHEAD,
   Initiation,
-  KEY_SIZE,
   MessageType,
   messageType,
   PADDING,
   readIndex,
-  Response,
 } from './wire.ts';
 
 /** Where datagrams are written. */
@@ -64,6 +58,8 @@ export type TunnelState = 'unused' | 'connecting' | 'established' | 'silent' | '
 export type TunnelEvent =
   | 'established'
   | 'silent'
+  /** There is a new session after a time in which packets had no answer, or found no room to wait. */
+  | 'restored'
   /** The peer's packets come from another address. */
   | 'moved';
 
@@ -88,12 +84,6 @@ export interface TunnelOptions {
   readonly trace?: Trace | undefined;
 }
 
-interface PendingMessage {
-  readonly message: Uint8Array;
-  readonly destination: IpEndpoint;
-  readonly what: 'response' | 'cookie reply';
-}
-
 /**
  * A WireGuard tunnel to one peer (whitepaper §5 and §6), in both roles: datagrams and packets in, datagrams
  * and packets out. No datagram makes it throw.
@@ -101,47 +91,36 @@ interface PendingMessage {
  * After every call: `nextEvent` until there is none, `transmit`, then `nextTimeout`.
  */
 export class Tunnel {
-  readonly #identity: Identity;
   readonly #random: RandomSource;
-  readonly #timestamp: () => Uint8Array;
   readonly #trace: Trace | undefined;
   readonly #endpoint: MutableIpEndpoint;
-  readonly #macs: MacWriter;
-  readonly #admission: Admission;
+  readonly #handshakes: Handshakes;
   readonly #keyPairs = new KeyPairs();
   readonly #deadlines = new Deadlines();
+  readonly #liveness = new Liveness(this.#deadlines);
   readonly #waiting = new WaitingPackets();
-  readonly #pending = new Fifo<PendingMessage>();
   readonly #events: TunnelEvent[] = [];
   #settings: TunnelSettings;
   #state: TunnelState = 'unused';
-  /** The handshake of this side that is under way. */
-  #initiator: Initiator | undefined;
-  /** That of the last initiation that came. */
-  #receivedTimestamp: Uint8Array | undefined;
-  /** When the last initiation was sent, when the first one of the present attempts, and when one came. */
+  /** When the last initiation was sent, and when the first one of the present attempts. */
   #initiatedAt = -Infinity;
   #attemptsSince = -Infinity;
-  #initiationReceivedAt = -Infinity;
-  #receivedAt = -Infinity;
-  #isKeepaliveDue = false;
-  /** Whether packets have come since the deadline of a keep-alive was set. */
-  #needsAnotherKeepalive = false;
+  /** Packets that had been dropped when the last session began. */
+  #droppedBefore = 0;
   /** Whether receiving has begun to replace the current session: once is enough. */
   #isReplacedOnReceipt = false;
 
   constructor(options: TunnelOptions) {
-    const { identity, random } = options;
-    this.#identity = identity;
-    this.#random = random;
-    this.#timestamp = options.timestamp;
+    this.#random = options.random;
     this.#trace = options.trace;
     this.#endpoint = copyEndpoint(options.endpoint);
-    this.#macs = new MacWriter(identity.peerPublicKey);
-    this.#admission = new Admission(identity.privateKey.publicKey, random);
+    this.#handshakes = new Handshakes({
+      ...options,
+      isTaken: (index) => this.#keyPairs.find(index) !== undefined,
+    });
     this.#settings = options.settings;
     // A peer behind nothing but this tunnel is reachable from the start.
-    if (options.settings.keepalive > 0) this.#deadlines.set('persistent', options.now);
+    this.#liveness.setPersistent(options.settings.keepalive, options.now);
   }
 
   get state(): TunnelState {
@@ -155,7 +134,7 @@ export class Tunnel {
 
   /** When the last authentic message came; -Infinity for never. */
   get receivedAt(): number {
-    return this.#receivedAt;
+    return this.#liveness.receivedAt;
   }
 
   /** Packets that waited for a handshake and were dropped. */
@@ -165,8 +144,7 @@ export class Tunnel {
 
   setSettings(settings: TunnelSettings, now: number): void {
     this.#settings = settings;
-    if (settings.keepalive > 0) this.#deadlines.set('persistent', now);
-    else this.#deadlines.clear('persistent');
+    this.#liveness.setPersistent(settings.keepalive, now);
   }
 
   nextEvent(): TunnelEvent | undefined {
@@ -226,20 +204,13 @@ export class Tunnel {
     const deadlines = this.#deadlines;
     if (deadlines.take('erase', now)) this.#erase(now);
     if (deadlines.take('silence', now)) this.#wantHandshake(now);
-    if (deadlines.take('keepalive', now)) {
-      this.#isKeepaliveDue = true;
-      if (this.#needsAnotherKeepalive) deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
-      this.#needsAnotherKeepalive = false;
-    }
-    if (deadlines.take('persistent', now)) {
-      this.#isKeepaliveDue = true;
-      this.#onTraversal(now);
-    }
+    this.#liveness.onTimeout(now);
   }
 
-  /** A dial waits in vain: begins a handshake unless something authentic has come since then. */
+  /** A flow waits in vain: begins a handshake where packets wait for the peer, which has sent none since then. */
   hasten(since: number, now: number): void {
-    if (this.#receivedAt < since && this.#state !== 'closed') this.#wantHandshake(now);
+    if (this.#state === 'closed' || this.#liveness.receivedAt >= since) return;
+    if (this.#liveness.isUnanswered) this.#wantHandshake(now);
   }
 
   /** Erases all keys. Idempotent. */
@@ -247,12 +218,8 @@ export class Tunnel {
     this.#enter('closed');
     this.#deadlines.clearAll();
     this.#keyPairs.clear();
-    this.#initiator?.erase();
-    this.#initiator = undefined;
+    this.#handshakes.close();
     this.#waiting.clear();
-    this.#pending.clear();
-    this.#identity.staticSecret.fill(0);
-    this.#identity.presharedKey.fill(0);
   }
 
   // Receiving.
@@ -276,64 +243,32 @@ export class Tunnel {
   }
 
   #onInitiation(message: Uint8Array, from: IpEndpoint, now: number): DropReason | undefined {
-    const admitted = this.#admission.decide(message, from, now);
-    if (admitted === 'invalid') return 'mac';
-    if (admitted === 'limit') return 'limit';
-    if (admitted !== 'read') {
-      this.#push({ message: admitted, destination: copyEndpoint(from), what: 'cookie reply' });
-      return 'limit';
-    }
-    const responder = Responder.read(this.#identity, message);
-    if (responder === undefined) return 'authentication';
-    const { timestamp } = responder;
-    const last = this.#receivedTimestamp;
-    const isReplay = last !== undefined && Buffer.compare(timestamp, last) <= 0;
-    if (isReplay || now - this.#initiationReceivedAt < INITIATION_INTERVAL) {
-      responder.erase();
-      return isReplay ? 'replay' : 'limit';
-    }
-    const index = this.#newIndex();
-    const responded = responder.respond(index, this.#random.bytes(KEY_SIZE));
-    if (responded === undefined) return 'authentication';
-    this.#receivedTimestamp = timestamp;
-    this.#initiationReceivedAt = now;
+    const session = this.#handshakes.onInitiation(message, from, now);
+    if (!(session instanceof Session)) return session;
     this.#report({ kind: 'received', what: 'initiation' }, now);
     this.#onAuthentic(from, now);
-    const { peerIndex } = responder;
-    const origin = { index, peerIndex, isInitiator: false, createdAt: now };
-    this.#keyPairs.addResponded(new Session(responded.keys, origin));
-    this.#onSession(now);
-    this.#macs.write(responded.message, now);
-    const destination = copyEndpoint(from);
-    this.#push({ message: responded.message, destination, what: 'response' });
+    this.#keyPairs.addResponded(session);
+    this.#onSession(session, now);
     return undefined;
   }
 
   #onResponse(message: Uint8Array, from: IpEndpoint, now: number): DropReason | undefined {
-    const initiator = this.#initiator;
-    if (initiator?.index !== readIndex(message, Response.receiver)) return 'index';
-    if (!this.#admission.isValid(message, from, now)) return 'mac';
-    const accepted = initiator.accept(message);
-    if (accepted === undefined) return 'authentication';
-    this.#initiator = undefined;
+    const session = this.#handshakes.onResponse(message, from, now);
+    if (!(session instanceof Session)) return session;
     this.#report({ kind: 'received', what: 'response' }, now);
     this.#onAuthentic(from, now);
-    const { keys, peerIndex } = accepted;
-    const origin = { index: initiator.index, peerIndex, isInitiator: true, createdAt: now };
-    this.#keyPairs.addInitiated(new Session(keys, origin));
-    this.#onSession(now);
-    this.#onUsable();
+    this.#keyPairs.addInitiated(session);
+    this.#onSession(session, now);
+    this.#onUsable(now);
     // The peer sends nothing before it has received something.
-    this.#isKeepaliveDue = true;
+    this.#liveness.requireKeepalive();
     return undefined;
   }
 
   #onCookieReply(message: Uint8Array, now: number): DropReason | undefined {
-    const index = readIndex(message, CookieReply.receiver);
-    if (index !== this.#initiator?.index && index !== this.#keyPairs.next?.index) return 'index';
-    if (!this.#macs.readReply(message, now)) return 'authentication';
-    this.#report({ kind: 'received', what: 'cookie reply' }, now);
-    return undefined;
+    const failure = this.#handshakes.onCookieReply(message, this.#keyPairs.next?.index, now);
+    if (failure === undefined) this.#report({ kind: 'received', what: 'cookie reply' }, now);
+    return failure;
   }
 
   #onData(bytes: Uint8Array, start: number, end: number, from: IpEndpoint, now: number): number {
@@ -344,25 +279,20 @@ export class Tunnel {
     const failure = session.open(bytes, start, end);
     if (failure !== undefined) return this.#drop(failure, end - start, now);
     this.#onAuthentic(from, now);
-    if (this.#keyPairs.confirm(session)) this.#onUsable();
+    if (this.#keyPairs.confirm(session)) this.#onUsable(now);
     const isLate = session.isInitiator && age >= REKEY_ON_RECEIPT_TIME;
     if (isLate && session === this.#keyPairs.current && !this.#isReplacedOnReceipt) {
       this.#isReplacedOnReceipt = true;
       this.#wantHandshake(now);
     }
     const length = end - start - DATA_OVERHEAD;
-    if (length > 0) {
-      if (this.#deadlines.isSet('keepalive')) this.#needsAnotherKeepalive = true;
-      else this.#deadlines.set('keepalive', now + KEEPALIVE_TIMEOUT);
-    }
+    this.#liveness.onPacketReceived(length, now);
     return length;
   }
 
   /** The peer has shown that it is there, and where. */
   #onAuthentic(from: IpEndpoint, now: number): void {
-    this.#receivedAt = now;
-    this.#deadlines.clear('silence');
-    this.#onTraversal(now);
+    this.#liveness.onReceived(now);
     // Its session may have outlived the attempts to replace it.
     if (this.#state === 'silent' && this.#usable(now)) this.#enter('established');
     if (isSameEndpoint(from, this.#endpoint)) return;
@@ -371,18 +301,19 @@ export class Tunnel {
   }
 
   /** There are new keys. */
-  #onSession(now: number): void {
-    const session = this.#keyPairs.next ?? this.#keyPairs.current;
-    const role = session?.isInitiator === true ? 'initiator' : 'responder';
+  #onSession({ isInitiator }: Session, now: number): void {
     this.#deadlines.set('erase', now + ERASE_AFTER_TIME);
-    this.#report({ kind: 'session', role }, now);
+    this.#report({ kind: 'session', role: isInitiator ? 'initiator' : 'responder' }, now);
   }
 
   /** Packets may be sent with new keys. */
-  #onUsable(): void {
+  #onUsable(now: number): void {
     this.#deadlines.clear('initiation');
     this.#isReplacedOnReceipt = false;
     this.#enter('established');
+    const isRestored = this.#liveness.onSession(now);
+    if (isRestored || this.dropped > this.#droppedBefore) this.#notify('restored');
+    this.#droppedBefore = this.dropped;
   }
 
   // Sending.
@@ -400,11 +331,8 @@ export class Tunnel {
     if (padded > length) bytes.fill(0, end, end + padded - length);
     const size = session.seal(bytes, at, padded);
     this.#stamp(bytes, at);
-    this.#onSent(now);
-    if (length > 0 && !this.#deadlines.isSet('silence')) {
-      const patience = KEEPALIVE_TIMEOUT + REKEY_TIMEOUT + this.#jitter();
-      this.#deadlines.set('silence', now + patience);
-    }
+    this.#liveness.onSent(now);
+    if (length > 0) this.#liveness.onPacketSent(now, this.#jitter);
     const isOld = session.isInitiator && now - session.createdAt >= REKEY_AFTER_TIME;
     if (isOld || session.isWorn) this.#wantHandshake(now);
     return size;
@@ -423,31 +351,33 @@ export class Tunnel {
   /** Sends packets that waited, or else a keep-alive that is due. @returns false when there is no room. */
   #sendWaiting(now: number, out: TunnelOutput): boolean {
     const session = this.#usable(now);
+    const liveness = this.#liveness;
     if (session === undefined) {
       // A keep-alive needs a session as any other packet does.
-      if (this.#isKeepaliveDue) this.#wantHandshake(now);
-      this.#isKeepaliveDue = false;
+      if (liveness.isKeepaliveDue) this.#wantHandshake(now);
+      liveness.dropKeepalive();
       return true;
     }
     for (let packet = this.#waiting.peek(); packet; packet = this.#waiting.peek()) {
       if (!this.#sendCopy(session, packet, now, out)) return false;
       this.#waiting.shift();
-      this.#isKeepaliveDue = false;
+      liveness.dropKeepalive();
     }
-    if (!this.#isKeepaliveDue) return true;
+    if (!liveness.isKeepaliveDue) return true;
     if (!this.#sendCopy(session, NOTHING, now, out)) return false;
-    this.#isKeepaliveDue = false;
+    liveness.dropKeepalive();
     this.#report({ kind: 'sent', what: 'keepalive' }, now);
     return true;
   }
 
   /** @returns false when there is no room. */
   #sendPending(now: number, out: TunnelOutput): boolean {
-    for (let next = this.#pending.peek(); next; next = this.#pending.peek()) {
+    const handshakes = this.#handshakes;
+    for (let next = handshakes.peek(); next; next = handshakes.peek()) {
       const { message, destination, what } = next;
       if (!this.#sendMessage(message, destination, out)) return false;
-      this.#pending.shift();
-      if (what === 'response') this.#onSent(now);
+      handshakes.shift();
+      if (what === 'response') this.#liveness.onSent(now);
       this.#report({ kind: 'sent', what }, now);
     }
     return true;
@@ -462,28 +392,12 @@ export class Tunnel {
     return true;
   }
 
-  /** Something authentic was sent. */
-  #onSent(now: number): void {
-    this.#deadlines.clear('keepalive');
-    this.#onTraversal(now);
-  }
-
-  /** Something authentic has passed, in either direction. */
-  #onTraversal(now: number): void {
-    const { keepalive } = this.#settings;
-    if (keepalive > 0) this.#deadlines.set('persistent', now + keepalive);
-  }
-
   #stamp(bytes: Uint8Array, at: number): void {
     const { reserved } = this.#settings;
     if (reserved === undefined) return;
     bytes[at + 1] = reserved[0];
     bytes[at + 2] = reserved[1];
     bytes[at + 3] = reserved[2];
-  }
-
-  #push(message: PendingMessage): void {
-    if (this.#pending.size < MAX_PENDING_MESSAGES) this.#pending.push(message);
   }
 
   // Handshakes of this side.
@@ -505,27 +419,22 @@ export class Tunnel {
     }
     const at = out.reserve(Initiation.size);
     if (at < 0) return;
-    this.#initiator?.erase();
-    this.#initiator = new Initiator(this.#identity, this.#newIndex(), this.#random.bytes(KEY_SIZE));
-    const message = this.#initiator.initiation(this.#timestamp());
-    this.#macs.write(message, now);
+    const message = this.#handshakes.initiation(now);
     out.buffer.set(message, at);
     this.#stamp(out.buffer, at);
     out.commit(message.length, this.#endpoint);
     this.#initiatedAt = now;
     this.#deadlines.set('initiation', now + REKEY_TIMEOUT + this.#jitter());
-    this.#onSent(now);
+    this.#liveness.onSent(now);
     this.#report({ kind: 'sent', what: 'initiation' }, now);
   }
 
   /** The peer does not respond. */
   #giveUp(now: number): void {
     this.#deadlines.clear('initiation');
-    this.#deadlines.clear('keepalive');
-    this.#initiator?.erase();
-    this.#initiator = undefined;
+    this.#liveness.onGivenUp();
+    this.#handshakes.abandon();
     this.#waiting.clear();
-    this.#isKeepaliveDue = false;
     if (!this.#deadlines.isSet('erase')) this.#deadlines.set('erase', now + ERASE_AFTER_TIME);
     this.#enter('silent');
   }
@@ -533,23 +442,11 @@ export class Tunnel {
   /** Everything secret that changes. */
   #erase(now: number): void {
     this.#keyPairs.clear();
-    this.#initiator?.erase();
-    this.#initiator = undefined;
+    this.#handshakes.abandon();
     this.#report({ kind: 'erased' }, now);
   }
 
-  /** An index that is not in use: random, so that it says nothing about this side. */
-  #newIndex(): number {
-    for (;;) {
-      const index = readIndex(this.#random.bytes(4), 0);
-      const isTaken = index === this.#initiator?.index || this.#keyPairs.find(index) !== undefined;
-      if (!isTaken) return index;
-    }
-  }
-
-  #jitter(): number {
-    return this.#random.below(MAX_JITTER);
-  }
+  readonly #jitter = (): number => this.#random.below(MAX_JITTER);
 
   #enter(state: TunnelState): void {
     if (this.#state === state || this.#state === 'closed') return;

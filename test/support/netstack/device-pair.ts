@@ -97,6 +97,11 @@ export class MemoryDevice implements PacketDevice, PacketOutput {
     this.#handlers?.onTraits();
   }
 
+  /** The path delivers again. */
+  restore(): void {
+    this.#handlers?.onPathRestored();
+  }
+
   reserve(bytes: number): number {
     if (this.#isClosed || bytes > LARGEST) return -1;
     if (this.#queue.length >= QUEUE) {

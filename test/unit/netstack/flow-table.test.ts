@@ -36,6 +36,7 @@ describe('the table of flows', () => {
         const wanted = entry(someEndpoint(random), someEndpoint(random));
         const known = model.get(wanted.name);
         assert.equal(table.find(wanted.local, wanted.remote), known);
+        if (step % 1000 === 0) assert.deepEqual(new Set(table.toArray()), new Set(model.values()));
         if (known === undefined && random.chance(0.7)) {
           table.add(wanted);
           model.set(wanted.name, wanted);

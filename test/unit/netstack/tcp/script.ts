@@ -13,7 +13,7 @@ const WINDOW = 65_535;
  *     < S 0:0(0) win 1000 <mss 1460>     a segment of the peer arrives
  *     > S. 0:0(0) ack 1                  the connection has sent this; `win` and options if they matter
  *     +100                               milliseconds pass
- *     accept | refuse reset | refuse silent | abort | close
+ *     accept | refuse reset | refuse silent | abort | close | restored
  *     write 1000 | read 1000
  *     state ESTABLISHED
  *     events established readable
@@ -110,6 +110,9 @@ export class Script {
         break;
       case 'close':
         connection.closeWrite();
+        break;
+      case 'restored':
+        connection.onPathRestored(now);
         break;
       case 'write':
         connection.write(bytesAt(this.#written, Number(argument)));

@@ -19,6 +19,7 @@ interface End {
   readonly events: TunnelEvent[];
   writable: number;
   traits: number;
+  restored: number;
 }
 
 /** Two devices on fake sockets, in time that a test moves by hand. */
@@ -45,7 +46,7 @@ class Devices {
     });
     const socket = this.net.sockets.at(-1);
     assert.ok(socket);
-    const end: End = { device, socket, received: [], events, writable: 0, traits: 0 };
+    const end: End = { device, socket, received: [], events, writable: 0, traits: 0, restored: 0 };
     device.start({
       onPacket: ({ buffer, start, end: until }) => {
         end.received.push(
@@ -55,6 +56,7 @@ class Devices {
       onDrained: () => undefined,
       onWritable: () => void end.writable++,
       onTraits: () => void end.traits++,
+      onPathRestored: () => void end.restored++,
     });
     opened.push(device);
     return end;

@@ -24,10 +24,11 @@ export class FakeUdp {
   readonly sockets: FakeSocket[] = [];
   /** Whether a datagram arrives; all when undefined. */
   passes: ((bytes: Uint8Array, from: IpEndpoint, to: IpEndpoint) => boolean) | undefined;
-  #port = 1000;
+  /** That of the next socket. */
+  nextPort = 1000;
 
   readonly bind: BindDatagrams = (_options: DatagramSocketOptions, handlers) => {
-    const socket = new FakeSocket(this, endpoint('127.0.0.1', this.#port++), handlers);
+    const socket = new FakeSocket(this, endpoint('127.0.0.1', this.nextPort++), handlers);
     this.sockets.push(socket);
     return Promise.resolve(socket);
   };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
 import { systemClock, type Clock } from '../../../../src/net/clock.ts';
@@ -9,7 +10,12 @@ import type { FamilyPolicy } from '../../../../src/net/resolver.ts';
 import { Netstack } from '../../../../src/netstack/driver.ts';
 import type { OutboundContext } from '../../../../src/protocols/contract.ts';
 import { TunnelDevice } from '../../../../src/protocols/wireguard/driver.ts';
-import { INITIATION_INTERVAL, SILENCE_LIMIT } from '../../../../src/protocols/wireguard/limits.ts';
+import { REKEY_TIMEOUT } from '../../../../src/protocols/wireguard/deadlines.ts';
+import {
+  INITIATION_INTERVAL,
+  PATIENCE,
+  SILENCE_LIMIT,
+} from '../../../../src/protocols/wireguard/limits.ts';
 import { createIdentity } from '../../../../src/protocols/wireguard/noise.ts';
 import { WireGuardOutbound } from '../../../../src/protocols/wireguard/outbound.ts';
 import type { WireGuardSettings } from '../../../../src/protocols/wireguard/settings.ts';
@@ -110,6 +116,17 @@ class World {
     });
   }
 
+  /** Ends the peer and starts it again at its port, where it knows nothing of what was before. */
+  async restartPeer(): Promise<void> {
+    this.#peer?.close();
+    const { nextPort } = this.net;
+    this.net.nextPort = SETTINGS.endpoint.port;
+    await this.startPeer();
+    this.net.nextPort = nextPort;
+    // What the old one has sent at its end arrives.
+    await turn();
+  }
+
   outbound(changes: Partial<WireGuardSettings> = {}, family: FamilyPolicy = 'auto') {
     const context: OutboundContext = {
       tag: 'wg',
@@ -135,6 +152,20 @@ class World {
     for (const outbound of this.#outbounds) outbound.close();
     this.#peer?.close();
   }
+}
+
+/** Lets time pass, a millisecond for each turn of the event loop, until a promise is settled. */
+async function passing<T>(clock: ManualClock, promise: Promise<T>): Promise<T> {
+  let isSettled = false;
+  const settle = (): void => {
+    isSettled = true;
+  };
+  promise.then(settle, settle);
+  while (!isSettled) {
+    await turn();
+    clock.advance(1);
+  }
+  return promise;
 }
 
 const worlds: World[] = [];
@@ -256,6 +287,43 @@ describe('a WireGuard outbound', () => {
     await eventually('an initiation', () => (made.net.sockets[0]?.sent.length ?? 0) > 0);
     clock.advance(SILENCE_LIMIT);
     await failed;
+  });
+
+  test('goes on with a dial as soon as a peer that was restarted is found', async () => {
+    const clock = new ManualClock();
+    const made = world(clock);
+    await made.startPeer();
+    const outbound = made.outbound();
+    await passing(clock, says(outbound, 'before'));
+    clock.advance(REKEY_TIMEOUT);
+    await made.restartPeer();
+    clock.advance(1);
+    const begun = clock.now();
+    await passing(clock, outbound.connect(ECHO, { signal }));
+    const took = clock.now() - begun;
+    assert.ok(took >= PATIENCE && took < PATIENCE + 100, `${took} ms, and the next SYN after 3000`);
+  });
+
+  test('finds a peer that was restarted for datagrams as well', async () => {
+    const clock = new ManualClock();
+    const made = world(clock);
+    await made.startPeer();
+    const outbound = made.outbound();
+    await passing(clock, says(outbound, 'before'));
+    clock.advance(REKEY_TIMEOUT);
+    await made.restartPeer();
+    clock.advance(1);
+    const link = await outbound.associate({ signal });
+    const begun = clock.now();
+    const answer = link.receive();
+    // As clients of UDP do: it sends its question again.
+    const ask = (): void => link.send({ data: Buffer.from('text'), peer: ECHO });
+    const timers = Array.from({ length: 10 }, (_, i) => clock.after(i * 1000, ask));
+    assert.equal(Buffer.from((await passing(clock, answer))?.data ?? []).toString(), 'text');
+    const took = clock.now() - begun;
+    assert.ok(took < PATIENCE + 1100, `${took} ms`);
+    for (const timer of timers) timer.cancel();
+    link.close();
   });
 
   test('does not start a tunnel after it was closed', async () => {

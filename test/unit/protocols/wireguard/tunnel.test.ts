@@ -109,7 +109,7 @@ describe('a handshake', () => {
     pair.send(pair.left, 200);
     pair.deliver();
     assert.equal(pair.right.received.length, 1);
-    assert.deepEqual(events(pair.left), ['established']);
+    assert.deepEqual(events(pair.left), ['established', 'restored']);
   });
 
   test('fails with different pre-shared keys, and succeeds with equal ones', () => {
@@ -354,11 +354,21 @@ describe('a silent peer', () => {
     pair.advance(KEEPALIVE_TIMEOUT);
     const since = pair.now + 1;
     pair.passes = isInitiation;
+    pair.send(pair.left, 60);
     pair.advance(3000);
     pair.left.tunnel.hasten(since, pair.now);
     pair.advance(0);
     pair.left.tunnel.transmit(pair.now, pair.left);
     assert.equal(pair.left.count('initiation'), 2);
+  });
+
+  test('gets nothing where no packet has waited for it', () => {
+    const pair = connected();
+    pair.advance(KEEPALIVE_TIMEOUT);
+    pair.now++;
+    pair.left.tunnel.hasten(pair.now, pair.now);
+    pair.advance(KEEPALIVE_TIMEOUT);
+    assert.equal(pair.left.count('initiation'), 1);
   });
 
   test('that has restarted is found by it', () => {
