@@ -1,6 +1,7 @@
-import type { Logger } from '../log/logger.ts';
+import { codeOf } from '../errors.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
 import { abortedDial, DialError, toDialError } from '../net/errors.ts';
+import type { RelayEnd } from '../net/relay.ts';
 import type { PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
 import type { Resolved } from './plane.ts';
@@ -27,9 +28,56 @@ export function flowInfo(
   };
 }
 
-/** The inbound, destination and outbound of a flow, for log lines. */
-export const describe = ({ info }: Flow): string =>
-  `${info.inbound} -> ${info.destination.network} ${formatEndpoint(info.destination)} by ${info.outbound}`;
+/** What a log line says about any flow: the inbound, the destination and the outbound. */
+const describe = (inbound: string, to: Destination, outbound: string): string =>
+  `${inbound} -> ${to.network} ${formatEndpoint(to)} by ${outbound}`;
+
+/** The rule that decided, as the API counts it. */
+const describeRule = (rule: number | undefined): string =>
+  rule === undefined ? 'default route' : `rule ${rule}`;
+
+/** The debug line of a flow that has opened. */
+export function openedLine({ id, info }: Flow): string {
+  const { inbound, destination, outbound, rule, user, source } = info;
+  const who = `${user === undefined ? '' : `user ${user}, `}from ${source ?? 'a local client'}`;
+  return `flow ${id} ${describe(inbound, destination, outbound)} opened (${describeRule(rule)}, ${who})`;
+}
+
+/** The debug line of a flow that has closed, with its final counts. */
+export const closedLine = ({ id, up, down }: Flow, failure?: Error): string =>
+  `flow ${id} closed: ${up} bytes up, ${down} down${failure ? `; ${failure.message}` : ''}`;
+
+/** The line of a flow, or of a dial, that has failed. */
+export const failureLine = (
+  inbound: string,
+  to: Destination,
+  { version, rule }: Pick<Resolved, 'version' | 'rule'>,
+  cause: string,
+): string => `${describe(inbound, to, version.tag)}: ${cause} (${describeRule(rule)})`;
+
+/**
+ * Why a flow has ended without a byte from its destination; `undefined` where the client is the only
+ * reason: it left without having sent anything.
+ *
+ * @param suspect what a server that stays silent may mean by it: see `Outbound.suspect`
+ */
+export function causeOfSilence(
+  sent: number,
+  { failure, first, failed }: RelayEnd,
+  suspect: string | undefined,
+): string | undefined {
+  if (first === 'client' && sent === 0) return undefined;
+  const hint = suspect === undefined ? '' : `; ${suspect} looks like this`;
+  if (failed === 'client' || (!failure && first === 'client')) {
+    return `nothing came back before the client left${hint}`;
+  }
+  if (!failure) return `the server closed the connection without sending anything${hint}`;
+  const reason =
+    codeOf(failure) === 'ECONNRESET'
+      ? 'the server reset the connection without sending anything'
+      : failure.message;
+  return `${reason}${hint}`;
+}
 
 /** The reason of a dial that is aborted because its client has left. */
 export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
@@ -49,16 +97,4 @@ export function asDialError(error: unknown, signal: AbortSignal, target: Endpoin
   if (!signal.aborted) return toDialError(error, target);
   const aborted = abortedDial(signal, target);
   return error instanceof DialError && error.code === aborted.code ? error : aborted;
-}
-
-/** Failures are logged at `info`; what the configuration or the client caused is for debugging. */
-export function logDialFailure(
-  log: Logger,
-  { inbound, network, host, port }: { inbound: string; network: string } & Endpoint,
-  outbound: string,
-  failure: DialError,
-): void {
-  const line = `${inbound} -> ${network} ${formatEndpoint({ host, port })} by ${outbound}: ${failure.message}`;
-  if (failure.code === 'blocked' || failure.code === 'aborted') log.debug(line);
-  else log.info(line);
 }
