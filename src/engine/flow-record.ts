@@ -1,6 +1,6 @@
 import { codeOf } from '../errors.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
-import { abortedDial, DialError, toDialError } from '../net/errors.ts';
+import { abortedDial, DialError, toDialError, TruncatedError } from '../net/errors.ts';
 import type { RelayEnd } from '../net/relay.ts';
 import type { PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
@@ -68,15 +68,19 @@ export function causeOfSilence(
 ): string | undefined {
   if (first === 'client' && sent === 0) return undefined;
   const hint = suspect === undefined ? '' : `; ${suspect} looks like this`;
-  if (failed === 'client' || (!failure && first === 'client')) {
-    return `nothing came back before the client left${hint}`;
+  if (failed === 'client') return `nothing came back before the client left${hint}`;
+  if (!failure) {
+    const what =
+      first === 'client'
+        ? 'nothing came back after the client had ended its side'
+        : 'the server closed the connection without sending anything';
+    return `${what}${hint}`;
   }
-  if (!failure) return `the server closed the connection without sending anything${hint}`;
-  const reason =
-    codeOf(failure) === 'ECONNRESET'
-      ? 'the server reset the connection without sending anything'
-      : failure.message;
-  return `${reason}${hint}`;
+  if (codeOf(failure) === 'ECONNRESET') {
+    return `the server reset the connection without sending anything${hint}`;
+  }
+  // Any other failure has its own reason, such as the status of a carrier's call.
+  return failure instanceof TruncatedError ? `${failure.message}${hint}` : failure.message;
 }
 
 /** The reason of a dial that is aborted because its client has left. */

@@ -107,6 +107,9 @@ export class ProtocolError extends WeirError {
   }
 }
 
+/** The stream of a peer ended where its protocol does not allow that. */
+export class TruncatedError extends ProtocolError {}
+
 /** A wait that took longer than its limit. */
 export class DeadlineError extends WeirError {
   constructor(message: string) {

@@ -256,5 +256,5 @@ export interface Outbound {
    * What may be wrong when its server ends a flow without a response, in a protocol whose servers do
    * not say so: `a wrong password`. For the log.
    */
-  readonly suspect?: string;
+  readonly suspect?: string | undefined;
 }
