@@ -1,4 +1,8 @@
-import { loadConfig, type LoadedConfig } from '../config/load-config.ts';
+import {
+  loadConfig,
+  type LoadedConfig,
+  type LoadOptions as ConfigLoadOptions,
+} from '../config/load-config.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { FileLog, TooMuchToReadError } from './file-log.ts';
 import { attachConfig, type LoadOutcome } from './detached-config.ts';
@@ -15,6 +19,8 @@ export interface LoadOptions {
   readonly serveApi?: boolean | undefined;
   /** Gets `[log].level` as soon as it is known, also when the configuration is invalid. */
   readonly onLogLevel?: ((level: string) => void) | undefined;
+  /** Gets the tables that a valid configuration consists of, and where they stand. */
+  readonly onMerged?: ConfigLoadOptions['onMerged'];
 }
 
 /**
@@ -27,8 +33,8 @@ export const loadConfigFile = (
   options: LoadOptions = {},
 ): Promise<LoadedConfig> => {
   const { files = new FileLog(), regexes = new RegexCache(), bytes } = options;
-  const { serveApi = true, onLogLevel } = options;
-  return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel });
+  const { serveApi = true, onLogLevel, onMerged } = options;
+  return loadConfig({ path, bytes }, files, { regexes, serveApi, onLogLevel, onMerged });
 };
 
 /**

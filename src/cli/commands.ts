@@ -1,6 +1,7 @@
 import { unknownCommand, type Command } from './command.ts';
 import { CTL } from './ctl-arguments.ts';
 import { IMPORT } from './import-arguments.ts';
+import { EXPLAIN } from './explain-arguments.ts';
 import { RUN_OPTIONS } from './run-arguments.ts';
 
 /** What runs when the first argument names no command. Each command loads its own parts. */
@@ -21,6 +22,10 @@ export const COMMANDS: readonly Command[] = [
   {
     ...IMPORT,
     run: async (argv, io) => (await import('./import-command.ts')).importCommand(argv, io),
+  },
+  {
+    ...EXPLAIN,
+    run: async (argv, io) => (await import('./explain.ts')).explain(argv, io),
   },
 ];
 

@@ -7,6 +7,8 @@ import { readDocuments, type ConfigSource, type Documents } from './documents.ts
 import { ConfigError, DocumentReadError } from './errors.ts';
 import { type FileReader, InputFiles } from './input-files.ts';
 import { loadGeo } from './load-geo.ts';
+import type { MergedConfig } from './merge.ts';
+import type { Places } from './places.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
 
 /** A configuration that is valid as far as can be known without building anything. */
@@ -29,6 +31,8 @@ export interface LoadOptions {
   readonly serveApi: boolean;
   /** Gets `[log].level` as soon as it is known, also when the configuration is invalid. */
   readonly onLogLevel?: ((level: string) => void) | undefined;
+  /** Gets the tables that a valid configuration consists of, and where they stand. */
+  readonly onMerged?: ((merged: MergedConfig, places: Places) => void) | undefined;
 }
 
 /**
@@ -39,7 +43,7 @@ export interface LoadOptions {
 export async function loadConfig(
   config: ConfigSource,
   files: FileReader,
-  { regexes, serveApi, onLogLevel }: LoadOptions,
+  { regexes, serveApi, onLogLevel, onMerged }: LoadOptions,
 ): Promise<LoadedConfig> {
   const { source, file, subscribe, places } = await documentsOf(config, files, onLogLevel);
   const api = serveApi && file.api ? readApiTable(file.api, source) : undefined;
@@ -49,6 +53,7 @@ export async function loadConfig(
   // Each pass may name more files, which are read before the next.
   while (await input.readWanted(files)) lowered = outcomeOf(lower);
   if (lowered instanceof ConfigError) throw lowered;
+  onMerged?.(lowered, places);
   const { spec, file: merged } = lowered;
   const geo = await loadGeo({ route: spec.route, file: merged, places, regexes });
   return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined };

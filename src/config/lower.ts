@@ -34,6 +34,7 @@ export interface Lowered {
   readonly spec: Spec;
   readonly api: ApiOptions | undefined;
   readonly file: ConfigFile;
+  readonly groups: readonly MergedGroup[];
 }
 
 /**
@@ -98,7 +99,7 @@ export function lowerConfig(task: Lowering): Lowered {
       ...(task.subscribe && { groups: groups.map(lowerGroup) }),
     },
   };
-  return { spec, api, file };
+  return { spec, api, file, groups };
 }
 
 const referenceOf = ({ subject, outbound }: MergedGroup): Reference => ({ subject, tag: outbound });

@@ -13,6 +13,8 @@ export interface MergedGroup {
   /** How errors name it. */
   readonly subject: string;
   readonly outbound: Target;
+  /** How many of the last rules of the merged file are its own. */
+  readonly rules: number;
 }
 
 export interface MergedConfig {
@@ -63,6 +65,7 @@ export function mergeSubscribe(
       name: group.name.value,
       subject: subjectOf(group),
       outbound: target,
+      rules: group.rule.length,
     })),
   };
 }

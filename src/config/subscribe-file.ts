@@ -1,4 +1,4 @@
-import { array, located, str, type Decoder } from '../schema/decoder.ts';
+import { array, located, spanned, str, type Decoder } from '../schema/decoder.ts';
 import { DecodeError } from '../schema/errors.ts';
 import type { Span } from '../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../schema/struct.ts';
@@ -36,7 +36,7 @@ const nodeTable = located(struct({ name: located(str), ...outboundShape }));
 const groupTable = struct({
   name: located(str),
   inherit: optional(located(inherit)),
-  rule: fallback(array(struct(matcherShape)), []),
+  rule: fallback(array(spanned(struct(matcherShape))), []),
 });
 
 const subscribeFile = struct({

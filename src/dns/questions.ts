@@ -1,7 +1,7 @@
 import { messageOf } from '../errors.ts';
 import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
-import { abortedDial, DialError } from '../net/errors.ts';
+import { abortedDial, DialError, type DialErrorCode } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
@@ -128,7 +128,7 @@ export class Questions {
       );
       return this.#ends.answered(name, type, answer);
     } catch (cause) {
-      const code = cause instanceof DialError ? cause.code : 'failed';
+      const code = codeOfFailure(cause);
       const error = new DialError(code, `${name}: ${messageOf(cause)}`, { cause });
       if (code !== 'aborted') this.#ends.failed(name, type, error);
       return { error };
@@ -162,9 +162,15 @@ class SharedQuestion implements PendingQuestion {
   }
 }
 
+/** What the failure of a question says about the name: a server that fails says nothing. */
+const codeOfFailure = (cause: unknown): DialErrorCode =>
+  cause instanceof DialError && KEPT_CODES.has(cause.code) ? cause.code : 'unresolved';
+
+const KEPT_CODES: ReadonlySet<DialErrorCode> = new Set(['not_found', 'timed_out', 'aborted']);
+
 const refused = (name: string): PendingQuestion => ({
   outcome: Promise.resolve({
-    error: new DialError('failed', `${name}: too many names are being resolved`),
+    error: new DialError('unresolved', `${name}: too many names are being resolved`),
   }),
   leave: () => undefined,
 });

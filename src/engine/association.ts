@@ -96,7 +96,7 @@ export class Association {
     const host = normalizeHost(written.host);
     if (host === undefined) {
       const { inbound } = this.#request.origin;
-      this.#deps.log.info(`${inbound} -> udp: ${notAHost(written.host).message}`);
+      this.#deps.dialer.failures.write(`${inbound} -> udp: ${notAHost(written.host).message}`);
       return undefined;
     }
     return { host, port: written.port };

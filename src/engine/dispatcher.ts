@@ -3,16 +3,25 @@ import { ipVersion, type Destination } from '../net/address.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import { normalizeHost } from '../net/host-name.ts';
 import type { ByteLink } from '../net/link.ts';
-import { relay } from '../net/relay.ts';
+import { relay, type RelayEnd } from '../net/relay.ts';
 import type {
   Dispatcher as DispatcherContract,
   PacketRequest,
   StreamRequest,
 } from '../protocols/contract.ts';
+import type { Flow } from '../tracker/flow.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
 import { FlowDialer, type DialledFlow, type FlowDialerDeps } from './flow-dialer.ts';
-import { describe, flowInfo, notAHost } from './flow-record.ts';
+import {
+  causeOfSilence,
+  closedLine,
+  failureLine,
+  flowInfo,
+  notAHost,
+  openedLine,
+} from './flow-record.ts';
+import type { Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
 import { sniff } from './sniff/sniff.ts';
 
@@ -88,7 +97,7 @@ export class Dispatcher implements DispatcherContract {
     const host = normalizeHost(destination.host);
     if (host !== undefined) return host;
     const failure = notAHost(destination.host);
-    this.#deps.log.info(`${origin.inbound} -> tcp: ${failure.message}`);
+    this.#dialer.failures.write(`${origin.inbound} -> tcp: ${failure.message}`);
     throw failure;
   }
 
@@ -129,12 +138,23 @@ export class Dispatcher implements DispatcherContract {
       client.destroy(cause);
       remote.destroy(cause);
     });
-    if (log.enabled('debug')) log.debug(`flow ${flow.id} ${describe(flow)} opened`);
-    return relay(client, remote, flow, clock).then((failure) => {
-      if (failure) log.debug(`flow ${flow.id} ended: ${failure.message}`);
+    if (log.enabled('debug')) log.debug(openedLine(flow));
+    return relay(client, remote, flow, clock).then((end) => {
       flow.close();
+      if (log.enabled('debug')) log.debug(closedLine(flow, end.failure));
+      if (flow.down === 0) this.#reportSilence(flow, resolved, end);
       dialled[Symbol.dispose]();
     });
+  }
+
+  /** Reports a flow that has ended without a byte from its destination, unless that was intended. */
+  #reportSilence(flow: Flow, resolved: Resolved, end: RelayEnd): void {
+    const { failures, stopped } = this.#dialer;
+    if (!failures.enabled || stopped || flow.killed || this.#dialer.leadsToResolver(resolved))
+      return;
+    const { inbound, destination } = flow.info;
+    const cause = causeOfSilence(flow.up, end, resolved.version.outbound.suspect);
+    if (cause !== undefined) failures.write(failureLine(inbound, destination, resolved, cause));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from '../log/logger.ts';
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
 import { DialError } from '../net/errors.ts';
@@ -8,7 +8,8 @@ import { DIAL_MS } from '../net/time-limits.ts';
 import type { Origin, Outbound } from '../protocols/contract.ts';
 import { LogLimiter } from '../protocols/log-limiter.ts';
 import { ClientWatch } from './client-watch.ts';
-import { asDialError, clientLeft, logDialFailure } from './flow-record.ts';
+import { FailureLog } from './failure-log.ts';
+import { asDialError, clientLeft, failureLine } from './flow-record.ts';
 import { OutboundVersion } from './outbound-version.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
@@ -18,6 +19,9 @@ import type { RouteQuery } from './router/query.ts';
  * tenth of a new connection, and most dials are over before.
  */
 export const WATCH_AFTER_MS = 100;
+
+/** A dial that lasted this long failed, although it is the client that has ended it. */
+const SLOW_DIAL_MS = 2_000;
 
 /**
  * What a dial has opened: the link, and the route that it was opened on. Keeps the outbound's
@@ -66,6 +70,8 @@ const RESOLVER = { tag: '', version: 0 } as const;
  * is accepted, is left to the caller.
  */
 export class FlowDialer {
+  /** Where flows that have failed are reported. */
+  readonly failures: FailureLog;
   readonly #deps: FlowDialerDeps;
   readonly #stopping = new AbortController();
   readonly #refused: LogLimiter;
@@ -75,11 +81,23 @@ export class FlowDialer {
     this.#deps = deps;
     this.#resolver = new OutboundVersion(RESOLVER.tag, RESOLVER.version, deps.resolver);
     this.#refused = new LogLimiter(deps.clock);
+    this.failures = new FailureLog(deps.log, deps.clock);
   }
 
   /** Aborts every dial under way and refuses new ones: the process is at the end of its grace. */
   stop(): void {
     this.#stopping.abort(new DialError('aborted', 'the proxy is stopping'));
+    this.failures.flush();
+  }
+
+  /** Whether flows end because the process does. */
+  get stopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  /** Whether this is the route to the proxy's own resolver. */
+  leadsToResolver({ version }: Resolved): boolean {
+    return version === this.#resolver;
   }
 
   /** The route of flows to the proxy's own resolver, which no rule decides. */
@@ -109,6 +127,7 @@ export class FlowDialer {
     const resolved = toResolver ? this.resolverRoute(plane) : resolveRoute(plane, query);
     const { version } = resolved;
     version.hold();
+    const startedAt = this.#deps.clock.now();
     using deadline = this.limit();
     let watch: ClientWatch | undefined;
     const timer =
@@ -125,7 +144,7 @@ export class FlowDialer {
     } catch (error) {
       version.release();
       const failure = asDialError(error, deadline.signal, query);
-      this.#logFailure(query, version.tag, failure);
+      this.#logFailure(origin, query, resolved, failure, startedAt);
       throw failure;
     } finally {
       timer?.cancel();
@@ -148,31 +167,52 @@ export class FlowDialer {
   ): Promise<DialledFlow<PacketLink>> {
     const { version } = resolved;
     version.hold();
+    const startedAt = this.#deps.clock.now();
     try {
       const link = await version.outbound.associate({ signal: deadline.signal, origin });
       return new DialledFlow(link, resolved, closePackets);
     } catch (error) {
       version.release();
       const failure = asDialError(error, deadline.signal, opener);
-      const asked = { inbound: origin.inbound, network: 'udp', ...opener };
-      logDialFailure(this.#deps.log, asked, version.tag, failure);
+      this.#logFailure(origin, { network: 'udp', ...opener }, resolved, failure, startedAt);
       throw failure;
     }
   }
 
-  /** Clients may request the proxy itself any number of times: one line a minute for each target. */
-  #logFailure(query: RouteQuery, outbound: string, failure: DialError): void {
-    const { log } = this.#deps;
-    if (failure.code !== 'loop' && failure.code !== 'forbidden') {
-      logDialFailure(log, query, outbound, failure);
+  /** Failures are logged at `info`; what the configuration or the client caused is for debugging. */
+  #logFailure(
+    origin: Origin,
+    to: Destination,
+    resolved: Resolved,
+    failure: DialError,
+    startedAt: number,
+  ): void {
+    const { log, clock } = this.#deps;
+    const { code } = failure;
+    if (code === 'loop' || code === 'forbidden') {
+      this.#logRefusal(origin, to, failure);
       return;
     }
-    const { inbound, source, network } = query;
-    const note = this.#refused.note(`${inbound} ${failure.code} ${formatEndpoint(query)}`);
+    const slow = code === 'aborted' && clock.now() - startedAt >= SLOW_DIAL_MS && !this.stopped;
+    if (slow && this.failures.enabled) {
+      const cause = 'no connection was made before the client left';
+      this.failures.write(failureLine(origin.inbound, to, resolved, cause));
+    } else if (code === 'blocked' || code === 'aborted') {
+      if (log.enabled('debug')) {
+        log.debug(failureLine(origin.inbound, to, resolved, failure.message));
+      }
+    } else if (this.failures.enabled) {
+      this.failures.write(failureLine(origin.inbound, to, resolved, failure.message));
+    }
+  }
+
+  /** Clients may request the proxy itself any number of times: one line a minute for each target. */
+  #logRefusal({ inbound, source }: Origin, to: Destination, { code, message }: DialError): void {
+    const note = this.#refused.note(`${inbound} ${code} ${formatEndpoint(to)}`);
     if (!note) return;
     const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
-    log.warn(
-      `${inbound} -> ${network} ${formatEndpoint(query)} for ${source ?? 'a local client'} refused: ${failure.message}${more}`,
+    this.#deps.log.warn(
+      `${inbound} -> ${to.network} ${formatEndpoint(to)} for ${source ?? 'a local client'} refused: ${message}${more}`,
     );
   }
 }

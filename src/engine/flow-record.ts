@@ -1,6 +1,7 @@
-import type { Logger } from '../log/logger.ts';
+import { codeOf } from '../errors.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
-import { abortedDial, DialError, toDialError } from '../net/errors.ts';
+import { abortedDial, DialError, toDialError, TruncatedError } from '../net/errors.ts';
+import type { RelayEnd } from '../net/relay.ts';
 import type { PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
 import type { Resolved } from './plane.ts';
@@ -27,9 +28,60 @@ export function flowInfo(
   };
 }
 
-/** The inbound, destination and outbound of a flow, for log lines. */
-export const describe = ({ info }: Flow): string =>
-  `${info.inbound} -> ${info.destination.network} ${formatEndpoint(info.destination)} by ${info.outbound}`;
+/** What a log line says about any flow: the inbound, the destination and the outbound. */
+const describe = (inbound: string, to: Destination, outbound: string): string =>
+  `${inbound} -> ${to.network} ${formatEndpoint(to)} by ${outbound}`;
+
+/** The rule that decided, as the API counts it. */
+const describeRule = (rule: number | undefined): string =>
+  rule === undefined ? 'default route' : `rule ${rule}`;
+
+/** The debug line of a flow that has opened. */
+export function openedLine({ id, info }: Flow): string {
+  const { inbound, destination, outbound, rule, user, source } = info;
+  const who = `${user === undefined ? '' : `user ${user}, `}from ${source ?? 'a local client'}`;
+  return `flow ${id} ${describe(inbound, destination, outbound)} opened (${describeRule(rule)}, ${who})`;
+}
+
+/** The debug line of a flow that has closed, with its final counts. */
+export const closedLine = ({ id, up, down }: Flow, failure?: Error): string =>
+  `flow ${id} closed: ${up} bytes up, ${down} down${failure ? `; ${failure.message}` : ''}`;
+
+/** The line of a flow, or of a dial, that has failed. */
+export const failureLine = (
+  inbound: string,
+  to: Destination,
+  { version, rule }: Pick<Resolved, 'version' | 'rule'>,
+  cause: string,
+): string => `${describe(inbound, to, version.tag)}: ${cause} (${describeRule(rule)})`;
+
+/**
+ * Why a flow has ended without a byte from its destination; `undefined` where the client is the only
+ * reason: it left without having sent anything.
+ *
+ * @param suspect what a server that stays silent may mean by it: see `Outbound.suspect`
+ */
+export function causeOfSilence(
+  sent: number,
+  { failure, first, failed }: RelayEnd,
+  suspect: string | undefined,
+): string | undefined {
+  if (first === 'client' && sent === 0) return undefined;
+  const hint = suspect === undefined ? '' : `; ${suspect} looks like this`;
+  if (failed === 'client') return `nothing came back before the client left${hint}`;
+  if (!failure) {
+    const what =
+      first === 'client'
+        ? 'nothing came back after the client had ended its side'
+        : 'the server closed the connection without sending anything';
+    return `${what}${hint}`;
+  }
+  if (codeOf(failure) === 'ECONNRESET') {
+    return `the server reset the connection without sending anything${hint}`;
+  }
+  // Any other failure has its own reason, such as the status of a carrier's call.
+  return failure instanceof TruncatedError ? `${failure.message}${hint}` : failure.message;
+}
 
 /** The reason of a dial that is aborted because its client has left. */
 export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
@@ -49,16 +101,4 @@ export function asDialError(error: unknown, signal: AbortSignal, target: Endpoin
   if (!signal.aborted) return toDialError(error, target);
   const aborted = abortedDial(signal, target);
   return error instanceof DialError && error.code === aborted.code ? error : aborted;
-}
-
-/** Failures are logged at `info`; what the configuration or the client caused is for debugging. */
-export function logDialFailure(
-  log: Logger,
-  { inbound, network, host, port }: { inbound: string; network: string } & Endpoint,
-  outbound: string,
-  failure: DialError,
-): void {
-  const line = `${inbound} -> ${network} ${formatEndpoint({ host, port })} by ${outbound}: ${failure.message}`;
-  if (failure.code === 'blocked' || failure.code === 'aborted') log.debug(line);
-  else log.info(line);
 }

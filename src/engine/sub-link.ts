@@ -1,4 +1,4 @@
-import { messageOf } from '../errors.ts';
+import { asError } from '../errors.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { IdleTimer } from '../net/idle-timer.ts';
@@ -9,7 +9,14 @@ import type { Packet, PacketLink } from '../net/link.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { Flow } from '../tracker/flow.ts';
 import type { DialledFlow, FlowDialer } from './flow-dialer.ts';
-import { clientLeft, describe, flowInfo } from './flow-record.ts';
+import {
+  causeOfSilence,
+  clientLeft,
+  closedLine,
+  failureLine,
+  flowInfo,
+  openedLine,
+} from './flow-record.ts';
 import type { Plane, Resolved } from './plane.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Tracker } from '../tracker/tracker.ts';
@@ -91,6 +98,9 @@ export class SubLink {
     this.#dial?.abort(clientLeft());
     this.#remote?.close();
     this.#flow?.close();
+    if (this.#flow && this.#deps.log.enabled('debug')) {
+      this.#deps.log.debug(closedLine(this.#flow));
+    }
     this.#deps.onClose();
   }
 
@@ -98,12 +108,30 @@ export class SubLink {
     using dialled = await this.#associate();
     if (!dialled) return;
     this.#start(dialled.link);
+    let failure: Error | undefined;
     try {
       await receiveAll(dialled.link, (packet) => this.#receive(packet));
     } catch (error) {
-      this.#deps.log.debug(`udp by ${this.#resolved.version.tag} ended: ${messageOf(error)}`);
+      failure = asError(error);
+      this.#deps.log.debug(`udp by ${this.#resolved.version.tag} ended: ${failure.message}`);
     }
+    if (this.#state === 'open') this.#reportSilence(failure);
     this.close();
+  }
+
+  /**
+   * The outbound has ended the link by itself. Without a single response that is worth a line; one
+   * that falls silent is not, since many protocols over UDP expect none.
+   */
+  #reportSilence(failure: Error | undefined): void {
+    const { failures, stopped } = this.#deps.dialer;
+    const flow = this.#flow;
+    if (!flow || flow.down > 0 || flow.killed || stopped || !failures.enabled) return;
+    const { suspect } = this.#resolved.version.outbound;
+    const cause = causeOfSilence(flow.up, { failure, first: 'remote', failed: 'remote' }, suspect);
+    if (cause === undefined) return;
+    const { inbound, destination } = flow.info;
+    failures.write(failureLine(inbound, destination, this.#resolved, cause));
   }
 
   async #associate(): Promise<DialledFlow<PacketLink> | undefined> {
@@ -138,7 +166,7 @@ export class SubLink {
       flowInfo(this.#request, destination, undefined, this.#resolved),
       () => this.close(),
     );
-    this.#deps.log.debug(`flow ${this.#flow.id} ${describe(this.#flow)} opened`);
+    if (this.#deps.log.enabled('debug')) this.#deps.log.debug(openedLine(this.#flow));
     const waiting = this.#waiting;
     this.#waiting = [];
     this.#idle.start();

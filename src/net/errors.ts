@@ -7,7 +7,8 @@ import { formatEndpoint, type Endpoint } from './address.ts';
  *
  * - `refused`: the destination refused the connection
  * - `unreachable_host`, `unreachable_network`: no route to the host or its network
- * - `not_found`: the name does not resolve
+ * - `not_found`: the name does not exist, or has no address of an allowed family
+ * - `unresolved`: the resolver failed, so it is not known whether the name exists
  * - `timed_out`: no response within the dial limit
  * - `blocked`: a rule sends it to a blackhole
  * - `loop`: it is an inbound of this proxy, and the request would loop
@@ -22,6 +23,7 @@ export type DialErrorCode =
   | 'unreachable_host'
   | 'unreachable_network'
   | 'not_found'
+  | 'unresolved'
   | 'timed_out'
   | 'blocked'
   | 'loop'
@@ -104,6 +106,9 @@ export class ProtocolError extends WeirError {
     super('protocol', message, options);
   }
 }
+
+/** The stream of a peer ended where its protocol does not allow that. */
+export class TruncatedError extends ProtocolError {}
 
 /** A wait that took longer than its limit. */
 export class DeadlineError extends WeirError {

@@ -11,8 +11,9 @@ export interface Resolver {
    *
    * @param client the IP address of the client that asks, so that one client cannot use all capacity;
    *   left out for names of the configuration.
-   * @throws {DialError} `not_found` when there is no address of an allowed family, `timed_out` when
-   *   there is no response in time, `aborted` when `signal` aborts.
+   * @throws {DialError} `not_found` when there is no address of an allowed family, `unresolved`
+   *   when the name servers fail, `timed_out` when there is no response in time, `aborted` when
+   *   `signal` aborts.
    */
   resolve(
     host: string,

@@ -252,4 +252,9 @@ export interface Outbound {
   associate(options: DialOptions): Promise<PacketLink>;
   /** Releases what flows share; called after the last flow has ended. */
   close(): void;
+  /**
+   * What may be wrong when its server ends a flow without a response, in a protocol whose servers do
+   * not say so: `a wrong password`. For the log.
+   */
+  readonly suspect?: string | undefined;
 }

@@ -107,6 +107,11 @@ export const located =
   <T>(inner: Decoder<T>): Decoder<Located<T>> =>
   (node) => ({ value: inner(node), span: node.span });
 
+/** A table with its place beside its keys. */
+export const spanned =
+  <T extends object>(inner: Decoder<T>): Decoder<T & { readonly span: Span }> =>
+  (node) => ({ ...inner(node), span: node.span });
+
 /** Converts a decoded value; `convert` throws the error that `reject` makes of a message. */
 export const converted =
   <T, U>(

@@ -67,6 +67,7 @@ export function buildOutbound(
     const owned: Outbound = {
       connect: (destination, options) => outbound.connect(destination, options),
       associate: (options) => outbound.associate(options),
+      suspect: outbound.suspect,
       close() {
         outbound.close();
         dialer?.close();

@@ -74,6 +74,11 @@ export class Flow {
     this.#counter?.addDown(bytes);
   }
 
+  /** Whether an operator has ended it. */
+  get killed(): boolean {
+    return this.#killed;
+  }
+
   /** Ends the flow; `false` when it was killed before. It stays registered until it has closed. */
   kill(): boolean {
     if (this.#killed || !this.#counter) return false;

@@ -239,12 +239,13 @@ describe('weir ctl on a terminal', () => {
     assert.match(routes.out, /\ndefault +tokyo +- +-\n\nCAN BE PICKED +KIND\ntokyo +outbound\n/);
     openFlow(api.app, {
       user: 'ann',
+      rule: 7,
       destination: { network: 'udp', host: '::1', port: 53 },
     }).addUp(1_500);
     const flows = await run(['connections', ...at(api)], true);
     assert.match(
       flows.out,
-      /^ID +AGE +NET .*\n 1 .*udp +socks +ann +127\.0\.0\.1 +\[::1\]:53 +- +tokyo +1\.5 kB +0 B\n$/,
+      /^ID +AGE +NET .*\n 1 .*udp +socks +ann +127\.0\.0\.1 +\[::1\]:53 +- +tokyo +7 +1\.5 kB +0 B\n$/,
     );
     const sessions = await run(['connections', '--sessions', ...at(api)], true);
     assert.match(sessions.out, /^ID +AGE +INBOUND/);

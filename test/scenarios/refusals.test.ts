@@ -62,6 +62,19 @@ test('SOCKS reply codes differ for refused, unreachable and blocked', async (t) 
   });
 });
 
+test('a resolver that fails is 0x04 over SOCKS and 502 over HTTP', async (t) => {
+  // Nothing listens there, which the kernel reports at once.
+  const dns = `[dns]\nbackend = "udp"\nserver = "127.0.0.1:${await freePort()}"\n`;
+  await using weir = await Weir.start(CONFIG + dns);
+  const target = { host: 'origin.example', port: 80 };
+  await t.test('SOCKS', async () =>
+    assert.equal(await socksReply(weir.address('socks'), target), 0x04),
+  );
+  await t.test('HTTP', async () =>
+    assert.equal(await connectStatus(weir, `${target.host}:${target.port}`), 502),
+  );
+});
+
 test('unsupported SOCKS requests are refused with their reply codes', async (t) => {
   const config = [socksIn(), socksIn('no-udp', '[inbound.settings]\nudp = false'), freedom()].join(
     '\n',

@@ -1,5 +1,5 @@
 import { GeoCodeError, type GeoKind } from '../../engine/geo/geo-data.ts';
-import { array, located, str, type Located } from '../../schema/decoder.ts';
+import { array, located, spanned, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import { parseCidr } from '../../ip/cidr.ts';
@@ -26,7 +26,7 @@ export const matcherShape = {
 };
 
 /** `[[route.rule]]` as written. */
-export const ruleTable = struct({ outbound: located(str), ...matcherShape });
+export const ruleTable = spanned(struct({ outbound: located(str), ...matcherShape }));
 export type RuleTable = Output<typeof ruleTable>;
 
 /** How errors name a rule: by the index that the API shows too. */

@@ -1,6 +1,6 @@
 import type { GeositeRef, RuleSpec } from '../../spec.ts';
 import { geositeKey, type GeoData } from '../geo/geo-data.ts';
-import type { Condition, IndexedRule, Space } from './conditions.ts';
+import type { Condition, IndexedRule, MatcherKey, Space } from './conditions.ts';
 import { domainList, isEmptyDomainList, type DomainList, packNames } from './domain-list.ts';
 import { packNetworks, packPorts, type BlockList, type NetworkList } from './network-list.ts';
 
@@ -10,6 +10,8 @@ const MAX_SHARED_LENGTH = 64;
 /** Rules as conditions over numbered lists, and the lists of each space by number. */
 export interface CompiledRules {
   readonly rules: readonly IndexedRule[];
+  /** Rules that no name can match, by position, with the matcher that is the reason. */
+  readonly impossible: ReadonlyMap<number, MatcherKey>;
   readonly domains: readonly DomainList[];
   readonly destinations: readonly NetworkList[];
   readonly sources: readonly NetworkList[];
@@ -43,16 +45,26 @@ export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefine
 
   const conditionsOf = (rule: RuleSpec): Condition[] => {
     const conditions: Condition[] = [];
-    const add = (space: Space, lists: readonly number[], outside: readonly number[] = []): void => {
-      conditions.push({ space, lists, outside });
+    const add = (
+      key: MatcherKey,
+      space: Space,
+      lists: readonly number[],
+      outside: readonly number[] = [],
+    ): void => {
+      conditions.push({ key, space, lists, outside });
     };
-    if (rule.domainFull.length > 0) add('domain', [names('full', rule.domainFull)]);
-    if (rule.domainSuffix.length > 0) add('domain', [names('suffix', rule.domainSuffix)]);
-    if (rule.domainKeyword.length > 0) add('domain', [patterns('keyword', rule.domainKeyword)]);
-    if (rule.domainRegex.length > 0) add('domain', [patterns('regex', rule.domainRegex)]);
-    if (rule.geosite?.length) add('domain', rule.geosite.map(geosite));
+    if (rule.domainFull.length > 0) add('domain_full', 'domain', [names('full', rule.domainFull)]);
+    if (rule.domainSuffix.length > 0)
+      add('domain_suffix', 'domain', [names('suffix', rule.domainSuffix)]);
+    if (rule.domainKeyword.length > 0)
+      add('domain_keyword', 'domain', [patterns('keyword', rule.domainKeyword)]);
+    if (rule.domainRegex.length > 0)
+      add('domain_regex', 'domain', [patterns('regex', rule.domainRegex)]);
+    if (rule.geosite?.length) add('geosite', 'domain', rule.geosite.map(geosite));
     if (rule.cidr.length > 0) {
-      add('destination', [destinations.share('cidr', rule.cidr, () => packNetworks(rule.cidr))]);
+      add('cidr', 'destination', [
+        destinations.share('cidr', rule.cidr, () => packNetworks(rule.cidr)),
+      ]);
     }
     if (rule.geoip?.length) {
       const lists: number[] = [];
@@ -62,39 +74,45 @@ export function compileRules(specs: readonly RuleSpec[], geo: GeoData | undefine
         const number = destinations.share('geoip', [code.toLowerCase()], () => list.networks);
         (negate === list.inverse ? lists : outside).push(number);
       }
-      add('destination', lists, outside);
+      add('geoip', 'destination', lists, outside);
     }
     if (rule.sourceCidr.length > 0) {
       const { sourceCidr } = rule;
-      add('source', [sources.share('cidr', sourceCidr, () => packNetworks(sourceCidr))]);
+      add('source_cidr', 'source', [
+        sources.share('cidr', sourceCidr, () => packNetworks(sourceCidr)),
+      ]);
     }
     if (rule.port.length > 0) {
-      add('port', [ports.share('port', rule.port, () => packPorts(rule.port))]);
+      add('port', 'port', [ports.share('port', rule.port, () => packPorts(rule.port))]);
     }
     if (rule.inboundTag.length > 0) {
       add(
+        'inbound_tag',
         'inbound',
         rule.inboundTag.map((tag) => inbounds.share('tag', [tag], () => tag)),
       );
     }
     const { network } = rule;
     if (network !== undefined)
-      add('network', [networks.share('network', [network], () => network)]);
+      add('network', 'network', [networks.share('network', [network], () => network)]);
     return conditions;
   };
 
   const rules: IndexedRule[] = [];
+  const impossible = new Map<number, MatcherKey>();
   specs.forEach((spec, rule) => {
     const conditions = conditionsOf(spec);
-    const possible = conditions.every(
+    const empty = conditions.find(
       ({ space, lists }) =>
-        space !== 'domain' ||
-        lists.some((list) => !isEmptyDomainList(domains.lists[list] ?? domainList({}))),
+        space === 'domain' &&
+        lists.every((list) => isEmptyDomainList(domains.lists[list] ?? domainList({}))),
     );
-    if (possible) rules.push({ rule, conditions });
+    if (empty) impossible.set(rule, empty.key);
+    else rules.push({ rule, conditions });
   });
   return {
     rules,
+    impossible,
     domains: domains.lists,
     destinations: destinations.lists,
     sources: sources.lists,

@@ -11,11 +11,28 @@ export const SPACES: readonly Space[] = [
   'network',
 ];
 
+/** The keys of a rule that match something, in the order in which they are examined. */
+export const MATCHERS = [
+  'domain_full',
+  'domain_suffix',
+  'domain_keyword',
+  'domain_regex',
+  'geosite',
+  'cidr',
+  'geoip',
+  'source_cidr',
+  'port',
+  'inbound_tag',
+  'network',
+] as const;
+export type MatcherKey = (typeof MATCHERS)[number];
+
 /**
  * One matcher of a rule: the query's value is in any of `lists`, or outside any of `outside`. It
  * does not hold for a query that has no value in this space.
  */
 export interface Condition {
+  readonly key: MatcherKey;
   readonly space: Space;
   readonly lists: readonly number[];
   readonly outside: readonly number[];

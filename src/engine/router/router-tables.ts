@@ -1,7 +1,7 @@
 import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
 import { BlockTable, type BlockTableData } from './block-table.ts';
-import { compileRules } from './compile-rules.ts';
+import { compileRules, type CompiledRules } from './compile-rules.ts';
 import { collectDomains, type DomainTableData } from './domain-table.ts';
 import type { IndexedRule } from './conditions.ts';
 import type { BlockList, NetworkList } from './network-list.ts';
@@ -39,8 +39,11 @@ export interface NetworkTableData {
 }
 
 /** Builds the tables; the spec and the geo data are not needed afterwards. */
-export function buildRouterTables(spec: RoutingSpec, geo: GeoData | undefined): RouterTables {
-  const compiled = compileRules(spec.rules, geo);
+export const buildRouterTables = (spec: RoutingSpec, geo: GeoData | undefined): RouterTables =>
+  tablesOf(spec, compileRules(spec.rules, geo));
+
+/** @param compiled the rules of `spec` */
+export function tablesOf(spec: RoutingSpec, compiled: CompiledRules): RouterTables {
   const exits = new Map<string, number>();
   const ruleExits = Uint32Array.from(spec.rules, ({ outbound }) => {
     const known = exits.get(outbound) ?? exits.size;

@@ -15,6 +15,7 @@ export const STATUS_OF: Readonly<Record<DialErrorCode, number>> = {
   unreachable_host: 502,
   unreachable_network: 502,
   not_found: 502,
+  unresolved: 502,
   upstream: 502,
   failed: 502,
   timed_out: 504,

@@ -25,6 +25,7 @@ export function createShadowsocksOutbound(
 }
 
 class ShadowsocksOutbound implements Outbound {
+  readonly suspect = 'a wrong password or method';
   readonly #context: OutboundContext;
   readonly #random: RandomSource;
   readonly #method: Method;

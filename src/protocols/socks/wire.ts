@@ -87,6 +87,7 @@ const REPLY_OF: Readonly<Record<DialErrorCode, Reply>> = {
   unreachable_host: Reply.hostUnreachable,
   unreachable_network: Reply.networkUnreachable,
   not_found: Reply.hostUnreachable,
+  unresolved: Reply.hostUnreachable,
   timed_out: Reply.ttlExpired,
   blocked: Reply.notAllowed,
   forbidden: Reply.notAllowed,

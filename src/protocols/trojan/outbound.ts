@@ -32,5 +32,6 @@ export function createTrojanOutbound(
       return new FramedPackets(link, new ClientFraming(key));
     },
     close: () => undefined,
+    suspect: 'a wrong password',
   };
 }

@@ -232,6 +232,7 @@ const stackSettings = ({ udp, maxFlows }: TunSettings): StackSettings => ({
 const REFUSALS: Readonly<Partial<Record<DialErrorCode, RefusalReason>>> = {
   unreachable_host: 'host unreachable',
   not_found: 'host unreachable',
+  unresolved: 'host unreachable',
   unreachable_network: 'network unreachable',
   timed_out: 'timeout',
 };

@@ -38,5 +38,6 @@ export function createVlessOutbound(
         ? Promise.reject(abortedDial(signal, context.server))
         : Promise.resolve(new DestinationLinks(openPackets, context)),
     close: () => undefined,
+    suspect: 'an unknown id',
   };
 }

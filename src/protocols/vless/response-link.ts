@@ -1,5 +1,5 @@
 import { ByteQueue } from '../../net/byte-queue.ts';
-import { ProtocolError } from '../../net/errors.ts';
+import { ProtocolError, TruncatedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { giveOrWrite } from '../../net/spent-chunk.ts';
 import { VERSION } from './wire.ts';
@@ -57,7 +57,7 @@ export class ResponseLink implements ByteLink {
       const chunk = await this.#inner.read(signal);
       if (chunk === undefined) {
         // The only sign of a failed dial, and of an unknown user.
-        throw new ProtocolError('the VLESS server closed without a response');
+        throw new TruncatedError('the VLESS server closed without a response');
       }
       header.push(chunk);
       const head = header.peek(HEAD_BYTES);

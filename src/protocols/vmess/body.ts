@@ -1,4 +1,4 @@
-import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import { LinkClosedError, TruncatedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { freeChunk, giveOrWrite } from '../../net/spent-chunk.ts';
 import type { BodyDecoder, ChunkSealer } from './chunks.ts';
@@ -70,7 +70,7 @@ export class Body {
         return payload;
       }
       if (!this.#decoder.mayEnd) {
-        throw new ProtocolError('the VMess peer closed in the middle of a message');
+        throw new TruncatedError('the VMess peer closed in the middle of a message');
       }
     } catch (error) {
       this.destroy(error instanceof Error ? error : undefined);

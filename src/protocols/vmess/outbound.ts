@@ -33,6 +33,7 @@ export function createVmessOutbound(
 }
 
 class VmessOutbound implements Outbound {
+  readonly suspect = 'an unknown id or a wrong clock';
   readonly #context: OutboundContext;
   readonly #random: RandomSource;
   readonly #requests: RequestSealer;

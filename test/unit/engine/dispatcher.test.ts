@@ -13,6 +13,7 @@ import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocol
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../conformance/byte-link.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { logLines } from './log-lines.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -43,7 +44,7 @@ class FakeOutbound implements Outbound {
 }
 
 /** A dispatcher whose route depends on the sniffed name when `byName` is set. */
-function start({ byName = false } = {}) {
+function start({ byName = false, log = silentLogger } = {}) {
   const clock = new ManualClock();
   const tracker = new Tracker(clock);
   const outbound = new FakeOutbound();
@@ -70,7 +71,7 @@ function start({ byName = false } = {}) {
   const dispatcher = new Dispatcher({
     tracker,
     clock,
-    log: silentLogger,
+    log,
     plane: () => plane,
     resolver,
   });
@@ -417,4 +418,73 @@ describe('the dispatcher', () => {
     dispatcher.stop();
     await failed;
   });
+});
+
+describe('a flow that ends without a byte of response', () => {
+  const LINE = 'INFO in -> tcp 192.0.2.1:80 by plain: ';
+  /** Runs one flow to its end and returns the lines about it. */
+  async function linesOf(
+    play: (sides: {
+      readonly client: ByteLink;
+      readonly server: ByteLink;
+      readonly parts: ReturnType<typeof start>;
+    }) => void | Promise<void>,
+    toResolver = false,
+  ): Promise<string[]> {
+    const { log, lines } = logLines('info');
+    const parts = start({ log });
+    const done = parts.dispatcher.stream({ ...parts.request, toResolver });
+    await settle();
+    const [server] = (toResolver ? parts.resolver : parts.outbound).servers;
+    assert.ok(server);
+    await play({ client: parts.client, server, parts });
+    await settle();
+    parts.client.destroy();
+    server.destroy();
+    await done;
+    return lines;
+  }
+
+  test('because the server closed it is a line', async () => {
+    const lines = await linesOf(async ({ client, server }) => {
+      await client.write(Buffer.from('request'));
+      await server.closeWrite();
+      await client.closeWrite();
+      await readAll(server);
+    });
+    const cause = 'the server closed the connection without sending anything (default route)';
+    assert.deepEqual(lines, [LINE + cause]);
+  });
+
+  test('because its client stopped waiting is a line', async () => {
+    const lines = await linesOf(async ({ client }) => {
+      await client.write(Buffer.from('request'));
+      client.destroy(new Error('reset'));
+    });
+    assert.deepEqual(lines, [`${LINE}nothing came back before the client left (default route)`]);
+  });
+
+  test('with the error of the server has it as its cause', async () => {
+    const lines = await linesOf(({ server }) => server.destroy(new Error('a strange status')));
+    assert.deepEqual(lines, [`${LINE}a strange status (default route)`]);
+  });
+
+  const quiet: readonly (readonly [string, Parameters<typeof linesOf>[0], boolean?])[] = [
+    ['whose client sent nothing', ({ client }) => client.closeWrite()],
+    ['that was killed', ({ parts }) => void parts.tracker.flows()[0]?.kill()],
+    ['to the own resolver', ({ server }) => server.destroy(new Error('over')), true],
+    [
+      'that a stop ends',
+      async ({ client, parts }) => {
+        await client.write(Buffer.from('request'));
+        parts.dispatcher.stop();
+        client.destroy(new Error('the proxy is stopping'));
+      },
+    ],
+  ];
+  for (const [what, play, toResolver] of quiet) {
+    test(`${what} is no line`, async () => {
+      assert.deepEqual(await linesOf(play, toResolver), []);
+    });
+  }
 });

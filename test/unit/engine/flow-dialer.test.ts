@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { FlowDialer } from '../../../src/engine/flow-dialer.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { RouteQuery } from '../../../src/engine/router/query.ts';
+import type { Logger } from '../../../src/log/logger.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import type { Endpoint } from '../../../src/net/address.ts';
 import { abortedDial, DialError } from '../../../src/net/errors.ts';
@@ -11,6 +12,7 @@ import { linkPair } from '../../../src/net/memory-link.ts';
 import { DIAL_MS } from '../../../src/net/time-limits.ts';
 import type { DialOptions, Origin } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { logLines } from './log-lines.ts';
 
 const origin: Origin = { inbound: 'tun', source: '10.0.0.9', user: undefined, session: undefined };
 const query: RouteQuery = {
@@ -22,7 +24,10 @@ const query: RouteQuery = {
   sniffed: undefined,
 };
 
-function start(connect: (to: Endpoint, options: DialOptions) => Promise<ByteLink>) {
+function start(
+  connect: (to: Endpoint, options: DialOptions) => Promise<ByteLink>,
+  log: Logger = silentLogger,
+) {
   const clock = new ManualClock();
   const version = new OutboundVersion('out', 1, {
     connect,
@@ -31,7 +36,7 @@ function start(connect: (to: Endpoint, options: DialOptions) => Promise<ByteLink
   });
   const dialer = new FlowDialer({
     clock,
-    log: silentLogger,
+    log,
     resolver: version.outbound,
     plane: () => ({
       epoch: 7,
@@ -113,4 +118,45 @@ test('a dial that takes too long has timed out, whatever error that has caused',
       message: '192.0.2.1:80: the dial took longer than 10 s',
     });
   }
+});
+
+test('a dial without a response in time is a line with the rule', async () => {
+  const { log, lines } = logLines('debug');
+  const { clock, dialer } = start(untilAborted(abortedDial), log);
+  const failed = assert.rejects(dialer.connect(query, origin), { code: 'timed_out' });
+  clock.advance(DIAL_MS);
+  await failed;
+  assert.deepEqual(lines, [
+    'INFO tun -> tcp 192.0.2.1:80 by out: the dial took longer than 10 s (rule 2)',
+  ]);
+});
+
+for (const [after, level, what] of [
+  [1_999, 'DEBUG', 'is for debugging while the dial is young'],
+  [2_000, 'INFO', 'is a line when it has waited for two seconds'],
+] as const) {
+  test(`a client that leaves during a dial ${what}`, async () => {
+    const { log, lines } = logLines('debug');
+    const { clock, dialer } = start(untilAborted(abortedDial), log);
+    const [client, near] = linkPair();
+    const failed = assert.rejects(dialer.connect(query, origin, near), { code: 'aborted' });
+    clock.advance(after);
+    client.destroy(new Error('reset'));
+    await failed;
+    const cause = level === 'INFO' ? 'no connection was made before the client left' : 'left';
+    assert.equal(lines.length, 1);
+    const [line = ''] = lines;
+    assert.ok(line.startsWith(`${level} tun -> tcp 192.0.2.1:80 by out: `), line);
+    assert.ok(line.includes(cause), line);
+  });
+}
+
+test('a stop is no failure of the dials that it ends', async () => {
+  const { log, lines } = logLines('info');
+  const { clock, dialer } = start(untilAborted(abortedDial), log);
+  const failed = assert.rejects(dialer.connect(query, origin), { code: 'aborted' });
+  clock.advance(5_000);
+  dialer.stop();
+  await failed;
+  assert.deepEqual(lines, []);
 });

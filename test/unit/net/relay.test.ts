@@ -36,7 +36,7 @@ describe('the relay', () => {
     await server.write(Buffer.from('longer response'));
     await server.closeWrite();
     assert.equal((await readAll(client)).toString(), 'longer response');
-    assert.equal(await done, undefined);
+    assert.equal((await done).failure, undefined);
     assert.deepEqual(moved, { up: 8, down: 15 });
   });
 
@@ -47,14 +47,15 @@ describe('the relay', () => {
     await client.write(Buffer.from('still talking'));
     await client.closeWrite();
     assert.equal((await readAll(server)).toString(), 'still talking');
-    assert.equal(await done, undefined);
+    assert.deepEqual(await done, { failure: undefined, first: 'remote', failed: undefined });
   });
 
   test('aborts the other side when one side is aborted, with the cause', async () => {
     const { client, server, done } = start();
     const reading = assert.rejects(client.read(), /reset by peer/);
     server.destroy(new Error('reset by peer'));
-    assert.equal((await done)?.message, 'reset by peer');
+    const { failure, failed } = await done;
+    assert.deepEqual([failure?.message, failed], ['reset by peer', 'remote']);
     await reading;
   });
 
@@ -63,8 +64,18 @@ describe('the relay', () => {
     await client.closeWrite();
     assert.equal(await server.read(), undefined);
     client.destroy(new Error('client gone'));
-    assert.equal((await done)?.message, 'client gone');
+    const { failure, failed } = await done;
+    assert.deepEqual([failure?.message, failed], ['client gone', 'client']);
     await assert.rejects(server.read(), /client gone/);
+  });
+
+  test('reports which side ended first and which one failed', async () => {
+    const { client, server, done } = start();
+    await client.closeWrite();
+    assert.equal(await server.read(), undefined);
+    server.destroy(new Error('refused after all'));
+    const { failure, first, failed } = await done;
+    assert.deepEqual([failure?.message, first, failed], ['refused after all', 'client', 'remote']);
   });
 
   test('a half-closed flow ends after 300 s of silence', async () => {
@@ -75,7 +86,7 @@ describe('the relay', () => {
     await settle();
     assert.equal(clock.timers, 1);
     clock.advance(1);
-    assert.match(String((await done)?.message), /half-closed and silent/);
+    assert.match(String((await done).failure?.message), /half-closed and silent/);
     await assert.rejects(client.read());
   });
 
@@ -91,7 +102,7 @@ describe('the relay', () => {
     }
     await server.closeWrite();
     assert.equal(await client.read(), undefined);
-    assert.equal(await done, undefined);
+    assert.equal((await done).failure, undefined);
     assert.equal(clock.timers, 0);
   });
 
@@ -101,6 +112,6 @@ describe('the relay', () => {
     assert.equal(clock.timers, 0);
     await client.closeWrite();
     await server.closeWrite();
-    assert.equal(await done, undefined);
+    assert.equal((await done).failure, undefined);
   });
 });

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { GeoData } from '../../../../src/engine/geo/geo-data.ts';
+import { MATCHERS, type MatcherKey } from '../../../../src/engine/router/conditions.ts';
+import { RouteExplainer, type PassedRule } from '../../../../src/engine/router/explain.ts';
+import { entriesOf } from '../../../../src/engine/router/matcher-entries.ts';
 import { domainList, packNames } from '../../../../src/engine/router/domain-list.ts';
 import { packNetworks } from '../../../../src/engine/router/network-list.ts';
 import { RegexCache } from '../../../../src/engine/router/regex-set.ts';
@@ -178,3 +181,65 @@ const lowerDomains = (list: Partial<RuleSpec>) => ({
   domainFull: (list.domainFull ?? []).map((text) => text.toLowerCase()),
   domainKeyword: (list.domainKeyword ?? []).map((text) => text.toLowerCase()),
 });
+
+test('an explanation of 10,000 routes gives the answers of the router', () => {
+  let routes = 0;
+  fc.assert(
+    fc.property(anySpec, anyGeo, fc.array(anyQuery, { minLength: 20 }), (spec, geo, queries) => {
+      const packed = packGeo(geo);
+      const router = new Router(spec, { regexes, geo: packed });
+      const explainer = new RouteExplainer(spec, regexes, packed);
+      for (const query of queries) {
+        const { outbound, rule: decisive, matched, passed } = explainer.explain(query);
+        assert.deepEqual({ outbound, rule: decisive }, router.route(query));
+        assert.equal(explainer.needsDomain(query), router.needsDomain(query));
+        const before = spec.rules.slice(0, decisive).keys();
+        assert.deepEqual(
+          passed.map((each) => each.rule),
+          [...before],
+        );
+        for (const each of passed) assertFails(spec, geo, query, each);
+        for (const { key, entry } of matched) {
+          const entries = entriesOf(spec.rules[decisive ?? 0] ?? rule({}), key);
+          const alone = entries.find(({ text }) => text === entry);
+          assert.ok(alone, key);
+          const only = { default: 'default', rules: [alone.rule] };
+          assert.equal(referenceRoute(lowered(only), query, lowerGeo(geo)).rule, 0, key);
+        }
+        routes++;
+      }
+    }),
+    { numRuns: 500 },
+  );
+  assert.ok(routes >= 10_000, String(routes));
+});
+
+/** Every matcher that an explanation blames fails by itself, and those that it does not blame match. */
+function assertFails(
+  spec: RoutingSpec,
+  geo: PlainGeo,
+  query: RouteQuery,
+  { rule: index, failing, reason }: PassedRule,
+): void {
+  const candidate = spec.rules[index];
+  assert.ok(candidate && failing.length > 0);
+  if (reason === 'impossible') return;
+  for (const key of MATCHERS) {
+    const alone = onlyMatcher(candidate, key);
+    const decided = referenceRoute(
+      lowered({ default: 'default', rules: [alone] }),
+      query,
+      lowerGeo(geo),
+    );
+    assert.equal(decided.rule === undefined, failing.includes(key), key);
+  }
+}
+
+/** A rule with one of the matchers of another. */
+function onlyMatcher(full: RuleSpec, key: MatcherKey): RuleSpec {
+  const property = key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return {
+    ...rule({}),
+    ...Object.fromEntries(Object.entries(full).filter(([name]) => name === property)),
+  };
+}

@@ -72,6 +72,7 @@ describe('CONNECT', LIMIT, () => {
     ['refused', 502],
     ['unreachable_host', 502],
     ['unreachable_network', 502],
+    ['unresolved', 502],
     ['not_found', 502],
     ['upstream', 502],
     ['failed', 502],

@@ -333,6 +333,7 @@ const replies: [DialErrorCode, string][] = [
   ['refused', '05'],
   ['unreachable_host', '04'],
   ['unreachable_network', '03'],
+  ['unresolved', '04'],
   ['not_found', '04'],
   ['timed_out', '06'],
   ['blocked', '02'],

@@ -79,6 +79,7 @@ describe('our outbound and our inbound understand each other', () => {
     ['unreachable_host', 'unreachable_host'],
     ['unreachable_network', 'unreachable_network'],
     ['not_found', 'unreachable_host'],
+    ['unresolved', 'unreachable_host'],
     ['timed_out', 'timed_out'],
     ['blocked', 'blocked'],
     ['unsupported', 'unsupported'],

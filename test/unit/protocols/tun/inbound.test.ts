@@ -74,6 +74,7 @@ describe('a TUN inbound', () => {
     ['unreachable_host', 'unreachable_host'],
     // The stack of the programs knows one error for both.
     ['unreachable_network', 'unreachable_host'],
+    ['unresolved', 'unreachable_host'],
     ['blocked', 'refused'],
     ['upstream', 'refused'],
   ] as const satisfies readonly (readonly [DialErrorCode, DialErrorCode])[]) {

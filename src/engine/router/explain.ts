@@ -1,0 +1,128 @@
+import type { RoutingSpec } from '../../spec.ts';
+import type { GeoData } from '../geo/geo-data.ts';
+import { compileRules } from './compile-rules.ts';
+import type { Facts, IndexedRule, MatcherKey } from './conditions.ts';
+import { entriesOf } from './matcher-entries.ts';
+import { holdsAt, packRules } from './pack-rules.ts';
+import { QueryFacts } from './query-facts.ts';
+import type { RouteDecision, RouteQuery } from './query.ts';
+import type { RegexCache } from './regex-set.ts';
+import { Router } from './router.ts';
+import { tablesOf } from './router-tables.ts';
+
+/** A matcher of the rule that decided. */
+export interface MatchedEntry {
+  readonly key: MatcherKey;
+  /** The first of its entries that matches, as it is written. */
+  readonly entry: string;
+}
+
+/** A rule that stands before the one that decided. */
+export interface PassedRule {
+  readonly rule: number;
+  /** Its matchers that do not match, at least one, in the order in which they are examined. */
+  readonly failing: readonly MatcherKey[];
+  /**
+   * Why the first of them does not: the flow has another value; it has none, as an address has no
+   * domain; or nothing could match it.
+   */
+  readonly reason: 'different' | 'no value' | 'impossible';
+}
+
+export interface RouteExplanation extends RouteDecision {
+  /** One for each matcher of the rule; empty for the default route and for a rule without any. */
+  readonly matched: readonly MatchedEntry[];
+  readonly passed: readonly PassedRule[];
+}
+
+/**
+ * Decides as a Router does, by the same tables and conditions, but rule after rule, and tells why.
+ *
+ * What it leaves out is the index alone, by which a Router finds the rules that are worth examining.
+ */
+export class RouteExplainer {
+  readonly #spec: RoutingSpec;
+  readonly #regexes: RegexCache;
+  readonly #geo: GeoData | undefined;
+  readonly #rules: ReadonlyMap<number, IndexedRule>;
+  readonly #impossible: ReadonlyMap<number, MatcherKey>;
+  readonly #numbers: Uint32Array;
+  /** By rule: where each of its conditions starts in `#numbers`, as a rule of its own. */
+  readonly #starts: ReadonlyMap<number, readonly number[]>;
+  readonly #facts: QueryFacts;
+  readonly #router: Router;
+
+  /** @param geo the lists that the rules name; only needed when they name one */
+  constructor(spec: RoutingSpec, regexes: RegexCache, geo?: GeoData) {
+    this.#spec = spec;
+    this.#regexes = regexes;
+    this.#geo = geo;
+    const compiled = compileRules(spec.rules, geo);
+    const tables = tablesOf(spec, compiled);
+    const { patterns } = tables.domains;
+    const matcher = patterns.length > 0 ? regexes.compile(patterns) : undefined;
+    this.#facts = new QueryFacts(tables, matcher);
+    this.#router = new Router(tables, { regexes, ...(matcher && { compiled: matcher }) });
+    this.#rules = new Map(compiled.rules.map((each) => [each.rule, each]));
+    this.#impossible = compiled.impossible;
+    const apart = compiled.rules.flatMap(({ rule, conditions }) =>
+      conditions.map((condition) => ({ rule, conditions: [condition] })),
+    );
+    const { numbers, starts } = packRules(apart);
+    this.#numbers = numbers;
+    const byRule = new Map<number, number[]>(compiled.rules.map(({ rule }) => [rule, []]));
+    apart.forEach(({ rule }, index) => byRule.get(rule)?.push(starts[index] ?? 0));
+    this.#starts = byRule;
+  }
+
+  explain(query: RouteQuery): RouteExplanation {
+    this.#facts.reset(query);
+    const passed: PassedRule[] = [];
+    for (const [rule, spec] of this.#spec.rules.entries()) {
+      const why = this.#passes(rule, this.#facts);
+      if (!why) {
+        return { outbound: spec.outbound, rule, matched: this.#matched(rule, query), passed };
+      }
+      passed.push(why);
+    }
+    return { outbound: this.#spec.default, rule: undefined, matched: [], passed };
+  }
+
+  /** As `Router.needsDomain`. */
+  needsDomain(query: RouteQuery): boolean {
+    return this.#router.needsDomain(query);
+  }
+
+  /** Why a rule does not match; `undefined` when it does. */
+  #passes(rule: number, facts: Facts): PassedRule | undefined {
+    const impossible = this.#impossible.get(rule);
+    if (impossible) return { rule, failing: [impossible], reason: 'impossible' };
+    const starts = this.#starts.get(rule) ?? [];
+    const { conditions = [] } = this.#rules.get(rule) ?? {};
+    const failing = conditions.filter(
+      (_, index) => !holdsAt(this.#numbers, starts[index] ?? 0, facts),
+    );
+    const [first] = failing;
+    if (!first) return undefined;
+    const reason = facts.hits(first.space) ? 'different' : 'no value';
+    return { rule, failing: failing.map(({ key }) => key), reason };
+  }
+
+  /** Each matcher's entries are rules of their own, of which the first that matches is looked for. */
+  #matched(rule: number, query: RouteQuery): readonly MatchedEntry[] {
+    const spec = this.#spec.rules[rule];
+    const { conditions = [] } = this.#rules.get(rule) ?? {};
+    if (!spec) return [];
+    return conditions.map(({ key }) => {
+      const entries = entriesOf(spec, key);
+      const rules = entries.map((entry) => entry.rule);
+      const regexes = this.#regexes;
+      const router = new Router(
+        { default: '', rules },
+        { regexes, ...(this.#geo && { geo: this.#geo }) },
+      );
+      const found = router.route(query).rule;
+      return { key, entry: entries[found ?? -1]?.text ?? '' };
+    });
+  }
+}
