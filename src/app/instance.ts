@@ -18,6 +18,7 @@ import { Picker } from './picker.ts';
 import { failureLine, summaryOf } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
 import { ConfigThread } from './thread.ts';
+import { WarningLog } from './warning-log.ts';
 
 export interface InstanceOptions {
   /** `undefined` for the built-in configuration. */
@@ -41,6 +42,7 @@ export class Instance implements ControlledApp {
   readonly #api: ApiLifecycle;
   #reloader: Reloader;
   #apiIgnored = false;
+  readonly #warnings: WarningLog;
   readonly #watchers = new Set<() => void>();
   readonly #stopping = new AbortController();
   readonly #thread = new ConfigThread();
@@ -52,6 +54,7 @@ export class Instance implements ControlledApp {
     this.#options = options;
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
+    this.#warnings = new WarningLog(this.#log);
     this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners });
     this.#reloader = this.#createReloader(new FileLog());
     this.#picker = new Picker(configPath, {
@@ -94,6 +97,7 @@ export class Instance implements ControlledApp {
     if (loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }
+    this.#warnings.log(loaded.warnings);
   }
 
   routes(): Promise<RoutesResult> {
@@ -155,6 +159,7 @@ export class Instance implements ControlledApp {
           const api = await this.#api.leaving(loaded.api);
           const report = await this.#supervisor.apply(loaded, { leaving: api ? [api] : [] });
           this.#logIgnoredApi(loaded);
+          this.#warnings.log(loaded.warnings);
           // Not awaited: this reload may be one of the requests that the old listener finishes.
           void this.#api.change(loaded.api);
           return report;

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { WeirError, messageOf } from '../errors.ts';
-import { suggestion } from './suggestion.ts';
+import { suggestion } from '../schema/suggestion.ts';
 
 /** The output and the environment of a command. */
 export interface CommandIo {

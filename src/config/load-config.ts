@@ -8,6 +8,8 @@ import { ConfigError, DocumentReadError } from './errors.ts';
 import { type FileReader, InputFiles } from './input-files.ts';
 import { loadGeo } from './load-geo.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
+import type { Warning } from './warnings/warning.ts';
+import { warningsOf } from './warnings/warnings.ts';
 
 /** A configuration that is valid as far as can be known without building anything. */
 export interface LoadedConfig {
@@ -20,6 +22,8 @@ export interface LoadedConfig {
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
   readonly apiIgnored: boolean;
+  /** What is valid and surely not meant. */
+  readonly warnings: readonly Warning[];
 }
 
 export interface LoadOptions {
@@ -51,7 +55,17 @@ export async function loadConfig(
   if (lowered instanceof ConfigError) throw lowered;
   const { spec, file: merged } = lowered;
   const geo = await loadGeo({ route: spec.route, file: merged, places, regexes });
-  return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined };
+  const warnings = warningsOf({
+    own: file,
+    subscribe,
+    merged,
+    spec,
+    geo,
+    api: lowered.api,
+    canPick: !serveApi || file.api !== undefined,
+    places,
+  });
+  return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined, warnings };
 }
 
 async function documentsOf(

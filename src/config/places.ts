@@ -1,5 +1,5 @@
 import type { Entry, Node, Span } from '../schema/node.ts';
-import type { ConfigError, ConfigErrorKind, ConfigErrorOptions } from './errors.ts';
+import type { ConfigError, ConfigErrorKind, ConfigErrorOptions, ConfigLocation } from './errors.ts';
 import type { SourceText } from './source-text.ts';
 
 export const shiftSpan = ({ start, end }: Span, by: number): Span => ({
@@ -31,8 +31,8 @@ export function shiftNode(node: Node, by: number): Node {
   }
 }
 
-/** Creates errors with places; a `SourceText` does so for one file. */
-export type Places = Pick<SourceText, 'error'>;
+/** Finds places and creates errors with them; a `SourceText` does so for one file. */
+export type Places = Pick<SourceText, 'error' | 'locate'>;
 
 /**
  * Two files, one written after the other: places in the second have larger offsets than any in the
@@ -56,6 +56,11 @@ export class JoinedPlaces implements Places {
     const base = baseAfter(this.#first);
     if (!span || span.start < base) return this.#first.error(kind, message, span, options);
     return this.#second.error(kind, message, shiftSpan(span, -base), options);
+  }
+
+  locate(offset: number): ConfigLocation {
+    const base = baseAfter(this.#first);
+    return offset < base ? this.#first.locate(offset) : this.#second.locate(offset - base);
   }
 }
 

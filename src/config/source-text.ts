@@ -12,6 +12,8 @@ import { isUtf8 } from 'node:buffer';
 export class SourceText {
   readonly text: string;
   readonly file: string | undefined;
+  /** Where each line begins; made with the first place that is asked for. */
+  #lineStarts: readonly number[] | undefined;
 
   constructor(text: string, file: string | undefined) {
     this.text = text;
@@ -19,10 +21,16 @@ export class SourceText {
   }
 
   locate(offset: number): ConfigLocation {
-    const before = this.text.slice(0, offset);
-    const start = before.lastIndexOf('\n') + 1;
-    const line = before.split('\n').length;
-    return { file: this.file, line, column: characters(before.slice(start)) + 1 };
+    const starts = (this.#lineStarts ??= lineStarts(this.text));
+    let line = 0;
+    // The last line that begins at `offset` or before it.
+    for (let end = starts.length; line + 1 < end;) {
+      const middle = (line + end) >>> 1;
+      if ((starts[middle] ?? 0) <= offset) line = middle;
+      else end = middle;
+    }
+    const before = this.text.slice(starts[line], offset);
+    return { file: this.file, line: line + 1, column: characters(before) + 1 };
   }
 
   /** An error with a place apart from its message, or about the document as a whole. */
@@ -63,6 +71,12 @@ export class SourceText {
     const end = newline < 0 ? this.text.length : newline;
     return end > offset && this.text[end - 1] === '\r' ? end - 1 : end;
   }
+}
+
+function lineStarts(text: string): readonly number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
 }
 
 const characters = (text: string): number => Array.from(text).length;

@@ -1,6 +1,6 @@
 import type { Steps } from '../net/turns.ts';
 import type { Located } from '../schema/decoder.ts';
-import type { TableNode } from '../schema/node.ts';
+import type { Span, TableNode } from '../schema/node.ts';
 import type { ListenSpec } from '../spec.ts';
 import type {
   InboundContext,
@@ -41,6 +41,14 @@ export interface OutboundSettingsContext {
   readonly files: SettingsFiles;
 }
 
+/** Something in valid settings that is surely not meant. */
+export interface SettingsWarning {
+  readonly id: 'accounts-ignored' | 'repeated-user' | 'setting-unusable' | 'settings-ignored';
+  readonly span: Span;
+  /** What follows the name of the inbound or outbound. */
+  readonly message: string;
+}
+
 /** What both kinds of server sides have. `Settings` is plain data that survives `structuredClone`. */
 interface InboundSide<Settings> {
   /** Whether a `stream` may be set below it. */
@@ -55,6 +63,10 @@ interface InboundSide<Settings> {
    * `undefined` without authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
+  /** Whether a client needs no password to connect anywhere; left out where every client needs one. */
+  open?(settings: Settings): boolean;
+  /** What in a valid table is surely not meant. */
+  warnings?(table: TableNode): Iterable<SettingsWarning>;
 }
 
 /** A server side that is given carriers: the supervisor listens, and holds the sessions. */
@@ -93,6 +105,7 @@ export interface OutboundProtocol<Settings> {
   readonly upstream: boolean;
   /** As for an inbound. */
   settings(table: TableNode, context: OutboundSettingsContext): Settings;
+  warnings?(table: TableNode): Iterable<SettingsWarning>;
   create(settings: Settings, context: OutboundContext): Outbound;
 }
 
@@ -138,6 +151,7 @@ function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
     stream: side.stream,
     settings: (table: TableNode, context: InboundSettingsContext) => side.settings(table, context),
     users: (settings: unknown) => side.users(settings as In),
+    open: (settings: unknown) => side.open?.(settings as In) ?? false,
   };
   return side.kind === 'carriers'
     ? {

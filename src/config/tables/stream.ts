@@ -38,9 +38,9 @@ const grpcTable = struct({ serviceName: text, authority: text });
 export const streamTable = struct({
   network: text,
   security: text,
-  tls: optional(tlsTable),
-  ws: optional(wsTable),
-  grpc: optional(grpcTable),
+  tls: optional(located(tlsTable)),
+  ws: optional(located(wsTable)),
+  grpc: optional(located(grpcTable)),
 });
 export type StreamTable = Output<typeof streamTable>;
 
@@ -71,17 +71,19 @@ export function lowerInboundStream(
       case 'tls':
         return { kind: 'raw' };
       case 'ws': {
-        const { path } = splitWsPath(ws?.path?.value ?? '');
-        const host = hostWithoutPort(ws?.host?.value ?? '');
+        const { path } = splitWsPath(ws?.value.path?.value ?? '');
+        const host = hostWithoutPort(ws?.value.host?.value ?? '');
         return { kind: 'ws', path, host: host === '' ? undefined : host };
       }
       case 'grpc':
-        return { kind: 'grpc', serviceName: serviceName(grpc?.serviceName, chosen.span) };
+        return { kind: 'grpc', serviceName: serviceName(grpc?.value.serviceName, chosen.span) };
       default:
         return chosen.network satisfies never;
     }
   });
-  const tls = chosen.tls ? lowerTlsServer(table.tls ?? {}, chosen.span, files, part) : undefined;
+  const tls = chosen.tls
+    ? lowerTlsServer(table.tls?.value ?? {}, chosen.span, files, part)
+    : undefined;
   return carrier && { carrier, tls };
 }
 
@@ -93,7 +95,7 @@ export function lowerOutboundStream(
 ): OutboundStreamSpec | undefined {
   const chosen = part.attempt(() => chooseStream(table, owner));
   if (!table || !chosen) return undefined;
-  const serverName = written(table.tls?.serverName) ?? owner.server ?? '';
+  const serverName = written(table.tls?.value.serverName) ?? owner.server ?? '';
   const carrier = part.attempt((): OutboundCarrierSpec => {
     const { ws, grpc } = table;
     switch (chosen.network) {
@@ -102,21 +104,21 @@ export function lowerOutboundStream(
       case 'ws':
         return {
           kind: 'ws',
-          ...splitWsPath(ws?.path?.value ?? ''),
-          host: written(ws?.host) ?? inAuthority(serverName),
+          ...splitWsPath(ws?.value.path?.value ?? ''),
+          host: written(ws?.value.host) ?? inAuthority(serverName),
         };
       case 'grpc':
         return {
           kind: 'grpc',
-          serviceName: serviceName(grpc?.serviceName, chosen.span),
-          authority: written(grpc?.authority) ?? inAuthority(serverName),
+          serviceName: serviceName(grpc?.value.serviceName, chosen.span),
+          authority: written(grpc?.value.authority) ?? inAuthority(serverName),
         };
       default:
         return chosen.network satisfies never;
     }
   });
   const tls = chosen.tls
-    ? part.attempt(() => lowerTlsClient(table.tls ?? {}, serverName, files))
+    ? part.attempt(() => lowerTlsClient(table.tls?.value ?? {}, serverName, files))
     : undefined;
   return carrier && { carrier, tls };
 }

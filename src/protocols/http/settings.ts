@@ -2,6 +2,8 @@ import { array, bool, converted, secret, str, type Decoder } from '../../schema/
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { Account } from '../account-table.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { passwordAlone, repeated, textOf } from '../settings-warnings.ts';
 
 export interface HttpInboundSettings {
   /** In file order; of a repeated user the last counts. Empty for an open proxy. */
@@ -32,3 +34,15 @@ export function outboundSettings(table: TableNode): HttpOutboundSettings {
   const { user, pass = '' } = outboundTable(table);
   return { account: user === undefined ? undefined : { user, pass } };
 }
+
+/** Accounts that replace others. */
+export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
+  repeated(
+    table,
+    'accounts',
+    (account) => textOf(account, 'user'),
+    'the user stands above already; this entry replaces the earlier one',
+  );
+
+/** A password without a user name. */
+export const outboundWarnings: (table: TableNode) => Iterable<SettingsWarning> = passwordAlone;

@@ -1,7 +1,12 @@
 import { defineProtocol } from '../protocol.ts';
 import { createSocksInbound } from './inbound.ts';
 import { createSocksOutbound } from './outbound.ts';
-import { inboundSettings, outboundSettings } from './settings.ts';
+import {
+  inboundSettings,
+  outboundSettings,
+  inboundWarnings,
+  outboundWarnings,
+} from './settings.ts';
 
 export const socks = defineProtocol({
   name: 'socks',
@@ -10,12 +15,15 @@ export const socks = defineProtocol({
     stream: false,
     settings: inboundSettings,
     users: ({ auth, accounts }) => (auth === 'password' ? accounts : undefined),
+    open: ({ auth }) => auth === 'none',
+    warnings: inboundWarnings,
     create: createSocksInbound,
   },
   outbound: {
     stream: true,
     upstream: true,
     settings: outboundSettings,
+    warnings: outboundWarnings,
     create: createSocksOutbound,
   },
 });

@@ -5,6 +5,8 @@ import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { Account } from '../account-table.ts';
 import type { InboundSettingsContext } from '../protocol.ts';
+import { passwordAlone, repeated, textOf, valueOf } from '../settings-warnings.ts';
+import type { SettingsWarning } from '../protocol.ts';
 
 /** An IP address without brackets, prefix length or zone; IPv6 comes out in the form of RFC 5952. */
 export const ipAddress: Decoder<string> = converted(str, (text, reject) => {
@@ -71,3 +73,28 @@ function truncateToField(text: string): string {
   const fits = new TextEncoder().encodeInto(text, new Uint8Array(FIELD_BYTES)).read;
   return text.slice(0, fits);
 }
+
+/** Accounts that are not asked for, and ones that replace others. */
+export function* inboundWarnings(table: TableNode): Generator<SettingsWarning> {
+  const accounts = valueOf(table, 'accounts');
+  if (
+    accounts?.kind === 'array' &&
+    accounts.items.length > 0 &&
+    textOf(table, 'auth') !== 'password'
+  ) {
+    yield {
+      id: 'accounts-ignored',
+      span: accounts.span,
+      message: 'accounts are ignored without auth = "password", so no password is required',
+    };
+  }
+  yield* repeated(
+    table,
+    'accounts',
+    (account) => textOf(account, 'user'),
+    'the user stands above already; this entry replaces the earlier one',
+  );
+}
+
+/** A password without a user name. */
+export const outboundWarnings: (table: TableNode) => Iterable<SettingsWarning> = passwordAlone;

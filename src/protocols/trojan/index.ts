@@ -1,7 +1,7 @@
 import { defineProtocol } from '../protocol.ts';
 import { createTrojanInbound } from './inbound.ts';
 import { createTrojanOutbound } from './outbound.ts';
-import { inboundSettings, outboundSettings } from './settings.ts';
+import { inboundSettings, outboundSettings, inboundWarnings } from './settings.ts';
 
 export const trojan = defineProtocol({
   name: 'trojan',
@@ -10,6 +10,7 @@ export const trojan = defineProtocol({
     stream: true,
     settings: inboundSettings,
     users: ({ users }) => users,
+    warnings: inboundWarnings,
     create: createTrojanInbound,
   },
   outbound: {

@@ -1,6 +1,8 @@
 import { array, secret, str } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { repeated, textOf } from '../settings-warnings.ts';
 
 export interface TrojanUser {
   readonly password: string;
@@ -31,3 +33,12 @@ const outboundTable = struct({ password: secret });
 
 /** The `settings` of a Trojan outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): TrojanOutboundSettings => outboundTable(table);
+
+/** Users that replace others. */
+export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
+  repeated(
+    table,
+    'users',
+    (user) => textOf(user, 'password'),
+    'a user above has the same password; this entry replaces the earlier one',
+  );

@@ -19,6 +19,8 @@ import {
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { isZero, textOf, valueOf } from '../settings-warnings.ts';
 
 export interface TunSettings {
   /** `undefined` lets the kernel choose. Its length is checked when the device is created. */
@@ -107,3 +109,30 @@ const sameNetworks = (some: readonly Cidr[], others: readonly Cidr[]): boolean =
     const other = others[index];
     return other !== undefined && formatCidr(network) === formatCidr(other);
   });
+
+/** IFNAMSIZ of Linux, without the null byte. */
+const LONGEST_NAME = 15;
+
+/** Values that pass the check, and then the device cannot be made or passes nothing on. */
+export function* inboundWarnings(
+  table: TableNode,
+  platform: NodeJS.Platform,
+): Generator<SettingsWarning> {
+  const unusable = (key: string, message: string): SettingsWarning => ({
+    id: 'setting-unusable',
+    span: valueOf(table, key)?.span ?? table.span,
+    message,
+  });
+  if (platform === 'linux' && Buffer.byteLength(textOf(table, 'name') ?? '') > LONGEST_NAME) {
+    yield unusable(
+      'name',
+      `name has more than ${LONGEST_NAME} bytes: the device cannot be created`,
+    );
+  }
+  if (isZero(table, 'max_flows'))
+    yield unusable('max_flows', 'with max_flows = 0 every flow is dropped');
+  if (isZero(table, 'udp_idle_timeout')) {
+    const message = 'with udp_idle_timeout = 0 a UDP flow ends with its first datagram';
+    yield unusable('udp_idle_timeout', message);
+  }
+}

@@ -1,7 +1,7 @@
 import { defineProtocol } from '../protocol.ts';
 import { createVlessInbound } from './inbound.ts';
 import { createVlessOutbound } from './outbound.ts';
-import { inboundSettings, outboundSettings } from './settings.ts';
+import { inboundSettings, outboundSettings, inboundWarnings } from './settings.ts';
 
 export const vless = defineProtocol({
   name: 'vless',
@@ -10,6 +10,7 @@ export const vless = defineProtocol({
     stream: true,
     settings: inboundSettings,
     users: ({ users }) => users,
+    warnings: inboundWarnings,
     create: createVlessInbound,
   },
   outbound: {

@@ -1,7 +1,7 @@
 import { defineProtocol } from '../protocol.ts';
 import { createVmessInbound } from './inbound.ts';
 import { createVmessOutbound } from './outbound.ts';
-import { inboundSettings, outboundSettings } from './settings.ts';
+import { inboundSettings, outboundSettings, inboundWarnings } from './settings.ts';
 
 export const vmess = defineProtocol({
   name: 'vmess',
@@ -10,6 +10,7 @@ export const vmess = defineProtocol({
     stream: true,
     settings: inboundSettings,
     users: ({ users }) => users,
+    warnings: inboundWarnings,
     create: (settings, context) => createVmessInbound(settings, context),
   },
   outbound: {

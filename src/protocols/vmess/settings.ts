@@ -11,6 +11,8 @@ import { PlainDecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
 import { parseUuid } from '../uuid.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { repeated, textOf } from '../settings-warnings.ts';
 
 export interface VmessUser {
   /** A UUID as `parseUuid` gives it. */
@@ -65,3 +67,12 @@ export function outboundSettings(table: TableNode): VmessOutboundSettings {
   const settings = outboundTable(table);
   return { id: uuidOf(settings.id), security: settings.security };
 }
+
+/** Users that are there twice. */
+export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
+  repeated(
+    table,
+    'users',
+    (user) => parseUuid(textOf(user, 'id') ?? ''),
+    'a user above has the same id',
+  );

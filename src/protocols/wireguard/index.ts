@@ -3,7 +3,7 @@ import { SystemRandomSource } from '../../crypto/random-source.ts';
 import { systemSockets } from '../../net/system-sockets.ts';
 import { defineProtocol } from '../protocol.ts';
 import { WireGuardOutbound } from './outbound.ts';
-import { outboundSettings } from './settings.ts';
+import { outboundSettings, outboundWarnings } from './settings.ts';
 import { SharedTunnels } from './shared-tunnels.ts';
 
 const tunnels = new SharedTunnels({
@@ -18,6 +18,7 @@ export const wireguard = defineProtocol({
     stream: false,
     upstream: false,
     settings: (table) => outboundSettings(table),
+    warnings: outboundWarnings,
     create: (settings, context) => new WireGuardOutbound(settings, context, tunnels),
   },
 });

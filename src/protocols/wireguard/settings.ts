@@ -3,6 +3,8 @@ import { array, converted, secret, str, u16, u64, u8, type Decoder } from '../..
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { textOf, valueOf } from '../settings-warnings.ts';
 
 /** The three bytes behind the type of a message. */
 export type Reserved = readonly [number, number, number];
@@ -84,4 +86,24 @@ const outboundTable = struct({
 export function outboundSettings(table: TableNode): WireGuardSettings {
   const { address: addresses, ...written } = outboundTable(table);
   return { ...written, addresses };
+}
+
+/** Values that pass the check, and then no connection can be made with them. */
+export function* outboundWarnings(table: TableNode): Generator<SettingsWarning> {
+  const address = valueOf(table, 'address');
+  if (address?.kind === 'array' && address.items.length === 0) {
+    yield {
+      id: 'setting-unusable',
+      span: address.span,
+      message: 'address is empty: every connection fails',
+    };
+  }
+  const endpoint = valueOf(table, 'endpoint');
+  if (endpoint && textOf(table, 'endpoint')?.startsWith('[')) {
+    yield {
+      id: 'setting-unusable',
+      span: endpoint.span,
+      message: 'endpoint has brackets, which are taken as part of the name: write it without them',
+    };
+  }
 }
