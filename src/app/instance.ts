@@ -1,4 +1,9 @@
-import type { ControlledApp, PickResult, RoutesResult } from '../api/contract.ts';
+import {
+  ControlError,
+  type ControlledApp,
+  type PickResult,
+  type RoutesResult,
+} from '../api/contract.ts';
 import type { IfMatch } from '../api/if-match.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
@@ -12,6 +17,7 @@ import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
 import { attachConfig, detachConfig } from './detached-config.ts';
+import { logHints } from './error-lines.ts';
 import { FileLog } from './file-log.ts';
 import { loadAside } from './load-aside.ts';
 import { Picker } from './picker.ts';
@@ -126,6 +132,8 @@ export class Instance implements ControlledApp {
       return report;
     } catch (error) {
       if (error instanceof Error) this.#log.error(failureLine(error));
+      // A control error has the configuration's as its cause.
+      logHints(error instanceof ControlError ? error.cause : error, this.#log);
       throw error;
     } finally {
       for (const notify of this.#watchers) notify();

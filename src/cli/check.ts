@@ -4,6 +4,7 @@ import { OwnListeners } from '../net/own-listeners.ts';
 import { systemClock } from '../net/clock.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import { renderWarning } from '../config/warnings/warning.ts';
+import type { Importable } from '../app/error-lines.ts';
 import { loadOrReport } from './load.ts';
 
 /**
@@ -11,9 +12,12 @@ import { loadOrReport } from './load.ts';
  * Warnings follow the verdict on standard error. They are not lines of the log, which the configuration
  * may have silenced by the very mistake that is to be shown.
  */
-export async function check(configPath: string | undefined): Promise<number> {
+export async function check(
+  configPath: string | undefined,
+  importable?: Importable,
+): Promise<number> {
   const regexes = new RegexCache();
-  const loaded = await loadOrReport(configPath, { regexes }, async (loaded) => {
+  const loaded = await loadOrReport(configPath, { regexes, importable }, async (loaded) => {
     const supervisor = new Supervisor({
       clock: systemClock,
       log: silentLogger,

@@ -1,6 +1,7 @@
 import { anything, array } from '../schema/decoder.ts';
 import { DecodeError } from '../schema/errors.ts';
 import { fallback, optional, struct, type Output } from '../schema/struct.ts';
+import { foreignFormat } from './foreign-format.ts';
 import type { SourceText } from './source-text.ts';
 import { balancerTable } from './tables/balancer.ts';
 import { dnsTable } from './tables/dns.ts';
@@ -50,6 +51,7 @@ export function readConfigFile(
     return configFile(document);
   } catch (error) {
     if (!(error instanceof TomlError || error instanceof DecodeError)) throw error;
-    throw source.tomlError(error.message, error.span, { cause: error });
+    const format = error instanceof TomlError ? foreignFormat(source.text) : undefined;
+    throw source.tomlError(error.message, error.span, { cause: error, format });
   }
 }

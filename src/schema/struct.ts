@@ -1,5 +1,6 @@
 import { table, type Decoder } from './decoder.ts';
 import { DecodeError, FirstError } from './errors.ts';
+import { suggestion } from './suggestion.ts';
 import { expectedOneOf } from './words.ts';
 
 /** A key of a table that may be left out, or has aliases. */
@@ -77,7 +78,11 @@ export function struct<S extends Shape>(shape: S): Decoder<Decoded<S>> {
     for (const [name, { key: keySpan, value }] of entries) {
       const entry = byName.get(name);
       if (!entry) {
-        errors.add(new DecodeError(`unknown field \`${name}\`, ${expected}`, keySpan));
+        const hint = (): string | undefined => {
+          const meant = suggestion(name, byName.keys());
+          return meant === undefined ? undefined : `did you mean \`${meant}\`?`;
+        };
+        errors.add(new DecodeError(`unknown field \`${name}\`, ${expected}`, keySpan, { hint }));
       } else if (seen.has(entry.key)) {
         errors.add(new DecodeError(`duplicate field \`${entry.key}\``, keySpan));
       } else {

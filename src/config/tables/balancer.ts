@@ -3,6 +3,7 @@ import { array, located, str, u64, type Located } from '../../schema/decoder.ts'
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
+import { memberHint } from '../word-hints.ts';
 import type { OutboundTable } from './outbound.ts';
 
 /** `[[balancer]]` as written. */
@@ -77,7 +78,10 @@ function checkMember(
   members: ReadonlyMap<string, Outbound>,
 ): void {
   const member = members.get(tag);
-  if (!member) throw new Finding(`${subject} references unknown outbound tag: ${tag}`, span);
+  if (!member) {
+    const hint = (): string | undefined => memberHint(tag, members.keys());
+    throw new Finding(`${subject} references unknown outbound tag: ${tag}`, span, { hint });
+  }
   if (canBeProbed(member)) return;
   const reason = 'has no upstream a TCP health probe can reach, so it cannot be balanced';
   throw new Finding(`${subject}: outbound ${tag} ${reason}`, span);

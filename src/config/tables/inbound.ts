@@ -6,6 +6,7 @@ import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { InboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
+import { protocolHint } from '../word-hints.ts';
 import { lowerListen } from './listen.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
 
@@ -61,5 +62,5 @@ function protocolOf({ value: name, span }: Located<string>): {
   }
   const protocol = findProtocol(name);
   if (protocol?.inbound) return { name: protocol.name, side: protocol.inbound };
-  throw new Finding('unknown protocol', span);
+  throw new Finding('unknown protocol', span, { hint: protocolHint(name, 'inbound') });
 }

@@ -8,6 +8,7 @@ import type { OutboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
 import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
+import { protocolHint } from '../word-hints.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';
 
 /** What an outbound is but for its tag, which a subscribe file calls a name. */
@@ -57,7 +58,7 @@ function protocolOf({ value: name, span }: Located<string>): {
 } {
   const protocol = findProtocol(name);
   if (protocol?.outbound) return { name: protocol.name, side: protocol.outbound };
-  throw new Finding('unknown protocol', span);
+  throw new Finding('unknown protocol', span, { hint: protocolHint(name, 'outbound') });
 }
 
 /** `server` and `port` of a protocol that cannot do without. */

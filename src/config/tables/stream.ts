@@ -18,6 +18,7 @@ import type {
 import { hostWithoutPort, splitWsPath } from '../../transports/ws/handshake.ts';
 import { Finding, type PartFindings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
+import { networkHint } from '../word-hints.ts';
 
 const text = optional(located(str));
 
@@ -144,7 +145,9 @@ function chooseStream(
   // Where no stream can be chosen, an empty network counts as absent.
   const name = noStream !== undefined && network?.value === '' ? 'tcp' : (network?.value ?? 'tcp');
   const known = NETWORKS.find((each) => each === name);
-  if (!known) throw new Finding('unknown stream network', network?.span);
+  if (!known) {
+    throw new Finding('unknown stream network', network?.span, { hint: networkHint(name) });
+  }
   if (noStream && known !== 'tcp') {
     throw new Finding(`${noStream}, so network must be tcp`, network?.span);
   }
