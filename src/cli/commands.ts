@@ -1,4 +1,4 @@
-import { unknownCommand, type Command } from './command.ts';
+import { HELP_OPTION, unknownCommand, type Command } from './command.ts';
 import { CTL } from './ctl-arguments.ts';
 import { RUN_OPTIONS } from './run-arguments.ts';
 
@@ -16,6 +16,13 @@ export const COMMANDS: readonly Command[] = [
   {
     ...CTL,
     run: async (argv, io) => (await import('./ctl.ts')).ctl(argv, io),
+  },
+  {
+    name: 'schema',
+    operands: '',
+    summary: 'print a JSON Schema of the configuration file, for editors',
+    options: HELP_OPTION,
+    run: async (argv, io) => (await import('./schema-command.ts')).schemaCommand(argv, io),
   },
 ];
 

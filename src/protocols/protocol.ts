@@ -1,6 +1,7 @@
 import type { Steps } from '../net/turns.ts';
 import type { Located } from '../schema/decoder.ts';
 import type { Span, TableNode } from '../schema/node.ts';
+import type { Shape } from '../schema/shape.ts';
 import type { ListenSpec } from '../spec.ts';
 import type {
   InboundContext,
@@ -53,6 +54,8 @@ export interface SettingsWarning {
 interface InboundSide<Settings> {
   /** Whether a `stream` may be set below it. */
   readonly stream: boolean;
+  /** The keys of its `settings` table. */
+  readonly table?: { readonly shape?: Shape };
   /**
    * Decodes the `settings` table, an empty one when it is omitted, and adds defaults.
    * @throws {DecodeError} with the text that follows `invalid settings: `.
@@ -101,6 +104,8 @@ export type InboundProtocol<Settings> = CarrierProtocol<Settings> | SessionProto
 /** The client side of a protocol. `Settings` is plain data that survives `structuredClone`. */
 export interface OutboundProtocol<Settings> {
   readonly stream: boolean;
+  /** The keys of its `settings` table; left out where it is not read. */
+  readonly table?: { readonly shape?: Shape };
   /** Whether `server` and `port` are required. */
   readonly upstream: boolean;
   /** As for an inbound. */
@@ -149,6 +154,7 @@ export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In,
 function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
   const shared = {
     stream: side.stream,
+    ...(side.table && { table: side.table }),
     settings: (table: TableNode, context: InboundSettingsContext) => side.settings(table, context),
     users: (settings: unknown) => side.users(settings as In),
     open: (settings: unknown) => side.open?.(settings as In) ?? false,

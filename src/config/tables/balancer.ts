@@ -1,5 +1,5 @@
 import { findProtocol } from '../../protocols/registry.ts';
-import { array, located, str, u64, type Located } from '../../schema/decoder.ts';
+import { array, located, narrowed, str, u64, type Located } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
@@ -7,13 +7,24 @@ import { memberHint } from '../word-hints.ts';
 import type { OutboundTable } from './outbound.ts';
 
 /** `[[balancer]]` as written. */
-export const balancerTable = struct({
-  tag: located(str),
-  outbounds: located(array(located(str))),
-  strategy: optional(located(str)),
-  probeInterval: fallback(u64, 30n),
-  probeTimeout: fallback(u64, 5n),
-});
+export const balancerTable = struct(
+  {
+    tag: located(str),
+    outbounds: located(array(located(str))),
+    strategy: optional(
+      narrowed(located(str), { enum: ['failover', 'round_robin'], default: 'failover' }),
+    ),
+    probeInterval: fallback(u64, 30n),
+    probeTimeout: fallback(u64, 5n),
+  },
+  {
+    tag: 'Names the balancer, as an outbound',
+    outbounds: 'Tags of its members; for failover in order of preference',
+    strategy: 'failover: the first that is reachable; round_robin: in turn',
+    probeInterval: 'Seconds from the end of a probe to the next',
+    probeTimeout: 'Seconds that a probe may take',
+  },
+);
 export type BalancerTable = Output<typeof balancerTable>;
 
 type Strategy = BalancerSpec['strategy'];

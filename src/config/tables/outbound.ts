@@ -1,8 +1,8 @@
-import { located, str, table, u16, type Located } from '../../schema/decoder.ts';
+import { located, narrowed, str, table, u16, type Located } from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type { FamilyPolicy } from '../../net/resolver.ts';
-import { findProtocol } from '../../protocols/registry.ts';
+import { findProtocol, protocolNames } from '../../protocols/registry.ts';
 import type { OutboundProtocol } from '../../protocols/protocol.ts';
 import type { OutboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
@@ -13,7 +13,7 @@ import { lowerOutboundStream, streamTable } from './stream.ts';
 
 /** What an outbound is but for its tag, which a subscribe file calls a name. */
 export const outboundShape = {
-  protocol: located(str),
+  protocol: narrowed(located(str), { enum: protocolNames('outbound') }),
   server: optional(located(str)),
   port: optional(u16),
   stream: optional(streamTable),

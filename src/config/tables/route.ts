@@ -9,12 +9,20 @@ import type { InputFiles } from '../input-files.ts';
 import { entriesOf, lowerRule, ruleSubject, ruleTable } from './rule.ts';
 
 /** `[route]` as written. */
-export const routeTable = struct({
-  default: optional(located(str)),
-  geoip: optional(located(str)),
-  geosite: optional(located(str)),
-  rule: fallback(array(ruleTable), []),
-});
+export const routeTable = struct(
+  {
+    default: optional(located(str)),
+    geoip: optional(located(str)),
+    geosite: optional(located(str)),
+    rule: fallback(array(ruleTable), []),
+  },
+  {
+    default: 'Outbound or balancer for what no rule matches; the first outbound when left out',
+    geoip: 'A geoip.dat',
+    geosite: 'A geosite.dat',
+    rule: 'Tried from the top until one matches',
+  },
+);
 export type RouteTable = Output<typeof routeTable>;
 
 /** An outbound tag that a route names, with the part of the route that names it. */

@@ -1,5 +1,5 @@
 import { GeoCodeError, type GeoKind } from '../../engine/geo/geo-data.ts';
-import { array, located, str, type Located } from '../../schema/decoder.ts';
+import { array, located, narrowed, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import { parseCidr } from '../../ip/cidr.ts';
@@ -26,7 +26,7 @@ export const matcherShape = {
   cidr: texts,
   sourceCidr: texts,
   port: texts,
-  network: optional(located(str)),
+  network: optional(narrowed(located(str), { enum: ['tcp', 'udp'] })),
   inboundTag: texts,
   geosite: texts,
   geoip: texts,

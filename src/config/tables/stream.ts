@@ -2,7 +2,7 @@ import { parseCaBundle } from '../../crypto/ca-bundle.ts';
 import { parseCertificateChain, parseServerKey } from '../../crypto/server-certificate.ts';
 import { WeirError } from '../../errors.ts';
 import { ipVersion } from '../../net/address.ts';
-import { bool, located, str, type Located } from '../../schema/decoder.ts';
+import { bool, located, narrowed, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type {
@@ -22,27 +22,59 @@ import { networkHint } from '../word-hints.ts';
 
 const text = optional(located(str));
 
-const tlsTable = struct({
-  serverName: text,
-  allowInsecure: optional(located(bool)),
-  caFile: text,
-  certFile: text,
-  keyFile: text,
-});
+const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
+
+const tlsTable = struct(
+  {
+    serverName: text,
+    allowInsecure: optional(located(bool)),
+    caFile: text,
+    certFile: text,
+    keyFile: text,
+  },
+  {
+    serverName: 'The name that is sent and verified; by default the server',
+    allowInsecure: 'Accepts any certificate',
+    caFile: 'PEM file of further authorities',
+    certFile: 'Inbounds: PEM file of the chain, leaf first',
+    keyFile: 'Inbounds: PEM file of the private key',
+  },
+);
 type TlsTable = Partial<Output<typeof tlsTable>>;
 
-const wsTable = struct({ path: text, host: text });
+const wsTable = struct(
+  { path: text, host: text },
+  {
+    path: 'Of the upgrade request; ?ed=N allows early data',
+    host: 'The Host header; by default the name of the server',
+  },
+);
 
-const grpcTable = struct({ serviceName: text, authority: text });
+const grpcTable = struct(
+  { serviceName: text, authority: text },
+  {
+    serviceName: 'Both ends have to agree on it',
+    authority: 'By default the name of the server',
+  },
+);
 
 /** `[inbound.stream]` and `[outbound.stream]` as written. */
-export const streamTable = struct({
-  network: text,
-  security: text,
-  tls: optional(located(tlsTable)),
-  ws: optional(located(wsTable)),
-  grpc: optional(located(grpcTable)),
-});
+export const streamTable = struct(
+  {
+    network: optional(narrowed(located(str), { enum: NETWORKS, default: 'tcp' })),
+    security: optional(narrowed(located(str), { enum: ['none', 'tls'], default: 'none' })),
+    tls: optional(located(tlsTable)),
+    ws: optional(located(wsTable)),
+    grpc: optional(located(grpcTable)),
+  },
+  {
+    network: 'The carrier',
+    security: 'TLS below ws or grpc; for TLS alone write network = "tls"',
+    tls: 'Settings of TLS',
+    ws: 'For network = "ws"',
+    grpc: 'For network = "grpc"',
+  },
+);
 export type StreamTable = Output<typeof streamTable>;
 
 /** The owner of a stream table, as far as the rules of streams depend on it. */
@@ -131,8 +163,6 @@ interface ChosenStream {
   /** Where it was chosen. */
   readonly span: Span;
 }
-
-const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
 
 /** Checks `network` and `security`; `undefined` is a bare socket. @throws {Finding} */
 function chooseStream(

@@ -6,6 +6,8 @@ import {
   outboundSettings,
   inboundWarnings,
   outboundWarnings,
+  inboundTable,
+  outboundTable,
 } from './settings.ts';
 
 export const http = defineProtocol({
@@ -13,6 +15,7 @@ export const http = defineProtocol({
   inbound: {
     kind: 'carriers',
     stream: true,
+    table: inboundTable,
     settings: inboundSettings,
     users: ({ accounts }) => (accounts.length > 0 ? accounts : undefined),
     open: ({ accounts }) => accounts.length === 0,
@@ -21,6 +24,7 @@ export const http = defineProtocol({
   },
   outbound: {
     stream: true,
+    table: outboundTable,
     upstream: true,
     settings: outboundSettings,
     warnings: outboundWarnings,

@@ -21,13 +21,27 @@ const userName: Decoder<string> = converted(str, (text, reject) => {
   return text;
 });
 
-/** The `settings` of an HTTP inbound. @throws {DecodeError} */
-export const inboundSettings: (table: TableNode) => HttpInboundSettings = struct({
-  accounts: fallback(array(struct({ user: userName, pass: secret })), []),
-  allowTransparent: fallback(bool, false),
-});
+export const inboundTable = struct(
+  {
+    accounts: fallback(array(struct({ user: userName, pass: secret })), []),
+    allowTransparent: fallback(bool, false),
+  },
+  {
+    accounts: 'Without any the proxy is open',
+    allowTransparent: 'Accepts GET /path with a Host header',
+  },
+);
 
-const outboundTable = struct({ user: optional(str), pass: optional(secret) });
+/** The `settings` of an HTTP inbound. @throws {DecodeError} */
+export const inboundSettings = (table: TableNode): HttpInboundSettings => inboundTable(table);
+
+export const outboundTable = struct(
+  { user: optional(str), pass: optional(secret) },
+  {
+    user: 'Without it no login is sent',
+    pass: 'Used with user only',
+  },
+);
 
 /** The `settings` of an HTTP outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): HttpOutboundSettings {

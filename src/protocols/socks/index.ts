@@ -6,6 +6,8 @@ import {
   outboundSettings,
   inboundWarnings,
   outboundWarnings,
+  inboundTable,
+  outboundTable,
 } from './settings.ts';
 
 export const socks = defineProtocol({
@@ -13,6 +15,7 @@ export const socks = defineProtocol({
   inbound: {
     kind: 'carriers',
     stream: false,
+    table: inboundTable,
     settings: inboundSettings,
     users: ({ auth, accounts }) => (auth === 'password' ? accounts : undefined),
     open: ({ auth }) => auth === 'none',
@@ -21,6 +24,7 @@ export const socks = defineProtocol({
   },
   outbound: {
     stream: true,
+    table: outboundTable,
     upstream: true,
     settings: outboundSettings,
     warnings: outboundWarnings,

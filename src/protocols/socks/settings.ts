@@ -1,5 +1,13 @@
 import { formatIP, parseIP } from '../../net/address.ts';
-import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
+import {
+  array,
+  bool,
+  converted,
+  narrowed,
+  secret,
+  str,
+  type Decoder,
+} from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
@@ -34,12 +42,20 @@ const auth: Decoder<SocksInboundSettings['auth']> = converted(str, (text, reject
   throw reject('unknown socks auth');
 });
 
-const inboundTable = struct({
-  auth: fallback(auth, 'none'),
-  accounts: fallback(array(struct({ user: str, pass: secret })), []),
-  udp: fallback(bool, true),
-  udpBind: optional(ipAddress),
-});
+export const inboundTable = struct(
+  {
+    auth: fallback(narrowed(auth, { enum: ['none', 'password'] }), 'none'),
+    accounts: fallback(array(struct({ user: str, pass: secret })), []),
+    udp: fallback(bool, true),
+    udpBind: optional(ipAddress),
+  },
+  {
+    auth: 'password requires a login, and refuses SOCKS4',
+    accounts: 'For auth = "password"',
+    udp: 'Whether UDP ASSOCIATE is offered',
+    udpBind: 'IP address of the UDP relay; by default that of the connection',
+  },
+);
 
 /** The `settings` of a SOCKS inbound. @throws {DecodeError} */
 export function inboundSettings(
@@ -56,7 +72,13 @@ export function inboundSettings(
   return { auth, accounts: auth === 'password' ? accounts : [], udp, udpBind };
 }
 
-const outboundTable = struct({ user: optional(str), pass: optional(secret) });
+export const outboundTable = struct(
+  { user: optional(str), pass: optional(secret) },
+  {
+    user: 'Without it no login is sent',
+    pass: 'Used with user only',
+  },
+);
 
 /** The `settings` of a SOCKS outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): SocksOutboundSettings {

@@ -22,14 +22,24 @@ export interface TrojanOutboundSettings {
   readonly password: string;
 }
 
-const inboundTable = struct({
-  users: fallback(array(struct({ password: secret, email: fallback(str, '') })), []),
-});
+export const inboundTable = struct(
+  {
+    users: fallback(array(struct({ password: secret, email: fallback(str, '') })), []),
+  },
+  {
+    users: 'Without any every client is rejected',
+  },
+);
 
 /** The `settings` of a Trojan inbound. @throws {DecodeError} */
 export const inboundSettings = (table: TableNode): TrojanInboundSettings => inboundTable(table);
 
-const outboundTable = struct({ password: secret });
+export const outboundTable = struct(
+  { password: secret },
+  {
+    password: "One of the server's",
+  },
+);
 
 /** The `settings` of a Trojan outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): TrojanOutboundSettings => outboundTable(table);

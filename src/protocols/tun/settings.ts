@@ -51,15 +51,26 @@ const network = (what: string, parse: (text: string) => Cidr | CidrProblem): Dec
     return parsed;
   });
 
-const tunTable = struct({
-  name: optional(str),
-  mtu: fallback(mtu, 1500),
-  address: fallback(array(network('address', parseInterfaceAddress)), []),
-  routes: optional(located(array(network('route', parseCidr)))),
-  udp: fallback(bool, true),
-  udpIdleTimeout: fallback(u64, 60n),
-  maxFlows: fallback(u64, 65_536n),
-});
+export const tunTable = struct(
+  {
+    name: optional(str),
+    mtu: fallback(mtu, 1500),
+    address: fallback(array(network('address', parseInterfaceAddress)), []),
+    routes: optional(located(array(network('route', parseCidr)))),
+    udp: fallback(bool, true),
+    udpIdleTimeout: fallback(u64, 60n),
+    maxFlows: fallback(u64, 65_536n),
+  },
+  {
+    name: 'Of the interface; the kernel chooses one when left out',
+    mtu: 'In bytes, at least 1280',
+    address: 'ADDRESS/PREFIX, of the interface',
+    routes: 'Networks routed into the interface',
+    udp: 'Whether UDP is relayed',
+    udpIdleTimeout: 'Seconds of silence that end a UDP flow',
+    maxFlows: 'Flows at one time',
+  },
+);
 
 /** @throws {DecodeError} */
 export function tunSettings(table: TableNode, platform: NodeJS.Platform): TunSettings {

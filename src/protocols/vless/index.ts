@@ -1,13 +1,20 @@
 import { defineProtocol } from '../protocol.ts';
 import { createVlessInbound } from './inbound.ts';
 import { createVlessOutbound } from './outbound.ts';
-import { inboundSettings, outboundSettings, inboundWarnings } from './settings.ts';
+import {
+  inboundSettings,
+  outboundSettings,
+  inboundWarnings,
+  inboundTable,
+  outboundTable,
+} from './settings.ts';
 
 export const vless = defineProtocol({
   name: 'vless',
   inbound: {
     kind: 'carriers',
     stream: true,
+    table: inboundTable,
     settings: inboundSettings,
     users: ({ users }) => users,
     warnings: inboundWarnings,
@@ -15,6 +22,7 @@ export const vless = defineProtocol({
   },
   outbound: {
     stream: true,
+    table: outboundTable,
     upstream: true,
     settings: outboundSettings,
     create: createVlessOutbound,

@@ -20,12 +20,22 @@ export interface VlessOutboundSettings {
   readonly id: string;
 }
 
-const inboundTable = struct({ users: fallback(array(struct({ id: uuid })), []) });
+export const inboundTable = struct(
+  { users: fallback(array(struct({ id: uuid })), []) },
+  {
+    users: 'Without any every client is rejected',
+  },
+);
 
 /** The `settings` of a VLESS inbound. @throws {DecodeError} */
 export const inboundSettings = (table: TableNode): VlessInboundSettings => inboundTable(table);
 
-const outboundTable = struct({ id: uuid });
+export const outboundTable = struct(
+  { id: uuid },
+  {
+    id: 'UUID of a user of the server',
+  },
+);
 
 /** The `settings` of a VLESS outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): VlessOutboundSettings => outboundTable(table);

@@ -40,7 +40,12 @@ function uuidOf({ value, span }: Located<string>): string {
   throw new PlainDecodeError(`invalid uuid ${JSON.stringify(value)}`, span);
 }
 
-const inboundTable = struct({ users: fallback(array(struct({ id })), []) });
+export const inboundTable = struct(
+  { users: fallback(array(struct({ id })), []) },
+  {
+    users: 'Without any every client is rejected',
+  },
+);
 
 /** The `settings` of a VMess inbound. @throws {DecodeError} */
 export function inboundSettings(table: TableNode): VmessInboundSettings {
@@ -60,7 +65,13 @@ const security: Decoder<VmessSecurity> = converted(str, (text, reject) => {
   }
 });
 
-const outboundTable = struct({ id, security: fallback(security, 'aes-128-gcm') });
+export const outboundTable = struct(
+  { id, security: fallback(security, 'aes-128-gcm') },
+  {
+    id: 'UUID of a user of the server',
+    security: 'Cipher of the body: aes-128-gcm, auto or chacha20-poly1305',
+  },
+);
 
 /** The `settings` of a VMess outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): VmessOutboundSettings {

@@ -68,19 +68,31 @@ const reserved: Decoder<Reserved> = (node) => {
   throw new DecodeError(`invalid length ${length}, expected an array of length 3`, node.span);
 };
 
-const outboundTable = struct({
-  privateKey: key('private_key'),
-  peerPublicKey: key('peer_public_key'),
-  presharedKey: optional(key('preshared_key')),
-  endpoint,
-  address: array(address),
-  mtu: fallback(
-    converted(u64, (bytes) => Number(bytes)),
-    DEFAULT_MTU,
-  ),
-  keepalive: fallback(u16, 0),
-  reserved: optional(reserved),
-});
+export const outboundTable = struct(
+  {
+    privateKey: key('private_key'),
+    peerPublicKey: key('peer_public_key'),
+    presharedKey: optional(key('preshared_key')),
+    endpoint,
+    address: array(address),
+    mtu: fallback(
+      converted(u64, (bytes) => Number(bytes)),
+      DEFAULT_MTU,
+    ),
+    keepalive: fallback(u16, 0),
+    reserved: optional(reserved),
+  },
+  {
+    privateKey: 'The own key in base64 or hex',
+    peerPublicKey: 'That of the peer',
+    presharedKey: 'When the peer has one',
+    endpoint: 'host:port of the peer, IPv6 without brackets',
+    address: 'Own addresses in the tunnel, without a prefix length',
+    mtu: 'Bytes of the largest packet in the tunnel',
+    keepalive: 'Seconds; 0 is off',
+    reserved: 'Three bytes for the header of every packet',
+  },
+);
 
 /** The `settings` of a WireGuard outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): WireGuardSettings {
