@@ -6,12 +6,40 @@
  */
 export class WeirError extends Error {
   readonly code: string;
+  readonly #hint: WeirErrorOptions['hint'];
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  constructor(code: string, message: string, options?: WeirErrorOptions) {
     super(message, options);
     this.name = new.target.name;
     this.code = code;
+    this.#hint = options?.hint;
   }
+
+  /** What helps on where `message` is a fixed text: a line, or several. */
+  get hint(): string | undefined {
+    return typeof this.#hint === 'function' ? this.#hint() : this.#hint;
+  }
+}
+
+export interface WeirErrorOptions extends ErrorOptions {
+  /** A function where it takes long to make: it is called for errors that are reported. */
+  readonly hint?: string | (() => string | undefined) | undefined;
+}
+
+/** Causes beyond this depth are not looked at. */
+const MOST_CAUSES = 16;
+
+/** The hints of an error and of its causes, a line each. */
+export function hintsOf(error: unknown): readonly string[] {
+  const hints = new Set<string>();
+  let at = error;
+  for (let depth = 0; depth < MOST_CAUSES && at instanceof Error; depth++) {
+    if (at instanceof WeirError) {
+      for (const line of at.hint?.split('\n') ?? []) hints.add(line);
+    }
+    at = at.cause;
+  }
+  return [...hints];
 }
 
 /** The text of anything that was thrown, for log lines and for messages that quote a cause. */

@@ -1,5 +1,6 @@
 import { ApiOptions, type ApiListen } from '../config/api.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
+import type { Warning } from '../config/warnings/warning.ts';
 import { buildRouterTables, type RouterTables } from '../engine/router/router-tables.ts';
 import type { Spec } from '../spec.ts';
 import { exitsNamedBy, routeDigest } from '../supervisor/compare.ts';
@@ -20,10 +21,17 @@ interface DetachedConfig {
   readonly tables: RouterTables;
   readonly api: { readonly listen: ApiListen; readonly secret: string | undefined } | undefined;
   readonly apiIgnored: boolean;
+  readonly warnings: readonly Warning[];
 }
 
 /** Prepares a configuration for sending, and builds its tables. */
-export function detachConfig({ spec, geo, api, apiIgnored }: LoadedConfig): DetachedConfig {
+export function detachConfig({
+  spec,
+  geo,
+  api,
+  apiIgnored,
+  warnings,
+}: LoadedConfig): DetachedConfig {
   const { route } = spec;
   const tables = buildRouterTables(route, geo);
   const elsewhere = { sha256: routeDigest(route), exits: [...exitsNamedBy(route)] };
@@ -32,18 +40,20 @@ export function detachConfig({ spec, geo, api, apiIgnored }: LoadedConfig): Deta
     tables,
     api: api && { listen: api.listen, secret: api.secret },
     apiIgnored,
+    warnings,
   };
 }
 
 /** @throws {ConfigError | WeirError} the failure of the load. */
 export function attachConfig(detached: LoadOutcome['result']): LoadedConfig {
   if (!('spec' in detached)) throw attachError(detached);
-  const { spec, tables, api, apiIgnored } = detached;
+  const { spec, tables, api, apiIgnored, warnings } = detached;
   return {
     spec,
     tables,
     geo: { geosite: new Map(), geoip: new Map() },
     api: api && new ApiOptions(api.listen, api.secret),
     apiIgnored,
+    warnings,
   };
 }

@@ -4,18 +4,23 @@ import {
   type ConfigErrorKind,
   type ConfigLocation,
 } from '../config/errors.ts';
-import { WeirError, codeOf, messageOf } from '../errors.ts';
+import type { ForeignFormat } from '../config/foreign-format.ts';
+import { WeirError, codeOf, hintsOf, messageOf } from '../errors.ts';
 
 /** An error in the form in which it is sent between threads, without its class. */
 export interface DetachedError {
   readonly message: string;
   readonly code: string;
+  /** Of the error and its causes, which are not sent. */
+  readonly hint: string | undefined;
   /** Of a ConfigError. */
   readonly config:
     | {
         readonly kind: ConfigErrorKind;
         readonly location: ConfigLocation | undefined;
         readonly subject: string | undefined;
+        readonly tellsPlace: boolean;
+        readonly format: ForeignFormat | undefined;
         /** Whether it is a DocumentReadError. */
         readonly unread: boolean;
       }
@@ -25,14 +30,16 @@ export interface DetachedError {
 export function detachError(error: unknown): DetachedError {
   const message = messageOf(error);
   const code = codeOf(error) ?? 'internal';
-  if (!(error instanceof ConfigError)) return { message, code, config: undefined };
-  const { kind, location, subject } = error;
+  const hint = hintsOf(error).join('\n') || undefined;
+  if (!(error instanceof ConfigError)) return { message, code, hint, config: undefined };
+  const { kind, location, subject, tellsPlace, format } = error;
   const unread = error instanceof DocumentReadError;
-  return { message, code, config: { kind, location, subject, unread } };
+  return { message, code, hint, config: { kind, location, subject, tellsPlace, format, unread } };
 }
 
 /** The error that was sent, without its cause. */
-export function attachError({ message, code, config }: DetachedError): WeirError {
-  if (!config) return new WeirError(code, message);
-  return new (config.unread ? DocumentReadError : ConfigError)(config.kind, message, config);
+export function attachError({ message, code, hint, config }: DetachedError): WeirError {
+  if (!config) return new WeirError(code, message, { hint });
+  const options = { ...config, hint };
+  return new (config.unread ? DocumentReadError : ConfigError)(config.kind, message, options);
 }

@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { FileReadError, type FileReader } from '../config/input-files.ts';
+import { pathHint } from './path-hint.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 
 /** Read at once: little enough to be hashed in a fraction of a millisecond. */
@@ -92,7 +93,7 @@ export class FileLog implements FileReader {
       return digest;
     } catch (error) {
       if (error instanceof TooMuchToReadError) throw error;
-      const failure = toReadError(error);
+      const failure = toReadError(error, await pathHint(path, error));
       this.#record(path, failure.message);
       throw failure;
     }
@@ -141,8 +142,8 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Node's texts name the system call and repeat the path. */
-function toReadError(error: unknown): FileReadError {
+function toReadError(error: unknown, hint?: string): FileReadError {
   if (error instanceof FileReadError) return error;
   const reason = REASONS[codeOf(error) ?? ''] ?? messageOf(error);
-  return new FileReadError(reason, { cause: error });
+  return new FileReadError(reason, { cause: error, hint });
 }

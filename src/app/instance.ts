@@ -1,4 +1,9 @@
-import type { ControlledApp, PickResult, RoutesResult } from '../api/contract.ts';
+import {
+  ControlError,
+  type ControlledApp,
+  type PickResult,
+  type RoutesResult,
+} from '../api/contract.ts';
 import type { IfMatch } from '../api/if-match.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
@@ -12,12 +17,14 @@ import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
 import { attachConfig, detachConfig } from './detached-config.ts';
+import { logHints } from './error-lines.ts';
 import { FileLog } from './file-log.ts';
 import { loadAside } from './load-aside.ts';
 import { Picker } from './picker.ts';
 import { failureLine, summaryOf } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
 import { ConfigThread } from './thread.ts';
+import { WarningLog } from './warning-log.ts';
 
 export interface InstanceOptions {
   /** `undefined` for the built-in configuration. */
@@ -41,6 +48,7 @@ export class Instance implements ControlledApp {
   readonly #api: ApiLifecycle;
   #reloader: Reloader;
   #apiIgnored = false;
+  readonly #warnings: WarningLog;
   readonly #watchers = new Set<() => void>();
   readonly #stopping = new AbortController();
   readonly #thread = new ConfigThread();
@@ -52,6 +60,7 @@ export class Instance implements ControlledApp {
     this.#options = options;
     const ownListeners = new OwnListeners();
     this.#log = log.target('svc_app::instance');
+    this.#warnings = new WarningLog(this.#log);
     this.#supervisor = new Supervisor({ clock: this.clock, log, regexes, ownListeners });
     this.#reloader = this.#createReloader(new FileLog());
     this.#picker = new Picker(configPath, {
@@ -94,6 +103,7 @@ export class Instance implements ControlledApp {
     if (loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }
+    this.#warnings.log(loaded.warnings);
   }
 
   routes(): Promise<RoutesResult> {
@@ -122,6 +132,8 @@ export class Instance implements ControlledApp {
       return report;
     } catch (error) {
       if (error instanceof Error) this.#log.error(failureLine(error));
+      // A control error has the configuration's as its cause.
+      logHints(error instanceof ControlError ? error.cause : error, this.#log);
       throw error;
     } finally {
       for (const notify of this.#watchers) notify();
@@ -155,6 +167,7 @@ export class Instance implements ControlledApp {
           const api = await this.#api.leaving(loaded.api);
           const report = await this.#supervisor.apply(loaded, { leaving: api ? [api] : [] });
           this.#logIgnoredApi(loaded);
+          this.#warnings.log(loaded.warnings);
           // Not awaited: this reload may be one of the requests that the old listener finishes.
           void this.#api.change(loaded.api);
           return report;

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { WeirError, messageOf } from '../errors.ts';
-import { suggestion } from './suggestion.ts';
+import { WeirError, codeOf, messageOf } from '../errors.ts';
+import { suggestion } from '../schema/suggestion.ts';
 
 /** The output and the environment of a command. */
 export interface CommandIo {
@@ -63,8 +63,17 @@ export function parseOptions<T extends OptionTable>(argv: readonly string[], opt
   try {
     return parseArgs({ args: [...argv], allowPositionals: true, options });
   } catch (error) {
-    throw new UsageError(messageOf(error));
+    throw new UsageError(unknownOption(error, options) ?? messageOf(error));
   }
+}
+
+/** For an option that there is not; Node's own text goes on about arguments that begin with a dash. */
+function unknownOption(error: unknown, options: OptionTable): string | undefined {
+  if (codeOf(error) !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return undefined;
+  const name = messageOf(error).split("'")[1];
+  if (!name?.startsWith('-')) return undefined;
+  const meant = name.startsWith('--') ? suggestion(name.slice(2), Object.keys(options)) : undefined;
+  return `unknown option ${name}${meant === undefined ? '' : `; did you mean --${meant}?`}`;
 }
 
 /** @throws {UsageError} unless there are as many operands as `usage` names, which is shown for missing ones. */

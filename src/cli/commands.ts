@@ -1,4 +1,4 @@
-import { unknownCommand, type Command } from './command.ts';
+import { HELP_OPTION, unknownCommand, type Command } from './command.ts';
 import { CTL } from './ctl-arguments.ts';
 import { IMPORT } from './import-arguments.ts';
 import { EXPLAIN } from './explain-arguments.ts';
@@ -26,6 +26,13 @@ export const COMMANDS: readonly Command[] = [
   {
     ...EXPLAIN,
     run: async (argv, io) => (await import('./explain.ts')).explain(argv, io),
+  },
+  {
+    name: 'schema',
+    operands: '',
+    summary: 'print a JSON Schema of the configuration file, for editors',
+    options: HELP_OPTION,
+    run: async (argv, io) => (await import('./schema-command.ts')).schemaCommand(argv, io),
   },
 ];
 

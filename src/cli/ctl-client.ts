@@ -1,12 +1,12 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { WeirError, codeOf, messageOf } from '../errors.ts';
+import { WeirError, codeOf, messageOf, type WeirErrorOptions } from '../errors.ts';
 import { UsageError } from './command.ts';
 import { EventReader } from './event-reader.ts';
 
 /** The API could not be reached, or rejected the request; the message is its own text, if any. */
 export class CtlError extends WeirError {
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string, options?: WeirErrorOptions) {
     super('ctl', message, options);
   }
 }
@@ -77,9 +77,10 @@ export class CtlClient {
     const response = await this.#send(method, path, parts);
     const { statusCode = 0 } = response;
     if (statusCode >= 200 && statusCode < 300) return response;
-    throw new CtlError(
-      errorText(await textOf(response)) ?? `${method} ${path}: status ${statusCode}`,
-    );
+    const text = errorText(await textOf(response));
+    throw new CtlError(text ?? `${method} ${path}: status ${statusCode}`, {
+      hint: this.#statusHint(statusCode, text),
+    });
   }
 
   async #send(
@@ -107,8 +108,37 @@ export class CtlClient {
     } catch (error) {
       throw new CtlError(`cannot reach the API on ${this.#where()}: ${reasonOf(error)}`, {
         cause: error,
+        hint: this.#unreachableHint(codeOf(error) ?? ''),
       });
     }
+  }
+
+  #statusHint(status: number, text: string | undefined): string | undefined {
+    if (status === 401) {
+      return this.#secret === undefined
+        ? 'the API requires its secret: --secret-file names a file with [api].secret'
+        : 'the file of --secret-file does not have the secret of [api]';
+    }
+    // Each of the requests is for a path that the API has, and its own errors have a text.
+    return text === undefined || text.trimStart().startsWith('<') ? this.#otherServer() : undefined;
+  }
+
+  #unreachableHint(code: string): string | undefined {
+    const listens = 'is Weir running with an [api] table, and is its listen the address of --api?';
+    switch (code) {
+      case 'ECONNREFUSED':
+      case 'ENOENT':
+        return `nothing listens on ${this.#where()}: ${listens}`;
+      case 'EACCES':
+        return 'the permissions of the socket and its folder decide who may use the API';
+      default:
+        // The parser of Node, and a peer that closes what it does not understand.
+        return /^HPE_|^ECONNRESET$/.test(code) ? this.#otherServer() : undefined;
+    }
+  }
+
+  #otherServer(): string {
+    return `${this.#where()} seems to be something else than the API of Weir: see listen of [api]`;
   }
 
   #request(options: RequestOptions, path: string) {
@@ -129,7 +159,10 @@ export class CtlClient {
     try {
       return JSON.parse(text);
     } catch (error) {
-      throw new CtlError(`the server on ${this.#where()} is not the API`, { cause: error });
+      throw new CtlError(`the server on ${this.#where()} is not the API`, {
+        cause: error,
+        hint: this.#otherServer(),
+      });
     }
   }
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { RouteView } from '../config/route-view.ts';
-import { WeirError, messageOf } from '../errors.ts';
+import { WeirError, hintsOf, messageOf } from '../errors.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { CommandIo } from './command.ts';
 import { CTL_HELP, parseCtl, type CtlArguments, type CtlCommand } from './ctl-arguments.ts';
@@ -39,7 +39,8 @@ export async function ctl(argv: readonly string[], io: CommandIo): Promise<numbe
     // The reader of the output has closed it, which is not an error.
     if (output.closed) return 0;
     if (!(error instanceof WeirError)) throw error;
-    io.stderr.write(`weir ctl: ${error.message}\n`);
+    const hints = hintsOf(error).map((hint) => `hint: ${hint}\n`);
+    io.stderr.write(`weir ctl: ${error.message}\n${hints.join('')}`);
     return 1;
   }
 }

@@ -11,7 +11,7 @@ import { explainText } from './explain-text.ts';
 import { loadOrReport } from './load.ts';
 import { answerOf } from './route-answer.ts';
 import { RulePlaces } from './rule-places.ts';
-import { suggestion } from './suggestion.ts';
+import { suggestion } from '../schema/suggestion.ts';
 
 /** The client that is meant unless another one is given: a program on this host. */
 const LOCAL_CLIENT = '127.0.0.1';

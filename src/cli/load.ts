@@ -1,3 +1,4 @@
+import { logHints, type Importable } from '../app/error-lines.ts';
 import { loadConfigFile, type LoadOptions } from '../app/load-aside.ts';
 import { processLog } from '../app/process-log.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
@@ -10,7 +11,7 @@ import { ApplyError } from '../supervisor/apply-error.ts';
  */
 export async function loadOrReport<T>(
   configPath: string | undefined,
-  options: LoadOptions,
+  options: LoadOptions & { readonly importable?: Importable | undefined },
   work: (loaded: LoadedConfig) => T | Promise<T>,
 ): Promise<T | undefined> {
   let level: string | undefined;
@@ -20,6 +21,7 @@ export async function loadOrReport<T>(
   } catch (error) {
     const { log, flush } = processLog(level);
     log.error(`configuration invalid: ${describe(error)}`);
+    logHints(error, log, options.importable);
     await flush();
     return undefined;
   }

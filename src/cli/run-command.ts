@@ -1,4 +1,5 @@
 import { VERSION } from '../version.ts';
+import type { Importable } from '../app/error-lines.ts';
 import { check } from './check.ts';
 import type { CommandSpec } from './command.ts';
 import { helpWith, parseRun } from './run-arguments.ts';
@@ -19,10 +20,14 @@ export async function runCommand(
       process.stdout.write(`weir ${VERSION}\n${parsed.verbose ? howItRuns() : ''}`);
       return 0;
     case 'check':
-      return check(parsed.config);
+      return check(parsed.config, importable(commands));
     case 'run':
-      return run(parsed);
+      return run({ ...parsed, importable: importable(commands) });
     default:
       return parsed satisfies never;
   }
 }
+
+/** What `weir import` reads; nothing where there is no such command. */
+const importable = (commands: readonly CommandSpec[]): Importable =>
+  commands.some(({ name }) => name === 'import') ? ['json', 'yaml', 'links', 'wireguard'] : [];

@@ -7,6 +7,8 @@ import { messageOf, WeirError } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock } from '../net/clock.ts';
 import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../platform/young-heap.ts';
+import { logHints, type Importable } from '../app/error-lines.ts';
+import { renderWarning } from '../config/warnings/warning.ts';
 import { loadOrReport } from './load.ts';
 import { socketsInUse } from './surroundings.ts';
 
@@ -17,10 +19,11 @@ export interface RunOptions {
   readonly config: string | undefined;
   /** Whether to reload when a file changes. */
   readonly watch: boolean;
+  readonly importable?: Importable | undefined;
 }
 
 /** `run`: serves until a signal stops it. */
-export async function run({ config: configPath, watch }: RunOptions): Promise<number> {
+export async function run({ config: configPath, watch, importable }: RunOptions): Promise<number> {
   // Handled from the start, because by default the signal ends the process; it takes effect once the
   // process runs. Stop signals have their default effect until there is something to stop.
   const running = Promise.withResolvers<Instance>();
@@ -30,7 +33,7 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
   process.on('SIGHUP', reload);
   const regexes = new RegexCache();
   const files = new FileLog();
-  const loaded = await loadOrReport(configPath, { files, regexes }, (config) => config);
+  const loaded = await loadOrReport(configPath, { files, regexes, importable }, (config) => config);
   if (!loaded) return 1;
   using stop = stopSignals();
   const { log, flush } = processLog(loaded.spec.log.level);
@@ -42,7 +45,14 @@ export async function run({ config: configPath, watch }: RunOptions): Promise<nu
     () => 'running' as const,
     (error: unknown) => {
       // A stop is not a failure.
-      if (!instance.stopping) log.error(`failed to start: ${messageOf(error)}`);
+      if (!instance.stopping) {
+        log.error(`failed to start: ${messageOf(error)}`);
+        logHints(error, log);
+        // Its line says why one of them could not be bound.
+        for (const warning of loaded.warnings) {
+          if (warning.id === 'same-address') log.warn(renderWarning(warning));
+        }
+      }
       return 'failed' as const;
     },
   );

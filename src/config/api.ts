@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { inspect } from 'node:util';
 import { parseIPv6 } from '../net/address.ts';
-import { located, secret, str, type Located } from '../schema/decoder.ts';
+import { located, narrowed, secret, str, type Located } from '../schema/decoder.ts';
 import { DecodeError } from '../schema/errors.ts';
 import type { Node } from '../schema/node.ts';
 import { optional, struct, type Output } from '../schema/struct.ts';
@@ -17,10 +17,16 @@ export type ApiListen =
   | { readonly kind: 'unix'; readonly path: string; readonly text: string };
 
 /** `[api]` as written. */
-export const apiTable = struct({
-  listen: optional(located(str)),
-  secret: optional(located(secret)),
-});
+export const apiTable = struct(
+  {
+    listen: optional(narrowed(located(str), { default: DEFAULT_API_LISTEN })),
+    secret: optional(located(secret)),
+  },
+  {
+    listen: 'ip:port, or the path of a unix socket',
+    secret: 'Bearer token of every request; required unless only this host can connect',
+  },
+);
 export type ApiTable = Output<typeof apiTable>;
 
 /**

@@ -1,6 +1,8 @@
-import { anything, array } from '../schema/decoder.ts';
+import { anything, array, narrowed } from '../schema/decoder.ts';
 import { DecodeError } from '../schema/errors.ts';
 import { fallback, optional, struct, type Output } from '../schema/struct.ts';
+import { apiTable } from './api.ts';
+import { foreignFormat } from './foreign-format.ts';
 import type { SourceText } from './source-text.ts';
 import { balancerTable } from './tables/balancer.ts';
 import { dnsTable } from './tables/dns.ts';
@@ -13,16 +15,28 @@ import { TomlError } from './toml/error.ts';
 import { parseToml } from './toml/parse.ts';
 
 /** The top level of a configuration file: a new table is a file in `tables/` and a line here. */
-const configFile = struct({
-  log: optional(logTable),
-  dns: optional(dnsTable),
-  inbound: fallback(array(inboundTable), []),
-  outbound: fallback(array(outboundTable), []),
-  balancer: fallback(array(balancerTable), []),
-  route: optional(routeTable),
-  subscribe: optional(subscribeTable),
-  api: optional(anything),
-});
+export const configFile = struct(
+  {
+    log: optional(logTable),
+    dns: optional(dnsTable),
+    inbound: fallback(array(inboundTable), []),
+    outbound: fallback(array(outboundTable), []),
+    balancer: fallback(array(balancerTable), []),
+    route: optional(routeTable),
+    subscribe: optional(subscribeTable),
+    api: optional(narrowed(anything, apiTable.shape ?? {})),
+  },
+  {
+    log: 'What is logged',
+    dns: 'How names are resolved; without it by the resolver of the machine',
+    inbound: 'A listener',
+    outbound: 'An upstream or a direct connection; the first is the default route',
+    balancer: 'Interchangeable outbounds behind one tag',
+    route: 'Where flows go',
+    subscribe: 'A file of nodes and route groups',
+    api: 'The control API',
+  },
+);
 
 /** The contents of a file with their places; `lowerConfig` interprets them. */
 export type ConfigFile = Output<typeof configFile>;
@@ -50,6 +64,7 @@ export function readConfigFile(
     return configFile(document);
   } catch (error) {
     if (!(error instanceof TomlError || error instanceof DecodeError)) throw error;
-    throw source.tomlError(error.message, error.span, { cause: error });
+    const format = error instanceof TomlError ? foreignFormat(source.text) : undefined;
+    throw source.tomlError(error.message, error.span, { cause: error, format });
   }
 }

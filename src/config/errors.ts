@@ -1,4 +1,5 @@
-import { WeirError } from '../errors.ts';
+import type { ForeignFormat } from './foreign-format.ts';
+import { hintsOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 
 /** Where something stands: the file, when there is one, and a line and column counted from 1. */
 export interface ConfigLocation {
@@ -11,11 +12,12 @@ export interface ConfigLocation {
 /** `invalid`: an error in the files; `io`: a file that cannot be read. */
 export type ConfigErrorKind = 'invalid' | 'io';
 
-export interface ConfigErrorOptions extends ErrorOptions {
+export interface ConfigErrorOptions extends WeirErrorOptions {
   readonly location?: ConfigLocation | undefined;
   readonly subject?: string | undefined;
   /** Whether the place is shown; true by default. */
   readonly tellsPlace?: boolean | undefined;
+  readonly format?: ForeignFormat | undefined;
 }
 
 /**
@@ -29,6 +31,8 @@ export class ConfigError extends WeirError {
   readonly subject: string | undefined;
   /** False for errors in `settings`, which by their specification carry no line number. */
   readonly tellsPlace: boolean;
+  /** What the file seems to be instead of TOML. */
+  readonly format: ForeignFormat | undefined;
 
   constructor(kind: ConfigErrorKind, message: string, options: ConfigErrorOptions = {}) {
     super(`config_${kind}`, message, options);
@@ -36,6 +40,7 @@ export class ConfigError extends WeirError {
     this.location = options.location;
     this.subject = options.subject;
     this.tellsPlace = options.tellsPlace ?? true;
+    this.format = options.format;
   }
 }
 
@@ -47,9 +52,22 @@ export class DocumentReadError extends ConfigError {}
 
 /** The message, and the place, if shown, on a line of its own. */
 export function renderConfigError(error: ConfigError): string {
-  if (!error.location || !error.tellsPlace) return error.message;
-  const { file, line, column } = error.location;
+  const place = error.tellsPlace ? placeOf(error) : undefined;
+  return place === undefined ? error.message : `${error.message}\n  at ${place}`;
+}
+
+/**
+ * What helps on where the specified text stops short, a line each: shown after the error, apart from it.
+ * The place of an error in `settings` is among it.
+ */
+export function configHints(error: ConfigError): readonly string[] {
+  const place = error.tellsPlace ? undefined : placeOf(error);
+  return place === undefined ? hintsOf(error) : [`at ${place}`, ...hintsOf(error)];
+}
+
+function placeOf({ location, subject }: ConfigError): string | undefined {
+  if (!location) return undefined;
+  const { file, line, column } = location;
   const place = file === undefined ? `line ${line}, column ${column}` : `${file}:${line}:${column}`;
-  const subject = error.subject === undefined ? '' : ` (${error.subject})`;
-  return `${error.message}\n  at ${place}${subject}`;
+  return subject === undefined ? place : `${place} (${subject})`;
 }

@@ -1,10 +1,10 @@
 import { DecodeError, PlainDecodeError } from '../schema/errors.ts';
-import { WeirError } from '../errors.ts';
+import { WeirError, type WeirErrorOptions } from '../errors.ts';
 import type { Span } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind } from './errors.ts';
 import type { Places } from './places.ts';
 
-export interface FindingOptions extends ErrorOptions {
+export interface FindingOptions extends WeirErrorOptions {
   /** `invalid` by default. */
   readonly kind?: ConfigErrorKind;
 }

@@ -1,10 +1,10 @@
-import { WeirError } from '../errors.ts';
+import { WeirError, type WeirErrorOptions } from '../errors.ts';
 import type { Located } from '../schema/decoder.ts';
 import { Finding } from './findings.ts';
 
 /** A file that cannot be read; `message` is the reason alone: `no such file or directory`. */
 export class FileReadError extends WeirError {
-  constructor(reason: string, options?: ErrorOptions) {
+  constructor(reason: string, options?: WeirErrorOptions) {
     super('file_read', reason, options);
   }
 }

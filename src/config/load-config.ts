@@ -10,6 +10,8 @@ import { loadGeo } from './load-geo.ts';
 import type { MergedConfig } from './merge.ts';
 import type { Places } from './places.ts';
 import { lowerConfig, type Lowered } from './lower.ts';
+import type { Warning } from './warnings/warning.ts';
+import { warningsOf } from './warnings/warnings.ts';
 
 /** A configuration that is valid as far as can be known without building anything. */
 export interface LoadedConfig {
@@ -22,6 +24,8 @@ export interface LoadedConfig {
   readonly api: ApiOptions | undefined;
   /** Whether there is an `[api]` that was ignored. */
   readonly apiIgnored: boolean;
+  /** What is valid and surely not meant. */
+  readonly warnings: readonly Warning[];
 }
 
 export interface LoadOptions {
@@ -56,7 +60,17 @@ export async function loadConfig(
   onMerged?.(lowered, places);
   const { spec, file: merged } = lowered;
   const geo = await loadGeo({ route: spec.route, file: merged, places, regexes });
-  return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined };
+  const warnings = warningsOf({
+    own: file,
+    subscribe,
+    merged,
+    spec,
+    geo,
+    api: lowered.api,
+    canPick: !serveApi || file.api !== undefined,
+    places,
+  });
+  return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined, warnings };
 }
 
 async function documentsOf(

@@ -14,6 +14,7 @@ import { lowerDns } from './tables/dns.ts';
 import { lowerInbound } from './tables/inbound.ts';
 import { lowerLog } from './tables/log.ts';
 import { lowerOutbound } from './tables/outbound.ts';
+import { outboundHint } from './word-hints.ts';
 import { lowerGeoFile, lowerRules, routeReferences, type Reference } from './tables/route.ts';
 
 /** What is lowered. */
@@ -137,6 +138,7 @@ function refuseUnknown(
   for (const { tag, subject } of references) {
     if (known.has(tag.value)) continue;
     const message = `route references unknown outbound tag: ${tag.value}`;
-    findings.about(subject).add(new Finding(message, tag.span));
+    const hint = (): string | undefined => outboundHint(tag.value, known);
+    findings.about(subject).add(new Finding(message, tag.span, { hint }));
   }
 }

@@ -45,7 +45,7 @@ export class SourceText {
   }
 
   /** An error of the document itself, in the format of Rust's toml crate: the line, its values replaced by stars, and marks. */
-  tomlError(message: string, span: Span, options?: ErrorOptions): ConfigError {
+  tomlError(message: string, span: Span, options?: ConfigErrorOptions): ConfigError {
     const location = this.locate(span.start);
     const { line, column } = location;
     const lineStart = this.text.lastIndexOf('\n', span.start - 1) + 1;

@@ -49,6 +49,14 @@ export function passes(filter: LogFilter, target: string, level: LogLevel): bool
   return decisive !== undefined && LEVEL_NAMES.indexOf(level) <= decisive.level;
 }
 
+/** The parts of a filter that are no directives, and that a configuration's level is read without. */
+export const unreadDirectives = (text: string): readonly string[] =>
+  partsOf(text).filter((part) => parseDirective(part) === undefined);
+
+/** Whether a part of a filter is a target without a level, which shows everything of that target. */
+export const readsAsTarget = (part: string): boolean =>
+  parseLevel(part) === undefined && /^[\w:-]+$/.test(part);
+
 function partsOf(text: string): string[] {
   return text
     .split(',')

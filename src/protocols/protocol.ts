@@ -1,6 +1,7 @@
 import type { Steps } from '../net/turns.ts';
 import type { Located } from '../schema/decoder.ts';
-import type { TableNode } from '../schema/node.ts';
+import type { Span, TableNode } from '../schema/node.ts';
+import type { Shape } from '../schema/shape.ts';
 import type { ListenSpec } from '../spec.ts';
 import type {
   InboundContext,
@@ -41,10 +42,20 @@ export interface OutboundSettingsContext {
   readonly files: SettingsFiles;
 }
 
+/** Something in valid settings that is surely not meant. */
+export interface SettingsWarning {
+  readonly id: 'accounts-ignored' | 'repeated-user' | 'setting-unusable' | 'settings-ignored';
+  readonly span: Span;
+  /** What follows the name of the inbound or outbound. */
+  readonly message: string;
+}
+
 /** What both kinds of server sides have. `Settings` is plain data that survives `structuredClone`. */
 interface InboundSide<Settings> {
   /** Whether a `stream` may be set below it. */
   readonly stream: boolean;
+  /** The keys of its `settings` table. */
+  readonly table?: { readonly shape?: Shape };
   /**
    * Decodes the `settings` table, an empty one when it is omitted, and adds defaults.
    * @throws {DecodeError} with the text that follows `invalid settings: `.
@@ -55,6 +66,10 @@ interface InboundSide<Settings> {
    * `undefined` without authentication.
    */
   users(settings: Settings): readonly unknown[] | undefined;
+  /** Whether a client needs no password to connect anywhere; left out where every client needs one. */
+  open?(settings: Settings): boolean;
+  /** What in a valid table is surely not meant. */
+  warnings?(table: TableNode): Iterable<SettingsWarning>;
 }
 
 /** A server side that is given carriers: the supervisor listens, and holds the sessions. */
@@ -89,10 +104,13 @@ export type InboundProtocol<Settings> = CarrierProtocol<Settings> | SessionProto
 /** The client side of a protocol. `Settings` is plain data that survives `structuredClone`. */
 export interface OutboundProtocol<Settings> {
   readonly stream: boolean;
+  /** The keys of its `settings` table; left out where it is not read. */
+  readonly table?: { readonly shape?: Shape };
   /** Whether `server` and `port` are required. */
   readonly upstream: boolean;
   /** As for an inbound. */
   settings(table: TableNode, context: OutboundSettingsContext): Settings;
+  warnings?(table: TableNode): Iterable<SettingsWarning>;
   create(settings: Settings, context: OutboundContext): Outbound;
 }
 
@@ -136,8 +154,10 @@ export function defineProtocol<In = never, Out = never>(parts: ProtocolParts<In,
 function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
   const shared = {
     stream: side.stream,
+    ...(side.table && { table: side.table }),
     settings: (table: TableNode, context: InboundSettingsContext) => side.settings(table, context),
     users: (settings: unknown) => side.users(settings as In),
+    open: (settings: unknown) => side.open?.(settings as In) ?? false,
   };
   return side.kind === 'carriers'
     ? {

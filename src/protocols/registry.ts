@@ -35,6 +35,10 @@ const BY_NAME: ReadonlyMap<string, Protocol> = new Map(
 /** The protocol of that name or alias; case matters. */
 export const findProtocol = (name: string): Protocol | undefined => BY_NAME.get(name);
 
+/** The protocols that have a side, with their aliases. */
+export const protocolNames = (side: 'inbound' | 'outbound'): readonly string[] =>
+  PROTOCOLS.filter((protocol) => protocol[side]).flatMap(({ name, aliases }) => [name, ...aliases]);
+
 /** The server side of the protocol of a Spec. */
 export function inboundProtocol(name: string): InboundProtocol<unknown> {
   const side = findProtocol(name)?.inbound;

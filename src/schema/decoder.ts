@@ -1,5 +1,6 @@
 import { DecodeError, FirstError } from './errors.ts';
 import type { Node, Span, TableNode } from './node.ts';
+import { shaped, type Shape } from './shape.ts';
 import { describe, describeKind, expectedOneOf } from './words.ts';
 
 /**
@@ -8,7 +9,11 @@ import { describe, describeKind, expectedOneOf } from './words.ts';
  * @throws {DecodeError} for the first part, in document order, that has the wrong shape. The texts are
  *   those of Rust's serde, as specified.
  */
-export type Decoder<T> = (node: Node) => T;
+export interface Decoder<T> {
+  (node: Node): T;
+  /** What it accepts; anything where left out. */
+  readonly shape?: Shape;
+}
 
 /** A value with its place, for later checks. */
 export interface Located<T> {
@@ -23,21 +28,30 @@ const withoutValue = (node: Node, wanted: string): DecodeError =>
 const wrongType = (node: Node, wanted: string): DecodeError =>
   new DecodeError(`invalid type: ${describe(node)}, expected ${wanted}`, node.span);
 
-export const str: Decoder<string> = (node) => {
-  if (node.kind !== 'string') throw wrongType(node, 'a string');
-  return node.value;
-};
+export const str: Decoder<string> = shaped(
+  (node) => {
+    if (node.kind !== 'string') throw wrongType(node, 'a string');
+    return node.value;
+  },
+  { type: 'string' },
+);
 
 /** A string whose wrong types are named without their value: `pass = 1234` must not reach a log. */
-export const secret: Decoder<string> = (node) => {
-  if (node.kind === 'string') return node.value;
-  throw withoutValue(node, 'a string');
-};
+export const secret: Decoder<string> = shaped(
+  (node) => {
+    if (node.kind === 'string') return node.value;
+    throw withoutValue(node, 'a string');
+  },
+  { type: 'string' },
+);
 
-export const bool: Decoder<boolean> = (node) => {
-  if (node.kind !== 'boolean') throw wrongType(node, 'a boolean');
-  return node.value;
-};
+export const bool: Decoder<boolean> = shaped(
+  (node) => {
+    if (node.kind !== 'boolean') throw wrongType(node, 'a boolean');
+    return node.value;
+  },
+  { type: 'boolean' },
+);
 
 /** An unsigned integer of so many bits. */
 const unsigned =
@@ -50,62 +64,80 @@ const unsigned =
     throw new DecodeError(message, node.span);
   };
 
+const integerShape = (bits: number): Shape => ({
+  type: 'integer',
+  minimum: 0,
+  maximum: 2 ** bits - 1,
+});
+
 const wideU8 = unsigned(8n);
 const wideU16 = unsigned(16n);
 
-export const u8: Decoder<number> = (node) => Number(wideU8(node));
-export const u16: Decoder<number> = (node) => Number(wideU16(node));
-export const u64: Decoder<bigint> = unsigned(64n);
+export const u8: Decoder<number> = shaped((node) => Number(wideU8(node)), integerShape(8));
+export const u16: Decoder<number> = shaped((node) => Number(wideU16(node)), integerShape(16));
+export const u64: Decoder<bigint> = shaped(unsigned(64n), { type: 'integer', minimum: 0 });
 
 /** One of a few words. */
 export function variant<const Names extends readonly string[]>(
   ...names: Names
 ): Decoder<Names[number]> {
-  return (node) => {
-    const text = str(node);
-    const found: Names[number] | undefined = names.find((name) => name === text);
-    if (found !== undefined) return found;
-    const message = `unknown variant \`${text}\`, ${expectedOneOf(names)}`;
-    throw new DecodeError(message, node.span);
-  };
+  return shaped<Decoder<Names[number]>>(
+    (node) => {
+      const text = str(node);
+      const found: Names[number] | undefined = names.find((name) => name === text);
+      if (found !== undefined) return found;
+      const message = `unknown variant \`${text}\`, ${expectedOneOf(names)}`;
+      throw new DecodeError(message, node.span);
+    },
+    { type: 'string', enum: names },
+  );
 }
 
-export const array =
-  <T>(item: Decoder<T>): Decoder<readonly T[]> =>
-  (node) => {
-    if (node.kind !== 'array') throw withoutValue(node, 'a sequence');
-    const values: T[] = [];
-    const errors = new FirstError();
-    for (const part of node.items) errors.attempt(() => values.push(item(part)));
-    errors.throwIfAny();
-    return values;
-  };
+export const array = <T>(item: Decoder<T>): Decoder<readonly T[]> =>
+  shaped<Decoder<readonly T[]>>(
+    (node) => {
+      if (node.kind !== 'array') throw withoutValue(node, 'a sequence');
+      const values: T[] = [];
+      const errors = new FirstError();
+      for (const part of node.items) errors.attempt(() => values.push(item(part)));
+      errors.throwIfAny();
+      return values;
+    },
+    { type: 'array', ...(item.shape && { items: item.shape }) },
+  );
 
 /** A table whose keys are names chosen by its author. */
-export const record =
-  <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
-  (node) => {
-    const values = new Map<string, T>();
-    const errors = new FirstError();
-    for (const [name, { value }] of table(node).entries) {
-      errors.attempt(() => values.set(name, item(value)));
-    }
-    errors.throwIfAny();
-    return values;
-  };
+export const record = <T>(item: Decoder<T>): Decoder<ReadonlyMap<string, T>> =>
+  shaped<Decoder<ReadonlyMap<string, T>>>(
+    (node) => {
+      const values = new Map<string, T>();
+      const errors = new FirstError();
+      for (const [name, { value }] of table(node).entries) {
+        errors.attempt(() => values.set(name, item(value)));
+      }
+      errors.throwIfAny();
+      return values;
+    },
+    { type: 'object', ...(item.shape && { additionalProperties: item.shape }) },
+  );
 
 /** Any table, not yet decoded: its keys are defined elsewhere. */
-export const table: Decoder<TableNode> = (node) => {
-  if (node.kind !== 'table') throw withoutValue(node, 'a table');
-  return node;
-};
+export const table: Decoder<TableNode> = shaped(
+  (node) => {
+    if (node.kind !== 'table') throw withoutValue(node, 'a table');
+    return node;
+  },
+  { type: 'object' },
+);
 
 /** Any value at all, not yet decoded. */
 export const anything: Decoder<Node> = (node) => node;
 
-export const located =
-  <T>(inner: Decoder<T>): Decoder<Located<T>> =>
-  (node) => ({ value: inner(node), span: node.span });
+export const located = <T>(inner: Decoder<T>): Decoder<Located<T>> =>
+  shaped<Decoder<Located<T>>>(
+    (node) => ({ value: inner(node), span: node.span }),
+    inner.shape ?? {},
+  );
 
 /** A table with its place beside its keys. */
 export const spanned =
@@ -113,10 +145,15 @@ export const spanned =
   (node) => ({ ...inner(node), span: node.span });
 
 /** Converts a decoded value; `convert` throws the error that `reject` makes of a message. */
-export const converted =
-  <T, U>(
-    inner: Decoder<T>,
-    convert: (value: T, reject: (message: string) => DecodeError) => U,
-  ): Decoder<U> =>
-  (node) =>
-    convert(inner(node), (message) => new DecodeError(message, node.span));
+export const converted = <T, U>(
+  inner: Decoder<T>,
+  convert: (value: T, reject: (message: string) => DecodeError) => U,
+): Decoder<U> =>
+  shaped<Decoder<U>>(
+    (node) => convert(inner(node), (message) => new DecodeError(message, node.span)),
+    inner.shape ?? {},
+  );
+
+/** The same decoder with more in its shape: what is checked elsewhere, such as the words of a text. */
+export const narrowed = <T>(decoder: Decoder<T>, shape: Shape): Decoder<T> =>
+  shaped<Decoder<T>>((node) => decoder(node), { ...decoder.shape, ...shape });

@@ -1,11 +1,11 @@
-import { WeirError } from '../errors.ts';
+import { WeirError, type WeirErrorOptions } from '../errors.ts';
 import type { Span } from './node.ts';
 
 /** A value of the wrong shape; `span` is its place. */
 export class DecodeError extends WeirError {
   readonly span: Span;
 
-  constructor(message: string, span: Span, options?: ErrorOptions) {
+  constructor(message: string, span: Span, options?: WeirErrorOptions) {
     super('decode', message, options);
     this.span = span;
   }

@@ -1,5 +1,7 @@
 import { table, type Decoder } from './decoder.ts';
 import { DecodeError, FirstError } from './errors.ts';
+import { plainDefault, shaped, type Shape as ValueShape } from './shape.ts';
+import { suggestion } from './suggestion.ts';
 import { expectedOneOf } from './words.ts';
 
 /** A key of a table that may be left out, or has aliases. */
@@ -8,10 +10,15 @@ export interface Field<T> {
   /** The value of an absent key; `undefined` for a required one. */
   readonly absent: (() => T) | undefined;
   readonly aliases: readonly string[];
+  /** The value of an absent key as a document would have it, if any. */
+  readonly shownDefault?: ValueShape['default'];
 }
 
 /** The keys of a table: a bare decoder is a required key. */
 export type Shape = Readonly<Record<string, Decoder<unknown> | Field<unknown>>>;
+
+/** What each key is for, in a few words; shown by editors. */
+export type Descriptions<S extends Shape> = { readonly [Property in keyof S]?: string };
 
 /** The type of a decoded table. */
 export type Decoded<S extends Shape> = {
@@ -40,6 +47,7 @@ export const fallback = <T>(decode: Decoder<T>, value: T): Field<T> => ({
   decode,
   absent: () => value,
   aliases: [],
+  shownDefault: plainDefault(value),
 });
 
 /** Other names of a key; writing two of them is an error. */
@@ -58,7 +66,10 @@ const keyOf = (property: string): string =>
  * A missing key is reported only when all present ones are valid, since a misspelt key
  * is the more useful error.
  */
-export function struct<S extends Shape>(shape: S): Decoder<Decoded<S>> {
+export function struct<S extends Shape>(
+  shape: S,
+  descriptions: Descriptions<S> = {},
+): Decoder<Decoded<S>> {
   const fields = Object.entries(shape).map(([property, part]) => ({
     property,
     key: keyOf(property),
@@ -69,7 +80,7 @@ export function struct<S extends Shape>(shape: S): Decoder<Decoded<S>> {
   );
   const expected = expectedOneOf([...byName.keys()]);
 
-  return (node) => {
+  const decode: Decoder<Decoded<S>> = (node) => {
     const { entries, span } = table(node);
     const seen = new Set<string>();
     const decoded: Record<string, unknown> = {};
@@ -77,7 +88,11 @@ export function struct<S extends Shape>(shape: S): Decoder<Decoded<S>> {
     for (const [name, { key: keySpan, value }] of entries) {
       const entry = byName.get(name);
       if (!entry) {
-        errors.add(new DecodeError(`unknown field \`${name}\`, ${expected}`, keySpan));
+        const hint = (): string | undefined => {
+          const meant = suggestion(name, byName.keys());
+          return meant === undefined ? undefined : `did you mean \`${meant}\`?`;
+        };
+        errors.add(new DecodeError(`unknown field \`${name}\`, ${expected}`, keySpan, { hint }));
       } else if (seen.has(entry.key)) {
         errors.add(new DecodeError(`duplicate field \`${entry.key}\``, keySpan));
       } else {
@@ -96,4 +111,23 @@ export function struct<S extends Shape>(shape: S): Decoder<Decoded<S>> {
     // Every property of the shape has been set by its own decoder just now.
     return decoded as Decoded<S>;
   };
+  return shaped(decode, {
+    type: 'object',
+    properties: Object.fromEntries(
+      fields.flatMap(({ property, key, field }) => {
+        const { shownDefault } = field;
+        const description = descriptions[property];
+        const value: ValueShape = {
+          ...field.decode.shape,
+          ...(description !== undefined && { description }),
+          ...(shownDefault !== undefined && { default: shownDefault }),
+        };
+        return [key, ...field.aliases].map((name) => [name, value]);
+      }),
+    ),
+    required: fields
+      .filter(({ field }) => !field.absent && field.aliases.length === 0)
+      .map(({ key }) => key),
+    additionalProperties: false,
+  });
 }

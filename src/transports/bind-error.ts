@@ -3,7 +3,37 @@ import { codeOf, messageOf, WeirError } from '../errors.ts';
 /** A listener that could not be bound. */
 export class BindError extends WeirError {
   constructor(where: string, cause: unknown) {
-    super('bind', `cannot listen on ${where}: ${bindReason(cause)}`, { cause });
+    super('bind', `cannot listen on ${where}: ${bindReason(cause)}`, {
+      cause,
+      hint: bindHint(where, cause),
+    });
+  }
+}
+
+/** Ports below need a privilege on Unix systems. */
+const UNPRIVILEGED = 1024;
+
+/** What can be done about an address that could not be bound. */
+function bindHint(where: string, cause: unknown): string | undefined {
+  // A unix socket has none.
+  const port = where.startsWith('/') ? Number.NaN : Number(where.slice(where.lastIndexOf(':') + 1));
+  switch (codeOf(cause) ?? '') {
+    case 'EACCES':
+      if (!(port < UNPRIVILEGED) || process.platform !== 'linux') return undefined;
+      return (
+        `ports below ${UNPRIVILEGED} need CAP_NET_BIND_SERVICE: in a systemd unit ` +
+        'AmbientCapabilities=CAP_NET_BIND_SERVICE, ' +
+        `elsewhere \`setcap cap_net_bind_service=+ep ${process.execPath}\`; or ` +
+        `lower the limit: \`sysctl net.ipv4.ip_unprivileged_port_start=${port}\``
+      );
+    case 'EADDRINUSE':
+      return Number.isNaN(port)
+        ? undefined
+        : `\`ss -lntup 'sport = :${port}'\` shows which program has the port`;
+    case 'EADDRNOTAVAIL':
+      return '`ip address` lists the addresses of this host; 0.0.0.0 or :: stand for all of them';
+    default:
+      return undefined;
   }
 }
 

@@ -142,7 +142,14 @@ for (const carrier of ['tcp', 'unix'] as const) {
         await writeFile(file, 'sesame\n');
         assert.equal((await run(['version', '--secret-file', file, ...at(api)])).status, 0);
         const without = await run(['version', ...at(api)]);
-        assert.equal(without.err, 'weir ctl: a valid bearer token is required\n');
+        assert.match(
+          without.err,
+          /^weir ctl: a valid bearer token is required\nhint: .*--secret-file.*\n$/,
+        );
+        const wrong = join(folder, 'wrong');
+        await writeFile(wrong, 'other\n');
+        const refused = await run(['version', '--secret-file', wrong, ...at(api)]);
+        assert.match(refused.err, /^weir ctl: a valid .*\nhint: the file of --secret-file /);
         const missing = await run(['version', '--secret-file', join(folder, 'none'), ...at(api)]);
         assert.match(missing.err, /^weir ctl: cannot read the secret: ENOENT/);
         assert.equal(missing.status, 1);
@@ -207,11 +214,14 @@ for (const carrier of ['tcp', 'unix'] as const) {
       });
       const where = ['--api', `127.0.0.1:${other.port}`];
       const html = await run(['version', ...where]);
-      assert.match(html.err, /^weir ctl: the server on 127\.0\.0\.1:\d+ is not the API\n$/);
+      assert.match(
+        html.err,
+        /^weir ctl: the server on 127\.0\.0\.1:\d+ is not the API\nhint: .* see listen of \[api\]\n$/,
+      );
       const none = await run(['close', '1', ...where]);
       assert.equal(none.status, 0);
       const gateway = await run(['version', ...where]);
-      assert.equal(gateway.err, 'weir ctl: GET /v1/version: status 502\n');
+      assert.match(gateway.err, /^weir ctl: GET \/v1\/version: status 502\nhint: .*\n$/);
     });
 
     test('reports that no server listens', async () => {
@@ -221,7 +231,7 @@ for (const carrier of ['tcp', 'unix'] as const) {
       assert.equal(status, 1);
       assert.match(
         err,
-        /^weir ctl: cannot reach the API on .*: (connection refused|no such socket)\n$/,
+        /^weir ctl: cannot reach the API on .*: (connection refused|no such socket)\nhint: nothing listens on .*\n$/,
       );
     });
   });

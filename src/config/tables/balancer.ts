@@ -1,18 +1,30 @@
 import { findProtocol } from '../../protocols/registry.ts';
-import { array, located, str, u64, type Located } from '../../schema/decoder.ts';
+import { array, located, narrowed, str, u64, type Located } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
+import { memberHint } from '../word-hints.ts';
 import type { OutboundTable } from './outbound.ts';
 
 /** `[[balancer]]` as written. */
-export const balancerTable = struct({
-  tag: located(str),
-  outbounds: located(array(located(str))),
-  strategy: optional(located(str)),
-  probeInterval: fallback(u64, 30n),
-  probeTimeout: fallback(u64, 5n),
-});
+export const balancerTable = struct(
+  {
+    tag: located(str),
+    outbounds: located(array(located(str))),
+    strategy: optional(
+      narrowed(located(str), { enum: ['failover', 'round_robin'], default: 'failover' }),
+    ),
+    probeInterval: fallback(u64, 30n),
+    probeTimeout: fallback(u64, 5n),
+  },
+  {
+    tag: 'Names the balancer, as an outbound',
+    outbounds: 'Tags of its members; for failover in order of preference',
+    strategy: 'failover: the first that is reachable; round_robin: in turn',
+    probeInterval: 'Seconds from the end of a probe to the next',
+    probeTimeout: 'Seconds that a probe may take',
+  },
+);
 export type BalancerTable = Output<typeof balancerTable>;
 
 type Strategy = BalancerSpec['strategy'];
@@ -77,7 +89,10 @@ function checkMember(
   members: ReadonlyMap<string, Outbound>,
 ): void {
   const member = members.get(tag);
-  if (!member) throw new Finding(`${subject} references unknown outbound tag: ${tag}`, span);
+  if (!member) {
+    const hint = (): string | undefined => memberHint(tag, members.keys());
+    throw new Finding(`${subject} references unknown outbound tag: ${tag}`, span, { hint });
+  }
   if (canBeProbed(member)) return;
   const reason = 'has no upstream a TCP health probe can reach, so it cannot be balanced';
   throw new Finding(`${subject}: outbound ${tag} ${reason}`, span);

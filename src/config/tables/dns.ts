@@ -3,7 +3,7 @@ import {
   lowerDns as lowerSettings,
   type DnsSettings,
 } from '../../dns/settings.ts';
-import { located, str } from '../../schema/decoder.ts';
+import { located, narrowed, str } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type { DnsSpec } from '../../spec.ts';
@@ -14,7 +14,24 @@ const text = optional(located(str));
 
 /** `[dns]` as written. */
 export const dnsTable = located(
-  struct({ backend: text, server: text, serverName: text, url: text, caFile: text }),
+  struct(
+    {
+      backend: optional(
+        narrowed(located(str), { enum: ['system', 'udp', 'tls', 'https'], default: 'system' }),
+      ),
+      server: text,
+      serverName: text,
+      url: text,
+      caFile: text,
+    },
+    {
+      backend: 'system, udp, tls (DNS over TLS) or https (DNS over HTTPS)',
+      server: 'Address and port of the server, never a name',
+      serverName: 'For tls: the name that the certificate must be for',
+      url: 'For https: https://NAME/PATH',
+      caFile: 'PEM file of further authorities',
+    },
+  ),
 );
 export type DnsTable = Output<typeof dnsTable>;
 

@@ -1,27 +1,40 @@
-import { bool, located, str, table, u16, type Located } from '../../schema/decoder.ts';
+import { bool, located, narrowed, str, table, u16, type Located } from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
-import { findProtocol } from '../../protocols/registry.ts';
+import { findProtocol, protocolNames } from '../../protocols/registry.ts';
 import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { InboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
+import { protocolHint } from '../word-hints.ts';
 import { lowerListen } from './listen.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';
 
 /** `[[inbound]]` as written. */
 export const inboundTable = located(
-  struct({
-    tag: located(str),
-    protocol: located(str),
-    listen: optional(located(str)),
-    port: optional(located(u16)),
-    stream: optional(streamTable),
-    // Accepted only because outbounds have it.
-    addressFamily: optional(str),
-    sniffing: optional(bool),
-    settings: optional(table),
-  }),
+  struct(
+    {
+      tag: located(str),
+      protocol: narrowed(located(str), { enum: protocolNames('inbound') }),
+      listen: optional(narrowed(located(str), { default: '127.0.0.1' })),
+      port: optional(located(u16)),
+      stream: optional(streamTable),
+      // Accepted only because outbounds have it.
+      addressFamily: optional(str),
+      sniffing: optional(narrowed(bool, { default: true })),
+      settings: optional(table),
+    },
+    {
+      tag: 'Names the inbound in logs and rules',
+      protocol: 'What clients speak',
+      listen: 'An IP address, a host name, or the path of a unix socket',
+      port: '0 takes a free port',
+      stream: 'The transport below the protocol',
+      addressFamily: 'Has no effect',
+      sniffing: 'Reads the host name from the first bytes of flows to an IP address',
+      settings: 'Depends on the protocol',
+    },
+  ),
 );
 export type InboundTable = Output<typeof inboundTable>;
 
@@ -61,5 +74,5 @@ function protocolOf({ value: name, span }: Located<string>): {
   }
   const protocol = findProtocol(name);
   if (protocol?.inbound) return { name: protocol.name, side: protocol.inbound };
-  throw new Finding('unknown protocol', span);
+  throw new Finding('unknown protocol', span, { hint: protocolHint(name, 'inbound') });
 }

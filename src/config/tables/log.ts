@@ -1,18 +1,24 @@
-import { str } from '../../schema/decoder.ts';
+import { located, narrowed, str } from '../../schema/decoder.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type { LogSpec } from '../../spec.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { Node } from '../../schema/node.ts';
 
 /** `[log]` as written. Any level is accepted: see `chooseFilter`. */
-export const logTable = struct({ level: optional(str) });
+export const logTable = struct(
+  { level: optional(narrowed(located(str), { default: 'info' })) },
+  {
+    level:
+      'A filter in the syntax of RUST_LOG: off, error, warn, info, debug, trace, and target=level',
+  },
+);
 export type LogTable = Output<typeof logTable>;
 
 /** The default of `[log].level`. */
 export const DEFAULT_LEVEL = 'info';
 
 export const lowerLog = (table: LogTable | undefined): LogSpec => ({
-  level: table?.level ?? DEFAULT_LEVEL,
+  level: table?.level?.value ?? DEFAULT_LEVEL,
 });
 
 /** The level that a document sets, whatever else is in it; `undefined` for an invalid `[log]`. */

@@ -1,18 +1,19 @@
-import { located, str, table, u16, type Located } from '../../schema/decoder.ts';
+import { located, narrowed, str, table, u16, type Located } from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type { FamilyPolicy } from '../../net/resolver.ts';
-import { findProtocol } from '../../protocols/registry.ts';
+import { findProtocol, protocolNames } from '../../protocols/registry.ts';
 import type { OutboundProtocol } from '../../protocols/protocol.ts';
 import type { OutboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
 import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
+import { protocolHint } from '../word-hints.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';
 
 /** What an outbound is but for its tag, which a subscribe file calls a name. */
 export const outboundShape = {
-  protocol: located(str),
+  protocol: narrowed(located(str), { enum: protocolNames('outbound') }),
   server: optional(located(str)),
   port: optional(u16),
   stream: optional(streamTable),
@@ -57,7 +58,7 @@ function protocolOf({ value: name, span }: Located<string>): {
 } {
   const protocol = findProtocol(name);
   if (protocol?.outbound) return { name: protocol.name, side: protocol.outbound };
-  throw new Finding('unknown protocol', span);
+  throw new Finding('unknown protocol', span, { hint: protocolHint(name, 'outbound') });
 }
 
 /** `server` and `port` of a protocol that cannot do without. */

@@ -6,15 +6,23 @@ import { fallback, optional, struct, type Output } from '../../schema/struct.ts'
 import type { GeoFileSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
-import { lowerRule, ruleSubject, ruleTable } from './rule.ts';
+import { entriesOf, lowerRule, ruleSubject, ruleTable } from './rule.ts';
 
 /** `[route]` as written. */
-export const routeTable = struct({
-  default: optional(located(str)),
-  geoip: optional(located(str)),
-  geosite: optional(located(str)),
-  rule: fallback(array(ruleTable), []),
-});
+export const routeTable = struct(
+  {
+    default: optional(located(str)),
+    geoip: optional(located(str)),
+    geosite: optional(located(str)),
+    rule: fallback(array(ruleTable), []),
+  },
+  {
+    default: 'Outbound or balancer for what no rule matches; the first outbound when left out',
+    geoip: 'A geoip.dat',
+    geosite: 'A geosite.dat',
+    rule: 'Tried from the top until one matches',
+  },
+);
 export type RouteTable = Output<typeof routeTable>;
 
 /** An outbound tag that a route names, with the part of the route that names it. */
@@ -55,7 +63,9 @@ export function lowerGeoFile(
   if (!route) return undefined;
   const path = route[kind];
   const users = route.rule.flatMap((rule, index) =>
-    rule[kind].slice(0, 1).map(({ span }) => ({ span, index })),
+    entriesOf(rule[kind])
+      .slice(0, 1)
+      .map(({ span }) => ({ span, index })),
   );
   if (users.length === 0) return undefined;
   if (!path) {
@@ -73,7 +83,7 @@ export function lowerGeoFile(
 /** Compiles the patterns of all rules together: one by one it would cost time and memory. */
 function checkPatterns({ rule: rules }: RouteTable, regexes: RegexCache, findings: Findings): void {
   const patterns = rules.flatMap(({ domainRegex }, index) =>
-    domainRegex.map(({ value, span }) => ({ value, span, subject: ruleSubject(index) })),
+    entriesOf(domainRegex).map(({ value, span }) => ({ value, span, subject: ruleSubject(index) })),
   );
   try {
     regexes.compile([...new Set(patterns.map(({ value }) => value))]);

@@ -1,28 +1,35 @@
 import { GeoCodeError, type GeoKind } from '../../engine/geo/geo-data.ts';
-import { array, located, spanned, str, type Located } from '../../schema/decoder.ts';
+import { array, located, narrowed, spanned, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
-import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
+import { optional, struct, type Output } from '../../schema/struct.ts';
 import { parseCidr } from '../../ip/cidr.ts';
 import type { CidrSpec, GeoipRef, GeositeRef, PortRangeSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
 import { parseGeoipRef, parseGeositeRef, parsePortRange } from '../values/matchers.ts';
 
-const texts = fallback(array(str), []);
-const locatedTexts = fallback(array(located(str)), []);
+/** The list of a matcher with its place, and each entry with its own. */
+const list = located(array(located(str)));
+export type MatcherList = Output<typeof list>;
+
+const texts = optional(list);
+
+/** The entries of a matcher; none when its key is left out. */
+export const entriesOf = (matcher: MatcherList | undefined): readonly Located<string>[] =>
+  matcher?.value ?? [];
 
 /** The matchers of a rule. */
 export const matcherShape = {
   domainSuffix: texts,
   domainKeyword: texts,
   domainFull: texts,
-  domainRegex: locatedTexts,
-  cidr: locatedTexts,
-  sourceCidr: locatedTexts,
-  port: locatedTexts,
-  network: optional(located(str)),
+  domainRegex: texts,
+  cidr: texts,
+  sourceCidr: texts,
+  port: texts,
+  network: optional(narrowed(located(str), { enum: ['tcp', 'udp'] })),
   inboundTag: texts,
-  geosite: locatedTexts,
-  geoip: locatedTexts,
+  geosite: texts,
+  geoip: texts,
 };
 
 /** `[[route.rule]]` as written. */
@@ -39,12 +46,12 @@ export function lowerRule(
   findings: Findings,
 ): RuleSpec | undefined {
   const part = findings.about(ruleSubject(index));
-  const cidr = part.attempt(() => rule.cidr.map(lowerCidr));
-  const sourceCidr = part.attempt(() => rule.sourceCidr.map(lowerCidr));
-  const port = part.attempt(() => rule.port.map(lowerPort));
+  const cidr = part.attempt(() => entriesOf(rule.cidr).map(lowerCidr));
+  const sourceCidr = part.attempt(() => entriesOf(rule.sourceCidr).map(lowerCidr));
+  const port = part.attempt(() => entriesOf(rule.port).map(lowerPort));
   const network = part.attempt(() => lowerNetwork(rule.network));
-  const geosite = part.attempt(() => rule.geosite.map(lowerGeosite));
-  const geoip = part.attempt(() => rule.geoip.map(lowerGeoip));
+  const geosite = part.attempt(() => entriesOf(rule.geosite).map(lowerGeosite));
+  const geoip = part.attempt(() => entriesOf(rule.geoip).map(lowerGeoip));
   if (part.failed || !cidr || !sourceCidr || !port || !geosite || !geoip) return undefined;
   return {
     outbound: rule.outbound.value,
@@ -52,18 +59,22 @@ export function lowerRule(
     domainKeyword: lowerCase(rule.domainKeyword),
     domainFull: lowerCase(rule.domainFull),
     // Written in lower case by its author: `\D` and `\d` must not become one.
-    domainRegex: rule.domainRegex.map(({ value }) => value),
+    domainRegex: valuesOf(rule.domainRegex),
     cidr,
     sourceCidr,
     port,
     network,
-    inboundTag: rule.inboundTag,
+    inboundTag: valuesOf(rule.inboundTag),
     geosite,
     geoip,
   };
 }
 
-const lowerCase = (words: readonly string[]): string[] => words.map((word) => word.toLowerCase());
+const valuesOf = (matcher: MatcherList | undefined): string[] =>
+  entriesOf(matcher).map(({ value }) => value);
+
+const lowerCase = (matcher: MatcherList | undefined): string[] =>
+  valuesOf(matcher).map((word) => word.toLowerCase());
 
 function lowerCidr({ value, span }: Located<string>): CidrSpec {
   const cidr = parseCidr(value);

@@ -2,7 +2,7 @@ import { parseCaBundle } from '../../crypto/ca-bundle.ts';
 import { parseCertificateChain, parseServerKey } from '../../crypto/server-certificate.ts';
 import { WeirError } from '../../errors.ts';
 import { ipVersion } from '../../net/address.ts';
-import { bool, located, str, type Located } from '../../schema/decoder.ts';
+import { bool, located, narrowed, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type {
@@ -18,30 +18,63 @@ import type {
 import { hostWithoutPort, splitWsPath } from '../../transports/ws/handshake.ts';
 import { Finding, type PartFindings } from '../findings.ts';
 import type { InputFiles } from '../input-files.ts';
+import { networkHint } from '../word-hints.ts';
 
 const text = optional(located(str));
 
-const tlsTable = struct({
-  serverName: text,
-  allowInsecure: optional(located(bool)),
-  caFile: text,
-  certFile: text,
-  keyFile: text,
-});
+const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
+
+const tlsTable = struct(
+  {
+    serverName: text,
+    allowInsecure: optional(located(bool)),
+    caFile: text,
+    certFile: text,
+    keyFile: text,
+  },
+  {
+    serverName: 'The name that is sent and verified; by default the server',
+    allowInsecure: 'Accepts any certificate',
+    caFile: 'PEM file of further authorities',
+    certFile: 'Inbounds: PEM file of the chain, leaf first',
+    keyFile: 'Inbounds: PEM file of the private key',
+  },
+);
 type TlsTable = Partial<Output<typeof tlsTable>>;
 
-const wsTable = struct({ path: text, host: text });
+const wsTable = struct(
+  { path: text, host: text },
+  {
+    path: 'Of the upgrade request; ?ed=N allows early data',
+    host: 'The Host header; by default the name of the server',
+  },
+);
 
-const grpcTable = struct({ serviceName: text, authority: text });
+const grpcTable = struct(
+  { serviceName: text, authority: text },
+  {
+    serviceName: 'Both ends have to agree on it',
+    authority: 'By default the name of the server',
+  },
+);
 
 /** `[inbound.stream]` and `[outbound.stream]` as written. */
-export const streamTable = struct({
-  network: text,
-  security: text,
-  tls: optional(tlsTable),
-  ws: optional(wsTable),
-  grpc: optional(grpcTable),
-});
+export const streamTable = struct(
+  {
+    network: optional(narrowed(located(str), { enum: NETWORKS, default: 'tcp' })),
+    security: optional(narrowed(located(str), { enum: ['none', 'tls'], default: 'none' })),
+    tls: optional(located(tlsTable)),
+    ws: optional(located(wsTable)),
+    grpc: optional(located(grpcTable)),
+  },
+  {
+    network: 'The carrier',
+    security: 'TLS below ws or grpc; for TLS alone write network = "tls"',
+    tls: 'Settings of TLS',
+    ws: 'For network = "ws"',
+    grpc: 'For network = "grpc"',
+  },
+);
 export type StreamTable = Output<typeof streamTable>;
 
 /** The owner of a stream table, as far as the rules of streams depend on it. */
@@ -71,17 +104,19 @@ export function lowerInboundStream(
       case 'tls':
         return { kind: 'raw' };
       case 'ws': {
-        const { path } = splitWsPath(ws?.path?.value ?? '');
-        const host = hostWithoutPort(ws?.host?.value ?? '');
+        const { path } = splitWsPath(ws?.value.path?.value ?? '');
+        const host = hostWithoutPort(ws?.value.host?.value ?? '');
         return { kind: 'ws', path, host: host === '' ? undefined : host };
       }
       case 'grpc':
-        return { kind: 'grpc', serviceName: serviceName(grpc?.serviceName, chosen.span) };
+        return { kind: 'grpc', serviceName: serviceName(grpc?.value.serviceName, chosen.span) };
       default:
         return chosen.network satisfies never;
     }
   });
-  const tls = chosen.tls ? lowerTlsServer(table.tls ?? {}, chosen.span, files, part) : undefined;
+  const tls = chosen.tls
+    ? lowerTlsServer(table.tls?.value ?? {}, chosen.span, files, part)
+    : undefined;
   return carrier && { carrier, tls };
 }
 
@@ -93,7 +128,7 @@ export function lowerOutboundStream(
 ): OutboundStreamSpec | undefined {
   const chosen = part.attempt(() => chooseStream(table, owner));
   if (!table || !chosen) return undefined;
-  const serverName = written(table.tls?.serverName) ?? owner.server ?? '';
+  const serverName = written(table.tls?.value.serverName) ?? owner.server ?? '';
   const carrier = part.attempt((): OutboundCarrierSpec => {
     const { ws, grpc } = table;
     switch (chosen.network) {
@@ -102,21 +137,21 @@ export function lowerOutboundStream(
       case 'ws':
         return {
           kind: 'ws',
-          ...splitWsPath(ws?.path?.value ?? ''),
-          host: written(ws?.host) ?? inAuthority(serverName),
+          ...splitWsPath(ws?.value.path?.value ?? ''),
+          host: written(ws?.value.host) ?? inAuthority(serverName),
         };
       case 'grpc':
         return {
           kind: 'grpc',
-          serviceName: serviceName(grpc?.serviceName, chosen.span),
-          authority: written(grpc?.authority) ?? inAuthority(serverName),
+          serviceName: serviceName(grpc?.value.serviceName, chosen.span),
+          authority: written(grpc?.value.authority) ?? inAuthority(serverName),
         };
       default:
         return chosen.network satisfies never;
     }
   });
   const tls = chosen.tls
-    ? part.attempt(() => lowerTlsClient(table.tls ?? {}, serverName, files))
+    ? part.attempt(() => lowerTlsClient(table.tls?.value ?? {}, serverName, files))
     : undefined;
   return carrier && { carrier, tls };
 }
@@ -129,8 +164,6 @@ interface ChosenStream {
   readonly span: Span;
 }
 
-const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'] as const;
-
 /** Checks `network` and `security`; `undefined` is a bare socket. @throws {Finding} */
 function chooseStream(
   table: StreamTable | undefined,
@@ -142,7 +175,9 @@ function chooseStream(
   // Where no stream can be chosen, an empty network counts as absent.
   const name = noStream !== undefined && network?.value === '' ? 'tcp' : (network?.value ?? 'tcp');
   const known = NETWORKS.find((each) => each === name);
-  if (!known) throw new Finding('unknown stream network', network?.span);
+  if (!known) {
+    throw new Finding('unknown stream network', network?.span, { hint: networkHint(name) });
+  }
   if (noStream && known !== 'tcp') {
     throw new Finding(`${noStream}, so network must be tcp`, network?.span);
   }

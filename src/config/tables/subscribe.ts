@@ -6,12 +6,18 @@ import { fallback, optional, struct, type Output } from '../../schema/struct.ts'
 
 /** `[subscribe]` as written. */
 export const subscribeTable = located(
-  struct({
-    /** Relative to the folder of the configuration file. */
-    path: optional(located(str)),
-    /** The pick of each route group, and as `default` that of the default route. */
-    routes: fallback(record(located(str)), new Map()),
-  }),
+  struct(
+    {
+      /** Relative to the folder of the configuration file. */
+      path: optional(located(str)),
+      /** The pick of each route group, and as `default` that of the default route. */
+      routes: fallback(record(located(str)), new Map()),
+    },
+    {
+      path: 'The subscribe file, relative to this file',
+      routes: 'The pick of each route group, and as default that of the default route',
+    },
+  ),
 );
 export type SubscribeTable = Output<typeof subscribeTable>;
 

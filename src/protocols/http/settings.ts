@@ -2,6 +2,8 @@ import { array, bool, converted, secret, str, type Decoder } from '../../schema/
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { Account } from '../account-table.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { passwordAlone, repeated, textOf } from '../settings-warnings.ts';
 
 export interface HttpInboundSettings {
   /** In file order; of a repeated user the last counts. Empty for an open proxy. */
@@ -19,16 +21,42 @@ const userName: Decoder<string> = converted(str, (text, reject) => {
   return text;
 });
 
-/** The `settings` of an HTTP inbound. @throws {DecodeError} */
-export const inboundSettings: (table: TableNode) => HttpInboundSettings = struct({
-  accounts: fallback(array(struct({ user: userName, pass: secret })), []),
-  allowTransparent: fallback(bool, false),
-});
+export const inboundTable = struct(
+  {
+    accounts: fallback(array(struct({ user: userName, pass: secret })), []),
+    allowTransparent: fallback(bool, false),
+  },
+  {
+    accounts: 'Without any the proxy is open',
+    allowTransparent: 'Accepts GET /path with a Host header',
+  },
+);
 
-const outboundTable = struct({ user: optional(str), pass: optional(secret) });
+/** The `settings` of an HTTP inbound. @throws {DecodeError} */
+export const inboundSettings = (table: TableNode): HttpInboundSettings => inboundTable(table);
+
+export const outboundTable = struct(
+  { user: optional(str), pass: optional(secret) },
+  {
+    user: 'Without it no login is sent',
+    pass: 'Used with user only',
+  },
+);
 
 /** The `settings` of an HTTP outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): HttpOutboundSettings {
   const { user, pass = '' } = outboundTable(table);
   return { account: user === undefined ? undefined : { user, pass } };
 }
+
+/** Accounts that replace others. */
+export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
+  repeated(
+    table,
+    'accounts',
+    (account) => textOf(account, 'user'),
+    'the user stands above already; this entry replaces the earlier one',
+  );
+
+/** A password without a user name. */
+export const outboundWarnings: (table: TableNode) => Iterable<SettingsWarning> = passwordAlone;

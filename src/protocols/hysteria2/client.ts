@@ -18,6 +18,7 @@ import { SILENCE_MS } from './service-limits.ts';
 import { SilenceWatch } from './silence-watch.ts';
 import { UdpSessions } from './udp-sessions.ts';
 import { encodeTcpRequest, readTcpResponse } from './wire.ts';
+import { withAdvice } from '../../transports/tls/tls-advice.ts';
 
 /** The connection ended before its server responded: the request may be repeated on another one. */
 export class ConnectionLostError extends WeirError {
@@ -93,7 +94,7 @@ function handshakeFailure(error: unknown, target: Endpoint): DialError {
   if (kind !== 'transport') return fail('upstream', `QUIC: ${error.message}`);
   if (code === CONNECTION_REFUSED) return fail('refused', 'the server refused the connection');
   const isTls = code >= FIRST_CRYPTO_ERROR && code <= LAST_CRYPTO_ERROR && reason !== '';
-  return fail('upstream', isTls ? `TLS: ${reason}` : `QUIC: ${error.message}`);
+  return fail('upstream', isTls ? `TLS: ${withAdvice(reason)}` : `QUIC: ${error.message}`);
 }
 
 /** What a connection is used with. */

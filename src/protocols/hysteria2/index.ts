@@ -4,7 +4,7 @@ import { createHysteria2Inbound, type ServerMeans } from './inbound.ts';
 import { Hysteria2Outbound, type ClientMeans } from './outbound.ts';
 import { bindServer, dialServer } from './quic-endpoints.ts';
 import { restartReason } from './restart-reason.ts';
-import { inboundSettings, outboundSettings } from './settings.ts';
+import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
 
 const serverMeans: ServerMeans = {
   bind: bindServer,
@@ -23,6 +23,7 @@ export const hysteria2 = defineProtocol({
     kind: 'sessions',
     listens: 'udp',
     stream: false,
+    table: inboundTable,
     settings: (table, context) => inboundSettings(table, context),
     users: ({ credentials }) => ('users' in credentials ? credentials.users : [credentials]),
     restartReason,
@@ -30,6 +31,7 @@ export const hysteria2 = defineProtocol({
   },
   outbound: {
     stream: false,
+    table: outboundTable,
     upstream: true,
     settings: (table, context) => outboundSettings(table, context),
     create: (settings, context) => new Hysteria2Outbound(settings, context, clientMeans),

@@ -136,19 +136,34 @@ const atLeastOne = (key: string): Decoder<number> =>
     return Number(count);
   });
 
-const inboundTable = struct({
-  certFile: text,
-  keyFile: text,
-  password: optional(located(printable('password'))),
-  users: optional(located(array(user))),
-  udp: fallback(bool, false),
-  udpIdleTimeout: optional(located(idleTimeout)),
-  maxConnections: fallback(atLeastOne('max_connections'), 4096),
-  maxCircuits: fallback(atLeastOne('max_circuits'), 65_536),
-  obfs: text,
-  obfsPassword: secretText,
-  masquerade: fallback(masquerade, DEFAULT_MASQUERADE),
-});
+export const inboundTable = struct(
+  {
+    certFile: text,
+    keyFile: text,
+    password: optional(located(printable('password'))),
+    users: optional(located(array(user))),
+    udp: fallback(bool, false),
+    udpIdleTimeout: optional(located(idleTimeout)),
+    maxConnections: fallback(atLeastOne('max_connections'), 4096),
+    maxCircuits: fallback(atLeastOne('max_circuits'), 65_536),
+    obfs: text,
+    obfsPassword: secretText,
+    masquerade: fallback(masquerade, DEFAULT_MASQUERADE),
+  },
+  {
+    certFile: 'PEM file of the chain, leaf first',
+    keyFile: 'PEM file of the private key',
+    password: 'Of all clients, unless there are users',
+    users: 'Accounts, unless there is one password',
+    udp: 'Whether UDP is relayed',
+    udpIdleTimeout: 'Seconds of silence that end an association, 2 to 600',
+    maxConnections: 'QUIC connections at one time',
+    maxCircuits: 'Streams and associations at one time',
+    obfs: 'salamander, or none when left out',
+    obfsPassword: 'For obfs, at least 4 bytes',
+    masquerade: 'The response to everything but valid clients',
+  },
+);
 type InboundTable = Output<typeof inboundTable>;
 
 /** The `settings` of a Hysteria 2 inbound. @throws {DecodeError} */
@@ -230,15 +245,26 @@ function parsed(key: string, { value: path, span }: Located<string>, parse: () =
   }
 }
 
-const outboundTable = struct({
-  password: located(secret),
-  serverName: text,
-  allowInsecure: fallback(bool, false),
-  caFile: text,
-  obfs: text,
-  obfsPassword: secretText,
-  maxConcurrentStreams: fallback(atLeastOne('max_concurrent_streams'), 102_400),
-});
+export const outboundTable = struct(
+  {
+    password: located(secret),
+    serverName: text,
+    allowInsecure: fallback(bool, false),
+    caFile: text,
+    obfs: text,
+    obfsPassword: secretText,
+    maxConcurrentStreams: fallback(atLeastOne('max_concurrent_streams'), 102_400),
+  },
+  {
+    password: 'user:pass where the server has users',
+    serverName: 'The name that is sent and verified; by default the server',
+    allowInsecure: 'Accepts any certificate',
+    caFile: 'PEM file of further authorities',
+    obfs: 'salamander, or none when left out',
+    obfsPassword: 'For obfs, at least 4 bytes',
+    maxConcurrentStreams: 'Streams at one time',
+  },
+);
 
 /** The `settings` of a Hysteria 2 outbound. @throws {DecodeError} */
 export function outboundSettings(

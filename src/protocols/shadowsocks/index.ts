@@ -1,13 +1,14 @@
 import { defineProtocol } from '../protocol.ts';
 import { createShadowsocksInbound } from './inbound.ts';
 import { createShadowsocksOutbound } from './outbound.ts';
-import { inboundSettings, outboundSettings } from './settings.ts';
+import { inboundSettings, outboundSettings, inboundTable, outboundTable } from './settings.ts';
 
 export const shadowsocks = defineProtocol({
   name: 'shadowsocks',
   inbound: {
     kind: 'carriers',
     stream: false,
+    table: inboundTable,
     datagrams: true,
     settings: inboundSettings,
     users: ({ users }) => (users.length > 0 ? users : undefined),
@@ -15,6 +16,7 @@ export const shadowsocks = defineProtocol({
   },
   outbound: {
     stream: true,
+    table: outboundTable,
     upstream: true,
     settings: outboundSettings,
     create: (settings, context) => createShadowsocksOutbound(settings, context),

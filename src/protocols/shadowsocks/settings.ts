@@ -40,14 +40,21 @@ const method: Decoder<MethodName> = converted(str, (text, reject) => {
   throw reject(claims2022(text) ? 'unknown shadowsocks-2022 method' : 'unknown shadowsocks method');
 });
 
-const inboundTable = struct({
-  method,
-  password: located(secret),
-  users: alias(
-    fallback(array(located(struct({ password: located(secret), email: fallback(str, '') }))), []),
-    'clients',
-  ),
-});
+export const inboundTable = struct(
+  {
+    method,
+    password: located(secret),
+    users: alias(
+      fallback(array(located(struct({ password: located(secret), email: fallback(str, '') }))), []),
+      'clients',
+    ),
+  },
+  {
+    method: 'Such as aes-128-gcm or 2022-blake3-aes-128-gcm',
+    password: '2022: a key in base64',
+    users: 'Several users on one port',
+  },
+);
 
 /** The `settings` of a Shadowsocks inbound. @throws {DecodeError} */
 export function inboundSettings(table: TableNode): ShadowsocksInboundSettings {
@@ -68,7 +75,13 @@ export function inboundSettings(table: TableNode): ShadowsocksInboundSettings {
   };
 }
 
-const outboundTable = struct({ method, password: located(secret) });
+export const outboundTable = struct(
+  { method, password: located(secret) },
+  {
+    method: 'That of the server',
+    password: '2022: keys in base64, the own one last',
+  },
+);
 
 /** The `settings` of a Shadowsocks outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): ShadowsocksOutboundSettings {

@@ -1,10 +1,20 @@
 import { formatIP, parseIP } from '../../net/address.ts';
-import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
+import {
+  array,
+  bool,
+  converted,
+  narrowed,
+  secret,
+  str,
+  type Decoder,
+} from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
 import type { Account } from '../account-table.ts';
 import type { InboundSettingsContext } from '../protocol.ts';
+import { passwordAlone, repeated, textOf, valueOf } from '../settings-warnings.ts';
+import type { SettingsWarning } from '../protocol.ts';
 
 /** An IP address without brackets, prefix length or zone; IPv6 comes out in the form of RFC 5952. */
 export const ipAddress: Decoder<string> = converted(str, (text, reject) => {
@@ -32,12 +42,20 @@ const auth: Decoder<SocksInboundSettings['auth']> = converted(str, (text, reject
   throw reject('unknown socks auth');
 });
 
-const inboundTable = struct({
-  auth: fallback(auth, 'none'),
-  accounts: fallback(array(struct({ user: str, pass: secret })), []),
-  udp: fallback(bool, true),
-  udpBind: optional(ipAddress),
-});
+export const inboundTable = struct(
+  {
+    auth: fallback(narrowed(auth, { enum: ['none', 'password'] }), 'none'),
+    accounts: fallback(array(struct({ user: str, pass: secret })), []),
+    udp: fallback(bool, true),
+    udpBind: optional(ipAddress),
+  },
+  {
+    auth: 'password requires a login, and refuses SOCKS4',
+    accounts: 'For auth = "password"',
+    udp: 'Whether UDP ASSOCIATE is offered',
+    udpBind: 'IP address of the UDP relay; by default that of the connection',
+  },
+);
 
 /** The `settings` of a SOCKS inbound. @throws {DecodeError} */
 export function inboundSettings(
@@ -54,7 +72,13 @@ export function inboundSettings(
   return { auth, accounts: auth === 'password' ? accounts : [], udp, udpBind };
 }
 
-const outboundTable = struct({ user: optional(str), pass: optional(secret) });
+export const outboundTable = struct(
+  { user: optional(str), pass: optional(secret) },
+  {
+    user: 'Without it no login is sent',
+    pass: 'Used with user only',
+  },
+);
 
 /** The `settings` of a SOCKS outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): SocksOutboundSettings {
@@ -71,3 +95,28 @@ function truncateToField(text: string): string {
   const fits = new TextEncoder().encodeInto(text, new Uint8Array(FIELD_BYTES)).read;
   return text.slice(0, fits);
 }
+
+/** Accounts that are not asked for, and ones that replace others. */
+export function* inboundWarnings(table: TableNode): Generator<SettingsWarning> {
+  const accounts = valueOf(table, 'accounts');
+  if (
+    accounts?.kind === 'array' &&
+    accounts.items.length > 0 &&
+    textOf(table, 'auth') !== 'password'
+  ) {
+    yield {
+      id: 'accounts-ignored',
+      span: accounts.span,
+      message: 'accounts are ignored without auth = "password", so no password is required',
+    };
+  }
+  yield* repeated(
+    table,
+    'accounts',
+    (account) => textOf(account, 'user'),
+    'the user stands above already; this entry replaces the earlier one',
+  );
+}
+
+/** A password without a user name. */
+export const outboundWarnings: (table: TableNode) => Iterable<SettingsWarning> = passwordAlone;

@@ -1,6 +1,8 @@
 import { array, secret, str } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { repeated, textOf } from '../settings-warnings.ts';
 
 export interface TrojanUser {
   readonly password: string;
@@ -20,14 +22,33 @@ export interface TrojanOutboundSettings {
   readonly password: string;
 }
 
-const inboundTable = struct({
-  users: fallback(array(struct({ password: secret, email: fallback(str, '') })), []),
-});
+export const inboundTable = struct(
+  {
+    users: fallback(array(struct({ password: secret, email: fallback(str, '') })), []),
+  },
+  {
+    users: 'Without any every client is rejected',
+  },
+);
 
 /** The `settings` of a Trojan inbound. @throws {DecodeError} */
 export const inboundSettings = (table: TableNode): TrojanInboundSettings => inboundTable(table);
 
-const outboundTable = struct({ password: secret });
+export const outboundTable = struct(
+  { password: secret },
+  {
+    password: "One of the server's",
+  },
+);
 
 /** The `settings` of a Trojan outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): TrojanOutboundSettings => outboundTable(table);
+
+/** Users that replace others. */
+export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
+  repeated(
+    table,
+    'users',
+    (user) => textOf(user, 'password'),
+    'a user above has the same password; this entry replaces the earlier one',
+  );

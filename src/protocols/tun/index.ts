@@ -2,7 +2,7 @@ import { SystemRandomSource } from '../../crypto/random-source.ts';
 import { systemSockets } from '../../net/system-sockets.ts';
 import { defineProtocol } from '../protocol.ts';
 import { TunServer, type TunMeans } from './inbound.ts';
-import { restartReason, tunSettings } from './settings.ts';
+import { inboundWarnings, restartReason, tunSettings, tunTable } from './settings.ts';
 
 const means: TunMeans = {
   open: (plan) => systemSockets().openTun(plan),
@@ -16,8 +16,10 @@ export const tun = defineProtocol({
     kind: 'sessions',
     listens: 'device',
     stream: false,
+    table: tunTable,
     settings: (table) => tunSettings(table, process.platform),
     users: () => undefined,
+    warnings: (table) => inboundWarnings(table, process.platform),
     restartReason,
     *create(settings, context) {
       yield; // nothing takes long

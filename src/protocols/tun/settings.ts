@@ -19,6 +19,8 @@ import {
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { isZero, textOf, valueOf } from '../settings-warnings.ts';
 
 export interface TunSettings {
   /** `undefined` lets the kernel choose. Its length is checked when the device is created. */
@@ -49,15 +51,26 @@ const network = (what: string, parse: (text: string) => Cidr | CidrProblem): Dec
     return parsed;
   });
 
-const tunTable = struct({
-  name: optional(str),
-  mtu: fallback(mtu, 1500),
-  address: fallback(array(network('address', parseInterfaceAddress)), []),
-  routes: optional(located(array(network('route', parseCidr)))),
-  udp: fallback(bool, true),
-  udpIdleTimeout: fallback(u64, 60n),
-  maxFlows: fallback(u64, 65_536n),
-});
+export const tunTable = struct(
+  {
+    name: optional(str),
+    mtu: fallback(mtu, 1500),
+    address: fallback(array(network('address', parseInterfaceAddress)), []),
+    routes: optional(located(array(network('route', parseCidr)))),
+    udp: fallback(bool, true),
+    udpIdleTimeout: fallback(u64, 60n),
+    maxFlows: fallback(u64, 65_536n),
+  },
+  {
+    name: 'Of the interface; the kernel chooses one when left out',
+    mtu: 'In bytes, at least 1280',
+    address: 'ADDRESS/PREFIX, of the interface',
+    routes: 'Networks routed into the interface',
+    udp: 'Whether UDP is relayed',
+    udpIdleTimeout: 'Seconds of silence that end a UDP flow',
+    maxFlows: 'Flows at one time',
+  },
+);
 
 /** @throws {DecodeError} */
 export function tunSettings(table: TableNode, platform: NodeJS.Platform): TunSettings {
@@ -107,3 +120,30 @@ const sameNetworks = (some: readonly Cidr[], others: readonly Cidr[]): boolean =
     const other = others[index];
     return other !== undefined && formatCidr(network) === formatCidr(other);
   });
+
+/** IFNAMSIZ of Linux, without the null byte. */
+const LONGEST_NAME = 15;
+
+/** Values that pass the check, and then the device cannot be made or passes nothing on. */
+export function* inboundWarnings(
+  table: TableNode,
+  platform: NodeJS.Platform,
+): Generator<SettingsWarning> {
+  const unusable = (key: string, message: string): SettingsWarning => ({
+    id: 'setting-unusable',
+    span: valueOf(table, key)?.span ?? table.span,
+    message,
+  });
+  if (platform === 'linux' && Buffer.byteLength(textOf(table, 'name') ?? '') > LONGEST_NAME) {
+    yield unusable(
+      'name',
+      `name has more than ${LONGEST_NAME} bytes: the device cannot be created`,
+    );
+  }
+  if (isZero(table, 'max_flows'))
+    yield unusable('max_flows', 'with max_flows = 0 every flow is dropped');
+  if (isZero(table, 'udp_idle_timeout')) {
+    const message = 'with udp_idle_timeout = 0 a UDP flow ends with its first datagram';
+    yield unusable('udp_idle_timeout', message);
+  }
+}

@@ -1,19 +1,28 @@
 import { defineProtocol } from '../protocol.ts';
 import { createVlessInbound } from './inbound.ts';
 import { createVlessOutbound } from './outbound.ts';
-import { inboundSettings, outboundSettings } from './settings.ts';
+import {
+  inboundSettings,
+  outboundSettings,
+  inboundWarnings,
+  inboundTable,
+  outboundTable,
+} from './settings.ts';
 
 export const vless = defineProtocol({
   name: 'vless',
   inbound: {
     kind: 'carriers',
     stream: true,
+    table: inboundTable,
     settings: inboundSettings,
     users: ({ users }) => users,
+    warnings: inboundWarnings,
     create: createVlessInbound,
   },
   outbound: {
     stream: true,
+    table: outboundTable,
     upstream: true,
     settings: outboundSettings,
     create: createVlessOutbound,

@@ -1,7 +1,9 @@
 import { array } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
-import { uuid } from '../uuid.ts';
+import { parseUuid, uuid } from '../uuid.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { repeated, textOf } from '../settings-warnings.ts';
 
 export interface VlessUser {
   /** The 32 lower-case hex digits of a UUID. */
@@ -18,12 +20,31 @@ export interface VlessOutboundSettings {
   readonly id: string;
 }
 
-const inboundTable = struct({ users: fallback(array(struct({ id: uuid })), []) });
+export const inboundTable = struct(
+  { users: fallback(array(struct({ id: uuid })), []) },
+  {
+    users: 'Without any every client is rejected',
+  },
+);
 
 /** The `settings` of a VLESS inbound. @throws {DecodeError} */
 export const inboundSettings = (table: TableNode): VlessInboundSettings => inboundTable(table);
 
-const outboundTable = struct({ id: uuid });
+export const outboundTable = struct(
+  { id: uuid },
+  {
+    id: 'UUID of a user of the server',
+  },
+);
 
 /** The `settings` of a VLESS outbound. @throws {DecodeError} */
 export const outboundSettings = (table: TableNode): VlessOutboundSettings => outboundTable(table);
+
+/** Users that are there twice. */
+export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
+  repeated(
+    table,
+    'users',
+    (user) => parseUuid(textOf(user, 'id') ?? ''),
+    'a user above has the same id',
+  );

@@ -11,6 +11,8 @@ import { PlainDecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
 import { parseUuid } from '../uuid.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { repeated, textOf } from '../settings-warnings.ts';
 
 export interface VmessUser {
   /** A UUID as `parseUuid` gives it. */
@@ -38,7 +40,12 @@ function uuidOf({ value, span }: Located<string>): string {
   throw new PlainDecodeError(`invalid uuid ${JSON.stringify(value)}`, span);
 }
 
-const inboundTable = struct({ users: fallback(array(struct({ id })), []) });
+export const inboundTable = struct(
+  { users: fallback(array(struct({ id })), []) },
+  {
+    users: 'Without any every client is rejected',
+  },
+);
 
 /** The `settings` of a VMess inbound. @throws {DecodeError} */
 export function inboundSettings(table: TableNode): VmessInboundSettings {
@@ -58,10 +65,25 @@ const security: Decoder<VmessSecurity> = converted(str, (text, reject) => {
   }
 });
 
-const outboundTable = struct({ id, security: fallback(security, 'aes-128-gcm') });
+export const outboundTable = struct(
+  { id, security: fallback(security, 'aes-128-gcm') },
+  {
+    id: 'UUID of a user of the server',
+    security: 'Cipher of the body: aes-128-gcm, auto or chacha20-poly1305',
+  },
+);
 
 /** The `settings` of a VMess outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): VmessOutboundSettings {
   const settings = outboundTable(table);
   return { id: uuidOf(settings.id), security: settings.security };
 }
+
+/** Users that are there twice. */
+export const inboundWarnings = (table: TableNode): Iterable<SettingsWarning> =>
+  repeated(
+    table,
+    'users',
+    (user) => parseUuid(textOf(user, 'id') ?? ''),
+    'a user above has the same id',
+  );

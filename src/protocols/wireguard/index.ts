@@ -3,7 +3,7 @@ import { SystemRandomSource } from '../../crypto/random-source.ts';
 import { systemSockets } from '../../net/system-sockets.ts';
 import { defineProtocol } from '../protocol.ts';
 import { WireGuardOutbound } from './outbound.ts';
-import { outboundSettings } from './settings.ts';
+import { outboundSettings, outboundWarnings, outboundTable } from './settings.ts';
 import { SharedTunnels } from './shared-tunnels.ts';
 
 const tunnels = new SharedTunnels({
@@ -16,8 +16,10 @@ export const wireguard = defineProtocol({
   name: 'wireguard',
   outbound: {
     stream: false,
+    table: outboundTable,
     upstream: false,
     settings: (table) => outboundSettings(table),
+    warnings: outboundWarnings,
     create: (settings, context) => new WireGuardOutbound(settings, context, tunnels),
   },
 });

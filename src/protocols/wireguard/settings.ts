@@ -3,6 +3,8 @@ import { array, converted, secret, str, u16, u64, u8, type Decoder } from '../..
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
+import type { SettingsWarning } from '../protocol.ts';
+import { textOf, valueOf } from '../settings-warnings.ts';
 
 /** The three bytes behind the type of a message. */
 export type Reserved = readonly [number, number, number];
@@ -66,22 +68,54 @@ const reserved: Decoder<Reserved> = (node) => {
   throw new DecodeError(`invalid length ${length}, expected an array of length 3`, node.span);
 };
 
-const outboundTable = struct({
-  privateKey: key('private_key'),
-  peerPublicKey: key('peer_public_key'),
-  presharedKey: optional(key('preshared_key')),
-  endpoint,
-  address: array(address),
-  mtu: fallback(
-    converted(u64, (bytes) => Number(bytes)),
-    DEFAULT_MTU,
-  ),
-  keepalive: fallback(u16, 0),
-  reserved: optional(reserved),
-});
+export const outboundTable = struct(
+  {
+    privateKey: key('private_key'),
+    peerPublicKey: key('peer_public_key'),
+    presharedKey: optional(key('preshared_key')),
+    endpoint,
+    address: array(address),
+    mtu: fallback(
+      converted(u64, (bytes) => Number(bytes)),
+      DEFAULT_MTU,
+    ),
+    keepalive: fallback(u16, 0),
+    reserved: optional(reserved),
+  },
+  {
+    privateKey: 'The own key in base64 or hex',
+    peerPublicKey: 'That of the peer',
+    presharedKey: 'When the peer has one',
+    endpoint: 'host:port of the peer, IPv6 without brackets',
+    address: 'Own addresses in the tunnel, without a prefix length',
+    mtu: 'Bytes of the largest packet in the tunnel',
+    keepalive: 'Seconds; 0 is off',
+    reserved: 'Three bytes for the header of every packet',
+  },
+);
 
 /** The `settings` of a WireGuard outbound. @throws {DecodeError} */
 export function outboundSettings(table: TableNode): WireGuardSettings {
   const { address: addresses, ...written } = outboundTable(table);
   return { ...written, addresses };
+}
+
+/** Values that pass the check, and then no connection can be made with them. */
+export function* outboundWarnings(table: TableNode): Generator<SettingsWarning> {
+  const address = valueOf(table, 'address');
+  if (address?.kind === 'array' && address.items.length === 0) {
+    yield {
+      id: 'setting-unusable',
+      span: address.span,
+      message: 'address is empty: every connection fails',
+    };
+  }
+  const endpoint = valueOf(table, 'endpoint');
+  if (endpoint && textOf(table, 'endpoint')?.startsWith('[')) {
+    yield {
+      id: 'setting-unusable',
+      span: endpoint.span,
+      message: 'endpoint has brackets, which are taken as part of the name: write it without them',
+    };
+  }
 }

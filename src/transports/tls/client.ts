@@ -14,6 +14,7 @@ import { Deadline } from '../../net/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { TlsClientSpec } from '../../spec.ts';
+import { withAdvice } from './tls-advice.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /**
@@ -60,7 +61,7 @@ export class TlsClient {
     const onError = (error: Error): void => {
       // The server may have rejected the session.
       this.#session = undefined;
-      refuse(tlsReason(error), error);
+      refuse(withAdvice(tlsReason(error)), error);
     };
     const onClose = (): void => refuse('the server closed the connection during the handshake');
     const onAbort = (): void => reject(abortedDial(signal, server));

@@ -10,6 +10,7 @@ import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts'
 import { StreamTls } from '../../platform/tls/stream-tls.ts';
 import type { TlsClientSpec } from '../../spec.ts';
 import { TlsLink } from './tls-link.ts';
+import { withAdvice } from './tls-advice.ts';
 import { tlsReason } from './tls-reason.ts';
 import { trustStore } from './trust-store.ts';
 
@@ -51,7 +52,7 @@ export class OpensslClient {
       tls?.[Symbol.dispose]();
       lower.destroy();
       if (signal.aborted) throw abortedDial(signal, server);
-      const message = `${formatEndpoint(server)}: TLS: ${tlsReason(asError(error))}`;
+      const message = `${formatEndpoint(server)}: TLS: ${withAdvice(tlsReason(asError(error)))}`;
       throw new DialError('upstream', message, { cause: error });
     }
   }

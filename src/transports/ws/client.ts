@@ -13,6 +13,7 @@ import { UPGRADE_MS } from '../limits.ts';
 import { EarlyDataLink } from './early-data-link.ts';
 import { acceptKey, encodeEarlyData, toRequestTarget } from './handshake.ts';
 import { WsLink } from './link.ts';
+import { statusInWords } from './status-words.ts';
 
 type WsSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
 
@@ -102,7 +103,7 @@ export class WsClient {
       });
       upgrade.on('error', (error) => refuse(error.message, error));
       upgrade.on('response', (response) => {
-        refuse(`the server responded with HTTP status ${response.statusCode}`);
+        refuse(statusInWords(response));
       });
       upgrade.on('upgrade', (response, _, head) => {
         const problem = problemWith(response, key);
@@ -122,8 +123,9 @@ export class WsClient {
   }
 }
 
-function problemWith({ headers, statusCode }: IncomingMessage, key: string): string | undefined {
-  if (statusCode !== 101) return `the server responded with HTTP status ${statusCode}`;
+function problemWith(response: IncomingMessage, key: string): string | undefined {
+  const { headers, statusCode } = response;
+  if (statusCode !== 101) return statusInWords(response);
   if (headers.upgrade?.toLowerCase() !== 'websocket')
     return 'the server upgrades to another protocol';
   if (headers['sec-websocket-accept'] !== acceptKey(key))

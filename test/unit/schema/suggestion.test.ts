@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { suggestion } from '../../../src/cli/suggestion.ts';
+import { suggestion } from '../../../src/schema/suggestion.ts';
 
 const CHOICES = [
   'routes',

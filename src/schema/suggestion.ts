@@ -1,5 +1,6 @@
-/** Longer words are not compared, which bounds the work. */
+/** Longer words are not compared, nor more choices, which bounds the work. */
 const LONGEST = 64;
+const MOST_CHOICES = 1000;
 
 /**
  * The one of `choices` that a mistyped `word` most likely stands for: within a third of its length in
@@ -11,7 +12,9 @@ export function suggestion(word: string, choices: Iterable<string>): string | un
   let best: string | undefined;
   let least = Math.max(1, Math.floor(word.length / 3)) + 1;
   let begun: string | undefined;
+  let left = MOST_CHOICES;
   for (const choice of choices) {
+    if (left-- === 0) break;
     if (choice.length > LONGEST) continue;
     const edits = distance(typed, choice.toLowerCase());
     if (edits < least) [best, least] = [choice, edits];

@@ -1,0 +1,56 @@
+import { access, constants, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, resolve } from 'node:path';
+import { codeOf } from '../errors.ts';
+
+/** Folders above a file that are looked at. */
+const MOST_FOLDERS = 64;
+
+/**
+ * Why a file could not be read, beyond what the operating system says: which folder a relative path
+ * starts at, which folder is missing, which one may not be entered.
+ */
+export async function pathHint(path: string, error: unknown): Promise<string | undefined> {
+  const code = codeOf(error);
+  if (code !== 'ENOENT' && code !== 'EACCES') return undefined;
+  const lines: string[] = [];
+  if (!isAbsolute(path)) {
+    lines.push(`${path} is relative to the working directory, ${process.cwd()}`);
+  }
+  const full = resolve(path);
+  const problem = code === 'ENOENT' ? await missingFolder(full) : await deniedPart(full);
+  if (problem !== undefined) lines.push(problem);
+  return lines.length === 0 ? undefined : lines.join('\n');
+}
+
+/** From the root down. */
+function foldersOf(path: string): readonly string[] {
+  const folders: string[] = [];
+  for (let at = dirname(path); folders.length < MOST_FOLDERS; at = dirname(at)) {
+    folders.unshift(at);
+    if (at === dirname(at)) break;
+  }
+  return folders;
+}
+
+async function missingFolder(path: string): Promise<string | undefined> {
+  for (const folder of foldersOf(path)) {
+    try {
+      await stat(folder);
+    } catch (error) {
+      return codeOf(error) === 'ENOENT' ? `there is no folder ${folder}` : undefined;
+    }
+  }
+  return undefined;
+}
+
+async function deniedPart(path: string): Promise<string> {
+  const user = process.getuid === undefined ? 'this user' : `user ${process.getuid()}`;
+  for (const folder of foldersOf(path)) {
+    try {
+      await access(folder, constants.X_OK);
+    } catch {
+      return `${user} may not enter the folder ${folder}`;
+    }
+  }
+  return `${user} may not read ${path}`;
+}

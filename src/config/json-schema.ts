@@ -1,0 +1,71 @@
+import { findProtocol, protocolNames } from '../protocols/registry.ts';
+import type { Shape } from '../schema/shape.ts';
+import { configFile } from './config-file.ts';
+
+/** A schema with the key that names its dialect. */
+export interface JsonSchema extends Shape {
+  readonly $schema: string;
+  readonly title: string;
+}
+
+/**
+ * The JSON Schema of a configuration file, made of its decoders: an editor completes and checks with it.
+ *
+ * What `settings` may hold depends on `protocol`: all keys of all protocols stand there, so that editors
+ * can complete them, and a condition for each protocol narrows them. Editors that get alternatives
+ * (`oneOf`) report errors at the whole table instead.
+ */
+export function configSchema(): JsonSchema {
+  const { properties = {}, ...rest } = configFile.shape ?? {};
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'Weir',
+    ...rest,
+    properties: {
+      ...properties,
+      inbound: withSettings(properties['inbound'] ?? {}, 'inbound'),
+      outbound: withSettings(properties['outbound'] ?? {}, 'outbound'),
+    },
+  };
+}
+
+function withSettings(list: Shape, side: 'inbound' | 'outbound'): Shape {
+  const item = list.items ?? {};
+  const names = protocolNames(side);
+  const keys: Record<string, Shape> = {};
+  const conditions: Shape[] = [];
+  for (const name of names) {
+    const settings = findProtocol(name)?.[side]?.table?.shape;
+    if (!settings) continue;
+    // A key that several protocols have is checked by the condition of each.
+    for (const [key, value] of Object.entries(settings.properties ?? {})) {
+      keys[key] = key in keys ? {} : value;
+    }
+    const { required = [] } = settings;
+    conditions.push(
+      conditional(
+        { properties: { protocol: { const: name } }, required: ['protocol'] },
+        { properties: { settings }, ...(required.length > 0 && { required: ['settings'] }) },
+      ),
+    );
+  }
+  const { settings = {}, ...others } = item.properties ?? {};
+  const union: Shape = {
+    ...settings,
+    type: 'object',
+    properties: keys,
+    additionalProperties: true,
+  };
+  return {
+    ...list,
+    items: { ...item, properties: { ...others, settings: union }, allOf: conditions },
+  };
+}
+
+/** The keywords of a condition (JSON Schema 2020-12, core §10.2.2), which draft 7 has too. */
+const [IF = '', THEN = ''] = 'if then'.split(' ');
+
+/** Not a literal: an object with a key `then` is easily taken for a promise. */
+function conditional(condition: Shape, consequence: Shape): Shape {
+  return { [IF]: condition, [THEN]: consequence };
+}

@@ -1,0 +1,30 @@
+import { ipVersion } from '../../net/address.ts';
+import type { DnsTable } from '../tables/dns.ts';
+import type { WarningList } from './warning.ts';
+
+/** Keys of `[dns]` without effect, and a URL that no query can be sent with. */
+export function warnOfDns(table: DnsTable | undefined, list: WarningList): void {
+  if (!table) return;
+  const { backend, server, url } = table.value;
+  const ignored = server ?? url;
+  // With a backend named, keys of another may be kept on purpose.
+  if (!backend && ignored) {
+    const key = server ? 'server' : 'url';
+    list.add(
+      'dns-ignored',
+      ignored.span,
+      () =>
+        `[dns] ${key} is ignored: without backend = "udp", "tls" or "https" the system resolves`,
+    );
+  }
+  const bracketed = url && IPV6_URL.exec(url.value)?.[1];
+  if (backend?.value === 'https' && bracketed !== undefined && ipVersion(bracketed) === 6) {
+    list.add(
+      'setting-unusable',
+      url?.span ?? table.span,
+      () => '[dns] url has an IPv6 address: every query fails; write a name',
+    );
+  }
+}
+
+const IPV6_URL = /^https:\/\/\[([^\]]*)\]/;

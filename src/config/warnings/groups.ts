@@ -1,0 +1,32 @@
+import { suggestion } from '../../schema/suggestion.ts';
+import { DEFAULT_GROUP, picksOf } from '../route-targets.ts';
+import { inheritOf } from '../subscribe-file.ts';
+import type { Examined } from './warnings.ts';
+import { quoted, type WarningList } from './warning.ts';
+
+/** Route groups without effect, and picks for groups that do not exist. */
+export function warnOfGroups({ own, subscribe }: Examined, list: WarningList): void {
+  if (!subscribe) return;
+  const names = new Set(subscribe.routeGroup.map(({ name }) => name.value));
+  for (const [group, { span }] of picksOf(own)) {
+    if (group === DEFAULT_GROUP || names.has(group)) continue;
+    list.add('pick-without-group', span, () => {
+      const meant = suggestion(group, names);
+      const hint = meant === undefined ? '' : `; did you mean ${quoted(meant)}?`;
+      return `[subscribe.routes]: the subscribe file has no route group ${quoted(group)}${hint}`;
+    });
+  }
+  const inherited = new Set<string>();
+  for (const group of subscribe.routeGroup) {
+    const inherit = inheritOf(group);
+    if (typeof inherit === 'object') inherited.add(inherit.group);
+  }
+  for (const { name, rule } of subscribe.routeGroup) {
+    if (rule.length > 0 || inherited.has(name.value)) continue;
+    list.add(
+      'unused-group',
+      name.span,
+      () => `route group ${quoted(name.value)} has no rule, so nothing goes through it`,
+    );
+  }
+}

@@ -1,0 +1,53 @@
+import { suggestion } from '../../schema/suggestion.ts';
+import { readsAsTarget, unreadDirectives } from '../../log/filter.ts';
+import type { LogTable } from '../tables/log.ts';
+import { quoted, type WarningList } from './warning.ts';
+
+const LEVELS = ['off', 'error', 'warn', 'info', 'debug', 'trace'];
+
+/** Levels as other programs call them. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  warning: 'warn',
+  err: 'error',
+  critical: 'error',
+  fatal: 'error',
+  notice: 'info',
+  information: 'info',
+  verbose: 'debug',
+  all: 'trace',
+  none: 'off',
+  silent: 'off',
+  quiet: 'off',
+};
+
+/** Every target that Weir writes under begins so. */
+const OWN_TARGETS = 'svc_';
+
+/** A word that was meant as a level names a target, and then nothing is logged, errors included. */
+export function warnOfLog(table: LogTable | undefined, list: WarningList): void {
+  if (!table?.level) return;
+  const { value: level, span } = table.level;
+  const warn = (message: string): void => list.add('log-level', span, () => `[log] ${message}`);
+  const parts = level
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+  if (parts.length === 0) warn('level is empty: only errors are logged');
+  for (const part of parts) {
+    if (unreadDirectives(part).length > 0) {
+      warn(`level: ${quoted(part)} is not a directive and is ignored`);
+    } else if (readsAsTarget(part) && !part.startsWith(OWN_TARGETS)) {
+      warn(
+        `level: ${quoted(part)} is not a level but the name of a target, which Weir does not have${silence(parts)}${meant(part)}`,
+      );
+    }
+  }
+}
+
+const silence = (parts: readonly string[]): string =>
+  parts.length === 1 ? ': nothing is logged, not even errors' : '';
+
+function meant(word: string): string {
+  const level = ELSEWHERE[word.toLowerCase()] ?? suggestion(word, LEVELS);
+  return level === undefined ? '' : `; did you mean ${quoted(level)}?`;
+}

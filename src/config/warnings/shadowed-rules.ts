@@ -1,0 +1,212 @@
+import { normalizeName } from '../../engine/router/domain-list.ts';
+import { parseCidr } from '../../ip/cidr.ts';
+import { entriesOf, ruleSubject, type RuleTable } from '../tables/rule.ts';
+import { parsePortRange } from '../values/matchers.ts';
+import type { Examined } from './warnings.ts';
+import { TakenNames, TakenNetworks, TakenPorts, TakenWords } from './taken.ts';
+import type { WarningList } from './warning.ts';
+
+/**
+ * Rules that are never reached, since earlier ones take all that they match. Only what is certain:
+ * an earlier rule without conditions, one with the same conditions, or earlier rules of a
+ * single condition that cover one of the later rule's conditions.
+ *
+ * Rules of a subscribe file may repeat those of the configuration: these override them.
+ */
+export function warnOfShadowedRules({ own, merged }: Examined, list: WarningList): void {
+  const rules = own.route?.rule ?? [];
+  const all = merged.route?.rule ?? [];
+  const taken = new TakenFlows();
+  for (const [index, rule] of rules.entries()) {
+    if (taken.everythingBy !== undefined) break;
+    const conditions = conditionsOf(rule);
+    const by = taken.coverOf(conditions);
+    if (by !== undefined) {
+      list.add('rule-never-matches', rule.outbound.span, (lineOf) => {
+        const earlier = rules[by];
+        const line = earlier ? ` (line ${lineOf(earlier.outbound.span)})` : '';
+        return `${ruleSubject(index)} never matches: ${ruleSubject(by)}${line} takes all that it would match`;
+      });
+    } else taken.add(conditions, index);
+  }
+  warnOfRulesBehind(taken.everythingBy, rules, all.length, list);
+}
+
+/** A rule that takes every flow, with rules after it: its own file's, or those of route groups. */
+function warnOfRulesBehind(
+  by: number | undefined,
+  rules: readonly RuleTable[],
+  total: number,
+  list: WarningList,
+): void {
+  const last = by === undefined ? undefined : rules[by];
+  if (by === undefined || !last || by + 1 === total) return;
+  const next = rules[by + 1];
+  const many = total - by - 1;
+  const rest = `${many === 1 ? 'the rule' : `the ${many} rules`} after it`;
+  list.add('rule-never-matches', (next ?? last).outbound.span, (lineOf) => {
+    const all = `${ruleSubject(by)} (line ${lineOf(last.outbound.span)}) takes every flow`;
+    return next
+      ? `${ruleSubject(by + 1)} never matches: ${all}, so ${rest} ${many === 1 ? 'is' : 'are'} not reached`
+      : `${all}: ${rest}, of route groups, never ${many === 1 ? 'matches' : 'match'}`;
+  });
+}
+
+const KEYS = [
+  'domainSuffix',
+  'domainKeyword',
+  'domainFull',
+  'domainRegex',
+  'cidr',
+  'sourceCidr',
+  'port',
+  'inboundTag',
+  'geosite',
+  'geoip',
+] as const;
+type Key = (typeof KEYS)[number] | 'network';
+
+/** One key of a rule with its alternatives. */
+interface Condition {
+  readonly key: Key;
+  readonly entries: readonly string[];
+}
+
+function conditionsOf(rule: RuleTable): readonly Condition[] {
+  const conditions: Condition[] = [];
+  for (const key of KEYS) {
+    const entries = entriesOf(rule[key]);
+    if (entries.length > 0) {
+      conditions.push({ key, entries: entries.map(({ value }) => comparable(key, value)) });
+    }
+  }
+  if (rule.network) conditions.push({ key: 'network', entries: [rule.network.value] });
+  return conditions;
+}
+
+/** An entry in the one form that all of its spellings have. */
+function comparable(key: Key, text: string): string {
+  switch (key) {
+    case 'domainSuffix':
+    case 'domainFull':
+      return normalizeName(text);
+    case 'domainKeyword':
+    case 'geosite':
+    case 'geoip':
+      return text.toLowerCase();
+    case 'domainRegex':
+    case 'cidr':
+    case 'sourceCidr':
+    case 'port':
+    case 'inboundTag':
+    case 'network':
+      return text;
+    default:
+      return key satisfies never;
+  }
+}
+
+/** The flows that rules take before others, as far as it is known for certain. */
+class TakenFlows {
+  /** The rule that takes every flow. */
+  everythingBy: number | undefined;
+  /** By all conditions in one text, the rule that has them. */
+  readonly #whole = new Map<string, number>();
+  readonly #names = new TakenNames();
+  readonly #destinations = new TakenNetworks();
+  readonly #sources = new TakenNetworks();
+  readonly #ports = new TakenPorts();
+  readonly #words = new TakenWords();
+
+  add(conditions: readonly Condition[], rule: number): void {
+    const [only, ...more] = conditions;
+    if (!only) this.everythingBy = rule;
+    else if (more.length > 0) this.#whole.set(textOf(conditions), rule);
+    else {
+      for (const entry of only.entries) this.#take(only.key, entry, rule);
+      if (this.#words.has('network tcp') && this.#words.has('network udp')) {
+        this.everythingBy = rule;
+      }
+    }
+  }
+
+  /** The last of the earlier rules that take all flows with these conditions. */
+  coverOf(conditions: readonly Condition[]): number | undefined {
+    const same = conditions.length > 1 ? this.#whole.get(textOf(conditions)) : undefined;
+    if (same !== undefined) return same;
+    for (const { key, entries } of conditions) {
+      const by = this.#coverOfAll(key, entries);
+      if (by !== undefined) return by;
+    }
+    return undefined;
+  }
+
+  #coverOfAll(key: Key, entries: readonly string[]): number | undefined {
+    let last = -1;
+    for (const entry of entries) {
+      const by = this.#coverOfOne(key, entry);
+      if (by === undefined) return undefined;
+      last = Math.max(last, by);
+    }
+    return last < 0 ? undefined : last;
+  }
+
+  #take(key: Key, entry: string, rule: number): void {
+    switch (key) {
+      case 'domainSuffix':
+        return this.#names.takeSuffix(entry, rule);
+      case 'cidr':
+      case 'sourceCidr': {
+        const network = parseCidr(entry);
+        if ('problem' in network) return;
+        return (key === 'cidr' ? this.#destinations : this.#sources).take(network, rule);
+      }
+      case 'port': {
+        const range = parsePortRange(entry);
+        return 'problem' in range ? undefined : this.#ports.take(range, rule);
+      }
+      case 'domainFull':
+      case 'domainKeyword':
+      case 'domainRegex':
+      case 'geosite':
+      case 'geoip':
+      case 'inboundTag':
+      case 'network':
+        return this.#words.take(`${key} ${entry}`, rule);
+      default:
+        return key satisfies never;
+    }
+  }
+
+  #coverOfOne(key: Key, entry: string): number | undefined {
+    switch (key) {
+      case 'domainSuffix':
+        return this.#names.coverOf(entry);
+      case 'domainFull':
+        return this.#words.coverOf(`${key} ${entry}`) ?? this.#names.coverOf(entry);
+      case 'cidr':
+      case 'sourceCidr': {
+        const network = parseCidr(entry);
+        if ('problem' in network) return undefined;
+        return (key === 'cidr' ? this.#destinations : this.#sources).coverOf(network);
+      }
+      case 'port': {
+        const range = parsePortRange(entry);
+        return 'problem' in range ? undefined : this.#ports.coverOf(range);
+      }
+      case 'domainKeyword':
+      case 'domainRegex':
+      case 'geosite':
+      case 'geoip':
+      case 'inboundTag':
+      case 'network':
+        return this.#words.coverOf(`${key} ${entry}`);
+      default:
+        return key satisfies never;
+    }
+  }
+}
+
+/** Conditions with their alternatives in one order. */
+const textOf = (conditions: readonly Condition[]): string =>
+  JSON.stringify(conditions.map(({ key, entries }) => [key, ...new Set(entries.toSorted())]));

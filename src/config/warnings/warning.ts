@@ -1,0 +1,97 @@
+import type { Span } from '../../schema/node.ts';
+import type { ConfigLocation } from '../errors.ts';
+import type { Places } from '../places.ts';
+
+/** What a warning is about; stable, for tests and the table of the documentation. */
+export type WarningId =
+  | 'accounts-ignored'
+  | 'balancer-timing'
+  | 'dns-ignored'
+  | 'empty-list'
+  | 'log-level'
+  | 'more'
+  | 'no-users'
+  | 'open-proxy'
+  | 'pick-without-group'
+  | 'repeated-user'
+  | 'rule-never-matches'
+  | 'same-address'
+  | 'settings-ignored'
+  | 'setting-unusable'
+  | 'stream-ignored'
+  | 'unknown-inbound'
+  | 'unmatched-entry'
+  | 'unused-balancer'
+  | 'unused-group'
+  | 'unused-outbound';
+
+/** Something valid that is surely not meant. */
+export interface Warning {
+  readonly id: WarningId;
+  /** One line. */
+  readonly message: string;
+  readonly location: ConfigLocation | undefined;
+}
+
+/** Where a text of the document stands, for messages that point at a second place. */
+export type LineOf = (span: Span) => number;
+
+interface Noted {
+  readonly id: WarningId;
+  readonly span: Span;
+  readonly message: (lineOf: LineOf) => string;
+}
+
+/** Warnings that are kept while a document is examined, and those of them that are shown. */
+const MOST_NOTED = 1000;
+const MOST_SHOWN = 50;
+
+/**
+ * Collects warnings. However many there are, the work for each is small: messages are made for those
+ * that are shown.
+ */
+export class WarningList {
+  readonly #noted: Noted[] = [];
+  #count = 0;
+
+  add(id: WarningId, span: Span, message: (lineOf: LineOf) => string): void {
+    this.#count++;
+    if (this.#noted.length < MOST_NOTED) this.#noted.push({ id, span, message });
+  }
+
+  /** In document order; the last one says how many there are beyond the limit. */
+  shown(places: Places): readonly Warning[] {
+    const lineOf: LineOf = ({ start }) => places.locate(start).line;
+    const shown = this.#noted
+      .toSorted((a, b) => a.span.start - b.span.start)
+      .slice(0, MOST_SHOWN)
+      .map(({ id, span, message }): Warning => ({
+        id,
+        message: oneLine(message(lineOf)),
+        location: places.locate(span.start),
+      }));
+    const rest = this.#count - shown.length;
+    if (rest === 0) return shown;
+    const message = `${rest} more ${rest === 1 ? 'warning is' : 'warnings are'} not shown`;
+    return [...shown, { id: 'more', message, location: undefined }];
+  }
+}
+
+/** `weir.toml:12:3: rule …`, as compilers print it. */
+export function renderWarning({ message, location }: Warning): string {
+  if (!location) return message;
+  const { file, line, column } = location;
+  const place = file === undefined ? `line ${line}, column ${column}` : `${file}:${line}:${column}`;
+  return `${place}: ${message}`;
+}
+
+const LONGEST_QUOTE = 100;
+
+/** A text of the document as a message shows it. */
+export function quoted(text: string): string {
+  const shown = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
+  return JSON.stringify(shown);
+}
+
+/** Tags are shown as they are elsewhere, and may hold control characters. */
+const oneLine = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\u{FFFD}');

@@ -1,0 +1,91 @@
+import { findProtocol, protocolNames } from '../protocols/registry.ts';
+import { suggestion } from '../schema/suggestion.ts';
+
+/** Protocols as other programs call them, and what takes their place. */
+const PROTOCOLS_ELSEWHERE: Readonly<Record<string, string>> = {
+  reject: 'blackhole',
+  drop: 'blackhole',
+  deny: 'blackhole',
+  bypass: 'freedom',
+  pass: 'freedom',
+  ss: 'shadowsocks',
+  shadowsocks2022: 'shadowsocks',
+  wg: 'wireguard',
+  socks4: 'socks',
+  socks5: 'socks',
+  hysteria1: 'hysteria2',
+};
+
+/** Kinds of outbounds elsewhere that are tables of their own here. */
+const GROUPS = new Set(['selector', 'select', 'urltest', 'url-test', 'fallback', 'load-balance']);
+
+/** For an unknown `protocol`: its value, the choices, and what was probably meant. */
+export function protocolHint(name: string, side: 'inbound' | 'outbound'): string {
+  const other = side === 'inbound' ? 'outbound' : 'inbound';
+  const written = `protocol${valueShown(name)}`;
+  const choices = protocolNames(side);
+  const listed = `an ${side} has ${choices.join(', ')}`;
+  const known = findProtocol(name);
+  if (known?.[other]) return `${written} is for an ${other}; ${listed}`;
+  const lower = name.toLowerCase();
+  if (side === 'outbound' && GROUPS.has(lower)) {
+    return `${written}: several outbounds behind one tag are a [[balancer]]; ${listed}`;
+  }
+  if (side === 'inbound' && lower === 'mixed') {
+    return `${written}: SOCKS and HTTP are two inbounds here, each on its own port; ${listed}`;
+  }
+  const elsewhere = PROTOCOLS_ELSEWHERE[lower];
+  const meant = elsewhere !== undefined && choices.includes(elsewhere) ? elsewhere : undefined;
+  return `${written} is unknown; ${listed}${didYouMean(meant ?? suggestion(name, choices))}`;
+}
+
+const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'];
+
+const NETWORKS_ELSEWHERE: Readonly<Record<string, string>> = {
+  raw: 'tcp',
+  websocket: 'ws',
+  wss: 'ws',
+  gun: 'grpc',
+  ssl: 'tls',
+};
+
+/** The same for `network` of a stream. */
+export function networkHint(name: string): string {
+  const meant = NETWORKS_ELSEWHERE[name.trim().toLowerCase()] ?? suggestion(name.trim(), NETWORKS);
+  return `network${valueShown(name)} is unknown; a stream has ${NETWORKS.join(', ')}${didYouMean(meant)}`;
+}
+
+const TAGS_ELSEWHERE: Readonly<Record<string, string>> = {
+  block: 'blackhole',
+  blocked: 'blackhole',
+  reject: 'blackhole',
+  drop: 'blackhole',
+  deny: 'blackhole',
+  freedom: 'direct',
+  bypass: 'direct',
+};
+
+/** For an unknown tag of an outbound: a built-in, or one of those that there are. */
+export function outboundHint(tag: string, known: Iterable<string>): string | undefined {
+  const builtin = TAGS_ELSEWHERE[tag.toLowerCase()];
+  if (builtin === undefined) {
+    return memberHint(tag, ['direct', 'blackhole', ...known]);
+  }
+  const what = builtin === 'direct' ? 'connects directly' : 'refuses flows';
+  return `the built-in outbound that ${what} is ${JSON.stringify(builtin)}`;
+}
+
+/** The same for a member of a balancer, which cannot be a built-in. */
+export function memberHint(tag: string, known: Iterable<string>): string | undefined {
+  const meant = suggestion(tag, known);
+  return meant === undefined ? undefined : `did you mean ${JSON.stringify(meant)}?`;
+}
+
+const LONGEST_VALUE = 40;
+
+/** A long value is no mistyped word, and a share link in its place has credentials. */
+const valueShown = (text: string): string =>
+  text.length > LONGEST_VALUE || text.includes('@') ? '' : ` = ${JSON.stringify(text)}`;
+
+const didYouMean = (word: string | undefined): string =>
+  word === undefined ? '' : `; did you mean ${JSON.stringify(word)}?`;

@@ -1,0 +1,31 @@
+/** What a decoder accepts, in the terms of JSON Schema: for editors, which know less than the decoder. */
+export interface Shape {
+  readonly type?: 'string' | 'boolean' | 'integer' | 'array' | 'object';
+  readonly enum?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly items?: Shape;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Shape;
+  readonly anyOf?: readonly Shape[];
+  readonly allOf?: readonly Shape[];
+  readonly if?: Shape;
+  readonly then?: Shape;
+  readonly const?: string;
+  readonly description?: string;
+  readonly default?: string | number | boolean | readonly never[];
+}
+
+/** Gives a decoder its shape. */
+export const shaped = <D extends object>(decoder: D, shape: Shape): D =>
+  Object.assign(decoder, { shape });
+
+/** A default in the form that a document has it; `undefined` for one that a scalar does not show. */
+export function plainDefault(value: unknown): Shape['default'] {
+  if (typeof value === 'bigint') return Number(value);
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    return value;
+  }
+  return Array.isArray(value) && value.length === 0 ? [] : undefined;
+}

@@ -1,0 +1,23 @@
+/** What the failures of verification mean for a client, by the words that they begin with. */
+const ADVICE: readonly (readonly [start: string, advice: string])[] = [
+  ['certificate has expired', 'it has to be renewed, unless the clock of this machine is wrong'],
+  ['certificate is not yet valid', 'the clock of this machine may be wrong'],
+  ['self-signed certificate in', 'its authority is unknown here: name that in ca_file'],
+  ['self-signed certificate', 'name it in ca_file to trust it'],
+  [
+    'unable to get local issuer certificate',
+    'its authority is unknown here, or the server does not send the intermediate certificates; ca_file may name either',
+  ],
+  [
+    'unable to verify the first certificate',
+    'its authority is unknown here, or the server does not send the intermediate certificates; ca_file may name either',
+  ],
+  ["Hostname/IP does not match certificate's altnames", 'server_name has to be a name of it'],
+  ['the peer does not speak TLS', 'the port may be another one, or one without TLS'],
+];
+
+/** The reason of a failed handshake, and what the user of a client can do about it. */
+export function withAdvice(reason: string): string {
+  const advice = ADVICE.find(([start]) => reason.startsWith(start))?.[1];
+  return advice === undefined ? reason : `${reason} (${advice})`;
+}
