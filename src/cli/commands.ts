@@ -1,5 +1,6 @@
 import { unknownCommand, type Command } from './command.ts';
 import { CTL } from './ctl-arguments.ts';
+import { RELOAD } from './reload-arguments.ts';
 import { RUN_OPTIONS } from './run-arguments.ts';
 
 /** What runs when the first argument names no command. Each command loads its own parts. */
@@ -16,6 +17,10 @@ export const COMMANDS: readonly Command[] = [
   {
     ...CTL,
     run: async (argv, io) => (await import('./ctl.ts')).ctl(argv, io),
+  },
+  {
+    ...RELOAD,
+    run: async (argv, io) => (await import('./reload-command.ts')).reloadCommand(argv, io),
   },
 ];
 
