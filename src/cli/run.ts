@@ -4,6 +4,7 @@ import { Instance } from '../app/instance.ts';
 import { processLog } from '../app/process-log.ts';
 import { takeServiceEnvironment } from '../app/service/environment.ts';
 import type { ServiceNotifier } from '../app/service/notifier.ts';
+import { adoptSockets } from '../app/service/adopt-sockets.ts';
 import { openNotifier } from '../app/service/open-notifier.ts';
 import { ReloadSocket } from '../app/service/reload-socket.ts';
 import { statusOf } from '../app/service/status.ts';
@@ -49,6 +50,7 @@ export async function run({
   surviveDefects(log);
   const notifier = openNotifier(service, { clock: systemClock, log, pid: process.pid });
   notifier.starting('starting');
+  const passed = adoptSockets(service.passed, log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
   log.debug(`sockets: ${socketsInUse()}`);
   const instance = new Instance({ configPath, log, regexes, serveApi: true });
@@ -74,6 +76,7 @@ export async function run({
   }
   let watcher: FileWatcher | undefined;
   if (state === 'running') {
+    passed.warnOfUnused();
     reportReloads(instance, notifier);
     notifier.ready(statusOf(instance.inbounds));
     running.resolve(instance);

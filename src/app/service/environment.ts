@@ -1,18 +1,13 @@
+import type { PassedDescriptor } from '../../platform/service/passed-sockets.ts';
+
 /** What a service manager tells a process at its start: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3). */
 export interface ServiceEnvironment {
   /** `NOTIFY_SOCKET` as given; `undefined` where no manager waits for notifications. */
   readonly notifySocket: string | undefined;
   /** Milliseconds within which the manager expects a sign of life; `undefined` for no watchdog. */
   readonly watchdogMs: number | undefined;
-  /** The sockets that were passed, in the order of their descriptors. */
+  /** The sockets that were passed, named as in `LISTEN_FDNAMES`; `unknown` without a name. */
   readonly passed: readonly PassedDescriptor[];
-}
-
-/** A descriptor that a manager has passed. */
-export interface PassedDescriptor {
-  readonly fd: number;
-  /** As in `LISTEN_FDNAMES`; `unknown` without one. */
-  readonly name: string;
 }
 
 /** The number of the first one: `SD_LISTEN_FDS_START`. */

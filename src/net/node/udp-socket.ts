@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { codeOf } from '../../errors.ts';
+import { claimPassed } from '../../platform/service/passed-sockets.ts';
 import type { Endpoint } from '../address.ts';
 import { UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 
@@ -56,9 +57,11 @@ export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> 
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   socket.once('error', reject);
   socket.once('listening', resolve);
+  const claim = claimPassed('datagram', { host: address, port });
+  socket.once('close', () => claim?.release());
   try {
     // Exclusive: a cluster worker must not share the socket of an association.
-    socket.bind({ address, port, exclusive: true });
+    socket.bind({ ...(claim ? { fd: claim.fd } : { address, port }), exclusive: true });
     await promise;
   } catch (error) {
     socket.close();
