@@ -1,4 +1,5 @@
 import { unknownCommand, type Command } from './command.ts';
+import { COMPLETION } from './completion-arguments.ts';
 import { CTL } from './ctl-arguments.ts';
 import { RELOAD } from './reload-arguments.ts';
 import { RUN_OPTIONS } from './run-arguments.ts';
@@ -21,6 +22,11 @@ export const COMMANDS: readonly Command[] = [
   {
     ...RELOAD,
     run: async (argv, io) => (await import('./reload-command.ts')).reloadCommand(argv, io),
+  },
+  {
+    ...COMPLETION,
+    run: async (argv, io) =>
+      (await import('./completion-command.ts')).completionCommand(argv, io, COMMANDS),
   },
 ];
 
