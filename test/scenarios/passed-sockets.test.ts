@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { openSync, closeSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
@@ -136,6 +136,29 @@ test('sockets that match nothing and descriptors that are none are warned of', a
     `WARN svc_app: passed socket dns (UDP 127.0.0.1 port ${udp.port}) ${reason}`,
   ]);
 });
+
+const missing = spawnSync('systemd-socket-activate', ['--version']).error;
+
+test(
+  'systemd passes a socket with the first client, which is served',
+  {
+    skip: missing ? 'there is no systemd-socket-activate here' : false,
+  },
+  async () => {
+    await using folder = await scratch();
+    const path = join(folder.path, 'socks.sock');
+    const config = `[[inbound]]\ntag = "in"\nprotocol = "socks"\nlisten = "${path}"
+[inbound.settings]\nudp = false\n${freedom()}`;
+    await using weir = await Weir.launch(config, {
+      wrap: ['systemd-socket-activate', '--listen', path, '--fdname', 'socks'],
+    });
+    await weir.child.until('the manager listening', ({ stderr }) =>
+      stderr.includes('Listening on') ? true : undefined,
+    );
+    await greet(await open({ path }));
+    assert.deepEqual(warnings(weir), []);
+  },
+);
 
 test('sockets for another process are left alone', async () => {
   using passed = new BoundSocket('stream', LOOPBACK);

@@ -31,13 +31,15 @@ async function valuesOf(key: string): Promise<string[]> {
 suite('the unit', { skip: without('systemd-analyze') }, () => {
   test('is valid', async () => {
     await using folder = await scratch();
-    // Its programs are not installed here.
+    // Its programs and its user are not installed here.
     const text = (await readFile(UNIT, 'utf8'))
       .replaceAll('/usr/bin/weir', process.execPath)
       .replace(/^Documentation=.*\n/m, '');
     const file = join(folder.path, 'weir.service');
     await writeFile(file, text);
-    const { status, stdout, stderr } = analyze('verify', file);
+    const sockets = join(folder.path, 'weir.socket');
+    await writeFile(sockets, await readFile(UNIT.replace(/service$/, 'socket')));
+    const { status, stdout, stderr } = analyze('verify', file, sockets);
     assert.equal(stdout + stderr, '');
     assert.equal(status, 0);
   });
