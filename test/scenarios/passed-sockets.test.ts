@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { open } from '../support/address.ts';
 import { BoundSocket } from '../support/bound-socket.ts';
-import { freedom, socksIn } from '../support/config.ts';
+import { freedom, proxyOut, rule, socksIn } from '../support/config.ts';
+import { udpEcho } from '../support/servers.ts';
+import { UdpAssociation } from '../support/socks-udp.ts';
 import { within } from '../support/wait.ts';
 import { scratch, Weir, type WeirOptions } from '../support/weir.ts';
 
@@ -93,6 +95,27 @@ for (const io of ['kernel', 'node']) {
       await reload(weir, socksAt('again', passed.port) + freedom());
       await greet(meanwhile);
       await greet(await open(passed.address));
+    });
+
+    test('carries datagrams, before and after reloads that give it up and take it again', async () => {
+      using tcp = new BoundSocket('stream', LOOPBACK);
+      using udp = new BoundSocket('datagram', { host: '127.0.0.1', port: tcp.port });
+      await using echo = await udpEcho();
+      const settings = 'method = "aes-128-gcm"\npassword = "x"\n';
+      const client = `${socksIn()}${freedom()}${proxyOut('ss', 'shadowsocks', tcp.address, settings)}
+${rule('ss', 'inbound_tag = ["socks"]')}`;
+      const server = `[[inbound]]\ntag = "server"\nprotocol = "shadowsocks"\nport = ${tcp.port}
+[inbound.settings]\n${settings}`;
+      await using weir = await Weir.start(client + server, passing([tcp, udp], env));
+      const exchange = async (text: string): Promise<void> => {
+        using association = await UdpAssociation.open(weir.address('socks'));
+        association.send(echo.target, text);
+        assert.equal((await association.receive()).data.toString(), text);
+      };
+      await exchange('before');
+      await reload(weir, client);
+      await reload(weir, client + server);
+      await exchange('after');
     });
 
     test('keeps what comes between two processes', async () => {
