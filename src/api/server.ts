@@ -6,6 +6,7 @@ import type { ApiListen, ApiOptions } from '../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import { claimPassed, type Claim } from '../platform/service/passed-sockets.ts';
 import type { SocketListenSpec } from '../spec.ts';
 import { bindReason } from '../transports/bind-error.ts';
 import { bindUnixSocket } from '../transports/unix-socket.ts';
@@ -110,7 +111,7 @@ export class ApiServer {
 
   /** Frees the address at once; requests under way go on, and it may be opened again. */
   release(): void {
-    this.#server.close();
+    unbind(this.#server);
   }
 
   /**
@@ -135,7 +136,7 @@ export class ApiServer {
   }
 
   async #stop(): Promise<void> {
-    this.#server.close();
+    unbind(this.#server);
     for (const connection of this.#connections.values()) connection.finish();
     if (this.#connections.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -269,19 +270,33 @@ const headOf = ({ method = '', url = '', headers }: IncomingMessage): RequestHea
 function bind(server: Server, listen: ApiListen): Promise<void> {
   const attempt = async (): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const where =
+      listen.kind === 'tcp' ? { host: listen.host, port: listen.port } : { path: listen.path };
+    const claim = claimPassed('stream', where);
     server.once('error', reject);
-    server.listen(
-      listen.kind === 'tcp' ? { host: listen.host, port: listen.port } : { path: listen.path },
-      resolve,
-    );
+    server.listen(claim ? { fd: claim.fd } : where, resolve);
     try {
       await promise;
+    } catch (error) {
+      claim?.release();
+      throw error;
     } finally {
       server.off('error', reject).off('listening', resolve);
     }
+    if (claim) claims.set(server, claim);
   };
   return listen.kind === 'tcp' ? attempt() : bindUnixSocket(listen.path, attempt);
 }
+
+/** Frees the address. */
+function unbind(server: Server): void {
+  server.close();
+  claims.get(server)?.release();
+  claims.delete(server);
+}
+
+/** Of servers on sockets that a service manager has passed. */
+const claims = new WeakMap<Server, Claim>();
 
 /** Node reports a missing folder as one without write permission. */
 function reasonOf(listen: ApiListen, cause: unknown): string {

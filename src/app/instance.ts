@@ -21,7 +21,7 @@ import { logHints } from './error-lines.ts';
 import { FileLog } from './file-log.ts';
 import { loadAside } from './load-aside.ts';
 import { Picker } from './picker.ts';
-import { failureLine, summaryOf } from './outcomes.ts';
+import { failedOutcome, outcomeOf, type ReloadOutcome } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
 import { ConfigThread } from './thread.ts';
 import { WarningLog } from './warning-log.ts';
@@ -37,6 +37,12 @@ export interface InstanceOptions {
   readonly serveApi: boolean;
 }
 
+/** Is called back around reloads. */
+export interface ReloadObserver {
+  begins?(): void;
+  ended?(outcome: ReloadOutcome): void;
+}
+
 /** One running proxy: what runs, the files that it came from, and the API over both. */
 export class Instance implements ControlledApp {
   readonly version = VERSION;
@@ -49,7 +55,7 @@ export class Instance implements ControlledApp {
   #reloader: Reloader;
   #apiIgnored = false;
   readonly #warnings: WarningLog;
-  readonly #watchers = new Set<() => void>();
+  readonly #observers = new Set<ReloadObserver>();
   readonly #stopping = new AbortController();
   readonly #thread = new ConfigThread();
   /** The result of checking the current pick, and the files that it was read from. */
@@ -123,27 +129,30 @@ export class Instance implements ControlledApp {
     }
   }
 
+  /** Inbounds that are served. */
+  get inbounds(): number {
+    return this.#supervisor.inbounds;
+  }
+
   /** Reads the files again and applies what has changed; logs the outcome. */
   async reload(): Promise<ReloadReport> {
+    for (const observer of this.#observers) observer.begins?.();
     try {
       const report = await this.#reloader.reload();
-      if (report.status === 'applied') this.#log.info(`config reloaded: ${summaryOf(report)}`);
-      else this.#log.debug('reload: the files have not changed');
+      this.#reloadEnded(outcomeOf(report));
       return report;
     } catch (error) {
-      if (error instanceof Error) this.#log.error(failureLine(error));
+      this.#reloadEnded(failedOutcome(error));
       // A control error has the configuration's as its cause.
       logHints(error instanceof ControlError ? error.cause : error, this.#log);
       throw error;
-    } finally {
-      for (const notify of this.#watchers) notify();
     }
   }
 
-  /** Calls back after every reload, successful or not; the returned function ends that. */
-  onReload(callback: () => void): () => void {
-    this.#watchers.add(callback);
-    return () => this.#watchers.delete(callback);
+  /** Calls back around every reload, successful or not; the returned function ends that. */
+  onReload(observer: ReloadObserver): () => void {
+    this.#observers.add(observer);
+    return () => this.#observers.delete(observer);
   }
 
   /**
@@ -157,6 +166,23 @@ export class Instance implements ControlledApp {
     await this.#api.stop();
     await this.#thread.stop(reason);
     await this.#supervisor.stop(graceMs);
+  }
+
+  #reloadEnded(outcome: ReloadOutcome): void {
+    switch (outcome.kind) {
+      case 'applied':
+        this.#log.info(`config reloaded: ${outcome.summary}`);
+        break;
+      case 'unchanged':
+        this.#log.debug('reload: the files have not changed');
+        break;
+      case 'failed':
+        this.#log.error(outcome.line);
+        break;
+      default:
+        outcome satisfies never;
+    }
+    for (const observer of this.#observers) observer.ended?.(outcome);
   }
 
   #createReloader(files: FileLog): Reloader {

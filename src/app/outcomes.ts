@@ -2,7 +2,7 @@ import { ControlError } from '../api/contract.ts';
 import { ConfigError, DocumentReadError, renderConfigError } from '../config/errors.ts';
 import { messageOf } from '../errors.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
-import type { AppliedReport } from '../supervisor/reload-report.ts';
+import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 
 /**
  * A failure as the caller of an operation gets it: `invalid` when the author of the files can correct
@@ -53,3 +53,21 @@ export function failureLine(error: Error): string {
   }
   return `reload: ${messageOf(error)}; ${KEEPING}`;
 }
+
+/** How a reload ended, without the details of the report. */
+export type ReloadOutcome =
+  | { readonly kind: 'applied'; readonly summary: string }
+  | { readonly kind: 'unchanged' }
+  /** `line` as it is logged. */
+  | { readonly kind: 'failed'; readonly line: string };
+
+export const outcomeOf = (report: ReloadReport): ReloadOutcome =>
+  report.status === 'applied'
+    ? { kind: 'applied', summary: summaryOf(report) }
+    : { kind: 'unchanged' };
+
+/** @param error what the reload rejected with. */
+export const failedOutcome = (error: unknown): ReloadOutcome => ({
+  kind: 'failed',
+  line: failureLine(error instanceof Error ? error : new Error(messageOf(error))),
+});

@@ -1,9 +1,10 @@
 import { DEFAULT_LEVEL } from '../config/tables/log.ts';
 import { BoundedSink } from '../log/bounded-sink.ts';
+import { chooseFormat, isJournal } from '../log/choose-format.ts';
 import { chooseFilter, passes } from '../log/filter.ts';
 import type { Logger } from '../log/logger.ts';
-import { createLogger, formatLine } from '../log/output.ts';
-import { standardError } from './standard-error.ts';
+import { createLogger } from '../log/output.ts';
+import { standardError, standardErrorNumbers } from './standard-error.ts';
 import { systemClock } from '../net/clock.ts';
 
 /** The target of the app's own lines. */
@@ -22,19 +23,28 @@ export interface ProcessLog {
 /**
  * The log of this process, on standard error. Its filter is read once: RUST_LOG when it parses, else
  * `level`, the value of `[log].level`. Where that could not be read (it may be the error) the
- * default level applies.
+ * default level applies. WEIR_LOG, NO_COLOR and JOURNAL_STREAM decide on its format.
  */
 export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
-  const filter = chooseFilter(process.env['RUST_LOG'], level);
+  const { env } = process;
+  const filter = chooseFilter(env['RUST_LOG'], level);
   const device = standardError(systemClock);
+  const { format, problem } = chooseFormat({
+    terminal: device.terminal,
+    journal: isJournal(env['JOURNAL_STREAM'], standardErrorNumbers()),
+    wanted: env['WEIR_LOG'],
+    noColour: env['NO_COLOR'],
+  });
   const notice = (dropped: number): string => {
     if (!passes(filter, APP_TARGET, 'warn')) return '';
     const text = `${dropped} log lines were dropped because standard error was not read`;
-    return formatLine('warn', APP_TARGET, text, device.colour);
+    return format('warn', APP_TARGET, text);
   };
   const sink = new BoundedSink(device, notice);
+  const log = createLogger(filter, sink, format, APP_TARGET);
+  if (problem !== undefined) log.warn(problem);
   return {
-    log: createLogger(filter, sink, APP_TARGET),
+    log,
     async flush() {
       const { promise: late, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, FLUSH_MS);

@@ -3,6 +3,7 @@ import { isatty } from 'node:tty';
 import { codeOf } from '../errors.ts';
 import type { Clock } from '../net/clock.ts';
 import type { LineDevice } from '../log/bounded-sink.ts';
+import type { FileNumbers } from '../log/choose-format.ts';
 
 const STDERR = 2;
 
@@ -19,16 +20,19 @@ const RETRY_MS = 10;
  *   the first error, such as a full disk.
  */
 export function standardError(clock: Clock): LineDevice {
-  const colour = isatty(STDERR);
-  if (colour) {
-    const terminal = openTerminal();
-    if (terminal !== undefined) return descriptorDevice(terminal, colour, clock);
+  const terminal = isatty(STDERR);
+  if (terminal) {
+    const fd = openTerminal();
+    if (fd !== undefined) return descriptorDevice(fd, terminal, clock);
   }
   const kind = fstatSync(STDERR);
-  return kind.isFIFO() || kind.isSocket() || colour
-    ? streamDevice(process.stderr, colour)
-    : descriptorDevice(STDERR, colour, clock);
+  return kind.isFIFO() || kind.isSocket() || terminal
+    ? streamDevice(process.stderr, terminal)
+    : descriptorDevice(STDERR, terminal, clock);
 }
+
+/** The numbers of the file, which tell whether it is the journal. */
+export const standardErrorNumbers = (): FileNumbers => fstatSync(STDERR, { bigint: true });
 
 /** @returns `undefined` where it cannot be opened by name, such as without /proc. */
 function openTerminal(): number | undefined {
@@ -47,14 +51,14 @@ function openTerminal(): number | undefined {
 }
 
 /** A reader that closes its end must not end the process: errors only reach the callbacks. */
-function streamDevice(stream: NodeJS.WriteStream, colour: boolean): LineDevice {
+function streamDevice(stream: NodeJS.WriteStream, terminal: boolean): LineDevice {
   stream.on('error', () => undefined);
-  return { colour, write: (text, done) => void stream.write(text, done) };
+  return { terminal, write: (text, done) => void stream.write(text, done) };
 }
 
-function descriptorDevice(fd: number, colour: boolean, clock: Clock): LineDevice {
+function descriptorDevice(fd: number, terminal: boolean, clock: Clock): LineDevice {
   return {
-    colour,
+    terminal,
     write(text, done) {
       const bytes = Buffer.from(text);
       const writeFrom = (start: number): void =>

@@ -1,7 +1,9 @@
 import { HELP_OPTION, unknownCommand, type Command } from './command.ts';
+import { COMPLETION } from './completion-arguments.ts';
 import { CTL } from './ctl-arguments.ts';
-import { IMPORT } from './import-arguments.ts';
 import { EXPLAIN } from './explain-arguments.ts';
+import { IMPORT } from './import-arguments.ts';
+import { RELOAD } from './reload-arguments.ts';
 import { RUN_OPTIONS } from './run-arguments.ts';
 
 /** What runs when the first argument names no command. Each command loads its own parts. */
@@ -20,12 +22,16 @@ export const COMMANDS: readonly Command[] = [
     run: async (argv, io) => (await import('./ctl.ts')).ctl(argv, io),
   },
   {
-    ...IMPORT,
-    run: async (argv, io) => (await import('./import-command.ts')).importCommand(argv, io),
+    ...RELOAD,
+    run: async (argv, io) => (await import('./reload-command.ts')).reloadCommand(argv, io),
   },
   {
     ...EXPLAIN,
-    run: async (argv, io) => (await import('./explain.ts')).explain(argv, io),
+    run: async (argv, io) => (await import('./explain-command.ts')).explainCommand(argv, io),
+  },
+  {
+    ...IMPORT,
+    run: async (argv, io) => (await import('./import-command.ts')).importCommand(argv, io),
   },
   {
     name: 'schema',
@@ -33,6 +39,11 @@ export const COMMANDS: readonly Command[] = [
     summary: 'print a JSON Schema of the configuration file, for editors',
     options: HELP_OPTION,
     run: async (argv, io) => (await import('./schema-command.ts')).schemaCommand(argv, io),
+  },
+  {
+    ...COMPLETION,
+    run: async (argv, io) =>
+      (await import('./completion-command.ts')).completionCommand(argv, io, COMMANDS),
   },
 ];
 

@@ -8,9 +8,17 @@ import {
 } from './command.ts';
 import { commandLines, optionLines } from './help.ts';
 
+export interface RunOptions {
+  readonly config: string | undefined;
+  /** Whether to reload when a file changes. */
+  readonly watch: boolean;
+  /** The path of the socket for `weir reload`. */
+  readonly reloadSocket: string | undefined;
+}
+
 /** What `weir` does without the name of another command. */
 export type RunArguments =
-  | { readonly kind: 'run'; readonly config: string | undefined; readonly watch: boolean }
+  | ({ readonly kind: 'run' } & RunOptions)
   | { readonly kind: 'check'; readonly config: string | undefined }
   | { readonly kind: 'version'; readonly verbose: boolean }
   | { readonly kind: 'help' };
@@ -34,6 +42,11 @@ export const RUN_OPTIONS = {
     short: 'w',
     summary: 'reload when a file of the configuration changes',
   },
+  'reload-socket': {
+    type: 'string',
+    value: 'PATH',
+    summary: "listen on a unix socket for 'weir reload PATH'",
+  },
   test: {
     type: 'boolean',
     short: 't',
@@ -55,13 +68,13 @@ ${commandLines(commands)}
 Options:
 ${optionLines(RUN_OPTIONS)}
 Signals: SIGHUP reloads. SIGINT and SIGTERM stop after at most 5 seconds for live connections; a second one stops at once.
-Environment: RUST_LOG replaces [log].level of the configuration. WEIR_IO=node uses the sockets of Node.js alone.
+Environment: RUST_LOG replaces [log].level of the configuration. WEIR_IO=node uses the sockets of Node.js alone. WEIR_LOG=json logs an object a line.
 `;
 
 /** @throws {UsageError} naming what is wrong. */
 export function parseRun(argv: readonly string[]): RunArguments {
   const { values, positionals } = parseOptions(argv, RUN_OPTIONS);
-  const { config, watch = false, verbose = false } = values;
+  const { config, watch = false, verbose = false, 'reload-socket': reloadSocket } = values;
   if (values.help === true) return { kind: 'help' };
   if (values.version === true) return { kind: 'version', verbose };
   if (verbose) throw new UsageError('--verbose goes with --version');
@@ -70,5 +83,6 @@ export function parseRun(argv: readonly string[]): RunArguments {
   if (config === '') throw new UsageError('--config needs the name of a file');
   if (values.test === true) return { kind: 'check', config };
   if (watch && config === undefined) throw new UsageError('--watch needs a --config to watch');
-  return { kind: 'run', config, watch };
+  if (reloadSocket === '') throw new UsageError('--reload-socket needs the path of a socket');
+  return { kind: 'run', config, watch, reloadSocket };
 }

@@ -2,6 +2,13 @@ import { FileLog } from '../app/file-log.ts';
 import { FileWatcher } from '../app/file-watcher.ts';
 import { Instance } from '../app/instance.ts';
 import { processLog } from '../app/process-log.ts';
+import { takeServiceEnvironment } from '../app/service/environment.ts';
+import type { ServiceNotifier } from '../app/service/notifier.ts';
+import { adoptSockets } from '../app/service/adopt-sockets.ts';
+import { openNotifier } from '../app/service/open-notifier.ts';
+import { ReloadSocket } from '../app/service/reload-socket.ts';
+import { statusOf } from '../app/service/status.ts';
+import { failedOutcome, outcomeOf, type ReloadOutcome } from '../app/outcomes.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf, WeirError } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
@@ -10,20 +17,25 @@ import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../platform/young-heap.ts';
 import { logHints, type Importable } from '../app/error-lines.ts';
 import { renderWarning } from '../config/warnings/warning.ts';
 import { loadOrReport } from './load.ts';
+import type { RunOptions } from './run-arguments.ts';
 import { socketsInUse } from './surroundings.ts';
 
 /** How long live connections may go on after the first stop signal. */
 const STOP_GRACE_MS = 5_000;
 
-export interface RunOptions {
-  readonly config: string | undefined;
-  /** Whether to reload when a file changes. */
-  readonly watch: boolean;
-  readonly importable?: Importable | undefined;
-}
+/**
+ * The exit status for an invalid configuration under a service manager, which must not start it again
+ * until the files have changed: `EX_CONFIG` of sysexits.h.
+ */
+const INVALID_CONFIGURATION = 78;
 
 /** `run`: serves until a signal stops it. */
-export async function run({ config: configPath, watch, importable }: RunOptions): Promise<number> {
+export async function run({
+  config: configPath,
+  watch,
+  reloadSocket,
+  importable,
+}: RunOptions & { readonly importable?: Importable | undefined }): Promise<number> {
   // Handled from the start, because by default the signal ends the process; it takes effect once the
   // process runs. Stop signals have their default effect until there is something to stop.
   const running = Promise.withResolvers<Instance>();
@@ -31,17 +43,27 @@ export async function run({ config: configPath, watch, importable }: RunOptions)
   const reload = (): void =>
     void running.promise.then((instance) => instance.reload()).catch(() => undefined);
   process.on('SIGHUP', reload);
+  const service = takeServiceEnvironment(process.env, process.pid);
   const regexes = new RegexCache();
   const files = new FileLog();
   const loaded = await loadOrReport(configPath, { files, regexes, importable }, (config) => config);
-  if (!loaded) return 1;
+  if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();
   const { log, flush } = processLog(loaded.spec.log.level);
   surviveDefects(log);
+  const notifier = openNotifier(service, { clock: systemClock, log, pid: process.pid });
+  notifier.starting('starting');
+  const passed = adoptSockets(service.passed, log);
   if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
   log.debug(`sockets: ${socketsInUse()}`);
   const instance = new Instance({ configPath, log, regexes, serveApi: true });
-  const started = instance.start(loaded, files).then(
+  let reloads: ReloadSocket | undefined;
+  const start = async (): Promise<void> => {
+    await instance.start(loaded, files);
+    if (reloadSocket === undefined) return;
+    reloads = await ReloadSocket.open(reloadSocket, () => reloadOutcome(instance));
+  };
+  const started = start().then(
     () => 'running' as const,
     (error: unknown) => {
       // A stop is not a failure.
@@ -64,16 +86,31 @@ export async function run({ config: configPath, watch, importable }: RunOptions)
   }
   let watcher: FileWatcher | undefined;
   if (state === 'running') {
+    passed.warnOfUnused();
+    reportReloads(instance, notifier);
+    notifier.ready(statusOf(instance.inbounds));
     running.resolve(instance);
     keepHeapSmall();
     if (watch) watcher = watchFiles(instance, reload, log);
     await stop.first;
   }
   log.info('shutting down');
+  notifier.stopping('shutting down');
   watcher?.close();
+  reloads?.close();
   await Promise.race([instance.stop(STOP_GRACE_MS), stop.second]);
   await flush();
   return 0;
+}
+
+const reloadOutcome = (instance: Instance): Promise<ReloadOutcome> =>
+  instance.reload().then(outcomeOf, failedOutcome);
+
+function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
+  instance.onReload({
+    begins: () => notifier.reloading('reloading'),
+    ended: (outcome) => notifier.reloaded(statusOf(instance.inbounds, outcome)),
+  });
 }
 
 function keepHeapSmall(): void {
@@ -88,8 +125,10 @@ function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWa
   };
   // A file that was read before it was watched may have changed in between.
   void check();
-  instance.onReload(() => {
-    if (watcher.refresh()) void check();
+  instance.onReload({
+    ended: () => {
+      if (watcher.refresh()) void check();
+    },
   });
   return watcher;
 }

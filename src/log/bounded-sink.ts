@@ -2,7 +2,8 @@ import type { LogSink } from './output.ts';
 
 /** What finished lines are written to. */
 export interface LineDevice {
-  readonly colour: boolean;
+  /** Whether it is a terminal. */
+  readonly terminal: boolean;
   /** Writes without blocking; `done` is called once, with the error when the text is lost. */
   write(text: string, done: (error?: Error | null) => void): void;
 }
@@ -35,10 +36,6 @@ export class BoundedSink implements LogSink {
     this.#device = device;
     this.#notice = notice;
     this.#limit = limit;
-  }
-
-  get colour(): boolean {
-    return this.#device.colour;
   }
 
   write(line: string): void {

@@ -100,6 +100,11 @@ export class Supervisor {
     this.tracker.traffic.start();
   }
 
+  /** Inbounds that are served. */
+  get inbounds(): number {
+    return this.#inbounds.size;
+  }
+
   /**
    * Makes what runs into what is wanted. One call at a time.
    *

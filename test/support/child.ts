@@ -12,6 +12,8 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
   readonly ipc?: boolean;
+  /** Descriptors of this process that it has as 3 and the following; not beside `ipc`. */
+  readonly descriptors?: readonly number[];
   /** What runs it in its place, by `exec`: such as `nsenter` with its arguments. */
   readonly prefix?: readonly string[];
 }
@@ -42,7 +44,13 @@ export class Child implements AsyncDisposable {
     this.process = spawn(program, words, {
       cwd: options.cwd,
       env: { ...process.env, ...options.env },
-      stdio: ['pipe', 'pipe', 'pipe', ...(options.ipc === true ? (['ipc'] as const) : [])],
+      stdio: [
+        'pipe',
+        'pipe',
+        'pipe',
+        ...(options.ipc === true ? (['ipc'] as const) : []),
+        ...(options.descriptors ?? []),
+      ],
     });
     alive.add(this.process);
     const { promise, resolve } = Promise.withResolvers<Exit>();

@@ -20,7 +20,7 @@ import {
 } from '../../ip/ip-endpoint.ts';
 import { isLinkLocal, numericEndpoint } from '../numeric-endpoint.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
-import { bindUdpSocket, isTransient } from './udp-socket.ts';
+import { bindUdpSocket, closeUdpSocket, isTransient } from './udp-socket.ts';
 
 const FEATURES: DatagramFeatures = {
   segmentation: false,
@@ -147,7 +147,7 @@ export class NodeDatagramSocket implements DatagramSocket {
     if (this.#ended) return;
     this.#ended = true;
     this.#cause = cause;
-    this.#socket.close();
+    closeUdpSocket(this.#socket);
   }
 
   #canSend({ buffer, offset, length, destination, source }: Transmit, size: number): boolean {

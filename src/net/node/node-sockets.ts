@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { WeirError } from '../../errors.ts';
+import { claimPassed } from '../../platform/service/passed-sockets.ts';
 import type { Endpoint } from '../address.ts';
 import type { ByteLink, WireCounter } from '../link.ts';
 import type {
@@ -49,13 +50,23 @@ async function listen(
   );
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
-  server.listen({ ...where, backlog: BACKLOG }, resolve);
-  await promise;
+  const claim = claimPassed('stream', where);
+  server.listen({ ...(claim ? { fd: claim.fd } : where), backlog: BACKLOG }, resolve);
+  try {
+    await promise;
+  } catch (error) {
+    claim?.release();
+    throw error;
+  }
   server.off('error', reject);
   // An accept that fails is one connection lost, not the listener. Exhausted descriptors are not
   // reported here: libuv then accepts and closes what waits, and says nothing (Node 26.10).
   server.on('error', () => undefined);
-  return { endpoint: endpointOf(server), close: () => server.close() };
+  const close = (): void => {
+    server.close();
+    claim?.release();
+  };
+  return { endpoint: endpointOf(server), close };
 }
 
 function endpointOf(server: Server): Endpoint | undefined {

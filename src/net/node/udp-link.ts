@@ -6,7 +6,7 @@ import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { PacketQueue } from '../packet-queue.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT } from '../socket-limits.ts';
 import { reachable, type UdpReach } from '../udp-reach.ts';
-import { bindUdpSocket, connectUdpSocket, isTransient } from './udp-socket.ts';
+import { bindUdpSocket, closeUdpSocket, connectUdpSocket, isTransient } from './udp-socket.ts';
 
 /**
  * A UDP socket as a PacketLink to any number of IP peers.
@@ -106,7 +106,7 @@ export class UdpLink implements UdpSocket {
     this.#ended = true;
     this.#cause = cause;
     this.#queue.end(cause);
-    this.#socket.close();
+    closeUdpSocket(this.#socket);
   }
 
   /** Prepares the text of a peer's address as this socket needs it; false when it cannot. */

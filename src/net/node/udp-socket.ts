@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { codeOf } from '../../errors.ts';
+import { claimPassed, type Claim } from '../../platform/service/passed-sockets.ts';
 import type { Endpoint } from '../address.ts';
 import { UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 
@@ -56,12 +57,14 @@ export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> 
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   socket.once('error', reject);
   socket.once('listening', resolve);
+  const claim = claimPassed('datagram', { host: address, port });
+  if (claim) claims.set(socket, claim);
   try {
     // Exclusive: a cluster worker must not share the socket of an association.
-    socket.bind({ address, port, exclusive: true });
+    socket.bind({ ...(claim ? { fd: claim.fd } : { address, port }), exclusive: true });
     await promise;
   } catch (error) {
-    socket.close();
+    closeUdpSocket(socket);
     throw error;
   }
   socket.off('error', reject);
@@ -73,6 +76,15 @@ export async function bindUdpSocket(options: UdpSocketOptions): Promise<Socket> 
   }
   return socket;
 }
+
+/** Closes a socket of `bindUdpSocket`; its address is free when this returns. */
+export function closeUdpSocket(socket: Socket): void {
+  socket.close();
+  claims.get(socket)?.release();
+}
+
+/** Of sockets that a service manager has passed. */
+const claims = new WeakMap<Socket, Claim>();
 
 /**
  * Gives a bound socket its one peer, and closes it when that fails.
@@ -87,7 +99,7 @@ export async function connectUdpSocket(socket: Socket, { host, port }: Endpoint)
     });
     await promise;
   } catch (error) {
-    socket.close();
+    closeUdpSocket(socket);
     throw error;
   }
 }

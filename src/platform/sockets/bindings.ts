@@ -97,6 +97,8 @@ export interface SystemCalls {
 export interface DescriptorHistory {
   /** Adds a line to the history of a descriptor. */
   note(fd: number, text: string): void;
+  /** Says that a descriptor from elsewhere is closed here. */
+  adopt(fd: number): void;
   /** Says that another owner closes the descriptor from now on. */
   disown(fd: number): void;
   /** The last calls with a descriptor's number, earlier owners included; oldest first. */

@@ -149,6 +149,7 @@ export function checkCalls(calls: SystemCalls): CheckedCalls {
     },
     debug: {
       note,
+      adopt: (fd) => void opened(fd, 'adopted'),
       disown: (fd) => closed(fd, 'handed over'),
       historyOf: (fd) => lives.get(fd)?.history ?? [],
       open: () => [...lives].filter(([, { open }]) => open).map(([fd]) => fd),

@@ -7,6 +7,7 @@ import type {
   Transmit,
 } from '../../ip/datagram-socket.ts';
 import { addressText, isIPv4Endpoint, isWildcard, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { claimPassed, type Claim } from '../service/passed-sockets.ts';
 import { Descriptor } from './descriptor.ts';
 import { SystemError } from './errno.ts';
 import type { KernelIo } from './kernel-io.ts';
@@ -64,6 +65,8 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
   readonly #slot: number;
   readonly #resolveClosed: (cause: Error | undefined) => void;
   readonly #isConnected: boolean;
+  /** A socket that a service manager has passed, and has again afterwards. */
+  readonly #claim: Claim | undefined;
   #waitsForRoom = false;
 
   /** @throws {SystemError} of the system call `bind`, with Node's code and text. */
@@ -75,14 +78,16 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
     const family = isIPv4Endpoint(local) ? AF_INET : AF_INET6;
     const { calls } = io;
     const target = { address: addressText(local), port: local.port };
-    const fd = calls.socket(family, SOCK_DGRAM | NONBLOCK_CLOEXEC, 0);
+    this.#claim = options.remote ? undefined : claimPassed('datagram', local);
+    if (this.#claim) calls.debug?.adopt(this.#claim.fd);
+    const fd = this.#claim?.fd ?? calls.socket(family, SOCK_DGRAM | NONBLOCK_CLOEXEC, 0);
     if (fd < 0) throw new SystemError('bind', calls.errno(), target);
     const descriptor = new Descriptor(calls, fd);
     try {
       const dualStack = family === AF_INET6 && isWildcard(local);
       const features = setOptions(io, fd, family, dualStack, options);
       const length = putEndpoint(io.scratch.words, 0, local, family);
-      if (calls.bind(fd, io.scratch.at, length) !== 0) {
+      if (!this.#claim && calls.bind(fd, io.scratch.at, length) !== 0) {
         throw new SystemError('bind', calls.errno(), target);
       }
       if (options.remote) connect(io, fd, family, options.remote);
@@ -92,6 +97,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
       this.#slot = io.poller.add(fd, this, EPOLLIN);
     } catch (error) {
       descriptor.close();
+      this.#claim?.release();
       throw error;
     }
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -127,8 +133,11 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
 
   close(cause?: Error): void {
     if (this.#state.fd < 0) return;
-    this.#io.poller.remove(this.#slot);
+    // A passed socket lives on, and epoll would report it for as long.
+    if (this.#claim) this.#io.poller.detach(this.#slot, this.#state.fd);
+    else this.#io.poller.remove(this.#slot);
     this.#state.descriptor.close();
+    this.#claim?.release();
     this.#resolveClosed(cause);
   }
 

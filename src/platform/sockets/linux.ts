@@ -20,11 +20,13 @@ export const O_CLOEXEC = SOCK_CLOEXEC;
 
 export const SOL_SOCKET = 1;
 export const SO_REUSEADDR = 2;
+export const SO_TYPE = 3;
 export const SO_ERROR = 4;
 export const SO_SNDBUF = 7;
 export const SO_RCVBUF = 8;
 export const SO_KEEPALIVE = 9;
 export const SO_LINGER = 13;
+export const SO_ACCEPTCONN = 30;
 export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;
 export const SO_RXQ_OVFL = 40;
@@ -76,6 +78,10 @@ export const EPOLLRDHUP = 0x2000;
 /** As an unsigned number; the field is `uint32_t`. */
 export const EPOLLET = 0x8000_0000;
 
+export const F_SETFD = 2;
+export const F_GETFL = 3;
+export const F_SETFL = 4;
+export const FD_CLOEXEC = 1;
 export const F_DUPFD_CLOEXEC = 1030;
 export const F_SETPIPE_SZ = 1031;
 export const F_GETPIPE_SZ = 1032;

@@ -1,4 +1,5 @@
 import { unlinkSync } from 'node:fs';
+import { claimPassed, type Claim } from '../service/passed-sockets.ts';
 import { Descriptor } from './descriptor.ts';
 import { errorText, SystemError } from './errno.ts';
 import type { KernelIo } from './kernel-io.ts';
@@ -52,11 +53,14 @@ export class StreamListener implements Readiness {
   readonly #descriptor: Descriptor;
   readonly #options: StreamListenerOptions;
   readonly #isTcp: boolean;
+  /** A socket that a service manager has passed, and has again afterwards. */
+  readonly #claim: Claim | undefined;
   #slot: number | undefined;
   #timer: { cancel(): void } | undefined;
 
   /**
-   * Binds and listens. The IPv6 wildcard takes IPv4 connections as well.
+   * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard takes IPv4
+   * connections as well.
    *
    * @throws {SystemError} of the system call `listen`, in Node's words.
    */
@@ -66,43 +70,56 @@ export class StreamListener implements Readiness {
     const family = familyOf(where);
     this.#isTcp = family !== AF_UNIX;
     const { calls, addresses } = io;
-    const length = addresses.encode(where, family);
-    const fd = calls.socket(family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+    this.#claim = claimPassed('stream', where);
+    if (this.#claim) calls.debug?.adopt(this.#claim.fd);
+    const fd = this.#claim?.fd ?? calls.socket(family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
     if (fd < 0) throw listenError(calls.errno(), where);
     this.#descriptor = new Descriptor(calls, fd);
     try {
       if (this.#isTcp) setTcpOptions(io, fd);
-      if (this.#isTcp) setOption(io, fd, SOL_SOCKET, SO_REUSEADDR, 1);
-      if (family === AF_INET6) setOption(io, fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-      if (calls.bind(fd, addresses.at, length) !== 0) throw listenError(calls.errno(), where);
-      if (calls.listen(fd, BACKLOG) !== 0) throw listenError(calls.errno(), where);
+      if (!this.#claim) this.#bind(where, family);
       this.local = addresses.localOf(fd) ?? where;
       this.#watch();
     } catch (error) {
       this.#descriptor.close();
+      this.#claim?.release();
       throw error;
     }
   }
 
   /**
    * Stops accepting and frees the address at once, with the file of a unix socket. Connections that
-   * are complete are accepted first, since the kernel would reset them. Idempotent.
+   * are complete are accepted first, since the kernel would reset them. In a socket that was passed they wait
+   * for its next listener. Idempotent.
    */
   close(): void {
     const fd = this.#descriptor.number;
     if (fd < 0) return;
     this.#timer?.cancel();
-    for (let i = 0; i < BACKLOG && this.#slot !== undefined; i += BATCH) {
+    for (let i = 0; !this.#claim && i < BACKLOG && this.#slot !== undefined; i += BATCH) {
       if (this.#acceptBatch() < BATCH) break;
     }
-    if (this.#slot !== undefined) this.#io.poller.remove(this.#slot);
+    // A passed socket lives on, and epoll would report it for as long.
+    if (this.#slot !== undefined) this.#io.poller.detach(this.#slot, fd);
     this.#slot = undefined;
-    if ('path' in this.local && !this.local.path.startsWith('\0')) removeFile(this.local.path);
+    const { local } = this;
+    if (!this.#claim && 'path' in local && !local.path.startsWith('\0')) removeFile(local.path);
     this.#descriptor.close();
+    this.#claim?.release();
   }
 
   ready(): void {
     this.#acceptBatch();
+  }
+
+  #bind(where: SocketAddress, family: number): void {
+    const { calls, addresses } = this.#io;
+    const fd = this.#descriptor.number;
+    const length = addresses.encode(where, family);
+    if (this.#isTcp) setOption(this.#io, fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (family === AF_INET6) setOption(this.#io, fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (calls.bind(fd, addresses.at, length) !== 0) throw listenError(calls.errno(), where);
+    if (calls.listen(fd, BACKLOG) !== 0) throw listenError(calls.errno(), where);
   }
 
   /** Accepts up to `BATCH` connections; returns how many there were, fewer when no more can be had. */

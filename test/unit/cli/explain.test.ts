@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 import { UsageError } from '../../../src/cli/command.ts';
-import { explain } from '../../../src/cli/explain.ts';
+import { explainCommand } from '../../../src/cli/explain-command.ts';
 import { freedom, httpIn, proxyOut, rule, socksIn } from '../../support/config.ts';
 import { scratch } from '../../support/weir.ts';
 
@@ -36,7 +36,7 @@ async function run(args: readonly string[], config?: string) {
   if (config !== undefined) await writeFile(file, config);
   const io = { stdout: new PassThrough(), stderr: new PassThrough(), env: {} };
   const more = config === undefined ? [] : ['--config', file];
-  assert.equal(await explain([...args, ...more], io), 0);
+  assert.equal(await explainCommand([...args, ...more], io), 0);
   const textOf = (stream: PassThrough): string => String(stream.read() ?? '');
   return { out: textOf(io.stdout), notes: textOf(io.stderr) };
 }

@@ -8,7 +8,7 @@ function subject(notice: (dropped: number) => string = (dropped) => `-${dropped}
   let finish: ((error?: Error) => void) | undefined;
   const sink = new BoundedSink(
     {
-      colour: false,
+      terminal: false,
       write(text, done) {
         assert.equal(finish, undefined, 'one write at a time');
         written.push(text);

@@ -29,7 +29,7 @@ const DOMAIN_MATCHERS: ReadonlySet<MatcherKey> = new Set<MatcherKey>([
  * 1 for an invalid configuration.
  * @throws {UsageError}
  */
-export async function explain(argv: readonly string[], io: CommandIo): Promise<number> {
+export async function explainCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   const asked = parseExplain(argv);
   if (asked.kind === 'help') {
     io.stdout.write(EXPLAIN_HELP);

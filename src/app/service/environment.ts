@@ -1,0 +1,61 @@
+import type { PassedDescriptor } from '../../platform/service/passed-sockets.ts';
+
+/** What a service manager tells a process at its start: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3). */
+export interface ServiceEnvironment {
+  /** `NOTIFY_SOCKET` as given; `undefined` where no manager waits for notifications. */
+  readonly notifySocket: string | undefined;
+  /** Milliseconds within which the manager expects a sign of life; `undefined` for no watchdog. */
+  readonly watchdogMs: number | undefined;
+  /** The sockets that were passed, named as in `LISTEN_FDNAMES`; `unknown` without a name. */
+  readonly passed: readonly PassedDescriptor[];
+}
+
+/** The number of the first one: `SD_LISTEN_FDS_START`. */
+const FIRST_FD = 3;
+/** More than any manager passes; bounds what a broken environment can ask for. */
+const MAX_PASSED = 1024;
+
+const VARIABLES = [
+  'NOTIFY_SOCKET',
+  'WATCHDOG_USEC',
+  'WATCHDOG_PID',
+  'LISTEN_PID',
+  'LISTEN_PIDFDID',
+  'LISTEN_FDS',
+  'LISTEN_FDNAMES',
+] as const;
+
+/**
+ * Reads the variables and removes them, so that no child process takes them for its own. A watchdog
+ * or sockets for a process other than `pid` are left out.
+ */
+export function takeServiceEnvironment(
+  env: Record<string, string | undefined>,
+  pid: number,
+): ServiceEnvironment {
+  const {
+    NOTIFY_SOCKET: notifySocket,
+    WATCHDOG_USEC: watchdog,
+    WATCHDOG_PID: watched,
+    LISTEN_PID: listener,
+    LISTEN_FDS: count,
+    LISTEN_FDNAMES: names = '',
+  } = env;
+  for (const name of VARIABLES) delete env[name];
+  const watchdogUs = toCount(watchdog);
+  const isWatched = watchdogUs > 0 && (watched === undefined || toCount(watched) === pid);
+  const passed = toCount(listener) === pid ? Math.min(toCount(count), MAX_PASSED) : 0;
+  const named = names.split(':');
+  return {
+    notifySocket: notifySocket === '' ? undefined : notifySocket,
+    watchdogMs: isWatched ? watchdogUs / 1000 : undefined,
+    passed: Array.from({ length: passed }, (_, index) => ({
+      fd: FIRST_FD + index,
+      name: named[index] || 'unknown',
+    })),
+  };
+}
+
+/** A decimal number; 0 for anything else. */
+const toCount = (text: string | undefined): number =>
+  text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0;

@@ -1,0 +1,79 @@
+import type { Completed, Place } from './places.ts';
+
+/** A script for zsh: to be sourced after `compinit`, or `_weir` in a folder of `fpath`. */
+export const zshScript = (places: readonly Place[]): string => `#compdef weir
+_weir() {
+  local place= option= word i
+  local -a found
+  for ((i = 2; i < CURRENT; i++)); do
+    word=$words[i]
+    if [[ -n $option ]]; then
+      option=
+      continue
+    fi
+    case "$place:$word" in
+${places.flatMap(steps).join('\n')}
+    esac
+  done
+  case "$place:$option" in
+${places.flatMap(values).join('\n')}
+    (*:?*) ;;
+${places.map(words).join('\n')}
+  esac
+}
+if [[ $funcstack[1] == _weir ]]; then
+  _weir "$@"
+else
+  compdef _weir weir
+fi
+`;
+
+function steps({ name, commands, options }: Place): string[] {
+  const into = commands.map(({ name: word }) => {
+    const next = name === '' ? word : `${name}.${word}`;
+    return `      (${name}:${word}) place=${next} ;;`;
+  });
+  const taking = options.flatMap(({ value, forms }) => (value ? forms : []));
+  if (taking.length === 0) return into;
+  return [...into, `      (${taking.map((form) => `${name}:${form}`).join('|')}) option=$word ;;`];
+}
+
+const values = ({ name, options }: Place): string[] =>
+  options.flatMap(({ value, forms }) =>
+    value && value.kind !== 'other'
+      ? [`    (${forms.map((form) => `${name}:${form}`).join('|')}) ${reply(value)} ;;`]
+      : [],
+  );
+
+function words({ name, commands, options, operand }: Place): string {
+  const all = options.flatMap(({ forms, summary }) => forms.map((form) => item(form, summary)));
+  const names = commands.map((command) => item(command.name, command.summary));
+  const rest = names.length > 0 ? described('command', names) : reply(operand);
+  return `    (${name}:)
+      if [[ $words[CURRENT] == -* ]]; then
+        ${described('option', all)}
+      else
+        ${rest}
+      fi
+      ;;`;
+}
+
+const described = (what: string, items: readonly string[]): string =>
+  `found=(${items.join(' ')}); _describe ${what} found`;
+
+/** The first colon ends the word, so options and commands have none. */
+const item = (word: string, summary: string): string =>
+  `'${`${word}:${summary}`.replaceAll("'", `'\\''`)}'`;
+
+function reply(completed: Completed): string {
+  switch (completed.kind) {
+    case 'files':
+      return '_files';
+    case 'choices':
+      return `compadd ${completed.choices.join(' ')}`;
+    case 'other':
+      return ':';
+    default:
+      return completed satisfies never;
+  }
+}

@@ -1,0 +1,56 @@
+import {
+  colourFormat,
+  jsonFormat,
+  plainFormat,
+  textFormat,
+  withPriority,
+  type LineFormat,
+} from './line-format.ts';
+
+/** What the format of a log depends on. */
+export interface LogSurroundings {
+  readonly terminal: boolean;
+  /** Whether a journal reads the log. */
+  readonly journal: boolean;
+  /** `WEIR_LOG`. */
+  readonly wanted: string | undefined;
+  /** `NO_COLOR`: no colour when it is not empty. */
+  readonly noColour: string | undefined;
+}
+
+export interface ChosenFormat {
+  readonly format: LineFormat;
+  /** What is wrong with the choice, for the log itself. */
+  readonly problem: string | undefined;
+}
+
+/** Chooses the format of a process's log. An unknown `WEIR_LOG` counts as `text`. */
+export function chooseFormat({
+  terminal,
+  journal,
+  wanted = '',
+  noColour = '',
+}: LogSurroundings): ChosenFormat {
+  const text = terminal && noColour === '' ? colourFormat : textFormat;
+  const line = wanted === 'json' ? jsonFormat : journal ? plainFormat : text;
+  const isKnown = wanted === '' || wanted === 'json' || wanted === 'text';
+  return {
+    format: journal ? withPriority(line) : line,
+    problem: isKnown
+      ? undefined
+      : `WEIR_LOG=${JSON.stringify(wanted)} is neither "json" nor "text": writing text`,
+  };
+}
+
+/** A file by its numbers, as fstat(2) gives them. */
+export interface FileNumbers {
+  readonly dev: bigint;
+  readonly ino: bigint;
+}
+
+/**
+ * Whether a file is the stream that systemd has connected to the journal.
+ * @param stream `JOURNAL_STREAM`, as in `8:12345`: systemd.exec(5).
+ */
+export const isJournal = (stream: string | undefined, { dev, ino }: FileNumbers): boolean =>
+  stream === `${dev}:${ino}`;

@@ -1,0 +1,57 @@
+import type { LogLevel } from './logger.ts';
+
+/** Makes the text of a line of the log, its line feed included. */
+export type LineFormat = (level: LogLevel, target: string, message: string) => string;
+
+const COLOURS: Readonly<Record<LogLevel, string>> = {
+  error: '31',
+  warn: '33',
+  info: '32',
+  debug: '34',
+  trace: '35',
+};
+
+/** The priorities of syslog(3); below `debug` there is none. */
+const PRIORITIES: Readonly<Record<LogLevel, number>> = {
+  error: 3,
+  warn: 4,
+  info: 6,
+  debug: 7,
+  trace: 7,
+};
+
+const levelName = (level: LogLevel): string => level.toUpperCase().padStart(5);
+
+/** `2026-01-02T03:04:05.678901Z  INFO svc_app: message`. */
+export const textFormat: LineFormat = (level, target, message) =>
+  `${timestamp()} ${levelName(level)} ${target}: ${message}\n`;
+
+/** The same with the level in colour and the rest of the head dimmed. */
+export const colourFormat: LineFormat = (level, target, message) =>
+  `\x1b[2m${timestamp()}\x1b[0m \x1b[${COLOURS[level]}m${levelName(level)}\x1b[0m \x1b[2m${target}:\x1b[0m ${message}\n`;
+
+/** For a journal, which keeps the time itself. */
+export const plainFormat: LineFormat = (level, target, message) =>
+  `${level.toUpperCase()} ${target}: ${message}\n`;
+
+/** An object of JSON on a line: `time`, `level`, `target` and `message`. */
+export const jsonFormat: LineFormat = (level, target, message) =>
+  `${JSON.stringify({ time: timestamp(), level, target, message })}\n`;
+
+/**
+ * With the priority in front, as in `<6>INFO svc_app: message`: sd-daemon(3). A journal makes an entry of
+ * each line, so every line of a message has it.
+ */
+export const withPriority =
+  (format: LineFormat): LineFormat =>
+  (level, target, message) => {
+    const lines = format(level, target, message).trimEnd().split('\n');
+    return lines.map((line) => `<${PRIORITIES[level]}>${line}\n`).join('');
+  };
+
+/** RFC 3339 in UTC with microseconds. */
+function timestamp(): string {
+  const microseconds = Math.round((performance.timeOrigin + performance.now()) * 1000);
+  const fraction = String(microseconds % 1_000_000).padStart(6, '0');
+  return `${new Date(microseconds / 1000).toISOString().slice(0, 19)}.${fraction}Z`;
+}

@@ -1,0 +1,147 @@
+import { resolve } from 'node:path';
+import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import type { NativeMemory } from '../native-memory.ts';
+import type { SystemCalls } from '../sockets/bindings.ts';
+import {
+  F_DUPFD_CLOEXEC,
+  F_GETFL,
+  F_SETFD,
+  F_SETFL,
+  FD_CLOEXEC,
+  O_NONBLOCK,
+  SO_ACCEPTCONN,
+  SO_TYPE,
+  SOCK_DGRAM,
+  SOCK_STREAM,
+  SOL_SOCKET,
+} from '../sockets/linux.ts';
+import { SocketAddresses, type SocketAddress } from '../sockets/sockaddr.ts';
+import { getOption } from '../sockets/socket-options.ts';
+
+/** Connections are accepted from a stream, datagrams received from the other. */
+export type PassedKind = 'stream' | 'datagram';
+
+/** A descriptor that a service manager has passed, with its name. */
+export interface PassedDescriptor {
+  readonly fd: number;
+  readonly name: string;
+}
+
+/** The use of a passed socket, until it is released. */
+export interface Claim {
+  /** A duplicate that does not block, which the claimant closes. */
+  readonly fd: number;
+  /** Leaves the socket to the next claimant. Idempotent. */
+  release(): void;
+}
+
+interface PassedSocket extends PassedDescriptor {
+  readonly kind: PassedKind;
+  readonly address: string;
+  readonly key: string;
+  /** Whether it has been claimed at any time. */
+  used: boolean;
+  claimed: boolean;
+}
+
+/**
+ * Bound sockets that a service manager has passed: sd_listen_fds(3). A listener at the address of one uses
+ * it instead of binding. The socket itself stays open for as long as the process lives, so that the
+ * address may be given up and wanted again by reloads; what comes meanwhile waits in the kernel.
+ */
+export class PassedSockets {
+  readonly #calls: SystemCalls;
+  readonly #option: NativeMemory;
+  readonly #sockets: PassedSocket[] = [];
+  readonly #unusable: string[] = [];
+
+  /** No child process inherits them from now on. */
+  constructor(calls: SystemCalls, descriptors: readonly PassedDescriptor[]) {
+    this.#calls = calls;
+    this.#option = calls.memory(16);
+    const addresses = new SocketAddresses(calls);
+    for (const descriptor of descriptors) this.#take(descriptor, addresses);
+  }
+
+  /** Descriptors that no listener could use, in words. */
+  get unusable(): readonly string[] {
+    return this.#unusable;
+  }
+
+  /** Those that no listener has claimed yet, in words. */
+  get unused(): readonly string[] {
+    return this.#sockets.filter(({ used }) => !used).map(describe);
+  }
+
+  /**
+   * The socket at an address, for a listener; `undefined` when none was passed, or it is in use.
+   * IP addresses may be written in any form. A port that the kernel is to choose is no address.
+   */
+  claim(kind: PassedKind, where: SocketAddress | IpEndpoint): Claim | undefined {
+    const key = keyOf(where);
+    const socket = this.#sockets.find((one) => one.kind === kind && one.key === key);
+    if (!socket || socket.claimed) return undefined;
+    const fd = this.#calls.fcntl(socket.fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return undefined;
+    socket.claimed = true;
+    socket.used = true;
+    return {
+      fd,
+      release: () => {
+        socket.claimed = false;
+      },
+    };
+  }
+
+  #take({ fd, name }: PassedDescriptor, addresses: SocketAddresses): void {
+    const calls = this.#calls;
+    const refuse = (reason: string): void => void this.#unusable.push(`${name} (${fd}): ${reason}`);
+    if (calls.fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) return refuse('the descriptor is not open');
+    const option = (which: number) =>
+      getOption({ calls, option: this.#option }, fd, SOL_SOCKET, which);
+    const type = option(SO_TYPE);
+    if (type === undefined) return refuse('the descriptor is no socket');
+    const address = addresses.localOf(fd);
+    if (!address) return refuse('the address of the socket is of no known family');
+    if (type !== SOCK_STREAM && type !== SOCK_DGRAM) return refuse('neither stream nor datagram');
+    if (type === SOCK_STREAM && option(SO_ACCEPTCONN) !== 1) return refuse('it does not listen');
+    if (type === SOCK_DGRAM && 'path' in address) return refuse('a unix datagram socket');
+    // Of the open file, which the manager shares: it does not read from it.
+    calls.fcntl(fd, F_SETFL, calls.fcntl(fd, F_GETFL, 0) | O_NONBLOCK);
+    this.#sockets.push({
+      fd,
+      name,
+      kind: type === SOCK_STREAM ? 'stream' : 'datagram',
+      address: 'path' in address ? address.path : `${address.host} port ${address.port}`,
+      key: keyOf(address),
+      used: false,
+      claimed: false,
+    });
+  }
+}
+
+const describe = ({ name, kind, address }: PassedSocket): string =>
+  `${name} (${kind === 'datagram' ? 'UDP ' : ''}${address})`;
+
+/** The same for all ways to write an address. */
+function keyOf(where: SocketAddress | IpEndpoint): string {
+  if ('path' in where) return where.path.startsWith('\0') ? where.path : resolve(where.path);
+  const endpoint = 'host' in where ? toEndpoint(where.host, where.port) : where;
+  if (!endpoint) return 'host' in where ? `${where.host} ${where.port}` : '';
+  const { a, b, c, d, port, scope } = endpoint;
+  return [a, b, c, d, port, scope].join(' ');
+}
+
+/** Of this process: a property of it, like its descriptors. */
+let adopted: PassedSockets | undefined;
+
+/** Makes listeners of this process use passed sockets. Once, before anything is bound. */
+export function adoptPassedSockets(sockets: PassedSockets): void {
+  adopted = sockets;
+}
+
+/** A claim among the passed sockets of this process, if there are any: see {@link PassedSockets.claim}. */
+export const claimPassed = (
+  kind: PassedKind,
+  where: SocketAddress | IpEndpoint,
+): Claim | undefined => adopted?.claim(kind, where);

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parseReload } from '../../src/cli/reload-arguments.ts';
+import { parseRun } from '../../src/cli/run-arguments.ts';
+import { freedom, socksIn } from '../support/config.ts';
+import { open } from '../support/address.ts';
+import { NotifySocket } from '../support/notify-socket.ts';
+import { within } from '../support/wait.ts';
+import { runWeir, scratch, Weir } from '../support/weir.ts';
+
+const UNIT = fileURLToPath(new URL('../../packaging/weir.service', import.meta.url));
+
+/** Why a tool cannot be used here; false when it can. */
+const without = (tool: string): string | false =>
+  spawnSync(tool, ['--version']).error ? `there is no ${tool} here` : false;
+
+const analyze = (...args: string[]) =>
+  spawnSync('systemd-analyze', ['--no-pager', ...args], { encoding: 'utf8' });
+
+/** The values of a key of the unit, in order. */
+async function valuesOf(key: string): Promise<string[]> {
+  const text = await readFile(UNIT, 'utf8');
+  return [...text.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+}
+
+suite('the unit', { skip: without('systemd-analyze') }, () => {
+  test('is valid', async () => {
+    await using folder = await scratch();
+    // Its programs and its user are not installed here.
+    const text = (await readFile(UNIT, 'utf8'))
+      .replaceAll('/usr/bin/weir', process.execPath)
+      .replace(/^Documentation=.*\n/m, '');
+    const file = join(folder.path, 'weir.service');
+    await writeFile(file, text);
+    const sockets = join(folder.path, 'weir.socket');
+    await writeFile(sockets, await readFile(UNIT.replace(/service$/, 'socket')));
+    const { status, stdout, stderr } = analyze('verify', file, sockets);
+    assert.equal(stdout + stderr, '');
+    assert.equal(status, 0);
+  });
+
+  test('exposes little of the machine', () => {
+    // Of 100; a unit without any restriction has 96.
+    const { status, stdout } = analyze('security', '--offline=yes', '--threshold=20', UNIT);
+    assert.equal(status, 0, stdout);
+  });
+
+  test(
+    'lets through every system call that serving, a reload and a stop make',
+    {
+      skip: without('strace'),
+    },
+    async () => {
+      const allowed = await allowedCalls();
+      await using folder = await scratch();
+      const trace = join(folder.path, 'trace');
+      using manager = new NotifySocket(join(folder.path, 'notify'));
+      const reloads = join(folder.path, 'reload.sock');
+      await using weir = await Weir.start(socksIn() + freedom(), {
+        wrap: ['strace', '-f', '-qq', '-o', trace],
+        args: ['--reload-socket', reloads],
+        env: { NOTIFY_SOCKET: join(folder.path, 'notify') },
+      });
+      await manager.until('READY');
+      const socket = await open(weir.address('socks'));
+      // SOCKS 5 to port 1 of this host, which refuses.
+      socket.write(Buffer.from('050100050100017f0000010001', 'hex'));
+      await once(socket.resume(), 'end');
+      socket.destroy();
+      assert.equal((await runWeir(['reload', reloads])).ended?.code, 0);
+      process.kill(Number(await pidIn(trace)), 'SIGTERM');
+      await within(weir.child.exited, 'the end');
+      const calls = new Set(
+        Array.from(
+          (await readFile(trace, 'latin1')).matchAll(/^\d+ +(?:<\.\.\. )?(\w+)(?:\(| resumed)/gm),
+          ([, name = '']) => name,
+        ),
+      );
+      assert.ok(calls.has('epoll_ctl') && calls.size > 20, [...calls].join(' '));
+      assert.deepEqual(
+        [...calls].filter((name) => !allowed.has(name)),
+        [],
+      );
+    },
+  );
+});
+
+test('the commands of the unit are understood', async () => {
+  const [start = ''] = await valuesOf('ExecStart');
+  const [reload = ''] = await valuesOf('ExecReload');
+  const socket = '/run/weir/reload.sock';
+  assert.deepEqual(parseRun(start.split(' ').slice(1)), {
+    kind: 'run',
+    config: '/etc/weir/weir.toml',
+    watch: false,
+    reloadSocket: socket,
+  });
+  assert.equal(parseReload(reload.split(' ').slice(2)), socket);
+});
+
+test('the unit leaves the machine code of V8 and of native calls alone', async () => {
+  assert.deepEqual(await valuesOf('MemoryDenyWriteExecute'), []);
+});
+
+/** The first process in the output of strace. */
+async function pidIn(trace: string): Promise<string> {
+  return /^\d+/.exec(await readFile(trace, 'latin1'))?.[0] ?? assert.fail('no process');
+}
+
+/** The names of system calls that the filters of the unit let through. */
+async function allowedCalls(): Promise<ReadonlySet<string>> {
+  const groups = groupsOf(analyze('syscall-filter').stdout);
+  const namesOf = (words: string): string[] =>
+    words.split(' ').flatMap((word) => {
+      const members = groups.get(word);
+      return members ? members.flatMap(namesOf) : [word];
+    });
+  const allowed = new Set<string>();
+  for (const filter of await valuesOf('SystemCallFilter')) {
+    if (filter.startsWith('~')) for (const name of namesOf(filter.slice(1))) allowed.delete(name);
+    else for (const name of namesOf(filter)) allowed.add(name);
+  }
+  return allowed;
+}
+
+/** `@group`, and indented below it a comment and its members. */
+function groupsOf(text: string): Map<string, string[]> {
+  const groups = new Map<string, string[]>();
+  let members: string[] = [];
+  for (const line of text.split('\n')) {
+    if (line.startsWith('@')) groups.set(line.trim(), (members = []));
+    else if (/^ +[^# ]/.test(line)) members.push(line.trim());
+  }
+  return groups;
+}
