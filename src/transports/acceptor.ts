@@ -10,7 +10,8 @@ import { GrpcServer } from './grpc/server.ts';
 import { carrierOf, socketCarrier, type SocketEnds } from '../net/node/socket-carrier.ts';
 import { opensslServer } from './tls/openssl.ts';
 import type { OpensslServer } from './tls/openssl-server.ts';
-import { onlyHttp2, preferHttp1, TlsServer } from './tls/server.ts';
+import { onlyHttp2, preferHttp1 } from './tls/alpn.ts';
+import { TlsServer } from './tls/server.ts';
 import { WsServer } from './ws/server.ts';
 
 export interface StreamDeps {
@@ -129,7 +130,7 @@ export class Acceptor {
   /** WebSocket and HTTP/2 are served by Node, on its own sockets. */
   #direct(stream: InboundStreamSpec | undefined): OpensslServer | undefined {
     if (!stream?.tls || stream.carrier.kind !== 'raw') return undefined;
-    return opensslServer(stream.tls, this.#deps.clock);
+    return opensslServer(stream.tls, preferHttp1, this.#deps.clock);
   }
 
   #secure(stream: InboundStreamSpec | undefined): TlsServer | undefined {

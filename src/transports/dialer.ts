@@ -92,7 +92,8 @@ export function createDialer(
   }
   const { carrier, tls } = stream;
   const { clock, random = new SystemRandomSource() } = deps;
-  const direct = carrier.kind === 'raw' && tls ? opensslClient(tls, clock) : undefined;
+  const direct =
+    carrier.kind === 'raw' && tls ? opensslClient(tls, alpnOf(carrier), clock) : undefined;
   if (direct) {
     return {
       async dial({ signal, approach }) {
