@@ -3,12 +3,6 @@
  * milliseconds.
  */
 
-/** Start line and header section of one message; the response to more is 431. */
-export const HEAD_LIMIT = 64 * 1024;
-
-/** Header lines of one message; the response to more is 431. */
-export const FIELD_LIMIT = 200;
-
 /** The line before a chunk: its size and extensions. */
 export const CHUNK_LINE_LIMIT = 4096;
 

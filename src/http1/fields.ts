@@ -1,6 +1,6 @@
-import { hasControl, isToken } from '../../net/http-text.ts';
-import { trimBlanks } from '../../net/trim-blanks.ts';
-import { MessageError } from './errors.ts';
+import { hasControl, isToken } from '../net/http-text.ts';
+import { trimBlanks } from '../net/trim-blanks.ts';
+import { MessageError } from './message-error.ts';
 
 /**
  * One header or trailer line. Text is latin1, one character a byte, so that it is forwarded byte for

@@ -1,0 +1,7 @@
+/** Limits of a message head, for protocols without their own. */
+
+/** Start line and header section of one message; the response to more is 431. */
+export const HEAD_LIMIT = 64 * 1024;
+
+/** Header lines of one message; the response to more is 431. */
+export const FIELD_LIMIT = 200;
