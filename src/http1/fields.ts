@@ -43,6 +43,16 @@ export function valuesOf(fields: Fields, key: string): string[] {
   return values;
 }
 
+/** The values of every line with that name as one (RFC 9110 §5.3); `undefined` where there is none. */
+export function combinedOf(fields: Fields, key: string): string | undefined {
+  let combined: string | undefined;
+  for (const entry of fields) {
+    if (entry.key === key)
+      combined = combined === undefined ? entry.value : `${combined}, ${entry.value}`;
+  }
+  return combined;
+}
+
 /** The members of a comma-separated list, over all its lines, in lower case, empty ones dropped. */
 export function listOf(fields: Fields, key: string): string[] {
   const members: string[] = [];

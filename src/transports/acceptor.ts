@@ -30,7 +30,11 @@ interface SocketServer {
 
 /** How connections become carriers under the stream settings in force. */
 type Way =
-  | { readonly on: 'links'; readonly secure: SecureServer | undefined }
+  | {
+      readonly on: 'links';
+      readonly secure: SecureServer | undefined;
+      readonly serve: (below: Carrier) => void;
+    }
   | {
       readonly on: 'sockets';
       readonly secure: TlsServer | undefined;
@@ -62,8 +66,8 @@ export class Acceptor {
     const way = this.#way;
     const report = (error: unknown): void => this.#report(connection, error);
     if (way.on === 'links') {
-      if (way.secure) way.secure.accept(connection).then(this.#onCarrier, report);
-      else this.#onCarrier(bareCarrier(connection));
+      if (way.secure) way.secure.accept(connection).then(way.serve, report);
+      else way.serve(bareCarrier(connection));
       return;
     }
     const { secure, server } = way;
@@ -116,11 +120,11 @@ export class Acceptor {
     const carrier = carrierSpecOf(stream);
     const { clock } = this.#deps;
     const tls = stream?.tls;
-    if (carrier.kind === 'raw') {
-      return { on: 'links', secure: tls && secureServer(tls, preferHttp1, clock) };
+    if (carrier.kind !== 'grpc') {
+      const secure = tls && secureServer(tls, preferHttp1, clock);
+      return { on: 'links', secure, serve: linkServer(carrier, this.#onCarrier, clock) };
     }
-    const alpn = carrier.kind === 'grpc' ? onlyHttp2 : preferHttp1;
-    const secure = tls && new TlsServer(tls, alpn, clock);
+    const secure = tls && new TlsServer(tls, onlyHttp2, clock);
     const kept =
       old?.on === 'sockets' && old.server.adopts(carrier) && !old.secure === !secure
         ? old.server
@@ -139,41 +143,35 @@ function bareCarrier(connection: AcceptedConnection): Carrier {
 const carrierSpecOf = (stream: InboundStreamSpec | undefined): InboundCarrierSpec =>
   stream?.carrier ?? { kind: 'raw' };
 
-/** For carriers without shared connections. */
-const UNSHARED = {
-  adopts: () => false,
-  update: () => undefined,
-  close: () => undefined,
-} as const;
+/** Makes carriers of connections that have their TLS, if any. */
+function linkServer(
+  spec: Exclude<InboundCarrierSpec, { kind: 'grpc' }>,
+  onCarrier: (carrier: Carrier) => void,
+  clock: Clock,
+): (below: Carrier) => void {
+  if (spec.kind === 'raw') return onCarrier;
+  const server = new WsServer(spec, clock);
+  return (below) => {
+    void server.upgrade(below.link).then((link) => {
+      if (link) onCarrier({ ...below, link });
+    });
+  };
+}
 
-/** WebSocket and HTTP/2 are served by Node, on its own sockets. */
+/** HTTP/2 is served by Node, on its own sockets. */
 function socketServer(
-  spec: Exclude<InboundCarrierSpec, { kind: 'raw' }>,
+  spec: Extract<InboundCarrierSpec, { kind: 'grpc' }>,
   onCarrier: (carrier: Carrier) => void,
   clock: Clock,
 ): SocketServer {
-  switch (spec.kind) {
-    case 'ws': {
-      const server = new WsServer(spec, clock);
-      return {
-        ...UNSHARED,
-        serve: (socket, raw, ends) =>
-          server.serve(socket, raw, ({ link, below }) => onCarrier(carrierOf(link, below, ends))),
-      };
-    }
-    case 'grpc': {
-      const server = new GrpcServer(spec, clock);
-      return {
-        serve: (socket, raw, ends) =>
-          server.serve(socket, raw, ({ link, wire }) => onCarrier(carrierOf(link, wire, ends))),
-        adopts: (carrier) => carrier.kind === 'grpc',
-        update: (carrier) => {
-          if (carrier.kind === 'grpc') server.update(carrier);
-        },
-        close: () => server.close(),
-      };
-    }
-    default:
-      return spec satisfies never;
-  }
+  const server = new GrpcServer(spec, clock);
+  return {
+    serve: (socket, raw, ends) =>
+      server.serve(socket, raw, ({ link, wire }) => onCarrier(carrierOf(link, wire, ends))),
+    adopts: (carrier) => carrier.kind === 'grpc',
+    update: (carrier) => {
+      if (carrier.kind === 'grpc') server.update(carrier);
+    },
+    close: () => server.close(),
+  };
 }

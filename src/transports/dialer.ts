@@ -92,26 +92,26 @@ export function createDialer(
   }
   const { carrier, tls } = stream;
   const { clock, random = new SystemRandomSource() } = deps;
-  const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
-    const raw = await dialSocket(server, { ...deps, signal, approach });
-    return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
-  };
-  const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
   switch (carrier.kind) {
     case 'raw':
       return { dial: secureDial(server, tls, alpnOf(carrier), deps), close: () => undefined };
     case 'ws': {
       const client = new WsClient(carrier, server, clock, random);
+      const dialBelow = secureDial(server, tls, alpnOf(carrier), deps);
       return {
-        async dial({ signal, approach }) {
-          const { socket, raw } = await connect(signal, approach);
-          const ends = endsOf(raw);
-          return carrierOf(await client.open(socket, raw, signal), raw, ends);
+        async dial(options) {
+          const below = await dialBelow(options);
+          return carrierOver(below, await client.open(below.link, options.signal));
         },
         close: () => undefined,
       };
     }
     case 'grpc': {
+      const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
+      const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
+        const raw = await dialSocket(server, { ...deps, signal, approach });
+        return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
+      };
       const client = new GrpcClient(carrier, server, clock, connect);
       return {
         async dial(options) {

@@ -24,6 +24,3 @@ export const LINGER_MS = 5_000;
 
 /** How long an origin has to close its side of a link that is no longer needed. */
 export const RETIRE_MS = 2_000;
-
-/** Interim responses (1xx) that an upstream proxy may send before the final one to a CONNECT. */
-export const INTERIM_LIMIT = 16;

@@ -8,7 +8,7 @@ import { basicCredentials } from './credentials.ts';
 import { field } from '../../http1/fields.ts';
 import { headBytes } from './forwarding.ts';
 import { parseResponseHead, type ResponseHead } from '../../http1/head.ts';
-import { INTERIM_LIMIT } from './limits.ts';
+import { INTERIM_LIMIT } from '../../http1/limits.ts';
 import { readHead, startsResponse } from '../../http1/read-head.ts';
 import type { HttpOutboundSettings } from './settings.ts';
 import { isHost } from './target.ts';
