@@ -14,7 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['congestion'],
   ['netstack'],
   ['quic'],
-  ['http3'],
+  ['http1', 'http3'],
   ['spec.ts'],
   ['transports', 'mux', 'tracker', 'dns'],
   ['protocols'],

@@ -1,5 +1,3 @@
-import type { IncomingMessage } from 'node:http';
-
 const MEANINGS: Readonly<Record<number, string>> = {
   200: 'it is a web server, or the path is one of its pages',
   400: 'it takes the request for no upgrade; a proxy before it may not pass upgrades on',
@@ -14,13 +12,12 @@ const MEANINGS: Readonly<Record<number, string>> = {
 
 const LONGEST_LOCATION = 200;
 
-/** A response that is no upgrade, and what it may mean. */
-export function statusInWords({
-  statusCode = 0,
-  headers,
-}: Pick<IncomingMessage, 'statusCode' | 'headers'>): string {
+/**
+ * A response that is no upgrade, and what it may mean.
+ * @param location where it redirects to.
+ */
+export function statusInWords(statusCode: number, location: string | undefined): string {
   const status = `the server responded with HTTP status ${statusCode}`;
-  const { location } = headers;
   if (statusCode >= 300 && statusCode < 400 && location !== undefined) {
     const where = JSON.stringify(location.slice(0, LONGEST_LOCATION));
     const advice = /^https:/i.test(location) ? '; security = "tls" may be missing' : '';
