@@ -47,10 +47,12 @@ export class Sha256Chain {
   /** Goes from `from` to `to`, which may be the same, by the block of a key of HMAC (RFC 2104 §2). */
   takeKey(key: Uint8Array, pad: 'inner' | 'outer', from: Sha256State, to: Sha256State): void {
     if (key.length > SHA256_BLOCK) throw new RangeError('a key of more than a block');
-    this.block.set(key);
-    this.block.fill(0, key.length);
-    const value = pad === 'inner' ? INNER : OUTER;
+    const { block } = this;
     const words = this.#words;
+    const value = pad === 'inner' ? INNER : OUTER;
+    // Loops: for a block, a call of a typed array's method takes longer.
+    for (let i = 0; i < key.length; i++) block[i] = key[i]!; // 64 at most
+    this.#clear(key.length);
     for (let i = 0; i < BLOCK_WORDS; i++) words[i]! ^= value; // 16 words
     this.#run(from);
     const { state } = this.#compression;
@@ -66,12 +68,19 @@ export class Sha256Chain {
     if (!(length >= 0 && length < SHA256_BLOCK - 8))
       throw new RangeError('a second block is needed');
     const words = this.#words;
-    this.block.fill(0, length);
+    this.#clear(length);
     this.block[length] = END_BIT;
     words[BLOCK_WORDS - 1] = swapBytes((from.blocks * SHA256_BLOCK + length) * 8);
     this.#run(from);
     const { state } = this.#compression;
     for (let i = 0; i < STATE_WORDS; i++) words[i] = swapBytes(state[i]!); // 8 of 8, and of 16
+  }
+
+  /** Clears the block from `start` on. */
+  #clear(start: number): void {
+    let at = start;
+    for (; at % 4 !== 0; at++) this.block[at] = 0;
+    for (let word = at / 4; word < BLOCK_WORDS; word++) this.#words[word] = 0;
   }
 
   #run({ words }: Sha256State): void {

@@ -1,5 +1,6 @@
 import { asError, messageOf } from '../errors.ts';
 import { ipVersion, type Destination } from '../net/address.ts';
+import { Deadline } from '../net/deadline.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import { normalizeHost } from '../net/host-name.ts';
 import type { ByteLink } from '../net/link.ts';
@@ -23,7 +24,7 @@ import {
 } from './flow-record.ts';
 import type { Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
-import { sniff } from './sniff/sniff.ts';
+import { sniff, sniffAhead, sniffUntil, SNIFF_TIMEOUT_MS } from './sniff/sniff.ts';
 
 export interface DispatcherDeps extends FlowDialerDeps {
   readonly tracker: Tracker;
@@ -106,16 +107,19 @@ export class Dispatcher implements DispatcherContract {
    * the protocol is neither TLS nor HTTP.
    */
   async #sniffBeside(client: ByteLink, remote: ByteLink): Promise<string | undefined> {
-    using stop = new DisposableAbort();
-    const serverSent = remote.read(stop.signal).then(
+    const ahead = sniffAhead(client);
+    if (ahead.done) return ahead.domain;
+    using limit = new Deadline(this.#deps.clock, SNIFF_TIMEOUT_MS, 'sniffing');
+    const { signal } = limit;
+    const serverSent = remote.read(signal).then(
       (chunk) => {
         if (chunk) remote.unread(chunk);
-        stop.abort();
+        limit.abort(WAIT_IS_OVER);
       },
-      () => stop.abort(),
+      () => limit.abort(WAIT_IS_OVER),
     );
-    const sniffed = await sniff(client, { clock: this.#deps.clock, signal: stop.signal });
-    stop.abort();
+    const sniffed = await sniffUntil(client, signal);
+    limit.abort(WAIT_IS_OVER);
     await serverSent;
     return sniffed;
   }
@@ -160,19 +164,3 @@ export class Dispatcher implements DispatcherContract {
 
 /** Shared by all aborted waits: an error with its stack costs more than the wait. */
 const WAIT_IS_OVER = new LinkClosedError('the wait is over');
-
-class DisposableAbort implements Disposable {
-  readonly #controller = new AbortController();
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  abort(): void {
-    this.#controller.abort(WAIT_IS_OVER);
-  }
-
-  [Symbol.dispose](): void {
-    this.abort();
-  }
-}

@@ -9,18 +9,21 @@ export class Deadline implements Disposable {
   readonly #controller = new AbortController();
   readonly #timer: Timer;
   readonly #parent: AbortSignal | undefined;
-  readonly #onParent: () => void;
+  readonly #onParent: (() => void) | undefined;
 
   constructor(clock: Clock, milliseconds: number, what: string, parent?: AbortSignal) {
     this.#parent = parent;
-    this.#onParent = () => this.#controller.abort(parent?.reason);
     this.#timer = clock.after(milliseconds, () => {
       this.#controller.abort(
         new DeadlineError(`${what} took longer than ${milliseconds / 1000} s`),
       );
     });
-    if (parent?.aborted) this.#onParent();
-    else parent?.addEventListener('abort', this.#onParent, { once: true });
+    if (!parent) return;
+    if (parent.aborted) this.#controller.abort(parent.reason);
+    else {
+      this.#onParent = () => this.#controller.abort(parent.reason);
+      parent.addEventListener('abort', this.#onParent, { once: true });
+    }
   }
 
   get signal(): AbortSignal {
@@ -34,6 +37,6 @@ export class Deadline implements Disposable {
 
   [Symbol.dispose](): void {
     this.#timer.cancel();
-    this.#parent?.removeEventListener('abort', this.#onParent);
+    if (this.#onParent) this.#parent?.removeEventListener('abort', this.#onParent);
   }
 }

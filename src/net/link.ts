@@ -11,6 +11,9 @@ import type { Endpoint } from './address.ts';
  *   data.
  * - `unread` puts bytes back in front of the stream: the next `read` returns them. It must not be
  *   called while a read is pending.
+ * - `takeAhead`, which is optional, takes a chunk that the link holds already, such as one that was put
+ *   back; `undefined` says nothing of what a `read` brings. It must not be called while a read is
+ *   pending.
  * - `write` appends a chunk, which the caller must no longer change. It returns `undefined` when the
  *   caller may continue at once, or a promise that resolves when the link has drained. It rejects or
  *   throws when the link is closed for writing or has failed. `writeAll` does the same for several
@@ -33,6 +36,7 @@ import type { Endpoint } from './address.ts';
 export interface ByteLink {
   read(signal?: AbortSignal): Promise<Uint8Array | undefined>;
   unread(chunk: Uint8Array): void;
+  takeAhead?(): Uint8Array | undefined;
   write(chunk: Uint8Array): Promise<void> | undefined;
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined;
   give?(chunk: Uint8Array): Promise<void> | undefined;

@@ -54,6 +54,26 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       assert.equal((await readAll(right)).toString(), 'hello');
     });
 
+    check('what was put back can be taken without a wait', async ({ left, right }) => {
+      if (!right.takeAhead) return;
+      assert.equal(right.takeAhead(), undefined);
+      right.unread(bytes('two'));
+      right.unread(bytes('one '));
+      assert.equal(String(Buffer.from(right.takeAhead() ?? [])), 'one ');
+      right.unread(bytes('1 '));
+      await left.write(bytes(' three'));
+      await left.closeWrite();
+      assert.equal((await readAll(right)).toString(), '1 two three');
+      assert.equal(right.takeAhead(), undefined);
+    });
+
+    check('a link that was destroyed holds nothing', ({ right }) => {
+      right.unread(bytes('put back'));
+      right.destroy();
+      assert.equal(right.takeAhead?.(), undefined);
+      return Promise.resolve();
+    });
+
     check('memory that is lent may be changed at once', async ({ left, right }) => {
       if (!left.lend) return;
       const [COUNT, SIZE] = [64, 64 << 10];

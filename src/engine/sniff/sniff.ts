@@ -3,7 +3,7 @@ import { Deadline } from '../../net/deadline.ts';
 import { GrowingBytes } from '../../net/growing-bytes.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { HttpSniffer } from './http.ts';
-import { MORE, type Sniffed, type Sniffer } from './sniffer.ts';
+import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 import { TLS_HANDSHAKE, TlsSniffer } from './tls.ts';
 
 /** First bytes that are examined. */
@@ -25,6 +25,23 @@ export interface SniffOptions {
  */
 export async function sniff(link: ByteLink, options: SniffOptions): Promise<string | undefined> {
   using deadline = new Deadline(options.clock, SNIFF_TIMEOUT_MS, 'sniffing', options.signal);
+  return await sniffUntil(link, deadline.signal);
+}
+
+/**
+ * Finds the domain in what the link holds already, without waiting, and puts it back; `MORE` when
+ * bytes that may still come could change the result.
+ */
+export function sniffAhead(link: Pick<ByteLink, 'takeAhead' | 'unread'>): Sniffed {
+  const chunk = link.takeAhead?.();
+  if (!chunk) return MORE;
+  link.unread(chunk);
+  const sniffed = sniffDomain(chunk.subarray(0, SNIFF_LIMIT));
+  return sniffed.done || chunk.length < SNIFF_LIMIT ? sniffed : NO_NAME;
+}
+
+/** As `sniff`, with a wait that ends when `signal` aborts. */
+export async function sniffUntil(link: ByteLink, signal: AbortSignal): Promise<string | undefined> {
   const sniffer = new DomainSniffer();
   const head = new GrowingBytes();
   let last: Uint8Array | undefined;
@@ -32,7 +49,7 @@ export async function sniff(link: ByteLink, options: SniffOptions): Promise<stri
   let before = 0;
   try {
     while (head.length < SNIFF_LIMIT) {
-      const chunk = await readOrEnd(link, deadline.signal);
+      const chunk = await readOrEnd(link, signal);
       if (chunk === undefined) return undefined;
       last = chunk;
       before = head.length;

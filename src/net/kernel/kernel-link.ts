@@ -8,6 +8,9 @@ import { LinkWriter } from './link-writer.ts';
 import { Transfer } from './transfer.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
+/** One for all links that were closed as usual: an error with its stack costs more than the close. */
+const CLOSED = new LinkClosedError();
+
 /**
  * A kernel socket (TCP or unix) that Node knows nothing of, as a ByteLink: the life of the
  * connection, and the halves that receive and send.
@@ -63,6 +66,10 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
 
   unread(chunk: Uint8Array): void {
     this.#reader.unread(chunk);
+  }
+
+  takeAhead(): Uint8Array | undefined {
+    return this.#reader.takeFront();
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
@@ -171,7 +178,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   }
 
   #startLinger(): void {
-    this.#failHalves(new LinkClosedError());
+    this.#failHalves(CLOSED);
     this.#linger = new Linger(this.#socket, () => this.#close(undefined));
     this.#linger.swallow();
   }
@@ -199,7 +206,7 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
     this.#linger = undefined;
     this.#watchdog?.forget(this);
     const isClean = this.#reader.ended && this.#writer.isShut && !cause;
-    if (!isClean && !lingered) this.#failHalves(this.#cause ?? cause ?? new LinkClosedError());
+    if (!isClean && !lingered) this.#failHalves(this.#cause ?? cause ?? CLOSED);
     this.#destroyed = true;
     this.#closed?.resolve(this.#cause);
   }

@@ -6,16 +6,27 @@ import type { NativeMemory } from '../native-memory.ts';
 /** Which side opened the connection of a socket. */
 export type SocketOrigin = 'accepted' | 'dialled';
 
+type RoomCalls = Pick<SystemCalls, 'getrlimit' | 'fcntl' | 'close' | 'memory'>;
+
+/** With as many free, the kernel is not asked about each connection. */
+const PLENTY = 1024;
+/** Sockets that may be opened before the kernel is asked again. */
+const OPENED_UNASKED = 64;
+/** Descriptors that the opening of a socket stands for: pipes of its flow, and files of others. */
+const A_SOCKET = 8;
+
 /** How many descriptors can still be opened, so that what is accepted can also be served. */
 export class DescriptorRoom {
-  readonly #calls: SystemCalls;
+  readonly #calls: RoomCalls;
   readonly #limits: NativeMemory;
   readonly #countOpen: () => number;
   #accepted = 0;
   #dialled = 0;
+  /** Descriptors that were free when the kernel was asked, at most, less what was opened since. */
+  #known = 0;
 
   /** @param countOpen gives the number of open descriptors, 0 where it is not known. */
-  constructor(calls: SystemCalls, countOpen: () => number = openDescriptors) {
+  constructor(calls: RoomCalls, countOpen: () => number = openDescriptors) {
     this.#calls = calls;
     this.#countOpen = countOpen;
     this.#limits = calls.memory(16);
@@ -30,20 +41,26 @@ export class DescriptorRoom {
   }
 
   /**
-   * Descriptors that can be opened beside those reserved.
+   * Descriptors that can be opened beside those reserved; fewer than there are while there are plenty.
    *
    * @param fd any open descriptor; older kernels do not count, and there it is duplicated in order
    *   to find out whether two more are free.
    */
   free(fd: number): number {
+    const known = this.#known - this.reserved;
+    if (known >= PLENTY) return known;
     const limit = this.#limit();
     const open = this.#countOpen();
-    if (open > 0) return limit - open - this.reserved;
+    if (open > 0) {
+      this.#known = Math.min(limit - open, PLENTY + OPENED_UNASKED * A_SOCKET);
+      return limit - open - this.reserved;
+    }
     return this.#hasTwo(fd) ? 2 : 0;
   }
 
   /** Counts a socket that was opened. */
   opened(origin: SocketOrigin): void {
+    this.#known -= A_SOCKET;
     if (origin === 'accepted') this.#accepted++;
     else this.#dialled++;
   }

@@ -1,5 +1,6 @@
-import { createHash, hash, hkdfSync } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { Blake3KeyDerivation } from '../../crypto/blake3-key.ts';
+import { hkdfSha1 } from '../../crypto/hkdf-sha1.ts';
 import type { Method } from './methods.ts';
 
 /**
@@ -49,7 +50,7 @@ export function subkeyOf(
   salt: Uint8Array,
 ): Uint8Array {
   return edition === 'legacy'
-    ? new Uint8Array(hkdfSync('sha1', key, salt, LEGACY_INFO, keyLength))
+    ? hkdfSha1(key, salt, LEGACY_INFO, keyLength)
     : sessionKeys.derive(key, salt, keyLength);
 }
 

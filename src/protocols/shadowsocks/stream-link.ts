@@ -19,6 +19,9 @@ export interface StreamOpener extends Disposable {
   readonly atBoundary: boolean;
 }
 
+/** One for all links: an error with its stack costs more than the close of a link. */
+const CLOSED = new LinkClosedError();
+
 /** A Shadowsocks stream as a link of its payload. Each write is one write to the carrier. */
 export class ShadowsocksLink implements ByteLink {
   readonly #inner: ByteLink;
@@ -71,12 +74,16 @@ export class ShadowsocksLink implements ByteLink {
     if (chunk.length > 0) this.#unread.push(chunk);
   }
 
+  takeAhead(): Uint8Array | undefined {
+    return this.#unread.pop();
+  }
+
   write(chunk: Uint8Array): Promise<void> | undefined {
     return this.writeAll([chunk]);
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    if (this.#writeEnded) return Promise.reject(this.#failure ?? new LinkClosedError());
+    if (this.#writeEnded) return Promise.reject(this.#failure ?? CLOSED);
     // An empty write would become an empty chunk, or headers without their payload.
     return chunks.some(({ length }) => length > 0) ? this.#send(chunks) : undefined;
   }
@@ -94,7 +101,7 @@ export class ShadowsocksLink implements ByteLink {
   }
 
   destroy(cause?: Error): void {
-    this.#failure ??= cause ?? new LinkClosedError();
+    this.#failure ??= cause ?? CLOSED;
     this.#unread = [];
     this.#endReading();
     this.#endWriting();
@@ -111,7 +118,7 @@ export class ShadowsocksLink implements ByteLink {
   /** The payload of received bytes; `undefined` at the end of the stream. @throws {ProtocolError} */
   #take(bytes: Uint8Array | undefined): Uint8Array | undefined {
     // Destroyed during the read.
-    if (this.#readEnded) throw this.#failure ?? new LinkClosedError();
+    if (this.#readEnded) throw this.#failure ?? CLOSED;
     try {
       if (bytes) {
         const payload = this.#opener.push(bytes);

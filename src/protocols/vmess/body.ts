@@ -62,22 +62,26 @@ export class Body {
   async read(signal?: AbortSignal, ends?: number[]): Promise<Uint8Array | undefined> {
     if (this.#ended) return undefined;
     const bytes = await this.#carrier.read(signal);
-    try {
-      if (bytes) {
-        const payload = this.#decoder.push(bytes, ends);
-        freeChunk(bytes);
-        if (this.#decoder.ended) this.#end();
-        return payload;
-      }
-      if (!this.#decoder.mayEnd) {
-        throw new TruncatedError('the VMess peer closed in the middle of a message');
-      }
-    } catch (error) {
-      this.destroy(error instanceof Error ? error : undefined);
+    if (bytes) return this.#open(bytes, ends);
+    if (!this.#decoder.mayEnd) {
+      const error = new TruncatedError('the VMess peer closed in the middle of a message');
+      this.destroy(error);
       throw error;
     }
     this.#end();
     return undefined;
+  }
+
+  /** The payload of bytes that the carrier holds already, if there is any. */
+  takeAhead(): Uint8Array | undefined {
+    const bytes = this.#ended ? undefined : this.#carrier.takeAhead?.();
+    if (!bytes) return undefined;
+    try {
+      const payload = this.#open(bytes);
+      return payload.length > 0 ? payload : undefined;
+    } catch {
+      return undefined; // the carrier is destroyed, which the next read reports
+    }
   }
 
   /** Sends payload of a stream, not empty. */
@@ -124,6 +128,19 @@ export class Body {
       await this.#carrier.closeWrite();
     }
     if (this.#ended) this.#settle();
+  }
+
+  /** The payload of bytes of the carrier. What is not authentic destroys it. */
+  #open(bytes: Uint8Array, ends?: number[]): Uint8Array {
+    try {
+      const payload = this.#decoder.push(bytes, ends);
+      freeChunk(bytes);
+      if (this.#decoder.ended) this.#end();
+      return payload;
+    } catch (error) {
+      this.destroy(error instanceof Error ? error : undefined);
+      throw error;
+    }
   }
 
   /** The peer's payload has ended. */
@@ -177,6 +194,10 @@ export class BodyLink implements ByteLink {
 
   unread(chunk: Uint8Array): void {
     if (chunk.length > 0) this.#ahead.push(chunk);
+  }
+
+  takeAhead(): Uint8Array | undefined {
+    return this.#ahead.pop() ?? this.#body.takeAhead();
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {

@@ -39,11 +39,12 @@ export async function readLegacyRequest(
   const salt = Buffer.from(head.subarray(0, method.keyLength));
   // Before any key is tried: a replay must not cost a search.
   if (salts.has(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
-  const user = await findUser(reader, trial, salt, head.subarray(method.keyLength, first));
-  if (!user) throw new RejectedClientError('shadowsocks: no user has a matching key');
+  const found = await findUser(reader, trial, salt, head.subarray(method.keyLength, first));
+  if (!found) throw new RejectedClientError('shadowsocks: no user has a matching key');
+  const { user, subkey } = found;
   if (!salts.add(salt)) throw new ProtocolError('shadowsocks: a repeated salt');
   trial.known.remember(trial.source, user);
-  const opener = new ChunkOpener(method, subkeyOf(method, user.key, salt));
+  const opener = new ChunkOpener(method, subkey);
   try {
     let payload = opener.push(head.subarray(method.keyLength));
     for (;;) {
@@ -64,22 +65,32 @@ export async function readLegacyRequest(
   }
 }
 
+/** The user of a stream, and the key that the user's gives with the salt. */
+interface Found {
+  readonly user: User;
+  readonly subkey: Uint8Array;
+}
+
 /** Tries the first chunk with the key of each user, all with one context. */
 async function findUser(
   reader: RequestReader,
   { search, source }: UserTrial,
   salt: Uint8Array,
   sealed: Uint8Array,
-): Promise<User | undefined> {
+): Promise<Found | undefined> {
   const { method } = reader.users;
   const nonce = new Uint8Array(AEAD_SHAPES[method.aead].nonceLength);
   const out = Buffer.allocUnsafe(Math.max(0, sealed.length - TAG_LENGTH));
   using opener = createOpener(method.aead, new Uint8Array(method.keyLength));
+  let subkey: Uint8Array = nonce;
   const fits = (user: User): boolean => {
-    opener.rekey(subkeyOf(method, user.key, salt));
+    subkey = subkeyOf(method, user.key, salt);
+    opener.rekey(subkey);
     return opener.open(nonce, sealed, out);
   };
-  return await search.find(source, fits, reader);
+  const user = await search.find(source, fits, reader);
+  // The search ends with the user that fits: that key was derived last.
+  return user && { user, subkey };
 }
 
 /** The sending half of a SIP004 stream: its salt, then chunks; `header` is its first payload. */

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { SNIFF_LIMIT, SNIFF_TIMEOUT_MS, sniff } from '../../../../src/engine/sniff/sniff.ts';
+import {
+  SNIFF_LIMIT,
+  SNIFF_TIMEOUT_MS,
+  sniff,
+  sniffAhead,
+} from '../../../../src/engine/sniff/sniff.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -94,4 +99,31 @@ test('a link that fails has no name, and the next reader meets the failure', asy
   client.destroy(cause);
   assert.equal(await sniffed, undefined);
   await assert.rejects(link.read(), cause);
+});
+
+test('what a link holds already is sniffed without a wait, and stays', () => {
+  const NAMELESS = { done: true, domain: undefined };
+  const long = Buffer.concat([
+    Buffer.from('GET / HTTP/1.1\r\nx: '),
+    Buffer.alloc(SNIFF_LIMIT, 0x61),
+  ]);
+  for (const [held, expected] of [
+    [OPENSSL.tls13, { done: true, domain: 'example.com' }],
+    [OPENSSL.tls13.subarray(0, 20), { done: false }],
+    [Buffer.from('neither'), NAMELESS],
+    [long, NAMELESS],
+  ] as const) {
+    const ahead: Uint8Array[] = [held];
+    const link = {
+      takeAhead: () => ahead.pop(),
+      unread: (chunk: Uint8Array) => void ahead.push(chunk),
+    };
+    assert.deepEqual(sniffAhead(link), expected);
+    assert.deepEqual(ahead, [held]);
+  }
+  const unread = (): void => assert.fail();
+  assert.deepEqual(sniffAhead({ takeAhead: () => undefined, unread }), {
+    done: false,
+  });
+  assert.deepEqual(sniffAhead({ unread }), { done: false });
 });

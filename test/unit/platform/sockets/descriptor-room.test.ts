@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { SystemCalls } from '../../../../src/platform/sockets/bindings.ts';
+import { DescriptorRoom } from '../../../../src/platform/sockets/descriptor-room.ts';
+import { nativeMemory } from '../../../../src/platform/native-memory.ts';
+
+const FD = 3;
+
+/** A room of a process that may open `limit` descriptors, and has opened `open`. */
+class Process {
+  limit = 0;
+  open = 0;
+  /** How often the kernel was asked. */
+  looks = 0;
+  readonly room: DescriptorRoom;
+
+  constructor() {
+    const memory = nativeMemory(16, () => 1);
+    const calls: Pick<SystemCalls, 'getrlimit' | 'memory' | 'fcntl' | 'close'> = {
+      memory: () => memory,
+      getrlimit: () => {
+        memory.bytes.writeBigUInt64LE(BigInt(this.limit));
+        return 0;
+      },
+      fcntl: () => -1,
+      close: () => 0,
+    };
+    this.room = new DescriptorRoom(calls, () => {
+      this.looks++;
+      return this.open;
+    });
+  }
+}
+
+test('the kernel is asked about each connection while few descriptors are free', () => {
+  const process = new Process();
+  process.limit = 1000;
+  process.open = 900;
+  assert.equal(process.room.free(FD), 100);
+  process.open = 998;
+  assert.equal(process.room.free(FD), 2);
+  assert.equal(process.looks, 2);
+});
+
+test('with plenty of them it is asked once for many connections', () => {
+  const process = new Process();
+  process.limit = 20_000;
+  process.open = 10;
+  assert.equal(process.room.free(FD), 19_990);
+  for (let i = 0; i < 32; i++) {
+    process.room.opened('accepted');
+    process.room.opened('dialled');
+    assert.ok(process.room.free(FD) >= 1024);
+  }
+  assert.equal(process.looks, 1);
+  process.room.opened('accepted');
+  process.open = 19_000;
+  assert.equal(process.room.free(FD), 1000 - process.room.reserved);
+  assert.equal(process.looks, 2);
+});
+
+test('connections whose destinations are not dialled yet lead to a look', () => {
+  const process = new Process();
+  process.limit = 20_000;
+  process.open = 10;
+  process.room.free(FD);
+  for (let i = 0; i < 60; i++) process.room.opened('accepted');
+  process.open = 19_900;
+  assert.equal(process.room.free(FD), 100 - 60);
+});
+
+test('a kernel that does not count is asked each time', () => {
+  const process = new Process();
+  process.limit = 20_000;
+  assert.equal(process.room.free(FD), 0);
+  assert.equal(process.room.free(FD), 0);
+  assert.equal(process.looks, 2);
+});
