@@ -107,12 +107,12 @@ const RESPONSES: readonly (readonly [what: string, response: string, problem: st
   [
     'another status',
     head('HTTP/1.1 404 Not Found', 'Content-Length: 0'),
-    'the server responded with HTTP status 404',
+    'the server responded with HTTP status 404 (path and host have to be those of the server)',
   ],
   [
     'another status after an interim response',
     head('HTTP/1.1 102 Processing') + head('HTTP/1.1 503 Busy'),
-    'the server responded with HTTP status 503',
+    'the server responded with HTTP status 503 (a web server before it cannot reach the proxy behind)',
   ],
   [
     'another key',
