@@ -1,11 +1,8 @@
 import { VERSION } from '../version.ts';
-import { check } from './check.ts';
 import type { CommandSpec } from './command.ts';
 import { helpWith, parseRun } from './run-arguments.ts';
-import { run } from './run.ts';
-import { howItRuns } from './surroundings.ts';
 
-/** `weir run`, and the options of `weir` that end at once. */
+/** `weir run`, and the options of `weir` that end at once. Each loads its own parts. */
 export async function runCommand(
   argv: readonly string[],
   commands: readonly CommandSpec[],
@@ -16,12 +13,13 @@ export async function runCommand(
       process.stdout.write(helpWith(commands));
       return 0;
     case 'version':
-      process.stdout.write(`weir ${VERSION}\n${parsed.verbose ? howItRuns() : ''}`);
+      process.stdout.write(`weir ${VERSION}\n`);
+      if (parsed.verbose) process.stdout.write((await import('./surroundings.ts')).howItRuns());
       return 0;
     case 'check':
-      return check(parsed.config);
+      return (await import('./check.ts')).check(parsed.config);
     case 'run':
-      return run(parsed);
+      return (await import('./run.ts')).run(parsed);
     default:
       return parsed satisfies never;
   }
