@@ -53,8 +53,15 @@ before(async () => {
       folder: at('files'),
     },
     [
-      ...[cli, 'install', '--global', '--prefix', at('prefix'), '--ignore-scripts'],
-      ...['--prefer-offline', '--no-audit', '--no-fund', tarball],
+      cli,
+      'install',
+      '--global',
+      `--prefix=${at('prefix')}`,
+      '--ignore-scripts',
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+      tarball,
     ],
   );
   output = stdout + stderr;

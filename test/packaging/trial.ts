@@ -90,7 +90,9 @@ async function serve(installed: Installed): Promise<void> {
   const own = (name: string): string => JSON.stringify(join(folder, name));
   const pair = `cert_file = ${own('cert.pem')}\nkey_file = ${own('key.pem')}`;
   const config = [
-    ...[socksIn('plain'), socksIn('over-tls'), socksIn('over-quic')],
+    socksIn('plain'),
+    socksIn('over-tls'),
+    socksIn('over-quic'),
     '[[inbound]]\ntag = "tls"\nprotocol = "trojan"\nport = 0',
     '[inbound.settings]\nusers = [{ password = "p" }]',
     `[inbound.stream]\nnetwork = "tls"\ntls = { ${pair.replace('\n', ', ')} }`,
