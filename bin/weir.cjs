@@ -49,15 +49,19 @@ function main() {
 function findOwnNode() {
   const loader = LOADERS[PLATFORM];
   if (loader !== undefined && !fs.existsSync(loader)) return undefined;
-  try {
-    const manifest = require.resolve(PACKAGES[PLATFORM] + '/package.json');
-    const { bin, version } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
-    const binary = path.join(path.dirname(manifest), bin.node);
-    fs.accessSync(binary, fs.constants.X_OK);
-    return { binary, version: 'v' + version };
-  } catch {
-    return undefined; // None for this platform, or optional packages were left out.
+  // The second is what the source depends on.
+  for (const name of [PACKAGES[PLATFORM], 'node']) {
+    try {
+      const manifest = require.resolve(name + '/package.json');
+      const { bin, version } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
+      const binary = path.join(path.dirname(manifest), bin.node);
+      fs.accessSync(binary, fs.constants.X_OK);
+      return { binary, version: 'v' + version };
+    } catch {
+      // None for this platform, or optional packages were left out.
+    }
   }
+  return undefined;
 }
 
 function runHere() {

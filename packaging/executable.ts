@@ -1,15 +1,12 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { bundleExecutable, packagesIn } from './bundle.ts';
 import { notices } from './notices.ts';
 import { ROOT } from './root.ts';
 import { hasTool, runTool } from './tool.ts';
 
 const PLATFORM = `${process.platform}-${process.arch}`;
-
-/** The package of the Node that runs this script, as npm installs it for the project. */
-const NODE = `node-${PLATFORM}`;
 
 /** The platforms for which koffi's package has a binary for the C library that Node is built for. */
 const KOFFI: Readonly<Record<string, string>> = {
@@ -51,7 +48,7 @@ export async function buildExecutable(output: string, work: string): Promise<str
   const path = join(work, 'sea.json');
   await writeFile(path, JSON.stringify(config, null, 2));
   await runTool(process.execPath, ['--build-sea', path]);
-  const beside = ['bufferutil', 'koffi', NODE].map((name) => `node_modules/${name}`);
+  const beside = ['node_modules/bufferutil', 'node_modules/koffi', nodePackage()];
   return notices(await packagesIn(bundled, beside));
 }
 
@@ -62,6 +59,12 @@ async function smallerNode(work: string): Promise<string> {
   await copyFile(process.execPath, copy);
   await runTool('strip', ['--strip-unneeded', copy]);
   return copy;
+}
+
+/** The folder of the package that the Node of this project is from, for its licence. */
+function nodePackage(): string {
+  const load = createRequire(join(ROOT, 'node_modules/node/package.json'));
+  return relative(ROOT, dirname(load.resolve(`node-${PLATFORM}/package.json`)));
 }
 
 function koffiBinary(): string {

@@ -19,7 +19,7 @@ export function withoutOtherRoot(): string | false {
  */
 export class OtherRoot implements AsyncDisposable {
   /** Runs a command there: a prefix. */
-  readonly prefix: readonly string[];
+  readonly prefix: readonly [string, ...string[]];
   /** Its root, as this process sees it. */
   readonly path: string;
   readonly #holder: Child;
@@ -55,9 +55,10 @@ export class OtherRoot implements AsyncDisposable {
 
   /** Runs a shell command there that must succeed; returns its output, errors included. */
   run(command: string): string {
-    const [program = '', ...args] = [...this.prefix, 'sh', '-c', `{ ${command}; } 2>&1`];
+    const [enter, ...options] = this.prefix;
+    const args = [...options, 'sh', '-c', `{ ${command}; } 2>&1`];
     const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive' };
-    return execFileSync(program, args, { encoding: 'utf8', env, maxBuffer: 1 << 24 });
+    return execFileSync(enter, args, { encoding: 'utf8', env, maxBuffer: 1 << 24 });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
