@@ -16,13 +16,16 @@ const SIGNALS: readonly (readonly [string, string])[] = [
 const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ['RUST_LOG', 'Replaces the level of the configuration: a filter such as info,svc_app=debug.'],
   ['WEIR_IO', "With the value node, the sockets of Node.js are used in place of the kernel's."],
+  ['WEIR_LOG', 'With the value json, the log is an object a line.'],
+  ['NO_COLOR', 'Where it is set, the log has no colours on a terminal either.'],
   ['UV_THREADPOOL_SIZE', 'Threads for look-ups by the C library; 16 unless it is set.'],
 ];
 
 const STATUS: readonly (readonly [string, string])[] = [
   ['0', 'Success; a stop by a signal.'],
-  ['1', 'The configuration is invalid, an address cannot be bound, or a call failed.'],
+  ['1', 'A call failed, or a configuration that was checked is invalid.'],
   ['2', 'The command line is invalid.'],
+  ['78', 'The configuration with which the service was to start is invalid.'],
 ];
 
 type Described = Omit<CommandSpec, 'commands'> & Pick<CommandSpec, 'commands'>;
