@@ -63,8 +63,14 @@ async function smallerNode(work: string): Promise<string> {
 
 /** The folder of the package that the Node of this project is from, for its licence. */
 function nodePackage(): string {
-  const load = createRequire(join(ROOT, 'node_modules/node/package.json'));
-  return relative(ROOT, dirname(load.resolve(`node-${PLATFORM}/package.json`)));
+  const manifest = join(ROOT, 'node_modules/node/package.json');
+  try {
+    const binary = createRequire(manifest).resolve(`node-${PLATFORM}/package.json`);
+    return relative(ROOT, dirname(binary));
+  } catch {
+    // A later `npm install` removes it, for the script that has installed it is not in the lock file.
+    return relative(ROOT, dirname(manifest));
+  }
 }
 
 function koffiBinary(): string {
