@@ -38,7 +38,7 @@ test('the executable runs alone in an empty folder, with an empty PATH', { skip 
   await t.test('takes options of its own only, none of Node', async () => {
     const { code, stderr } = await finish(installed, ['--eval', '1']);
     assert.equal(code, 2);
-    assert.match(stderr, /^weir: Unknown option '--eval'/);
+    assert.match(stderr, /^weir: unknown option '?--eval/i);
   });
 
   await t.test('runs for a user who may not write to it', async () => {
