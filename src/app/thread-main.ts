@@ -16,7 +16,15 @@ import type { ThreadMessage, ThreadRequest, ThreadTask } from './thread.ts';
 const NICE = 10;
 
 // Traffic goes first. On Linux a priority is that of the calling thread, elsewhere of the process.
-if (process.platform === 'linux') setPriority(NICE);
+if (process.platform === 'linux') yieldToTraffic();
+
+function yieldToTraffic(): void {
+  try {
+    setPriority(NICE);
+  } catch {
+    // A filter of system calls may forbid it, as systemd's `~@resources` does: then both have the same.
+  }
+}
 
 /** The rest of the outcome of the last task. */
 let pieces: Pieces | undefined;

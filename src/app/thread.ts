@@ -1,9 +1,9 @@
-import { Worker } from 'node:worker_threads';
 import { WeirError } from '../errors.ts';
 import { systemClock, type Clock, type Timer } from '../net/clock.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
 import type { FirstPiece, NextPiece } from './pieces.ts';
+import { startThread } from './start-thread.ts';
 
 /** The tasks of the thread; `thread-main.ts` carries them out. */
 export type ThreadTask =
@@ -52,12 +52,6 @@ const MAX_IDLE_HEAP = 128 * 1024 * 1024;
 const MAX_TASKS = 16;
 const MAX_CALLERS = 1024;
 
-/** Beside this file, as source or compiled. */
-const THREAD = new URL(
-  import.meta.url.endsWith('.ts') ? './thread-main.ts' : './thread-main.js',
-  import.meta.url,
-);
-
 /** The part of a worker that is used here. */
 export interface ThreadWorker {
   on(event: 'message', listener: (message: ThreadMessage) => void): unknown;
@@ -68,8 +62,6 @@ export interface ThreadWorker {
   unref(): void;
   terminate(): Promise<number>;
 }
-
-const startWorker = (): ThreadWorker => new Worker(THREAD, { execArgv: [] });
 
 /** One task with all its callers. */
 class Job {
@@ -125,7 +117,7 @@ export class ConfigThread {
   #idle: Timer | undefined;
   #stopped: Error | undefined;
 
-  constructor(clock = systemClock, start = startWorker) {
+  constructor(clock = systemClock, start: () => ThreadWorker = startThread) {
     this.#clock = clock;
     this.#start = start;
   }

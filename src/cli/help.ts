@@ -25,7 +25,8 @@ export const commandLines = (commands: readonly Omit<CommandSpec, 'commands'>[])
     ]),
   );
 
-function optionForm(name: string, { short, value }: OptionSpec): string {
+/** As in a help: `-c, --config FILE`, padded where there is no short form. */
+export function optionForm(name: string, { short, value }: OptionSpec): string {
   const long = value === undefined ? `--${name}` : `--${name} ${value}`;
   return short === undefined ? `    ${long}` : `-${short}, ${long}`;
 }

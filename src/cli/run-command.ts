@@ -1,12 +1,9 @@
 import { VERSION } from '../version.ts';
 import type { Importable } from '../app/error-lines.ts';
-import { check } from './check.ts';
 import type { CommandSpec } from './command.ts';
 import { helpWith, parseRun } from './run-arguments.ts';
-import { run } from './run.ts';
-import { howItRuns } from './surroundings.ts';
 
-/** `weir run`, and the options of `weir` that end at once. */
+/** `weir run`, and the options of `weir` that end at once. Each loads its own parts. */
 export async function runCommand(
   argv: readonly string[],
   commands: readonly CommandSpec[],
@@ -17,12 +14,13 @@ export async function runCommand(
       process.stdout.write(helpWith(commands));
       return 0;
     case 'version':
-      process.stdout.write(`weir ${VERSION}\n${parsed.verbose ? howItRuns() : ''}`);
+      process.stdout.write(`weir ${VERSION}\n`);
+      if (parsed.verbose) process.stdout.write((await import('./surroundings.ts')).howItRuns());
       return 0;
     case 'check':
-      return check(parsed.config, importable(commands));
+      return (await import('./check.ts')).check(parsed.config, importable(commands));
     case 'run':
-      return run({ ...parsed, importable: importable(commands) });
+      return (await import('./run.ts')).run({ ...parsed, importable: importable(commands) });
     default:
       return parsed satisfies never;
   }

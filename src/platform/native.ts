@@ -1,6 +1,5 @@
-import { createRequire } from 'node:module';
-import type koffi from 'koffi';
 import { WeirError } from '../errors.ts';
+import { loadKoffi as load, type Koffi } from './addons.ts';
 
 /** A native function that is missing or has failed. */
 export class NativeError extends WeirError {
@@ -13,7 +12,7 @@ export class NativeError extends WeirError {
 export type Pointer = bigint | null;
 
 /** Symbols of a loaded library. */
-export type NativeLibrary = ReturnType<typeof koffi.load>;
+export type NativeLibrary = ReturnType<Koffi['load']>;
 
 /**
  * The symbols that the running Node exports: OpenSSL and libuv among others.
@@ -82,7 +81,6 @@ export function registerCallback(
   return Number(koffi.register(implementation, type));
 }
 
-let loaded: typeof koffi | undefined;
+let loaded: Koffi | undefined;
 
-const loadKoffi = (): typeof koffi =>
-  (loaded ??= createRequire(import.meta.url)('koffi') as typeof koffi);
+const loadKoffi = (): Koffi => (loaded ??= load());

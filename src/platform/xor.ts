@@ -1,28 +1,24 @@
-import { createRequire } from 'node:module';
-
-/** The functions of bufferutil that are called; it comes without types. */
-interface BufferUtil {
-  mask(source: Uint8Array, key: Uint8Array, out: Uint8Array, offset: number, length: number): void;
-  unmask(data: Uint8Array, key: Uint8Array): void;
-}
+import { loadBufferUtil, type BufferUtil } from './addons.ts';
 
 /**
  * bufferutil is a binary for the usual machines and JavaScript elsewhere: 64 KB in 3 microseconds,
- * or in 12 to 30 by loops of our own.
+ * or in 12 to 30 by loops of our own. Loaded on first use.
  */
-const native = createRequire(import.meta.url)('bufferutil') as BufferUtil;
+let loaded: BufferUtil | undefined;
+
+const native = (): BufferUtil => (loaded ??= loadBufferUtil());
 
 const KEY_BYTES = 4;
 
 /** XORs `data` in place with a key of 4 bytes, over and over. */
 export function xorInPlace(data: Uint8Array, key: Uint8Array): void {
   if (key.length !== KEY_BYTES) throw new RangeError('a key has 4 bytes');
-  native.unmask(data, key);
+  native().unmask(data, key);
 }
 
 /** Writes `source`, XORed with a key of 4 bytes, to the start of `out`. */
 export function xorInto(source: Uint8Array, key: Uint8Array, out: Uint8Array): void {
   if (key.length !== KEY_BYTES) throw new RangeError('a key has 4 bytes');
   if (out.length < source.length) throw new RangeError('no room for the result');
-  native.mask(source, key, out, 0, source.length);
+  native().mask(source, key, out, 0, source.length);
 }

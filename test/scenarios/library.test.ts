@@ -39,37 +39,18 @@ before(async () => {
 
 after(async () => folder[Symbol.asyncDispose]());
 
-/** What `npm install weir-proxy` leaves: the built package beside what it depends on. */
+/** What `npm install weir-proxy` leaves, and the types of Node. */
 async function installBuilt(): Promise<void> {
   const home = at('node_modules/weir-proxy');
   await mkdir(home, { recursive: true });
   await copyFile(join(ROOT, 'package.json'), join(home, 'package.json'));
-  await run(process.execPath, [
-    TSC,
-    '--project',
-    join(ROOT, 'tsconfig.build.json'),
-    '--outDir',
-    join(home, 'dist'),
-  ]);
-  for (const name of await installedPackages()) {
+  await run(process.execPath, [join(ROOT, 'packaging/build.ts'), '--out', join(home, 'dist')]);
+  const natives = await readdir(join(ROOT, 'node_modules/@koromix'));
+  const types = ['@types/node', 'undici-types'];
+  for (const name of [...natives.map((native) => `@koromix/${native}`), ...types]) {
     await mkdir(dirname(at(`node_modules/${name}`)), { recursive: true });
     await symlink(join(ROOT, 'node_modules', name), at(`node_modules/${name}`));
   }
-}
-
-/** Names of packages, `@scope/name` included. */
-async function installedPackages(): Promise<string[]> {
-  const entries = await readdir(join(ROOT, 'node_modules'));
-  const names: string[] = [];
-  for (const entry of entries) {
-    if (entry.startsWith('.')) continue;
-    if (!entry.startsWith('@')) names.push(entry);
-    else {
-      const scoped = await readdir(join(ROOT, 'node_modules', entry));
-      names.push(...scoped.map((name) => `${entry}/${name}`));
-    }
-  }
-  return names;
 }
 
 /** Runs a program that must succeed. */

@@ -1,5 +1,4 @@
-import { createRequire } from 'node:module';
-import type koffi from 'koffi';
+import { loadKoffi, type Koffi } from '../addons.ts';
 import { NativeError } from '../native.ts';
 import { nativeMemory, type NativeMemory } from '../native-memory.ts';
 
@@ -114,13 +113,13 @@ export interface DescriptorHistory {
  */
 export function openSystemCalls(): SystemCalls {
   try {
-    return bindCalls(createRequire(import.meta.url)('koffi') as typeof koffi);
+    return bindCalls(loadKoffi());
   } catch (error) {
     throw new NativeError('the system calls for sockets are not available', { cause: error });
   }
 }
 
-function bindCalls(native: typeof koffi): SystemCalls {
+function bindCalls(native: Koffi): SystemCalls {
   const library = native.load(null);
   const bind = (definition: string) => library.func(definition);
   // `void *` of the heap and `size_t` of an address are the same register; ssize_t results of at

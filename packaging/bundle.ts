@@ -1,0 +1,126 @@
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import { ROOT } from './root.ts';
+
+/** Files of the source that a bundle replaces, by path from the root of the repository. */
+type Substitutes = Readonly<Record<string, string>>;
+
+const IN_PACKAGE: Substitutes = {
+  'src/platform/addons.ts': 'packaging/substitutes/package/addons.ts',
+};
+
+const IN_EXECUTABLE: Substitutes = {
+  'src/platform/addons.ts': 'packaging/substitutes/executable/addons.ts',
+  'src/app/start-thread.ts': 'packaging/substitutes/executable/start-thread.ts',
+  'packaging/substitutes/package/assets.ts': 'packaging/substitutes/executable/assets.ts',
+};
+
+/** For packages in CommonJS, which call `require` for modules of Node: esbuild uses one that is there. */
+const REQUIRE =
+  "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);";
+
+/**
+ * The modules of the published package: `main.js`, `index.js` and `thread-main.js`, and what they share.
+ * A command loads no more than it needs.
+ */
+export const bundlePackage = (folder: string): Promise<Metafile> =>
+  bundle(IN_PACKAGE, {
+    entryPoints: ['src/main.ts', 'src/index.ts', 'src/app/thread-main.ts'],
+    entryNames: '[name]',
+    outdir: folder,
+    format: 'esm',
+    splitting: true,
+    sourcemap: 'linked',
+    sourcesContent: false,
+    banner: { js: REQUIRE },
+  });
+
+/** The two scripts of the executable: `executable-main.js` and `thread-main.js`. */
+export const bundleExecutable = (folder: string): Promise<Metafile> =>
+  bundle(IN_EXECUTABLE, {
+    entryPoints: ['packaging/executable-main.ts', 'src/app/thread-main.ts'],
+    entryNames: '[name]',
+    outdir: folder,
+    format: 'cjs',
+    // rregex has it in a branch that is not reached.
+    define: { 'import.meta.url': 'undefined' },
+  });
+
+async function bundle(substitutes: Substitutes, options: BuildOptions): Promise<Metafile> {
+  const { metafile, warnings } = await build({
+    ...options,
+    absWorkingDir: ROOT,
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    legalComments: 'none', // packaging/notices.ts has the licences.
+    logLevel: 'warning',
+    metafile: true,
+    plugins: [substitute(substitutes), LAZY_HTTP],
+  });
+  if (warnings.length > 0) throw new Error('the bundle has warnings');
+  const unused = Object.values(substitutes).filter((path) => !(path in metafile.inputs));
+  if (unused.length > 0) throw new Error(`nothing imports what ${unused.join(', ')} replaces`);
+  return metafile;
+}
+
+/** Replaces files, and rregex by a form that bundles can contain. */
+const substitute = (substitutes: Substitutes): Plugin => ({
+  name: 'substitute',
+  setup(builder) {
+    const byPath = new Map(
+      Object.entries(substitutes).map(([from, to]) => [join(ROOT, from), join(ROOT, to)]),
+    );
+    builder.onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => {
+      const to = byPath.get(resolve(resolveDir, path));
+      return to === undefined ? undefined : { path: to };
+    });
+    builder.onResolve({ filter: /^rregex$/ }, () => ({
+      path: join(ROOT, 'packaging/substitutes/rregex.ts'),
+    }));
+  },
+});
+
+/**
+ * An `import` of node:http reads all that it exports. One of that is a getter which loads the whole of
+ * Node's fetch, a tenth of the processor time of a start.
+ */
+const LAZY_HTTP: Plugin = {
+  name: 'lazy-http',
+  setup(builder) {
+    const namespace = 'lazy-http';
+    builder.onResolve({ filter: /^node:http$/ }, ({ path }) => ({ path, namespace }));
+    builder.onLoad({ filter: /./, namespace }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    }));
+  },
+};
+
+/**
+ * The packages whose code is in a bundle, by the folder of each.
+ * @param beside folders of those that go with it in another form.
+ */
+export async function packagesIn(
+  { inputs }: Metafile,
+  beside: readonly string[],
+): Promise<ReadonlyMap<string, Manifest>> {
+  const folders = new Set(beside);
+  for (const input of Object.keys(inputs)) {
+    const [, folder] = /^(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input) ?? [];
+    if (folder !== undefined) folders.add(folder);
+  }
+  const found = new Map<string, Manifest>();
+  for (const folder of [...folders].toSorted()) {
+    const text = await readFile(join(ROOT, folder, 'package.json'), 'utf8');
+    found.set(folder, JSON.parse(text) as Manifest);
+  }
+  return found;
+}
+
+/** As much of a package.json as is read. */
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
+}

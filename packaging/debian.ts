@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { chmod, copyFile, lstat, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { COMMANDS } from '../src/cli/commands.ts';
+import { debianChangelog, MAINTAINER } from './debian-changelog.ts';
+import { manPage } from './man-page.ts';
+import { OWN } from './manifest.ts';
+import { ROOT } from './root.ts';
+import { runTool } from './tool.ts';
+
+const SCRIPTS = ['postinst', 'prerm', 'postrm'];
+
+const CONFFILES = ['etc/weir/weir.toml'];
+
+/** Debian's names of architectures. */
+const ARCHITECTURE: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+
+/** Where completions of a shell are looked for. */
+const COMPLETIONS: Readonly<Record<string, string>> = {
+  bash: 'usr/share/bash-completion/completions/weir',
+  zsh: 'usr/share/zsh/vendor-completions/_weir',
+  fish: 'usr/share/fish/vendor_completions.d/weir.fish',
+};
+
+export interface DebianOptions {
+  /** The executable that becomes /usr/bin/weir. */
+  readonly executable: string;
+  /** The licences of what it contains. */
+  readonly notices: string;
+  /** The folder for the package. */
+  readonly out: string;
+  /** A folder for what it is made of. */
+  readonly work: string;
+  /** Options of dpkg-deb; its default compresses best. */
+  readonly compression?: readonly string[];
+}
+
+/** Builds the Debian package with dpkg-deb; returns its path. */
+export async function buildDebian(options: DebianOptions): Promise<string> {
+  const root = join(options.work, 'debian');
+  await rm(root, { recursive: true, force: true });
+  const file = new Files(root);
+  await file.copy(options.executable, 'usr/bin/weir', 0o755);
+  await file.copy('packaging/weir.service', 'usr/lib/systemd/system/weir.service');
+  await file.copy('packaging/debian/weir.toml', 'etc/weir/weir.toml');
+  await file.write('usr/share/man/man1/weir.1.gz', gzipSync(manPage(OWN.version), { level: 9 }));
+  await writeDocumentation(file, options.notices);
+  await writeCompletions(file, options.executable);
+
+  await mkdir(join(root, 'DEBIAN'));
+  const architecture = ARCHITECTURE[process.arch] ?? process.arch;
+  await writeFile(join(root, 'DEBIAN/conffiles'), CONFFILES.map((path) => `/${path}\n`).join(''));
+  await writeFile(join(root, 'DEBIAN/control'), control(architecture, file.bytes));
+  await writeFile(join(root, 'DEBIAN/md5sums'), file.sums);
+  for (const name of SCRIPTS) {
+    await copyFile(join(ROOT, 'packaging/debian', name), join(root, 'DEBIAN', name));
+    await chmod(join(root, 'DEBIAN', name), 0o755);
+  }
+  const path = join(options.out, `weir_${OWN.version}_${architecture}.deb`);
+  await runTool('dpkg-deb', [
+    ...(options.compression ?? []),
+    '--root-owner-group',
+    '--build',
+    root,
+    path,
+  ]);
+  return path;
+}
+
+/** The files of the package, with their size and MD5 sums. */
+class Files {
+  readonly #root: string;
+  bytes = 0;
+  sums = '';
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  async write(path: string, content: string | Uint8Array, mode = 0o644): Promise<void> {
+    const to = join(this.#root, path);
+    await mkdir(dirname(to), { recursive: true });
+    await writeFile(to, content);
+    await chmod(to, mode);
+    // For dpkg --verify, whose format has MD5; dpkg itself watches files of the configuration.
+    if (!CONFFILES.includes(path)) {
+      this.sums += `${createHash('md5').update(content).digest('hex')}  ${path}\n`;
+    }
+    this.bytes += (await lstat(to)).size;
+  }
+
+  async copy(from: string, path: string, mode = 0o644): Promise<void> {
+    await this.write(path, await readFile(join(ROOT, relative(ROOT, from))), mode);
+  }
+}
+
+async function writeDocumentation(file: Files, notices: string): Promise<void> {
+  const folder = 'usr/share/doc/weir';
+  const news = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8');
+  await file.copy('packaging/debian/copyright', `${folder}/copyright`);
+  await file.copy('packaging/weir.socket', `${folder}/examples/weir.socket`);
+  await file.write(`${folder}/THIRD-PARTY.txt.gz`, gzipSync(notices, { level: 9 }));
+  await file.write(`${folder}/changelog.gz`, gzipSync(debianChangelog(news), { level: 9 }));
+  for (const [from, to] of [
+    ['docs', 'docs'],
+    ['config', 'examples'],
+  ] as const) {
+    for (const name of await readdir(join(ROOT, from))) {
+      await file.copy(join(ROOT, from, name), `${folder}/${to}/${name}`);
+    }
+  }
+}
+
+async function writeCompletions(file: Files, executable: string): Promise<void> {
+  if (!COMMANDS.some(({ name }) => name === 'completion')) return;
+  for (const [shell, path] of Object.entries(COMPLETIONS)) {
+    await file.write(path, await runTool(executable, ['completion', shell]));
+  }
+}
+
+const control = (architecture: string, bytes: number): string => `Package: weir
+Version: ${OWN.version}
+Architecture: ${architecture}
+Maintainer: ${MAINTAINER}
+Installed-Size: ${Math.ceil(bytes / 1024)}
+Depends: adduser, libc6 (>= 2.28), libgcc-s1 | libgcc1, libstdc++6
+Section: net
+Priority: optional
+Description: multi-protocol proxy
+ ${OWN.description}.
+ .
+ The package contains the Node.js that runs it, and a service for systemd.
+`;

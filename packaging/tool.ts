@@ -1,0 +1,36 @@
+import { execFile } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const start = promisify(execFile);
+
+/**
+ * Runs a program to its end; resolves with what it wrote to standard output.
+ * @throws {Error} with its output when it fails.
+ */
+export async function runTool(
+  program: string,
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+): Promise<string> {
+  try {
+    const { stdout } = await start(program, args, { ...options, maxBuffer: 16 * 1024 * 1024 });
+    return stdout;
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${program} failed:\n${stdout}${stderr}`, { cause: error });
+  }
+}
+
+/** Whether the PATH has a program. */
+export async function hasTool(program: string): Promise<boolean> {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const found = await access(join(folder, program), constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (found) return true;
+  }
+  return false;
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { appendFile, chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { buildDebian } from '../../packaging/debian.ts';
+import { buildExecutable, executableObstacle } from '../../packaging/executable.ts';
+import { scratch } from '../support/weir.ts';
+import { OtherRoot, withoutOtherRoot } from './other-root.ts';
+import { finish, tryOut, type Installed } from './trial.ts';
+
+/** A systemd that writes down what it is asked for. */
+const RECORDER = '#!/bin/sh\necho "$(basename "$0") $*" >> /asked\n';
+
+const CONFIG = '/etc/weir/weir.toml';
+
+const skip = executableObstacle() ?? withoutOtherRoot();
+
+describe('the Debian package', { skip }, () => {
+  let folder: Awaited<ReturnType<typeof scratch>>;
+  let root: OtherRoot;
+  const at = (path: string): string => join(folder.path, path);
+  const inRoot = (path: string): string => join(root.path, path);
+  const installed = (): Installed => ({
+    command: '/usr/bin/weir',
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+    prefix: root.prefix,
+    folder: '/tmp/files',
+    seenFolder: inRoot('tmp/files'),
+  });
+  const asked = async (): Promise<string> => {
+    const text = await readFile(inRoot('asked'), 'utf8').catch(() => '');
+    await writeFile(inRoot('asked'), '');
+    return text;
+  };
+
+  before(async () => {
+    folder = await scratch();
+    await mkdir(at('layer'));
+    root = await OtherRoot.create(at('layer'));
+    // Its index of every page of the machine takes seconds for each step.
+    root.run('rm -f /usr/bin/mandb && ln -s /bin/true /usr/bin/mandb');
+    const executable = at('weir');
+    const notices = await buildExecutable(executable, at('work'));
+    // In memory with the rest; compressing it well would take a minute.
+    const compression = ['-Zgzip', '-z1'];
+    await buildDebian({ executable, notices, out: inRoot('tmp'), work: at('work'), compression });
+    root.run('mv /tmp/weir_*.deb /tmp/weir.deb');
+  });
+
+  after(async () => {
+    await root?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
+
+  it('is installed with its user, its unit, its manual page and a configuration', async () => {
+    root.run('dpkg -i --force-unsafe-io /tmp/weir.deb');
+    assert.match(root.run('getent passwd weir'), /^weir:x:\d+:\d+:.*:\/usr\/sbin\/nologin$/m);
+    assert.equal(root.run(`stat -c '%U:%G %a' ${CONFIG}`), 'root:weir 640\n');
+    assert.equal(root.run('dpkg --verify weir'), '');
+    root.run('test -e /usr/lib/systemd/system/weir.service');
+    if (spawnSync('sh', ['-c', 'command -v man']).status === 0) {
+      const page = root.run('man -P cat --warnings /usr/share/man/man1/weir.1.gz');
+      assert.match(page, /weir ctl/);
+      assert.doesNotMatch(page, /warning/);
+    }
+  });
+
+  it('has a configuration that is valid and serves this machine alone', async () => {
+    const { code, stdout } = await finish(installed(), ['--test', '--config', CONFIG]);
+    assert.deepEqual([code, stdout], [0, 'Configuration OK.\n']);
+    const listens = (await readFile(inRoot(CONFIG), 'utf8')).matchAll(/^listen = "([^"]+)"/gm);
+    assert.deepEqual(
+      new Set(Array.from(listens, ([, address]) => address)),
+      new Set(['127.0.0.1']),
+    );
+  });
+
+  it('has a unit that systemd accepts', (t) => {
+    if (spawnSync('systemd-analyze', ['--version']).status !== 0) {
+      t.skip('there is no systemd-analyze');
+      return;
+    }
+    const output = root.run('systemd-analyze verify /usr/lib/systemd/system/weir.service');
+    assert.deepEqual(
+      output.split('\n').filter((line) => line.includes('weir')),
+      [],
+    );
+  });
+
+  it('runs', async (t) => tryOut(t, installed()));
+
+  it('runs as its user', async () => {
+    const command = 'cd /etc/weir && exec setpriv --reuid weir --regid weir --clear-groups ';
+    assert.match(
+      root.run(`${command} /usr/bin/weir --test --config ${CONFIG}`),
+      /^Configuration OK\.$/m,
+    );
+  });
+
+  it('starts the service, and restarts it with an upgrade', async () => {
+    root.run('dpkg --purge weir');
+    await mkdir(inRoot('run/systemd/system'), { recursive: true });
+    for (const name of ['systemctl', 'deb-systemd-invoke']) {
+      const path = inRoot(`usr/bin/${name}`);
+      root.run(`rm -f /usr/bin/${name}`);
+      await writeFile(path, RECORDER);
+      await chmod(path, 0o755);
+    }
+    await asked();
+
+    root.run('dpkg -i --force-unsafe-io /tmp/weir.deb');
+    assert.match(await asked(), /^deb-systemd-invoke start weir\.service$/m);
+    root.run('dpkg -i --force-unsafe-io /tmp/weir.deb');
+    assert.match(await asked(), /^deb-systemd-invoke try-restart weir\.service$/m);
+  });
+
+  it('leaves the service alone where the configuration has become invalid', async () => {
+    await appendFile(inRoot(CONFIG), '\nsurplus = true\n');
+    const output = root.run('dpkg -i --force-unsafe-io --force-confold /tmp/weir.deb');
+    assert.match(output, /^weir: \/etc\/weir\/weir\.toml is not valid; the service is left/m);
+    assert.doesNotMatch(await asked(), /deb-systemd-invoke/);
+  });
+
+  it('keeps the configuration on removal, and leaves nothing on a purge', async () => {
+    root.run('dpkg --remove weir');
+    assert.match(await asked(), /^deb-systemd-invoke stop weir\.service$/m);
+    root.run(`test ! -e /usr/bin/weir && grep -q surplus ${CONFIG}`);
+
+    root.run('dpkg --purge weir');
+    root.run('test ! -e /etc/weir && test ! -e /var/lib/weir && ! getent passwd weir');
+    const left = root.run('find /etc /usr /var/lib/systemd -name "*weir*" -newer /tmp/weir.deb');
+    assert.equal(left, '');
+  });
+});

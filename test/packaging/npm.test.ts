@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { OWN, publishedManifest } from '../../packaging/manifest.ts';
+import { packForNpm } from '../../packaging/npm.ts';
+import { freedom, socksIn } from '../support/config.ts';
+import { within } from '../support/wait.ts';
+import { scratch } from '../support/weir.ts';
+import { npmCli, putOldNode } from './old-node.ts';
+import { finish, start, tryOut, type Installed } from './trial.ts';
+
+/*
+ * The tarball as npm installs it, without install scripts, on a machine that has an old Node and
+ * nothing else in its PATH. npm takes the packages of this platform from its cache or its registry.
+ */
+
+const NODE = `node-${process.platform}-${process.arch}`;
+
+let folder: Awaited<ReturnType<typeof scratch>>;
+let old = '';
+/** Why nothing could be installed. */
+let obstacle: string | undefined;
+let output = '';
+
+const at = (path: string): string => join(folder.path, path);
+const home = (): string => at(`prefix/lib/node_modules/${OWN.name}`);
+const installed = (): Installed => ({
+  command: at('prefix/bin/weir'),
+  env: { PATH: at('old') },
+  folder: at('files'),
+});
+
+before(async () => {
+  folder = await scratch();
+  const cli = npmCli();
+  if (cli === undefined) {
+    obstacle = 'there is no npm in the PATH';
+    return;
+  }
+  try {
+    old = await putOldNode(at('old'), at('fetched'));
+  } catch (error) {
+    obstacle = `there is no old Node, and npm gets none: ${String(error).slice(0, 200)}`;
+    return;
+  }
+  await mkdir(at('out'));
+  const tarball = await packForNpm(at('out'), at('work'));
+  const { code, stdout, stderr } = await finish(
+    {
+      command: at('old/node'),
+      env: { ...npmEnvironment(), PATH: at('old') },
+      folder: at('files'),
+    },
+    [
+      cli,
+      'install',
+      '--global',
+      `--prefix=${at('prefix')}`,
+      '--ignore-scripts',
+      '--prefer-offline',
+      '--no-audit',
+      '--no-fund',
+      tarball,
+    ],
+  );
+  output = stdout + stderr;
+  const reached = !/E(AI_AGAIN|CONNREFUSED|NOTFOUND|TIMEDOUT|CONNRESET)/.test(output);
+  if (code !== 0 && !reached) obstacle = 'the registry of npm cannot be reached';
+  else assert.equal(code, 0, output);
+});
+
+after(async () => folder[Symbol.asyncDispose]());
+
+/** As npm of this machine is configured: its registry, its cache, its certificates. */
+function npmEnvironment(): Record<string, string> {
+  const kept = /^(home|npm_config_(registry|cache|userconfig)|\w*_proxy|ssl_\w+|node_extra_\w+)$/i;
+  return Object.fromEntries(
+    Object.entries(process.env).filter(
+      (entry): entry is [string, string] => kept.test(entry[0]) && entry[1] !== undefined,
+    ),
+  );
+}
+
+/** A test of the installed package. */
+const installedTest = (name: string, run: (t: TestContext) => Promise<void>): void =>
+  void test(name, async (t) => {
+    if (obstacle === undefined) await run(t);
+    else t.skip(obstacle);
+  });
+
+describe('the npm package', () => {
+  installedTest('works where the only other program is an old Node', async (t) => {
+    assert.match(old, /^v(18|20|22)\./);
+    await tryOut(t, installed());
+  });
+
+  installedTest('is installed without a warning', async () => {
+    // Of the machine's own settings npm may warn.
+    const warnings = output
+      .split('\n')
+      .filter((line) => /^npm warn (?!Unknown \w+ config)/i.test(line));
+    assert.deepEqual(warnings, []);
+  });
+
+  installedTest('brings Node and the binary of koffi, and no script that installs', async () => {
+    const packages = await readdir(join(home(), 'node_modules'));
+    assert.ok(packages.includes(NODE), packages.join());
+    for (const name of packages.filter((entry) => !/^[.@]/.test(entry))) {
+      const text = await readFile(join(home(), 'node_modules', name, 'package.json'), 'utf8');
+      assert.doesNotMatch(text, /"(pre|post)?install":/);
+    }
+    assert.ok(!('dependencies' in publishedManifest()));
+  });
+
+  installedTest('passes on the status of Weir', async () => {
+    assert.equal((await finish(installed(), ['no-such-command'])).code, 2);
+  });
+
+  installedTest('ends by the signal that has ended Weir', async () => {
+    await mkdir(at('files'), { recursive: true });
+    await writeFile(at('files/socks.toml'), `${socksIn()}${freedom()}`);
+    await using child = start(installed(), ['--config', at('files/socks.toml')]);
+    await child.until('listening', ({ stderr }) => / listening on /.test(stderr) || undefined);
+    // A launcher on an old Node has Weir as its child; a newer one has become Weir itself.
+    const task = `/proc/${child.pid}/task/${child.pid}/children`;
+    const [weir = String(child.pid)] = (await readFile(task, 'utf8')).match(/\d+/g) ?? [];
+    process.kill(Number(weir), 'SIGKILL');
+    assert.deepEqual(await within(child.exited, 'the end'), { code: null, signal: 'SIGKILL' });
+  });
+
+  installedTest('without its Node runs on one that is new enough', async () => {
+    await withoutNode(async () => {
+      const env = { PATH: join(process.execPath, '..') };
+      const { code, stdout } = await finish({ ...installed(), env }, ['--version']);
+      assert.deepEqual([code, stdout], [0, `weir ${OWN.version}\n`]);
+    });
+  });
+
+  installedTest('without its Node says in one line what is needed', async () => {
+    await withoutNode(async () => {
+      const { code, stderr } = await finish(installed(), ['--version']);
+      assert.equal(code, 1);
+      assert.equal(
+        stderr,
+        `weir: needs Node 24 or newer, or the package ${NODE} beside weir-proxy ` +
+          `(npm installs it as an optional one); this is ${old}\n`,
+      );
+    });
+  });
+});
+
+async function withoutNode(run: () => Promise<void>): Promise<void> {
+  const place = join(home(), 'node_modules', NODE);
+  await rename(place, at('aside'));
+  try {
+    await run();
+  } finally {
+    await rm(place, { recursive: true, force: true });
+    await rename(at('aside'), place);
+  }
+}
