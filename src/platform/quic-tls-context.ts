@@ -1,3 +1,4 @@
+import { encodeProtocols } from './alpn.ts';
 import { NativeError } from './native.ts';
 import type { Address } from './quic-tls-functions.ts';
 import type { QuicTlsLibrary } from './quic-tls-library.ts';
@@ -130,9 +131,7 @@ export class QuicTlsContext implements Disposable {
   }
 
   #offer(protocols: readonly string[]): void {
-    const list = Buffer.concat(
-      protocols.map((name) => Buffer.concat([Buffer.of(name.length), Buffer.from(name)])),
-    );
+    const list = encodeProtocols(protocols);
     const { SSL_CTX_set_alpn_protos } = this.library.functions;
     if (SSL_CTX_set_alpn_protos(this.#context, list, list.length) !== 0) {
       throw this.#failure('no protocols to offer');

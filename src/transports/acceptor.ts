@@ -7,10 +7,10 @@ import type { AcceptedConnection } from '../net/sockets.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { GrpcServer } from './grpc/server.ts';
-import { carrierOf, socketCarrier, type SocketEnds } from '../net/node/socket-carrier.ts';
-import { opensslServer } from './tls/openssl.ts';
-import type { OpensslServer } from './tls/openssl-server.ts';
-import { onlyHttp2, preferHttp1, TlsServer } from './tls/server.ts';
+import { carrierOf, type SocketEnds } from '../net/node/socket-carrier.ts';
+import { onlyHttp2, preferHttp1 } from './tls/alpn.ts';
+import { secureServer, type SecureServer } from './tls/secure-server.ts';
+import { TlsServer } from './tls/server.ts';
 import { WsServer } from './ws/server.ts';
 
 export interface StreamDeps {
@@ -19,7 +19,7 @@ export interface StreamDeps {
 }
 
 /** Serves one socket that has its TLS, if any. */
-interface CarrierServer {
+interface SocketServer {
   serve(socket: Socket, raw: Socket, ends: SocketEnds): void;
   /** Whether connections that it serves may open new carriers by other settings. */
   adopts(carrier: InboundCarrierSpec): boolean;
@@ -28,23 +28,27 @@ interface CarrierServer {
   close(): void;
 }
 
-/** How sockets become carriers under the stream settings in force. */
-interface Way {
-  /** TLS on links; `undefined` for no TLS, or that of Node. */
-  readonly direct: OpensslServer | undefined;
-  readonly secure: TlsServer | undefined;
-  /** `undefined` for bare sockets. */
-  readonly server: CarrierServer | undefined;
-}
+/** How connections become carriers under the stream settings in force. */
+type Way =
+  | {
+      readonly on: 'links';
+      readonly secure: SecureServer | undefined;
+      readonly serve: (below: Carrier) => void;
+    }
+  | {
+      readonly on: 'sockets';
+      readonly secure: TlsServer | undefined;
+      readonly server: SocketServer;
+    };
 
-/** Makes carriers of accepted sockets, by the stream settings of one inbound. */
+/** Makes carriers of accepted connections, by the stream settings of one inbound. */
 export class Acceptor {
   readonly #onCarrier: (carrier: Carrier) => void;
   readonly #deps: StreamDeps;
   #way: Way;
 
   /**
-   * @param stream `undefined` for bare sockets.
+   * @param stream `undefined` for bare connections.
    * @throws when the certificate cannot be used.
    */
   constructor(
@@ -54,41 +58,25 @@ export class Acceptor {
   ) {
     this.#onCarrier = onCarrier;
     this.#deps = deps;
-    const direct = this.#direct(stream);
-    const secure = direct ? undefined : this.#secure(stream);
-    this.#way = { direct, secure, server: direct ? undefined : this.#server(stream) };
+    this.#way = this.#wayOf(stream, undefined);
   }
 
   /** Takes over a connection; when a handshake fails, it is closed and nothing reported. */
   accept(connection: AcceptedConnection): void {
-    const { direct, secure, server } = this.#way;
-    if (direct) {
-      const { remote, local } = connection;
-      const wire = connection.link();
-      direct.accept(wire).then(
-        (link) => this.#onCarrier({ link, wire, remote, local }),
-        (error: unknown) => this.#report(connection, error),
-      );
+    const way = this.#way;
+    const report = (error: unknown): void => this.#report(connection, error);
+    if (way.on === 'links') {
+      if (way.secure) way.secure.accept(connection).then(way.serve, report);
+      else way.serve(bareCarrier(connection));
       return;
     }
-    if (!server) {
-      const { remote, local } = connection;
-      const link = connection.link();
-      this.#onCarrier({ link, wire: link, remote, local });
-      return;
-    }
+    const { secure, server } = way;
     const raw = connection.socket();
-    if (!secure) {
+    if (secure) {
+      secure.accept(raw).then((socket) => server.serve(socket, raw, connection), report);
+    } else {
       server.serve(raw, raw, connection);
-      return;
     }
-    secure.accept(raw).then(
-      (socket) => server.serve(socket, raw, connection),
-      (error: unknown) => {
-        raw.destroy();
-        this.#report(connection, error);
-      },
-    );
   }
 
   /**
@@ -100,16 +88,17 @@ export class Acceptor {
    * @throws when the certificate cannot be used.
    */
   prepare(stream: InboundStreamSpec | undefined): () => void {
-    const direct = this.#direct(stream);
-    const secure = direct ? undefined : this.#secure(stream);
-    const carrier = carrierSpecOf(stream);
     const old = this.#way;
-    const kept = old.server?.adopts(carrier) && !old.secure === !secure ? old.server : undefined;
-    const server = kept ?? (direct ? undefined : this.#server(stream));
+    const next = this.#wayOf(stream, old);
     return () => {
-      kept?.update(carrier);
-      if (!kept) old.server?.close();
-      this.#way = { direct, secure, server };
+      if (old.on === 'sockets') {
+        if (next.on === 'sockets' && next.server === old.server) {
+          old.server.update(carrierSpecOf(stream));
+        } else {
+          old.server.close();
+        }
+      }
+      this.#way = next;
     };
   }
 
@@ -118,7 +107,7 @@ export class Acceptor {
    * continue.
    */
   close(): void {
-    this.#way.server?.close();
+    if (this.#way.on === 'sockets') this.#way.server.close();
   }
 
   #report({ remote }: AcceptedConnection, error: unknown): void {
@@ -126,67 +115,63 @@ export class Acceptor {
     this.#deps.log.debug(`${from}: ${messageOf(error)}`);
   }
 
-  /** WebSocket and HTTP/2 are served by Node, on its own sockets. */
-  #direct(stream: InboundStreamSpec | undefined): OpensslServer | undefined {
-    if (!stream?.tls || stream.carrier.kind !== 'raw') return undefined;
-    return opensslServer(stream.tls, this.#deps.clock);
-  }
-
-  #secure(stream: InboundStreamSpec | undefined): TlsServer | undefined {
-    if (!stream?.tls) return undefined;
-    const alpn = stream.carrier.kind === 'grpc' ? onlyHttp2 : preferHttp1;
-    return new TlsServer(stream.tls, alpn, this.#deps.clock);
-  }
-
-  #server(stream: InboundStreamSpec | undefined): CarrierServer | undefined {
+  /** @param old the way in force, whose server is kept where it adopts the settings. */
+  #wayOf(stream: InboundStreamSpec | undefined, old: Way | undefined): Way {
     const carrier = carrierSpecOf(stream);
-    if (!stream?.tls && carrier.kind === 'raw') return undefined;
-    return carrierServer(carrier, this.#onCarrier, this.#deps.clock);
+    const { clock } = this.#deps;
+    const tls = stream?.tls;
+    if (carrier.kind !== 'grpc') {
+      const secure = tls && secureServer(tls, preferHttp1, clock);
+      return { on: 'links', secure, serve: linkServer(carrier, this.#onCarrier, clock) };
+    }
+    const secure = tls && new TlsServer(tls, onlyHttp2, clock);
+    const kept =
+      old?.on === 'sockets' && old.server.adopts(carrier) && !old.secure === !secure
+        ? old.server
+        : undefined;
+    const server = kept ?? socketServer(carrier, this.#onCarrier, clock);
+    return { on: 'sockets', secure, server };
   }
+}
+
+function bareCarrier(connection: AcceptedConnection): Carrier {
+  const { remote, local } = connection;
+  const link = connection.link();
+  return { link, wire: link, remote, local };
 }
 
 const carrierSpecOf = (stream: InboundStreamSpec | undefined): InboundCarrierSpec =>
   stream?.carrier ?? { kind: 'raw' };
 
-/** For carriers without shared connections. */
-const UNSHARED = {
-  adopts: () => false,
-  update: () => undefined,
-  close: () => undefined,
-} as const;
-
-function carrierServer(
-  spec: InboundCarrierSpec,
+/** Makes carriers of connections that have their TLS, if any. */
+function linkServer(
+  spec: Exclude<InboundCarrierSpec, { kind: 'grpc' }>,
   onCarrier: (carrier: Carrier) => void,
   clock: Clock,
-): CarrierServer {
-  switch (spec.kind) {
-    case 'raw':
-      return {
-        ...UNSHARED,
-        serve: (socket, raw, ends) => onCarrier(socketCarrier(socket, raw, ends)),
-      };
-    case 'ws': {
-      const server = new WsServer(spec, clock);
-      return {
-        ...UNSHARED,
-        serve: (socket, raw, ends) =>
-          server.serve(socket, raw, ({ link, below }) => onCarrier(carrierOf(link, below, ends))),
-      };
-    }
-    case 'grpc': {
-      const server = new GrpcServer(spec, clock);
-      return {
-        serve: (socket, raw, ends) =>
-          server.serve(socket, raw, ({ link, wire }) => onCarrier(carrierOf(link, wire, ends))),
-        adopts: (carrier) => carrier.kind === 'grpc',
-        update: (carrier) => {
-          if (carrier.kind === 'grpc') server.update(carrier);
-        },
-        close: () => server.close(),
-      };
-    }
-    default:
-      return spec satisfies never;
-  }
+): (below: Carrier) => void {
+  if (spec.kind === 'raw') return onCarrier;
+  const server = new WsServer(spec, clock);
+  return (below) => {
+    void server.upgrade(below.link).then((link) => {
+      if (link) onCarrier({ ...below, link });
+    });
+  };
+}
+
+/** HTTP/2 is served by Node, on its own sockets. */
+function socketServer(
+  spec: Extract<InboundCarrierSpec, { kind: 'grpc' }>,
+  onCarrier: (carrier: Carrier) => void,
+  clock: Clock,
+): SocketServer {
+  const server = new GrpcServer(spec, clock);
+  return {
+    serve: (socket, raw, ends) =>
+      server.serve(socket, raw, ({ link, wire }) => onCarrier(carrierOf(link, wire, ends))),
+    adopts: (carrier) => carrier.kind === 'grpc',
+    update: (carrier) => {
+      if (carrier.kind === 'grpc') server.update(carrier);
+    },
+    close: () => server.close(),
+  };
 }

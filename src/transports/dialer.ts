@@ -2,12 +2,12 @@ import { SystemRandomSource, type RandomSource } from '../crypto/random-source.t
 import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { connectAny } from '../net/happy-eyeballs.ts';
-import type { Carrier } from '../net/link.ts';
+import type { ByteLink, Carrier } from '../net/link.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { SocketObserver } from '../net/sockets.ts';
 import { systemSockets } from '../net/system-sockets.ts';
 import type { Socket } from 'node:net';
-import type { OutboundCarrierSpec, OutboundStreamSpec } from '../spec.ts';
+import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
 import { GrpcClient } from './grpc/client.ts';
 import { carrierOf, endsOf, socketCarrier } from '../net/node/socket-carrier.ts';
 import { opensslClient } from './tls/openssl.ts';
@@ -92,51 +92,26 @@ export function createDialer(
   }
   const { carrier, tls } = stream;
   const { clock, random = new SystemRandomSource() } = deps;
-  const direct = carrier.kind === 'raw' && tls ? opensslClient(tls, clock) : undefined;
-  if (direct) {
-    return {
-      async dial({ signal, approach }) {
-        const below = await dialTcp(server, { ...deps, signal, approach });
-        const link = await direct.connect(below.link, server, signal);
-        const { wire, remote } = below;
-        return {
-          link,
-          wire,
-          remote,
-          get local() {
-            return below.local;
-          },
-        };
-      },
-      close: () => undefined,
-    };
-  }
-  const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
-  const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
-    const raw = await dialSocket(server, { ...deps, signal, approach });
-    return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
-  };
   switch (carrier.kind) {
     case 'raw':
-      return {
-        async dial({ signal, approach }) {
-          const { socket, raw } = await connect(signal, approach);
-          return socketCarrier(socket, raw, endsOf(raw));
-        },
-        close: () => undefined,
-      };
+      return { dial: secureDial(server, tls, alpnOf(carrier), deps), close: () => undefined };
     case 'ws': {
       const client = new WsClient(carrier, server, clock, random);
+      const dialBelow = secureDial(server, tls, alpnOf(carrier), deps);
       return {
-        async dial({ signal, approach }) {
-          const { socket, raw } = await connect(signal, approach);
-          const ends = endsOf(raw);
-          return carrierOf(await client.open(socket, raw, signal), raw, ends);
+        async dial(options) {
+          const below = await dialBelow(options);
+          return carrierOver(below, await client.open(below.link, options.signal));
         },
         close: () => undefined,
       };
     }
     case 'grpc': {
+      const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
+      const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
+        const raw = await dialSocket(server, { ...deps, signal, approach });
+        return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
+      };
       const client = new GrpcClient(carrier, server, clock, connect);
       return {
         async dial(options) {
@@ -150,6 +125,45 @@ export function createDialer(
       return carrier satisfies never;
   }
 }
+
+/**
+ * Dials of connections with TLS, if any: by OpenSSL on links of the kernel's sockets, or by Node on its
+ * own sockets where that is not available.
+ */
+function secureDial(
+  server: Endpoint,
+  tls: TlsClientSpec | undefined,
+  alpn: readonly string[],
+  deps: DialerDeps,
+): (options: DialerOptions) => Promise<Carrier> {
+  const { clock } = deps;
+  const bare = ({ signal, approach }: DialerOptions): Promise<Carrier> =>
+    dialTcp(server, { ...deps, signal, approach });
+  if (!tls) return bare;
+  const direct = opensslClient(tls, alpn, clock);
+  if (direct) {
+    return async (options) => {
+      const below = await bare(options);
+      return carrierOver(below, await direct.connect(below.link, server, options.signal));
+    };
+  }
+  const node = new TlsClient(tls, alpn, clock);
+  return async ({ signal, approach }) => {
+    const raw = await dialSocket(server, { ...deps, signal, approach });
+    const socket = await node.connect(raw, server, signal);
+    return socketCarrier(socket, raw, endsOf(raw));
+  };
+}
+
+/** A carrier by a link over that of another carrier. */
+const carrierOver = (below: Carrier, link: ByteLink): Carrier => ({
+  link,
+  wire: below.wire,
+  remote: below.remote,
+  get local() {
+    return below.local;
+  },
+});
 
 /**
  * WebSocket is HTTP/1.1 and gRPC HTTP/2. Bare TLS offers nothing: an HTTPS proxy that chose `h2`

@@ -14,7 +14,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['congestion', 'header-coding'],
   ['netstack'],
   ['quic'],
-  ['http2', 'http3'],
+  ['http1', 'http2', 'http3'],
   ['spec.ts'],
   ['transports', 'mux', 'tracker', 'dns'],
   ['protocols'],

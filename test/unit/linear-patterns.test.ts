@@ -16,9 +16,9 @@ import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff.ts';
 import { chooseFilter } from '../../src/log/filter.ts';
 import { trimBlanks } from '../../src/net/trim-blanks.ts';
 import { ChunkedDecoder } from '../../src/protocols/http/body.ts';
-import { listOf, parseField } from '../../src/protocols/http/fields.ts';
-import { HeadScanner } from '../../src/protocols/http/read-head.ts';
-import { parseRequestHead, parseResponseHead } from '../../src/protocols/http/head.ts';
+import { listOf, parseField } from '../../src/http1/fields.ts';
+import { HeadScanner } from '../../src/http1/read-head.ts';
+import { parseRequestHead, parseResponseHead } from '../../src/http1/head.ts';
 import { parseTarget } from '../../src/protocols/http/target.ts';
 import {
   decodeEarlyData,
@@ -204,12 +204,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('basic', ' '), run('basic ', 'a'), runs('basic ', ' ', 'a'), run('basic a', '=')],
   },
   {
-    file: 'protocols/http/framing.ts',
+    file: 'http1/framing.ts',
     pattern: /^[ \t]*([0-9]+)[ \t]*$/,
     worst: [run('', ' '), run('', '1'), run('1', ' '), runs('', ' ', '1')],
   },
   {
-    file: 'protocols/http/head.ts',
+    file: 'http1/head.ts',
     pattern: /^([^:\s]+)[ \t]+:/,
     worst: [run('', 'a'), run('a', ' '), run('', 'a '), run('', ' ')],
   },

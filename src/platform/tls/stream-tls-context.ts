@@ -1,4 +1,5 @@
 import { DEFAULT_CIPHERS } from 'node:tls';
+import { encodeProtocols, type AlpnChoice } from '../alpn.ts';
 import { NativeError } from '../native.ts';
 import type { Address } from '../quic-tls-functions.ts';
 import type { TrustStore } from '../quic-tls-trust.ts';
@@ -47,20 +48,34 @@ export class StreamTlsContext {
 
   /**
    * Tickets are sealed with keys of this context: sessions end with it.
+   * @param choose a constant of the program: it is kept for as long as the process lives.
    * @throws {TlsCertificateError} when OpenSSL refuses the certificate or the key.
    */
-  static server(library: StreamTlsLibrary, credentials: TlsCredentials): StreamTlsContext {
+  static server(
+    library: StreamTlsLibrary,
+    credentials: TlsCredentials,
+    choose: AlpnChoice,
+  ): StreamTlsContext {
     const context = new StreamTlsContext(library, true, false);
     const { base, functions } = library;
     functions.SSL_CTX_set_options(context.#context, OWN_PREFERENCE);
     useCredentials(base, context.#context, credentials);
-    base.functions.SSL_CTX_set_alpn_select_cb(context.#context, library.preferHttp1, 0);
+    const argument = library.alpnArgument(choose);
+    base.functions.SSL_CTX_set_alpn_select_cb(context.#context, library.chooseProtocol, argument);
     return context;
   }
 
-  /** @param trust what the server's certificate must lead to; `undefined` takes any certificate. */
-  static client(library: StreamTlsLibrary, trust: TrustStore | undefined): StreamTlsContext {
+  /**
+   * @param trust what the server's certificate must lead to; `undefined` takes any certificate.
+   * @param offered protocols (RFC 7301); none for no ALPN at all.
+   */
+  static client(
+    library: StreamTlsLibrary,
+    trust: TrustStore | undefined,
+    offered: readonly string[] = [],
+  ): StreamTlsContext {
     const context = new StreamTlsContext(library, false, trust !== undefined);
+    if (offered.length > 0) context.#offer(offered);
     const { SSL_CTX_set_verify, SSL_CTX_set1_cert_store } = library.base.functions;
     if (trust) SSL_CTX_set1_cert_store(context.#context, trust.address);
     SSL_CTX_set_verify(context.#context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
@@ -97,6 +112,14 @@ export class StreamTlsContext {
     const { address } = this.#session;
     this.#session.address = 0;
     if (address !== 0) this.library.functions.SSL_SESSION_free(address);
+  }
+
+  #offer(protocols: readonly string[]): void {
+    const list = encodeProtocols(protocols);
+    const { SSL_CTX_set_alpn_protos } = this.library.base.functions;
+    if (SSL_CTX_set_alpn_protos(this.#context, list, list.length) !== 0) {
+      throw this.#failure('no protocols to offer');
+    }
   }
 
   /** The ciphers of Node's own TLS, which its command line may have changed. */

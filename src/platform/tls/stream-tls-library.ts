@@ -1,4 +1,5 @@
 import { messageOf } from '../../errors.ts';
+import { decodeProtocols, type AlpnChoice } from '../alpn.ts';
 import { putWord64, word64 } from '../native-memory.ts';
 import { nativeView, NativeError, registerCallback } from '../native.ts';
 import type { Address } from '../quic-tls-functions.ts';
@@ -30,11 +31,12 @@ const POINTER = 'uintptr_t';
 export class StreamTlsLibrary {
   readonly base: QuicTlsLibrary;
   readonly functions: StreamTlsFunctions;
-  /** Chooses HTTP/1.1 where a client offers it, the first protocol otherwise. */
-  readonly preferHttp1: Address;
+  /** An OpenSSL callback that has its argument choose among the protocols of a client. */
+  readonly chooseProtocol: Address;
   /** Frees the session of a client that was not disposed of. */
   readonly forgottenSessions: FinalizationRegistry<{ address: Address }>;
   /** What is written here is read by OpenSSL from the other one, and the other way around. */
+  readonly #alpnChoices: AlpnChoice[] = [];
   readonly #own: Address;
   readonly #other: Address;
   /** Where what OpenSSL writes is; known after it has written something. */
@@ -54,12 +56,12 @@ export class StreamTlsLibrary {
     this.forgottenSessions = new FinalizationRegistry(({ address }) => {
       if (address !== 0) functions.SSL_SESSION_free(address);
     });
-    this.preferHttp1 = registerCallback(
+    this.chooseProtocol = registerCallback(
       'int',
       [POINTER, POINTER, POINTER, POINTER, 'unsigned int', POINTER],
-      (_tls, out, outLength, offered, length) => {
+      (_tls, out = 0, outLength = 0, offered = 0, length = 0, choice = 0) => {
         try {
-          return this.#choose(out ?? 0, outLength ?? 0, offered ?? 0, length ?? 0);
+          return this.#choose(out, outLength, this.#read(offered, length), offered, choice);
         } catch {
           return ALPN_REFUSED;
         }
@@ -101,19 +103,32 @@ export class StreamTlsLibrary {
     return this.#output.bytes.subarray(0, count);
   }
 
-  /** Chooses from a list of names, each with its length in front (RFC 7301 §3.1). */
-  #choose(out: Address, outLength: Address, offered: Address, length: number): number {
+  /** The argument that stands for a choice; there are few, which live as long as the process. */
+  alpnArgument(choice: AlpnChoice): Address {
+    const known = this.#alpnChoices.indexOf(choice);
+    return known >= 0 ? known : this.#alpnChoices.push(choice) - 1;
+  }
+
+  #read(at: Address, length: number): Buffer {
+    const bytes = Buffer.alloc(length);
+    if (length > 0) this.base.functions.copyOut(bytes, at, length);
+    return bytes;
+  }
+
+  #choose(
+    out: Address,
+    outLength: Address,
+    list: Buffer,
+    listAt: Address,
+    choice: Address,
+  ): number {
     const { functions, results } = this.base;
-    const list = Buffer.alloc(length);
-    if (length > 0) functions.copyOut(list, offered, length);
-    let chosen = 0;
-    for (let at = 0; at < length; at += 1 + (list[at] ?? 0)) {
-      if (list.toString('latin1', at + 1, at + 1 + (list[at] ?? 0)) === 'http/1.1') chosen = at;
-    }
-    const size = list[chosen];
-    if (size === undefined) return ALPN_REFUSED;
-    putWord64(results.words, 0, offered + chosen + 1);
-    putWord64(results.words, 2, size);
+    const { names, positions } = decodeProtocols(list);
+    const chosen = this.#alpnChoices[choice]?.(names);
+    const position = chosen === undefined ? undefined : positions[names.indexOf(chosen)];
+    if (chosen === undefined || position === undefined) return ALPN_REFUSED;
+    putWord64(results.words, 0, listAt + position);
+    putWord64(results.words, 2, chosen.length);
     functions.memcpy(out, results.at, 8);
     functions.memcpy(outLength, results.at + 8, 1);
     return ALPN_CHOSEN;

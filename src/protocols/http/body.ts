@@ -1,14 +1,9 @@
-import { MessageError } from './errors.ts';
+import type { Framing } from '../../http1/framing.ts';
+import { MessageError } from '../../http1/message-error.ts';
 import { hasControl } from '../../net/http-text.ts';
-import { parseField, type Field } from './fields.ts';
-import { CHUNK_LINE_LIMIT, FIELD_LIMIT, TRAILER_LIMIT } from './limits.ts';
-
-/** How the length of a message body is determined (RFC 9112 §6.3). */
-export type Framing =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'length'; readonly length: number }
-  | { readonly kind: 'chunked' }
-  | { readonly kind: 'until-close' };
+import { parseField, type Field } from '../../http1/fields.ts';
+import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from './limits.ts';
+import { FIELD_LIMIT } from '../../http1/limits.ts';
 
 /** Removes the framing of a body, chunk by chunk, without copying or buffering. */
 export interface BodyDecoder {

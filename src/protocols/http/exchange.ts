@@ -11,13 +11,14 @@ import {
   plainEncoder,
   type BodyDecoder,
   type BodyEncoder,
-  type Framing,
 } from './body.ts';
-import { MessageError, SideError, type Side } from './errors.ts';
+import { type Framing } from '../../http1/framing.ts';
+import { MessageError } from '../../http1/message-error.ts';
+import { SideError, type Side } from './errors.ts';
 import { clientHead, mayTrail, originHead, persists, type OriginRequest } from './forwarding.ts';
-import { responseFraming } from './framing.ts';
-import { parseResponseHead, type ResponseHead, type Version } from './head.ts';
-import { readHead, startsResponse } from './read-head.ts';
+import { responseFraming } from '../../http1/framing.ts';
+import { parseResponseHead, type ResponseHead, type Version } from '../../http1/head.ts';
+import { readHead, startsResponse } from '../../http1/read-head.ts';
 import { transferBody } from './transfer-body.ts';
 
 /** The client has its response. */

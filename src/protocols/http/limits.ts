@@ -3,12 +3,6 @@
  * milliseconds.
  */
 
-/** Start line and header section of one message; the response to more is 431. */
-export const HEAD_LIMIT = 64 * 1024;
-
-/** Header lines of one message; the response to more is 431. */
-export const FIELD_LIMIT = 200;
-
 /** The line before a chunk: its size and extensions. */
 export const CHUNK_LINE_LIMIT = 4096;
 
@@ -30,6 +24,3 @@ export const LINGER_MS = 5_000;
 
 /** How long an origin has to close its side of a link that is no longer needed. */
 export const RETIRE_MS = 2_000;
-
-/** Interim responses (1xx) that an upstream proxy may send before the final one to a CONNECT. */
-export const INTERIM_LIMIT = 16;

@@ -20,12 +20,20 @@ import { trustStore } from './trust-store.ts';
 export class OpensslClient {
   readonly #library: StreamTlsLibrary;
   readonly #spec: TlsClientSpec;
+  readonly #alpn: readonly string[];
   readonly #clock: Clock;
   #context: StreamTlsContext | undefined;
 
-  constructor(library: StreamTlsLibrary, spec: TlsClientSpec, clock: Clock) {
+  /** @param alpn protocols offered (RFC 7301); none for no ALPN at all. */
+  constructor(
+    library: StreamTlsLibrary,
+    spec: TlsClientSpec,
+    alpn: readonly string[],
+    clock: Clock,
+  ) {
     this.#library = library;
     this.#spec = spec;
+    this.#alpn = alpn;
     this.#clock = clock;
   }
 
@@ -58,8 +66,9 @@ export class OpensslClient {
 
   #makeContext(): StreamTlsContext {
     const { allowInsecure, ca } = this.#spec;
-    if (allowInsecure) return StreamTlsContext.client(this.#library, undefined);
-    using trust = trustStore(this.#library.base, ca?.certificates ?? []);
-    return StreamTlsContext.client(this.#library, trust);
+    const [library, alpn] = [this.#library, this.#alpn];
+    if (allowInsecure) return StreamTlsContext.client(library, undefined, alpn);
+    using trust = trustStore(library.base, ca?.certificates ?? []);
+    return StreamTlsContext.client(library, trust, alpn);
   }
 }

@@ -6,6 +6,7 @@ import { ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { abortReason } from '../../net/read-queue.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
+import type { AlpnChoice } from '../../platform/alpn.ts';
 import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';
 import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
 import { StreamTls } from '../../platform/tls/stream-tls.ts';
@@ -15,18 +16,18 @@ import { TlsLink } from './tls-link.ts';
 import { tlsReason } from './tls-reason.ts';
 
 /**
- * `TlsServer` on links instead of Node's sockets, for carriers other than HTTP/2: one certificate, TLS
- * 1.2 and 1.3, sessions resumed by tickets.
+ * `TlsServer` on links instead of Node's sockets: one certificate, TLS 1.2 and 1.3, sessions resumed by
+ * tickets.
  */
 export class OpensslServer {
   readonly #context: StreamTlsContext;
   readonly #clock: Clock;
 
   /** @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key. */
-  constructor(library: StreamTlsLibrary, spec: TlsServerSpec, clock: Clock) {
+  constructor(library: StreamTlsLibrary, spec: TlsServerSpec, choose: AlpnChoice, clock: Clock) {
     this.#clock = clock;
     try {
-      this.#context = StreamTlsContext.server(library, spec);
+      this.#context = StreamTlsContext.server(library, spec, choose);
     } catch (error) {
       if (!(error instanceof TlsCertificateError)) throw error;
       throw new ServerCertificateError(error.part, error.message, { cause: error });

@@ -1,4 +1,5 @@
 import type { Clock } from '../../net/clock.ts';
+import type { AlpnChoice } from '../../platform/alpn.ts';
 import { systemSockets } from '../../net/system-sockets.ts';
 import { streamTls } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
@@ -14,16 +15,24 @@ function library(): StreamTlsLibrary | undefined {
 }
 
 /** `undefined` where Node's TLS is to be used. */
-export function opensslClient(spec: TlsClientSpec, clock: Clock): OpensslClient | undefined {
+export function opensslClient(
+  spec: TlsClientSpec,
+  alpn: readonly string[],
+  clock: Clock,
+): OpensslClient | undefined {
   const openssl = library();
-  return openssl && new OpensslClient(openssl, spec, clock);
+  return openssl && new OpensslClient(openssl, spec, alpn, clock);
 }
 
 /**
  * `undefined` where Node's TLS is to be used.
  * @throws {ServerCertificateError} when OpenSSL refuses the certificate or the key.
  */
-export function opensslServer(spec: TlsServerSpec, clock: Clock): OpensslServer | undefined {
+export function opensslServer(
+  spec: TlsServerSpec,
+  choose: AlpnChoice,
+  clock: Clock,
+): OpensslServer | undefined {
   const openssl = library();
-  return openssl && new OpensslServer(openssl, spec, clock);
+  return openssl && new OpensslServer(openssl, spec, choose, clock);
 }

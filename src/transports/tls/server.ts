@@ -5,20 +5,9 @@ import { Deadline } from '../../net/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { abortReason } from '../../net/read-queue.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
+import type { AlpnChoice } from '../../platform/alpn.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { tlsReason } from './tls-reason.ts';
-
-/** Chooses one of the protocols that a client offers (RFC 7301); `undefined` rejects the client. */
-export type AlpnChoice = (offered: readonly string[]) => string | undefined;
-
-/**
- * For carriers other than HTTP/2. A browser or curl that talks to an HTTPS proxy speaks the protocol
- * that is chosen, so HTTP/1.1 is preferred; a client that offers only others does not speak HTTP.
- */
-export const preferHttp1: AlpnChoice = (offered) =>
-  offered.includes('http/1.1') ? 'http/1.1' : offered[0];
-
-export const onlyHttp2: AlpnChoice = (offered) => (offered.includes('h2') ? 'h2' : undefined);
 
 /** The server side of TLS: one certificate, TLS 1.2 and 1.3, sessions resumed by tickets. */
 export class TlsServer {

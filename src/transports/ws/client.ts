@@ -1,22 +1,20 @@
-import { request, type IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { messageOf } from '../../errors.ts';
+import { parseStrictResponseHead, type ResponseHead } from '../../http1/head.ts';
+import { INTERIM_LIMIT } from '../../http1/limits.ts';
+import { readHead, startsResponse } from '../../http1/read-head.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
-import { abortedDial, DialError } from '../../net/errors.ts';
+import { abortedDial, DialError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { SocketLink } from '../../net/node/socket-link.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import { UPGRADE_MS } from '../limits.ts';
 import { EarlyDataLink } from './early-data-link.ts';
-import { acceptKey, encodeEarlyData, toRequestTarget } from './handshake.ts';
 import { WsLink } from './link.ts';
+import { HEAD_BYTES, HEAD_FIELDS, problemWith, upgradeRequest } from './upgrade.ts';
 
 type WsSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
-
-const HEADER_BYTES = 40 * 1024;
 
 /** The client side of WebSockets to one server. */
 export class WsClient {
@@ -33,102 +31,52 @@ export class WsClient {
   }
 
   /**
-   * Upgrades a connected socket, which is destroyed when that fails. With early data the upgrade
-   * waits for the first write, which rejects when the upgrade fails.
+   * Upgrades a connection, which is destroyed when that fails. With early data the upgrade waits for
+   * the first write, which rejects when the upgrade fails.
    *
    * @throws {DialError} `upstream` when the server rejects the upgrade.
    */
-  async open(socket: Socket, raw: Socket, signal: AbortSignal): Promise<ByteLink> {
+  async open(lower: ByteLink, signal: AbortSignal): Promise<ByteLink> {
     const { earlyData } = this.#spec;
-    if (earlyData === 0) return this.#upgrade(socket, raw, signal, undefined);
+    if (earlyData === 0) return this.#upgrade(lower, signal, undefined);
     return new EarlyDataLink(
       earlyData,
-      (first, opening) => this.#upgrade(socket, raw, opening, first),
-      socket,
+      (first, opening) => this.#upgrade(lower, opening, first),
+      lower,
     );
   }
 
   async #upgrade(
-    socket: Socket,
-    raw: Socket,
+    lower: ByteLink,
     parent: AbortSignal,
     early: Uint8Array | undefined,
   ): Promise<ByteLink> {
     using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the WebSocket upgrade', parent);
     const { signal } = deadline;
-    const { promise, resolve, reject } = Promise.withResolvers<ByteLink>();
-    const refuse = (reason: string, cause?: unknown): void => {
-      const message = `${formatEndpoint(this.#server)}: WebSocket: ${reason}`;
-      reject(new DialError('upstream', message, { cause }));
-    };
-    const onAbort = (): void => reject(abortedDial(signal, this.#server));
-    signal.addEventListener('abort', onAbort);
     try {
-      if (signal.aborted) onAbort();
-      else this.#request(socket, raw, early, resolve, refuse);
-      return await promise;
+      if (signal.aborted) throw abortedDial(signal, this.#server);
+      const key = this.#random.bytes(16).toString('base64');
+      // A link that has failed reports that to its reader; the server may respond early as well.
+      lower.write(upgradeRequest(this.#spec, key, early))?.catch(() => undefined);
+      const problem = problemWith(await response(lower, signal), key);
+      if (problem !== undefined) throw new ProtocolError(problem);
+      return new WsLink(lower, this.#random, this.#clock);
     } catch (error) {
-      socket.destroy();
-      raw.destroy();
-      throw error;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-    }
-  }
-
-  #request(
-    socket: Socket,
-    raw: Socket,
-    early: Uint8Array | undefined,
-    resolve: (link: ByteLink) => void,
-    refuse: (reason: string, cause?: unknown) => void,
-  ): void {
-    const key = this.#random.bytes(16).toString('base64');
-    const headers: Record<string, string> = {
-      Host: this.#spec.host,
-      Upgrade: 'websocket',
-      Connection: 'Upgrade',
-      'Sec-WebSocket-Key': key,
-      'Sec-WebSocket-Version': '13',
-    };
-    if (early) headers['Sec-WebSocket-Protocol'] = encodeEarlyData(early);
-    try {
-      const upgrade = request({
-        createConnection: () => socket,
-        path: toRequestTarget(this.#spec.path),
-        setHost: false,
-        headers,
-        maxHeaderSize: HEADER_BYTES,
-      });
-      upgrade.on('error', (error) => refuse(error.message, error));
-      upgrade.on('response', (response) => {
-        refuse(`the server responded with HTTP status ${response.statusCode}`);
-      });
-      upgrade.on('upgrade', (response, _, head) => {
-        const problem = problemWith(response, key);
-        if (problem !== undefined) {
-          refuse(problem);
-          return;
-        }
-        const below = new SocketLink(socket, raw);
-        below.unread(head);
-        resolve(new WsLink(below, this.#random, this.#clock));
-      });
-      upgrade.end();
-    } catch (error) {
-      // HTTP does not allow the path or the host.
-      refuse(messageOf(error), error);
+      lower.destroy();
+      if (signal.aborted) throw abortedDial(signal, this.#server);
+      const text = `${formatEndpoint(this.#server)}: WebSocket: ${messageOf(error)}`;
+      throw new DialError('upstream', text, { cause: error });
     }
   }
 }
 
-function problemWith({ headers, statusCode }: IncomingMessage, key: string): string | undefined {
-  if (statusCode !== 101) return `the server responded with HTTP status ${statusCode}`;
-  if (headers.upgrade?.toLowerCase() !== 'websocket')
-    return 'the server upgrades to another protocol';
-  if (headers['sec-websocket-accept'] !== acceptKey(key))
-    return 'Sec-WebSocket-Accept does not match the request';
-  if (headers['sec-websocket-extensions'] !== undefined)
-    return 'the server uses an extension that was not offered';
-  return undefined;
+/** The final response; interim ones before it are skipped. */
+async function response(lower: ByteLink, signal: AbortSignal): Promise<ResponseHead> {
+  for (let skipped = 0; skipped <= INTERIM_LIMIT; skipped++) {
+    const read = await readHead(lower, startsResponse, signal, HEAD_BYTES);
+    if (!read) throw new ProtocolError('the server closed the connection without a response');
+    const head = parseStrictResponseHead(read.bytes, HEAD_FIELDS);
+    if (head.status >= 200 || head.status === 101) return head;
+  }
+  throw new ProtocolError('the server responds with nothing but interim responses');
 }

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { LinkClosedError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
@@ -15,7 +14,7 @@ export class EarlyDataLink implements ByteLink {
   readonly closed: Promise<Error | undefined>;
   readonly #limit: number;
   readonly #open: Open;
-  readonly #socket: Socket;
+  readonly #lower: ByteLink;
   readonly #abort = new AbortController();
   readonly #resolveClosed: (cause: Error | undefined | Promise<Error | undefined>) => void;
   readonly #opened = Promise.withResolvers<ByteLink>();
@@ -29,18 +28,17 @@ export class EarlyDataLink implements ByteLink {
   #error: Error | undefined;
   #reading = false;
 
-  /** @param socket the connection to open; when it closes before that, the link fails. */
-  constructor(limit: number, open: Open, socket: Socket) {
+  /** @param lower the connection to open; when it closes before that, the link fails. */
+  constructor(limit: number, open: Open, lower: ByteLink) {
     this.#limit = limit;
     this.#open = open;
-    this.#socket = socket;
+    this.#lower = lower;
     const { promise, resolve } = Promise.withResolvers<Error | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
     // A rejection that no reader waits for must not be unhandled.
     this.#opened.promise.catch(() => undefined);
-    socket.once('close', this.#onClose);
-    if (socket.destroyed) this.#onClose();
+    void lower.closed.then(() => this.#onClose());
   }
 
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
@@ -98,7 +96,6 @@ export class EarlyDataLink implements ByteLink {
 
   #start(early: Uint8Array | undefined): void {
     this.#started = true;
-    this.#socket.off('close', this.#onClose);
     this.#open(early, this.#abort.signal).then(
       (inner) => {
         if (this.#error) {
@@ -128,13 +125,14 @@ export class EarlyDataLink implements ByteLink {
     this.#error = error;
     this.#opened.reject(error);
     this.#abort.abort(error);
-    this.#socket.off('close', this.#onClose);
-    this.#socket.destroy();
+    this.#lower.destroy();
     this.#resolveClosed(cause);
   }
 
-  readonly #onClose = (): void => {
+  #onClose(): void {
+    // The upgrade meets a failure itself.
+    if (this.#started) return;
     const error = new LinkClosedError('the connection ended before it was used');
     this.#fail(error, error);
-  };
+  }
 }

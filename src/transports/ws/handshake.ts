@@ -1,14 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The opening handshake of RFC 6455 §4, and v2ray's early data in it. */
 
 const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /** The `Sec-WebSocket-Accept` for a client's `Sec-WebSocket-Key` (§4.2.2). */
-export const acceptKey = (key: string): string =>
-  createHash('sha1')
-    .update(key + ACCEPT_SUFFIX)
-    .digest('base64');
+export const acceptKey = (key: string): string => hash('sha1', key + ACCEPT_SUFFIX, 'base64');
 
 /** Whether a `Sec-WebSocket-Key` is 16 bytes in base64 (§4.1). */
 export const isKey = (key: string | undefined): key is string =>

@@ -4,11 +4,11 @@ import { duplexPair } from 'node:stream';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createDecoder } from '../../../../src/protocols/http/body.ts';
-import { MessageError } from '../../../../src/protocols/http/errors.ts';
-import { requestFraming } from '../../../../src/protocols/http/framing.ts';
-import { HeadScanner, startsRequest } from '../../../../src/protocols/http/read-head.ts';
-import { parseRequestHead } from '../../../../src/protocols/http/head.ts';
-import { HEAD_LIMIT } from '../../../../src/protocols/http/limits.ts';
+import { MessageError } from '../../../../src/http1/message-error.ts';
+import { requestFraming } from '../../../../src/http1/framing.ts';
+import { HeadScanner, startsRequest } from '../../../../src/http1/read-head.ts';
+import { parseRequestHead } from '../../../../src/http1/head.ts';
+import { HEAD_LIMIT } from '../../../../src/http1/limits.ts';
 
 /** A request as a reader understood it. */
 interface Understood {

@@ -8,7 +8,7 @@ import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { chunksOf } from './fuzz.ts';
+import { chunksOf } from '../../http1/fuzz.ts';
 import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { carrierOf, Peer, quietLog, settle } from './support.ts';
 

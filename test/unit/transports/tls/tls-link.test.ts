@@ -7,6 +7,7 @@ import { systemClock } from '../../../../src/net/clock.ts';
 import { StreamTlsContext } from '../../../../src/platform/tls/stream-tls-context.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
 import { StreamTls } from '../../../../src/platform/tls/stream-tls.ts';
+import { preferHttp1 } from '../../../../src/transports/tls/alpn.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';
 import { OpensslServer } from '../../../../src/transports/tls/openssl-server.ts';
 import { byteLinkConformance, readAll } from '../../../conformance/byte-link.ts';
@@ -28,8 +29,8 @@ interface Ends {
 }
 
 class Authorities {
-  readonly client = new OpensslClient(library, TLS_CLIENT, systemClock);
-  readonly server = new OpensslServer(library, TLS_SERVER, systemClock);
+  readonly client = new OpensslClient(library, TLS_CLIENT, [], systemClock);
+  readonly server = new OpensslServer(library, TLS_SERVER, preferHttp1, systemClock);
 
   async connect(): Promise<Ends> {
     const [belowClient, belowServer] = linkPair();
@@ -164,10 +165,10 @@ test('what one connection leaves is not sent by another', () => {
 });
 
 test('any bytes of a client end in a handshake that is rejected, or waits for more', async () => {
-  const server = new OpensslServer(library, TLS_SERVER, systemClock);
+  const server = new OpensslServer(library, TLS_SERVER, preferHttp1, systemClock);
   const [left, right] = linkPair();
   const hello: Uint8Array[] = [];
-  const client = new OpensslClient(library, TLS_CLIENT, systemClock);
+  const client = new OpensslClient(library, TLS_CLIENT, [], systemClock);
   const dialled = client.connect(left, SERVER, never).catch(() => undefined);
   hello.push((await right.read()) ?? assert.fail('no ClientHello'));
   right.destroy();

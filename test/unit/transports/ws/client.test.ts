@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
+import { SocketLink } from '../../../../src/net/node/socket-link.ts';
 import { WsClient } from '../../../../src/transports/ws/client.ts';
 import { acceptKey } from '../../../../src/transports/ws/handshake.ts';
 
@@ -21,7 +22,7 @@ test('the key of a handshake and the masking keys come from the random source', 
   const [[accepted]] = await Promise.all([once(server, 'connection'), once(socket, 'connect')]);
   const spec = { kind: 'ws', path: '/', host: 'server.test', earlyData: 0 } as const;
   const client = new WsClient(spec, endpoint, new ManualClock(), new SeededRandom(7));
-  const opening = client.open(socket, socket, new AbortController().signal);
+  const opening = client.open(new SocketLink(socket), new AbortController().signal);
   let received = '';
   for await (const chunk of accepted) {
     received += chunk.toString('latin1');

@@ -1,7 +1,13 @@
-import type { Framing } from './body.ts';
-import { MessageError } from './errors.ts';
+import { MessageError } from './message-error.ts';
 import { listOf, valuesOf, type Fields } from './fields.ts';
 import type { RequestHead, ResponseHead } from './head.ts';
+
+/** How the length of a message body is determined (RFC 9112 §6.3). */
+export type Framing =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'length'; readonly length: number }
+  | { readonly kind: 'chunked' }
+  | { readonly kind: 'until-close' };
 
 /**
  * The framing of a request body (RFC 9112 §6.3). What two recipients could interpret differently is

@@ -1,6 +1,6 @@
-import { hasControl, isToken } from '../../net/http-text.ts';
-import { trimBlanks } from '../../net/trim-blanks.ts';
-import { MessageError } from './errors.ts';
+import { hasControl, isToken } from '../net/http-text.ts';
+import { trimBlanks } from '../net/trim-blanks.ts';
+import { MessageError } from './message-error.ts';
 
 /**
  * One header or trailer line. Text is latin1, one character a byte, so that it is forwarded byte for
@@ -41,6 +41,16 @@ export function valuesOf(fields: Fields, key: string): string[] {
   const values: string[] = [];
   for (const entry of fields) if (entry.key === key) values.push(entry.value);
   return values;
+}
+
+/** The values of every line with that name as one (RFC 9110 §5.3); `undefined` where there is none. */
+export function combinedOf(fields: Fields, key: string): string | undefined {
+  let combined: string | undefined;
+  for (const entry of fields) {
+    if (entry.key === key)
+      combined = combined === undefined ? entry.value : `${combined}, ${entry.value}`;
+  }
+  return combined;
 }
 
 /** The members of a comma-separated list, over all its lines, in lower case, empty ones dropped. */

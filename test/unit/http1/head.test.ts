@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { MessageError } from '../../../../src/protocols/http/errors.ts';
-import { HeadScanner, startsRequest } from '../../../../src/protocols/http/read-head.ts';
-import { parseRequestHead, parseResponseHead } from '../../../../src/protocols/http/head.ts';
-import { FIELD_LIMIT, HEAD_LIMIT } from '../../../../src/protocols/http/limits.ts';
+import { MessageError } from '../../../src/http1/message-error.ts';
+import { HeadScanner, startsRequest } from '../../../src/http1/read-head.ts';
+import {
+  parseRequestHead,
+  parseResponseHead,
+  parseStrictResponseHead,
+} from '../../../src/http1/head.ts';
+import { FIELD_LIMIT, HEAD_LIMIT } from '../../../src/http1/limits.ts';
 import { chunksOf, outcomeOf } from './fuzz.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1');
@@ -101,6 +105,34 @@ describe('a response head', () => {
   for (const [what, text] of table) {
     test(`with ${what} is rejected`, () => {
       assert.throws(() => response(text), MessageError);
+    });
+  }
+});
+
+describe('a response head that is read strictly', () => {
+  const strictly = (text: string) => parseStrictResponseHead(bytes(text), 2);
+
+  test('is its status, reason and fields', () => {
+    const head = strictly('HTTP/1.1 101 Switching Protocols\r\nA: b\r\na: c \r\n\r\n');
+    assert.deepEqual([head.version, head.status], ['1.1', 101]);
+    assert.deepEqual(pairs(head.fields), ['A=b', 'a=c']);
+    assert.equal(strictly('HTTP/1.1 200\r\n\r\n').reason, '');
+  });
+
+  const table: readonly (readonly [string, string])[] = [
+    ['a bare LF after the status line', 'HTTP/1.1 200 OK\nA: b\r\n\r\n'],
+    ['a bare LF after a field', 'HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n'],
+    ['a bare LF at the end', 'HTTP/1.1 200 OK\r\nA: b\r\n\n'],
+    ['a bare CR in a value', 'HTTP/1.1 200 OK\r\nA: b\rC: d\r\n\r\n'],
+    ['a folded line', 'HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n'],
+    ['a space before a colon', 'HTTP/1.1 200 OK\r\nA : b\r\n\r\n'],
+    ['a NUL in a value', 'HTTP/1.1 200 OK\r\nA: \0\r\n\r\n'],
+    ['no status', 'HTTP/1.1\r\n\r\n'],
+    ['more lines than the limit', 'HTTP/1.1 200 OK\r\nA: b\r\nA: b\r\nA: b\r\n\r\n'],
+  ];
+  for (const [what, text] of table) {
+    test(`with ${what} is rejected`, () => {
+      assert.throws(() => strictly(text), MessageError);
     });
   }
 });

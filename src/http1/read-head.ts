@@ -1,6 +1,6 @@
-import type { ByteLink } from '../../net/link.ts';
-import { MessageError } from './errors.ts';
-import { isToken } from '../../net/http-text.ts';
+import type { ByteLink } from '../net/link.ts';
+import { MessageError } from './message-error.ts';
+import { isToken } from '../net/http-text.ts';
 import { HEAD_LIMIT } from './limits.ts';
 
 const LF = 0x0a;
@@ -136,8 +136,9 @@ export async function readHead(
   link: ByteLink,
   startsWell: (byte: number) => boolean,
   signal?: AbortSignal,
+  limit = HEAD_LIMIT,
 ): Promise<HeadBytes | undefined> {
-  const scanner = new HeadScanner(HEAD_LIMIT, startsWell);
+  const scanner = new HeadScanner(limit, startsWell);
   for (;;) {
     const chunk = await link.read(signal);
     if (chunk === undefined) {

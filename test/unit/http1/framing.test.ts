@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MessageError } from '../../../../src/protocols/http/errors.ts';
-import { requestFraming, responseFraming } from '../../../../src/protocols/http/framing.ts';
-import { parseRequestHead, parseResponseHead } from '../../../../src/protocols/http/head.ts';
+import { MessageError } from '../../../src/http1/message-error.ts';
+import { requestFraming, responseFraming } from '../../../src/http1/framing.ts';
+import { parseRequestHead, parseResponseHead } from '../../../src/http1/head.ts';
 
 const requestOf = (lines: string, version = '1.1') =>
   requestFraming(parseRequestHead(Buffer.from(`POST / HTTP/${version}\r\n${lines}\r\n`, 'latin1')));

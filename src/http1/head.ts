@@ -1,5 +1,5 @@
-import { MessageError } from './errors.ts';
-import { hasControl, isToken } from '../../net/http-text.ts';
+import { MessageError } from './message-error.ts';
+import { hasControl, isToken } from '../net/http-text.ts';
 import { parseField, type Field, type Fields } from './fields.ts';
 import { FIELD_LIMIT } from './limits.ts';
 
@@ -32,14 +32,19 @@ const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
  *
  * @throws {MessageError} 400, 431 for too many lines, 505 for another major version.
  */
-export function parseRequestHead(bytes: Uint8Array): RequestHead {
+export function parseRequestHead(bytes: Uint8Array, fieldLimit = FIELD_LIMIT): RequestHead {
   const [start = '', ...lines] = strictLines(textOf(bytes));
   const parts = start.split(' ');
   const [method = '', target = '', protocol = ''] = parts;
   if (parts.length !== 3 || !isToken(method) || !TARGET.test(target)) {
     throw new MessageError(400, 'the request line is malformed');
   }
-  return { method, target, version: parseVersion(protocol), fields: parseFields(lines) };
+  return {
+    method,
+    target,
+    version: parseVersion(protocol),
+    fields: parseFields(lines, fieldLimit),
+  };
 }
 
 /**
@@ -51,16 +56,31 @@ export function parseRequestHead(bytes: Uint8Array): RequestHead {
  */
 export function parseResponseHead(bytes: Uint8Array): ResponseHead {
   const [start = '', ...lines] = unfold(looseLines(textOf(bytes)));
+  const fields = lines.map((line) => line.replace(/^([^:\s]+)[ \t]+:/, '$1:'));
+  return responseOf(start, fields, FIELD_LIMIT);
+}
+
+/**
+ * Reads the head of a response as strictly as that of a request, for a peer that has no reason for
+ * these faults; a missing reason phrase is accepted.
+ *
+ * @throws {MessageError} for anything else.
+ */
+export function parseStrictResponseHead(bytes: Uint8Array, fieldLimit: number): ResponseHead {
+  const [start = '', ...lines] = strictLines(textOf(bytes));
+  return responseOf(start, lines, fieldLimit);
+}
+
+function responseOf(start: string, lines: readonly string[], fieldLimit: number): ResponseHead {
   const match = /^(HTTP\/[0-9]\.[0-9]) ([1-9][0-9]{2})(?: (.*))?$/.exec(start);
   if (!match) throw new MessageError(502, 'the status line is malformed');
   const [, protocol = '', status = '', reason = ''] = match;
   if (hasControl(reason)) throw new MessageError(502, 'the reason phrase has a control character');
-  const fields = lines.map((line) => line.replace(/^([^:\s]+)[ \t]+:/, '$1:'));
   return {
     version: parseVersion(protocol),
     status: Number(status),
     reason,
-    fields: parseFields(fields),
+    fields: parseFields(lines, fieldLimit),
   };
 }
 
@@ -97,9 +117,9 @@ function parseVersion(protocol: string): Version {
   return match[2] === '0' ? '1.0' : '1.1';
 }
 
-function parseFields(lines: readonly string[]): Field[] {
-  if (lines.length > FIELD_LIMIT) {
-    throw new MessageError(431, `more than ${FIELD_LIMIT} header lines`);
+function parseFields(lines: readonly string[], limit: number): Field[] {
+  if (lines.length > limit) {
+    throw new MessageError(431, `more than ${limit} header lines`);
   }
   return lines.map(parseField);
 }

@@ -1,0 +1,43 @@
+import type { AcceptedConnection } from '../../net/sockets.ts';
+import type { Clock } from '../../net/clock.ts';
+import type { Carrier } from '../../net/link.ts';
+import { socketCarrier } from '../../net/node/socket-carrier.ts';
+import type { AlpnChoice } from '../../platform/alpn.ts';
+import type { TlsServerSpec } from '../../spec.ts';
+import { opensslServer } from './openssl.ts';
+import { TlsServer } from './server.ts';
+
+/** The server side of TLS, whichever way it is done. */
+export interface SecureServer {
+  /**
+   * Does the handshake on an accepted connection, which is closed when it fails.
+   * @throws {WeirError} when the client closes, offers nothing supported, or takes too long.
+   */
+  accept(connection: AcceptedConnection): Promise<Carrier>;
+}
+
+/**
+ * TLS by OpenSSL on links of the kernel's sockets, or by Node on its own sockets where that is not
+ * available.
+ *
+ * @throws when the certificate cannot be used.
+ */
+export function secureServer(spec: TlsServerSpec, choose: AlpnChoice, clock: Clock): SecureServer {
+  const direct = opensslServer(spec, choose, clock);
+  if (direct) {
+    return {
+      async accept(connection) {
+        const { remote, local } = connection;
+        const wire = connection.link();
+        return { link: await direct.accept(wire), wire, remote, local };
+      },
+    };
+  }
+  const node = new TlsServer(spec, choose, clock);
+  return {
+    async accept(connection) {
+      const raw = connection.socket();
+      return socketCarrier(await node.accept(raw), raw, connection);
+    },
+  };
+}

@@ -1,0 +1,129 @@
+import { combinedOf, listOf, valuesOf, type Fields } from '../../http1/fields.ts';
+import { requestFraming } from '../../http1/framing.ts';
+import type { RequestHead, ResponseHead } from '../../http1/head.ts';
+import { hasControl } from '../../net/http-text.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { InboundCarrierSpec, OutboundCarrierSpec } from '../../spec.ts';
+import {
+  acceptKey,
+  decodeEarlyData,
+  EARLY_DATA_LIMIT,
+  encodeEarlyData,
+  hostWithoutPort,
+  isKey,
+  pathMatches,
+  toRequestTarget,
+} from './handshake.ts';
+
+/** The messages of the opening handshake (RFC 6455 §4), and how each side judges the other's. */
+
+/** A request with 16 KB of early data in base64 and the headers of a browser and a CDN. */
+export const HEAD_BYTES = 40 * 1024;
+export const HEAD_FIELDS = 100;
+
+type ServerSpec = Extract<InboundCarrierSpec, { kind: 'ws' }>;
+type ClientSpec = Extract<OutboundCarrierSpec, { kind: 'ws' }>;
+
+/** What a server responds with; after any other status than 101 it closes the connection. */
+export type Verdict =
+  | { readonly status: 101; readonly response: Buffer; readonly early: Buffer | undefined }
+  | { readonly status: Refusal; readonly response: Buffer };
+
+type Refusal = keyof typeof REASONS;
+
+const REASONS = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  431: 'Request Header Fields Too Large',
+} as const;
+
+const message = (lines: readonly string[]): Buffer =>
+  Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+
+export const refusal = (status: Refusal): Verdict => ({
+  status,
+  response: message([
+    `HTTP/1.1 ${status} ${REASONS[status]}`,
+    'Connection: close',
+    'Content-Length: 0',
+  ]),
+});
+
+/**
+ * The response to a request. What is no upgrade gets that of a web server without pages.
+ * @throws {MessageError} 400 when the length of the request's body is ambiguous.
+ */
+export function judgeRequest(head: RequestHead, spec: ServerSpec): Verdict {
+  const status = statusOf(head, spec);
+  if (status !== 101) return refusal(status);
+  const protocol = combinedOf(head.fields, 'sec-websocket-protocol');
+  const early = decodeEarlyData(protocol);
+  if (early && early.length > EARLY_DATA_LIMIT) return refusal(431);
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Accept: ${acceptKey(combinedOf(head.fields, 'sec-websocket-key') ?? '')}`,
+  ];
+  // Browsers require that one of the protocols that they offered is chosen.
+  if (early && early.length > 0) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
+  return { status, response: message(lines), early };
+}
+
+function statusOf(head: RequestHead, { path, host }: ServerSpec): 101 | Refusal {
+  const { method, target, version, fields } = head;
+  const framing = requestFraming(head);
+  const hosts = valuesOf(fields, 'host');
+  // RFC 9112 §3.2.
+  if (hosts.length > 1) return 400;
+  if (!pathMatches(target, path)) return 404;
+  // Where no host is configured any host matches, and so does a request without one.
+  if (host !== undefined && hostWithoutPort(hosts[0] ?? '') !== host) return 404;
+  if (method !== 'GET' || version !== '1.1' || !upgradesToWebSocket(fields)) return 404;
+  // Where a body ends and the first frame begins, recipients could see differently.
+  if (framing.kind !== 'none') return 400;
+  const isVersionKnown = combinedOf(fields, 'sec-websocket-version') === '13';
+  return isVersionKnown && isKey(combinedOf(fields, 'sec-websocket-key')) ? 101 : 400;
+}
+
+const upgradesToWebSocket = (fields: Fields): boolean =>
+  combinedOf(fields, 'upgrade')?.toLowerCase() === 'websocket' &&
+  listOf(fields, 'connection').includes('upgrade');
+
+/**
+ * The request of a client.
+ *
+ * @param key 16 random bytes in base64.
+ * @throws {ProtocolError} when HTTP does not allow the host.
+ */
+export function upgradeRequest(
+  { path, host }: ClientSpec,
+  key: string,
+  early: Uint8Array | undefined,
+): Buffer {
+  // The second pattern: what latin1 cannot express.
+  if (hasControl(host) || /[^\0-\xff]/.test(host)) {
+    throw new ProtocolError('the host has a character that HTTP does not allow');
+  }
+  const lines = [
+    `GET ${toRequestTarget(path)} HTTP/1.1`,
+    `Host: ${host}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Key: ${key}`,
+    'Sec-WebSocket-Version: 13',
+  ];
+  if (early) lines.push(`Sec-WebSocket-Protocol: ${encodeEarlyData(early)}`);
+  return message(lines);
+}
+
+/** Why a response to a request with `key` upgrades nothing; `undefined` when it does. */
+export function problemWith({ status, fields }: ResponseHead, key: string): string | undefined {
+  if (status !== 101) return `the server responded with HTTP status ${status}`;
+  if (!upgradesToWebSocket(fields)) return 'the server upgrades to another protocol';
+  if (combinedOf(fields, 'sec-websocket-accept') !== acceptKey(key))
+    return 'Sec-WebSocket-Accept does not match the request';
+  if (valuesOf(fields, 'sec-websocket-extensions').length > 0)
+    return 'the server uses an extension that was not offered';
+  return undefined;
+}
