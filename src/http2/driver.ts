@@ -24,6 +24,9 @@ export interface DriverHandler {
 /** Runs a connection on a link, which it owns: reads, and writes what gathers in a turn together. */
 export class Http2Driver {
   readonly connection: Http2Connection;
+  /** Bytes received, and when the last ones were. */
+  bytesReceived = 0;
+  heardAt: number;
   readonly #link: ByteLink;
   readonly #clock: Clock;
   readonly #handler: DriverHandler;
@@ -38,6 +41,7 @@ export class Http2Driver {
     this.#link = link;
     this.#clock = clock;
     this.#handler = handler;
+    this.heardAt = clock.now();
     this.connection = new Http2Connection(options, {
       onOutput: () => this.#schedule(),
       onFullBatch: () => this.#flush(),
@@ -74,6 +78,12 @@ export class Http2Driver {
     this.connection.fail(cause);
   }
 
+  /** Ends the connection with a peer that does not read any more, without a word. */
+  abandon(cause: Error): void {
+    this.connection.lost(cause);
+    this.#link.destroy(cause);
+  }
+
   async #read(): Promise<void> {
     const { connection } = this;
     try {
@@ -83,7 +93,9 @@ export class Http2Driver {
           connection.lost(this.#lossOf(undefined));
           return;
         }
-        connection.receive(chunk, this.#clock.now());
+        this.bytesReceived += chunk.length;
+        this.heardAt = this.#clock.now();
+        connection.receive(chunk, this.heardAt);
         // Its readers have copied what they took, the connection what they left.
         freeChunk(chunk);
         if (connection.state === 'closed') return;

@@ -158,7 +158,7 @@ export class Sender {
   }
 
   #schedule(stream: Http2Stream): void {
-    if (stream.isClosed) return;
+    if (stream.isClosed || stream.localEnded) return;
     const window = this.#peer.initialWindowSize + stream.sendCredit;
     if (stream.queue.length > 0 ? window > 0 : stream.isEnding) this.#ready.add(stream);
     else this.#ready.delete(stream);
