@@ -18,6 +18,7 @@ import type { Endpoint } from './address.ts';
  * - `give`, which is optional, is a `write` that also transfers the memory of the chunk: the caller
  *   must no longer read it either. The chunk must be the result of a `read` and not be referenced
  *   elsewhere.
+ * - `giveAll`, which is optional, is a `writeAll` that transfers the memory of the chunks as `give` does.
  * - `lend`, which is optional, is a `write` of memory that the caller may change as soon as the call
  *   returns.
  * - `closeWrite` half-closes the link: the peer receives everything written before, then the end of
@@ -35,6 +36,7 @@ export interface ByteLink {
   write(chunk: Uint8Array): Promise<void> | undefined;
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined;
   give?(chunk: Uint8Array): Promise<void> | undefined;
+  giveAll?(chunks: readonly Uint8Array[]): Promise<void> | undefined;
   lend?(chunk: Uint8Array): Promise<void> | undefined;
   closeWrite(): Promise<void>;
   closeWith?(last: Uint8Array): Promise<void>;

@@ -39,7 +39,7 @@ export const ownChunk = (length: number): Buffer<ArrayBuffer> =>
 
 /**
  * Reduces `chunk` to the `parts` of it that a framing leaves, in a form that `freeChunk` can free:
- * the parts themselves, or one copy of them. The caller must no longer use `chunk`.
+ * a single part itself, or one run of all of them. The caller must no longer use `chunk` or its parts.
  */
 export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   const [first] = parts;
@@ -48,6 +48,8 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
     asSole(first);
     return parts;
   }
+  const joined = joinedInPlace(chunk, parts);
+  if (joined) return [asSole(joined)];
   // One copy, which also saves writes later, instead of memory that waits for the collector.
   const whole = ownChunk(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -57,6 +59,23 @@ export function strip(chunk: Uint8Array, parts: readonly Uint8Array[]): readonly
   }
   freeChunk(chunk);
   return [whole];
+}
+
+/** Moves parts of a chunk that are in their order up to the first; `undefined` for other parts. */
+function joinedInPlace(chunk: Uint8Array, parts: readonly Uint8Array[]): Uint8Array | undefined {
+  let end = 0;
+  for (const { buffer, byteOffset, length } of parts) {
+    if (buffer !== chunk.buffer || byteOffset < end) return undefined;
+    end = byteOffset + length;
+  }
+  const start = (parts[0]?.byteOffset ?? 0) - chunk.byteOffset;
+  let at = start;
+  for (const { byteOffset, length } of parts) {
+    const from = byteOffset - chunk.byteOffset;
+    if (from !== at) chunk.copyWithin(at, from, from + length);
+    at += length;
+  }
+  return chunk.subarray(start, at);
 }
 
 /** Writes a chunk that is not referenced elsewhere, with its memory where the link takes that. */

@@ -91,6 +91,33 @@ export function byteLinkConformance(name: string, create: () => Promise<LinkEnds
       },
     );
 
+    check(
+      'frames that are given away arrive as those that are written',
+      async ({ left, right }) => {
+        if (!left.giveAll) return;
+        const SIZES = [1, 5, 300, 9000, 16_384, 65_536, 100_000, 200_000];
+        const received = readAll(right);
+        const sent: Buffer[] = [];
+        for (let round = 0; round < 8; round++) {
+          for (const size of SIZES) {
+            const frame = [
+              bytes(`<${size}>`),
+              bytes(''),
+              new Uint8Array(size).fill(round),
+              bytes('/'),
+            ];
+            sent.push(Buffer.concat(frame));
+            await left.giveAll(frame);
+          }
+        }
+        const many = Array.from({ length: 1000 }, (_, i) => Uint8Array.of(i));
+        sent.push(Buffer.concat(many));
+        await left.giveAll(many);
+        await left.closeWrite();
+        assert.ok(Buffer.concat(sent).equals(await received));
+      },
+    );
+
     check('the end of stream is read repeatedly once it was reached', async ({ left, right }) => {
       await left.closeWrite();
       assert.equal(await right.read(), undefined);

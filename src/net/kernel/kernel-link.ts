@@ -78,7 +78,11 @@ export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner
   }
 
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#writer.writeAll(chunks);
+    return this.#writer.writeAll(chunks, false);
+  }
+
+  giveAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    return this.#writer.writeAll(chunks, true);
   }
 
   closeWrite(): Promise<void> {

@@ -75,20 +75,23 @@ export class LinkWriter {
     return sent === chunk.length ? undefined : this.#queue(Uint8Array.from(chunk.subarray(sent)));
   }
 
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+  /** @param areGiven whether the memory of the chunks comes with them. */
+  writeAll(chunks: readonly Uint8Array[], areGiven: boolean): Promise<void> | undefined {
     if (!this.mayWrite) return Promise.reject(this.closedError);
     let length = 0;
     for (const chunk of chunks) length += chunk.length;
     if (this.#pending.length === 0 && length <= GATHERED_BYTES) return this.#gather(chunks, length);
     let drained: Promise<void> | undefined;
     for (const [index, chunk] of chunks.entries()) {
+      const given = areGiven ? chunk : undefined;
       if (this.#pending.length > 0) {
-        drained = this.#queue(chunk);
+        drained = this.#queue(chunk, given);
         continue;
       }
       const sent = this.#send(chunk, index < chunks.length - 1);
       if (sent === FAILED) return Promise.reject(this.closedError);
-      if (sent < chunk.length) drained = this.#queue(chunk.subarray(sent));
+      if (sent < chunk.length) drained = this.#queue(chunk.subarray(sent), given);
+      else if (given) freeChunk(given);
     }
     return drained;
   }

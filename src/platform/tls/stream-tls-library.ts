@@ -10,10 +10,14 @@ import { openStreamTlsFunctions, type StreamTlsFunctions } from './stream-tls-fu
 /** Of openssl/bio.h. */
 const RESET = 1;
 
-/** Bytes that one call on a connection may be given, and may write. */
+/** Bytes of a peer that one call on a connection may be given. */
 export const CALL_BYTES = 128 << 10;
+/** Bytes that one call may write: as many, in the frame of a layer above. */
+export const WRITE_BYTES = 144 << 10;
+/** Pieces of them that one call may write; each ends a record. */
+export const CALL_PIECES = 64;
 /** With the overhead of their records, and a handshake with a long chain of certificates. */
-const BUFFER_BYTES = CALL_BYTES * 2;
+const BUFFER_BYTES = 256 << 10;
 
 /** `SSL_TLSEXT_ERR_OK` and `SSL_TLSEXT_ERR_ALERT_FATAL` of openssl/tls1.h. */
 const ALPN_CHOSEN = 0;

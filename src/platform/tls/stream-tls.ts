@@ -110,17 +110,20 @@ export class StreamTls implements Disposable {
   }
 
   /**
-   * Encrypts up to `CALL_BYTES`, which are no longer needed afterwards. False when the connection has
-   * failed.
+   * Encrypts up to `WRITE_BYTES` in up to `CALL_PIECES`, none of them empty, which are no longer needed
+   * afterwards. Records do not span pieces. False when the connection has failed.
    */
-  write(chunk: Uint8Array): boolean {
+  write(pieces: readonly Uint8Array[]): boolean {
     if (this.#tls === 0 || this.#failure !== undefined) return false;
     const { library } = this.#context;
     library.begin();
-    const result = library.functions.SSL_writeBytes(this.#tls, chunk, chunk.length);
-    if (result === chunk.length) return true;
-    this.#fail();
-    return false;
+    for (const piece of pieces) {
+      const result = library.functions.SSL_writeBytes(this.#tls, piece, piece.length);
+      if (result === piece.length) continue;
+      this.#fail();
+      return false;
+    }
+    return true;
   }
 
   /** Ends this side with close_notify (RFC 8446 §6.1). */

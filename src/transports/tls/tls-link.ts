@@ -1,12 +1,15 @@
-import { CALL_BYTES } from '../../platform/tls/stream-tls-library.ts';
+import { CALL_BYTES, CALL_PIECES, WRITE_BYTES } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTls } from '../../platform/tls/stream-tls.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { freeChunk, ownChunk, strip } from '../../net/spent-chunk.ts';
 import { tlsReasonOf } from './tls-reason.ts';
 
-/** Chunks that belong together are joined up to the payload of one record (RFC 8446 §5.1). */
+/** Payload of a full record (RFC 8446 §5.1). */
 const FULL_RECORD = 16_384;
+
+/** Where chunks are joined; OpenSSL has read it when a call returns. */
+const JOINED = Buffer.allocUnsafeSlow(FULL_RECORD);
 
 /**
  * TLS by OpenSSL itself over another link. close_notify is the half-close; an end of the link below
@@ -104,13 +107,21 @@ export class TlsLink implements ByteLink {
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    const joined = length <= FULL_RECORD ? [Buffer.concat(chunks, length)] : chunks;
+    if (length === 0) return undefined;
+    const pieces = inFullRecords(chunks);
+    if (length <= WRITE_BYTES && pieces.length <= CALL_PIECES) return this.#encryptPieces(pieces);
     let drained: Promise<void> | undefined;
-    for (const chunk of joined) {
-      if (chunk.length > 0) drained = this.#encrypt(chunk);
+    for (const piece of pieces) {
+      drained = this.#encrypt(piece);
       if (this.#error) break;
     }
     return drained;
+  }
+
+  giveAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    const full = this.writeAll(chunks);
+    for (const chunk of chunks) freeChunk(chunk);
+    return full;
   }
 
   closeWrite(): Promise<void> {
@@ -168,12 +179,16 @@ export class TlsLink implements ByteLink {
 
   #encrypt(chunk: Uint8Array): Promise<void> | undefined {
     let drained: Promise<void> | undefined;
-    for (let at = 0; at < chunk.length; at += CALL_BYTES) {
-      const piece = chunk.length <= CALL_BYTES ? chunk : chunk.subarray(at, at + CALL_BYTES);
-      if (!this.#tls.write(piece)) return this.#failWrite();
-      drained = this.#flush();
+    for (let at = 0; at < chunk.length; at += WRITE_BYTES) {
+      const piece = chunk.length <= WRITE_BYTES ? chunk : chunk.subarray(at, at + WRITE_BYTES);
+      drained = this.#encryptPieces([piece]);
+      if (this.#error) break;
     }
     return drained;
+  }
+
+  #encryptPieces(pieces: readonly Uint8Array[]): Promise<void> | undefined {
+    return this.#tls.write(pieces) ? this.#flush() : this.#failWrite();
   }
 
   /** Sends what TLS itself has to say; until it is sent no more is read, so that it is bounded. */
@@ -236,4 +251,21 @@ export class TlsLink implements ByteLink {
   #closedError(): Error {
     return this.#error ?? new LinkClosedError();
   }
+}
+
+/**
+ * The same bytes with the first ones copied together for a record, so that a short header in front of
+ * a long chunk gets none of its own.
+ */
+function inFullRecords(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
+  if (chunks.length === 1) return chunks;
+  const rest: Uint8Array[] = [];
+  let at = 0;
+  for (const chunk of chunks) {
+    const taken = Math.min(chunk.length, FULL_RECORD - at);
+    JOINED.set(taken === chunk.length ? chunk : chunk.subarray(0, taken), at);
+    at += taken;
+    if (taken < chunk.length) rest.push(taken === 0 ? chunk : chunk.subarray(taken));
+  }
+  return [JOINED.subarray(0, at), ...rest];
 }

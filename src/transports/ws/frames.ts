@@ -43,7 +43,8 @@ export function frameHeader(opcode: number, length: number, key?: Uint8Array): B
     header.writeUInt16BE(length, 2);
   } else {
     header[1] |= LENGTH_64;
-    header.writeBigUInt64BE(BigInt(length), 2);
+    header.writeUInt32BE(Math.floor(length / 2 ** 32), 2);
+    header.writeUInt32BE(length % 2 ** 32, 6);
   }
   if (key) header.set(key, 2 + extended);
   return header;
@@ -199,9 +200,9 @@ function payloadLength(header: Buffer): number {
   const length = second & 0x7f;
   if (length < LENGTH_16) return length;
   if (length === LENGTH_16) return header.readUInt16BE(2);
-  const long = header.readBigUInt64BE(2);
-  if (long > BigInt(Number.MAX_SAFE_INTEGER)) throw broken('a frame is too long');
-  return Number(long);
+  const long = header.readUInt32BE(2) * 2 ** 32 + header.readUInt32BE(6);
+  if (long > Number.MAX_SAFE_INTEGER) throw broken('a frame is too long');
+  return long;
 }
 
 const broken = (what: string): ProtocolError => new ProtocolError(`WebSocket: ${what}`);

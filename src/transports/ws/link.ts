@@ -5,6 +5,7 @@ import type { ByteLink } from '../../net/link.ts';
 import { freeChunk, giveOrWrite, strip } from '../../net/spent-chunk.ts';
 import { LINGER_MS } from '../limits.ts';
 import {
+  applyMask,
   CloseCode,
   closePayload,
   FrameDecoder,
@@ -84,10 +85,17 @@ export class WsLink implements ByteLink {
 
   give(chunk: Uint8Array): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
-    // A copy, so that the chunk is freed at once; TLS would make one to join header and payload.
-    const full = this.#sendCopy([chunk]);
-    freeChunk(chunk);
-    return full;
+    if (chunk.length === 0) return undefined;
+    const lower = this.#lower;
+    if (!lower.giveAll) {
+      // A copy, so that the chunk is freed at once; TLS by Node would make one to join both pieces.
+      const full = this.#sendCopy([chunk]);
+      freeChunk(chunk);
+      return full;
+    }
+    const key = this.#freshKey();
+    if (key) applyMask(chunk, key);
+    return lower.giveAll([frameHeader(Opcode.binary, chunk.length, key), chunk]);
   }
 
   closeWrite(): Promise<void> {
@@ -117,9 +125,13 @@ export class WsLink implements ByteLink {
 
   /** One frame with a copy of `payload`, masked with a fresh key at a client (§5.3). */
   #frame(opcode: number, payload: readonly Uint8Array[]): Buffer {
+    return wholeFrame(opcode, payload, this.#freshKey());
+  }
+
+  #freshKey(): Uint8Array | undefined {
     const key = this.#maskingKey;
     if (key) this.#random?.fill(key);
-    return wholeFrame(opcode, payload, key);
+    return key;
   }
 
   /** Reads one chunk from below. */

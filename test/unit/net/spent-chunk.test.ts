@@ -51,14 +51,30 @@ suite('what a framing was taken off', () => {
 
   test('becomes one piece, and the chunk is freed, when it lies between frames', () => {
     const chunk = read(LARGE);
-    const parts = strip(chunk, [chunk.subarray(2, 30_000), chunk.subarray(30_004)]);
+    const cut = (bytes: Uint8Array): Uint8Array[] => [
+      bytes.subarray(2, 30_000),
+      bytes.subarray(30_004, 30_010),
+      bytes.subarray(40_000),
+    ];
+    const parts = strip(chunk, cut(chunk));
+    assert.deepEqual(Buffer.concat(parts), Buffer.concat(cut(read(LARGE))));
+    const [whole = chunk, ...others] = parts;
+    assert.equal(others.length, 0);
+    freeChunk(whole);
+    assert.ok(isFreed(chunk));
+  });
+
+  test('becomes one copy where the parts are elsewhere or in another order', () => {
+    const chunk = read(LARGE);
+    const elsewhere = read(100);
+    const parts = strip(chunk, [chunk.subarray(20_000), elsewhere, chunk.subarray(0, 9)]);
     assert.ok(isFreed(chunk));
     const bytes = read(LARGE);
+    assert.equal(parts.length, 1);
     assert.deepEqual(
       Buffer.concat(parts),
-      Buffer.concat([bytes.subarray(2, 30_000), bytes.subarray(30_004)]),
+      Buffer.concat([bytes.subarray(20_000), read(100), bytes.subarray(0, 9)]),
     );
-    assert.equal(parts.length, 1);
   });
 
   test('stays as it is where its memory is shared, is small, or there is nothing', () => {
