@@ -19,10 +19,8 @@ import { LocalSettings } from './local-settings.ts';
 import { afterEnd, Receiver, type ReceiverHost } from './receiver.ts';
 import { Sender, type SenderHost } from './sender.ts';
 import { INITIAL_WINDOW, PeerSettings, type Http2Settings } from './settings.ts';
-import { Http2Stream, type StreamEnd, type StreamHost } from './stream.ts';
-
-/** The largest stream id; a connection that has used it up takes no more requests. */
-const LAST_STREAM_ID = 2 ** 31 - 1;
+import { Http2Stream, type StreamHost } from './stream.ts';
+import { StreamTable } from './stream-table.ts';
 
 /** The user of a connection. Called within its calls; must not throw. */
 export interface ConnectionHandler {
@@ -68,14 +66,11 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
   readonly #handler: ConnectionHandler;
   readonly #sender: Sender;
   readonly #receiver: Receiver;
-  readonly #streams = new Map<number, Http2Stream>();
+  readonly #streams: StreamTable;
   readonly #resets = new Budget(RESET_BURST, RESET_RATE);
   #state: ConnectionState = 'open';
   #now = 0;
   #hasPeerSettings = false;
-  /** The next stream of this side, and the last one of the peer. */
-  #nextId: number;
-  #lastPeerId = 0;
   #isRefusing = false;
   /** What the peer said with GOAWAY. */
   #goodbye: string | undefined;
@@ -83,8 +78,6 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
   #credit = INITIAL_WINDOW;
   /** The stream of the DATA frame under way. */
   #current: Http2Stream | undefined;
-  /** Streams with something to read since the last call of their readers. */
-  #touched: Http2Stream[] = [];
   /** The last header list that was checked: most are the same. */
   #checked: readonly Field[] | undefined;
   /** PINGs that are not acknowledged, in order. */
@@ -99,7 +92,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     this.#receiver = new Receiver(this, role === 'server');
     this.#local = new LocalSettings(settings, this.#sender);
     this.#window = connectionWindow;
-    this.#nextId = role === 'client' ? 1 : 2;
+    this.#streams = new StreamTable(role, this.#sender, this.#local, () => handler.onStreamEnd());
   }
 
   /** Sends the preface and SETTINGS. */
@@ -132,7 +125,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
   get mayRequest(): boolean {
     return (
       this.#state === 'open' &&
-      this.#nextId <= LAST_STREAM_ID &&
+      this.#streams.hasNextId &&
       this.#streams.size < this.peerSettings.maxConcurrentStreams
     );
   }
@@ -144,7 +137,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     if (this.#state === 'closed') return;
     this.#now = now;
     const error = this.#receiver.receive(chunk, now);
-    this.#callReaders();
+    this.#streams.callReaders();
     if (error) this.fail(error);
     else if (this.#sender.isOverrun) {
       this.fail(connectionError('ENHANCE_YOUR_CALM', 'responses are not read'));
@@ -180,9 +173,8 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
   /** Makes a request. `undefined` when `mayRequest` is false. */
   request(fields: readonly Field[], isLast = false): Http2Stream | undefined {
     if (!this.mayRequest) return undefined;
-    const stream = new Http2Stream(this, this.#nextId);
-    this.#nextId += 2;
-    this.#streams.set(stream.id, stream);
+    const stream = new Http2Stream(this, this.#streams.takeNextId());
+    this.#streams.add(stream);
     this.#sender.headers(stream.id, fields, isLast);
     if (isLast) this.onEndSent(stream);
     this.#handler.onOutput();
@@ -219,7 +211,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     if (this.#state === 'closed' || this.#isRefusing) return;
     this.#isRefusing = true;
     this.#state = 'going';
-    this.#sender.goAway(this.#lastPeerId, Http2ErrorCode.NO_ERROR, '');
+    this.#sender.goAway(this.#streams.lastPeerId, Http2ErrorCode.NO_ERROR, '');
     this.#handler.onGoAway();
     this.#handler.onOutput();
   }
@@ -230,7 +222,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     const isOurs = !(error instanceof Http2Error);
     const code = isOurs ? Http2ErrorCode.NO_ERROR : error.code;
     if (!isOurs || !this.#isRefusing) {
-      this.#sender.goAway(this.#lastPeerId, code, isOurs ? '' : error.reason);
+      this.#sender.goAway(this.#streams.lastPeerId, code, isOurs ? '' : error.reason);
     }
     this.#finish(error);
     this.#handler.onOutput();
@@ -256,12 +248,12 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
 
   reset(stream: Http2Stream, code: number): void {
     this.#sender.reset(stream.id, code);
-    this.#abort(stream, { by: 'self', code }, false);
+    this.#streams.abort(stream, { by: 'self', code }, false);
     this.#handler.onOutput();
   }
 
-  consumed(stream: Http2Stream, _bytes: number): void {
-    if (!stream.isClosed && !stream.remoteEnded) this.#grantStream(stream);
+  consumed(stream: Http2Stream): void {
+    if (this.#streams.grant(stream)) this.#handler.onOutput();
   }
 
   // ---- what the sender reports ----
@@ -271,15 +263,14 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
   }
 
   onEndSent(stream: Http2Stream): void {
-    stream.localEnded = true;
-    if (stream.remoteEnded) this.#close(stream);
-    stream.handler?.onEndSent();
+    this.#streams.endLocal(stream);
   }
 
   // ---- what the receiver reports ----
 
   onDataHeader(streamId: number, length: number): Http2Error | undefined {
-    if (this.#isIdle(streamId)) return connectionError('PROTOCOL_ERROR', 'DATA on an idle stream');
+    if (this.#streams.isIdle(streamId))
+      return connectionError('PROTOCOL_ERROR', 'DATA on an idle stream');
     if (length > this.#credit) {
       return connectionError('FLOW_CONTROL_ERROR', 'the window of the connection is exceeded');
     }
@@ -292,10 +283,9 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     let error: Http2Error | undefined;
     if (stream.remoteEnded) error = afterEnd();
     else if (!stream.hasHead) error = streamError('PROTOCOL_ERROR', 'DATA before the headers');
-    else if (length > this.#local.window + stream.receiveCredit) {
+    else if (!this.#streams.receive(stream, length)) {
       error = streamError('FLOW_CONTROL_ERROR', 'the window of the stream is exceeded');
     }
-    stream.receiveCredit -= length;
     if (!error) return undefined;
     this.#current = undefined;
     return this.#failStream(streamId, error);
@@ -305,18 +295,18 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     const stream = this.#current;
     if (!stream || stream.isClosed) return;
     stream.received.push(piece);
-    this.#touch(stream);
+    this.#streams.touch(stream);
   }
 
   onPadding(_bytes: number): void {
     const stream = this.#current;
-    if (stream && !stream.isClosed) this.#grantStream(stream);
+    if (stream) this.consumed(stream);
   }
 
   onDataEnd(endsStream: boolean): Http2Error | undefined {
     const stream = this.#current;
     this.#current = undefined;
-    if (endsStream && stream) this.#endRemote(stream);
+    if (endsStream && stream) this.#streams.endRemote(stream);
     return undefined;
   }
 
@@ -331,26 +321,26 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
         fields instanceof Http2Error ? fields : this.#continueStream(stream, fields, endsStream);
       return error && this.#failStream(streamId, error);
     }
-    const isPeers = streamId % 2 === (this.role === 'server' ? 1 : 0);
-    if (!isPeers || this.role === 'client') {
+    const isOwn = this.#streams.isOwn(streamId);
+    if (isOwn || this.role === 'client') {
       // A response to a request that was reset.
-      if (!isPeers && !this.#isIdle(streamId)) return undefined;
+      if (isOwn && !this.#streams.isIdle(streamId)) return undefined;
       return connectionError('PROTOCOL_ERROR', 'HEADERS on a wrong stream');
     }
     // Trailers of a request that was reset.
-    if (streamId <= this.#lastPeerId) return undefined;
-    this.#lastPeerId = streamId;
+    if (streamId <= this.#streams.lastPeerId) return undefined;
+    this.#streams.lastPeerId = streamId;
     return this.#openStream(streamId, fields, endsStream);
   }
 
   onReset(streamId: number, code: number): Http2Error | undefined {
-    if (this.#isIdle(streamId))
+    if (this.#streams.isIdle(streamId))
       return connectionError('PROTOCOL_ERROR', 'a reset of an idle stream');
     if (!this.#resets.spend(this.#now)) {
       return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
     }
     const stream = this.#streams.get(streamId);
-    if (stream) this.#abort(stream, { by: 'peer', code }, true);
+    if (stream) this.#streams.abort(stream, { by: 'peer', code }, true);
     return undefined;
   }
 
@@ -362,7 +352,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     this.#sender.encoder.limit(headerTableSize);
     this.#sender.settingsAck();
     if (initialWindowSize !== before) {
-      for (const stream of this.#streams.values()) {
+      for (const stream of this.#streams) {
         if (initialWindowSize + stream.sendCredit > WINDOW_LIMIT) {
           return connectionError('FLOW_CONTROL_ERROR', 'INITIAL_WINDOW_SIZE is too large');
         }
@@ -381,7 +371,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     }
     // A window that has shrunk may be due an update for what was taken meanwhile.
     if (this.#local.window !== before) {
-      for (const stream of this.#streams.values()) this.consumed(stream, 0);
+      for (const stream of this.#streams) this.consumed(stream);
     }
     return undefined;
   }
@@ -403,10 +393,9 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     }
     if (this.#state === 'open') this.#state = 'going';
     // Those that the peer has not processed, and will not.
-    for (const stream of this.#streams.values()) {
-      const isOwn = stream.id % 2 === (this.role === 'client' ? 1 : 0);
-      if (isOwn && stream.id > lastStreamId) {
-        this.#abort(stream, { by: 'peer', code: Http2ErrorCode.REFUSED_STREAM }, true);
+    for (const stream of this.#streams) {
+      if (this.#streams.isOwn(stream.id) && stream.id > lastStreamId) {
+        this.#streams.abort(stream, { by: 'peer', code: Http2ErrorCode.REFUSED_STREAM }, true);
       }
     }
     this.#handler.onGoAway();
@@ -418,7 +407,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
       if (this.#sender.widen(increment, WINDOW_LIMIT)) return undefined;
       return connectionError('FLOW_CONTROL_ERROR', 'the window of the connection is too large');
     }
-    if (this.#isIdle(streamId)) {
+    if (this.#streams.isIdle(streamId)) {
       return connectionError('PROTOCOL_ERROR', 'a window update of an idle stream');
     }
     const stream = this.#streams.get(streamId);
@@ -440,12 +429,6 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
 
   // ---- streams ----
 
-  /** Whether neither side has used a stream id yet. */
-  #isIdle(streamId: number): boolean {
-    const isOwn = streamId % 2 === (this.role === 'client' ? 1 : 0);
-    return isOwn ? streamId >= this.#nextId : streamId > this.#lastPeerId;
-  }
-
   #openStream(
     streamId: number,
     fields: readonly Field[] | Http2Error,
@@ -462,10 +445,10 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     }
     const stream = new Http2Stream(this, streamId);
     stream.hasHead = true;
-    this.#streams.set(streamId, stream);
+    this.#streams.add(stream);
     stream.remoteEnded = endsStream;
     this.#handler.onRequest(stream, fields);
-    if (endsStream) this.#touch(stream);
+    if (endsStream) this.#streams.touch(stream);
     return undefined;
   }
 
@@ -481,7 +464,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
       const error = checkTrailers(fields);
       if (error) return error;
       stream.handler?.onTrailers(fields);
-      this.#endRemote(stream);
+      this.#streams.endRemote(stream);
       return undefined;
     }
     const status = checkResponse(fields);
@@ -493,15 +476,8 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     }
     stream.hasHead = true;
     stream.handler?.onResponse(status, fields);
-    if (endsStream) this.#endRemote(stream);
+    if (endsStream) this.#streams.endRemote(stream);
     return undefined;
-  }
-
-  #endRemote(stream: Http2Stream): void {
-    if (stream.isClosed || stream.remoteEnded) return;
-    stream.remoteEnded = true;
-    if (stream.localEnded) this.#close(stream);
-    this.#touch(stream);
   }
 
   /** Resets a stream for what the peer did on it; an error when it does so too often. */
@@ -511,37 +487,8 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     }
     this.#sender.reset(streamId, error.code);
     const stream = this.#streams.get(streamId);
-    if (stream) this.#abort(stream, { by: 'self', code: error.code, cause: error }, true);
+    if (stream) this.#streams.abort(stream, { by: 'self', code: error.code, cause: error }, true);
     return undefined;
-  }
-
-  #abort(stream: Http2Stream, end: StreamEnd, tellsUser: boolean): void {
-    stream.aborted = end;
-    this.#close(stream);
-    if (tellsUser) stream.handler?.onAbort(end);
-  }
-
-  #close(stream: Http2Stream): void {
-    this.#sender.forget(stream);
-    if (this.#streams.delete(stream.id)) this.#handler.onStreamEnd();
-  }
-
-  #touch(stream: Http2Stream): void {
-    if (stream.isTouched) return;
-    stream.isTouched = true;
-    this.#touched.push(stream);
-  }
-
-  /** Calls the readers of what was received, and copies what they leave. */
-  #callReaders(): void {
-    const touched = this.#touched;
-    if (touched.length === 0) return;
-    this.#touched = [];
-    for (const stream of touched) {
-      stream.isTouched = false;
-      stream.handler?.onReadable();
-      stream.received.settle();
-    }
   }
 
   // ---- windows ----
@@ -553,22 +500,12 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     this.#sender.windowUpdate(0, increment);
   }
 
-  #grantStream(stream: Http2Stream): void {
-    const { announcedWindow } = this.#local;
-    const credit = this.#local.window + stream.receiveCredit;
-    const increment = announcedWindow - stream.received.length - credit;
-    if (increment < announcedWindow / 2) return;
-    stream.receiveCredit += increment;
-    this.#sender.windowUpdate(stream.id, increment);
-    this.#handler.onOutput();
-  }
-
   #finish(cause: Error | Http2Error | undefined): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     const code = Http2ErrorCode.CANCEL;
-    for (const stream of this.#streams.values()) {
-      this.#abort(stream, { by: 'connection', code, cause }, true);
+    for (const stream of this.#streams) {
+      this.#streams.abort(stream, { by: 'connection', code, cause }, true);
     }
     this.#handler.onEnd(cause);
   }

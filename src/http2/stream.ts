@@ -37,7 +37,8 @@ export interface StreamHost {
   respond(stream: Http2Stream, fields: readonly Field[], isLast: boolean): void;
   end(stream: Http2Stream): void;
   reset(stream: Http2Stream, code: number): void;
-  consumed(stream: Http2Stream, bytes: number): void;
+  /** Bytes of it were taken. */
+  consumed(stream: Http2Stream): void;
 }
 
 const NO_PIECES: readonly Uint8Array[] = [];
@@ -130,10 +131,9 @@ export class Http2Stream {
 
   /** Takes up to `limit` received bytes, to be used or copied before the caller returns. */
   take(limit: number): readonly Uint8Array[] {
-    const { length } = this.received;
-    if (length === 0) return NO_PIECES;
+    if (this.received.length === 0) return NO_PIECES;
     const pieces = this.received.take(limit);
-    this.#host.consumed(this, length - this.received.length);
+    this.#host.consumed(this);
     return pieces;
   }
 }
