@@ -5,6 +5,12 @@ import type { Http2Stream, StreamEnd } from './stream.ts';
 /** The largest stream id (RFC 9113 §5.1.1); a connection that has used it up takes no more requests. */
 const LAST_STREAM_ID = 2 ** 31 - 1;
 
+/**
+ * A window is opened again once this share of it was taken: little more frames than at half of it, and a
+ * sender that is still running when the reader's turn comes.
+ */
+const GRANTED_SHARE = 1 / 4;
+
 /** The open streams of a connection: their ids, their ends, their readers and what these may receive. */
 export class StreamTable {
   /** The last stream that the peer has opened. */
@@ -112,13 +118,13 @@ export class StreamTable {
     return allowed;
   }
 
-  /** Opens the window of a stream by what was taken, once that is half of it. */
+  /** Opens the window of a stream by what was taken, once that is GRANTED_SHARE of it. */
   grant(stream: Http2Stream): boolean {
     if (stream.isClosed || stream.remoteEnded) return false;
     const { window, announcedWindow } = this.#local;
     const credit = window + stream.receiveCredit;
     const increment = announcedWindow - stream.received.length - credit;
-    if (increment < announcedWindow / 2 || increment === 0) return false;
+    if (increment < announcedWindow * GRANTED_SHARE || increment === 0) return false;
     stream.receiveCredit += increment;
     this.#sender.windowUpdate(stream.id, increment);
     return true;
