@@ -298,7 +298,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     this.#streams.touch(stream);
   }
 
-  onPadding(_bytes: number): void {
+  onPadding(): void {
     const stream = this.#current;
     if (stream) this.consumed(stream);
   }

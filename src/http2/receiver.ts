@@ -27,9 +27,9 @@ export interface ReceiverHost {
   onDataHeader(streamId: number, length: number): Http2Error | undefined;
   onData(piece: Uint8Array): void;
   onDataEnd(endsStream: boolean): Http2Error | undefined;
-  /** Padding, which is consumed at once. */
-  onPadding(bytes: number): void;
-  /** Checks that a stream may have headers, before they are decoded. */
+  /** The DATA frame has padding, which is consumed at once. */
+  onPadding(): void;
+  /** A whole header list, or why its stream cannot have it. */
   onHeaders(
     streamId: number,
     fields: readonly Field[] | Http2Error,
@@ -100,7 +100,7 @@ export class Receiver implements FrameSink {
   onDataEnd(endsStream: boolean): Http2Error | undefined {
     if (this.#delivered > 0) this.#idle.regain();
     else if (!endsStream && !this.#idle.spend(this.#now)) return flooded();
-    if (this.#expected > this.#delivered) this.#host.onPadding(this.#expected - this.#delivered);
+    if (this.#expected > this.#delivered) this.#host.onPadding();
     return this.#host.onDataEnd(endsStream);
   }
 

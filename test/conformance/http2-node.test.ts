@@ -309,7 +309,7 @@ describe('a client of ours and a server of Node', () => {
       { initialWindowSize: 1000, headerTableSize: 100 },
     ));
 
-  test('a refused stream, a cancelled one and the end of the session are told apart', () =>
+  test('a refused stream, a cancelled one and the end of the session are distinguished', () =>
     nodeServer(async (server, ours) => {
       const expected = [http2.constants.NGHTTP2_REFUSED_STREAM, http2.constants.NGHTTP2_CANCEL];
       const codes = [...expected];

@@ -114,7 +114,7 @@ test('a peer that exceeds the window of a stream has it reset', () => {
 const settingsAcks = (count: number): Buffer =>
   Buffer.concat(Array.from({ length: count }, () => frame(FrameType.SETTINGS, 1, 0)));
 
-test('the window of a connection is replenished as data arrives, whoever reads it', () => {
+test('the window of a connection is replenished as data arrives, read or not', () => {
   const { client, server } = corePair(
     {},
     { connectionWindow: 100_000, settings: { initialWindowSize: 90_000 } },
