@@ -49,6 +49,8 @@ export abstract class PulledLink {
     if (signal?.aborted) return Promise.reject(abortReason(signal));
     const chunk = this.#take();
     if (chunk !== undefined) return Promise.resolve(chunk);
+    // What was pulled may have been invalid.
+    if (this.readError) return Promise.reject(this.readError);
     if (this.readEnded) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
       let onAbort: (() => void) | undefined;

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { messageOf } from '../errors.ts';
 import { formatEndpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
@@ -7,10 +6,8 @@ import type { AcceptedConnection } from '../net/sockets.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { GrpcServer } from './grpc/server.ts';
-import { carrierOf, type SocketEnds } from '../net/node/socket-carrier.ts';
 import { onlyHttp2, preferHttp1 } from './tls/alpn.ts';
 import { secureServer, type SecureServer } from './tls/secure-server.ts';
-import { TlsServer } from './tls/server.ts';
 import { WsServer } from './ws/server.ts';
 
 export interface StreamDeps {
@@ -18,28 +15,13 @@ export interface StreamDeps {
   readonly log: Logger;
 }
 
-/** Serves one socket that has its TLS, if any. */
-interface SocketServer {
-  serve(socket: Socket, raw: Socket, ends: SocketEnds): void;
-  /** Whether connections that it serves may open new carriers by other settings. */
-  adopts(carrier: InboundCarrierSpec): boolean;
-  /** Applies settings that it adopts. */
-  update(carrier: InboundCarrierSpec): void;
-  close(): void;
-}
-
 /** How connections become carriers under the stream settings in force. */
-type Way =
-  | {
-      readonly on: 'links';
-      readonly secure: SecureServer | undefined;
-      readonly serve: (below: Carrier) => void;
-    }
-  | {
-      readonly on: 'sockets';
-      readonly secure: TlsServer | undefined;
-      readonly server: SocketServer;
-    };
+interface Way {
+  readonly secure: SecureServer | undefined;
+  readonly serve: (below: Carrier) => void;
+  /** Of carriers that share connections. */
+  readonly shared: GrpcServer | undefined;
+}
 
 /** Makes carriers of accepted connections, by the stream settings of one inbound. */
 export class Acceptor {
@@ -63,20 +45,12 @@ export class Acceptor {
 
   /** Takes over a connection; when a handshake fails, it is closed and nothing reported. */
   accept(connection: AcceptedConnection): void {
-    const way = this.#way;
-    const report = (error: unknown): void => this.#report(connection, error);
-    if (way.on === 'links') {
-      if (way.secure) way.secure.accept(connection).then(way.serve, report);
-      else way.serve(bareCarrier(connection));
+    const { secure, serve } = this.#way;
+    if (!secure) {
+      serve(bareCarrier(connection));
       return;
     }
-    const { secure, server } = way;
-    const raw = connection.socket();
-    if (secure) {
-      secure.accept(raw).then((socket) => server.serve(socket, raw, connection), report);
-    } else {
-      server.serve(raw, raw, connection);
-    }
+    secure.accept(connection).then(serve, (error: unknown) => this.#report(connection, error));
   }
 
   /**
@@ -91,12 +65,11 @@ export class Acceptor {
     const old = this.#way;
     const next = this.#wayOf(stream, old);
     return () => {
-      if (old.on === 'sockets') {
-        if (next.on === 'sockets' && next.server === old.server) {
-          old.server.update(carrierSpecOf(stream));
-        } else {
-          old.server.close();
-        }
+      if (old.shared && next.shared === old.shared) {
+        const carrier = carrierSpecOf(stream);
+        if (carrier.kind === 'grpc') old.shared.update(carrier);
+      } else {
+        old.shared?.close();
       }
       this.#way = next;
     };
@@ -107,7 +80,7 @@ export class Acceptor {
    * continue.
    */
   close(): void {
-    if (this.#way.on === 'sockets') this.#way.server.close();
+    this.#way.shared?.close();
   }
 
   #report({ remote }: AcceptedConnection, error: unknown): void {
@@ -119,18 +92,18 @@ export class Acceptor {
   #wayOf(stream: InboundStreamSpec | undefined, old: Way | undefined): Way {
     const carrier = carrierSpecOf(stream);
     const { clock } = this.#deps;
+    const onCarrier = this.#onCarrier;
     const tls = stream?.tls;
     if (carrier.kind !== 'grpc') {
       const secure = tls && secureServer(tls, preferHttp1, clock);
-      return { on: 'links', secure, serve: linkServer(carrier, this.#onCarrier, clock) };
+      return { secure, serve: linkServer(carrier, onCarrier, clock), shared: undefined };
     }
-    const secure = tls && new TlsServer(tls, onlyHttp2, clock);
-    const kept =
-      old?.on === 'sockets' && old.server.adopts(carrier) && !old.secure === !secure
-        ? old.server
-        : undefined;
-    const server = kept ?? socketServer(carrier, this.#onCarrier, clock);
-    return { on: 'sockets', secure, server };
+    const secure = tls && secureServer(tls, onlyHttp2, clock);
+    const kept = old && !old.secure === !secure ? old.shared : undefined;
+    const shared = kept ?? new GrpcServer(carrier, clock);
+    const serve = (below: Carrier): void =>
+      shared.serve(below, ({ link, wire }) => onCarrier({ ...below, link, wire }));
+    return { secure, serve, shared };
   }
 }
 
@@ -155,23 +128,5 @@ function linkServer(
     void server.upgrade(below.link).then((link) => {
       if (link) onCarrier({ ...below, link });
     });
-  };
-}
-
-/** HTTP/2 is served by Node, on its own sockets. */
-function socketServer(
-  spec: Extract<InboundCarrierSpec, { kind: 'grpc' }>,
-  onCarrier: (carrier: Carrier) => void,
-  clock: Clock,
-): SocketServer {
-  const server = new GrpcServer(spec, clock);
-  return {
-    serve: (socket, raw, ends) =>
-      server.serve(socket, raw, ({ link, wire }) => onCarrier(carrierOf(link, wire, ends))),
-    adopts: (carrier) => carrier.kind === 'grpc',
-    update: (carrier) => {
-      if (carrier.kind === 'grpc') server.update(carrier);
-    },
-    close: () => server.close(),
   };
 }

@@ -9,7 +9,7 @@ import { systemSockets } from '../net/system-sockets.ts';
 import type { Socket } from 'node:net';
 import type { OutboundCarrierSpec, OutboundStreamSpec, TlsClientSpec } from '../spec.ts';
 import { GrpcClient } from './grpc/client.ts';
-import { carrierOf, endsOf, socketCarrier } from '../net/node/socket-carrier.ts';
+import { endsOf, socketCarrier } from '../net/node/socket-carrier.ts';
 import { opensslClient } from './tls/openssl.ts';
 import { TlsClient } from './tls/client.ts';
 import { WsClient } from './ws/client.ts';
@@ -72,12 +72,6 @@ export interface Dialer {
   close(): void;
 }
 
-/** A connected socket with its TLS, if any, and the kernel socket below. */
-interface Connected {
-  readonly socket: Socket;
-  readonly raw: Socket;
-}
-
 /** @param stream `undefined` for bare TCP connections. */
 export function createDialer(
   server: Endpoint,
@@ -107,16 +101,12 @@ export function createDialer(
       };
     }
     case 'grpc': {
-      const secure = tls && new TlsClient(tls, alpnOf(carrier), clock);
-      const connect = async (signal: AbortSignal, approach?: Approach): Promise<Connected> => {
-        const raw = await dialSocket(server, { ...deps, signal, approach });
-        return { raw, socket: secure ? await secure.connect(raw, server, signal) : raw };
-      };
-      const client = new GrpcClient(carrier, server, clock, connect);
+      const open = secureDial(server, tls, alpnOf(carrier), deps);
+      const client = new GrpcClient(carrier, server, clock, tls !== undefined, open);
       return {
         async dial(options) {
-          const { link, wire, raw } = await client.tunnel(options);
-          return carrierOf(link, wire, endsOf(raw));
+          const { link, wire, below } = await client.tunnel(options);
+          return carrierOver(below, link, wire);
         },
         close: () => client.close(),
       };
@@ -156,9 +146,9 @@ function secureDial(
 }
 
 /** A carrier by a link over that of another carrier. */
-const carrierOver = (below: Carrier, link: ByteLink): Carrier => ({
+const carrierOver = (below: Carrier, link: ByteLink, wire = below.wire): Carrier => ({
   link,
-  wire: below.wire,
+  wire,
   remote: below.remote,
   get local() {
     return below.local;

@@ -1,8 +1,9 @@
 import { connectionError, streamError, type Http3Error } from '../errors.ts';
 import { FIELD_SECTION_LIMIT } from '../limits.ts';
 import type { Field } from '../message.ts';
-import { huffmanSize, readHuffman, writeHuffman } from './huffman.ts';
-import { PrefixInteger, writePrefixInteger } from './prefix-integer.ts';
+import { readHuffman } from '../../header-coding/huffman.ts';
+import { PrefixInteger, writePrefixInteger } from '../../header-coding/prefix-integer.ts';
+import { writeText } from '../../header-coding/string-literal.ts';
 import { STATIC_TABLE, staticIndexOf, staticIndexOfName } from './static-table.ts';
 
 /** What RFC 9114 §4.2.2 counts for a field beside its name and value. */
@@ -139,21 +140,4 @@ function writeField(out: Uint8Array, offset: number, name: string, value: string
       ? writeText(out, offset, name, 3, LITERAL_NAME)
       : writePrefixInteger(out, offset, nameIndex, 4, NAME_REFERENCE | NAME_REFERENCE_STATIC);
   return writeText(out, at, value, 7, 0);
-}
-
-function writeText(
-  out: Uint8Array,
-  offset: number,
-  text: string,
-  prefix: number,
-  flags: number,
-): number {
-  const coded = huffmanSize(text);
-  if (coded < text.length) {
-    const at = writePrefixInteger(out, offset, coded, prefix, flags | (1 << prefix));
-    return writeHuffman(out, at, text);
-  }
-  let at = writePrefixInteger(out, offset, text.length, prefix, flags);
-  for (let index = 0; index < text.length; index++) out[at++] = text.charCodeAt(index);
-  return at;
 }

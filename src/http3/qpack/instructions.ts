@@ -1,5 +1,5 @@
 import { connectionError, type Http3Error } from '../errors.ts';
-import { PrefixInteger, TRUNCATED } from './prefix-integer.ts';
+import { PrefixInteger, TRUNCATED } from '../../header-coding/prefix-integer.ts';
 
 /** Octets of the longest instruction that is acceptable: a prefix and the rest of a stream id. */
 const INSTRUCTION_LIMIT = 9;

@@ -1,12 +1,14 @@
 import type { Approach, DialerOptions } from '../dialer.ts';
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
-import type { Socket } from 'node:net';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
-import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
+import { abortedDial, DialError } from '../../net/errors.ts';
+import type { Carrier } from '../../net/link.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import { messageOf } from '../../errors.ts';
+import { Http2Driver } from '../../http2/driver.ts';
+import type { Field } from '../../http2/fields.ts';
+import type { Http2Stream } from '../../http2/stream.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import {
   CONNECTION_LIMIT,
@@ -17,13 +19,7 @@ import {
 } from '../limits.ts';
 import { RepeatableLink, type Call } from './repeatable-link.ts';
 import type { Tunnel } from './server.ts';
-import {
-  CONNECTION_WINDOW,
-  CONTENT_TYPE,
-  SESSION_OPTIONS,
-  SETTINGS,
-  tunnelPath,
-} from './settings.ts';
+import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
 import { Tunnels } from './tunnels.ts';
 
 /** New connections for one dial: the server may be closing the first. */
@@ -31,20 +27,20 @@ const ATTEMPTS = 2;
 
 type GrpcSpec = Extract<OutboundCarrierSpec, { kind: 'grpc' }>;
 
-/** A socket for HTTP/2, over TLS or not, and the kernel socket below it. */
-export interface GrpcSocket {
-  readonly socket: Socket;
-  readonly raw: Socket;
-}
-
 /** A tunnel with the connection that carries it. */
 export interface OpenedTunnel extends Tunnel {
-  readonly raw: Socket;
+  readonly below: Carrier;
 }
 
 interface OpenedCall extends Call {
-  readonly raw: Socket;
+  readonly below: Carrier;
 }
+
+/** Connects to the server, with TLS or without. */
+export type GrpcConnect = (options: {
+  readonly signal: AbortSignal;
+  readonly approach?: Approach | undefined;
+}) => Promise<Carrier>;
 
 /**
  * The client side of gRPC tunnels to one server. Tunnels of one group share a connection. One that
@@ -52,23 +48,27 @@ interface OpenedCall extends Call {
  * a new one.
  */
 export class GrpcClient {
-  readonly #spec: GrpcSpec;
+  readonly #request: readonly Field[];
   readonly #server: Endpoint;
   readonly #clock: Clock;
-  readonly #open: (signal: AbortSignal, approach?: Approach) => Promise<GrpcSocket>;
+  readonly #open: GrpcConnect;
   readonly #connections = new Set<TunnelConnection>();
   /** Connections that are being made, by group. */
   readonly #connecting = new Map<string, Promise<TunnelConnection>>();
   readonly #closing = new AbortController();
 
-  /** @param open connects to the server. */
+  /**
+   * @param isSecure whether `open` makes connections with TLS.
+   * @param open connects to the server.
+   */
   constructor(
     spec: GrpcSpec,
     server: Endpoint,
     clock: Clock,
-    open: (signal: AbortSignal, approach?: Approach) => Promise<GrpcSocket>,
+    isSecure: boolean,
+    open: GrpcConnect,
   ) {
-    this.#spec = spec;
+    this.#request = requestOf(spec, isSecure);
     this.#server = server;
     this.#clock = clock;
     this.#open = open;
@@ -83,7 +83,7 @@ export class GrpcClient {
     const call = await this.#call(options);
     const again = (signal: AbortSignal): Promise<Call> => this.#call({ ...options, signal });
     const link = new RepeatableLink(call, again, this.#clock);
-    return { link, wire: link, raw: call.raw };
+    return { link, wire: link, below: call.below };
   }
 
   async #call({ signal, approach, group = '' }: DialerOptions): Promise<OpenedCall> {
@@ -130,14 +130,8 @@ export class GrpcClient {
 
   async #connect(group: string, approach?: Approach): Promise<TunnelConnection> {
     using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the connection', this.#closing.signal);
-    const { socket, raw } = await this.#open(deadline.signal, approach);
-    const connection = new TunnelConnection(
-      this.#spec,
-      group,
-      { socket, raw },
-      this.#server,
-      this.#clock,
-    );
+    const below = await this.#open({ signal: deadline.signal, approach });
+    const connection = new TunnelConnection(this.#request, group, below, this.#server, this.#clock);
     this.#connections.add(connection);
     void connection.ended.then(() => this.#connections.delete(connection));
     try {
@@ -158,67 +152,60 @@ class TunnelConnection {
   readonly ready: Promise<void>;
   /** Resolves when the connection is closed. */
   readonly ended: Promise<void>;
-  readonly #spec: GrpcSpec;
+  readonly #request: readonly Field[];
   readonly #server: Endpoint;
   readonly #clock: Clock;
-  readonly #raw: Socket;
-  readonly #secure: boolean;
-  readonly #session: ClientHttp2Session;
+  readonly #below: Carrier;
+  readonly #driver: Http2Driver;
   readonly #tunnels: Tunnels;
   #carried = false;
   #retired = false;
-  #failure: Error | undefined;
   #idle: Timer;
 
   constructor(
-    spec: GrpcSpec,
+    request: readonly Field[],
     group: string,
-    { socket, raw }: GrpcSocket,
+    below: Carrier,
     server: Endpoint,
     clock: Clock,
   ) {
     this.group = group;
-    this.#spec = spec;
+    this.#request = request;
     this.#server = server;
     this.#clock = clock;
-    this.#raw = raw;
-    this.#secure = socket !== raw;
-    const session = connect(`http://${formatEndpoint(server)}`, {
-      ...SESSION_OPTIONS,
-      createConnection: () => socket,
-      settings: SETTINGS,
-    });
-    this.#session = session;
-    this.#tunnels = new Tunnels(session, raw, {
-      clock,
-      limitsTunnels: false,
-      onEmpty: () => this.#rest(),
-    });
-    // The dial that it was made for may have been aborted.
-    this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
+    this.#below = below;
     const ready = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     this.ready = ready.promise;
     this.ended = ended.promise;
     // A rejection that no dial waits for must not be unhandled.
     ready.promise.catch(() => undefined);
-    // HTTP/2 does not use half-closed connections, but the socket allows them.
-    socket.on('end', () => session.destroy());
-    session.on('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
-    session.once('remoteSettings', () => ready.resolve());
-    session.on('goaway', () => this.#retire());
-    session.on('error', (error) => {
-      this.#failure ??= error;
+    const options = {
+      role: 'client',
+      settings: SETTINGS,
+      connectionWindow: CONNECTION_WINDOW,
+    } as const;
+    this.#driver = new Http2Driver(below.link, clock, options, {
+      onPeerSettings: () => ready.resolve(),
+      onGoAway: () => this.#retire(),
+      onEnd: (cause) => {
+        this.#retired = true;
+        this.#idle.cancel();
+        this.#tunnels.watch.stop();
+        const reason = cause ? messageOf(cause) : 'the server closed the connection';
+        const message = `${formatEndpoint(server)}: HTTP/2: ${reason.replace(/^HTTP\/2: /, '')}`;
+        ready.reject(new DialError('upstream', message, { cause }));
+        ended.resolve();
+      },
     });
-    session.on('close', () => {
-      this.#retired = true;
-      this.#idle.cancel();
-      const reason = this.#failure ? messageOf(this.#failure) : 'the server closed the connection';
-      const message = `${formatEndpoint(server)}: HTTP/2: ${reason}`;
-      ready.reject(new DialError('upstream', message, { cause: this.#failure }));
-      raw.destroy();
-      ended.resolve();
+    this.#tunnels = new Tunnels(this.#driver, below.wire, {
+      clock,
+      trailers: undefined,
+      onEmpty: () => this.#rest(),
     });
+    // The dial that it was made for may have been aborted.
+    this.#idle = clock.after(IDLE_CONNECTION_MS, () => this.#retire());
+    this.#driver.start();
   }
 
   /** Whether it has had a tunnel. */
@@ -227,9 +214,7 @@ class TunnelConnection {
   }
 
   get usable(): boolean {
-    const { closed, destroyed, remoteSettings } = this.#session;
-    const limit = remoteSettings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
-    return !this.#retired && !closed && !destroyed && this.#tunnels.count < limit;
+    return !this.#retired && this.#driver.connection.mayRequest;
   }
 
   /** Whether the server responds: known after recent bytes, probed otherwise. */
@@ -241,64 +226,53 @@ class TunnelConnection {
     return alive;
   }
 
+  /** Opens a tunnel; only while it is usable. */
   call(): OpenedCall {
+    const stream = this.#open();
     this.#idle.cancel();
-    const stream = this.#request();
-    const { link, wire } = this.#tunnels.add(stream);
     this.#carried = true;
     const { promise: refused, resolve } = Promise.withResolvers<boolean>();
-    stream.on('close', () => {
-      const wasRefused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
-      // It may refuse the next as well. A response has settled it before.
+    const { link, wire } = this.#tunnels.add(stream, (wasRefused) => {
+      // It may refuse the next as well.
       if (wasRefused) this.#retire();
       resolve(wasRefused);
     });
-    stream.on('response', (headers) => {
-      resolve(false);
-      const { ':status': status } = headers;
-      if (status !== 200) link.refuse(`the server responded with HTTP status ${status}`);
-      else link.checkStatus(headers);
-    });
-    stream.on('trailers', (trailers) => link.checkStatus(trailers));
-    return { link, wire, refused, raw: this.#raw };
+    return { link, wire, refused, below: this.#below };
   }
 
   destroy(): void {
-    this.#session.destroy();
+    this.#driver.destroy();
   }
 
-  #request(): ClientHttp2Stream {
-    const { authority, serviceName } = this.#spec;
-    try {
-      return this.#session.request(
-        {
-          ':method': 'POST',
-          ':scheme': this.#secure ? 'https' : 'http',
-          ':authority': authority,
-          ':path': tunnelPath(serviceName, 'Tun'),
-          'content-type': CONTENT_TYPE,
-          te: 'trailers',
-        },
-        { endStream: false },
-      );
-    } catch (error) {
-      // A header that HTTP does not allow, or a connection that has just been lost.
-      throw toDialError(error, this.#server);
-    }
+  #open(): Http2Stream {
+    const stream = this.#driver.connection.request(this.#request);
+    if (stream) return stream;
+    const where = formatEndpoint(this.#server);
+    throw new DialError('upstream', `${where}: HTTP/2: the connection takes no more tunnels`);
   }
 
   /** Accepts no more tunnels, and closes with the last one. */
   #retire(): void {
     this.#retired = true;
-    if (this.#tunnels.count === 0) this.#session.close();
+    if (this.#tunnels.count === 0) this.#driver.close();
   }
 
   #rest(): void {
-    if (this.#session.destroyed) return;
-    if (this.#retired) this.#session.close();
+    if (this.#driver.isClosed) return;
+    if (this.#retired) this.#driver.close();
     else this.#idle = this.#clock.after(IDLE_CONNECTION_MS, () => this.#retire());
   }
 }
+
+/** The header list of every call: one array, which a connection encodes once. */
+const requestOf = ({ authority, serviceName }: GrpcSpec, isSecure: boolean): readonly Field[] => [
+  { name: ':method', value: 'POST' },
+  { name: ':scheme', value: isSecure ? 'https' : 'http' },
+  { name: ':authority', value: authority },
+  { name: ':path', value: tunnelPath(serviceName, 'Tun') },
+  { name: 'content-type', value: CONTENT_TYPE },
+  { name: 'te', value: 'trailers' },
+];
 
 /** Waits until the signal aborts, which is then a failed dial of `server`. */
 const unless = <T>(signal: AbortSignal, server: Endpoint, promise: Promise<T>): Promise<T> =>

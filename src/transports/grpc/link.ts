@@ -1,294 +1,269 @@
-import { constants, type Http2Stream, type IncomingHttpHeaders } from 'node:http2';
-import type { Clock } from '../../net/clock.ts';
+import type { Clock, Timer } from '../../net/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
-import { ReadQueue } from '../../net/read-queue.ts';
-import { freeChunk, ownChunk } from '../../net/spent-chunk.ts';
+import { PulledLink } from '../../net/pulled-link.ts';
+import { ownChunk } from '../../net/spent-chunk.ts';
+import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http2/errors.ts';
+import { valueOf, type Field } from '../../http2/fields.ts';
+import type { Http2Stream, StreamEnd, StreamHandler } from '../../http2/stream.ts';
 import { LINGER_MS } from '../limits.ts';
 import { encodeHunks, HunkDecoder } from './hunks.ts';
 import type { TunnelMeter } from './wire-share.ts';
 
-/** Payload that is handed on together. */
-const GATHERED_BYTES = 64 << 10;
-/** A frame from this size on is probably followed by others. */
-const BULK_FRAME = 4 << 10;
+/** Payload that is handed on together: that of one read of the link below. */
+const READ_BYTES = 128 << 10;
+
+export interface GrpcLinkOptions {
+  readonly clock: Clock;
+  readonly meter: TunnelMeter;
+  /** What a server sends behind the last message; `undefined` for clients. */
+  readonly trailers: readonly Field[] | undefined;
+  /** Called once: at the response, with false, or at the end, with whether the call was refused. */
+  readonly onSettled: (wasRefused: boolean) => void;
+  /** Called once: when the link was destroyed or has closed by itself. */
+  readonly onReleased: () => void;
+}
 
 /**
  * One tunnel, a stream of an HTTP/2 connection, as a ByteLink. END_STREAM is the half-close; a
  * reset, or a status of the server other than OK, is a failure.
  */
-export class GrpcLink implements ByteLink {
-  readonly closed: Promise<Error | undefined>;
-  /** Resolves when the link was destroyed or has closed by itself. */
-  readonly released: Promise<void>;
+export class GrpcLink extends PulledLink implements ByteLink, StreamHandler {
   readonly #stream: Http2Stream;
-  readonly #clock: Clock;
-  readonly #meter: TunnelMeter;
-  readonly #queue = new ReadQueue<Uint8Array>();
+  readonly #options: GrpcLinkOptions;
   readonly #decoder = new HunkDecoder();
-  /** Payload of the frames of one read, which Node emits one by one, in pieces of TLS records. */
-  #gathered: Uint8Array[] = [];
-  #gatheredBytes = 0;
-  #flushing = false;
-  readonly #resolveClosed: (cause: Error | undefined) => void;
-  readonly #release: () => void;
-  #drain: PromiseWithResolvers<void> | undefined;
-  #closing: Promise<void> | undefined;
+  #closing: PromiseWithResolvers<void> | undefined;
+  /** Whether this side was ended by END_STREAM, or by the peer after its own end. */
+  #isWriteOver = false;
+  /** The status other than OK that follows the last byte. */
+  #status: ProtocolError | undefined;
+  /** Why writing failed after the peer had ended its side. */
   #cause: Error | undefined;
-  #destroyed = false;
+  #isSettled = false;
+  #isOver = false;
+  #linger: Timer | undefined;
 
-  constructor(stream: Http2Stream, clock: Clock, meter: TunnelMeter) {
+  /** Takes an open stream over. */
+  constructor(stream: Http2Stream, options: GrpcLinkOptions) {
+    super();
     this.#stream = stream;
-    this.#clock = clock;
-    this.#meter = meter;
-    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-    this.closed = promise;
-    this.#resolveClosed = resolve;
-    const released = Promise.withResolvers<void>();
-    this.released = released.promise;
-    this.#release = released.resolve;
-    stream.pause();
-    stream.on('data', this.#onData);
-    stream.on('end', this.#onEnd);
-    stream.on('drain', this.#onDrain);
-    stream.on('error', this.#onError);
-    stream.on('close', this.#onClose);
-    if (stream.destroyed) this.#onClose();
-  }
-
-  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    const next = this.#queue.take(signal);
-    if (this.#queue.wanted && this.#stream.isPaused()) this.#stream.resume();
-    return next;
-  }
-
-  unread(chunk: Uint8Array): void {
-    if (chunk.length > 0) this.#queue.unshift(chunk);
-  }
-
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    return this.#writePieces(encodeHunks(chunk));
-  }
-
-  give(chunk: Uint8Array): Promise<void> | undefined {
-    // HTTP/2 refers to the chunk until it was encrypted or sent.
-    return this.#writePieces(encodeHunks(chunk), (error) => {
-      if (!error) freeChunk(chunk);
-    });
-  }
-
-  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
-    return this.#writePieces(chunks.flatMap(encodeHunks));
+    this.#options = options;
+    stream.handler = this;
   }
 
   closeWrite(): Promise<void> {
-    this.#closing ??= this.#end();
-    return this.#closing;
+    if (this.#closing) return this.#closing.promise;
+    if (this.writeError) return Promise.reject(this.writeError);
+    if (this.writeEnded) return Promise.resolve();
+    this.#closing = Promise.withResolvers();
+    const { promise } = this.#closing;
+    this.writeEnded = true;
+    this.#stream.end(this.#options.trailers);
+    return promise;
   }
 
   destroy(cause?: Error): void {
-    if (this.#destroyed) return;
-    this.#destroyed = true;
-    this.#release();
-    this.#cause ??= cause;
-    this.#queue.fail(cause ?? new LinkClosedError());
-    const stream = this.#stream;
-    if (stream.destroyed) return;
-    if (cause === undefined && this.#bothEnded) {
-      this.#linger();
+    if (this.#isOver) {
+      if (cause && this.#linger) this.#stream.reset(Http2ErrorCode.CANCEL);
       return;
     }
-    // Not `close` with an error code: Node sends END_STREAM before that reset, as after a clean end.
-    if (cause === undefined && stream.writableLength === 0) {
-      stream.close(constants.NGHTTP2_NO_ERROR);
-      this.#linger();
+    const stream = this.#stream;
+    const truncates = cause !== undefined || (!this.writeEnded && stream.queued > 0);
+    if (truncates) stream.reset(Http2ErrorCode.CANCEL);
+    else stream.end(this.#options.trailers);
+    if (!stream.isClosed) this.#finishQuietly();
+    this.#fail(cause ?? new LinkClosedError(), cause);
+  }
+
+  // ---- what the stream reports ----
+
+  onResponse(status: number, fields: readonly Field[]): void {
+    this.#settleCall(false);
+    if (status === 200) this.#status = statusErrorOf(fields);
+    else this.#status = failure(`the server responded with HTTP status ${status}`);
+    if (this.#status) this.#abort(this.#status, Http2ErrorCode.CANCEL);
+  }
+
+  onTrailers(fields: readonly Field[]): void {
+    this.#status = statusErrorOf(fields);
+  }
+
+  override onReadable(): void {
+    if (this.#isOver) this.#stream.received.clear();
+    else super.onReadable();
+  }
+
+  onEndSent(): void {
+    this.#isWriteOver = true;
+    this.#closing?.resolve();
+    if (!this.#isOver) {
+      this.#settle();
+      return;
+    }
+    this.#stopLinger();
+    // What the peer still sends would be read by nothing.
+    this.#stream.reset(Http2ErrorCode.NO_ERROR);
+  }
+
+  onAbort(end: StreamEnd): void {
+    this.#stopLinger();
+    const { by, code } = end;
+    this.#settleCall(by === 'peer' && code === Http2ErrorCode.REFUSED_STREAM);
+    if (!this.#stream.remoteEnded || by === 'connection') {
+      const error = errorOf(end);
+      this.#fail(error, error);
+      return;
+    }
+    // What the peer has ended is still to be read.
+    this.writeEnded = true;
+    if (code === Http2ErrorCode.NO_ERROR) {
+      // The server has finished the call: the client need not end it (RFC 9113 §8.1).
+      this.failWrites(new LinkClosedError());
+      this.#isWriteOver = true;
+      this.#closing?.resolve();
     } else {
-      stream.destroy(cause ?? new LinkClosedError());
+      this.#cause = errorOf(end);
+      this.failWrites(this.#cause);
+      this.#rejectClosing(this.#cause);
+    }
+    this.#settle();
+  }
+
+  protected override pull(): Uint8Array | undefined {
+    const stream = this.#stream;
+    for (;;) {
+      const pieces = stream.take(READ_BYTES);
+      if (pieces.length === 0) {
+        if (stream.remoteEnded) this.#endReads();
+        return undefined;
+      }
+      const payload = this.#decode(pieces);
+      if (payload || this.#isOver) return payload;
     }
   }
 
-  /** Both directions have ended; the server's trailers may be missing. */
-  get #bothEnded(): boolean {
-    return this.#stream.writableFinished && this.#stream.readableEnded;
-  }
-
-  /**
-   * Waits for the stream to close by itself, since a reset would overtake the trailers. The limit is
-   * for connections that Node no longer reads, whose streams never close.
-   */
-  #linger(): void {
+  protected override push(chunk: Uint8Array, isOwned: boolean): boolean | undefined {
     const stream = this.#stream;
-    const timer = this.#clock.after(LINGER_MS, () => stream.destroy());
-    stream.once('close', () => timer.cancel());
+    const pieces = encodeHunks(chunk);
+    for (const piece of pieces) {
+      this.#options.meter.addSent(piece.length);
+      // One message is its header and the chunk itself, not a part of it.
+      stream.push(piece, isOwned && piece.length === chunk.length && pieces.length === 2);
+    }
+    return stream.flush();
   }
 
-  /** Fails the tunnel because of its headers or trailers. */
-  refuse(reason: string): void {
-    const error = new ProtocolError(`gRPC: ${reason}`);
-    this.#cause ??= error;
-    this.#queue.fail(error);
-    this.destroy(error);
-  }
-
-  /** Checks the status in trailers, or in a response that consists of trailers alone. */
-  checkStatus(headers: IncomingHttpHeaders): void {
-    const status = headers['grpc-status'];
-    if (status !== undefined && status !== '0')
-      this.refuse(`the server ended the call with status ${String(status)}`);
-  }
-
-  async #end(): Promise<void> {
-    const stream = this.#stream;
-    if (stream.writableFinished) return;
-    // The server has finished the call: the client need not end it.
-    if (stream.closed && this.#closedCleanly) return;
-    if (stream.closed || stream.destroyed) throw this.#closedError();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const onClose = (): void => {
-      // When the peer has ended before, the stream closes with the last frame, without `finish`.
-      if (stream.writableFinished || this.#closedCleanly) resolve();
-      else reject(this.#closedError());
-    };
-    stream.once('finish', resolve).once('close', onClose);
-    stream.end();
+  /** The payload in bytes of messages, in memory of its own; `undefined` when there is none. */
+  #decode(pieces: readonly Uint8Array[]): Uint8Array | undefined {
+    const parts: Uint8Array[] = [];
+    let length = 0;
     try {
-      await promise;
-    } finally {
-      stream.off('finish', resolve).off('close', onClose);
-    }
-  }
-
-  /** @param onSent is called when all pieces were handed to the layer below, or have failed. */
-  #writePieces(
-    pieces: readonly Uint8Array[],
-    onSent?: (error?: Error | null) => void,
-  ): Promise<void> | undefined {
-    const stream = this.#stream;
-    if (!stream.writable || this.#closing || this.#destroyed) {
-      return Promise.reject(this.#closedError());
-    }
-    if (pieces.length === 0) return undefined;
-    let ready = true;
-    stream.cork();
-    const last = pieces.length - 1;
-    for (const [index, piece] of pieces.entries()) {
-      this.#meter.addSent(piece.length);
-      ready = stream.write(piece, index === last ? onSent : undefined);
-    }
-    stream.uncork();
-    if (ready) return undefined;
-    this.#drain ??= Promise.withResolvers<void>();
-    return this.#drain.promise;
-  }
-
-  get #closedCleanly(): boolean {
-    return !this.#cause && !this.#destroyed && this.#stream.rstCode === constants.NGHTTP2_NO_ERROR;
-  }
-
-  #closedError(): Error {
-    return this.#cause ?? new LinkClosedError();
-  }
-
-  readonly #onData = (chunk: Buffer): void => {
-    this.#meter.addReceived(chunk.length);
-    try {
-      for (const piece of this.#decoder.push(chunk)) {
-        this.#gathered.push(piece);
-        this.#gatheredBytes += piece.length;
+      for (const piece of pieces) {
+        this.#options.meter.addReceived(piece.length);
+        for (const part of this.#decoder.push(piece)) {
+          parts.push(part);
+          length += part.length;
+        }
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      this.#cause ??= error;
-      this.destroy(error);
+      this.#abort(error, Http2ErrorCode.PROTOCOL_ERROR);
+      return undefined;
+    }
+    if (length === 0) return undefined;
+    const payload = ownChunk(length);
+    let at = 0;
+    for (const part of parts) {
+      payload.set(part, at);
+      at += part.length;
+    }
+    return payload;
+  }
+
+  /** The peer's side has ended and was read. */
+  #endReads(): void {
+    const error = this.#decoder.atBoundary
+      ? this.#status
+      : failure('the tunnel ended in the middle of a message');
+    if (error) {
+      this.#abort(error, Http2ErrorCode.CANCEL);
       return;
     }
-    const isBulk = chunk.length >= BULK_FRAME || !this.#decoder.atBoundary;
-    if (!isBulk || this.#gatheredBytes >= GATHERED_BYTES) this.#flush();
-    else if (!this.#flushing) {
-      this.#flushing = true;
-      setImmediate(this.#flushLater);
-    }
-  };
-
-  readonly #flushLater = (): void => {
-    this.#flushing = false;
-    this.#flush();
-  };
-
-  #flush(): void {
-    const pieces = this.#gathered;
-    const [first] = pieces;
-    if (first === undefined) return;
-    const wanted = this.#queue.wanted;
-    this.#queue.push(pieces.length === 1 ? first : joined(pieces, this.#gatheredBytes));
-    this.#gathered = [];
-    this.#gatheredBytes = 0;
-    if (!wanted) this.#stream.pause();
+    this.readEnded = true;
+    this.#settle();
   }
 
-  readonly #onEnd = (): void => {
-    // When a connection is destroyed, its streams emit `end` before `close`.
-    if (this.#stream.destroyed) return;
-    this.#flush();
-    // Trailers are emitted after `end`.
-    process.nextTick(() => {
-      const { rstCode } = this.#stream;
-      if (this.#queue.finished) return;
-      if (rstCode !== undefined && rstCode !== constants.NGHTTP2_NO_ERROR) {
-        this.#lose(new ProtocolError(`gRPC: the peer reset the tunnel (code ${rstCode})`));
-      } else if (!this.#decoder.atBoundary) {
-        this.#lose(new ProtocolError('gRPC: the tunnel ended in the middle of a message'));
-      } else {
-        this.#queue.end();
-      }
-    });
-  };
-
-  #lose(error: Error): void {
-    this.#cause ??= error;
-    this.#queue.fail(this.#cause);
-    this.destroy(this.#cause);
+  /** Both sides have ended: the link closes by itself. */
+  #settle(): void {
+    const writeOver = this.#isWriteOver || this.#cause !== undefined;
+    if (this.#isOver || !this.readEnded || !writeOver) return;
+    this.#isOver = true;
+    this.#settleCall(false);
+    this.resolveClosed(this.#cause);
+    this.#options.onReleased();
   }
 
-  readonly #onDrain = (): void => {
-    this.#drain?.resolve();
-    this.#drain = undefined;
-  };
+  #abort(error: Error, code: number): void {
+    this.#stream.reset(code);
+    this.#fail(error, error);
+  }
 
-  readonly #onError = (error: Error): void => {
-    this.#cause ??= error;
-    this.#queue.fail(this.#cause);
-  };
+  #fail(error: Error, cause: Error | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stream.received.clear();
+    this.failReads(error);
+    this.failWrites(error);
+    if (!this.#linger) this.#rejectClosing(error);
+    this.#settleCall(false);
+    this.resolveClosed(cause);
+    this.#options.onReleased();
+  }
 
-  readonly #onClose = (): void => {
-    const { rstCode } = this.#stream;
-    const reset = rstCode !== undefined && rstCode !== constants.NGHTTP2_NO_ERROR;
-    if (reset && !this.#destroyed) {
-      this.#cause ??= new ProtocolError(`gRPC: the peer reset the tunnel (code ${rstCode})`);
+  #settleCall(wasRefused: boolean): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#options.onSettled(wasRefused);
+  }
+
+  #rejectClosing(reason: Error): void {
+    this.#closing?.promise.catch(() => undefined);
+    this.#closing?.reject(reason);
+  }
+
+  /** Lets what was written before the end arrive, within a limit. */
+  #finishQuietly(): void {
+    const stream = this.#stream;
+    if (stream.localEnded) {
+      stream.reset(Http2ErrorCode.NO_ERROR);
+      return;
     }
-    process.nextTick(() => {
-      if (!this.#queue.finished) {
-        this.#cause ??= new ProtocolError('gRPC: the connection of the tunnel was lost');
-        this.#queue.fail(this.#cause);
-      }
-      if (this.#drain) {
-        this.#drain.promise.catch(() => undefined);
-        this.#drain.reject(this.#closedError());
-        this.#drain = undefined;
-      }
-      this.#resolveClosed(this.#cause);
-      this.#release();
+    this.#linger = this.#options.clock.after(LINGER_MS, () => {
+      this.#linger = undefined;
+      stream.reset(Http2ErrorCode.CANCEL);
+      this.#rejectClosing(new LinkClosedError());
     });
-  };
+  }
+
+  #stopLinger(): void {
+    this.#linger?.cancel();
+    this.#linger = undefined;
+  }
 }
 
-/** One copy of the pieces, which can be freed as soon as it is sent. */
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = ownChunk(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
+const failure = (reason: string): ProtocolError => new ProtocolError(`gRPC: ${reason}`);
+
+/** A status other than OK, in trailers or in a response that consists of them. */
+function statusErrorOf(fields: readonly Field[]): ProtocolError | undefined {
+  const status = valueOf(fields, 'grpc-status');
+  if (status === undefined || status === '0') return undefined;
+  return failure(`the server ended the call with status ${status}`);
+}
+
+function errorOf({ by, code, cause }: StreamEnd): Error {
+  if (by === 'peer') return failure(`the peer reset the tunnel (${http2ErrorName(code)})`);
+  if (cause instanceof Http2Error) {
+    return new ProtocolError(`HTTP/2: ${cause.reason} (${cause.name})`);
   }
-  return whole;
+  return cause ?? failure('the connection of the tunnel was lost');
 }

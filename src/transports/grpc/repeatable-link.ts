@@ -43,7 +43,9 @@ export class RepeatableLink implements ByteLink, WireCounter {
   #ended = false;
   /** The limit of the call that is being made in place of a refused one. */
   #repeating: Deadline | undefined;
-  #destroyed: Error | undefined;
+  #isDestroyed = false;
+  /** Why it was destroyed, if it was for a reason. */
+  #cause: Error | undefined;
   #calls = 1;
   #failure: Error | undefined;
   /** Moved by calls that were refused. */
@@ -109,8 +111,10 @@ export class RepeatableLink implements ByteLink, WireCounter {
 
   destroy(cause?: Error): void {
     this.#forget();
-    this.#destroyed ??= cause ?? new LinkClosedError();
-    this.#repeating?.abort(this.#destroyed);
+    this.#isDestroyed = true;
+    this.#cause ??= cause;
+    // Calls end by the thousand: an error is made only where something is to be rejected with it.
+    this.#repeating?.abort(this.#destroyedError());
     this.#current.link.destroy(cause);
   }
 
@@ -126,7 +130,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
 
   /** Throws the error of an operation, unless its call was replaced, in which it was repeated. */
   async #unlessReplaced(replaced: Promise<boolean>, error: unknown): Promise<void> {
-    if (this.#destroyed || !(await replaced)) throw this.#failure ?? error;
+    if (this.#isDestroyed || !(await replaced)) throw this.#failure ?? error;
   }
 
   async #replace(call: Call): Promise<boolean> {
@@ -144,7 +148,7 @@ export class RepeatableLink implements ByteLink, WireCounter {
       return true;
     } catch (error) {
       this.#forget();
-      this.#failure = this.#destroyed ?? asError(error);
+      this.#failure = this.#isDestroyed ? this.#destroyedError() : asError(error);
       this.#resolveClosed(this.#failure);
       return false;
     } finally {
@@ -162,7 +166,11 @@ export class RepeatableLink implements ByteLink, WireCounter {
     next.link.writeAll(this.#kept ?? [])?.catch(() => undefined);
     if (this.#keptBytes > KEPT_BYTES) this.#forget();
     if (this.#ended) next.link.closeWrite().catch(() => undefined);
-    if (this.#destroyed) next.link.destroy(this.#destroyed);
+    if (this.#isDestroyed) next.link.destroy(this.#cause);
+  }
+
+  #destroyedError(): Error {
+    return this.#cause ?? new LinkClosedError();
   }
 
   #forget(): void {

@@ -1,18 +1,14 @@
-import {
-  performServerHandshake,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from 'node:http2';
-import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../net/clock.ts';
-import type { ByteLink, WireCounter } from '../../net/link.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../net/link.ts';
+import { Http2Driver } from '../../http2/driver.ts';
+import { Http2ErrorCode } from '../../http2/errors.ts';
+import { valueOf, type Field } from '../../http2/fields.ts';
+import type { Http2Stream } from '../../http2/stream.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS } from '../limits.ts';
 import {
   CONNECTION_WINDOW,
   CONTENT_TYPE,
-  SESSION_OPTIONS,
   SETTINGS,
   STREAM_WINDOW,
   tunnelPath,
@@ -28,14 +24,23 @@ export interface Tunnel {
   readonly wire: WireCounter;
 }
 
-/** gRPC status codes that the server of tunnels sends. */
-const Status = { ok: 0, unimplemented: 12 } as const;
+// The same arrays each time, so that each is encoded once a connection.
+
+const CONTENT: Field = { name: 'content-type', value: CONTENT_TYPE };
+const OK: readonly Field[] = [{ name: ':status', value: '200' }, CONTENT];
+const TRAILERS: readonly Field[] = [{ name: 'grpc-status', value: '0' }];
+/** Status 12 of gRPC. */
+const UNIMPLEMENTED: readonly Field[] = [...OK, { name: 'grpc-status', value: '12' }];
+const NOT_GRPC: readonly Field[] = [{ name: ':status', value: '415' }];
+const NOT_POST: readonly Field[] = [{ name: ':status', value: '405' }];
 
 /** Accepts tunnels on HTTP/2 connections. Other requests get the responses of a gRPC server. */
 export class GrpcServer {
   #paths: ReadonlySet<string>;
+  /** The last header list that was accepted: those of a connection are mostly one. */
+  #accepted: readonly Field[] | undefined;
   readonly #clock: Clock;
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #drivers = new Set<Http2Driver>();
   #closed = false;
 
   constructor(spec: GrpcSpec, clock: Clock) {
@@ -46,50 +51,53 @@ export class GrpcServer {
   /** Changes the settings for new tunnels, those on open connections included. */
   update(spec: GrpcSpec): void {
     this.#paths = pathsOf(spec);
+    this.#accepted = undefined;
   }
 
-  /** Serves a connected socket, over TLS or not. */
-  serve(socket: Socket, raw: Socket, onTunnel: (tunnel: Tunnel) => void): void {
-    const session = performServerHandshake(socket, {
-      ...SESSION_OPTIONS,
-      settings: { ...SETTINGS, maxConcurrentStreams: tunnelLimit(STREAM_WINDOW) },
-      // Clients end tunnels with resets, and may have many.
-      streamResetBurst: 10_000,
-      streamResetRate: 1000,
-    });
-    this.#sessions.add(session);
+  /** Serves a connection that has its TLS, if any. */
+  serve(below: Carrier, onTunnel: (tunnel: Tunnel) => void): void {
     let timer: Timer | undefined;
     const waitFor = (milliseconds: number): void => {
       timer?.cancel();
-      timer = this.#clock.after(milliseconds, () => session.destroy());
+      timer = this.#clock.after(milliseconds, () => driver.destroy());
     };
-    const tunnels = new Tunnels(session, raw, {
+    const driver = new Http2Driver(
+      below.link,
+      this.#clock,
+      {
+        role: 'server',
+        settings: { ...SETTINGS, maxConcurrentStreams: tunnelLimit(STREAM_WINDOW) },
+        connectionWindow: CONNECTION_WINDOW,
+      },
+      {
+        onRequest: (stream, fields) => {
+          const refusal = this.#refusalOf(fields);
+          if (refusal) {
+            refuse(stream, refusal);
+            return;
+          }
+          timer?.cancel();
+          stream.respond(OK, false);
+          onTunnel(tunnels.add(stream));
+        },
+        onEnd: () => {
+          timer?.cancel();
+          tunnels.watch.stop();
+          this.#drivers.delete(driver);
+        },
+      },
+    );
+    const tunnels = new Tunnels(driver, below.wire, {
       clock: this.#clock,
-      limitsTunnels: true,
+      trailers: TRAILERS,
       onEmpty: () => {
-        if (!session.destroyed) waitFor(IDLE_CONNECTION_MS);
+        if (!driver.isClosed) waitFor(IDLE_CONNECTION_MS);
       },
     });
+    this.#drivers.add(driver);
     waitFor(FIRST_TUNNEL_MS);
-    session.on('error', () => undefined);
-    session.on('close', () => {
-      timer?.cancel();
-      this.#sessions.delete(session);
-      raw.destroy();
-    });
-    session.on('stream', (stream, headers) => {
-      // The link of a tunnel handles errors; a rejected stream has no link.
-      stream.on('error', () => undefined);
-      if (!this.#accept(stream, headers)) return;
-      timer?.cancel();
-      onTunnel(tunnels.add(stream));
-    });
-    session.setLocalWindowSize(CONNECTION_WINDOW);
-    // HTTP/2 does not use half-closed connections, but the socket allows them.
-    socket.on('end', () => session.destroy());
-    // Accepted sockets are paused; the session has its handle now.
-    socket.resume();
-    if (this.#closed) session.close();
+    driver.start();
+    if (this.#closed) driver.close();
   }
 
   /**
@@ -99,25 +107,24 @@ export class GrpcServer {
    */
   close(): void {
     this.#closed = true;
-    for (const session of this.#sessions) session.close();
+    for (const driver of this.#drivers) driver.close();
   }
 
-  #accept(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean {
-    if (headers[':method'] !== 'POST' || !isGrpc(headers['content-type'])) {
-      stream.respond({ ':status': headers[':method'] === 'POST' ? 415 : 405 }, { endStream: true });
-      return false;
-    }
-    if (!this.#paths.has(headers[':path'] ?? '')) {
-      stream.respond(
-        { ':status': 200, 'content-type': CONTENT_TYPE, 'grpc-status': Status.unimplemented },
-        { endStream: true },
-      );
-      return false;
-    }
-    stream.respond({ ':status': 200, 'content-type': CONTENT_TYPE }, { waitForTrailers: true });
-    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': Status.ok }));
-    return true;
+  /** The response to a request that is not for a tunnel. */
+  #refusalOf(fields: readonly Field[]): readonly Field[] | undefined {
+    if (fields === this.#accepted) return undefined;
+    if (valueOf(fields, ':method') !== 'POST') return NOT_POST;
+    if (!isGrpc(valueOf(fields, 'content-type'))) return NOT_GRPC;
+    if (!this.#paths.has(valueOf(fields, ':path') ?? '')) return UNIMPLEMENTED;
+    this.#accepted = fields;
+    return undefined;
   }
+}
+
+function refuse(stream: Http2Stream, response: readonly Field[]): void {
+  stream.respond(response, true);
+  // What the client still sends is of no use (RFC 9113 §8.1).
+  stream.reset(Http2ErrorCode.NO_ERROR);
 }
 
 const pathsOf = ({ serviceName }: GrpcSpec): ReadonlySet<string> =>

@@ -1,4 +1,6 @@
-import type { Settings, Http2Session } from 'node:http2';
+import type { Http2Connection } from '../../http2/connection.ts';
+import { HEADER_LIST_LIMIT } from '../../http2/limits.ts';
+import type { Http2Settings } from '../../http2/settings.ts';
 import { toRequestTarget } from '../ws/handshake.ts';
 
 /**
@@ -8,20 +10,14 @@ import { toRequestTarget } from '../ws/handshake.ts';
 export const STREAM_WINDOW = 2 << 20;
 
 /** The SETTINGS that either side sends. */
-export const SETTINGS: Settings = {
+export const SETTINGS: Http2Settings = {
   enablePush: false,
   initialWindowSize: STREAM_WINDOW,
-  maxHeaderListSize: 16 << 10,
+  maxHeaderListSize: HEADER_LIST_LIMIT,
 };
 
 /** The window of a whole connection; unread data of a stalled tunnel does not count against it. */
 export const CONNECTION_WINDOW = 16 << 20;
-
-export const SESSION_OPTIONS = {
-  maxHeaderListPairs: 64,
-  // In MB; it includes the unsent data of thousands of tunnels.
-  maxSessionMemory: 512,
-} as const;
 
 /** Concurrent tunnels on one connection, which may carry all flows of a peer. */
 export const TUNNEL_LIMIT = 8192;
@@ -48,33 +44,36 @@ export const tunnelLimit = (size: number): number =>
  * has acknowledged both.
  */
 export class StreamWindow {
-  readonly #session: Http2Session;
+  readonly #connection: Http2Connection;
   readonly #limitsTunnels: boolean;
   #size = STREAM_WINDOW;
   #tunnels = 0;
-  /** One change at a time: a session allows few unacknowledged SETTINGS. */
+  /** One change at a time. */
   #changing = false;
 
   /** @param limitsTunnels whether it is the peer that opens tunnels. */
-  constructor(session: Http2Session, limitsTunnels: boolean) {
-    this.#session = session;
+  constructor(connection: Http2Connection, limitsTunnels: boolean) {
+    this.#connection = connection;
     this.#limitsTunnels = limitsTunnels;
   }
 
   /** Adjusts the window to the number of tunnels. */
   adjust(tunnels: number): void {
     this.#tunnels = tunnels;
-    if (this.#changing || this.#session.destroyed) return;
+    if (this.#changing || this.#connection.state === 'closed') return;
     const share = Math.floor(HELD_LIMIT / Math.max(1, tunnels));
     const size = Math.min(STREAM_WINDOW, Math.max(SMALLEST_WINDOW, share));
     if (size > this.#size / 2 && size < this.#size * 2) return;
-    const settings: Settings = { initialWindowSize: size };
-    if (this.#limitsTunnels) settings.maxConcurrentStreams = tunnelLimit(size);
-    this.#changing = true;
-    this.#size = size;
-    this.#session.settings(settings, () => {
+    const window = { initialWindowSize: size };
+    const settings: Http2Settings = this.#limitsTunnels
+      ? { ...window, maxConcurrentStreams: tunnelLimit(size) }
+      : window;
+    const sent = this.#connection.changeSettings(settings, () => {
       this.#changing = false;
       this.adjust(this.#tunnels);
     });
+    if (!sent) return;
+    this.#changing = true;
+    this.#size = size;
   }
 }

@@ -1,7 +1,8 @@
-import type { Http2Session, Http2Stream } from 'node:http2';
-import type { Socket } from 'node:net';
 import type { Clock } from '../../net/clock.ts';
 import type { WireCounter } from '../../net/link.ts';
+import type { Http2Driver } from '../../http2/driver.ts';
+import type { Field } from '../../http2/fields.ts';
+import type { Http2Stream } from '../../http2/stream.ts';
 import { GrpcLink } from './link.ts';
 import { StreamWindow } from './settings.ts';
 import { PeerWatch } from './peer-watch.ts';
@@ -9,8 +10,8 @@ import { WireShare } from './wire-share.ts';
 
 export interface TunnelsOptions {
   readonly clock: Clock;
-  /** Whether the peer opens the tunnels. */
-  readonly limitsTunnels: boolean;
+  /** What a server sends behind the last message of a tunnel; `undefined` where the peer serves. */
+  readonly trailers: readonly Field[] | undefined;
   /** Called whenever the last tunnel is released. */
   readonly onEmpty: () => void;
 }
@@ -18,23 +19,18 @@ export interface TunnelsOptions {
 /** The tunnels of one connection with its stream window, its wire counter and its watch. */
 export class Tunnels {
   readonly watch: PeerWatch;
-  readonly #clock: Clock;
+  readonly #options: TunnelsOptions;
   readonly #share: WireShare;
   readonly #window: StreamWindow;
-  readonly #onEmpty: () => void;
   #count = 0;
 
-  /** @param raw the kernel socket below the session. */
-  constructor(
-    session: Http2Session,
-    raw: Socket,
-    { clock, limitsTunnels, onEmpty }: TunnelsOptions,
-  ) {
-    this.watch = new PeerWatch(session, raw, clock);
-    this.#clock = clock;
-    this.#share = new WireShare(raw);
-    this.#window = new StreamWindow(session, limitsTunnels);
-    this.#onEmpty = onEmpty;
+  /** @param wire counts the bytes of the connection. */
+  constructor(driver: Http2Driver, wire: WireCounter, options: TunnelsOptions) {
+    this.watch = new PeerWatch(driver, options.clock);
+    this.#options = options;
+    this.#share = new WireShare(wire);
+    // A server limits the tunnels that its clients open.
+    this.#window = new StreamWindow(driver.connection, options.trailers !== undefined);
   }
 
   get count(): number {
@@ -42,16 +38,23 @@ export class Tunnels {
   }
 
   /** Makes a tunnel of a stream, which it then owns. */
-  add(stream: Http2Stream): { readonly link: GrpcLink; readonly wire: WireCounter } {
+  add(
+    stream: Http2Stream,
+    onSettled: (wasRefused: boolean) => void = () => undefined,
+  ): { readonly link: GrpcLink; readonly wire: WireCounter } {
+    const { clock, trailers, onEmpty } = this.#options;
     const wire = this.#share.join();
-    const link = new GrpcLink(stream, this.#clock, wire);
-    stream.on('data', this.watch.look);
     this.#window.adjust(++this.#count);
-    // Not when its stream has closed, which may never happen.
-    void link.released.then(() => {
-      wire.leave();
-      this.#window.adjust(--this.#count);
-      if (this.#count === 0) this.#onEmpty();
+    const link = new GrpcLink(stream, {
+      clock,
+      meter: wire,
+      trailers,
+      onSettled,
+      onReleased: () => {
+        wire.leave();
+        this.#window.adjust(--this.#count);
+        if (this.#count === 0) onEmpty();
+      },
     });
     return { link, wire };
   }

@@ -99,6 +99,11 @@ export class TlsLink implements ByteLink {
     return full;
   }
 
+  /** A write, which encrypts the chunk before it returns. */
+  lend(chunk: Uint8Array): Promise<void> | undefined {
+    return this.write(chunk);
+  }
+
   writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
     if (!this.#writable) return Promise.reject(this.#closedError());
     const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);

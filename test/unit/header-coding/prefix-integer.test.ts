@@ -6,7 +6,7 @@ import {
   TOO_LARGE,
   TRUNCATED,
   writePrefixInteger,
-} from '../../../../src/http3/qpack/prefix-integer.ts';
+} from '../../../src/header-coding/prefix-integer.ts';
 
 const read = (hex: string, prefix: number): number => {
   const bytes = Buffer.from(hex, 'hex');

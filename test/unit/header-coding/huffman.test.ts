@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { huffmanSize, readHuffman, writeHuffman } from '../../../../src/http3/qpack/huffman.ts';
+import { huffmanSize, readHuffman, writeHuffman } from '../../../src/header-coding/huffman.ts';
 
 const encode = (text: string): Buffer => {
   const out = Buffer.alloc(huffmanSize(text));

@@ -1,0 +1,86 @@
+import type { Field } from '../fields.ts';
+
+/** What RFC 7541 §4.1 counts for an entry beside its name and value. */
+const ENTRY_OVERHEAD = 32;
+
+export const entrySize = (name: string, value: string): number =>
+  name.length + value.length + ENTRY_OVERHEAD;
+
+/** The dynamic table of one direction (RFC 7541 §2.3.2, §4): entries within a number of bytes. */
+export class DynamicTable {
+  /** Entries as they were inserted; those before `#evicted` are gone. */
+  #entries: Field[] = [];
+  #evicted = 0;
+  #size = 0;
+  #capacity: number;
+  /** Changes with every insertion and eviction. */
+  generation = 0;
+
+  constructor(capacity: number) {
+    this.#capacity = capacity;
+  }
+
+  get count(): number {
+    return this.#entries.length - this.#evicted;
+  }
+
+  /** Bytes of the entries, by the count of §4.1. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  /** Changes the capacity, which evicts what no longer fits (§4.3). */
+  resize(capacity: number): void {
+    this.#capacity = capacity;
+    this.#evictTo(capacity);
+  }
+
+  /** The entry at a place counted from the newest, which is 0. */
+  at(place: number): Field | undefined {
+    return place < this.count ? this.#entries[this.#entries.length - 1 - place] : undefined;
+  }
+
+  /** Inserts an entry; one that is larger than the table empties it (§4.4). */
+  insert(field: Field): void {
+    const size = entrySize(field.name, field.value);
+    this.#evictTo(Math.max(0, this.#capacity - size));
+    this.generation++;
+    if (size > this.#capacity) return;
+    this.#entries.push(field);
+    this.#size += size;
+  }
+
+  /** The place of an entry with that name and value, or of the newest with that name. */
+  find(
+    name: string,
+    value: string,
+  ): { readonly place: number; readonly isWhole: boolean } | undefined {
+    let named: number | undefined;
+    const last = this.#entries.length - 1;
+    for (let at = last; at >= this.#evicted; at--) {
+      const entry = this.#entries[at];
+      if (entry?.name !== name) continue;
+      if (entry.value === value) return { place: last - at, isWhole: true };
+      named ??= last - at;
+    }
+    return named === undefined ? undefined : { place: named, isWhole: false };
+  }
+
+  #evictTo(size: number): void {
+    while (this.#size > size) {
+      const entry = this.#entries[this.#evicted++];
+      if (!entry) break;
+      this.#size -= entrySize(entry.name, entry.value);
+      this.generation++;
+    }
+    // The places of evicted entries are reclaimed before they outnumber the others.
+    if (this.#evicted > 16 && this.#evicted * 2 > this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#evicted);
+      this.#evicted = 0;
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import type { Field } from '../fields.ts';
+
+/** Names and values of the static table, from index 1 (RFC 7541, appendix A). */
+const ENTRIES: readonly (readonly [name: string, value: string])[] = [
+  [':authority', ''],
+  [':method', 'GET'],
+  [':method', 'POST'],
+  [':path', '/'],
+  [':path', '/index.html'],
+  [':scheme', 'http'],
+  [':scheme', 'https'],
+  [':status', '200'],
+  [':status', '204'],
+  [':status', '206'],
+  [':status', '304'],
+  [':status', '400'],
+  [':status', '404'],
+  [':status', '500'],
+  ['accept-charset', ''],
+  ['accept-encoding', 'gzip, deflate'],
+  ['accept-language', ''],
+  ['accept-ranges', ''],
+  ['accept', ''],
+  ['access-control-allow-origin', ''],
+  ['age', ''],
+  ['allow', ''],
+  ['authorization', ''],
+  ['cache-control', ''],
+  ['content-disposition', ''],
+  ['content-encoding', ''],
+  ['content-language', ''],
+  ['content-length', ''],
+  ['content-location', ''],
+  ['content-range', ''],
+  ['content-type', ''],
+  ['cookie', ''],
+  ['date', ''],
+  ['etag', ''],
+  ['expect', ''],
+  ['expires', ''],
+  ['from', ''],
+  ['host', ''],
+  ['if-match', ''],
+  ['if-modified-since', ''],
+  ['if-none-match', ''],
+  ['if-range', ''],
+  ['if-unmodified-since', ''],
+  ['last-modified', ''],
+  ['link', ''],
+  ['location', ''],
+  ['max-forwards', ''],
+  ['proxy-authenticate', ''],
+  ['proxy-authorization', ''],
+  ['range', ''],
+  ['referer', ''],
+  ['refresh', ''],
+  ['retry-after', ''],
+  ['server', ''],
+  ['set-cookie', ''],
+  ['strict-transport-security', ''],
+  ['transfer-encoding', ''],
+  ['user-agent', ''],
+  ['vary', ''],
+  ['via', ''],
+  ['www-authenticate', ''],
+];
+
+/** The static table; index 1 is its first entry. */
+export const STATIC_TABLE: readonly Field[] = ENTRIES.map(([name, value]) => ({ name, value }));
+
+/** Where an entry or its name is found. */
+export interface Found {
+  readonly index: number;
+  /** Whether the value is that of the entry, and not only the name. */
+  readonly isWhole: boolean;
+}
+
+/** By name, then by value: the first entry of a name is that of the name alone. */
+const BY_NAME = new Map<string, Map<string, number>>();
+for (const [at, [name, value]] of ENTRIES.entries()) {
+  const values = BY_NAME.get(name) ?? new Map<string, number>();
+  values.set(value, at + 1);
+  BY_NAME.set(name, values);
+}
+
+/** The entry of a field, or the first one of its name. */
+export function findStatic(name: string, value: string): Found | undefined {
+  const values = BY_NAME.get(name);
+  if (!values) return undefined;
+  const whole = values.get(value);
+  if (whole !== undefined) return { index: whole, isWhole: true };
+  const [first = 0] = values.values();
+  return { index: first, isWhole: false };
+}

@@ -1,0 +1,59 @@
+/** Limits on what a peer can make HTTP/2 hold or do. Sizes in bytes. */
+
+/** The longest payload of a frame that is accepted, the smallest that RFC 9113 §4.2 allows. */
+export const FRAME_LIMIT = 16_384;
+
+/**
+ * A decoded header list, by the count of RFC 9113 §10.5.1 (name, value and 32 bytes a field); announced
+ * in SETTINGS. A stream with more is reset with ENHANCE_YOUR_CALM.
+ */
+export const HEADER_LIST_LIMIT = 16 << 10;
+/** Fields of a header list; a stream with more is reset with ENHANCE_YOUR_CALM. */
+export const FIELD_LIMIT = 64;
+/**
+ * An encoded header block with its continuations. A connection with a longer one is closed with
+ * ENHANCE_YOUR_CALM: its compression state would be lost with the block.
+ */
+export const HEADER_BLOCK_LIMIT = 2 * HEADER_LIST_LIMIT;
+/** CONTINUATION frames of one header block, empty ones included; more close the connection. */
+export const CONTINUATION_LIMIT = 16;
+
+/** The dynamic table of the decoder, the initial value of RFC 9113 §6.5.2, which is not changed. */
+export const DECODER_TABLE_BYTES = 4096;
+/** The dynamic table of the encoder, whatever the peer allows. */
+export const ENCODER_TABLE_BYTES = 4096;
+
+/** The largest flow-control window (RFC 9113 §6.9.1). */
+export const WINDOW_LIMIT = 2 ** 31 - 1;
+
+/**
+ * Responses to the peer's frames (acknowledgements and resets) that the link below has not taken. A
+ * connection whose peer causes more, and does not read them, is closed with ENHANCE_YOUR_CALM.
+ */
+export const REPLY_LIMIT = 256 << 10;
+
+/**
+ * Streams that the peer opens and resets, or makes this side reset: a burst, and how many more a second
+ * (CVE-2023-44487). Clients end tunnels with resets, and may have many.
+ */
+export const RESET_BURST = 10_000;
+export const RESET_RATE = 1000;
+
+/**
+ * Frames that carry nothing (PING, SETTINGS, PRIORITY, empty DATA, unknown types): a burst, and how
+ * many more a second. Each DATA frame with payload allows another, because peers that estimate their
+ * bandwidth send a PING for each round trip with data.
+ */
+export const IDLE_FRAME_BURST = 10_000;
+export const IDLE_FRAME_RATE = 1000;
+
+/** SETTINGS parameters in one frame; more close the connection with ENHANCE_YOUR_CALM. */
+export const SETTINGS_LIMIT = 64;
+/** SETTINGS and PING frames of this side that the peer has not acknowledged; more are not sent. */
+export const UNACKNOWLEDGED_LIMIT = 16;
+
+/** Interim responses (1xx) before the final one; more reset the stream. */
+export const INTERIM_LIMIT = 16;
+
+/** What a stream queues before its writer has to wait. */
+export const SEND_QUEUE_BYTES = 64 << 10;

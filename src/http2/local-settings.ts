@@ -1,0 +1,84 @@
+import type { Sender } from './sender.ts';
+import { encodeSettings, INITIAL_WINDOW, type Http2Settings } from './settings.ts';
+
+interface Announced {
+  readonly settings: Http2Settings;
+  readonly onAck: (() => void) | undefined;
+}
+
+/** The settings of this side: announced, and in force once the peer has acknowledged them. */
+export class LocalSettings {
+  readonly #sender: Sender;
+  readonly #initial: Http2Settings;
+  /** What the peer has not acknowledged, in order. */
+  readonly #announced: Announced[] = [];
+  /** The window that new streams have: the larger one while a change is under way. */
+  #window = INITIAL_WINDOW;
+  #announcedWindow: number;
+  #streamLimit: number;
+
+  constructor(initial: Http2Settings, sender: Sender) {
+    this.#initial = initial;
+    this.#sender = sender;
+    this.#announcedWindow = initial.initialWindowSize ?? INITIAL_WINDOW;
+    this.#streamLimit = initial.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** The window that the peer may use of a stream from which nothing was received. */
+  get window(): number {
+    return this.#window;
+  }
+
+  /** The window that it has, or will have with its acknowledgement. */
+  get announcedWindow(): number {
+    return this.#announcedWindow;
+  }
+
+  /** Streams that the peer may have open at once. */
+  get streamLimit(): number {
+    return this.#streamLimit;
+  }
+
+  /** Changes that the peer has not acknowledged. */
+  get pending(): number {
+    return this.#announced.length;
+  }
+
+  /** Sends the first SETTINGS. */
+  announce(): void {
+    this.change(this.#initial, undefined);
+  }
+
+  change(settings: Http2Settings, onAck: (() => void) | undefined): void {
+    const { initialWindowSize, maxConcurrentStreams } = settings;
+    if (initialWindowSize !== undefined) {
+      this.#announcedWindow = initialWindowSize;
+      this.#window = Math.max(this.#window, initialWindowSize);
+    }
+    if (maxConcurrentStreams !== undefined) {
+      this.#streamLimit = Math.max(this.#streamLimit, maxConcurrentStreams);
+    }
+    this.#announced.push({ settings, onAck });
+    this.#sender.settings(encodeSettings(settings));
+  }
+
+  /** The peer has acknowledged the oldest change; false when there is none. */
+  acknowledged(): boolean {
+    const next = this.#announced.shift();
+    if (!next) return false;
+    const { initialWindowSize, maxConcurrentStreams } = next.settings;
+    // Later announcements that are larger are in force already.
+    if (initialWindowSize !== undefined) {
+      this.#window = this.#largest(initialWindowSize, (each) => each.initialWindowSize);
+    }
+    if (maxConcurrentStreams !== undefined) {
+      this.#streamLimit = this.#largest(maxConcurrentStreams, (each) => each.maxConcurrentStreams);
+    }
+    next.onAck?.();
+    return true;
+  }
+
+  #largest(value: number, of: (settings: Http2Settings) => number | undefined): number {
+    return Math.max(value, ...this.#announced.map(({ settings }) => of(settings) ?? 0));
+  }
+}

@@ -1,0 +1,202 @@
+import type { Field } from './fields.ts';
+import {
+  Flag,
+  FRAME_HEADER_BYTES,
+  FrameType,
+  GOAWAY_BYTES,
+  PING_BYTES,
+  PREFACE,
+  RST_STREAM_BYTES,
+  WINDOW_UPDATE_BYTES,
+  writeFrameHeader,
+  writeUint32,
+} from './frames.ts';
+import { HpackEncoder } from './hpack/encoder.ts';
+import { FRAME_LIMIT, REPLY_LIMIT, SEND_QUEUE_BYTES } from './limits.ts';
+import { FULL_BATCH_BYTES, Output } from './output.ts';
+import { INITIAL_WINDOW, type PeerSettings } from './settings.ts';
+import type { Http2Stream } from './stream.ts';
+
+/** Less room than this is not worth a frame. */
+const SMALLEST_FRAME = 1024;
+
+export interface SenderHost {
+  /** A batch is large enough to be sent at once, which may block the sender. */
+  onFull(): void;
+  /** END_STREAM of a stream was written. */
+  onEndSent(stream: Http2Stream): void;
+}
+
+/** The sending side of a connection: frames in batches, flow control, a fair share for each stream. */
+export class Sender {
+  readonly encoder = new HpackEncoder();
+  readonly output = new Output();
+  readonly #peer: PeerSettings;
+  readonly #host: SenderHost;
+  /** Whether the link below has not taken the last batch: DATA waits. */
+  isBlocked = false;
+  /** What the peer allows on the connection. */
+  #window = INITIAL_WINDOW;
+  /** Streams that have something to send and a window for it, in turn. */
+  readonly #ready = new Set<Http2Stream>();
+  #pumping = false;
+  /** Bytes of responses to the peer's frames in the batch. */
+  #replies = 0;
+
+  constructor(peer: PeerSettings, host: SenderHost) {
+    this.#peer = peer;
+    this.#host = host;
+  }
+
+  /** Whether the peer has caused more responses than it reads. */
+  get isOverrun(): boolean {
+    return this.#replies > REPLY_LIMIT;
+  }
+
+  /** The batch, which is now the caller's. */
+  take(): Uint8Array<ArrayBuffer> {
+    this.#replies = 0;
+    return this.output.take();
+  }
+
+  preface(): void {
+    const at = this.output.reserve(PREFACE.length);
+    this.output.bytes.set(PREFACE, at);
+  }
+
+  settings(payload: Uint8Array): void {
+    this.#frame(FrameType.SETTINGS, 0, 0, payload);
+  }
+
+  settingsAck(): void {
+    this.#replies += FRAME_HEADER_BYTES;
+    this.#begin(FrameType.SETTINGS, Flag.ACK, 0, 0);
+  }
+
+  /** @param data eight octets. */
+  ping(data: Uint8Array, isAck: boolean): void {
+    if (isAck) this.#replies += FRAME_HEADER_BYTES + PING_BYTES;
+    this.#frame(FrameType.PING, isAck ? Flag.ACK : 0, 0, data);
+  }
+
+  goAway(lastStreamId: number, code: number, debug: string): void {
+    const at = this.#begin(FrameType.GOAWAY, 0, 0, GOAWAY_BYTES + debug.length);
+    const { bytes } = this.output;
+    writeUint32(bytes, at, lastStreamId);
+    writeUint32(bytes, at + 4, code);
+    for (let i = 0; i < debug.length; i++) bytes[at + GOAWAY_BYTES + i] = debug.charCodeAt(i);
+  }
+
+  reset(streamId: number, code: number): void {
+    this.#replies += FRAME_HEADER_BYTES + RST_STREAM_BYTES;
+    const at = this.#begin(FrameType.RST_STREAM, 0, streamId, RST_STREAM_BYTES);
+    writeUint32(this.output.bytes, at, code);
+  }
+
+  windowUpdate(streamId: number, increment: number): void {
+    const at = this.#begin(FrameType.WINDOW_UPDATE, 0, streamId, WINDOW_UPDATE_BYTES);
+    writeUint32(this.output.bytes, at, increment);
+  }
+
+  /** A header list, in as many frames as its block takes. */
+  headers(streamId: number, fields: readonly Field[], endsStream: boolean): void {
+    const block = this.encoder.encode(fields);
+    let type: number = FrameType.HEADERS;
+    let flags: number = endsStream ? Flag.END_STREAM : 0;
+    let at = 0;
+    do {
+      const part = block.subarray(at, at + FRAME_LIMIT);
+      at += part.length;
+      this.#frame(type, at === block.length ? flags | Flag.END_HEADERS : flags, streamId, part);
+      type = FrameType.CONTINUATION;
+      flags = 0;
+    } while (at < block.length);
+  }
+
+  /** A stream has something more to send, data or its end. */
+  offer(stream: Http2Stream): void {
+    this.#schedule(stream);
+    this.pump();
+    if (stream.queue.length >= SEND_QUEUE_BYTES) stream.isFull = true;
+  }
+
+  /** Removes a stream that has ended. */
+  forget(stream: Http2Stream): void {
+    this.#ready.delete(stream);
+    stream.queue.clear();
+  }
+
+  /** The peer allows more; false when the window would be larger than HTTP/2 allows. */
+  widen(increment: number, limit: number): boolean {
+    if (this.#window + increment > limit) return false;
+    this.#window += increment;
+    return true;
+  }
+
+  /** The same on a stream, whose credit was changed. */
+  resume(stream: Http2Stream): void {
+    this.#schedule(stream);
+  }
+
+  /** Moves what may be sent to the batch, a frame of each stream in turn. */
+  pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    while (!this.isBlocked) {
+      const [stream] = this.#ready;
+      if (stream === undefined) break;
+      if (stream.queue.length === 0) {
+        this.#ready.delete(stream);
+        this.#end(stream);
+        continue;
+      }
+      if (this.#window <= 0) break;
+      this.#data(stream);
+      if (this.output.length >= FULL_BATCH_BYTES) this.#host.onFull();
+    }
+    this.#pumping = false;
+  }
+
+  #schedule(stream: Http2Stream): void {
+    if (stream.isClosed || stream.localEnded) return;
+    const window = this.#peer.initialWindowSize + stream.sendCredit;
+    if (stream.queue.length > 0 ? window > 0 : stream.isEnding) this.#ready.add(stream);
+    else this.#ready.delete(stream);
+  }
+
+  #data(stream: Http2Stream): void {
+    const { queue } = stream;
+    const window = Math.min(this.#window, this.#peer.initialWindowSize + stream.sendCredit);
+    const room = Math.max(SMALLEST_FRAME, this.output.room - FRAME_HEADER_BYTES);
+    const length = Math.min(queue.length, window, FRAME_LIMIT, room);
+    const isLast = length === queue.length && stream.isEnding && !stream.trailers;
+    const at = this.#begin(FrameType.DATA, isLast ? Flag.END_STREAM : 0, stream.id, length);
+    queue.copyTo(this.output.bytes, at, length);
+    this.#window -= length;
+    stream.sendCredit -= length;
+    this.#ready.delete(stream);
+    if (isLast) this.#host.onEndSent(stream);
+    else this.#schedule(stream);
+    if (stream.isFull && queue.length < SEND_QUEUE_BYTES) {
+      stream.isFull = false;
+      stream.handler?.onWritable();
+    }
+  }
+
+  #end(stream: Http2Stream): void {
+    if (stream.trailers) this.headers(stream.id, stream.trailers, true);
+    else this.#begin(FrameType.DATA, Flag.END_STREAM, stream.id, 0);
+    this.#host.onEndSent(stream);
+  }
+
+  #frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
+    const at = this.#begin(type, flags, streamId, payload.length);
+    this.output.bytes.set(payload, at);
+  }
+
+  /** Writes a frame's header. Returns the offset of its payload. */
+  #begin(type: number, flags: number, streamId: number, length: number): number {
+    const at = this.output.reserve(FRAME_HEADER_BYTES + length);
+    return writeFrameHeader(this.output.bytes, at, length, type, flags, streamId);
+  }
+}

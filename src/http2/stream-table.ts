@@ -1,0 +1,137 @@
+import type { LocalSettings } from './local-settings.ts';
+import type { Sender } from './sender.ts';
+import type { Http2Stream, StreamEnd } from './stream.ts';
+
+/** The largest stream id (RFC 9113 §5.1.1); a connection that has used it up takes no more requests. */
+const LAST_STREAM_ID = 2 ** 31 - 1;
+
+/**
+ * A window is opened again once this share of it was taken: little more frames than at half of it, and a
+ * sender that is still running when the reader's turn comes.
+ */
+const GRANTED_SHARE = 1 / 4;
+
+/** The open streams of a connection: their ids, their ends, their readers and what these may receive. */
+export class StreamTable {
+  /** The last stream that the peer has opened. */
+  lastPeerId = 0;
+  readonly #sender: Sender;
+  readonly #local: LocalSettings;
+  /** Ids of this side modulo 2. */
+  readonly #ownParity: number;
+  readonly #onEnd: () => void;
+  readonly #streams = new Map<number, Http2Stream>();
+  #nextId: number;
+  /** Streams with something to read since the last call of their readers. */
+  #touched: Http2Stream[] = [];
+
+  /** @param onEnd is called whenever a stream has ended. */
+  constructor(role: 'client' | 'server', sender: Sender, local: LocalSettings, onEnd: () => void) {
+    this.#ownParity = role === 'client' ? 1 : 0;
+    this.#nextId = role === 'client' ? 1 : 2;
+    this.#sender = sender;
+    this.#local = local;
+    this.#onEnd = onEnd;
+  }
+
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  get(id: number): Http2Stream | undefined {
+    return this.#streams.get(id);
+  }
+
+  add(stream: Http2Stream): void {
+    this.#streams.set(stream.id, stream);
+  }
+
+  [Symbol.iterator](): IterableIterator<Http2Stream> {
+    return this.#streams.values();
+  }
+
+  isOwn(id: number): boolean {
+    return id % 2 === this.#ownParity;
+  }
+
+  /** Whether neither side has used a stream id yet. */
+  isIdle(id: number): boolean {
+    return this.isOwn(id) ? id >= this.#nextId : id > this.lastPeerId;
+  }
+
+  /** Whether this side can open another stream. */
+  get hasNextId(): boolean {
+    return this.#nextId <= LAST_STREAM_ID;
+  }
+
+  takeNextId(): number {
+    const id = this.#nextId;
+    this.#nextId += 2;
+    return id;
+  }
+
+  /** The end of this side was sent. */
+  endLocal(stream: Http2Stream): void {
+    stream.localEnded = true;
+    if (stream.remoteEnded) this.#close(stream);
+    stream.handler?.onEndSent();
+  }
+
+  /** The end of the peer's side was received. */
+  endRemote(stream: Http2Stream): void {
+    if (stream.isClosed || stream.remoteEnded) return;
+    stream.remoteEnded = true;
+    if (stream.localEnded) this.#close(stream);
+    this.touch(stream);
+  }
+
+  /** Ends both sides at once. */
+  abort(stream: Http2Stream, end: StreamEnd, tellsUser: boolean): void {
+    stream.aborted = end;
+    this.#close(stream);
+    if (tellsUser) stream.handler?.onAbort(end);
+  }
+
+  /** Has the reader of a stream called with the others. */
+  touch(stream: Http2Stream): void {
+    if (stream.isTouched) return;
+    stream.isTouched = true;
+    this.#touched.push(stream);
+  }
+
+  /** Calls the readers of what was received, and copies what they leave. */
+  callReaders(): void {
+    const touched = this.#touched;
+    if (touched.length === 0) return;
+    this.#touched = [];
+    for (const stream of touched) {
+      stream.isTouched = false;
+      stream.handler?.onReadable();
+      stream.received.settle();
+    }
+  }
+
+  /** Whether a stream may receive a DATA frame of `length` bytes, which are counted. */
+  receive(stream: Http2Stream, length: number): boolean {
+    const allowed = length <= this.#local.window + stream.receiveCredit;
+    stream.receiveCredit -= length;
+    return allowed;
+  }
+
+  /** Opens the window of a stream by what was taken, once that is GRANTED_SHARE of it. */
+  grant(stream: Http2Stream): boolean {
+    if (stream.isClosed || stream.remoteEnded) return false;
+    const { window, announcedWindow } = this.#local;
+    const credit = window + stream.receiveCredit;
+    const increment = announcedWindow - stream.received.length - credit;
+    if (increment < announcedWindow * GRANTED_SHARE || increment === 0) return false;
+    stream.receiveCredit += increment;
+    this.#sender.windowUpdate(stream.id, increment);
+    return true;
+  }
+
+  #close(stream: Http2Stream): void {
+    this.#sender.forget(stream);
+    if (this.#streams.delete(stream.id)) this.#onEnd();
+  }
+}

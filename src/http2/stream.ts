@@ -1,0 +1,139 @@
+import type { Http2Error } from './errors.ts';
+import type { Field } from './fields.ts';
+import { Received } from './received.ts';
+import { SendQueue } from './send-queue.ts';
+
+/** How a stream ended without both sides having ended it. */
+export interface StreamEnd {
+  /** The peer reset it or did not process it, this side reset it, or the connection is over. */
+  readonly by: 'peer' | 'self' | 'connection';
+  /** An error code of HTTP/2. */
+  readonly code: number;
+  /** The rule that the peer broke, or why the connection is over. */
+  readonly cause?: Http2Error | Error | undefined;
+}
+
+/**
+ * The user of a stream. Called within calls of the connection, so that a handler may call the stream
+ * again, and must not throw.
+ */
+export interface StreamHandler {
+  /** The final response of a request. */
+  onResponse(status: number, fields: readonly Field[]): void;
+  onTrailers(fields: readonly Field[]): void;
+  /** Bytes can be taken, or the peer has ended its side. */
+  onReadable(): void;
+  /** The queue has room again. */
+  onWritable(): void;
+  /** The end of this side was sent, behind everything before it. */
+  onEndSent(): void;
+  /** The stream was ended by a reset, or with its connection; nothing follows. */
+  onAbort(end: StreamEnd): void;
+}
+
+/** What a stream's connection does for it. */
+export interface StreamHost {
+  write(stream: Http2Stream): void;
+  respond(stream: Http2Stream, fields: readonly Field[], isLast: boolean): void;
+  end(stream: Http2Stream): void;
+  reset(stream: Http2Stream, code: number): void;
+  /** Bytes of it were taken. */
+  consumed(stream: Http2Stream): void;
+}
+
+const NO_PIECES: readonly Uint8Array[] = [];
+
+/** One request and its response: what a connection knows of it, and the calls of its user. */
+export class Http2Stream {
+  readonly id: number;
+  handler: StreamHandler | undefined;
+  /** @internal of the connection, as are all fields below. */
+  localEnded = false;
+  remoteEnded = false;
+  /** Why it was reset, or lost with its connection. */
+  aborted: StreamEnd | undefined;
+  readonly received = new Received();
+  readonly queue = new SendQueue();
+  /** Windows, relative to INITIAL_WINDOW_SIZE of the side that receives. */
+  receiveCredit = 0;
+  sendCredit = 0;
+  /** Whether headers have come, of a request or the final response. */
+  hasHead = false;
+  interim = 0;
+  /** Whether a writer was told to wait. */
+  isFull = false;
+  /** Whether the end of this side is to follow what is queued, and the trailers before it. */
+  isEnding = false;
+  trailers: readonly Field[] | undefined;
+  /** Whether its reader has to be called at the end of this receive. */
+  isTouched = false;
+  readonly #host: StreamHost;
+
+  constructor(host: StreamHost, id: number) {
+    this.#host = host;
+    this.id = id;
+  }
+
+  /** Whether it has ended, cleanly or not (RFC 9113 §5.1); streams that are idle do not exist here. */
+  get isClosed(): boolean {
+    return this.aborted !== undefined || (this.localEnded && this.remoteEnded);
+  }
+
+  /** Bytes that were received and not taken. */
+  get readable(): number {
+    return this.received.length;
+  }
+
+  /** Bytes that wait to be sent. */
+  get queued(): number {
+    return this.queue.length;
+  }
+
+  /** Sends the headers of a response; `isLast` also ends it. */
+  respond(fields: readonly Field[], isLast: boolean): void {
+    if (!this.isClosed && !this.localEnded) this.#host.respond(this, fields, isLast);
+  }
+
+  /**
+   * Queues a chunk, which must not be changed any more.
+   * @param isOwned whether its memory may be freed once it is sent.
+   */
+  push(chunk: Uint8Array, isOwned: boolean): void {
+    this.queue.push(chunk, isOwned);
+  }
+
+  /**
+   * Sends what was queued as far as windows allow. False when the writer has to wait until
+   * `onWritable`; `undefined` when the stream takes nothing any more.
+   */
+  flush(): boolean | undefined {
+    if (this.isClosed || this.localEnded || this.isEnding) {
+      this.queue.clear();
+      return undefined;
+    }
+    this.#host.write(this);
+    return !this.isFull;
+  }
+
+  /** Ends this side behind what is queued, with trailers if there are any. */
+  end(trailers?: readonly Field[]): void {
+    if (this.isClosed || this.localEnded || this.isEnding) return;
+    this.isEnding = true;
+    this.trailers = trailers;
+    this.#host.end(this);
+  }
+
+  /** Resets the stream, unless it is closed; what is queued is dropped. */
+  reset(code: number): void {
+    this.received.clear();
+    if (!this.isClosed) this.#host.reset(this, code);
+  }
+
+  /** Takes up to `limit` received bytes, to be used or copied before the caller returns. */
+  take(limit: number): readonly Uint8Array[] {
+    if (this.received.length === 0) return NO_PIECES;
+    const pieces = this.received.take(limit);
+    this.#host.consumed(this);
+    return pieces;
+  }
+}
