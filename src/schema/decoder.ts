@@ -140,9 +140,13 @@ export const located = <T>(inner: Decoder<T>): Decoder<Located<T>> =>
   );
 
 /** A table with its place beside its keys. */
-export const spanned =
-  <T extends object>(inner: Decoder<T>): Decoder<T & { readonly span: Span }> =>
-  (node) => ({ ...inner(node), span: node.span });
+export const spanned = <T extends object>(
+  inner: Decoder<T>,
+): Decoder<T & { readonly span: Span }> =>
+  shaped<Decoder<T & { readonly span: Span }>>(
+    (node) => ({ ...inner(node), span: node.span }),
+    inner.shape ?? {},
+  );
 
 /** Converts a decoded value; `convert` throws the error that `reject` makes of a message. */
 export const converted = <T, U>(
