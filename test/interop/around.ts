@@ -2,10 +2,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { keepCompiled } from '../support/keep-compiled.ts';
 import { RESULTS, resultsIn } from '../support/matrix/result.ts';
 import { circumstances, tables } from '../support/matrix/table.ts';
-import { freedom, socksIn } from '../support/config.ts';
-import { Weir } from '../support/weir.ts';
 
 /**
  * Before and after all test files of a run, which are processes of their own: a compile
@@ -44,15 +43,4 @@ function rewrite(text: string): void {
   if (from < 0 || to < from) throw new Error(`${DOCUMENT} has no place for the table`);
   const [before, after] = [document.slice(0, from + BEGIN.length), document.slice(to)];
   writeFileSync(DOCUMENT, `${before}\n\n${text}\n${after}`);
-}
-
-/**
- * Keeps Node's compile cache in `folder`, for this process and all that it starts: they start in a
- * third of the time, which counts in a suite of hundreds of processes. One Weir is started and
- * stopped in advance, because a process that is killed does not write the cache.
- */
-async function keepCompiled(folder: string): Promise<void> {
-  process.env['NODE_COMPILE_CACHE'] ??= folder;
-  await using weir = await Weir.start(socksIn() + freedom());
-  await weir.stop();
 }

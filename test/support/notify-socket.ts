@@ -32,7 +32,8 @@ export class NotifySocket implements Disposable {
         if (count < 0) break;
         this.#messages.push(parse(memory.bytes.toString('utf8', 0, count)));
       }
-      this.#onMessage();
+      // Nothing that a native callback resolves goes on before the next turn of the loop.
+      setImmediate(() => this.#onMessage());
     });
   }
 

@@ -1,0 +1,13 @@
+import { freedom, socksIn } from './config.ts';
+import { Weir } from './weir.ts';
+
+/**
+ * Keeps Node's compile cache in `folder`, for this process and all that it starts: they start in a
+ * third of the time, which counts in a suite of hundreds of processes. One Weir is started and
+ * stopped in advance, because a process that is killed does not write the cache.
+ */
+export async function keepCompiled(folder: string): Promise<void> {
+  process.env['NODE_COMPILE_CACHE'] ??= folder;
+  await using weir = await Weir.start(socksIn() + freedom());
+  await weir.stop();
+}
