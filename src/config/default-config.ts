@@ -1,6 +1,5 @@
-/** What runs without a configuration file; `config/default.toml` is the same with comments. */
-export const DEFAULT_CONFIG = `
-[[inbound]]
+/** SOCKS, HTTP and the control API, for clients on this machine alone. */
+export const LOCAL_LISTENERS = `[[inbound]]
 tag = "socks"
 protocol = "socks"
 listen = "127.0.0.1"
@@ -12,10 +11,13 @@ protocol = "http"
 listen = "127.0.0.1"
 port = 8080
 
+[api]
+listen = "127.0.0.1:9090"
+`;
+
+/** What runs without a configuration file; `config/default.toml` is the same with comments. */
+export const DEFAULT_CONFIG = `${LOCAL_LISTENERS}
 [[outbound]]
 tag = "direct"
 protocol = "freedom"
-
-[api]
-listen = "127.0.0.1:9090"
 `;

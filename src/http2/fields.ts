@@ -1,3 +1,11 @@
+import {
+  CONNECTION_SPECIFIC,
+  FIELD_NAME,
+  NO_PSEUDO,
+  REQUEST_PSEUDO,
+  RESPONSE_PSEUDO,
+  STATUS,
+} from '../header-coding/field-rules.ts';
 import { hasControl } from '../net/http-text.ts';
 import { streamError, type Http2Error } from './errors.ts';
 
@@ -7,29 +15,8 @@ export interface Field {
   readonly value: string;
 }
 
-const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 /** Values neither begin nor end with white space (RFC 9113 §8.2.1). */
 const PADDED = /^[ \t]|[ \t]$/;
-const STATUS = /^[1-9][0-9]{2}$/;
-
-/** Fields that describe a connection have no place in HTTP/2 (RFC 9113 §8.2.2). */
-const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-]);
-
-const REQUEST_PSEUDO: ReadonlySet<string> = new Set([
-  ':method',
-  ':scheme',
-  ':authority',
-  ':path',
-  ':protocol',
-]);
-const RESPONSE_PSEUDO: ReadonlySet<string> = new Set([':status']);
-const NO_PSEUDO: ReadonlySet<string> = new Set();
 
 const malformed = (reason: string): Http2Error => streamError('PROTOCOL_ERROR', reason);
 
@@ -80,7 +67,7 @@ function problemOf(fields: readonly Field[], allowed: ReadonlySet<string>): stri
       continue;
     }
     isPastPseudo = true;
-    if (!NAME.test(name)) return 'a field has an invalid name';
+    if (!FIELD_NAME.test(name)) return 'a field has an invalid name';
     if (CONNECTION_SPECIFIC.has(name)) return 'a field describes the connection';
     if (name === 'te' && value.toLowerCase() !== 'trailers') return 'te is not trailers';
   }

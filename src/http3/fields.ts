@@ -1,30 +1,17 @@
+import {
+  CONNECTION_SPECIFIC,
+  FIELD_NAME,
+  NO_PSEUDO,
+  REQUEST_PSEUDO,
+  RESPONSE_PSEUDO,
+  STATUS,
+} from '../header-coding/field-rules.ts';
 import { hasControl, isToken } from '../net/http-text.ts';
 import { streamError, type Http3Error } from './errors.ts';
 import type { Field, RequestHead, ResponseHead } from './message.ts';
 
-const LOWERCASE_TOKEN = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const SCHEME = /^[A-Za-z][A-Za-z0-9+\-.]*$/;
-const STATUS = /^[1-9][0-9]{2}$/;
 const DIGITS = /^[0-9]+$/;
-
-/** Fields that describe a connection have no place in HTTP/3 (RFC 9114 §4.2). */
-const CONNECTION_SPECIFIC: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-]);
-
-const REQUEST_PSEUDO: ReadonlySet<string> = new Set([
-  ':method',
-  ':scheme',
-  ':authority',
-  ':path',
-  ':protocol',
-]);
-const RESPONSE_PSEUDO: ReadonlySet<string> = new Set([':status']);
-const NO_PSEUDO: ReadonlySet<string> = new Set();
 
 /** A head with the length that its `content-length` declares. */
 export interface Parsed<Head> {
@@ -92,7 +79,7 @@ function splitPseudo(section: readonly Field[], allowed: ReadonlySet<string>): S
       pseudo.set(name, value);
       continue;
     }
-    if (!LOWERCASE_TOKEN.test(name)) return 'a field name is no token in lower case';
+    if (!FIELD_NAME.test(name)) return 'a field name is no token in lower case';
     if (CONNECTION_SPECIFIC.has(name)) return 'a field is specific to a connection';
     if (name === 'te' && value !== 'trailers') return 'the te field is not trailers';
     if (name === 'content-length') {

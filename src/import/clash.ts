@@ -2,19 +2,22 @@ import {
   bareHost,
   entryOf,
   ImportError,
-  noPlugin,
-  onlyAead,
-  onlyPlainVless,
   streamOf,
-  tlsSettings,
   toPort,
-  vmessSecurity,
   type Draft,
   type Entry,
   type StreamDraft,
   type Tls,
 } from './draft.ts';
 import { Fields } from './fields.ts';
+import {
+  hysteria2Draft,
+  proxyDraft,
+  shadowsocksDraft,
+  trojanDraft,
+  vlessDraft,
+  vmessDraft,
+} from './protocols.ts';
 import { wireguardDraft } from './wireguard.ts';
 
 /** The `proxies` of a configuration of Clash or mihomo. */
@@ -44,56 +47,40 @@ function readProxy(fields: Fields): Draft {
   };
   switch (type) {
     case 'ss':
-      noPlugin(fields.text('plugin'));
-      return {
-        ...place,
-        protocol: 'shadowsocks',
-        settings: { method: fields.needText('cipher'), password: fields.needText('password') },
-      };
+      return shadowsocksDraft(place, undefined, {
+        method: fields.needText('cipher'),
+        password: fields.needText('password'),
+        plugin: fields.text('plugin'),
+      });
     case 'vmess':
-      onlyAead(fields.text('alterId'));
-      return {
-        ...place,
-        protocol: 'vmess',
-        stream: streamFor(fields, fields.flag('tls')),
-        settings: { id: fields.needText('uuid'), security: vmessSecurity(fields.text('cipher')) },
-      };
+      return vmessDraft(place, streamFor(fields, fields.flag('tls')), {
+        id: fields.needText('uuid'),
+        security: fields.text('cipher'),
+        alterId: fields.text('alterId'),
+      });
     case 'vless':
-      onlyPlainVless(fields.text('flow'), fields.text('encryption'));
-      return {
-        ...place,
-        protocol: 'vless',
-        stream: streamFor(fields, fields.flag('tls')),
-        settings: { id: fields.needText('uuid') },
-      };
+      return vlessDraft(place, streamFor(fields, fields.flag('tls')), {
+        id: fields.needText('uuid'),
+        flow: fields.text('flow'),
+        encryption: fields.text('encryption'),
+      });
     case 'trojan':
-      return {
-        ...place,
-        protocol: 'trojan',
-        stream: streamFor(fields, true),
-        settings: { password: fields.needText('password') },
-      };
-    case 'hysteria2': {
-      const tls = tlsOf(fields);
-      return {
-        ...place,
-        protocol: 'hysteria2',
-        settings: {
-          password: fields.needText('password'),
-          ...tlsSettings(tls),
-          obfs: fields.text('obfs'),
-          obfs_password: fields.text('obfs-password'),
-        },
-      };
-    }
+      return trojanDraft(place, streamFor(fields, true), fields.needText('password'));
+    case 'hysteria2':
+      return hysteria2Draft(place, {
+        password: fields.needText('password'),
+        tls: tlsOf(fields),
+        obfs: fields.text('obfs'),
+        obfsPassword: fields.text('obfs-password'),
+      });
     case 'socks5':
     case 'http':
-      return {
-        ...place,
-        protocol: type === 'http' ? 'http' : 'socks',
-        stream: streamFor(fields, fields.flag('tls')),
-        settings: { user: fields.text('username'), pass: fields.text('password') },
-      };
+      return proxyDraft(
+        type === 'http' ? 'http' : 'socks',
+        place,
+        streamFor(fields, fields.flag('tls')),
+        { user: fields.text('username'), pass: fields.text('password') },
+      );
     default:
       throw new ImportError(`the type ${JSON.stringify(type)} is not supported`);
   }

@@ -125,38 +125,6 @@ export function toPort(value: string | number | undefined): number {
   );
 }
 
-/** @throws {ImportError} for what VLESS has in other programs, and Weir has not. */
-export function onlyPlainVless(flow: string | undefined, encryption: string | undefined): void {
-  if (flow !== undefined && flow !== '') {
-    throw new ImportError(`the VLESS flow ${JSON.stringify(flow)} is not supported`);
-  }
-  if (encryption !== undefined && encryption !== '' && encryption !== 'none') {
-    throw new ImportError('VLESS encryption is not supported');
-  }
-}
-
-/** @throws {ImportError} for a VMess account of the time before AEAD headers. */
-export function onlyAead(alterId: string | number | undefined): void {
-  if (alterId !== undefined && alterId !== '' && Number(alterId) !== 0) {
-    throw new ImportError('VMess with an alterId is not supported; most servers accept 0');
-  }
-}
-
-/** The body cipher as Weir writes it; `undefined` for its default. */
-export function vmessSecurity(security: string | undefined): string | undefined {
-  const cipher = (security ?? '').toLowerCase();
-  if (cipher === '' || cipher === 'auto' || cipher === 'aes-128-gcm') return undefined;
-  if (cipher === 'chacha20-poly1305') return cipher;
-  throw new ImportError(`VMess security ${JSON.stringify(security)} is not supported`);
-}
-
-/** @throws {ImportError} for a Shadowsocks plugin. */
-export function noPlugin(plugin: string | undefined): void {
-  if (plugin === undefined || plugin === '') return;
-  const name = plugin.split(';', 1)[0] ?? '';
-  throw new ImportError(`the Shadowsocks plugin ${JSON.stringify(name)} is not supported`);
-}
-
 /** The lines of a document, without the blanks around them. */
 export const linesOf = (text: string): readonly string[] =>
   text.split('\n').map((line) => line.trim());

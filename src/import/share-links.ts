@@ -3,19 +3,23 @@ import {
   entryOf,
   ImportError,
   linesOf,
-  noPlugin,
-  onlyAead,
-  onlyPlainVless,
   streamOf,
-  tlsSettings,
   toPort,
-  vmessSecurity,
   type Draft,
   type Entry,
   type StreamDraft,
   type Tls,
 } from './draft.ts';
 import { Fields } from './fields.ts';
+import {
+  hysteria2Draft,
+  proxyDraft,
+  shadowsocksDraft,
+  trojanDraft,
+  vlessDraft,
+  vmessDraft,
+  type Place,
+} from './protocols.ts';
 
 const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5):\/\//i;
 
@@ -102,7 +106,7 @@ class Link {
     return value === '1' || value?.toLowerCase() === 'true';
   }
 
-  get place(): Pick<Draft, 'name' | 'server' | 'port'> {
+  get place(): Place {
     return { name: this.name, server: this.server, port: this.port };
   }
 
@@ -140,16 +144,15 @@ class Link {
   }
 }
 
-function readVless(link: Link): Draft {
-  onlyPlainVless(link.get('flow'), link.get('encryption'));
-  const settings = { id: link.needUser('id') };
-  return { ...link.place, protocol: 'vless', stream: link.stream('none'), settings };
-}
+const readVless = (link: Link): Draft =>
+  vlessDraft(link.place, link.stream('none'), {
+    id: link.needUser('id'),
+    flow: link.get('flow'),
+    encryption: link.get('encryption'),
+  });
 
-function readTrojan(link: Link): Draft {
-  const settings = { password: link.needUser('password') };
-  return { ...link.place, protocol: 'trojan', stream: link.stream('tls'), settings };
-}
+const readTrojan = (link: Link): Draft =>
+  trojanDraft(link.place, link.stream('tls'), link.needUser('password'));
 
 /** Either base64 of JSON, as v2rayN writes it, or the form of VLESS links. */
 function readVmess(text: string): Draft {
@@ -157,15 +160,13 @@ function readVmess(text: string): Draft {
   const json = fromBase64(body);
   if (json === undefined || !json.trimStart().startsWith('{')) {
     const link = new Link(text);
-    onlyAead(link.get('alterId', 'aid'));
-    const settings = {
+    return vmessDraft(link.place, link.stream('none'), {
       id: link.needUser('id'),
-      security: vmessSecurity(link.get('encryption', 'scy')),
-    };
-    return { ...link.place, protocol: 'vmess', stream: link.stream('none'), settings };
+      security: link.get('encryption', 'scy'),
+      alterId: link.get('alterId', 'aid'),
+    });
   }
   const fields = new Fields(parsed(json));
-  onlyAead(fields.text('aid'));
   const net = fields.text('net') ?? '';
   const header = fields.text('type') ?? '';
   if (net !== 'grpc' && header !== '' && header !== 'none') {
@@ -177,19 +178,22 @@ function readVmess(text: string): Draft {
   }
   const host = fields.text('host');
   const path = fields.text('path');
-  return {
+  const stream = streamOf(
+    { kind: net, path, host, serviceName: path, authority: fields.text('authority') ?? host },
+    tls === 'tls'
+      ? { serverName: fields.text('sni'), allowInsecure: fields.flag('insecure') }
+      : undefined,
+  );
+  const place = {
     name: fields.text('ps') ?? '',
-    protocol: 'vmess',
     server: bareHost(fields.needText('add')),
     port: toPort(fields.text('port')),
-    stream: streamOf(
-      { kind: net, path, host, serviceName: path, authority: fields.text('authority') ?? host },
-      tls === 'tls'
-        ? { serverName: fields.text('sni'), allowInsecure: fields.flag('insecure') }
-        : undefined,
-    ),
-    settings: { id: fields.needText('id'), security: vmessSecurity(fields.text('scy')) },
   };
+  return vmessDraft(place, stream, {
+    id: fields.needText('id'),
+    security: fields.text('scy'),
+    alterId: fields.text('aid'),
+  });
 }
 
 /** SIP002, and the older form that is base64 as a whole. */
@@ -204,36 +208,33 @@ function readShadowsocks(text: string): Draft {
     link = `ss://${user}${plain.slice(at)}${name.length > 0 ? `#${name.join('#')}` : ''}`;
   }
   const parts = new Link(link);
-  noPlugin(parts.get('plugin'));
   const credentials = parts.user.includes(':') ? parts.user : (fromBase64(parts.user) ?? '');
   const colon = credentials.indexOf(':');
   if (colon < 0) throw new ImportError('it has no method and password');
-  const settings = {
+  return shadowsocksDraft(parts.place, undefined, {
     method: credentials.slice(0, colon),
     password: credentials.slice(colon + 1),
-  };
-  return { ...parts.place, protocol: 'shadowsocks', settings };
+    plugin: parts.get('plugin'),
+  });
 }
 
 function readHysteria2(link: Link): Draft {
   if (link.get('pinSHA256') !== undefined) {
     throw new ImportError('a pinned certificate is not supported');
   }
-  const settings = {
+  return hysteria2Draft(link.place, {
     password: link.needUser('password'),
-    ...tlsSettings({ serverName: link.get('sni'), allowInsecure: link.flag('insecure') }),
+    tls: { serverName: link.get('sni'), allowInsecure: link.flag('insecure') },
     obfs: link.get('obfs'),
-    obfs_password: link.get('obfs-password'),
-  };
-  return { ...link.place, protocol: 'hysteria2', settings };
+    obfsPassword: link.get('obfs-password'),
+  });
 }
 
 function readSocks(link: Link): Draft {
   const plain = link.user.includes(':') ? link.user : (fromBase64(link.user) ?? link.user);
   const colon = plain.indexOf(':');
   const [user, pass] = colon < 0 ? [plain] : [plain.slice(0, colon), plain.slice(colon + 1)];
-  const settings = user === '' ? {} : { user, pass };
-  return { ...link.place, protocol: 'socks', settings };
+  return proxyDraft('socks', link.place, undefined, user === '' ? {} : { user, pass });
 }
 
 /** Percent-decoded where it is valid, otherwise as it stands. */

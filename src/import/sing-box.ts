@@ -2,19 +2,22 @@ import {
   bareHost,
   entryOf,
   ImportError,
-  noPlugin,
-  onlyAead,
-  onlyPlainVless,
   streamOf,
-  tlsSettings,
   toPort,
-  vmessSecurity,
   type Draft,
   type Entry,
   type StreamDraft,
   type Tls,
 } from './draft.ts';
 import { Fields } from './fields.ts';
+import {
+  hysteria2Draft,
+  proxyDraft,
+  shadowsocksDraft,
+  trojanDraft,
+  vlessDraft,
+  vmessDraft,
+} from './protocols.ts';
 import { wireguardDraft } from './wireguard.ts';
 
 /** Outbounds that choose among others, or do what Weir has no outbound for. */
@@ -47,63 +50,42 @@ function readOutbound(fields: Fields): Draft {
   };
   switch (type) {
     case 'vless':
-      onlyPlainVless(fields.text('flow'), undefined);
-      return {
-        ...place,
-        protocol: 'vless',
-        stream: streamFor(fields),
-        settings: { id: fields.needText('uuid') },
-      };
+      return vlessDraft(place, streamFor(fields), {
+        id: fields.needText('uuid'),
+        flow: fields.text('flow'),
+      });
     case 'vmess':
-      onlyAead(fields.text('alter_id'));
-      return {
-        ...place,
-        protocol: 'vmess',
-        stream: streamFor(fields),
-        settings: {
-          id: fields.needText('uuid'),
-          security: vmessSecurity(fields.text('security')),
-        },
-      };
+      return vmessDraft(place, streamFor(fields), {
+        id: fields.needText('uuid'),
+        security: fields.text('security'),
+        alterId: fields.text('alter_id'),
+      });
     case 'trojan':
-      return {
-        ...place,
-        protocol: 'trojan',
-        stream: streamFor(fields),
-        settings: { password: fields.needText('password') },
-      };
+      return trojanDraft(place, streamFor(fields), fields.needText('password'));
     case 'shadowsocks':
-      noPlugin(fields.text('plugin'));
-      return {
-        ...place,
-        protocol: 'shadowsocks',
-        settings: { method: fields.needText('method'), password: fields.needText('password') },
-      };
+      return shadowsocksDraft(place, undefined, {
+        method: fields.needText('method'),
+        password: fields.needText('password'),
+        plugin: fields.text('plugin'),
+      });
     case 'hysteria2': {
       const obfs = fields.fields('obfs');
-      const tls = tlsOf(fields) ?? {};
-      return {
-        ...place,
-        protocol: 'hysteria2',
-        settings: {
-          password: fields.needText('password'),
-          ...tlsSettings(tls),
-          obfs: obfs.text('type'),
-          obfs_password: obfs.text('password'),
-        },
-      };
+      return hysteria2Draft(place, {
+        password: fields.needText('password'),
+        tls: tlsOf(fields) ?? {},
+        obfs: obfs.text('type'),
+        obfsPassword: obfs.text('password'),
+      });
     }
     case 'socks':
     case 'http':
       if (type === 'socks' && !['5', undefined].includes(fields.text('version'))) {
         throw new ImportError('SOCKS 4 is not supported');
       }
-      return {
-        ...place,
-        protocol: type,
-        stream: streamFor(fields),
-        settings: { user: fields.text('username'), pass: fields.text('password') },
-      };
+      return proxyDraft(type, place, streamFor(fields), {
+        user: fields.text('username'),
+        pass: fields.text('password'),
+      });
     default:
       throw new ImportError(`the type ${JSON.stringify(type)} is not supported`);
   }

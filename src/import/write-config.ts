@@ -1,3 +1,4 @@
+import { LOCAL_LISTENERS } from '../config/default-config.ts';
 import { basicString, dottedKey } from '../config/edit/toml-text.ts';
 import type { Draft, Settings, SettingValue } from './draft.ts';
 
@@ -58,19 +59,5 @@ function valueText(value: SettingValue): string {
 /** What stands before the outbounds of a whole configuration. */
 export const CONFIG_HEAD = `# The first outbound takes every flow that no rule matches.
 
-[[inbound]]
-tag = "socks"
-protocol = "socks"
-listen = "127.0.0.1"
-port = 1080
-
-[[inbound]]
-tag = "http"
-protocol = "http"
-listen = "127.0.0.1"
-port = 8080
-
-[api]
-listen = "127.0.0.1:9090"
-
+${LOCAL_LISTENERS}
 `;

@@ -2,17 +2,22 @@ import {
   bareHost,
   entryOf,
   ImportError,
-  onlyAead,
-  onlyPlainVless,
   streamOf,
   toPort,
-  vmessSecurity,
   type Draft,
   type Entry,
   type StreamDraft,
   type Tls,
 } from './draft.ts';
 import { Fields } from './fields.ts';
+import {
+  proxyDraft,
+  shadowsocksDraft,
+  trojanDraft,
+  vlessDraft,
+  vmessDraft,
+  type Place,
+} from './protocols.ts';
 import { wireguardDraft } from './wireguard.ts';
 
 /** Outbounds inside of the program. */
@@ -40,53 +45,41 @@ function readOutbound(fields: Fields): Draft {
     case 'vless': {
       const server = serverOf(settings, 'vnext');
       const user = userOf(server);
-      onlyPlainVless(user.text('flow'), user.text('encryption'));
-      return {
-        ...placeOf(name, server),
-        protocol,
-        stream: streamFor(fields),
-        settings: { id: user.needText('id') },
-      };
+      return vlessDraft(placeOf(name, server), streamFor(fields), {
+        id: user.needText('id'),
+        flow: user.text('flow'),
+        encryption: user.text('encryption'),
+      });
     }
     case 'vmess': {
       const server = serverOf(settings, 'vnext');
       const user = userOf(server);
-      onlyAead(user.text('alterId'));
-      return {
-        ...placeOf(name, server),
-        protocol,
-        stream: streamFor(fields),
-        settings: { id: user.needText('id'), security: vmessSecurity(user.text('security')) },
-      };
+      return vmessDraft(placeOf(name, server), streamFor(fields), {
+        id: user.needText('id'),
+        security: user.text('security'),
+        alterId: user.text('alterId'),
+      });
     }
     case 'trojan': {
       const server = serverOf(settings, 'servers');
-      return {
-        ...placeOf(name, server),
-        protocol,
-        stream: streamFor(fields),
-        settings: { password: server.needText('password') },
-      };
+      const password = server.needText('password');
+      return trojanDraft(placeOf(name, server), streamFor(fields), password);
     }
     case 'shadowsocks': {
       const server = serverOf(settings, 'servers');
-      return {
-        ...placeOf(name, server),
-        protocol,
-        stream: streamFor(fields),
-        settings: { method: server.needText('method'), password: server.needText('password') },
-      };
+      return shadowsocksDraft(placeOf(name, server), streamFor(fields), {
+        method: server.needText('method'),
+        password: server.needText('password'),
+      });
     }
     case 'socks':
     case 'http': {
       const server = serverOf(settings, 'servers');
       const user = userOf(server);
-      return {
-        ...placeOf(name, server),
-        protocol,
-        stream: streamFor(fields),
-        settings: { user: user.text('user'), pass: user.text('pass') },
-      };
+      return proxyDraft(protocol, placeOf(name, server), streamFor(fields), {
+        user: user.text('user'),
+        pass: user.text('pass'),
+      });
     }
     default:
       throw new ImportError(`the protocol ${JSON.stringify(protocol)} is not supported`);
@@ -99,7 +92,7 @@ const serverOf = (settings: Fields, list: string): Fields =>
 
 const userOf = (server: Fields): Fields => (server.has('users') ? server.only('users') : server);
 
-const placeOf = (name: string, server: Fields): Pick<Draft, 'name' | 'server' | 'port'> => ({
+const placeOf = (name: string, server: Fields): Place => ({
   name,
   server: bareHost(server.needText('address')),
   port: toPort(server.text('port')),
