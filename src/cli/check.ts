@@ -1,16 +1,20 @@
+import { APP_TARGET } from '../app/process-log.ts';
+import type { LoadedConfig } from '../config/load-config.ts';
+import { DEFAULT_LEVEL } from '../config/tables/log.ts';
+import { chooseFilter, passes } from '../log/filter.ts';
 import { silentLogger } from '../log/output.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { OwnListeners } from '../net/own-listeners.ts';
 import { systemClock } from '../net/clock.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
-import { renderWarning } from '../config/warnings/warning.ts';
+import { renderWarning, type Warning } from '../config/warnings/warning.ts';
 import type { Importable } from '../app/error-lines.ts';
 import { loadOrReport } from './load.ts';
 
 /**
  * `--test`: builds what the configuration describes, binds nothing, and reports whether it is valid.
- * Warnings follow the verdict on standard error. They are not lines of the log, which the configuration
- * may have silenced by the very mistake that is to be shown.
+ * Warnings follow the verdict as plain lines on standard error, where the log would show warnings of the
+ * app.
  */
 export async function check(
   configPath: string | undefined,
@@ -29,7 +33,15 @@ export async function check(
   });
   if (!loaded) return 1;
   process.stdout.write('Configuration OK.\n');
-  const lines = loaded.warnings.map((warning) => `warning: ${renderWarning(warning)}\n`);
+  const lines = shownWarnings(loaded).map((warning) => `warning: ${renderWarning(warning)}\n`);
   process.stderr.write(lines.join(''));
   return 0;
+}
+
+/** A mistake in `[log].level` itself, which may silence the log, is judged by the level that it replaces. */
+function shownWarnings({ spec, warnings }: LoadedConfig): readonly Warning[] {
+  const own = process.env['RUST_LOG'];
+  const isShown = (level: string): boolean => passes(chooseFilter(own, level), APP_TARGET, 'warn');
+  const [log, others] = [isShown(DEFAULT_LEVEL), isShown(spec.log.level)];
+  return warnings.filter(({ id }) => (id === 'log-level' ? log : others));
 }

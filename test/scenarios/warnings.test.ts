@@ -8,24 +8,36 @@ import { runWeir, scratch, Weir } from '../support/weir.ts';
 const VALID = socksIn() + freedom();
 
 /** The output of `--test` for a file of that name. */
-async function tested(name: string, text: string) {
+async function tested(name: string, text: string, env: Readonly<Record<string, string>> = {}) {
   await using folder = await scratch();
   const file = join(folder.path, name);
   await writeFile(file, text);
-  const weir = await runWeir(['--test', '--config', file]);
+  const weir = await runWeir(['--test', '--config', file], { env });
   const { code } = await weir.exited;
   return { code, file, stdout: weir.stdout, stderr: weir.stderr };
 }
 
+const MISTYPED = rule('direct', 'inbound_tag = ["sokcs"]');
+
 test('--test prints warnings on standard error, and the verdict stays as it is', async () => {
-  const text = `[log]\nlevel = "warning"\n${VALID}${rule('direct', 'inbound_tag = ["sokcs"]')}`;
-  const { code, file, stdout, stderr } = await tested('weir.toml', text);
+  const { code, file, stdout, stderr } = await tested('weir.toml', `${VALID}${MISTYPED}`);
   assert.equal(stdout, 'Configuration OK.\n');
   assert.equal(code, 0);
   const lines = stderr.trimEnd().split('\n');
-  assert.equal(lines.length, 2);
-  assert.ok(lines[0]?.startsWith(`warning: ${file}:2:9: [log] level: "warning" is not a level`));
-  assert.match(lines[1] ?? '', /: there is no inbound "sokcs"; did you mean "socks"\?$/);
+  assert.equal(lines.length, 1);
+  assert.ok(lines[0]?.startsWith(`warning: ${file}:`));
+  assert.match(lines[0] ?? '', /: there is no inbound "sokcs"; did you mean "socks"\?$/);
+});
+
+test('--test prints the warnings that the log would show, and one of a mistyped level', async () => {
+  const at = (level: string): string => `[log]\nlevel = "${level}"\n${VALID}${MISTYPED}`;
+  assert.equal((await tested('weir.toml', at('error'))).stderr, '');
+  assert.match((await tested('weir.toml', at('warn'))).stderr, /^warning: .*"sokcs"/);
+  const { file, stderr } = await tested('weir.toml', at('warning'));
+  const [line = '', ...others] = stderr.trimEnd().split('\n');
+  assert.ok(line.startsWith(`warning: ${file}:2:9: [log] level: "warning" is not a level`));
+  assert.deepEqual(others, []);
+  assert.equal((await tested('weir.toml', at('warning'), { RUST_LOG: '' })).stderr, '');
 });
 
 test('--test prints nothing on standard error where there is no warning', async () => {
