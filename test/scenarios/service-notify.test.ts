@@ -8,7 +8,7 @@ import { suite, test } from 'node:test';
 import { open, portOf } from '../support/address.ts';
 import { freedom, socksIn } from '../support/config.ts';
 import { NotifySocket } from '../support/notify-socket.ts';
-import { within } from '../support/wait.ts';
+import { eventually, within } from '../support/wait.ts';
 import { runWeir, scratch, Weir, type WeirOptions } from '../support/weir.ts';
 
 const CONFIG = socksIn('one') + socksIn('two') + freedom();
@@ -179,7 +179,7 @@ test("the reload socket is its owner's, replaces one that was left behind, and i
   const path = join(folder.path, 'reload.sock');
   const args = ['--reload-socket', path];
   const killed = await Weir.launch(CONFIG, { args });
-  await killed.child.until('the socket', () => (isSocket(path) ? true : undefined));
+  await eventually('the socket', () => isSocket(path));
   killed.child.signal('SIGKILL');
   await killed[Symbol.asyncDispose]();
   assert.ok(isSocket(path));
