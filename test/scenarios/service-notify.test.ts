@@ -178,10 +178,12 @@ test("the reload socket is its owner's, replaces one that was left behind, and i
   await using folder = await scratch();
   const path = join(folder.path, 'reload.sock');
   const args = ['--reload-socket', path];
-  const killed = await Weir.launch(CONFIG, { args });
-  await eventually('the socket', () => isSocket(path));
-  killed.child.signal('SIGKILL');
-  await killed[Symbol.asyncDispose]();
+  {
+    await using killed = await Weir.launch(CONFIG, { args });
+    await eventually('the socket', () => isSocket(path));
+    killed.child.signal('SIGKILL');
+    await within(killed.child.exited, 'the end');
+  }
   assert.ok(isSocket(path));
   await using weir = await Weir.start(CONFIG, { args });
   assert.equal((await runWeir(['reload', path])).ended?.code, 0);
