@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 import { swapBytes } from '../platform/native-memory.ts';
-import { NativeSha1 } from '../platform/sha1.ts';
+import { NativeSha1 } from '../platform/sha-compression.ts';
 
 /**
  * HKDF with SHA-1 (RFC 5869) for inputs of one block each.

@@ -1,5 +1,5 @@
 import { swapBytes } from '../platform/native-memory.ts';
-import { NativeSha256 } from '../platform/sha256.ts';
+import { NativeSha256 } from '../platform/sha-compression.ts';
 
 /**
  * The compression function of SHA-256 (FIPS 180-4 §6.2.2): for constructions of it that begin again

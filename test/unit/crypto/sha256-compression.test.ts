@@ -8,7 +8,7 @@ import {
   chooseSha256,
   type Sha256Compression,
 } from '../../../src/crypto/sha256-compression.ts';
-import { NativeSha256 } from '../../../src/platform/sha256.ts';
+import { NativeSha256 } from '../../../src/platform/sha-compression.ts';
 
 const IMPLEMENTATIONS: Readonly<Record<string, Sha256Compression>> = {
   baseline: new BaselineSha256(),
