@@ -60,7 +60,7 @@ export class Http2Stream {
   /** Whether headers have come, of a request or the final response. */
   hasHead = false;
   interim = 0;
-  /** Whether a writer was told to wait. */
+  /** Whether a writer waits until there is room. */
   isFull = false;
   /** Whether the end of this side is to follow what is queued, and the trailers before it. */
   isEnding = false;

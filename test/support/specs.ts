@@ -1,3 +1,4 @@
+import { NO_MATCHERS } from '../../src/engine/router/matcher-entries.ts';
 import type {
   BalancerSpec,
   InboundSpec,
@@ -9,18 +10,8 @@ import type {
 
 /** A rule with these matchers, to `outbound`. */
 export const ruleSpec = (outbound: string, over: Partial<RuleSpec> = {}): RuleSpec => ({
+  ...NO_MATCHERS,
   outbound,
-  domainSuffix: [],
-  domainKeyword: [],
-  domainFull: [],
-  domainRegex: [],
-  cidr: [],
-  sourceCidr: [],
-  port: [],
-  network: undefined,
-  inboundTag: [],
-  geosite: [],
-  geoip: [],
   ...over,
 });
 

@@ -11,7 +11,7 @@ export interface MatcherEntry {
 }
 
 /** A rule without matchers. */
-const NO_MATCHERS: RuleSpec = {
+export const NO_MATCHERS: RuleSpec = {
   outbound: '',
   domainSuffix: [],
   domainKeyword: [],

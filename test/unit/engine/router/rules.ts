@@ -1,22 +1,9 @@
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
+import { ruleSpec } from '../../../support/specs.ts';
 import type { CidrSpec, PortRangeSpec, RuleSpec } from '../../../../src/spec.ts';
 
 /** A rule with these matchers. */
-export const rule = (matchers: Partial<RuleSpec>): RuleSpec => ({
-  outbound: 'out',
-  domainSuffix: [],
-  domainKeyword: [],
-  domainFull: [],
-  domainRegex: [],
-  cidr: [],
-  sourceCidr: [],
-  port: [],
-  network: undefined,
-  inboundTag: [],
-  geosite: [],
-  geoip: [],
-  ...matchers,
-});
+export const rule = (matchers: Partial<RuleSpec>): RuleSpec => ruleSpec('out', matchers);
 
 /** `192.0.2.0/24` as the configuration lowers it. */
 export function cidr(text: string): CidrSpec {
