@@ -1,18 +1,17 @@
 import type { Framing } from '../../http1/framing.ts';
 import { MessageError } from '../../http1/message-error.ts';
-import { hasControl } from '../../net/http-text.ts';
 import { parseField, type Field } from '../../http1/fields.ts';
 import { CHUNK_LINE_LIMIT, TRAILER_LIMIT } from './limits.ts';
 import { FIELD_LIMIT } from '../../http1/limits.ts';
 
-/** Removes the framing of a body, chunk by chunk, without copying or buffering. */
+/** Removes the framing of a body, chunk by chunk, without buffering. */
 export interface BodyDecoder {
   readonly done: boolean;
   /** Complete once `done`. */
   readonly trailers: readonly Field[];
   /**
-   * Appends the payload in `chunk` to `out`, as views, and returns the number of bytes that belong
-   * to the body; those after them belong to the next message.
+   * Appends the payload in `chunk` to `out`, as views or joined, and returns the number of bytes that
+   * belong to the body; those after them belong to the next message.
    *
    * @throws {MessageError} 400 when the framing is invalid.
    */
@@ -100,22 +99,52 @@ export function chunkedEncoder(keepTrailer: (trailer: Field) => boolean): BodyEn
 }
 
 const LF = 0x0a;
-// 13 hexadecimal digits stay below 2^53.
-const CHUNK_SIZE = /^0*([0-9A-Fa-f]{1,13})(?:[ \t]*;.*)?$/;
+const CR = 0x0d;
+const SPACE = 0x20;
+const TAB = 0x09;
+const SEMICOLON = 0x3b;
+const DEL = 0x7f;
+/** 13 hexadecimal digits stay below 2^53. */
+const MOST_DIGITS = 13;
+
+/** The value of each hexadecimal digit; 16 for every other byte. */
+const DIGIT = Uint8Array.from({ length: 256 }, (_, byte) => {
+  const value = Number.parseInt(String.fromCharCode(byte), 16);
+  return Number.isNaN(value) ? 16 : value;
+});
+
+/** Where a chunk's line is: `0*digits [blanks] [; extensions] CR LF`. */
+const SizePart = { digits: 0, blanks: 1, extensions: 2, lf: 3 } as const;
 
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done';
+
+const badSize = (): MessageError => new MessageError(400, 'the size of a chunk is invalid');
+const badLineEnd = (): MessageError =>
+  new MessageError(400, 'a line of a chunked body does not end in CR LF');
 
 /**
  * Decodes the chunked coding (RFC 9112 §7.1), wherever its chunks are split. Extensions are ignored,
  * trailers are kept. Lines must end in CR LF: recipients differ in how they treat a bare LF.
+ *
+ * Chunks are read byte by byte, with neither a string nor a view for each: a body of one-byte chunks
+ * has a line of its own for every byte.
  */
 export class ChunkedDecoder implements BodyDecoder {
   #state: State = 'size';
-  /** Bytes that remain of the chunk. */
+  /** Bytes that remain of the chunk; in its line, the size so far. */
   #left = 0;
+  /** In the line of a chunk: the part, digits after leading zeros, whether there was a digit, bytes. */
+  #part: number = SizePart.digits;
+  #digits = 0;
+  #hasDigit = false;
+  #lineBytes = 0;
+  /** Whether the CR behind a chunk has come. */
+  #hasCr = false;
+  /** The trailer line under way. */
   #line = '';
   #trailerBytes = 0;
   readonly #trailers: Field[] = [];
+  readonly #joiner = new PieceJoiner();
 
   get done(): boolean {
     return this.#state === 'done';
@@ -128,20 +157,12 @@ export class ChunkedDecoder implements BodyDecoder {
   push(chunk: Uint8Array, out: Uint8Array[]): number {
     let at = 0;
     while (at < chunk.length && this.#state !== 'done') {
-      if (this.#state === 'data') {
-        const piece = chunk.subarray(at, at + this.#left);
-        out.push(piece);
-        at += piece.length;
-        this.#left -= piece.length;
-        if (this.#left === 0) this.#state = 'data-end';
-        continue;
-      }
-      const end = chunk.indexOf(LF, at);
-      const stop = end < 0 ? chunk.length : end + 1;
-      this.#addToLine(chunk.subarray(at, stop));
-      at = stop;
-      if (end >= 0) this.#endLine();
+      if (this.#state === 'size') at = this.#readSize(chunk, at);
+      else if (this.#state === 'data') at = this.#readData(chunk, at, out);
+      else if (this.#state === 'data-end') at = this.#readDataEnd(chunk, at);
+      else at = this.#readTrailer(chunk, at);
     }
+    this.#joiner.end(out);
     return at;
   }
 
@@ -149,50 +170,147 @@ export class ChunkedDecoder implements BodyDecoder {
     if (!this.done) throw new MessageError(400, 'the peer closed in the middle of a chunked body');
   }
 
-  #addToLine(bytes: Uint8Array): void {
-    this.#line += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
-    // Excess data is detected before the end of its line, which may never arrive.
-    if (this.#state === 'data-end' && !'\r\n'.startsWith(this.#line)) {
+  /** Reads the line before a chunk, as far as it is there. Returns the offset behind it. */
+  #readSize(chunk: Uint8Array, offset: number): number {
+    for (let at = offset; at < chunk.length; at++) {
+      const byte = chunk[at] as number; // below the length
+      if (++this.#lineBytes > CHUNK_LINE_LIMIT) {
+        throw new MessageError(400, 'a line of a chunked body is too long');
+      }
+      if (this.#part === SizePart.lf) {
+        if (byte !== LF) throw badSize();
+        this.#part = SizePart.digits;
+        this.#digits = 0;
+        this.#hasDigit = false;
+        this.#lineBytes = 0;
+        this.#state = this.#left === 0 ? 'trailers' : 'data';
+        return at + 1;
+      }
+      if (byte === LF) throw badLineEnd();
+      if (this.#part === SizePart.digits) {
+        const digit = DIGIT[byte] as number; // one for each byte
+        if (digit < 16) {
+          this.#addDigit(digit);
+          continue;
+        }
+        if (!this.#hasDigit) throw badSize();
+      }
+      this.#endDigits(byte);
+    }
+    return chunk.length;
+  }
+
+  #addDigit(digit: number): void {
+    this.#hasDigit = true;
+    if (digit === 0 && this.#digits === 0) return;
+    if (++this.#digits > MOST_DIGITS) throw badSize();
+    this.#left = this.#left * 16 + digit;
+  }
+
+  /** A byte of the line behind the digits, which is not LF. */
+  #endDigits(byte: number): void {
+    if (byte === CR) {
+      if (this.#part === SizePart.blanks) throw badSize();
+      this.#part = SizePart.lf;
+    } else if (this.#part === SizePart.extensions) {
+      if ((byte < SPACE && byte !== TAB) || byte === DEL) throw badSize();
+    } else if (byte === SEMICOLON) {
+      this.#part = SizePart.extensions;
+    } else if (byte === SPACE || byte === TAB) {
+      this.#part = SizePart.blanks;
+    } else {
+      throw badSize();
+    }
+  }
+
+  #readData(chunk: Uint8Array, at: number, out: Uint8Array[]): number {
+    const end = Math.min(chunk.length, at + this.#left);
+    this.#joiner.add(chunk, at, end, out);
+    this.#left -= end - at;
+    if (this.#left === 0) this.#state = 'data-end';
+    return end;
+  }
+
+  /** Excess data is detected before the end of its line, which may never arrive. */
+  #readDataEnd(chunk: Uint8Array, at: number): number {
+    if (chunk[at] !== (this.#hasCr ? LF : CR)) {
       throw new MessageError(400, 'a chunk is longer than its size');
     }
-    if (this.#line.length > this.#lineLimit()) {
+    if (this.#hasCr) this.#state = 'size';
+    this.#hasCr = !this.#hasCr;
+    return at + 1;
+  }
+
+  /** Reads up to the end of a trailer line; there are few of them. */
+  #readTrailer(chunk: Uint8Array, at: number): number {
+    const end = chunk.indexOf(LF, at);
+    const stop = end < 0 ? chunk.length : end + 1;
+    this.#line += Buffer.from(chunk.buffer, chunk.byteOffset + at, stop - at).toString('latin1');
+    if (this.#line.length > TRAILER_LIMIT - this.#trailerBytes) {
       throw new MessageError(400, 'a line of a chunked body is too long');
     }
+    if (end >= 0) this.#endTrailer();
+    return stop;
   }
 
-  #lineLimit(): number {
-    if (this.#state === 'trailers') return TRAILER_LIMIT - this.#trailerBytes;
-    return CHUNK_LINE_LIMIT;
-  }
-
-  #endLine(): void {
+  #endTrailer(): void {
     const line = this.#line;
     this.#line = '';
-    if (!line.endsWith('\r\n')) {
-      throw new MessageError(400, 'a line of a chunked body does not end in CR LF');
-    }
-    if (this.#state === 'size') this.#startChunk(line.slice(0, -2));
-    else if (this.#state === 'data-end') this.#state = 'size';
-    else this.#addTrailer(line.slice(0, -2), line.length);
-  }
-
-  #startChunk(line: string): void {
-    const digits = CHUNK_SIZE.exec(line)?.[1];
-    if (digits === undefined || hasControl(line)) {
-      throw new MessageError(400, 'the size of a chunk is invalid');
-    }
-    this.#left = Number.parseInt(digits, 16);
-    this.#state = this.#left === 0 ? 'trailers' : 'data';
-  }
-
-  #addTrailer(line: string, bytes: number): void {
-    if (line === '') {
+    if (!line.endsWith('\r\n')) throw badLineEnd();
+    if (line.length === 2) {
       this.#state = 'done';
       return;
     }
-    this.#trailerBytes += bytes;
+    this.#trailerBytes += line.length;
     if (this.#trailers.length >= FIELD_LIMIT) throw new MessageError(400, 'too many trailer lines');
-    this.#trailers.push(parseField(line));
+    this.#trailers.push(parseField(line.slice(0, -2)));
+  }
+}
+
+/** Pieces below this size are copied into one: a view and a buffer of a system call cost more. */
+const SMALL_PIECE = 256;
+const JOINED_BYTES = 16 << 10;
+
+/** Joins the small pieces of a chunk that follow each other; passes others on as views. */
+class PieceJoiner {
+  #memory: Buffer | undefined;
+  /** Of the memory: where the piece under way begins, and ends. */
+  #from = 0;
+  #to = 0;
+
+  add(chunk: Uint8Array, at: number, end: number, out: Uint8Array[]): void {
+    const length = end - at;
+    if (length >= SMALL_PIECE) {
+      this.#flush(out);
+      out.push(chunk.subarray(at, end));
+      return;
+    }
+    if (!this.#memory || this.#to + length > this.#memory.length) {
+      this.#flush(out);
+      // No more payload than this can follow in the chunk.
+      this.#memory = Buffer.allocUnsafe(
+        Math.min(Math.max(length, chunk.length - at), JOINED_BYTES),
+      );
+      this.#from = this.#to = 0;
+    }
+    const memory = this.#memory;
+    let to = this.#to;
+    for (let i = at; i < end; i++) memory[to++] = chunk[i] as number; // below the length
+    this.#to = to;
+  }
+
+  /** The chunk is over: nothing more is joined. */
+  end(out: Uint8Array[]): void {
+    if (!this.#memory) return;
+    this.#flush(out);
+    this.#memory = undefined;
+    this.#from = this.#to = 0;
+  }
+
+  #flush(out: Uint8Array[]): void {
+    if (this.#memory && this.#to > this.#from)
+      out.push(this.#memory.subarray(this.#from, this.#to));
+    this.#from = this.#to;
   }
 }
 

@@ -104,6 +104,29 @@ describe('a chunked body', () => {
     });
   }
 
+  test('of one-byte chunks is a few pieces, not one for each byte', () => {
+    const count = 20_000;
+    for (const line of ['1', '1;a']) {
+      const text = bytes(`${line}\r\nx\r\n`.repeat(count));
+      const pieces: Uint8Array[] = [];
+      assert.equal(createDecoder({ kind: 'chunked' }).push(text, pieces), text.length);
+      assert.equal(Buffer.concat(pieces).toString('latin1'), 'x'.repeat(count));
+      assert.ok(pieces.length < 10, `${pieces.length} pieces`);
+    }
+  });
+
+  test('keeps its order where small and large chunks alternate', () => {
+    const sizes = Array.from({ length: 200 }, (_, i) => (i * 37) % 600);
+    const parts = sizes
+      .filter((size) => size > 0)
+      .map((size, i) => bytes(`${i % 10}`.repeat(size)));
+    const text = parts.map(
+      (part) => `${part.length.toString(16)}\r\n${part.toString('latin1')}\r\n`,
+    );
+    const read = chunked(`${text.join('')}0\r\n\r\n`);
+    assert.deepEqual([read.body, read.done], [Buffer.concat(parts).toString('latin1'), true]);
+  });
+
   test('gives the same result for any bytes, wherever they are split', () => {
     const part = fc.constantFrom(
       '5\r\nhello\r\n',
