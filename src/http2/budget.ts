@@ -12,13 +12,13 @@ export class Budget {
     this.#left = burst;
   }
 
-  /** Takes one; false when nothing is left. `now` in milliseconds. */
-  spend(now: number): boolean {
+  /** Takes `cost`, 1 by default; false when less is left. `now` in milliseconds. */
+  spend(now: number, cost = 1): boolean {
     const elapsed = now - (this.#at ?? now);
     this.#at = now;
     this.#left = Math.min(this.#burst, this.#left + (elapsed * this.#rate) / 1000);
-    if (this.#left < 1) return false;
-    this.#left--;
+    if (this.#left < cost) return false;
+    this.#left -= cost;
     return true;
   }
 

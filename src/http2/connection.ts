@@ -1,4 +1,3 @@
-import { Budget } from './budget.ts';
 import {
   connectionError,
   Http2Error,
@@ -8,15 +7,10 @@ import {
 } from './errors.ts';
 import { checkRequest, checkResponse, checkTrailers, type Field } from './fields.ts';
 import { PING_BYTES, readUint32, writeUint32 } from './frames.ts';
-import {
-  INTERIM_LIMIT,
-  RESET_BURST,
-  RESET_RATE,
-  UNACKNOWLEDGED_LIMIT,
-  WINDOW_LIMIT,
-} from './limits.ts';
+import { INTERIM_LIMIT, UNACKNOWLEDGED_LIMIT, WINDOW_LIMIT } from './limits.ts';
 import { LocalSettings } from './local-settings.ts';
 import { afterEnd, Receiver, type ReceiverHost } from './receiver.ts';
+import { Patience } from './patience.ts';
 import { Sender, type SenderHost } from './sender.ts';
 import { INITIAL_WINDOW, PeerSettings, type Http2Settings } from './settings.ts';
 import { Http2Stream, type StreamHost } from './stream.ts';
@@ -67,7 +61,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
   readonly #sender: Sender;
   readonly #receiver: Receiver;
   readonly #streams: StreamTable;
-  readonly #resets = new Budget(RESET_BURST, RESET_RATE);
+  readonly #patience: Patience;
   #state: ConnectionState = 'open';
   #now = 0;
   #hasPeerSettings = false;
@@ -88,6 +82,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     const { role, settings, connectionWindow } = options;
     this.role = role;
     this.#handler = handler;
+    this.#patience = new Patience(role === 'client');
     this.#sender = new Sender(this.peerSettings, this);
     this.#receiver = new Receiver(this, role === 'server');
     this.#local = new LocalSettings(settings, this.#sender);
@@ -132,10 +127,14 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
 
   // ---- input and output ----
 
-  /** Takes bytes of the peer, which are not used after the call. `now` in milliseconds. */
-  receive(chunk: Uint8Array, now: number): void {
-    if (this.#state === 'closed') return;
+  /**
+   * Takes bytes of the peer, which are not used after the call. `now` in milliseconds.
+   * @returns how many were taken: the others are to be given in another turn of the event loop.
+   */
+  receive(chunk: Uint8Array, now: number): number {
+    if (this.#state === 'closed') return chunk.length;
     this.#now = now;
+    this.#patience.beginTurn();
     const error = this.#receiver.receive(chunk, now);
     this.#streams.callReaders();
     if (error) this.fail(error);
@@ -143,6 +142,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
       this.fail(connectionError('ENHANCE_YOUR_CALM', 'responses are not read'));
     } else this.#sender.pump();
     if (this.#sender.output.length > 0) this.#handler.onOutput();
+    return this.#receiver.taken;
   }
 
   /** The peer has ended the connection, or the link below has failed. */
@@ -256,6 +256,10 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     if (this.#streams.grant(stream)) this.#handler.onOutput();
   }
 
+  served(): void {
+    this.#patience.prove();
+  }
+
   // ---- what the sender reports ----
 
   onFull(): void {
@@ -267,6 +271,10 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
   }
 
   // ---- what the receiver reports ----
+
+  get isTired(): boolean {
+    return this.#patience.isTired(this.#streams.touchedCount);
+  }
 
   onDataHeader(streamId: number, length: number): Http2Error | undefined {
     if (this.#streams.isIdle(streamId))
@@ -336,11 +344,15 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
   onReset(streamId: number, code: number): Http2Error | undefined {
     if (this.#streams.isIdle(streamId))
       return connectionError('PROTOCOL_ERROR', 'a reset of an idle stream');
-    if (!this.#resets.spend(this.#now)) {
-      return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
-    }
     const stream = this.#streams.get(streamId);
-    if (stream) this.#streams.abort(stream, { by: 'peer', code }, true);
+    // It has ended here too, meanwhile.
+    if (!stream) return this.#receiver.countIdle();
+    this.#patience.addStream();
+    // Streams of this side are as many as this side has wanted.
+    const counts = !stream.isServed && !this.#streams.isOwn(streamId);
+    const error = counts ? this.#patience.countReset(this.#now) : undefined;
+    if (error) return error;
+    this.#streams.abort(stream, { by: 'peer', code }, true);
     return undefined;
   }
 
@@ -352,12 +364,12 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
     this.#sender.encoder.limit(headerTableSize);
     this.#sender.settingsAck();
     if (initialWindowSize !== before) {
-      for (const stream of this.#streams) {
-        if (initialWindowSize + stream.sendCredit > WINDOW_LIMIT) {
-          return connectionError('FLOW_CONTROL_ERROR', 'INITIAL_WINDOW_SIZE is too large');
-        }
-        this.#sender.resume(stream);
+      const looks = this.#sender.resize(before, this.#streams, WINDOW_LIMIT);
+      if (looks === undefined) {
+        return connectionError('FLOW_CONTROL_ERROR', 'INITIAL_WINDOW_SIZE is too large');
       }
+      const tooMany = this.#patience.countWindowLooks(looks, this.#now);
+      if (tooMany) return tooMany;
     }
     this.#hasPeerSettings = true;
     this.#handler.onPeerSettings();
@@ -392,12 +404,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
       this.#goodbye = http2ErrorName(code) + (text === '' ? '' : `: ${text}`);
     }
     if (this.#state === 'open') this.#state = 'going';
-    // Those that the peer has not processed, and will not.
-    for (const stream of this.#streams) {
-      if (this.#streams.isOwn(stream.id) && stream.id > lastStreamId) {
-        this.#streams.abort(stream, { by: 'peer', code: Http2ErrorCode.REFUSED_STREAM }, true);
-      }
-    }
+    if (this.role === 'client') this.#streams.leaveBehind(lastStreamId);
     this.#handler.onGoAway();
   }
 
@@ -418,13 +425,9 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
         streamError('PROTOCOL_ERROR', 'a window update of nothing'),
       );
     }
-    stream.sendCredit += increment;
-    if (this.peerSettings.initialWindowSize + stream.sendCredit > WINDOW_LIMIT) {
-      const error = streamError('FLOW_CONTROL_ERROR', 'the window of the stream is too large');
-      return this.#failStream(streamId, error);
-    }
-    this.#sender.resume(stream);
-    return undefined;
+    if (this.#sender.widenStream(stream, increment, WINDOW_LIMIT)) return undefined;
+    const error = streamError('FLOW_CONTROL_ERROR', 'the window of the stream is too large');
+    return this.#failStream(streamId, error);
   }
 
   // ---- streams ----
@@ -443,6 +446,7 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
       if (error) return this.#failStream(streamId, error);
       this.#checked = fields;
     }
+    this.#patience.addStream();
     const stream = new Http2Stream(this, streamId);
     stream.hasHead = true;
     this.#streams.add(stream);
@@ -482,9 +486,9 @@ export class Http2Connection implements ReceiverHost, SenderHost, StreamHost {
 
   /** Resets a stream for what the peer did on it; an error when it does so too often. */
   #failStream(streamId: number, error: Http2Error): Http2Error | undefined {
-    if (!this.#resets.spend(this.#now)) {
-      return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
-    }
+    this.#patience.addStream();
+    const tooMany = this.#patience.countReset(this.#now);
+    if (tooMany) return tooMany;
     this.#sender.reset(streamId, error.code);
     const stream = this.#streams.get(streamId);
     if (stream) this.#streams.abort(stream, { by: 'self', code: error.code, cause: error }, true);

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { asError } from '../errors.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import { ProtocolError } from '../net/errors.ts';
@@ -95,7 +96,12 @@ export class Http2Driver {
         }
         this.bytesReceived += chunk.length;
         this.heardAt = this.#clock.now();
-        connection.receive(chunk, this.heardAt);
+        let taken = connection.receive(chunk, this.heardAt);
+        // Frames of many streams: what else the event loop has to do comes between.
+        while (taken < chunk.length) {
+          await turn();
+          taken += connection.receive(chunk.subarray(taken), this.#clock.now());
+        }
         // Its readers have copied what they took, the connection what they left.
         freeChunk(chunk);
         if (connection.state === 'closed') return;

@@ -16,6 +16,8 @@ export interface FrameSink {
     streamId: number,
     payload: Uint8Array,
   ): Http2Error | undefined;
+  /** Whether the next frame has to wait for the next turn. */
+  readonly isTired: boolean;
 }
 
 const EMPTY = new Uint8Array(0);
@@ -39,6 +41,7 @@ export class FrameReader {
   /** The beginning of a frame that is not DATA. */
   #held = EMPTY;
   #heldLength = 0;
+  #taken = 0;
   /** Padding at the end of a DATA frame; `undefined` while its length is to be read. */
   #padding: number | undefined = 0;
 
@@ -47,9 +50,15 @@ export class FrameReader {
     this.#preface = expectsPreface ? PREFACE.length : 0;
   }
 
+  /** How many bytes of the last chunk were read: fewer when the sink is tired. */
+  get taken(): number {
+    return this.#taken;
+  }
+
   /** Reads the next bytes. After an error nothing may follow. */
   receive(chunk: Uint8Array): Http2Error | undefined {
     let at = 0;
+    this.#taken = chunk.length;
     while (this.#preface > 0 && at < chunk.length) {
       if (chunk[at++] !== PREFACE[PREFACE.length - this.#preface--]) {
         return connectionError('PROTOCOL_ERROR', 'the client does not begin with the preface');
@@ -57,6 +66,10 @@ export class FrameReader {
     }
     while (at < chunk.length || (this.#inFrame && this.#left === 0)) {
       if (!this.#inFrame) {
+        if (this.#sink.isTired) {
+          this.#taken = at;
+          return undefined;
+        }
         at = this.#takeHeader(chunk, at);
         if (this.#headerLength < FRAME_HEADER_BYTES) return undefined;
         const error = this.#begin();

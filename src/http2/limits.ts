@@ -33,19 +33,39 @@ export const WINDOW_LIMIT = 2 ** 31 - 1;
 export const REPLY_LIMIT = 256 << 10;
 
 /**
- * Streams that the peer opens and resets, or makes this side reset: a burst, and how many more a second
- * (CVE-2023-44487). Clients end tunnels with resets, and may have many.
+ * Streams that a client opens and resets, or makes the server reset, before they were served: a burst,
+ * and how many more a second (CVE-2023-44487). More close the connection with ENHANCE_YOUR_CALM. Streams
+ * that were served do not count: clients end tunnels with resets, and may have many.
  */
-export const RESET_BURST = 10_000;
-export const RESET_RATE = 1000;
+export const RESET_BURST = 1000;
+export const RESET_RATE = 100;
+/** The same in all on a connection of which no stream has been served: its client may be anyone. */
+export const UNPROVEN_RESETS = 100;
 
 /**
- * Frames that carry nothing (PING, SETTINGS, PRIORITY, empty DATA, unknown types): a burst, and how
- * many more a second. Each DATA frame with payload allows another, because peers that estimate their
- * bandwidth send a PING for each round trip with data.
+ * Frames that carry nothing (SETTINGS, GOAWAY, PRIORITY, empty DATA, resets of streams that have ended,
+ * unknown types): a burst, and how many more a second. More close the connection with
+ * ENHANCE_YOUR_CALM, as do more PINGs, which are counted apart: each DATA frame with payload allows
+ * another PING, because peers that estimate their bandwidth send one for each round trip with data.
  */
 export const IDLE_FRAME_BURST = 10_000;
 export const IDLE_FRAME_RATE = 1000;
+
+/**
+ * Streams that changes of INITIAL_WINDOW_SIZE make this side look at: a burst, and how many more a
+ * second. More close the connection with ENHANCE_YOUR_CALM. Peers that estimate their bandwidth double
+ * the window ten times at most; it is ten looks at all streams of a full connection.
+ */
+export const WINDOW_LOOK_BURST = 100_000;
+export const WINDOW_LOOK_RATE = 10_000;
+
+/**
+ * What one turn of the event loop takes of the frames that were received: streams to which they bring
+ * something, with those that they open, refuse or reset counted twice. What follows waits for the next
+ * turn: a read may have the frames of thousands of streams, each of which costs its user up to 0.1 ms.
+ */
+export const WORK_A_TURN = 256;
+export const STREAM_WORK = 2;
 
 /** SETTINGS parameters in one frame; more close the connection with ENHANCE_YOUR_CALM. */
 export const SETTINGS_LIMIT = 64;

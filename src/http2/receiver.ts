@@ -41,6 +41,8 @@ export interface ReceiverHost {
   onPing(data: Uint8Array, isAck: boolean): void;
   onGoAway(lastStreamId: number, code: number, debug: Uint8Array): void;
   onWindowUpdate(streamId: number, increment: number): Http2Error | undefined;
+  /** Whether what was received in this turn has cost enough. */
+  readonly isTired: boolean;
 }
 
 /** HEADERS whose block is not complete. */
@@ -65,6 +67,7 @@ export class Receiver implements FrameSink {
   readonly #host: ReceiverHost;
   readonly #reader: FrameReader;
   readonly #idle = new Budget(IDLE_FRAME_BURST, IDLE_FRAME_RATE);
+  readonly #pings = new Budget(IDLE_FRAME_BURST, IDLE_FRAME_RATE);
   #now = 0;
   #hasSettings = false;
   #block: OpenBlock | undefined;
@@ -75,6 +78,20 @@ export class Receiver implements FrameSink {
   constructor(host: ReceiverHost, expectsPreface: boolean) {
     this.#host = host;
     this.#reader = new FrameReader(this, expectsPreface);
+  }
+
+  get isTired(): boolean {
+    return this.#host.isTired;
+  }
+
+  /** How many bytes of the last chunk were read: fewer when the host is tired. */
+  get taken(): number {
+    return this.#reader.taken;
+  }
+
+  /** Counts a frame that carries nothing; an error when there are too many. */
+  countIdle(): Http2Error | undefined {
+    return this.#idle.spend(this.#now) ? undefined : flooded();
   }
 
   /** @returns the error that ends the connection. */
@@ -98,7 +115,7 @@ export class Receiver implements FrameSink {
   }
 
   onDataEnd(endsStream: boolean): Http2Error | undefined {
-    if (this.#delivered > 0) this.#idle.regain();
+    if (this.#delivered > 0) this.#pings.regain();
     else if (!endsStream && !this.#idle.spend(this.#now)) return flooded();
     if (this.#expected > this.#delivered) this.#host.onPadding();
     return this.#host.onDataEnd(endsStream);
@@ -119,7 +136,7 @@ export class Receiver implements FrameSink {
       case FrameType.PRIORITY:
         if (streamId === 0) return misplaced('PRIORITY');
         if (payload.length !== PRIORITY_BYTES) return wrongSize('PRIORITY');
-        return this.#countIdle();
+        return this.countIdle();
       case FrameType.RST_STREAM:
         if (streamId === 0) return misplaced('RST_STREAM');
         if (payload.length !== RST_STREAM_BYTES) return wrongSize('RST_STREAM');
@@ -132,7 +149,7 @@ export class Receiver implements FrameSink {
         if (streamId !== 0) return misplaced('PING');
         if (payload.length !== PING_BYTES) return wrongSize('PING');
         host.onPing(payload, (flags & Flag.ACK) !== 0);
-        return this.#countIdle();
+        return this.#pings.spend(this.#now) ? undefined : flooded();
       case FrameType.GOAWAY:
         if (streamId !== 0) return misplaced('GOAWAY');
         if (payload.length < GOAWAY_BYTES) return wrongSize('GOAWAY');
@@ -141,7 +158,7 @@ export class Receiver implements FrameSink {
           readUint32(payload, 4),
           payload.subarray(GOAWAY_BYTES),
         );
-        return this.#countIdle();
+        return this.countIdle();
       case FrameType.WINDOW_UPDATE:
         if (payload.length !== WINDOW_UPDATE_BYTES) return wrongSize('WINDOW_UPDATE');
         return host.onWindowUpdate(streamId, readUint31(payload, 0));
@@ -149,7 +166,7 @@ export class Receiver implements FrameSink {
         return this.#continuation(flags, payload);
       default:
         // Unknown types are ignored (§4.1).
-        return this.#countIdle();
+        return this.countIdle();
     }
   }
 
@@ -171,13 +188,9 @@ export class Receiver implements FrameSink {
     return undefined;
   }
 
-  #countIdle(): Http2Error | undefined {
-    return this.#idle.spend(this.#now) ? undefined : flooded();
-  }
-
   #settings(flags: number, streamId: number, payload: Uint8Array): Http2Error | undefined {
     if (streamId !== 0) return misplaced('SETTINGS');
-    if ((flags & Flag.ACK) === 0) return this.#countIdle() ?? this.#host.onSettings(payload);
+    if ((flags & Flag.ACK) === 0) return this.countIdle() ?? this.#host.onSettings(payload);
     if (payload.length > 0) return wrongSize('SETTINGS with ACK');
     return this.#host.onSettingsAck();
   }

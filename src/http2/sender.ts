@@ -20,6 +20,11 @@ import type { Http2Stream } from './stream.ts';
 /** Less room than this is not worth a frame. */
 const SMALLEST_FRAME = 1024;
 
+/** The open streams of a connection. */
+export interface StreamList extends Iterable<Http2Stream> {
+  readonly size: number;
+}
+
 export interface SenderHost {
   /** A batch is large enough to be sent at once, which may block the sender. */
   onFull(): void;
@@ -37,8 +42,17 @@ export class Sender {
   isBlocked = false;
   /** What the peer allows on the connection. */
   #window = INITIAL_WINDOW;
-  /** Streams that have something to send and a window for it, in turn. */
+  /**
+   * Streams that have something to send, in turn. Those whose window the peer has made smaller since are
+   * found when it is their turn.
+   */
   readonly #ready = new Set<Http2Stream>();
+  /** Streams that have data to send and no window for it. */
+  readonly #starved = new Set<Http2Stream>();
+  /** Whether the window of all streams has grown since the starved ones were looked at. */
+  #hasGrown = false;
+  /** No stream has more credit. */
+  #mostCredit = 0;
   #pumping = false;
   /** Bytes of responses to the peer's frames in the batch. */
   #replies = 0;
@@ -123,6 +137,7 @@ export class Sender {
   /** Removes a stream that has ended. */
   forget(stream: Http2Stream): void {
     this.#ready.delete(stream);
+    if (stream.isStarved) this.#starved.delete(stream);
     stream.queue.clear();
   }
 
@@ -133,40 +148,91 @@ export class Sender {
     return true;
   }
 
-  /** The same on a stream, whose credit was changed. */
-  resume(stream: Http2Stream): void {
+  /** The same on a stream. */
+  widenStream(stream: Http2Stream, increment: number, limit: number): boolean {
+    stream.sendCredit += increment;
+    if (stream.sendCredit > this.#mostCredit) this.#mostCredit = stream.sendCredit;
+    if (this.#peer.initialWindowSize + stream.sendCredit > limit) return false;
     this.#schedule(stream);
+    return true;
+  }
+
+  /**
+   * The peer has changed INITIAL_WINDOW_SIZE, which changes the window of every stream. Streams have
+   * their credit relative to it, so that nothing is to be done for most of them: only those that wait
+   * for a window are looked at, once before the next frames are sent, however often it was changed.
+   *
+   * @param open the streams, which are looked at only when one of them may have a window above `limit`.
+   * @returns how many streams are looked at, or `undefined` when a window is too large.
+   */
+  resize(before: number, open: StreamList, limit: number): number | undefined {
+    const size = this.#peer.initialWindowSize;
+    if (size <= before) return 0;
+    this.#hasGrown = true;
+    const looks = this.#starved.size;
+    if (size + this.#mostCredit <= limit) return looks;
+    // The bound may be that of a stream that has ended, or has sent since.
+    let most = 0;
+    for (const { sendCredit } of open) most = Math.max(most, sendCredit);
+    this.#mostCredit = most;
+    return size + most > limit ? undefined : looks + open.size;
   }
 
   /** Moves what may be sent to the batch, a frame of each stream in turn. */
   pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    while (!this.isBlocked) {
-      const [stream] = this.#ready;
-      if (stream === undefined) break;
-      if (stream.queue.length === 0) {
-        this.#ready.delete(stream);
-        this.#end(stream);
-        continue;
+    try {
+      if (this.#hasGrown && !this.isBlocked) this.#wake();
+      while (!this.isBlocked) {
+        const [stream] = this.#ready;
+        if (stream === undefined) break;
+        if (stream.queue.length === 0) {
+          this.#ready.delete(stream);
+          this.#end(stream);
+          continue;
+        }
+        if (this.#window <= 0) break;
+        if (this.#windowOf(stream) <= 0) {
+          this.#schedule(stream);
+          continue;
+        }
+        this.#data(stream);
+        if (this.output.length >= FULL_BATCH_BYTES) this.#host.onFull();
       }
-      if (this.#window <= 0) break;
-      this.#data(stream);
-      if (this.output.length >= FULL_BATCH_BYTES) this.#host.onFull();
+    } finally {
+      this.#pumping = false;
     }
-    this.#pumping = false;
+  }
+
+  /** Has those of the starved streams sent that have a window now. */
+  #wake(): void {
+    this.#hasGrown = false;
+    for (const stream of this.#starved) {
+      if (this.#windowOf(stream) > 0) this.#schedule(stream);
+    }
+  }
+
+  #windowOf(stream: Http2Stream): number {
+    return this.#peer.initialWindowSize + stream.sendCredit;
   }
 
   #schedule(stream: Http2Stream): void {
     if (stream.isClosed || stream.localEnded) return;
-    const window = this.#peer.initialWindowSize + stream.sendCredit;
-    if (stream.queue.length > 0 ? window > 0 : stream.isEnding) this.#ready.add(stream);
+    const hasData = stream.queue.length > 0;
+    const isStarved = hasData && this.#windowOf(stream) <= 0;
+    if (isStarved !== stream.isStarved) {
+      stream.isStarved = isStarved;
+      if (isStarved) this.#starved.add(stream);
+      else this.#starved.delete(stream);
+    }
+    if (hasData ? !isStarved : stream.isEnding) this.#ready.add(stream);
     else this.#ready.delete(stream);
   }
 
   #data(stream: Http2Stream): void {
     const { queue } = stream;
-    const window = Math.min(this.#window, this.#peer.initialWindowSize + stream.sendCredit);
+    const window = Math.min(this.#window, this.#windowOf(stream));
     const room = Math.max(SMALLEST_FRAME, this.output.room - FRAME_HEADER_BYTES);
     const length = Math.min(queue.length, window, FRAME_LIMIT, room);
     const isLast = length === queue.length && stream.isEnding && !stream.trailers;

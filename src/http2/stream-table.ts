@@ -1,3 +1,4 @@
+import { Http2ErrorCode } from './errors.ts';
 import type { LocalSettings } from './local-settings.ts';
 import type { Sender } from './sender.ts';
 import type { Http2Stream, StreamEnd } from './stream.ts';
@@ -24,6 +25,8 @@ export class StreamTable {
   #nextId: number;
   /** Streams with something to read since the last call of their readers. */
   #touched: Http2Stream[] = [];
+  /** Own streams at the first GOAWAY of the peer, after which none are opened; ids ascend. */
+  #leftBehind: Http2Stream[] | undefined;
 
   /** @param onEnd is called whenever a stream has ended. */
   constructor(role: 'client' | 'server', sender: Sender, local: LocalSettings, onEnd: () => void) {
@@ -90,6 +93,25 @@ export class StreamTable {
     stream.aborted = end;
     this.#close(stream);
     if (tellsUser) stream.handler?.onAbort(end);
+  }
+
+  /** Streams whose readers are to be called. */
+  get touchedCount(): number {
+    return this.#touched.length;
+  }
+
+  /**
+   * The peer goes away, and has processed no stream of this side behind `lastId`: these are refused.
+   * Called again it looks at those alone that the last call has left, however many are open.
+   */
+  leaveBehind(lastId: number): void {
+    this.#leftBehind ??= [...this.#streams.values()].filter(({ id }) => this.isOwn(id));
+    const left = this.#leftBehind;
+    for (let last = left.at(-1); last && last.id > lastId; last = left.at(-1)) {
+      left.pop();
+      if (!last.isClosed)
+        this.abort(last, { by: 'peer', code: Http2ErrorCode.REFUSED_STREAM }, true);
+    }
   }
 
   /** Has the reader of a stream called with the others. */

@@ -39,6 +39,8 @@ export interface StreamHost {
   reset(stream: Http2Stream, code: number): void;
   /** Bytes of it were taken. */
   consumed(stream: Http2Stream): void;
+  /** It is served. */
+  served(): void;
 }
 
 const NO_PIECES: readonly Uint8Array[] = [];
@@ -62,6 +64,10 @@ export class Http2Stream {
   interim = 0;
   /** Whether a writer waits until there is room. */
   isFull = false;
+  /** Whether data waits for a window. */
+  isStarved = false;
+  /** Whether the user serves it, see `serve`. */
+  isServed = false;
   /** Whether the end of this side is to follow what is queued, and the trailers before it. */
   isEnding = false;
   trailers: readonly Field[] | undefined;
@@ -87,6 +93,17 @@ export class Http2Stream {
   /** Bytes that wait to be sent. */
   get queued(): number {
     return this.queue.length;
+  }
+
+  /**
+   * The request of a client was found to be what a server is there for: its client has authenticated.
+   * From then on a reset does not count against the client, and its connection may have more streams
+   * that are reset before that.
+   */
+  serve(): void {
+    if (this.isServed) return;
+    this.isServed = true;
+    this.#host.served();
   }
 
   /** Sends the headers of a response; `isLast` also ends it. */

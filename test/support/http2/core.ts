@@ -66,6 +66,8 @@ export class Core {
   isEnded = false;
   cause: Error | Http2Error | undefined;
   now = 0;
+  /** Turns that what was received has taken. */
+  turns = 0;
   rests = false;
 
   constructor(options: Partial<ConnectionOptions> = {}) {
@@ -100,7 +102,11 @@ export class Core {
   }
 
   receive(...parts: readonly Uint8Array[]): void {
-    this.connection.receive(Buffer.concat(parts), this.now);
+    let rest: Uint8Array = Buffer.concat(parts);
+    do {
+      rest = rest.subarray(this.connection.receive(rest, this.now));
+      this.turns++;
+    } while (rest.length > 0);
   }
 
   send(): Buffer {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as fc from 'fast-check';
 import { Http2ErrorCode } from '../../../src/http2/errors.ts';
 import type { Field } from '../../../src/http2/fields.ts';
 import { FrameType } from '../../../src/http2/frames.ts';
@@ -161,6 +162,69 @@ test('settings of the peer that shrink a window below zero hold back what is que
   assert.equal(call.stream.queued, 500);
   client.receive(frame(FrameType.WINDOW_UPDATE, 0, 1, uint32(200)));
   assert.equal(call.stream.queued, 400);
+});
+
+test('whatever windows the peer gives and takes, data stays within them and arrives in the end', () => {
+  const change = fc.oneof(
+    fc.integer({ min: 0, max: 40 }).map((size) => ({ kind: 'settings' as const, size })),
+    fc
+      .tuple(fc.nat(2), fc.integer({ min: 1, max: 30 }))
+      .map(([at, size]) => ({ kind: 'update' as const, at, size })),
+    fc
+      .tuple(fc.nat(2), fc.integer({ min: 1, max: 60 }))
+      .map(([at, size]) => ({ kind: 'write' as const, at, size })),
+    fc.nat(2).map((at) => ({ kind: 'end' as const, at })),
+    fc.boolean().map((isBlocked) => ({ kind: 'block' as const, isBlocked })),
+  );
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
+      const core = new Core();
+      core.receive(CLIENT_START, ...[1, 3, 5].map((id) => requestFrame(id)));
+      const written = [0, 0, 0];
+      const sent = [0, 0, 0];
+      const credits = [0, 0, 0];
+      let size = 65_535;
+      const look = (): void => {
+        for (const { type, streamId, payload } of core.frames()) {
+          if (type !== FrameType.DATA || payload.length === 0) continue;
+          const at = (streamId - 1) / 2;
+          sent[at] = (sent[at] ?? 0) + payload.length;
+          assert.ok(sent[at] <= size + (credits[at] ?? 0), 'within its window');
+        }
+      };
+      for (const each of changes) {
+        switch (each.kind) {
+          case 'settings':
+            size = each.size;
+            core.receive(settingsFrame([4, size]));
+            break;
+          case 'update':
+            credits[each.at] = (credits[each.at] ?? 0) + each.size;
+            core.receive(frame(FrameType.WINDOW_UPDATE, 0, 2 * each.at + 1, uint32(each.size)));
+            break;
+          case 'write':
+            if (core.requests[each.at]?.stream.isEnding !== false) break;
+            core.requests[each.at]?.write(Buffer.alloc(each.size));
+            written[each.at] = (written[each.at] ?? 0) + each.size;
+            break;
+          case 'end':
+            core.requests[each.at]?.stream.end();
+            break;
+          case 'block':
+            core.connection.isBlocked = each.isBlocked;
+            break;
+          default:
+            each satisfies never;
+        }
+        look();
+      }
+      core.connection.isBlocked = false;
+      size = 1 << 20;
+      core.receive(settingsFrame([4, size]));
+      look();
+      assert.deepEqual(sent, written);
+    }),
+  );
 });
 
 test('a writer waits above the bound of its queue, and is called when there is room', () => {

@@ -12,9 +12,13 @@ import {
   RESET_BURST,
   RESET_RATE,
   SETTINGS_LIMIT,
+  STREAM_WORK,
+  UNPROVEN_RESETS,
   WINDOW_LIMIT,
+  WINDOW_LOOK_BURST,
+  WORK_A_TURN,
 } from '../../../src/http2/limits.ts';
-import { Core, corePair } from '../../support/http2/core.ts';
+import { Core, corePair, type StreamLog } from '../../support/http2/core.ts';
 import {
   CLIENT_START,
   frame,
@@ -283,7 +287,8 @@ const FLOODS: readonly (readonly [what: string, bytes: Uint8Array])[] = [
   ['GOAWAY', frame(GOAWAY, 0, 0, Buffer.alloc(8))],
 ];
 for (const [what, bytes] of FLOODS) {
-  test(`a flood of ${what} ends the connection, and the same beside data does not`, () => {
+  const isPing = what === 'PING';
+  test(`a flood of ${what} ends the connection, ${isPing ? 'but not' : 'also'} beside single bytes of data`, () => {
     const core = new Core();
     core.receive(CLIENT_START, requestFrame(1));
     assert.ok(flood(core, () => bytes, 2 * IDLE_FRAME_BURST) < IDLE_FRAME_BURST + 10);
@@ -292,37 +297,151 @@ for (const [what, bytes] of FLOODS) {
     busy.receive(CLIENT_START, requestFrame(1));
     const pair = Buffer.concat([frame(DATA, 0, 1, Buffer.alloc(1)), bytes]);
     flood(busy, () => pair, 2 * IDLE_FRAME_BURST);
-    assert.equal(busy.isEnded, false);
+    assert.equal(busy.errorName, isPing ? undefined : 'ENHANCE_YOUR_CALM');
   });
 }
 
-test('streams that are opened and reset in a burst end the connection; at the rate they do not', () => {
-  const openAndReset = (i: number): Buffer =>
-    Buffer.concat([requestFrame(2 * i + 1), frame(RST_STREAM, 0, 2 * i + 1, uint32(8))]);
+const openAndReset = (i: number): Buffer =>
+  Buffer.concat([requestFrame(2 * i + 1), frame(RST_STREAM, 0, 2 * i + 1, uint32(8))]);
+/** Makes the server reset it. */
+const openAndFail = (i: number): Buffer =>
+  Buffer.concat([requestFrame(2 * i + 1), frame(WINDOW_UPDATE, 0, 2 * i + 1, uint32(0))]);
+const served = (): Core => {
+  const core = new Core();
+  core.receive(CLIENT_START, requestFrame(1));
+  core.requests[0]?.stream.serve();
+  return core;
+};
+
+for (const [what, next] of [
+  ['a client opens and resets', openAndReset],
+  ['a client makes the server reset', openAndFail],
+] as const) {
+  test(`few streams that ${what} end a connection without a served one`, () => {
+    const core = new Core();
+    core.receive(CLIENT_START);
+    core.now += 3_600_000;
+    assert.equal(flood(core, next, 2 * UNPROVEN_RESETS), UNPROVEN_RESETS);
+    assert.equal(core.errorName, 'ENHANCE_YOUR_CALM');
+  });
+
+  test(`behind a served stream, a burst of streams that ${what} ends it, and their rate does not`, () => {
+    const core = served();
+    assert.equal(
+      flood(core, (i) => next(i + 1), 2 * RESET_BURST),
+      RESET_BURST,
+    );
+    assert.equal(core.errorName, 'ENHANCE_YOUR_CALM');
+    const slow = served();
+    flood(
+      slow,
+      (i) => {
+        slow.now += 1000 / RESET_RATE;
+        return next(i + 1);
+      },
+      2 * RESET_BURST,
+    );
+    assert.equal(slow.isEnded, false);
+  });
+}
+
+test('streams that were served may all be reset at once', () => {
   const core = new Core();
   core.receive(CLIENT_START);
-  assert.equal(flood(core, openAndReset, 2 * RESET_BURST), RESET_BURST);
-  assert.equal(core.errorName, 'ENHANCE_YOUR_CALM');
-  const slow = new Core();
-  slow.receive(CLIENT_START);
-  flood(
-    slow,
-    (i) => {
-      slow.now += 1000 / RESET_RATE;
-      return openAndReset(i);
-    },
-    2 * RESET_BURST,
-  );
-  assert.equal(slow.isEnded, false);
+  for (let i = 0; i < 3 * RESET_BURST; i++) {
+    core.receive(requestFrame(2 * i + 1));
+    core.requests.at(-1)?.stream.serve();
+  }
+  for (let i = 0; i < 3 * RESET_BURST; i++)
+    core.receive(frame(RST_STREAM, 0, 2 * i + 1, uint32(8)));
+  assert.deepEqual([core.isEnded, core.connection.streamCount], [false, 0]);
 });
 
-test('streams that a client makes the server reset count as well', () => {
+/** Counts how often a field of the streams is looked at. */
+function countLooks(logs: readonly StreamLog[], field: 'id' | 'sendCredit'): () => number {
+  let looks = 0;
+  for (const { stream } of logs) {
+    let value: number = stream[field];
+    Object.defineProperty(stream, field, {
+      get() {
+        looks++;
+        return value;
+      },
+      set(next: number) {
+        value = next;
+      },
+    });
+  }
+  return () => looks;
+}
+
+test('windows that are changed again and again cost nothing for streams that do not wait for one', () => {
   const core = new Core();
   core.receive(CLIENT_START);
-  const reset = (i: number): Buffer =>
-    Buffer.concat([requestFrame(2 * i + 1), frame(WINDOW_UPDATE, 0, 2 * i + 1, uint32(0))]);
-  assert.equal(flood(core, reset, 2 * RESET_BURST), RESET_BURST);
+  for (let i = 0; i < 1000; i++) core.receive(requestFrame(2 * i + 1));
+  const looks = countLooks(core.requests, 'sendCredit');
+  const changes = Array.from({ length: 1000 }, (_, i) => settingsFrame([4, 65_536 + (i % 2)]));
+  core.receive(...changes, frame(DATA, 0, 1, Buffer.alloc(1)));
+  assert.ok(looks() < 1000, `${looks()} looks at a stream`);
+  assert.equal(core.isEnded, false);
+});
+
+test('streams that wait for a window are looked at once a turn, and end a connection that overdoes it', () => {
+  const core = new Core();
+  core.receive(CLIENT_START, settingsFrame([4, 0]));
+  for (let i = 0; i < 1000; i++) core.receive(requestFrame(2 * i + 1));
+  for (const { stream } of core.requests) {
+    stream.push(Buffer.alloc(100), false);
+    stream.flush();
+  }
+  const looks = countLooks(core.requests, 'sendCredit');
+  const change = Buffer.concat([settingsFrame([4, 1]), settingsFrame([4, 0])]);
+  const most = WINDOW_LOOK_BURST / 1000;
+  core.receive(...Array.from({ length: most }, () => change));
+  assert.ok(looks() <= 1000, `${looks()} looks at a stream`);
+  assert.equal(core.isEnded, false);
+  core.receive(change);
   assert.equal(core.errorName, 'ENHANCE_YOUR_CALM');
+});
+
+test('a window that a stream has sent up or taken along may be given to all again', () => {
+  const core = new Core();
+  const room = WINDOW_LIMIT - 65_535;
+  core.receive(CLIENT_START, requestFrame(1), frame(WINDOW_UPDATE, 0, 1, uint32(room)));
+  core.receive(frame(RST_STREAM, 0, 1, uint32(8)), requestFrame(3), settingsFrame([4, 65_536]));
+  assert.equal(core.isEnded, false);
+  core.receive(frame(WINDOW_UPDATE, 0, 3, uint32(room - 1)), settingsFrame([4, 65_537]));
+  assert.equal(core.errorName, 'FLOW_CONTROL_ERROR');
+});
+
+test('a server that sends GOAWAY again and again is heard once for each stream that it leaves', () => {
+  const { client } = corePair();
+  const calls = Array.from({ length: 1000 }, () => client.request());
+  client.send();
+  const looks = countLooks(calls, 'id');
+  const goAway = (last: number): Buffer =>
+    frame(GOAWAY, 0, 0, Buffer.concat([uint32(last), uint32(0)]));
+  client.receive(...Array.from({ length: 1000 }, () => goAway(1999)));
+  client.receive(...Array.from({ length: 1000 }, (_, i) => goAway(1999 - 2 * i)));
+  assert.equal(client.connection.streamCount, 1);
+  assert.ok(looks() < 10_000, `${looks()} looks at a stream`);
+  assert.deepEqual([client.isEnded, calls[0]?.end, calls[1]?.end?.code], [false, undefined, 7]);
+});
+
+test('the frames of many streams are taken over several turns', () => {
+  const core = served();
+  const count = 4 * WORK_A_TURN;
+  const opened = Array.from({ length: count }, (_, i) => requestFrame(2 * i + 3));
+  core.turns = 0;
+  core.receive(...opened);
+  assert.ok(core.turns >= (count * STREAM_WORK) / WORK_A_TURN, `${core.turns} turns`);
+  assert.equal(core.requests.length, count + 1);
+  core.turns = 0;
+  core.receive(...opened.map((_, i) => frame(DATA, 0, 2 * i + 3, Buffer.alloc(1))));
+  assert.ok(core.turns >= count / WORK_A_TURN, `${core.turns} turns`);
+  core.turns = 0;
+  core.receive(frame(DATA, 0, 1, Buffer.alloc(FRAME_LIMIT)), frame(DATA, 0, 1, Buffer.alloc(1)));
+  assert.equal(core.turns, 1);
 });
 
 test('responses that a client does not read are bounded', () => {

@@ -1,0 +1,59 @@
+import { Budget } from './budget.ts';
+import { connectionError, type Http2Error } from './errors.ts';
+import {
+  RESET_BURST,
+  RESET_RATE,
+  STREAM_WORK,
+  UNPROVEN_RESETS,
+  WINDOW_LOOK_BURST,
+  WINDOW_LOOK_RATE,
+  WORK_A_TURN,
+} from './limits.ts';
+
+/** How much work a peer may cause: over time, with an error beyond it, and in one turn. */
+export class Patience {
+  #resets: Budget;
+  readonly #windowLooks = new Budget(WINDOW_LOOK_BURST, WINDOW_LOOK_RATE);
+  #isProven: boolean;
+  /** What the frames of this turn have cost. */
+  #work = 0;
+
+  /** @param isProven whether the peer was chosen, as a server is, or has had a stream served. */
+  constructor(isProven: boolean) {
+    this.#isProven = isProven;
+    this.#resets = isProven ? new Budget(RESET_BURST, RESET_RATE) : new Budget(UNPROVEN_RESETS, 0);
+  }
+
+  /** A stream of the peer is served. */
+  prove(): void {
+    if (this.#isProven) return;
+    this.#isProven = true;
+    this.#resets = new Budget(RESET_BURST, RESET_RATE);
+  }
+
+  beginTurn(): void {
+    this.#work = 0;
+  }
+
+  /** A stream is opened, refused or reset in this turn. */
+  addStream(): void {
+    this.#work += STREAM_WORK;
+  }
+
+  /** @param touched streams whose readers are to be called in this turn. */
+  isTired(touched: number): boolean {
+    return this.#work + touched >= WORK_A_TURN;
+  }
+
+  /** Counts the reset of a stream that was not served. */
+  countReset(now: number): Http2Error | undefined {
+    if (this.#resets.spend(now)) return undefined;
+    return connectionError('ENHANCE_YOUR_CALM', 'too many streams are reset');
+  }
+
+  /** Counts streams that a change of INITIAL_WINDOW_SIZE makes this side look at. */
+  countWindowLooks(looks: number, now: number): Http2Error | undefined {
+    if (this.#windowLooks.spend(now, looks)) return undefined;
+    return connectionError('ENHANCE_YOUR_CALM', 'windows are changed too often');
+  }
+}
