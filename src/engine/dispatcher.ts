@@ -50,6 +50,7 @@ export class Dispatcher implements DispatcherContract {
 
   async stream(request: StreamRequest): Promise<void> {
     const { origin, destination } = request;
+    origin.session?.authenticated?.();
     const query: RouteQuery = {
       inbound: origin.inbound,
       source: origin.source,
@@ -90,6 +91,7 @@ export class Dispatcher implements DispatcherContract {
   }
 
   packets(request: PacketRequest): Promise<void> {
+    request.origin.session?.authenticated?.();
     return new Association(request, { ...this.#deps, dialer: this.#dialer }).run();
   }
 

@@ -59,6 +59,7 @@ export class InboundRuntime {
       carrier.remote?.host,
       carrier.wire,
       this.#ownListeners.lineageOf(carrier.remote, carrier.local),
+      carrier.onAuthenticated,
     );
     this.#live.set(session, carrier);
     this.#serve(carrier, session);

@@ -6,7 +6,8 @@ import type { ByteLink } from '../net/link.ts';
 import { onClosed } from '../net/on-closed.ts';
 import { abortReason } from '../net/read-queue.ts';
 import type { InboundContext } from './contract.ts';
-import { type KnownUsers, sourceGroup } from './known-users.ts';
+import { sourceGroup } from '../net/source-group.ts';
+import type { KnownUsers } from './known-users.ts';
 import { SearchBudget } from './search-budget.ts';
 
 /** The longest time that a search blocks the event loop. */

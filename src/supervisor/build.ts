@@ -17,7 +17,7 @@ import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
-import { Acceptor } from '../transports/acceptor.ts';
+import { Acceptor, type StreamDeps } from '../transports/acceptor.ts';
 import { dialTcp, createDialer } from '../transports/dialer.ts';
 import { ApplyError } from './apply-error.ts';
 
@@ -98,7 +98,7 @@ export async function buildInbound<Built>(
 export function buildAcceptor(
   spec: InboundSpec,
   onCarrier: (carrier: Carrier) => void,
-  deps: BuildDeps,
+  deps: StreamDeps,
 ): Acceptor {
   return orFailedBuild(`inbound ${spec.tag}`, () => new Acceptor(spec.stream, onCarrier, deps));
 }

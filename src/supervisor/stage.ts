@@ -29,6 +29,7 @@ import {
   type BuiltOutbound,
 } from './build.ts';
 import type { Acceptor } from '../transports/acceptor.ts';
+import type { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import type { InboundFacts, ProtocolOf } from './inbound-facts.ts';
 import type { InboundStep, Plan } from './plan.ts';
 import type { ReadySessions, SessionInbound } from './session-inbound.ts';
@@ -101,6 +102,7 @@ export interface StageDeps {
   readonly dispatcher: Dispatcher;
   readonly protocolOf: ProtocolOf;
   readonly facts: InboundFacts;
+  readonly newcomers: UnauthenticatedClients;
   /** What outbounds resolve with, whichever resolver is behind it. */
   readonly resolver: Resolver;
   /** Makes the resolver of the wanted configuration. */
@@ -160,7 +162,7 @@ async function stageInbounds(
   turns: Turns,
   deps: StageDeps,
 ): Promise<Pick<Staged, 'handlers' | 'runtimes' | 'accepting' | 'streamChanges' | 'sessions'>> {
-  const { clock, log, ownListeners, tracker, dispatcher, protocolOf } = deps;
+  const { clock, log, newcomers, ownListeners, tracker, dispatcher, protocolOf } = deps;
   const handlers = new Map<string, InboundHandler>();
   const runtimes = new Map<string, InboundRuntime>();
   const accepting = new Map<string, Accepting>();
@@ -190,7 +192,7 @@ async function stageInbounds(
       }
       continue;
     }
-    const acceptor = buildAcceptor(spec, runtime.accept, { clock, log });
+    const acceptor = buildAcceptor(spec, runtime.accept, { clock, log, newcomers });
     const target = {
       accept: (connection: AcceptedConnection) => acceptor.accept(connection),
       close: () => acceptor.close(),

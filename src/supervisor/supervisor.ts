@@ -14,6 +14,7 @@ import { Turns, type Steps } from '../net/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { DnsSpec, Spec } from '../spec.ts';
 import { Tracker } from '../tracker/tracker.ts';
+import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import { ApplyError } from './apply-error.ts';
 import { compareSpecs } from './compare.ts';
 import type { BuiltOutbound } from './build.ts';
@@ -76,6 +77,7 @@ export class Supervisor {
   readonly #protocolOf: ProtocolOf;
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
+  readonly #newcomers = new UnauthenticatedClients();
   #spec: Spec | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();
@@ -215,6 +217,7 @@ export class Supervisor {
       dispatcher: this.#dispatcher,
       protocolOf: this.#protocolOf,
       facts: this.#facts,
+      newcomers: this.#newcomers,
       resolver: this.#resolver,
       createResolver: () => this.#createResolver(spec.dns),
     });

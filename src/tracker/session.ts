@@ -13,6 +13,8 @@ export interface Session {
   readonly startedAt: number;
   /** Set when this process itself has made the carrier's connection. */
   readonly lineage?: Lineage | undefined;
+  /** Its client has authenticated: called with each request. Left out where nothing waits for that. */
+  authenticated?(): void;
   /** Adds a socket whose wire bytes belong to the session (the carrier, a UDP relay socket). */
   attach(wire: WireCounter): void;
 }

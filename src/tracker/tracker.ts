@@ -55,11 +55,13 @@ export class Tracker implements FlowRegistry {
     source: string | undefined,
     wire: WireCounter,
     lineage?: Lineage,
+    onAuthenticated?: () => void,
   ): LiveSession {
     const id = ++this.#lastSession;
     const startedAt = this.#clock.now();
     const sessions = this.#sessions;
     const session = new SessionRecord(id, inbound, source, startedAt, wire, lineage, sessions);
+    session.onAuthenticated = onAuthenticated;
     sessions.set(id, session);
     return session;
   }
@@ -123,6 +125,8 @@ class SessionRecord implements LiveSession {
   readonly startedAt: number;
   readonly lineage: Lineage | undefined;
   user: string | undefined;
+  /** Called once. */
+  onAuthenticated: (() => void) | undefined;
   readonly #wire: WireCounter;
   /** Those that were attached later. */
   #others: WireCounter[] | undefined;
@@ -160,6 +164,12 @@ class SessionRecord implements LiveSession {
 
   attach(wire: WireCounter): void {
     (this.#others ??= []).push(wire);
+  }
+
+  authenticated(): void {
+    const { onAuthenticated } = this;
+    this.onAuthenticated = undefined;
+    onAuthenticated?.();
   }
 
   moveTo(source: string | undefined): void {

@@ -5,14 +5,18 @@ import type { Carrier } from '../net/link.ts';
 import type { AcceptedConnection } from '../net/sockets.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
+import { CountedConnection } from './counted-connection.ts';
 import { GrpcServer } from './grpc/server.ts';
 import { onlyHttp2, preferHttp1 } from './tls/alpn.ts';
 import { secureServer, type SecureServer } from './tls/secure-server.ts';
+import type { UnauthenticatedClients } from './unauthenticated-clients.ts';
 import { WsServer } from './ws/server.ts';
 
 export interface StreamDeps {
   readonly clock: Clock;
   readonly log: Logger;
+  /** Counts the clients of all inbounds that have not authenticated. */
+  readonly newcomers: UnauthenticatedClients;
 }
 
 /** How connections become carriers under the stream settings in force. */
@@ -44,13 +48,17 @@ export class Acceptor {
   }
 
   /** Takes over a connection; when a handshake fails, it is closed and nothing reported. */
-  accept(connection: AcceptedConnection): void {
+  accept(accepted: AcceptedConnection): void {
     const { secure, serve } = this.#way;
+    const connection = new CountedConnection(accepted, this.#deps.newcomers);
     if (!secure) {
       serve(bareCarrier(connection));
       return;
     }
-    secure.accept(connection).then(serve, (error: unknown) => this.#report(connection, error));
+    secure.accept(connection).then(
+      (carrier) => serve({ ...carrier, onAuthenticated: connection.onAuthenticated }),
+      (error: unknown) => this.#report(connection, error),
+    );
   }
 
   /**
@@ -91,7 +99,7 @@ export class Acceptor {
   /** @param old the way in force, whose server is kept where it adopts the settings. */
   #wayOf(stream: InboundStreamSpec | undefined, old: Way | undefined): Way {
     const carrier = carrierSpecOf(stream);
-    const { clock } = this.#deps;
+    const { clock, newcomers } = this.#deps;
     const onCarrier = this.#onCarrier;
     const tls = stream?.tls;
     if (carrier.kind !== 'grpc') {
@@ -100,17 +108,19 @@ export class Acceptor {
     }
     const secure = tls && secureServer(tls, onlyHttp2, clock);
     const kept = old && !old.secure === !secure ? old.shared : undefined;
-    const shared = kept ?? new GrpcServer(carrier, clock);
+    const shared = kept ?? new GrpcServer(carrier, clock, newcomers);
     const serve = (below: Carrier): void =>
-      shared.serve(below, ({ link, wire }) => onCarrier({ ...below, link, wire }));
+      shared.serve(below, ({ link, wire, onAuthenticated }) =>
+        onCarrier({ ...below, link, wire, onAuthenticated }),
+      );
     return { secure, serve, shared };
   }
 }
 
-function bareCarrier(connection: AcceptedConnection): Carrier {
-  const { remote, local } = connection;
+function bareCarrier(connection: CountedConnection): Carrier {
+  const { remote, local, onAuthenticated } = connection;
   const link = connection.link();
-  return { link, wire: link, remote, local };
+  return { link, wire: link, remote, local, onAuthenticated };
 }
 
 const carrierSpecOf = (stream: InboundStreamSpec | undefined): InboundCarrierSpec =>

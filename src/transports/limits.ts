@@ -2,8 +2,21 @@
 
 /** A WebSocket upgrade or the preface of HTTP/2 may take this long, on either side. */
 export const UPGRADE_MS = 10_000;
-/** An HTTP/2 connection that has had no tunnel is closed after this long. */
+/**
+ * Connections and tunnels whose clients have not authenticated, of all inbounds together and of one
+ * source; beyond either the oldest is disconnected, of the source that has the most. A silent tunnel
+ * takes 7 KB, a connection with TLS up to 50 KB.
+ */
+export const UNAUTHENTICATED_LIMIT = 8192;
+export const UNAUTHENTICATED_SHARE = 4096;
+/** An HTTP/2 connection of which no tunnel has authenticated is closed after this long. */
 export const FIRST_TUNNEL_MS = 10_000;
+/**
+ * Concurrent tunnels of such a connection: announced, and refused with REFUSED_STREAM beyond it. Clients
+ * in Go open no more before they know the server's limit, and wait, or use another connection, until
+ * it is raised.
+ */
+export const UNPROVEN_TUNNELS = 100;
 /** A shared connection without tunnels is closed after this long. */
 export const IDLE_CONNECTION_MS = 300_000;
 /** A connection that was silent for this long is probed before it gets another tunnel. */

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import * as http2 from 'node:http2';
 import test from 'node:test';
-import { open } from '../support/address.ts';
+import { encodeHunks } from '../../src/transports/grpc/hunks.ts';
+import { hostPort, open } from '../support/address.ts';
 import { freedom } from '../support/config.ts';
+import { echoServer } from '../support/servers.ts';
 import { Weir } from '../support/weir.ts';
 
 const KEY = Buffer.alloc(16, 'weir').toString('base64');
@@ -50,4 +54,44 @@ test('rejected clients are logged at once at info, with the reason and without a
     client.destroy();
   }
   for (const secret of SECRETS) assert.ok(!weir.child.stderr.includes(secret));
+});
+
+test('a gRPC client has few tunnels until one has authenticated, and many from then on', async () => {
+  await using echo = await echoServer();
+  await using weir = await Weir.start(
+    `${freedom()}[[inbound]]\ntag = "grpc"\nprotocol = "vless"\nport = 0\n` +
+      `[inbound.settings]\nusers = [{ id = "${ID}" }]\n` +
+      '[inbound.stream]\nnetwork = "grpc"\ngrpc.service_name = "Tunnel"\n',
+  );
+  const session = http2.connect(`http://${hostPort(weir.address('grpc'))}`);
+  try {
+    await once(session, 'remoteSettings');
+    assert.equal(session.remoteSettings.maxConcurrentStreams, 100);
+    const tunnel = (): http2.ClientHttp2Stream => {
+      const stream = session.request(
+        { ':method': 'POST', ':path': '/Tunnel/Tun', 'content-type': 'application/grpc' },
+        { endStream: false },
+      );
+      return stream.on('error', () => undefined);
+    };
+    for (let i = 0; i < 99; i++) tunnel();
+    const wanted = tunnel();
+    const request = Buffer.concat([
+      Buffer.from([0]),
+      Buffer.from(ID.replaceAll('-', ''), 'hex'),
+      Buffer.from([0, 1, echo.target.port >> 8, echo.target.port & 0xff, 1, 127, 0, 0, 1]),
+      Buffer.from('hello'),
+    ]);
+    wanted.write(Buffer.concat(encodeHunks(request)));
+    // The prefix of a message, its field, and the response of VLESS come before.
+    let response = '';
+    for await (const chunk of wanted) {
+      response += String(chunk);
+      if (response.endsWith('hello')) break;
+    }
+    assert.match(response, /hello$/);
+    assert.ok((session.remoteSettings.maxConcurrentStreams ?? 0) >= 256);
+  } finally {
+    session.destroy();
+  }
 });

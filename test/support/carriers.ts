@@ -12,6 +12,7 @@ import type {
 } from '../../src/spec.ts';
 import { createDialer, type Dialer } from '../../src/transports/dialer.ts';
 import { Acceptor } from '../../src/transports/acceptor.ts';
+import { UnauthenticatedClients } from '../../src/transports/unauthenticated-clients.ts';
 import { listenTcp } from '../../src/transports/tcp-listener.ts';
 import { parseAddress, portOf } from './address.ts';
 import { silentLogger } from '../../src/log/output.ts';
@@ -80,23 +81,27 @@ export class CarrierPair implements AsyncDisposable {
   readonly dialer: Dialer;
   readonly address: string;
   readonly accepted: ReadQueue<Carrier>;
+  readonly newcomers: UnauthenticatedClients;
   readonly #close: () => Promise<void>;
 
   private constructor(
     address: string,
     accepted: ReadQueue<Carrier>,
     dialer: Dialer,
+    newcomers: UnauthenticatedClients,
     close: () => Promise<void>,
   ) {
     this.address = address;
     this.accepted = accepted;
     this.dialer = dialer;
+    this.newcomers = newcomers;
     this.#close = close;
   }
 
   static async open(
     { inbound, outbound }: StreamPair,
     clock: Clock = systemClock,
+    newcomers = new UnauthenticatedClients(),
   ): Promise<CarrierPair> {
     const accepted = new ReadQueue<Carrier>();
     let isOpen = true;
@@ -104,14 +109,14 @@ export class CarrierPair implements AsyncDisposable {
       if (isOpen) accepted.push(carrier);
       else carrier.link.destroy();
     };
-    const acceptor = new Acceptor(inbound, onCarrier, { clock, log: silentLogger });
+    const acceptor = new Acceptor(inbound, onCarrier, { clock, log: silentLogger, newcomers });
     const listener = await listenTcp(
       { kind: 'ip', host: '127.0.0.1', port: 0 },
       { onConnection: (connection) => acceptor.accept(connection) },
     );
     const server = { host: '127.0.0.1', port: portOf(parseAddress(listener.address)) };
     const dialer = createDialer(server, outbound, { resolver: loopback, family: 'auto', clock });
-    return new CarrierPair(listener.address, accepted, dialer, async () => {
+    return new CarrierPair(listener.address, accepted, dialer, newcomers, async () => {
       await listener.close();
       acceptor.close();
       isOpen = false;
@@ -127,7 +132,15 @@ export class CarrierPair implements AsyncDisposable {
     return this.dialer.dial({ signal });
   }
 
+  /** The next carrier, whose client counts as authenticated. */
   async accept(): Promise<Carrier> {
+    const carrier = await this.acceptUnproven();
+    carrier.onAuthenticated?.();
+    return carrier;
+  }
+
+  /** The same of a client that has not authenticated. */
+  async acceptUnproven(): Promise<Carrier> {
     const carrier = await this.accepted.take();
     if (!carrier) throw new Error('the listener has closed');
     return carrier;

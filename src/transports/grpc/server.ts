@@ -5,15 +5,9 @@ import { Http2ErrorCode } from '../../http2/errors.ts';
 import { valueOf, type Field } from '../../http2/fields.ts';
 import type { Http2Stream } from '../../http2/stream.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
-import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS } from '../limits.ts';
-import {
-  CONNECTION_WINDOW,
-  CONTENT_TYPE,
-  SETTINGS,
-  STREAM_WINDOW,
-  tunnelPath,
-  tunnelLimit,
-} from './settings.ts';
+import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS, UNPROVEN_TUNNELS } from '../limits.ts';
+import type { UnauthenticatedClients } from '../unauthenticated-clients.ts';
+import { CONNECTION_WINDOW, CONTENT_TYPE, SETTINGS, tunnelPath } from './settings.ts';
 import { Tunnels } from './tunnels.ts';
 
 type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
@@ -22,6 +16,8 @@ type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
 export interface Tunnel {
   readonly link: ByteLink;
   readonly wire: WireCounter;
+  /** On a server: to be called when the client of the tunnel has authenticated. */
+  readonly onAuthenticated?: (() => void) | undefined;
 }
 
 // The same arrays each time, so that each is encoded once a connection.
@@ -40,12 +36,15 @@ export class GrpcServer {
   /** The last header list that was accepted: those of a connection are mostly one. */
   #accepted: readonly Field[] | undefined;
   readonly #clock: Clock;
+  readonly #newcomers: UnauthenticatedClients;
   readonly #drivers = new Set<Http2Driver>();
   #closed = false;
 
-  constructor(spec: GrpcSpec, clock: Clock) {
+  /** @param newcomers counts the tunnels whose clients have not authenticated. */
+  constructor(spec: GrpcSpec, clock: Clock, newcomers: UnauthenticatedClients) {
     this.#paths = pathsOf(spec);
     this.#clock = clock;
+    this.#newcomers = newcomers;
   }
 
   /** Changes the settings for new tunnels, those on open connections included. */
@@ -54,8 +53,12 @@ export class GrpcServer {
     this.#accepted = undefined;
   }
 
-  /** Serves a connection that has its TLS, if any. */
+  /**
+   * Serves a connection that has its TLS, if any. Until a tunnel of it has authenticated it may have few
+   * tunnels, and it is closed when none has in time, whatever it does meanwhile.
+   */
   serve(below: Carrier, onTunnel: (tunnel: Tunnel) => void): void {
+    let isProven = false;
     let timer: Timer | undefined;
     const waitFor = (milliseconds: number): void => {
       timer?.cancel();
@@ -66,7 +69,7 @@ export class GrpcServer {
       this.#clock,
       {
         role: 'server',
-        settings: { ...SETTINGS, maxConcurrentStreams: tunnelLimit(STREAM_WINDOW) },
+        settings: { ...SETTINGS, maxConcurrentStreams: UNPROVEN_TUNNELS },
         connectionWindow: CONNECTION_WINDOW,
       },
       {
@@ -76,9 +79,17 @@ export class GrpcServer {
             refuse(stream, refusal);
             return;
           }
-          timer?.cancel();
+          if (isProven) timer?.cancel();
           stream.respond(OK, false);
-          onTunnel(tunnels.add(stream));
+          const { link, wire } = tunnels.add(stream);
+          const place = this.#newcomers.enter(below.remote?.host, (cause) => link.destroy(cause));
+          void link.closed.then(place.leave);
+          const onAuthenticated = (): void => {
+            place.leave();
+            stream.serve();
+            prove();
+          };
+          onTunnel({ link, wire, onAuthenticated });
         },
         onEnd: () => {
           timer?.cancel();
@@ -91,9 +102,17 @@ export class GrpcServer {
       clock: this.#clock,
       trailers: TRAILERS,
       onEmpty: () => {
-        if (!driver.isClosed) waitFor(IDLE_CONNECTION_MS);
+        if (isProven && !driver.isClosed) waitFor(IDLE_CONNECTION_MS);
       },
     });
+    const prove = (): void => {
+      if (isProven || driver.isClosed) return;
+      isProven = true;
+      timer?.cancel();
+      below.onAuthenticated?.();
+      tunnels.prove();
+      if (tunnels.count === 0) waitFor(IDLE_CONNECTION_MS);
+    };
     this.#drivers.add(driver);
     waitFor(FIRST_TUNNEL_MS);
     driver.start();

@@ -1,6 +1,7 @@
 import type { Http2Connection } from '../../http2/connection.ts';
 import { HEADER_LIST_LIMIT } from '../../http2/limits.ts';
 import type { Http2Settings } from '../../http2/settings.ts';
+import { UNPROVEN_TUNNELS } from '../limits.ts';
 import { toRequestTarget } from '../ws/handshake.ts';
 
 /**
@@ -47,6 +48,9 @@ export class StreamWindow {
   readonly #connection: Http2Connection;
   readonly #limitsTunnels: boolean;
   #size = STREAM_WINDOW;
+  /** Tunnels that the peer may have, as announced; 0 where this side opens them. */
+  #limit: number;
+  #isProven = false;
   #tunnels = 0;
   /** One change at a time. */
   #changing = false;
@@ -55,6 +59,16 @@ export class StreamWindow {
   constructor(connection: Http2Connection, limitsTunnels: boolean) {
     this.#connection = connection;
     this.#limitsTunnels = limitsTunnels;
+    this.#limit = this.#limitFor(STREAM_WINDOW);
+  }
+
+  /** A tunnel of the peer has authenticated: it may have more than UNPROVEN_TUNNELS. */
+  prove(): void {
+    this.#isProven = true;
+    // At once, and not with a change of windows that may be under way: further ones may wait for it.
+    this.#limit = this.#limitFor(STREAM_WINDOW);
+    this.#connection.changeSettings({ maxConcurrentStreams: this.#limit }, () => undefined);
+    this.adjust(this.#tunnels);
   }
 
   /** Adjusts the window to the number of tunnels. */
@@ -62,11 +76,14 @@ export class StreamWindow {
     this.#tunnels = tunnels;
     if (this.#changing || this.#connection.state === 'closed') return;
     const share = Math.floor(HELD_LIMIT / Math.max(1, tunnels));
-    const size = Math.min(STREAM_WINDOW, Math.max(SMALLEST_WINDOW, share));
-    if (size > this.#size / 2 && size < this.#size * 2) return;
+    const wanted = Math.min(STREAM_WINDOW, Math.max(SMALLEST_WINDOW, share));
+    const isClose = wanted > this.#size / 2 && wanted < this.#size * 2;
+    const size = isClose ? this.#size : wanted;
+    const limit = this.#limitFor(size);
+    if (isClose && limit === this.#limit) return;
     const window = { initialWindowSize: size };
     const settings: Http2Settings = this.#limitsTunnels
-      ? { ...window, maxConcurrentStreams: tunnelLimit(size) }
+      ? { ...window, maxConcurrentStreams: limit }
       : window;
     const sent = this.#connection.changeSettings(settings, () => {
       this.#changing = false;
@@ -75,5 +92,11 @@ export class StreamWindow {
     if (!sent) return;
     this.#changing = true;
     this.#size = size;
+    this.#limit = limit;
+  }
+
+  #limitFor(size: number): number {
+    if (!this.#limitsTunnels) return 0;
+    return this.#isProven ? tunnelLimit(size) : UNPROVEN_TUNNELS;
   }
 }

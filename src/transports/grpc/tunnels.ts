@@ -33,6 +33,11 @@ export class Tunnels {
     this.#window = new StreamWindow(driver.connection, options.trailers !== undefined);
   }
 
+  /** A client has authenticated: it may open more tunnels. */
+  prove(): void {
+    this.#window.prove();
+  }
+
   get count(): number {
     return this.#count;
   }

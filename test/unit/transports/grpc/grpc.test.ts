@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import type { Carrier } from '../../../../src/net/link.ts';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
-import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
+import { UnauthenticatedClients } from '../../../../src/transports/unauthenticated-clients.ts';
+import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../../support/carriers.ts';
 import { Http2Server } from '../../../support/http2-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -150,6 +151,83 @@ test('a connection without a tunnel is given up when the limit has passed', asyn
     await closed;
   });
 });
+
+test('a connection whose tunnels do not authenticate is closed at the limit, whatever it opens', async () => {
+  const clock = new ManualClock();
+  await using carriers = await CarrierPair.open(grpcPair(false), clock);
+  await withClient(carriers, async (session) => {
+    const closed = once(session, 'close');
+    const silent = (): http2.ClientHttp2Stream =>
+      session.request(post('/GunService/Tun'), { endStream: false }).on('error', () => undefined);
+    silent();
+    const first = await carriers.acceptUnproven();
+    clock.advance(9_000);
+    // Another begins, and the first one ends.
+    silent();
+    await carriers.acceptUnproven();
+    first.link.destroy();
+    clock.advance(999);
+    assert.equal(session.closed, false);
+    clock.advance(1);
+    await closed;
+  });
+});
+
+test('a connection with a tunnel that has authenticated is not closed while another does not', async () => {
+  const clock = new ManualClock();
+  await using carriers = await CarrierPair.open(grpcPair(false), clock);
+  await withClient(carriers, async (session) => {
+    session.request(post('/GunService/Tun'), { endStream: false }).on('error', () => undefined);
+    await carriers.accept();
+    const late = session.request(post('/GunService/Tun'), { endStream: false });
+    late.on('error', () => undefined);
+    const { link } = await carriers.acceptUnproven();
+    clock.advance(20_000);
+    late.write(Buffer.concat(encodeHunks(Buffer.from('still here'))));
+    assert.equal(String(await link.read()), 'still here');
+  });
+});
+
+test('connections and silent tunnels count until they authenticate or end', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(true));
+  const { newcomers } = carriers;
+  const dials = await Promise.all([1, 2, 3].map(() => carriers.dial()));
+  const served: Carrier[] = [];
+  for (const _ of dials) served.push(await carriers.acceptUnproven());
+  assert.equal(newcomers.count, 4);
+  served[1]?.onAuthenticated?.();
+  assert.equal(newcomers.count, 2);
+  for (const { link } of [...dials, ...served]) link.destroy();
+  await served[0]?.link.closed;
+  await served[2]?.link.closed;
+  await Promise.resolve();
+  assert.equal(newcomers.count, 0);
+});
+
+for (const [what, pair] of [
+  ['tunnels of gRPC', grpcPair(false)],
+  ['connections with TLS', TLS_PAIR],
+  ['WebSockets', wsPair(false)],
+  ['bare connections', { inbound: undefined, outbound: undefined }],
+] as const) {
+  test(`${what} beyond the bound end the oldest that has not authenticated`, async () => {
+    const newcomers = new UnauthenticatedClients(100, what === 'tunnels of gRPC' ? 3 : 2);
+    await using carriers = await CarrierPair.open(pair, undefined, newcomers);
+    const proven = await carriers.connect();
+    const oldest = await carriers.dial();
+    const oldestServed = await carriers.acceptUnproven();
+    const served: Carrier[] = [];
+    for (let i = 0; i < (what === 'tunnels of gRPC' ? 3 : 2); i++) {
+      served.push(await carriers.dial());
+      served.push(await carriers.acceptUnproven());
+    }
+    assert.match(String(await oldestServed.link.closed), /have not authenticated/);
+    await assert.rejects(oldest.link.read().then((chunk) => assert.ok(chunk, 'ended')));
+    await proven.server.link.write(Buffer.from('served'));
+    assert.equal(String(await proven.client.link.read()), 'served');
+    for (const { link } of [...served, oldest, proven.client, proven.server]) link.destroy();
+  });
+}
 
 test('a thousand tunnels share one connection, and share its bytes', async () => {
   await using carriers = await CarrierPair.open(grpcPair(true));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { test } from 'node:test';
+import { UNPROVEN_TUNNELS } from '../../../../src/transports/limits.ts';
 import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
 
 const REQUEST = {
@@ -23,24 +24,38 @@ test('the more tunnels a connection has the smaller are their windows, and back'
     seen.push([initialWindowSize, maxConcurrentStreams]);
   };
   note();
+  const windowOf = async (size: number): Promise<void> => {
+    while (session.remoteSettings.initialWindowSize !== size) await once(session, 'remoteSettings');
+  };
   const streams: http2.ClientHttp2Stream[] = [];
-  const changed = once(session, 'remoteSettings');
   for (let i = 0; i < 64; i++) {
     const stream = session.request(REQUEST, { endStream: false });
     stream.on('error', () => undefined);
     streams.push(stream);
     await carriers.accept();
   }
-  await changed;
+  await windowOf(1 << 20);
   note();
-  const back = once(session, 'remoteSettings');
   for (const stream of streams) stream.destroy();
-  await back;
+  await windowOf(2 << 20);
   note();
   assert.deepEqual(
     seen.map(([window]) => window),
     [2 << 20, 1 << 20, 2 << 20],
   );
   for (const [window, tunnels] of seen) assert.ok(window * tunnels <= BOUND);
+  session.destroy();
+});
+
+test('a connection may have few tunnels until the first has authenticated, and many from then on', async () => {
+  await using carriers = await CarrierPair.open(grpcPair(false));
+  const session = http2.connect(`http://127.0.0.1:${carriers.port}`);
+  await once(session, 'remoteSettings');
+  assert.equal(session.remoteSettings.maxConcurrentStreams, UNPROVEN_TUNNELS);
+  session.request(REQUEST, { endStream: false }).on('error', () => undefined);
+  const raised = once(session, 'remoteSettings');
+  await carriers.accept();
+  await raised;
+  assert.equal(session.remoteSettings.maxConcurrentStreams, 256);
   session.destroy();
 });

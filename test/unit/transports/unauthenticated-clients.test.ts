@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import {
+  UnauthenticatedClients,
+  type Place,
+} from '../../../src/transports/unauthenticated-clients.ts';
+
+test('a source that floods loses its own oldest clients, and those of other sources stay', () => {
+  const clients = new UnauthenticatedClients(10, 8);
+  const evicted: string[] = [];
+  const enter = (source: string, name: string): Place =>
+    clients.enter(source, () => evicted.push(name));
+  enter('192.0.2.1', 'honest');
+  for (let i = 0; i < 9; i++) enter('198.51.100.1', `flood ${i}`);
+  // Its share.
+  assert.deepEqual(evicted, ['flood 0']);
+  enter('192.0.2.2', 'another');
+  enter('192.0.2.3', 'a third');
+  assert.deepEqual([evicted, clients.count], [['flood 0', 'flood 1'], 10]);
+  for (let i = 9; i < 100; i++) enter('198.51.100.1', `flood ${i}`);
+  assert.ok(evicted.every((name) => name.startsWith('flood')));
+  assert.equal(clients.count, 10);
+});
+
+test('addresses of one network of IPv6 are one source', () => {
+  const clients = new UnauthenticatedClients(100, 4);
+  let evicted = 0;
+  for (let i = 1; i <= 10; i++) clients.enter(`2001:db8::${i}`, () => evicted++);
+  assert.deepEqual([clients.count, evicted], [4, 6]);
+});
+
+test('a client that has left is not disconnected, and leaves once', () => {
+  const clients = new UnauthenticatedClients(2, 2);
+  const evicted: number[] = [];
+  const places = [0, 1].map((i) => clients.enter(undefined, () => evicted.push(i)));
+  places[0]?.leave();
+  places[0]?.leave();
+  assert.equal(clients.count, 1);
+  clients.enter(undefined, () => evicted.push(2));
+  clients.enter(undefined, () => evicted.push(3));
+  assert.deepEqual(evicted, [1]);
+  places[1]?.leave();
+  assert.equal(clients.count, 2);
+});
+
+test('whatever comes and leaves, the bounds hold, and the oldest of a largest source goes', () => {
+  const [LIMIT, SHARE] = [8, 5];
+  interface Live {
+    readonly source: number;
+    readonly place: Place;
+  }
+  const step = fc.oneof(
+    fc.nat(3).map((source) => ({ source, leaves: 0 })),
+    fc.nat(20).map((leaves) => ({ source: undefined, leaves })),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      const clients = new UnauthenticatedClients(LIMIT, SHARE);
+      const live: Live[] = [];
+      const countOf = (source: number): number =>
+        live.filter((each) => each.source === source).length;
+      for (const { source, leaves } of steps) {
+        if (source === undefined) {
+          live.splice(leaves % Math.max(1, live.length), 1)[0]?.place.leave();
+        } else {
+          const isFull = live.length === LIMIT;
+          const most = Math.max(...live.map((each) => countOf(each.source)));
+          const place = clients.enter(`192.0.2.${source}`, () => {
+            const at = live.findIndex((each) => each.place === place);
+            const gone = live[at]?.source ?? -1;
+            assert.equal(
+              at,
+              live.findIndex((each) => each.source === gone),
+            );
+            assert.ok(countOf(gone) === SHARE || (isFull && countOf(gone) === most));
+            live.splice(at, 1);
+          });
+          live.push({ source, place });
+        }
+        assert.equal(clients.count, live.length);
+        assert.ok(live.length <= LIMIT && live.every((each) => countOf(each.source) <= SHARE));
+      }
+    }),
+  );
+});
