@@ -187,6 +187,8 @@ export class Supervisor {
     timer.cancel();
     this.#dispatcher.stop();
     for (const side of sides) side.destroy(new LinkClosedError('the proxy is stopping'));
+    // Those that a session has left to an origin, which may take its time.
+    this.tracker.killMatching({});
     await idle;
     await Promise.all(owning.map(({ closed }) => closed));
     for (const group of this.#balancers.values()) group.stop();

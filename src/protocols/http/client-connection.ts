@@ -1,4 +1,4 @@
-import { messageOf } from '../../errors.ts';
+import { asError, messageOf } from '../../errors.ts';
 import type { Endpoint } from '../../net/address.ts';
 import { closeGracefully } from '../../net/close-gracefully.ts';
 import { Deadline } from '../../net/deadline.ts';
@@ -97,7 +97,10 @@ export class ClientConnection {
         await closeGracefully(this.#link, this.#context.clock, limits);
       }
     } catch (error) {
-      this.#link.destroy(error instanceof Error ? error : undefined);
+      const cause = asError(error);
+      this.#link.destroy(cause);
+      // There is no client any more whose response an origin could still have to finish.
+      this.#idle?.flow.link.destroy(cause);
       throw error;
     } finally {
       this.#retireIdle();

@@ -19,7 +19,7 @@ import { clientHead, mayTrail, originHead, persists, type OriginRequest } from '
 import { responseFraming } from '../../http1/framing.ts';
 import { parseResponseHead, type ResponseHead, type Version } from '../../http1/head.ts';
 import { readHead, startsResponse } from '../../http1/read-head.ts';
-import { transferBody } from './transfer-body.ts';
+import { SourceWatch, transferBody } from './transfer-body.ts';
 
 /** The client has its response. */
 interface Responded {
@@ -171,9 +171,10 @@ export class Exchange {
     try {
       const bytes = clientHead({ head, framing: { kind: 'none' }, keep: true });
       const full = this.#client.write(bytes);
-      if (full) await full;
+      if (!full) return;
+      await new SourceWatch({ link: this.#origin, side: 'origin' }).unlessFailed(full);
     } catch (error) {
-      throw new SideError('client', error);
+      throw error instanceof SideError ? error : new SideError('client', error);
     }
   }
 

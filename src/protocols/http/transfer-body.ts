@@ -31,15 +31,17 @@ export interface Transfer {
 
 /**
  * Sends a head and streams the body after it, from one framing to another, buffering no more than
- * a chunk: the back-pressure of `to` reaches `from`.
+ * a chunk: the back-pressure of `to` reaches `from`. A failure of `from` ends it also while `to` takes
+ * nothing: the body would be truncated, whatever becomes of what waits.
  *
  * @throws {SideError} with the side that failed or whose framing is invalid.
  */
 export async function transferBody(transfer: Transfer): Promise<void> {
   const { from, to, decoder, encoder, touch, signal } = transfer;
+  const source = new SourceWatch(from);
   let waiting: Uint8Array[] = [transfer.head];
   if (!decoder.done && !transfer.ready) {
-    await send(to, waiting);
+    await send(to, waiting, source);
     waiting = [];
   }
   while (!decoder.done) {
@@ -47,7 +49,7 @@ export async function transferBody(transfer: Transfer): Promise<void> {
     touch();
     if (payload.length > 0) waiting.push(...encoder.frame(payload));
     if (decoder.done) break;
-    if (waiting.length > 0) await send(to, waiting);
+    if (waiting.length > 0) await send(to, waiting, source);
     waiting = [];
     touch();
   }
@@ -76,12 +78,48 @@ async function receive(
   }
 }
 
-async function send({ link, side }: End, chunks: readonly Uint8Array[]): Promise<void> {
+/** @param source of what follows; left out when nothing does. */
+async function send(
+  { link, side }: End,
+  chunks: readonly Uint8Array[],
+  source?: SourceWatch,
+): Promise<void> {
   try {
     const full = link.writeAll(chunks);
-    if (full) await full;
+    if (full) await (source ? source.unlessFailed(full) : full);
   } catch (error) {
-    throw new SideError(side, error);
+    throw error instanceof SideError ? error : new SideError(side, error);
+  }
+}
+
+/** Learns of the failure of a link that is not being read, because the other side is full. */
+export class SourceWatch {
+  #failure: SideError | undefined;
+  /** Rejects the wait under way; one callback for all waits of a body. */
+  #reject: ((error: SideError) => void) | undefined;
+
+  constructor({ link, side }: End) {
+    void link.closed.then((cause) => {
+      if (!cause) return;
+      this.#failure = new SideError(side, cause);
+      this.#reject?.(this.#failure);
+    });
+  }
+
+  /** Waits for the other side. @throws {SideError} when the source fails before. */
+  async unlessFailed(full: Promise<void>): Promise<void> {
+    if (this.#failure) {
+      full.catch(() => undefined);
+      throw this.#failure;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#reject = reject;
+    full.then(resolve, reject);
+    try {
+      await promise;
+    } finally {
+      this.#reject = undefined;
+    }
   }
 }
 

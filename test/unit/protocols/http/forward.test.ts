@@ -681,3 +681,79 @@ describe('a request in origin form', LIMIT, () => {
     }
   });
 });
+
+describe('a client that does not read', LIMIT, () => {
+  /** A response that fills what lies between, and of which more is to come. */
+  async function stalled() {
+    const proxy = startProxy();
+    const { client, dispatcher } = proxy;
+    await client.send(GET);
+    const origin = await dispatcher.origin();
+    await origin.head();
+    await origin.send('HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n');
+    for (let full = false; !full; await settle()) {
+      full = origin.link.write(Buffer.alloc(65_536)) !== undefined && dispatcher.live === 1;
+      if (full) await settle();
+    }
+    return { ...proxy, origin };
+  }
+
+  test('is reset when its flow is killed', async () => {
+    const { client, dispatcher, served } = await stalled();
+    for (const kill of dispatcher.kills) kill(new LinkClosedError('closed by the operator'));
+    assert.match(String(await served), /closed by the operator/);
+    assert.match(String(await client.link.closed), /closed by the operator/);
+    assert.equal(dispatcher.live, 0);
+  });
+
+  test('is reset when the origin is', async () => {
+    const { client, dispatcher, served, origin } = await stalled();
+    origin.link.destroy(new Error('reset by the origin'));
+    assert.match(String(await served), /reset by the origin/);
+    assert.match(String(await client.link.closed), /reset by the origin/);
+    assert.equal(dispatcher.live, 0);
+  });
+
+  test('gets a whole response, although the origin fails behind it', async () => {
+    const { client, dispatcher } = startProxy();
+    await client.send(GET);
+    const origin = await dispatcher.origin();
+    await origin.head();
+    const body = 'x'.repeat(100_000);
+    await origin.send(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    await settle();
+    origin.link.destroy(new Error('reset by the origin'));
+    await settle();
+    assert.equal((await client.response()).text, body);
+  });
+
+  test('has an interim response waiting when its flow is killed, and is reset as well', async () => {
+    const { client, dispatcher, served } = startProxy();
+    await client.send(GET);
+    const origin = await dispatcher.origin();
+    await origin.head();
+    const interim = Buffer.from(`HTTP/1.1 103 Early Hints\r\nX: ${'x'.repeat(30_000)}\r\n\r\n`);
+    for (let i = 0; i < 20; i++) {
+      void origin.link.write(interim);
+      await settle();
+    }
+    for (const kill of dispatcher.kills) kill(new LinkClosedError('closed by the operator'));
+    await settle();
+    assert.equal(dispatcher.live, 0);
+    // What was written before comes first; then the proxy says why, which it can before a final response.
+    assert.match(await client.until('HTTP/1.1 502'), /Early Hints/);
+    client.link.destroy();
+    await served;
+  });
+});
+
+test('the flow of a connection that is ended between two requests ends at once', async () => {
+  const { client, dispatcher, served } = startProxy();
+  await exchange({ client, origin: dispatcher.origin() }, GET, EMPTY);
+  await client.head();
+  await settle();
+  assert.equal(dispatcher.live, 1);
+  client.link.destroy(new Error('gone'));
+  await served;
+  assert.equal(dispatcher.live, 0);
+});
