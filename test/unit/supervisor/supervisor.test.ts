@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
-import { systemClock } from '../../../src/net/clock.ts';
+import { systemClock, type Clock } from '../../../src/net/clock.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
@@ -14,7 +14,7 @@ import { inboundSpec, outboundSpec, routeSpec, ruleSpec, spec } from '../../supp
 const NO_GEO = { geosite: new Map(), geoip: new Map() };
 
 /** A supervisor that remembers where its inbounds listen. */
-function create() {
+function create(clock: Clock = systemClock) {
   const addresses = new Map<string, number>();
   const errors: string[] = [];
   const log: Logger = {
@@ -27,7 +27,7 @@ function create() {
     target: () => log,
   };
   const supervisor = new Supervisor({
-    clock: systemClock,
+    clock,
     log,
     regexes: new RegexCache(),
     ownListeners: new OwnListeners(),
@@ -108,6 +108,31 @@ describe('a reload', () => {
     assert.equal(supervisor.tracker.flows()[0]?.info.planeEpoch, 1);
     old.destroy();
     await supervisor.stop(0);
+  });
+
+  test('does not wait on a stop for origins that keep connections open', async () => {
+    // Only the grace of the stop passes: whatever else waits for time waits for ever.
+    const { supervisor, apply, portOf } = create({
+      ...systemClock,
+      after: (ms, callback) =>
+        ms === 0 ? systemClock.after(0, callback) : { cancel: () => undefined },
+    });
+    const origin = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
+    });
+    origin.listen(0, '127.0.0.1');
+    await once(origin, 'listening');
+    const settings = { accounts: [], allowTransparent: false };
+    await apply(serving(inboundSpec('in', { ...quiet, protocol: 'http', settings })));
+    const client = connect({ host: '127.0.0.1', port: portOf('in') });
+    const { port } = origin.address() as AddressInfo;
+    client.end(`GET http://127.0.0.1:${port}/ HTTP/1.1\r\nConnection: close\r\n\r\n`);
+    await once(client.resume(), 'end');
+    assert.equal(supervisor.tracker.flowCount, 1);
+    await supervisor.stop(0);
+    assert.equal(supervisor.tracker.flowCount, 0);
+    origin.close();
   });
 
   test('drains a replaced outbound with its last flow', async () => {
