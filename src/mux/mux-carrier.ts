@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { asError } from '../errors.ts';
 import type { Endpoint } from '../net/address.ts';
 import { ByteQueue } from '../net/byte-queue.ts';
@@ -14,6 +15,11 @@ import { Outlet } from './outlet.ts';
 
 /** Concurrent flows of one carrier. Clients open eight to some hundreds. */
 export const MAX_FLOWS = 1024;
+/**
+ * Headers and data of frames that are handled in one turn of the event loop: a read may have ten thousand
+ * frames of one byte.
+ */
+export const EVENTS_A_TURN = 1024;
 /** A carrier without a flow ends after this long. */
 export const IDLE_CARRIER_MS = 300_000;
 const SWEEP_MS = 30_000;
@@ -74,9 +80,11 @@ export class MuxCarrier {
       for (;;) {
         const chunk = await this.#link.read();
         if (chunk === undefined) break;
+        let events = 0;
         for (const event of decoder.decode(chunk)) {
           const full = this.#take(event) ?? this.#outlet.room();
           if (full) await full;
+          if (++events % EVENTS_A_TURN === 0) await turn();
         }
       }
     } catch (error) {

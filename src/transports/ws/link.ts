@@ -144,11 +144,13 @@ export class WsLink implements ByteLink {
     }
     try {
       const data: Uint8Array[] = [];
+      let ping: Uint8Array | undefined;
       for (const event of this.#decoder.push(chunk)) {
         if (event.kind === 'data') data.push(event.data);
-        else if (event.kind === 'ping') this.#sendPong(event.data);
+        else if (event.kind === 'ping') ping = event.data;
         else this.#ended = true;
       }
+      if (ping) this.#sendPong(ping);
       this.#items.push(...strip(chunk, data));
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
@@ -158,7 +160,10 @@ export class WsLink implements ByteLink {
     if (this.#ended && this.#closing) this.#finish();
   }
 
-  /** §5.5.3: while a Pong waits to be sent, later Pings need none, so that their number is free. */
+  /**
+   * §5.5.3: the last Ping of a read is responded to, and none while a Pong waits to be sent, so that
+   * their number is free.
+   */
   #sendPong(data: Uint8Array): void {
     if (this.#pongWaits || !this.#writable) return;
     const full = this.#lower.write(this.#frame(Opcode.pong, [data]));

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { HOLD_MS, STREAM_BYTES } from '../../../src/mux/backlog.ts';
-import { IDLE_CARRIER_MS, MAX_FLOWS, MuxCarrier } from '../../../src/mux/mux-carrier.ts';
+import {
+  EVENTS_A_TURN,
+  IDLE_CARRIER_MS,
+  MAX_FLOWS,
+  MuxCarrier,
+} from '../../../src/mux/mux-carrier.ts';
 import { SHORT_BYTES, MuxStream } from '../../../src/mux/mux-stream.ts';
 import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import type { Endpoint } from '../../../src/net/address.ts';
@@ -613,4 +618,19 @@ describe('datagrams on a carrier', () => {
     });
     await finish();
   });
+});
+
+test('a read with thousands of frames is handled in several turns', async () => {
+  const { client, streams, finish } = start();
+  const many = Buffer.concat(
+    Array.from({ length: 10 * EVENTS_A_TURN }, () => frame(0, KEEP_ALIVE)),
+  );
+  void client.send(many, frame(1, NEW, 'x', addressed('tcp', SITE)));
+  let turns = 0;
+  while (streams.length === 0) {
+    await new Promise((resolve) => setImmediate(resolve));
+    turns++;
+  }
+  assert.ok(turns >= 10, `${turns} turns`);
+  await finish();
 });

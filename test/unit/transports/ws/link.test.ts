@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { linkPair } from '../../../../src/net/memory-link.ts';
+import { FrameDecoder, Opcode, wholeFrame } from '../../../../src/transports/ws/frames.ts';
+import { WsLink } from '../../../../src/transports/ws/link.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+
+test('the Pings of one read have one Pong, with the data of the last', async () => {
+  const [near, far] = linkPair();
+  const link = new WsLink(near, undefined, new ManualClock());
+  const key = Uint8Array.of(1, 2, 3, 4);
+  const pings = Array.from({ length: 1000 }, (_, i) =>
+    wholeFrame(Opcode.ping, [Buffer.from(`${i}`)], key),
+  );
+  const data = wholeFrame(Opcode.binary, [Buffer.from('data')], key);
+  await far.write(Buffer.concat([...pings, data]));
+  assert.equal(String(await link.read()), 'data');
+  const sent = await far.read();
+  assert.deepEqual(sent && Buffer.from(sent), wholeFrame(Opcode.pong, [Buffer.from('999')]));
+  link.destroy();
+  // Nothing but what ends it follows.
+  const rest: Uint8Array[] = [];
+  for (let chunk = await far.read(); chunk; chunk = await far.read()) rest.push(chunk);
+  assert.deepEqual(
+    new FrameDecoder(false).push(Buffer.concat(rest)).map(({ kind }) => kind),
+    ['close'],
+  );
+});
