@@ -87,6 +87,7 @@ export class InboundRuntime {
   #serve(carrier: Carrier, session: LiveSession): void {
     const end = (): void => {
       carrier.link.destroy();
+      carrier.onOver?.();
       session.close();
       this.#live.delete(session);
       this.#settle();

@@ -82,8 +82,12 @@ export interface Carrier {
   readonly remote: Endpoint | undefined;
   /** The local address of the connection; `undefined` on a unix socket. */
   readonly local: Endpoint | undefined;
-  /** Of an accepted one: its client has authenticated. Left out where nothing waits for that. */
+  /**
+   * Of an accepted one, to be called when its client has authenticated, and when it is over. Left out
+   * where nothing waits for that.
+   */
   readonly onAuthenticated?: (() => void) | undefined;
+  readonly onOver?: (() => void) | undefined;
 }
 
 /** One datagram: `peer` is the destination of a sent one and the source of a received one. */

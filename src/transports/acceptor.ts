@@ -56,8 +56,14 @@ export class Acceptor {
       return;
     }
     secure.accept(connection).then(
-      (carrier) => serve({ ...carrier, onAuthenticated: connection.onAuthenticated }),
-      (error: unknown) => this.#report(connection, error),
+      (carrier) => {
+        const { leave } = connection;
+        serve({ ...carrier, onAuthenticated: leave, onOver: leave });
+      },
+      (error: unknown) => {
+        connection.leave();
+        this.#report(connection, error);
+      },
     );
   }
 
@@ -110,17 +116,15 @@ export class Acceptor {
     const kept = old && !old.secure === !secure ? old.shared : undefined;
     const shared = kept ?? new GrpcServer(carrier, clock, newcomers);
     const serve = (below: Carrier): void =>
-      shared.serve(below, ({ link, wire, onAuthenticated }) =>
-        onCarrier({ ...below, link, wire, onAuthenticated }),
-      );
+      shared.serve(below, (tunnel) => onCarrier({ ...below, ...tunnel }));
     return { secure, serve, shared };
   }
 }
 
 function bareCarrier(connection: CountedConnection): Carrier {
-  const { remote, local, onAuthenticated } = connection;
+  const { remote, local, leave } = connection;
   const link = connection.link();
-  return { link, wire: link, remote, local, onAuthenticated };
+  return { link, wire: link, remote, local, onAuthenticated: leave, onOver: leave };
 }
 
 const carrierSpecOf = (stream: InboundStreamSpec | undefined): InboundCarrierSpec =>
@@ -137,6 +141,7 @@ function linkServer(
   return (below) => {
     void server.upgrade(below.link).then((link) => {
       if (link) onCarrier({ ...below, link });
+      else below.onOver?.();
     });
   };
 }

@@ -2,49 +2,50 @@ import type { Socket } from 'node:net';
 import type { Endpoint } from '../net/address.ts';
 import type { ByteLink, WireCounter } from '../net/link.ts';
 import type { AcceptedConnection } from '../net/sockets.ts';
-import type { Place, UnauthenticatedClients } from './unauthenticated-clients.ts';
+import type { Evictable, Place, UnauthenticatedClients } from './unauthenticated-clients.ts';
 
 /** An accepted connection with its place among those whose clients have not authenticated. */
-export class CountedConnection implements AcceptedConnection {
+export class CountedConnection implements AcceptedConnection, Evictable {
   readonly remote: Endpoint | undefined;
   readonly local: Endpoint | undefined;
   readonly #below: AcceptedConnection;
   readonly #place: Place;
-  #destroy: ((cause: Error) => void) | undefined;
+  #taken: ByteLink | Socket | undefined;
 
   constructor(below: AcceptedConnection, clients: UnauthenticatedClients) {
     this.#below = below;
     this.remote = below.remote;
     this.local = below.local;
-    this.#place = clients.enter(below.remote?.host, (cause) => this.#evict(cause));
+    this.#place = clients.enter(below.remote?.host, this);
   }
 
-  /** Its client has authenticated. */
-  get onAuthenticated(): () => void {
+  /** To be called when its client has authenticated, and when it is over; its user sees to both. */
+  get leave(): () => void {
     return this.#place.leave;
   }
 
   link(): ByteLink & WireCounter {
     const link = this.#below.link();
-    this.#destroy = (cause) => link.destroy(cause);
-    void link.closed.then(this.#place.leave);
+    this.#taken = link;
     return link;
   }
 
   socket(): Socket {
     const socket = this.#below.socket();
-    this.#destroy = () => socket.destroy();
-    socket.once('close', this.#place.leave);
+    this.#taken = socket;
     return socket;
   }
 
   destroy(): void {
-    this.#place.leave();
+    this.leave();
     this.#below.destroy();
   }
 
-  #evict(cause: Error): void {
-    if (this.#destroy) this.#destroy(cause);
+  evict(cause: Error): void {
+    const taken = this.#taken;
+    // An error would be that of a socket to which nothing listens yet.
+    if (taken && 'setNoDelay' in taken) taken.destroy();
+    else if (taken) taken.destroy(cause);
     else this.#below.destroy();
   }
 }

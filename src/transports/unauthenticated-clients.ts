@@ -43,34 +43,39 @@ class Source implements Linked<Source> {
   }
 }
 
+/** A client that can be disconnected. */
+export interface Evictable {
+  evict(cause: Error): void;
+}
+
 /** The place of one client, which leaves when it has authenticated or is gone. */
 export class Place implements Linked<Place> {
   previous: Place | undefined;
   next: Place | undefined;
   #source: Source | undefined;
-  #evict: ((cause: Error) => void) | undefined;
+  #client: Evictable | undefined;
   readonly #clients: UnauthenticatedClients;
 
   /** @internal of UnauthenticatedClients */
-  constructor(clients: UnauthenticatedClients, source: Source, evict: (cause: Error) => void) {
+  constructor(clients: UnauthenticatedClients, source: Source, client: Evictable) {
     this.#clients = clients;
     this.#source = source;
-    this.#evict = evict;
+    this.#client = client;
   }
 
   /** Idempotent. */
   readonly leave = (): void => {
     const source = this.#source;
     this.#source = undefined;
-    this.#evict = undefined;
+    this.#client = undefined;
     if (source) this.#clients.left(this, source);
   };
 
   /** @internal of UnauthenticatedClients */
   evict(): void {
-    const evict = this.#evict;
+    const client = this.#client;
     this.leave();
-    evict?.(new LinkClosedError('too many clients have not authenticated'));
+    client?.evict(new LinkClosedError('too many clients have not authenticated'));
   }
 }
 
@@ -109,9 +114,9 @@ export class UnauthenticatedClients {
    * Counts a client.
    *
    * @param address of the client; `undefined` on a unix socket.
-   * @param evict disconnects it; not called once it has left.
+   * @param client is disconnected when it has to make room, not once it has left.
    */
-  enter(address: string | undefined, evict: (cause: Error) => void): Place {
+  enter(address: string | undefined, client: Evictable): Place {
     const key = sourceGroup(address);
     let source = this.#sources.get(key);
     if (source && source.count >= this.#share) source.places.first?.evict();
@@ -122,7 +127,7 @@ export class UnauthenticatedClients {
       source = new Source(key);
       this.#sources.set(key, source);
     }
-    const place = new Place(this, source, evict);
+    const place = new Place(this, source, client);
     source.places.append(place);
     this.#count++;
     this.#recount(source, 1);

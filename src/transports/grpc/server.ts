@@ -16,8 +16,9 @@ type GrpcSpec = Extract<InboundCarrierSpec, { kind: 'grpc' }>;
 export interface Tunnel {
   readonly link: ByteLink;
   readonly wire: WireCounter;
-  /** On a server: to be called when the client of the tunnel has authenticated. */
+  /** On a server: see `Carrier`. */
   readonly onAuthenticated?: (() => void) | undefined;
+  readonly onOver?: (() => void) | undefined;
 }
 
 // The same arrays each time, so that each is encoded once a connection.
@@ -82,19 +83,21 @@ export class GrpcServer {
           if (isProven) timer?.cancel();
           stream.respond(OK, false);
           const { link, wire } = tunnels.add(stream);
-          const place = this.#newcomers.enter(below.remote?.host, (cause) => link.destroy(cause));
-          void link.closed.then(place.leave);
+          const { leave } = this.#newcomers.enter(below.remote?.host, {
+            evict: (cause) => link.destroy(cause),
+          });
           const onAuthenticated = (): void => {
-            place.leave();
+            leave();
             stream.serve();
             prove();
           };
-          onTunnel({ link, wire, onAuthenticated });
+          onTunnel({ link, wire, onAuthenticated, onOver: leave });
         },
         onEnd: () => {
           timer?.cancel();
           tunnels.watch.stop();
           this.#drivers.delete(driver);
+          below.onOver?.();
         },
       },
     );

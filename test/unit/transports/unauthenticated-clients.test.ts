@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { open } from '../../support/address.ts';
+import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../support/carriers.ts';
+import { eventually } from '../../support/wait.ts';
 import {
   UnauthenticatedClients,
   type Place,
@@ -10,7 +13,7 @@ test('a source that floods loses its own oldest clients, and those of other sour
   const clients = new UnauthenticatedClients(10, 8);
   const evicted: string[] = [];
   const enter = (source: string, name: string): Place =>
-    clients.enter(source, () => evicted.push(name));
+    clients.enter(source, { evict: () => evicted.push(name) });
   enter('192.0.2.1', 'honest');
   for (let i = 0; i < 9; i++) enter('198.51.100.1', `flood ${i}`);
   // Its share.
@@ -26,19 +29,19 @@ test('a source that floods loses its own oldest clients, and those of other sour
 test('addresses of one network of IPv6 are one source', () => {
   const clients = new UnauthenticatedClients(100, 4);
   let evicted = 0;
-  for (let i = 1; i <= 10; i++) clients.enter(`2001:db8::${i}`, () => evicted++);
+  for (let i = 1; i <= 10; i++) clients.enter(`2001:db8::${i}`, { evict: () => evicted++ });
   assert.deepEqual([clients.count, evicted], [4, 6]);
 });
 
 test('a client that has left is not disconnected, and leaves once', () => {
   const clients = new UnauthenticatedClients(2, 2);
   const evicted: number[] = [];
-  const places = [0, 1].map((i) => clients.enter(undefined, () => evicted.push(i)));
+  const places = [0, 1].map((i) => clients.enter(undefined, { evict: () => evicted.push(i) }));
   places[0]?.leave();
   places[0]?.leave();
   assert.equal(clients.count, 1);
-  clients.enter(undefined, () => evicted.push(2));
-  clients.enter(undefined, () => evicted.push(3));
+  clients.enter(undefined, { evict: () => evicted.push(2) });
+  clients.enter(undefined, { evict: () => evicted.push(3) });
   assert.deepEqual(evicted, [1]);
   places[1]?.leave();
   assert.equal(clients.count, 2);
@@ -66,15 +69,17 @@ test('whatever comes and leaves, the bounds hold, and the oldest of a largest so
         } else {
           const isFull = live.length === LIMIT;
           const most = Math.max(...live.map((each) => countOf(each.source)));
-          const place = clients.enter(`192.0.2.${source}`, () => {
-            const at = live.findIndex((each) => each.place === place);
-            const gone = live[at]?.source ?? -1;
-            assert.equal(
-              at,
-              live.findIndex((each) => each.source === gone),
-            );
-            assert.ok(countOf(gone) === SHARE || (isFull && countOf(gone) === most));
-            live.splice(at, 1);
+          const place = clients.enter(`192.0.2.${source}`, {
+            evict: () => {
+              const at = live.findIndex((each) => each.place === place);
+              const gone = live[at]?.source ?? -1;
+              assert.equal(
+                at,
+                live.findIndex((each) => each.source === gone),
+              );
+              assert.ok(countOf(gone) === SHARE || (isFull && countOf(gone) === most));
+              live.splice(at, 1);
+            },
           });
           live.push({ source, place });
         }
@@ -84,3 +89,20 @@ test('whatever comes and leaves, the bounds hold, and the oldest of a largest so
     }),
   );
 });
+
+for (const [what, pair] of [
+  ['TLS', TLS_PAIR],
+  ['WebSockets', wsPair(false)],
+  ['gRPC', grpcPair(false)],
+] as const) {
+  test(`a connection that fails below ${what} is counted until then`, async () => {
+    await using carriers = await CarrierPair.open(pair);
+    const { newcomers } = carriers;
+    const silent = await open({ host: '127.0.0.1', port: carriers.port });
+    await eventually('the connection counts', () => newcomers.count === 1);
+    silent.on('error', () => undefined).resume();
+    silent.write('GET /nothing HTTP/1.1\r\n\r\n');
+    await eventually('it does not any more', () => newcomers.count === 0);
+    silent.destroy();
+  });
+}
