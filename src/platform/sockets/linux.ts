@@ -102,6 +102,7 @@ export const ENOMEM = 12;
 export const EACCES = 13;
 export const EFAULT = 14;
 export const EBUSY = 16;
+export const EEXIST = 17;
 export const ENODEV = 19;
 export const EINVAL = 22;
 export const ENFILE = 23;
