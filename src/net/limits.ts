@@ -28,3 +28,6 @@ export const SHORT_CHUNK = 512;
 
 /** Bytes of the memory that such chunks are copied into; when it is full another is begun. */
 export const JOINED_BYTES = 4096;
+
+/** Bytes that a chunk which waits in a link of memory costs beside its own: objects and its buffer. */
+export const CHUNK_COST = 256;
