@@ -139,17 +139,26 @@ export class Dispatcher implements DispatcherContract {
     const { tracker, clock, log } = this.#deps;
     const { link: remote, resolved } = dialled;
     const destination: Destination = { ...request.destination, network: 'tcp' };
-    const flow = tracker.openFlow(flowInfo(request, destination, sniffed, resolved), () => {
-      const cause = new LinkClosedError('the flow was closed by the operator');
-      client.destroy(cause);
-      remote.destroy(cause);
-    });
+    let flow: Flow;
+    try {
+      flow = tracker.openFlow(flowInfo(request, destination, sniffed, resolved), () => {
+        const cause = new LinkClosedError('the flow was closed by the operator');
+        client.destroy(cause);
+        remote.destroy(cause);
+      });
+    } catch (error) {
+      dialled[Symbol.dispose]();
+      throw error;
+    }
     if (log.enabled('debug')) log.debug(openedLine(flow));
     return relay(client, remote, flow, clock).then((end) => {
-      flow.close();
-      if (log.enabled('debug')) log.debug(closedLine(flow, end.failure));
-      if (flow.down === 0) this.#reportSilence(flow, resolved, end);
-      dialled[Symbol.dispose]();
+      try {
+        flow.close();
+        if (log.enabled('debug')) log.debug(closedLine(flow, end.failure));
+        if (flow.down === 0) this.#reportSilence(flow, resolved, end);
+      } finally {
+        dialled[Symbol.dispose]();
+      }
     });
   }
 

@@ -1,6 +1,7 @@
 import { asError } from '../errors.ts';
 import type { Endpoint } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
+import { KeptDatagrams } from '../net/datagram-cost.ts';
 import { IdleTimer } from '../net/idle-timer.ts';
 import { receiveAll } from '../net/receive-all.ts';
 import { UDP_DNS_IDLE_MS, udpIdleMs } from '../net/time-limits.ts';
@@ -48,6 +49,8 @@ export class SubLink {
   readonly #deps: SubLinkDeps;
   #state: 'opening' | 'open' | 'failed' | 'closed' = 'opening';
   #waiting: Packet[] = [];
+  /** Not given back: a sub-link opens once. */
+  readonly #room = new KeptDatagrams();
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
   #flow: Flow | undefined;
@@ -82,11 +85,17 @@ export class SubLink {
     this.#idleMs = Math.max(this.#idleMs, udpIdleMs(packet.peer.port));
     this.#idle.touch();
     if (this.#state === 'opening') {
-      if (this.#waiting.length < KEPT_WHILE_OPENING) this.#waiting.push(packet);
+      this.#keep(packet);
     } else if (this.#state === 'open') {
       this.#flow?.addUp(packet.data.length);
       this.#remote?.send(packet);
     }
+  }
+
+  #keep(packet: Packet): void {
+    if (this.#waiting.length >= KEPT_WHILE_OPENING) return;
+    const kept = this.#room.keep(packet);
+    if (kept) this.#waiting.push(kept);
   }
 
   close(): void {

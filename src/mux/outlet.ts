@@ -1,10 +1,10 @@
 import { asError } from '../errors.ts';
+import { costOfDatagram } from '../net/datagram-cost.ts';
+import { MAX_UNSENT_BYTES } from '../net/limits.ts';
 import type { ByteLink } from '../net/link.ts';
 
 /** Bytes of short frames that may wait before the carrier is no longer read. */
 const MAX_URGENT = 16 * 1024;
-/** Bytes of datagrams that may wait before further ones are dropped. */
-const MAX_DATAGRAMS = 256 * 1024;
 
 /** A write that waits for its turn. */
 interface Turn {
@@ -53,8 +53,8 @@ export class Outlet {
       this.#put(pieces);
       return true;
     }
-    if (this.#datagramBytes >= MAX_DATAGRAMS) return false;
-    this.#datagramBytes += lengthOf(pieces);
+    if (this.#datagramBytes >= MAX_UNSENT_BYTES) return false;
+    this.#datagramBytes += costOf(pieces);
     this.#turns.push({ owner, pieces, sent: undefined });
     return true;
   }
@@ -122,7 +122,7 @@ export class Outlet {
       if (!turn) return;
       this.#put(turn.pieces);
       if (turn.sent) turn.sent.resolve();
-      else this.#datagramBytes -= lengthOf(turn.pieces);
+      else this.#datagramBytes -= costOf(turn.pieces);
     }
   }
 
@@ -134,7 +134,7 @@ export class Outlet {
 
   #drop({ sent, pieces }: Turn, cause: Error): void {
     if (!sent) {
-      this.#datagramBytes -= lengthOf(pieces);
+      this.#datagramBytes -= costOf(pieces);
       return;
     }
     // The next write fails as well; a wait that no writer awaits must not be unhandled.
@@ -143,5 +143,6 @@ export class Outlet {
   }
 }
 
-const lengthOf = (pieces: readonly Uint8Array[]): number =>
-  pieces.reduce((bytes, piece) => bytes + piece.length, 0);
+/** The memory of a datagram in pieces. */
+const costOf = (pieces: readonly Uint8Array[]): number =>
+  costOfDatagram(pieces.reduce((bytes, piece) => bytes + piece.length, 0));

@@ -1,12 +1,18 @@
+import { JOINED_BYTES, SHORT_CHUNK } from './limits.ts';
+
 /**
  * Bytes that arrive in pieces and are taken in pieces of other lengths: the buffer of frame decoders
- * between two reads. Bytes are copied only when a taken piece spans several chunks.
+ * between two reads. Bytes are copied only when a taken piece spans several chunks, and when a short
+ * chunk has to wait behind another: a frame that is received byte by byte costs its bytes, and not an
+ * object for each.
  */
 export class ByteQueue {
   readonly #chunks: Uint8Array[] = [];
   /** Bytes of the first chunk that were taken. */
   #offset = 0;
   #length = 0;
+  /** The memory that the last chunk is the beginning of, where it was made of short ones. */
+  #joined: Uint8Array | undefined;
 
   get length(): number {
     return this.#length;
@@ -14,7 +20,11 @@ export class ByteQueue {
 
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    this.#chunks.push(chunk);
+    if (chunk.length <= SHORT_CHUNK && this.#length > 0) this.#append(chunk);
+    else {
+      this.#chunks.push(chunk);
+      this.#joined = undefined;
+    }
     this.#length += chunk.length;
   }
 
@@ -44,6 +54,21 @@ export class ByteQueue {
     return first && this.take(Math.min(limit, first.length - this.#offset));
   }
 
+  /** Adds a copy of a short chunk to the last one, or begins another of such copies. */
+  #append(chunk: Uint8Array): void {
+    const last = this.#chunks.length - 1;
+    const used = this.#joined ? (this.#chunks[last]?.length ?? 0) : 0;
+    if (this.#joined && used + chunk.length <= this.#joined.length) {
+      this.#joined.set(chunk, used);
+      this.#chunks[last] = this.#joined.subarray(0, used + chunk.length);
+      return;
+    }
+    // Not from Node's pool, which a part would keep as a whole.
+    this.#joined = Buffer.allocUnsafeSlow(JOINED_BYTES);
+    this.#joined.set(chunk);
+    this.#chunks.push(this.#joined.subarray(0, chunk.length));
+  }
+
   /** Makes the first chunk one of at least `length` bytes. */
   #join(length: number): void {
     const parts: Uint8Array[] = [];
@@ -54,6 +79,8 @@ export class ByteQueue {
       parts.push(part);
       joined += part.length;
     }
+    // Also of the last chunk: it is no longer the beginning of that memory.
+    if (parts.length === this.#chunks.length) this.#joined = undefined;
     this.#chunks.splice(0, parts.length, Buffer.concat(parts, joined));
     this.#offset = 0;
   }
@@ -64,6 +91,7 @@ export class ByteQueue {
     if (this.#offset === this.#chunks[0]?.length) {
       this.#chunks.shift();
       this.#offset = 0;
+      if (this.#chunks.length === 0) this.#joined = undefined;
     }
   }
 }

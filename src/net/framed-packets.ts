@@ -1,4 +1,5 @@
 import { asError } from '../errors.ts';
+import { UnsentDatagrams } from './datagram-cost.ts';
 import type { ByteLink, Packet, PacketLink } from './link.ts';
 import { PacketQueue } from './packet-queue.ts';
 
@@ -13,9 +14,6 @@ export interface PacketFraming {
   encode(packet: Packet): readonly Uint8Array[] | undefined;
 }
 
-/** Bytes that may wait for a full carrier before datagrams are dropped. */
-const MAX_UNSENT = 256 * 1024;
-
 /**
  * Datagrams over a byte link. When the reader or the carrier does not keep up, the newest datagrams
  * are dropped. The link ends with its carrier, and the carrier with the link.
@@ -25,9 +23,8 @@ export class FramedPackets implements PacketLink {
   readonly #link: ByteLink;
   readonly #framing: PacketFraming;
   readonly #queue = new PacketQueue();
+  readonly #unsent = new UnsentDatagrams((error) => this.close(asError(error)));
   #refused = 0;
-  #full = false;
-  #unsent = 0;
   #ended = false;
   #cause: Error | undefined;
 
@@ -47,27 +44,13 @@ export class FramedPackets implements PacketLink {
   }
 
   send(packet: Packet): void {
-    const pieces = this.#ended ? undefined : this.#framing.encode(packet);
-    if (!pieces || this.#unsent >= MAX_UNSENT) {
+    const pieces = this.#ended || !this.#unsent.hasRoom ? undefined : this.#framing.encode(packet);
+    if (!pieces) {
       this.#refused++;
       return;
     }
     const full = this.#link.writeAll(pieces);
-    if (!full) return;
-    this.#unsent += packet.data.length;
-    if (this.#full) {
-      // The wait under way handles the failure; this rejection must not be unhandled.
-      full.catch(() => undefined);
-      return;
-    }
-    this.#full = true;
-    full.then(
-      () => {
-        this.#full = false;
-        this.#unsent = 0;
-      },
-      (error: unknown) => this.close(asError(error)),
-    );
+    if (full) this.#unsent.add(packet.data.length, full);
   }
 
   close(cause?: Error): void {

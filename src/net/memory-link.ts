@@ -1,8 +1,9 @@
 import { LinkClosedError } from './errors.ts';
+import { CHUNK_COST } from './limits.ts';
 import type { ByteLink } from './link.ts';
 import { ReadQueue } from './read-queue.ts';
 
-/** Bytes that may wait in one direction before writers have to wait. */
+/** Memory that may wait in one direction before writers have to wait, in bytes. */
 const HIGH_WATER_MARK = 64 * 1024;
 
 /**
@@ -24,7 +25,7 @@ class MemoryLink implements ByteLink {
   readonly #queue = new ReadQueue<Uint8Array>();
   readonly #resolveClosed: (cause: Error | undefined) => void;
   #peer!: MemoryLink; // set by linkPair before either end is handed out
-  #queuedBytes = 0;
+  #queuedCost = 0;
   #drain: PromiseWithResolvers<void> | undefined;
   #writeClosed = false;
   #destroyed = false;
@@ -42,13 +43,13 @@ class MemoryLink implements ByteLink {
 
   async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
     const chunk = await this.#queue.take(signal);
-    if (chunk) this.#consumed(chunk.length);
+    if (chunk) this.#consumed(costOf(chunk));
     return chunk;
   }
 
   unread(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
-    this.#queuedBytes += chunk.length;
+    this.#queuedCost += costOf(chunk);
     this.#queue.unshift(chunk);
   }
 
@@ -80,19 +81,19 @@ class MemoryLink implements ByteLink {
   }
 
   #deliver(chunk: Uint8Array): void {
-    this.#queuedBytes += chunk.length;
+    this.#queuedCost += costOf(chunk);
     this.#queue.push(chunk);
   }
 
-  #consumed(length: number): void {
-    this.#queuedBytes -= length;
-    if (this.#queuedBytes >= HIGH_WATER_MARK) return;
+  #consumed(cost: number): void {
+    this.#queuedCost -= cost;
+    if (this.#queuedCost >= HIGH_WATER_MARK) return;
     this.#drain?.resolve();
     this.#drain = undefined;
   }
 
   #room(): Promise<void> | undefined {
-    if (this.#queuedBytes < HIGH_WATER_MARK) return undefined;
+    if (this.#queuedCost < HIGH_WATER_MARK) return undefined;
     this.#drain ??= Promise.withResolvers<void>();
     return this.#drain.promise;
   }
@@ -118,3 +119,6 @@ class MemoryLink implements ByteLink {
     return this.#cause ?? new LinkClosedError();
   }
 }
+
+/** The memory of a chunk that waits. */
+const costOf = (chunk: Uint8Array): number => chunk.length + CHUNK_COST;

@@ -1,4 +1,5 @@
 import { asError } from '../errors.ts';
+import { keptData } from './datagram-cost.ts';
 import { LinkClosedError } from './errors.ts';
 import type { Packet } from './link.ts';
 
@@ -48,8 +49,9 @@ export class PacketQueue {
     ) {
       this.#dropped++;
     } else {
-      this.#bytes += packet.data.length;
-      this.#packets.push(packet);
+      const data = keptData(packet.data);
+      this.#bytes += data.length;
+      this.#packets.push(data === packet.data ? packet : { data, peer: packet.peer });
     }
   }
 

@@ -1,6 +1,7 @@
 import { messageOf } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { Timer } from '../net/clock.ts';
+import { KeptDatagrams } from '../net/datagram-cost.ts';
 import { Deadline } from '../net/deadline.ts';
 import { DialError } from '../net/errors.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
@@ -31,6 +32,8 @@ export class DestinationLinks implements PacketLink {
   readonly #deps: Deps;
   readonly #queue = new PacketQueue();
   readonly #links = new Map<string, DestinationLink>();
+  /** For the datagrams that wait for all streams. */
+  readonly #room = new KeptDatagrams();
   readonly #ending = new AbortController();
   #timer: Timer | undefined;
   #lost = 0;
@@ -84,6 +87,7 @@ export class DestinationLinks implements PacketLink {
       (options) => this.#open(peer, options),
       (packet) => this.#queue.push(packet),
       this.#ending.signal,
+      this.#room,
       this.#deps,
     );
   }
@@ -118,6 +122,7 @@ class DestinationLink {
   readonly #open: (options: DialOptions) => Promise<PacketLink>;
   readonly #deliver: (packet: Packet) => void;
   readonly #parent: AbortSignal;
+  readonly #room: KeptDatagrams;
   readonly #deps: Deps;
   #state: 'idle' | 'opening' | 'open' | 'failed' | 'closed' = 'idle';
   #waiting: Packet[] = [];
@@ -130,12 +135,14 @@ class DestinationLink {
     open: (options: DialOptions) => Promise<PacketLink>,
     deliver: (packet: Packet) => void,
     parent: AbortSignal,
+    room: KeptDatagrams,
     deps: Deps,
   ) {
     this.#peer = peer;
     this.#open = open;
     this.#deliver = deliver;
     this.#parent = parent;
+    this.#room = room;
     this.#deps = deps;
     this.#lastSeen = deps.clock.now();
   }
@@ -160,13 +167,12 @@ class DestinationLink {
     if (this.#state !== 'failed') this.#lastSeen = now;
     switch (this.#state) {
       case 'idle':
+        if (!this.#keep(packet)) break;
         this.#state = 'opening';
-        this.#waiting.push(packet);
         void this.#run();
         break;
       case 'opening':
-        if (this.#waiting.length < KEPT_WHILE_OPENING) this.#waiting.push(packet);
-        else this.#lost++;
+        this.#keep(packet);
         break;
       case 'open':
         this.#packets?.send(packet);
@@ -182,9 +188,24 @@ class DestinationLink {
 
   close(): void {
     this.#state = 'closed';
-    this.#lost += this.#waiting.length;
-    this.#waiting = [];
+    this.#lost += this.#takeWaiting().length;
     this.#packets?.close();
+  }
+
+  /** False when there is no room for the packet, which is lost. */
+  #keep(packet: Packet): boolean {
+    const isFull = this.#waiting.length >= KEPT_WHILE_OPENING;
+    const kept = isFull ? undefined : this.#room.keep(packet);
+    if (kept) this.#waiting.push(kept);
+    else this.#lost++;
+    return kept !== undefined;
+  }
+
+  #takeWaiting(): readonly Packet[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#room.release(waiting);
+    return waiting;
   }
 
   async #run(): Promise<void> {
@@ -215,18 +236,15 @@ class DestinationLink {
     }
     this.#packets = packets;
     this.#state = 'open';
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const packet of waiting) packets.send(packet);
+    for (const packet of this.#takeWaiting()) packets.send(packet);
     return packets;
   }
 
   /** A server that ends a stream without a response is likely to end the next one as well. */
   #end(responded: boolean): void {
     if (this.#state === 'closed') return;
-    this.#lost += this.#waiting.length + (this.#packets?.dropped ?? 0);
+    this.#lost += this.#takeWaiting().length + (this.#packets?.dropped ?? 0);
     this.#packets = undefined;
-    this.#waiting = [];
     this.#lastSeen = this.#deps.clock.now();
     this.#state = responded ? 'idle' : 'failed';
   }

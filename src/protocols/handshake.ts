@@ -18,24 +18,36 @@ export interface HandshakeOptions {
 /**
  * Reads a client's first message under one time limit. Bytes after it are put back into the link.
  *
- * A client whose message is invalid is rejected without a response, whatever the error: its stream
- * is drained before the connection is closed, since a reset at the first invalid byte would show
- * where the server stopped reading. Then this rejects with the error.
+ * A client whose message is invalid is rejected without a response, whatever the error, and in the
+ * same way as one whose message is incomplete: its bytes are read and discarded until the time for
+ * the handshake is over or it closes, and only then does the stream end. Whatever ended or was reset
+ * earlier would show where the server stopped reading. Then this rejects with the error.
  */
 export async function readHandshake<T>(
   link: ByteLink,
   { clock, limit, protocol, onRejected }: HandshakeOptions,
   read: (reader: BoundedReader) => Promise<T>,
 ): Promise<T> {
+  using deadline = new Deadline(clock, HANDSHAKE_MS, `the ${protocol} handshake`);
+  const { signal } = deadline;
   try {
-    using deadline = new Deadline(clock, HANDSHAKE_MS, `the ${protocol} handshake`);
-    const reader = new BoundedReader(link, limit, deadline.signal);
+    const reader = new BoundedReader(link, limit, signal);
     const result = await read(reader);
     reader.release();
     return result;
   } catch (error) {
     onRejected(error);
+    await drain(link, signal);
     await closeGracefully(link, clock);
     throw error;
+  }
+}
+
+/** Reads and discards until the client has closed or `signal` aborts. Never rejects. */
+export async function drain(link: ByteLink, signal: AbortSignal): Promise<void> {
+  try {
+    while ((await link.read(signal)) !== undefined);
+  } catch {
+    // The link failed, or the time is over: the caller closes the link.
   }
 }

@@ -1,4 +1,5 @@
 import { ipVersion, type Endpoint } from '../net/address.ts';
+import { KeptDatagrams } from '../net/datagram-cost.ts';
 import { DialError, toDialError } from '../net/errors.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import { receiveAll } from '../net/receive-all.ts';
@@ -28,6 +29,8 @@ export class ResolvedPackets implements PacketLink {
   readonly #socket: PacketLink;
   readonly #options: ResolvedPacketsOptions;
   readonly #names = new Map<string, Known>();
+  /** For the datagrams to all names. */
+  readonly #room = new KeptDatagrams();
   readonly #closing = new AbortController();
   #lost = 0;
 
@@ -74,15 +77,21 @@ export class ResolvedPackets implements PacketLink {
     if (this.#closing.signal.aborted) return;
     const known = this.#names.get(name);
     if (known === undefined) {
-      this.#remember(name, { waiting: [packet] });
-      void this.#resolve(name, packet.peer);
+      const kept = this.#room.keep(packet);
+      if (!kept) {
+        this.#lost++;
+        return;
+      }
+      const waiting = [kept];
+      this.#remember(name, { waiting });
+      void this.#resolve(name, packet.peer, waiting);
     } else if ('address' in known) {
       const peer = { host: known.address, port: packet.peer.port };
       this.#sendToAddress({ data: packet.data, peer });
-    } else if (known.waiting.length < MAX_WAITING) {
-      known.waiting.push(packet);
     } else {
-      this.#lost++;
+      const kept = known.waiting.length < MAX_WAITING ? this.#room.keep(packet) : undefined;
+      if (kept) known.waiting.push(kept);
+      else this.#lost++;
     }
   }
 
@@ -95,21 +104,26 @@ export class ResolvedPackets implements PacketLink {
   }
 
   /** One address for the lifetime of the association: responses must come from the same peer. */
-  async #resolve(name: string, peer: Endpoint): Promise<void> {
+  async #resolve(name: string, peer: Endpoint, waiting: readonly Packet[]): Promise<void> {
     const { resolver, family, client } = this.#options;
+    let address: string | undefined;
     try {
       const addresses = await resolver.resolve(name, family, this.#closing.signal, client);
-      const known = this.#names.get(name);
-      const address = preferredAddress(addresses, family);
-      if (known === undefined || !('waiting' in known) || address === undefined) return;
-      this.#names.set(name, { address });
-      for (const packet of known.waiting) this.send(packet);
+      address = preferredAddress(addresses, family);
     } catch (error) {
-      const known = this.#names.get(name);
-      this.#lost += known && 'waiting' in known ? known.waiting.length : 0;
-      this.#names.delete(name);
       const failure = toDialError(error, peer);
       if (failure.code !== 'aborted') this.#options.onUnresolved(failure);
     }
+    this.#room.release(waiting);
+    // Another name may have taken its place meanwhile.
+    const known = this.#names.get(name);
+    const isCurrent = known !== undefined && 'waiting' in known && known.waiting === waiting;
+    if (isCurrent && address !== undefined) {
+      this.#names.set(name, { address });
+      for (const packet of waiting) this.send(packet);
+      return;
+    }
+    if (isCurrent) this.#names.delete(name);
+    this.#lost += waiting.length;
   }
 }

@@ -48,6 +48,8 @@ import { bindToDevice, getOption, setBufferSize, setOption } from './socket-opti
 
 /** Batches that one socket receives in one turn; what is left comes with the next one. */
 const BATCHES_A_TURN = 4;
+/** When sending is tried again that no event can announce, in milliseconds. */
+const RETRY_MS = 20;
 
 /**
  * Errors of a receive that end the socket. All others are those of single datagrams (ICMP errors, an
@@ -124,9 +126,11 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
   }
 
   ready(events: number): void {
-    if (events & EPOLLOUT && this.#waitsForRoom) {
+    if (events & EPOLLOUT) {
+      const waited = this.#waitsForRoom;
+      // Also when a change back has failed: the event would come in every turn.
       this.#waitForRoom(false);
-      this.#handlers.onWritable?.();
+      if (waited) this.#handlers.onWritable?.();
     }
     if (this.#receive()) this.#handlers.onDrained?.();
   }
@@ -163,7 +167,15 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
 
   #waitForRoom(waits: boolean): void {
     this.#waitsForRoom = waits;
-    this.#io.poller.modify(this.#slot, this.#state.fd, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    const { poller, timers } = this.#io;
+    const events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    if (poller.modify(this.#slot, this.#state.fd, events) || !waits) return;
+    // No event will come: what waits is tried after a while instead.
+    timers.after(RETRY_MS, () => {
+      if (this.#state.fd < 0 || !this.#waitsForRoom) return;
+      this.#waitsForRoom = false;
+      this.#handlers.onWritable?.();
+    });
   }
 }
 

@@ -61,6 +61,7 @@ export const UDP_GRO = 104;
 
 export const SHUT_WR = 1;
 
+export const MSG_OOB = 0x1;
 export const MSG_CTRUNC = 0x8;
 export const MSG_TRUNC = 0x20;
 export const MSG_DONTWAIT = 0x40;
@@ -71,6 +72,7 @@ export const EPOLL_CTL_ADD = 1;
 export const EPOLL_CTL_DEL = 2;
 export const EPOLL_CTL_MOD = 3;
 export const EPOLLIN = 0x1;
+export const EPOLLPRI = 0x2;
 export const EPOLLOUT = 0x4;
 export const EPOLLERR = 0x8;
 export const EPOLLHUP = 0x10;
@@ -102,6 +104,7 @@ export const ENOMEM = 12;
 export const EACCES = 13;
 export const EFAULT = 14;
 export const EBUSY = 16;
+export const EEXIST = 17;
 export const ENODEV = 19;
 export const EINVAL = 22;
 export const ENFILE = 23;

@@ -1,7 +1,7 @@
 import type { LoopWatch, SystemCalls } from './bindings.ts';
 import { Descriptor } from './descriptor.ts';
 import { SystemError } from './errno.ts';
-import { EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, SOCK_CLOEXEC } from './linux.ts';
+import { EEXIST, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, SOCK_CLOEXEC } from './linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
 
 /** Reacts to the readiness of one descriptor. */
@@ -111,10 +111,10 @@ export class Poller {
     words[0] = events;
     words[layout.data] = slot;
     words[layout.data + 1] = generation;
-    if (this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_ADD, fd, this.#change.at) !== 0) {
-      const error = new SystemError('epoll_ctl', this.#calls.errno());
+    const failure = this.#register(fd);
+    if (failure !== 0) {
       this.#free.push(slot);
-      throw error;
+      throw new SystemError('epoll_ctl', failure);
     }
     this.#handlers[slot] = handler;
     this.#keeping[slot] = false;
@@ -123,14 +123,25 @@ export class Poller {
     return slot;
   }
 
-  /** Watches a registered descriptor for other events. */
-  modify(slot: number, fd: number, events: number): void {
-    if (this.#handlers[slot] === undefined || this.#epoll.number < 0) return;
+  /** The error number, or 0. A registration that could not be taken out of epoll is replaced. */
+  #register(fd: number): number {
+    const { at } = this.#change;
+    if (this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_ADD, fd, at) === 0) return 0;
+    const error = this.#calls.errno();
+    if (error !== EEXIST) return error;
+    return this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_MOD, fd, at) === 0
+      ? 0
+      : this.#calls.errno();
+  }
+
+  /** Watches a registered descriptor for other events; false when the kernel refuses. */
+  modify(slot: number, fd: number, events: number): boolean {
+    if (this.#handlers[slot] === undefined || this.#epoll.number < 0) return false;
     const { words } = this.#change;
     words[0] = events;
     words[layout.data] = slot;
     words[layout.data + 1] = this.#generations[slot] as number; // registered
-    this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_MOD, fd, this.#change.at);
+    return this.#calls.epollCtl(this.#epoll.number, EPOLL_CTL_MOD, fd, this.#change.at) === 0;
   }
 
   /** Forgets a registration. Right before its descriptor is closed, which takes it out of epoll. */

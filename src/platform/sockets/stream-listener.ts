@@ -95,17 +95,20 @@ export class StreamListener implements Readiness {
   close(): void {
     const fd = this.#descriptor.number;
     if (fd < 0) return;
-    this.#timer?.cancel();
-    for (let i = 0; !this.#claim && i < BACKLOG && this.#slot !== undefined; i += BATCH) {
-      if (this.#acceptBatch() < BATCH) break;
+    try {
+      for (let i = 0; !this.#claim && i < BACKLOG && this.#slot !== undefined; i += BATCH) {
+        if (this.#acceptBatch() < BATCH) break;
+      }
+    } finally {
+      this.#timer?.cancel();
+      // A passed socket lives on, and epoll would report it for as long.
+      if (this.#slot !== undefined) this.#io.poller.detach(this.#slot, fd);
+      this.#slot = undefined;
+      const { local } = this;
+      if (!this.#claim && 'path' in local && !local.path.startsWith('\0')) removeFile(local.path);
+      this.#descriptor.close();
+      this.#claim?.release();
     }
-    // A passed socket lives on, and epoll would report it for as long.
-    if (this.#slot !== undefined) this.#io.poller.detach(this.#slot, fd);
-    this.#slot = undefined;
-    const { local } = this;
-    if (!this.#claim && 'path' in local && !local.path.startsWith('\0')) removeFile(local.path);
-    this.#descriptor.close();
-    this.#claim?.release();
   }
 
   ready(): void {
@@ -149,12 +152,22 @@ export class StreamListener implements Readiness {
         continue;
       }
       free -= DESCRIPTORS_A_FLOW;
-      const remote = addresses.decode();
       const socket = this.#adopt(fd);
       if (!socket) return i;
-      this.#options.onSocket(socket, remote);
+      this.#pass(socket);
     }
     return BATCH;
+  }
+
+  /** A socket that was not taken over is closed: its client must not wait for nothing. */
+  #pass(socket: StreamSocket): void {
+    let isTaken = false;
+    try {
+      this.#options.onSocket(socket, this.#io.addresses.decode());
+      isTaken = true;
+    } finally {
+      if (!isTaken) socket.close();
+    }
   }
 
   /** `undefined` when the kernel has no room to watch another socket: that connection is lost. */
@@ -185,9 +198,25 @@ export class StreamListener implements Readiness {
     this.#timer = this.#io.timers.after(HELD_BACK_MS, () => {
       const fd = this.#descriptor.number;
       if (fd < 0) return;
-      if (this.#io.room.free(fd) < DESCRIPTORS_A_FLOW) this.#lookAgain();
-      else this.#watch();
+      let watches = false;
+      try {
+        watches = this.#io.room.free(fd) >= DESCRIPTORS_A_FLOW && this.#watchAgain();
+      } finally {
+        // Whatever failed: without another look nothing would ever be accepted again.
+        if (!watches) this.#lookAgain();
+      }
     });
+  }
+
+  /** False while the kernel has no room to watch it. */
+  #watchAgain(): boolean {
+    try {
+      this.#watch();
+      return true;
+    } catch (error) {
+      if (error instanceof SystemError) return false;
+      throw error;
+    }
   }
 }
 

@@ -48,7 +48,8 @@ export class StreamPump implements Resumable {
   #pipe: Pipe | undefined;
   /** Bytes in the pipe. */
   #held = 0;
-  #sourceEnded = false;
+  /** Nothing more is spliced from the source: what is left, the end included, is received. */
+  #spliced = false;
   #total = 0;
   /** Bytes that the last call brought from the source. */
   #piece = 0;
@@ -104,7 +105,7 @@ export class StreamPump implements Resumable {
   #splices(): boolean {
     if (this.#pipe) return true;
     if (this.#piece <= SMALL_PIECE || this.#total < this.#spliceFrom) return false;
-    if (this.#rest || !this.#from.readable) return false;
+    if (this.#rest || !this.#from.readable || this.#from.urgent) return false;
     this.#pipe = this.#from.io.pipes.take();
     if (!this.#pipe) this.#spliceFrom = this.#total + COPIED_AFTER_REFUSAL;
     return this.#pipe !== undefined;
@@ -143,7 +144,11 @@ export class StreamPump implements Resumable {
     const emptied = this.#empty(pipe);
     if (emptied === 'over') return 'over';
     if (this.#held === 0) {
-      if (this.#sourceEnded) return this.#end();
+      if (this.#spliced) {
+        this.#dropPipe();
+        this.#spliceFrom = Infinity;
+        return 'moved';
+      }
       if (!this.#from.readable) {
         this.#dropPipe();
         return 'blocked';
@@ -155,7 +160,8 @@ export class StreamPump implements Resumable {
   /** Moves bytes from the source into the pipe. */
   #fill(pipe: Pipe): Step {
     const from = this.#from;
-    if (!from.readable || this.#sourceEnded || this.#held >= pipe.size) return 'blocked';
+    if (from.urgent) this.#spliced = true;
+    if (!from.readable || this.#spliced || this.#held >= pipe.size) return 'blocked';
     const { calls } = from.io;
     const room = pipe.size - this.#held;
     const count = calls.splice(from.fd, 0, pipe.write.number, 0, room, FLAGS);
@@ -165,7 +171,8 @@ export class StreamPump implements Resumable {
       return 'moved';
     }
     if (count === 0) {
-      this.#sourceEnded = true;
+      // The end of the stream, or urgent data whose event is still to come.
+      this.#spliced = true;
       return 'moved';
     }
     const error = calls.errno();

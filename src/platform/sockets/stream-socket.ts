@@ -13,6 +13,7 @@ import {
   EPOLLHUP,
   EPOLLIN,
   EPOLLOUT,
+  EPOLLPRI,
   EPOLLRDHUP,
   MSG_MORE,
   MSG_NOSIGNAL,
@@ -39,8 +40,8 @@ export interface SocketOwner {
   onReady(failed: boolean): void;
 }
 
-const WATCHED = EPOLLIN + EPOLLOUT + EPOLLRDHUP + EPOLLET;
-const READABLE = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+const WATCHED = EPOLLIN + EPOLLPRI + EPOLLOUT + EPOLLRDHUP + EPOLLET;
+const READABLE = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 const WRITABLE = EPOLLOUT | EPOLLHUP | EPOLLERR;
 
 /**
@@ -55,6 +56,11 @@ export class StreamSocket implements Readiness {
   /** Whether a call may bring something; true until a call has shown that it does not. */
   readable = true;
   writable = true;
+  /**
+   * Whether the peer has sent urgent data (RFC 9293 §3.8.5). `receive` skips it; splice(2) stops in front
+   * of it for good, and reports that there is nothing to read, or the end of the stream.
+   */
+  urgent = false;
   readonly #descriptor: Descriptor;
   readonly #isTcp: boolean;
   readonly #slot: number;
@@ -141,6 +147,7 @@ export class StreamSocket implements Readiness {
   ready(events: number): void {
     this.io.calls.debug?.note(this.fd, `event ${events.toString(16)}`);
     if (events & READABLE) this.readable = true;
+    if (events & EPOLLPRI) this.urgent = true;
     if (events & WRITABLE) this.writable = true;
     if (this.#onConnected) {
       const done = this.#onConnected;

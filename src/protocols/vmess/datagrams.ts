@@ -1,12 +1,10 @@
 import { asError } from '../../errors.ts';
+import { UnsentDatagrams } from '../../net/datagram-cost.ts';
 import { type Endpoint, mayRespondFor } from '../../net/address.ts';
 import type { Packet, PacketLink } from '../../net/link.ts';
 import { PacketQueue } from '../../net/packet-queue.ts';
 import { Body, type BodyParts } from './body.ts';
 import { LONGEST_DATAGRAM } from './chunks.ts';
-
-/** Bytes that may wait for a carrier that is full before datagrams are dropped. */
-const MAX_UNSENT = 256 * 1024;
 
 /**
  * Datagrams to and from one peer, a chunk each, over a VMess connection.
@@ -18,7 +16,8 @@ export class Datagrams implements PacketLink {
   readonly #body: Body;
   readonly #peer: Endpoint;
   readonly #queue = new PacketQueue();
-  #unsent = 0;
+  /** When the carrier has failed, `closed` reports why. */
+  readonly #unsent = new UnsentDatagrams(() => undefined);
   #refused = 0;
   #ended = false;
   #cause: Error | undefined;
@@ -53,17 +52,11 @@ export class Datagrams implements PacketLink {
       return;
     }
     const full = this.#body.sendDatagram(data);
-    if (!full) return;
-    this.#unsent += data.length;
-    full.then(
-      () => (this.#unsent = 0),
-      // The carrier has failed: `closed` reports why.
-      () => undefined,
-    );
+    if (full) this.#unsent.add(data.length, full);
   }
 
   #fits({ length }: Uint8Array): boolean {
-    return length > 0 && length <= LONGEST_DATAGRAM && this.#unsent < MAX_UNSENT;
+    return length > 0 && length <= LONGEST_DATAGRAM && this.#unsent.hasRoom;
   }
 
   close(cause?: Error): void {

@@ -18,6 +18,7 @@ import {
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import type { ByteLink } from '../../net/link.ts';
+import { drain } from '../handshake.ts';
 
 /** What `readRequest` may have to hold. */
 export const MAX_REQUEST =
@@ -102,14 +103,5 @@ export async function receiveRequest(
     onRefusal(error);
     await drain(link, signal);
     throw error;
-  }
-}
-
-/** Reads until the peer has closed or `signal` aborts; never rejects. */
-async function drain(link: ByteLink, signal: AbortSignal): Promise<void> {
-  try {
-    while ((await link.read(signal)) !== undefined);
-  } catch {
-    // The link failed, or the time is over: the caller closes the link.
   }
 }

@@ -397,6 +397,31 @@ describe('the dispatcher', () => {
     assert.equal(tracker.flowCount, 0);
   });
 
+  test('a flow that cannot be registered, or whose end cannot be, leaves nothing open', async () => {
+    for (const call of ['openFlow', 'close'] as const) {
+      const { tracker, outbound, versions, dispatcher, client, request } = start();
+      const fail = (): never => {
+        throw new Error('injected');
+      };
+      if (call === 'openFlow') tracker.openFlow = fail;
+      else {
+        const openFlow = tracker.openFlow.bind(tracker);
+        tracker.openFlow = (...all) => Object.assign(openFlow(...all), { close: fail });
+      }
+      const done = dispatcher.stream(request);
+      const failed = assert.rejects(done, /injected/);
+      await settle();
+      if (call === 'close') {
+        await client.closeWrite();
+        await outbound.servers[0]?.closeWrite();
+      }
+      await failed;
+      assert.equal(await outbound.servers[0]?.closed, undefined);
+      versions.plain.retire();
+      assert.ok(outbound.closed, 'the version is no longer in use');
+    }
+  });
+
   test('a retired outbound closes with its last flow', async () => {
     const { dispatcher, outbound, versions, client, request } = start();
     const done = dispatcher.stream(request);

@@ -46,4 +46,25 @@ describe('a queue of bytes', () => {
     assert.equal(queue.take(2)?.buffer, chunk.buffer);
     assert.equal(queue.takeSome(9)?.buffer, chunk.buffer);
   });
+
+  test('joins short pieces that wait, so that a frame sent byte by byte costs its bytes', () => {
+    const queue = new ByteQueue();
+    const sent = Buffer.from(Array.from({ length: 60_000 }, (_, index) => index & 0xff));
+    for (const byte of sent) queue.push(Uint8Array.of(byte));
+    const pieces: Uint8Array[] = [];
+    for (let piece = queue.takeSome(9e9); piece; piece = queue.takeSome(9e9)) pieces.push(piece);
+    assert.ok(pieces.length < 20, `${pieces.length} pieces are kept`);
+    assert.deepEqual(Buffer.concat(pieces), sent);
+  });
+
+  test('leaves what was taken alone when more comes', () => {
+    const queue = new ByteQueue();
+    queue.push(Uint8Array.of(1));
+    queue.push(Uint8Array.of(2, 3));
+    const taken = [queue.take(2), queue.take(1)].map((piece) => [...(piece ?? [])]);
+    queue.push(Uint8Array.of(4));
+    queue.push(Uint8Array.of(5));
+    assert.deepEqual(taken, [[1, 2], [3]]);
+    assert.deepEqual([...(queue.take(2) ?? [])], [4, 5]);
+  });
 });

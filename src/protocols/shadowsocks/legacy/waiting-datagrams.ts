@@ -1,6 +1,7 @@
+import { costOfDatagram } from '../../../net/datagram-cost.ts';
 import type { Packet, ReplyPath } from '../../../net/link.ts';
 
-/** Bytes of all datagrams that wait. */
+/** Memory of all datagrams that wait, in bytes with what each costs beside its data. */
 const MOST_BYTES = 4 * 1024 * 1024;
 /** Datagrams of one client that wait behind the one whose user is searched for. */
 const MOST_OF_CLIENT = 16;
@@ -31,8 +32,9 @@ export class WaitingDatagrams {
   add(client: string, { packet, replyPath }: Arrived): Arrived | undefined {
     const { data, peer } = packet;
     const waiting = this.#byClient.get(client) ?? [];
-    if (waiting.length > MOST_OF_CLIENT || this.#bytes + data.length > MOST_BYTES) return undefined;
-    this.#bytes += data.length;
+    const cost = costOfDatagram(data.length);
+    if (waiting.length > MOST_OF_CLIENT || this.#bytes + cost > MOST_BYTES) return undefined;
+    this.#bytes += cost;
     const kept = { packet: { data: Uint8Array.from(data), peer }, replyPath };
     waiting.push(kept);
     this.#byClient.set(client, waiting);
@@ -43,7 +45,7 @@ export class WaitingDatagrams {
   release(client: string): readonly Arrived[] {
     const waiting = this.#byClient.get(client) ?? [];
     this.#byClient.delete(client);
-    for (const { packet } of waiting) this.#bytes -= packet.data.length;
+    for (const { packet } of waiting) this.#bytes -= costOfDatagram(packet.data.length);
     return waiting.slice(1);
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { KernelLink } from '../../../../src/net/kernel/kernel-link.ts';
+import { MSG_OOB } from '../../../../src/platform/sockets/linux.ts';
 import { checkedIo, noKernelSockets, recordingWatchdog } from '../../../support/kernel-io.ts';
 import { kernelPair } from '../../../support/kernel-links.ts';
 import { pouringRelay } from '../../../support/kernel-relay.ts';
@@ -104,5 +105,56 @@ describe('a relay between kernel links', { skip: noKernelSockets }, () => {
     await sending;
     assert.equal(await server.read(), undefined);
     assert.equal(await over, undefined);
+  });
+
+  test('passes on everything around urgent data, at once and in the bulk of a stream', async () => {
+    const { client, server, over, seen } = await flow();
+    const parts = [4 << 20, 4 << 20, 100, 3 << 20].map((length, index) =>
+      Buffer.alloc(length, `part ${index} `),
+    );
+    const total = Buffer.concat(parts).length;
+    let got = 0;
+    const chunks: Uint8Array[] = [];
+    for (const [index, part] of parts.entries()) {
+      const sending = (async () => {
+        for (let at = 0; at < part.length; at += 50_000) {
+          await client.write(Buffer.from(part.subarray(at, at + 50_000)));
+        }
+      })();
+      // All of it arrives before anything else is sent, and before the end.
+      const expected = got + part.length;
+      while (got < expected) {
+        const chunk = await server.read();
+        assert.ok(chunk, `the end came after ${got} bytes`);
+        chunks.push(chunk);
+        got += chunk.length;
+      }
+      await sending;
+      if (index < parts.length - 1) {
+        assert.equal(io.calls.send(client.socket.fd, io.scratch.at, 1, MSG_OOB), 1);
+      }
+    }
+    await client.closeWrite();
+    assert.equal(await server.read(), undefined);
+    await server.closeWrite();
+    assert.equal(await over, undefined);
+    assert.equal(await client.read(), undefined);
+    assert.equal(seen.moved, total);
+    assert.ok(Buffer.concat(chunks).equals(Buffer.concat(parts)));
+  });
+
+  test('takes urgent data before the end of the stream for no end', async () => {
+    const { client, server, over } = await flow();
+    const reading = readAll(server);
+    const first = Buffer.alloc(4 << 20, 'first');
+    for (let at = 0; at < first.length; at += 50_000) {
+      await client.write(Buffer.from(first.subarray(at, at + 50_000)));
+    }
+    assert.equal(io.calls.send(client.socket.fd, io.scratch.at, 1, MSG_OOB), 1);
+    await send(client, Buffer.alloc(4 << 20, 'second'));
+    assert.equal((await reading).length, 8 << 20);
+    await server.closeWrite();
+    assert.equal(await over, undefined);
+    assert.equal(await client.read(), undefined);
   });
 });

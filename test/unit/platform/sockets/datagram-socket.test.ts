@@ -13,6 +13,7 @@ import { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';
 import * as linux from '../../../../src/platform/sockets/linux.ts';
 import type { NativeMemory } from '../../../../src/platform/native-memory.ts';
 import { checkedIo, noKernelSockets } from '../../../support/kernel-io.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -148,6 +149,32 @@ describe('a datagram socket of the kernel', { skip: noKernelSockets }, () => {
       far.got.map(({ length }) => length),
       all.filter((length) => length > 0),
     );
+  });
+
+  test('what waits for room is sent after a while when no event can be asked for', async () => {
+    const clock = new ManualClock();
+    let full = true;
+    using own = new KernelIo(
+      {
+        ...calls,
+        sendmmsg: (...all) => (full ? -1 : calls.sendmmsg(...all)),
+        epollCtl: (...all) =>
+          full && all[1] === linux.EPOLL_CTL_MOD ? -1 : calls.epollCtl(...all),
+        errno: () => (full ? linux.EAGAIN : calls.errno()),
+      },
+      clock,
+    );
+    let writable = 0;
+    using near = open({ onWritable: () => writable++ }, own);
+    using far = open();
+    const datagram = transmit(far.socket.local, Buffer.from('late'));
+    assert.equal(near.socket.send([datagram]).full, true);
+    full = false;
+    clock.advance(20);
+    assert.equal(writable, 1);
+    assert.equal(near.socket.send([datagram]).full, false);
+    await until(() => far.got.length === 1);
+    assert.equal(clock.timers, 0);
   });
 
   for (const error of [linux.EIO, linux.EINVAL]) {

@@ -360,4 +360,106 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     client.destroy();
     listener.close();
   });
+
+  test('a listener that cannot be watched again is tried until it can', async () => {
+    const checked = checkCalls(openSystemCalls());
+    const clock = new ManualClock();
+    const ENOSPC = 28;
+    let failures = 0;
+    using io = new KernelIo(
+      {
+        ...checked,
+        epollCtl: (...all) => {
+          if (failures === 0 || all[1] !== linux.EPOLL_CTL_ADD) return checked.epollCtl(...all);
+          failures--;
+          return -1;
+        },
+        errno: () => ENOSPC,
+      },
+      clock,
+    );
+    const reasons: string[] = [];
+    const accepted: StreamSocket[] = [];
+    const listener = new StreamListener(
+      io,
+      { host: '127.0.0.1', port: 0 },
+      {
+        onSocket: (socket) => accepted.push(socket),
+        onHeldBack: (reason) => reasons.push(reason),
+      },
+    );
+    const { port } = listener.local as IpAddress;
+    // One that is lost, and the listener itself three times.
+    failures = 4;
+    const lost = new Socket().connect(port, '127.0.0.1').on('error', () => undefined);
+    await until(() => reasons.length === 1);
+    const client = new Socket().connect(port, '127.0.0.1');
+    for (let looks = 0; looks < 3; looks++) clock.advance(20);
+    assert.equal(failures, 0);
+    assert.equal(accepted.length, 0);
+    clock.advance(20);
+    await until(() => accepted.length === 1);
+    accepted[0]?.close();
+    for (const socket of [lost, client]) socket.destroy();
+    listener.close();
+    assert.equal(checked.debug.open().length, 1);
+  });
+
+  test('a listener whose registration could not be removed is watched again all the same', async () => {
+    const checked = checkCalls(openSystemCalls());
+    const clock = new ManualClock();
+    let keeps = false;
+    using io = new KernelIo(
+      {
+        ...checked,
+        accept4: (...all) => (keeps ? -1 : checked.accept4(...all)),
+        errno: () => (keeps ? linux.EMFILE : checked.errno()),
+        epollCtl: (...all) =>
+          keeps && all[1] === linux.EPOLL_CTL_DEL ? -1 : checked.epollCtl(...all),
+      },
+      clock,
+    );
+    const reasons: string[] = [];
+    const accepted: StreamSocket[] = [];
+    const listener = new StreamListener(
+      io,
+      { host: '127.0.0.1', port: 0 },
+      {
+        onSocket: (socket) => accepted.push(socket),
+        onHeldBack: (reason) => reasons.push(reason),
+      },
+    );
+    keeps = true;
+    const client = new Socket().connect((listener.local as IpAddress).port, '127.0.0.1');
+    await until(() => reasons.length === 1);
+    keeps = false;
+    clock.advance(20);
+    await until(() => accepted.length === 1);
+    accepted[0]?.close();
+    client.destroy();
+    listener.close();
+    assert.equal(checked.debug.open().length, 1);
+  });
+
+  test('a handler that throws leaves no descriptor open, and the address is freed', async () => {
+    const { io, calls } = checkedIo();
+    using _ = io;
+    const listener = new StreamListener(
+      io,
+      { host: '127.0.0.1', port: 0 },
+      {
+        onSocket: () => {
+          throw new Error('not wanted');
+        },
+      },
+    );
+    const { port } = listener.local as IpAddress;
+    const client = new Socket().connect(port, '127.0.0.1').on('error', () => undefined);
+    await once(client, 'connect');
+    assert.throws(() => listener.close(), /not wanted/);
+    client.destroy();
+    assert.equal(calls.debug.open().length, 1);
+    const next = new StreamListener(io, { host: '127.0.0.1', port }, { onSocket: () => undefined });
+    next.close();
+  });
 });

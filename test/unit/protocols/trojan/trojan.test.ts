@@ -118,8 +118,8 @@ describe('a Trojan server', () => {
       const fixture = server();
       const { client, served } = connectTo(fixture);
       await client.write(Buffer.concat([first, Buffer.alloc(3000)]));
+      await client.closeWrite();
       assert.equal(await client.read(), undefined, 'a clean end, and nothing before it');
-      client.destroy();
       assert.match(String((await served)?.message), reason);
       assert.equal(fixture.dispatcher.streams.length, 0);
       assert.equal(fixture.clock.timers, 0);
@@ -129,8 +129,8 @@ describe('a Trojan server', () => {
   test('rejects every client when it has no users', async () => {
     const { client, served } = connectTo(server([]));
     await client.write(CONNECT);
-    assert.equal(await client.read(), undefined);
     await client.closeWrite();
+    assert.equal(await client.read(), undefined);
     assert.match(String(await served), /trojan: invalid user/);
   });
 
