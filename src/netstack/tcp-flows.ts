@@ -1,14 +1,10 @@
 import { Cubic } from '../congestion/cubic.ts';
 import { SendControl } from '../congestion/send-control.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
-import {
-  assignEndpoint,
-  blankEndpoint,
-  isIPv4Endpoint,
-  type IpEndpoint,
-} from '../ip/ip-endpoint.ts';
+import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import { RateLimit } from '../net/rate-limit.ts';
 import type { Activity } from './activity.ts';
+import { addressNumber } from './address-hash.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
@@ -44,8 +40,10 @@ export interface TcpFlowsOptions {
   readonly settings: Omit<TcpSettings, 'memory'>;
   /** See `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
-  /** Whether there is room for another flow. */
+  /** Whether there is room for another connection. */
   readonly hasRoom: () => boolean;
+  /** Makes room for a connection of a client. @returns whether something gave way. */
+  readonly makeRoom: (client: IpEndpoint, now: number) => boolean;
   /** Bytes of the largest packet to an address. */
   readonly pathMtu: (remote: IpEndpoint, now: number) => number;
 }
@@ -64,6 +62,7 @@ export class TcpFlows {
   readonly #settings: TcpSettings;
   readonly #maxHeld: number;
   readonly #hasRoom: () => boolean;
+  readonly #makeFlowRoom: (client: IpEndpoint, now: number) => boolean;
   readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
   readonly #waiting: TimeWaitFlows;
@@ -89,6 +88,7 @@ export class TcpFlows {
     this.#settings = { ...options.settings, memory: this };
     this.#maxHeld = options.maxHeld;
     this.#hasRoom = options.hasRoom;
+    this.#makeFlowRoom = options.makeRoom;
     this.#pathMtu = options.pathMtu;
     this.#flows = new FlowTable(random);
     this.#waiting = new TimeWaitFlows(new FlowTable(random));
@@ -318,7 +318,7 @@ export class TcpFlows {
 
   #request(packet: IpPacket, initialSequence: number | undefined, now: number): void {
     const size = packet.end - packet.start;
-    if (!this.#hasRoom()) {
+    if (!this.#hasRoom() && !this.#makeFlowRoom(packet.source, now)) {
       this.#drops.add('flow limit', size, now);
       return;
     }
@@ -414,7 +414,3 @@ export class TcpFlows {
     if (trace !== undefined) trace({ kind: 'reset-sent' }, now);
   }
 }
-
-/** A number for an address, by which the backlog is divided: of IPv6 the network of a site (/64). */
-const addressNumber = (endpoint: IpEndpoint): number =>
-  isIPv4Endpoint(endpoint) ? endpoint.d : Math.imul(endpoint.a, 0x9e3779b1) ^ endpoint.b;

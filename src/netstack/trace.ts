@@ -25,6 +25,8 @@ export type DropReason =
   | 'no socket'
   /** No room for another flow: `maxFlows` of the settings. */
   | 'flow limit'
+  /** The datagrams of an association that ended for want of room, so that another flow could begin. */
+  | 'gave way'
   /** Connections that wait for their dial, or for their client's ACK, are too many. */
   | 'backlog'
   /** UDP is switched off. */

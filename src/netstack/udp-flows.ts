@@ -1,9 +1,13 @@
 import type { RandomSource } from '../crypto/random-source.ts';
 import { blankEndpoint, isIPv4Endpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import { AssociationOrder, Stage } from '../net/association-order.ts';
+import { RateLimit } from '../net/rate-limit.ts';
 import type { Activity } from './activity.ts';
+import { addressNumber } from './address-hash.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, largestTransport, type IpOutput } from './ip-output.ts';
+import { REPLACED_A_SECOND } from './limits.ts';
 import { chooseLocalPort } from './local-ports.ts';
 import { UdpBatch } from './udp-batch.ts';
 import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
@@ -27,8 +31,10 @@ export interface UdpFlowsOptions {
   readonly listens: boolean;
   /** The own address to send from to such a destination; `undefined` where there is none. */
   readonly sourceFor: (remote: IpEndpoint) => IpEndpoint | undefined;
-  /** Whether there is room for another flow. */
+  /** Whether there is room for another association. */
   readonly hasRoom: () => boolean;
+  /** Whether there is room as soon as another flow ends. */
+  readonly isFull: () => boolean;
   /** Milliseconds without datagrams after which the association of a client ends. */
   readonly idle: () => number;
   /** Bytes of the largest packet to an address. */
@@ -38,6 +44,8 @@ export interface UdpFlowsOptions {
 /** The other end of every association: any address, any port. */
 const ANY: IpEndpoint = blankEndpoint();
 
+const DNS_PORT = 53;
+
 /** What became of a datagram that came. */
 export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
 
@@ -45,6 +53,10 @@ export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
 export class UdpFlows {
   readonly #options: UdpFlowsOptions;
   readonly #flows: FlowTable<UdpFlow>;
+  /** The associations of clients, by what gives way. */
+  readonly #order = new AssociationOrder<UdpFlow, number>();
+  readonly #replaced = new RateLimit(REPLACED_A_SECOND);
+  readonly #replacedByQuestions = new RateLimit(REPLACED_A_SECOND);
   readonly #queued: QueuedDatagrams = { bytes: 0 };
   #isCrowded = false;
   readonly #datagram = new UdpDatagram();
@@ -86,6 +98,7 @@ export class UdpFlows {
     const flow = this.#flowOf(packet, size, now);
     if (typeof flow === 'string') return flow;
     flow.activeAt = now;
+    if (flow.stage === Stage.answered) this.#order.lasts(flow);
     const peer = flow.peers.text(flow.isClient ? packet.destination : packet.source);
     const batch = this.#batch;
     batch.begin(datagram, segmentSize);
@@ -146,6 +159,22 @@ export class UdpFlows {
     buffer.set(data, at + UDP_HEADER_SIZE);
     output.end(from, to, Protocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
     flow.activeAt = now;
+    if (flow.stage === Stage.unanswered && flow.isClient) this.#order.answered(flow);
+    return true;
+  }
+
+  /**
+   * Ends an association so that another flow of a client can begin: see `AssociationOrder`.
+   * @returns false when all are more alive than a new one.
+   */
+  giveWay(client: IpEndpoint, now: number): boolean {
+    const victim = this.#order.victim(addressNumber(client), now);
+    if (victim === undefined) return false;
+    const { drops, activity } = this.#options;
+    drops.add('gave way', 0, now);
+    this.close(victim);
+    victim.giveWay();
+    activity.report(victim);
     return true;
   }
 
@@ -160,6 +189,7 @@ export class UdpFlows {
     if (flow.isClosed) return;
     flow.isClosed = true;
     flow.clear();
+    this.#order.delete(flow);
     this.#flows.remove(flow);
     this.#options.activity.wheel.remove(flow);
   }
@@ -186,14 +216,21 @@ export class UdpFlows {
       return 'no socket';
     }
     // Without a port there is no way back.
-    if (source.port === 0 || !hasRoom()) {
+    if (source.port === 0 || !(hasRoom() || this.#replace(source, destination.port, now))) {
       drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
       return 'dropped';
     }
     const flow = new UdpFlow(ANY, source, true, idle(), this.#queued, now);
     this.#flows.add(flow);
+    this.#order.add(flow, addressNumber(source));
     activity.wheel.schedule(flow, flow.deadline);
     return flow;
+  }
+
+  /** Whether an association gives way to a new one. */
+  #replace(client: IpEndpoint, port: number, now: number): boolean {
+    const limit = port === DNS_PORT ? this.#replacedByQuestions : this.#replaced;
+    return this.#options.isFull() && limit.take(now) && this.giveWay(client, now);
   }
 
   #ownEndpoint(flow: UdpFlow, peer: IpEndpoint): IpEndpoint | undefined {

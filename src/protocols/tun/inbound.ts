@@ -209,16 +209,19 @@ class TunListener implements SessionListener {
 
   readonly #trace: Trace = (event) => {
     if (event.kind !== 'packet-dropped') return;
-    if (event.reason !== 'flow limit' && event.reason !== 'backlog') return;
-    const note = this.#limited.note(event.reason);
+    const { reason } = event;
+    if (reason !== 'flow limit' && reason !== 'gave way' && reason !== 'backlog') return;
+    const note = this.#limited.note(reason);
     if (!note) return;
     const { context, settings } = this.#server;
-    const limit =
-      event.reason === 'flow limit'
-        ? `max_flows (${settings.maxFlows}) is reached`
-        : 'too many connections wait for their destinations';
+    const full = `max_flows (${settings.maxFlows}) is reached`;
+    const line = {
+      'flow limit': `a new flow was dropped: ${full}`,
+      'gave way': `a UDP association has ended for a new flow: ${full}`,
+      backlog: 'a new flow was dropped: too many connections wait for their destinations',
+    }[reason];
     const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
-    context.log.debug(`inbound ${context.tag}: a new flow was dropped: ${limit}${more}`);
+    context.log.debug(`inbound ${context.tag}: ${line}${more}`);
   };
 }
 
