@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
+import { once } from 'node:events';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { decode, encode, type Answer } from 'dns-packet';
 import { disposable, open } from '../support/address.ts';
 import { freedom } from '../support/config.ts';
 import { Control } from '../support/control.ts';
@@ -15,9 +18,9 @@ import { roundTrip } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
-const CONFIG =
-  `[log]\nlevel = "debug"\n` +
-  `[dns]\nbackend = "udp"\nserver = "${FAR.host}:${PORT.names}"\n`;
+const LOG = '[log]\nlevel = "debug"\n';
+const dns = (server: string): string => `[dns]\nbackend = "udp"\nserver = "${server}"\n`;
+const CONFIG = LOG + dns(`${FAR.host}:${PORT.names}`);
 
 /** Sends packets by the device, as fast as it takes them, until something is so. */
 async function flood(
@@ -41,6 +44,30 @@ function* fromEachPort(count: number): Generator<Uint8Array> {
     const parts = { source: endpoint(TUN.host, port), destination: endpoint(FAR.silent, 9999) };
     yield udpPacket(Buffer.from('x'), parts);
   }
+}
+
+/** A DNS server that says nothing about names below `silent.test`, and counts them. */
+async function unhelpfulServer() {
+  const socket = createSocket('udp4');
+  const silent = new Set<string>();
+  socket.on('message', (message, { port, address }) => {
+    const query = decode(message);
+    const answers: Answer[] = [];
+    for (const { name, type } of query.questions ?? []) {
+      if (name.endsWith('.silent.test')) {
+        silent.add(name);
+        return;
+      }
+      if (type === 'A') answers.push({ type, name, ttl: 60, data: FAR.host });
+      if (type === 'TXT') answers.push({ type, name, ttl: 60, data: 'text' });
+    }
+    const response = encode({ ...query, type: 'response', additionals: [], answers });
+    socket.send(response, port, address);
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  const { port } = socket.address();
+  return { port, silent, [Symbol.asyncDispose]: async () => void socket.close() };
 }
 
 /** What every program of the machine needs. */
@@ -90,5 +117,28 @@ inOwnNetwork(import.meta.url, () => {
         await datagrams.echo(Buffer.from('after'), FAR.host);
       });
     }
+
+    test('a program whose TXT questions get no answer', async () => {
+      await using names = await unhelpfulServer();
+      weir = await Weir.start(dns(`127.0.0.1:${names.port}`) + tunConfig(freedom()));
+      await using programs = new AsyncDisposableStack();
+      for (let port = 0; port < 10; port++) {
+        const datagrams = programs.use(await Datagrams.open());
+        for (let i = 0; i < 60; i++) {
+          const question = encode({
+            type: 'query',
+            id: i,
+            flags: 256,
+            questions: [{ type: 'TXT', name: `n${port}-${i}.silent.test` }],
+          });
+          await datagrams.send(question, 53, TUN.resolver);
+        }
+      }
+      await eventually('512 questions without an answer', () => names.silent.size >= 512);
+      const resolver = new Resolver();
+      resolver.setServers([TUN.resolver]);
+      assert.deepEqual(await resolver.resolveTxt('www.far.test'), [['text']]);
+      assert.deepEqual(await resolver.resolve4('www.far.test'), [FAR.host]);
+    });
   });
 });
