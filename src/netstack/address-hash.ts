@@ -13,6 +13,10 @@ export function hashAddress({ a, b, c, d }: IpEndpoint, salt: number): number {
 export const addressNumber = (endpoint: IpEndpoint): number =>
   isIPv4Endpoint(endpoint) ? endpoint.d : Math.imul(endpoint.a, 0x9e3779b1) ^ endpoint.b;
 
+/** A number for the network of a destination: of IPv4 a /16, of IPv6 a /32. */
+export const networkNumber = (endpoint: IpEndpoint): number =>
+  isIPv4Endpoint(endpoint) ? endpoint.d >>> 16 : endpoint.a;
+
 function mix(state: number, word: number): number {
   let hash = state ^ word;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -260,7 +260,8 @@ export class Netstack {
 
   #deliver({ network, flow, event }: StackEvent): void {
     if (flow.owner === undefined) {
-      if (event === 'requested' && network === 'tcp') this.#onRequested(flow);
+      // A request may have given way to another one before it was passed on.
+      if (event === 'requested' && network === 'tcp' && !flow.isForgotten) this.#onRequested(flow);
       else if (event === 'opened' && network === 'udp') this.#onOpened(flow);
     } else if (network === 'tcp') flow.owner.onEvent(event);
     else flow.owner.onEvent(event);

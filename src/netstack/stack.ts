@@ -117,6 +117,7 @@ export class Stack {
     this.tcp = new TcpFlows({
       ...shared,
       hasRoom: () => this.#hasRoomForTcp,
+      isFull: () => this.#isWithinLimit,
       makeRoom: (client, at) => this.#makeRoomForTcp(client, at),
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
       settings: {
@@ -310,10 +311,14 @@ export class Stack {
     return this.#isFull && this.udp.size > left && this.udp.giveWay(client, now);
   }
 
-  /** Whether a flow that ends makes room: after a change of the settings there may be more than fit. */
   get #isFull(): boolean {
+    return this.#isWithinLimit && this.flows === this.#settings.maxFlows;
+  }
+
+  /** Whether a flow that ends makes room: after a change of the settings there may be more than fit. */
+  get #isWithinLimit(): boolean {
     const { maxFlows } = this.#settings;
-    return maxFlows > 0 && this.flows === maxFlows;
+    return maxFlows > 0 && this.flows <= maxFlows;
   }
 
   /**

@@ -5,16 +5,18 @@ import { once } from 'node:events';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { decode, encode, type Answer } from 'dns-packet';
+import { TcpFlag } from '../../src/netstack/wire/tcp.ts';
 import { disposable, open } from '../support/address.ts';
 import { freedom } from '../support/config.ts';
 import { Control } from '../support/control.ts';
-import { endpoint, udpPacket } from '../support/ip-packets.ts';
+import { endpoint, segment, tcpPacket, udpPacket } from '../support/ip-packets.ts';
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { PacketSocket } from '../support/netns/packet-socket.ts';
 import { Datagrams } from '../support/netns/program.ts';
 import { FAR, PORT, Site } from '../support/netns/site.ts';
 import { TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { roundTrip } from '../support/read.ts';
+import { SeededRandom } from '../support/simnet/seeded-random.ts';
 import { eventually } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
@@ -43,6 +45,23 @@ function* fromEachPort(count: number): Generator<Uint8Array> {
   for (let port = 2000; port < 2000 + count; port++) {
     const parts = { source: endpoint(TUN.host, port), destination: endpoint(FAR.silent, 9999) };
     yield udpPacket(Buffer.from('x'), parts);
+  }
+}
+
+/** SYNs of two clients to a network that does not respond, without end. */
+function* synsToSilence(): Generator<Uint8Array> {
+  const random = new SeededRandom(5);
+  for (;;) {
+    const source = endpoint(`192.0.2.${1 + random.below(2)}`, 1024 + random.below(60_000));
+    const destination = endpoint(`198.18.${random.below(256)}.${random.below(256)}`, 80);
+    const header = segment({
+      sourcePort: source.port,
+      destinationPort: destination.port,
+      sequence: random.next(),
+      flags: TcpFlag.SYN,
+      window: 64_240,
+    });
+    yield tcpPacket(header, undefined, { source, destination });
   }
 }
 
@@ -117,6 +136,30 @@ inOwnNetwork(import.meta.url, () => {
         await datagrams.echo(Buffer.from('after'), FAR.host);
       });
     }
+
+    test('a flood of SYNs of two clients to a silent network', async () => {
+      await start();
+      using raw = new PacketSocket(TUN.name);
+      let isOver = false;
+      const flooding = (async () => {
+        let sent = 0;
+        for (const packet of synsToSilence()) {
+          if (isOver) return;
+          raw.send(packet);
+          if (++sent % 20 === 0) await turn();
+        }
+      })();
+      try {
+        await control.logged('too many connections wait for their destinations');
+        for (let i = 0; i < 7; i++) {
+          using socket = disposable(await open({ host: FAR.host, port: PORT.echo }));
+          await roundTrip(socket, 'hello');
+        }
+      } finally {
+        isOver = true;
+        await flooding;
+      }
+    });
 
     test('a program whose TXT questions get no answer', async () => {
       await using names = await unhelpfulServer();
