@@ -29,6 +29,8 @@ export type DropReason =
   | 'gave way'
   /** Connections that wait for their dial, or for their client's ACK, are too many. */
   | 'backlog'
+  /** A datagram that this stack has sent itself, and that was routed back to it. */
+  | 'returned'
   /** UDP is switched off. */
   | 'udp disabled'
   /** The reader of an association is too slow. */

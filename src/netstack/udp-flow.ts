@@ -54,6 +54,8 @@ export class UdpFlow implements Keyed, Timed, Ordered {
   isClosed = false;
   /** How far it has come, which decides what gives way where there is no room. */
   stage: Stage = Stage.unanswered;
+  /** The peer that its client was sent the last datagram from. */
+  lastSender: IpEndpoint | undefined;
   /** Datagrams that were not delivered, or not sent. */
   dropped = 0;
   readonly #shared: QueuedDatagrams;

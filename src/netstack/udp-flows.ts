@@ -97,9 +97,17 @@ export class UdpFlows {
     }
     const flow = this.#flowOf(packet, size, now);
     if (typeof flow === 'string') return flow;
+    const known = flow.peers.known(flow.isClient ? packet.destination : packet.source);
+    if (!known.isChecked) {
+      if (flow.isClient && this.#isReturned(packet)) {
+        drops.add('returned', size, now);
+        return 'dropped';
+      }
+      known.isChecked = true;
+    }
     flow.activeAt = now;
     if (flow.stage === Stage.answered) this.#order.lasts(flow);
-    const peer = flow.peers.text(flow.isClient ? packet.destination : packet.source);
+    const peer = known.text;
     const batch = this.#batch;
     batch.begin(datagram, segmentSize);
     while (batch.next()) {
@@ -159,7 +167,9 @@ export class UdpFlows {
     buffer.set(data, at + UDP_HEADER_SIZE);
     output.end(from, to, Protocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
     flow.activeAt = now;
-    if (flow.stage === Stage.unanswered && flow.isClient) this.#order.answered(flow);
+    if (!flow.isClient) return true;
+    if (flow.stage === Stage.unanswered) this.#order.answered(flow);
+    if (flow.lastSender !== peer) this.#onSender(flow, peer);
     return true;
   }
 
@@ -215,6 +225,10 @@ export class UdpFlows {
       drops.add('no socket', size, now);
       return 'no socket';
     }
+    if (this.#isReturned(packet)) {
+      drops.add('returned', size, now);
+      return 'dropped';
+    }
     // Without a port there is no way back.
     if (source.port === 0 || !(hasRoom() || this.#replace(source, destination.port, now))) {
       drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
@@ -231,6 +245,26 @@ export class UdpFlows {
   #replace(client: IpEndpoint, port: number, now: number): boolean {
     const limit = port === DNS_PORT ? this.#replacedByQuestions : this.#replaced;
     return this.#options.isFull() && limit.take(now) && this.giveWay(client, now);
+  }
+
+  /**
+   * Whether this stack has sent the datagram: its source, standing for a peer, to a client that it is for.
+   * Where such a client's address is routed to the device, by a forged datagram for example, what it is sent
+   * comes back, and two services that respond to each other would go on for ever.
+   */
+  #isReturned({ source, destination }: IpPacket): boolean {
+    const client = this.#flows.find(ANY, destination);
+    return client?.peers.find(source)?.isSent === true;
+  }
+
+  /** A client is sent datagrams from another peer: what that peer sends to it as a client may be those. */
+  #onSender(flow: UdpFlow, peer: IpEndpoint): void {
+    flow.lastSender = peer;
+    const sender = flow.peers.find(peer);
+    if (sender === undefined || sender.isSent) return;
+    sender.isSent = true;
+    const reverse = this.#flows.find(ANY, peer)?.peers.find(flow.remote);
+    if (reverse !== undefined) reverse.isChecked = false;
   }
 
   #ownEndpoint(flow: UdpFlow, peer: IpEndpoint): IpEndpoint | undefined {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
@@ -13,7 +14,7 @@ import { endpoint, segment, tcpPacket, udpPacket } from '../support/ip-packets.t
 import { inOwnNetwork } from '../support/netns/own-network.ts';
 import { PacketSocket } from '../support/netns/packet-socket.ts';
 import { Datagrams } from '../support/netns/program.ts';
-import { FAR, PORT, Site } from '../support/netns/site.ts';
+import { FAR, ip, PORT, sentBy, Site } from '../support/netns/site.ts';
 import { TUN, tunConfig } from '../support/netns/tun-config.ts';
 import { roundTrip } from '../support/read.ts';
 import { SeededRandom } from '../support/simnet/seeded-random.ts';
@@ -47,6 +48,14 @@ function* fromEachPort(count: number): Generator<Uint8Array> {
     yield udpPacket(Buffer.from('x'), parts);
   }
 }
+
+/** A program that sends datagrams back. */
+const ECHO = `
+  const [host, port] = process.argv.slice(1);
+  const socket = require('node:dgram').createSocket('udp4');
+  socket.on('message', (data, from) => socket.send(data, from.port, from.address));
+  socket.bind(Number(port), host, () => console.log('ready'));
+`;
 
 /** SYNs of two clients to a network that does not respond, without end. */
 function* synsToSilence(): Generator<Uint8Array> {
@@ -159,6 +168,26 @@ inOwnNetwork(import.meta.url, () => {
         isOver = true;
         await flooding;
       }
+    });
+
+    test('a forged datagram between two echo services behind the device', async () => {
+      await start();
+      const other = '203.0.113.8';
+      ip(`-n far address add ${other}/32 dev lo`);
+      execFileSync('sysctl', ['-qw', 'net.ipv4.ip_forward=1']);
+      await using echo = site.start(process.execPath, '--eval', ECHO, other, `${PORT.echo}`);
+      await echo.until('it listens', ({ stdout }) => stdout.includes('ready') || undefined);
+      await using datagrams = await Datagrams.open();
+      await datagrams.echo(Buffer.from('before'), other);
+      const before = sentBy(TUN.name).packets;
+      using raw = new PacketSocket(TUN.name);
+      const [source, destination] = [endpoint(FAR.host, PORT.echo), endpoint(other, PORT.echo)];
+      raw.send(udpPacket(Buffer.from('forged'), { source, destination }));
+      await control.logged('it was routed back to the device');
+      const ECHOES = 100;
+      for (let i = 0; i < ECHOES; i++) await datagrams.echo(Buffer.from(`after ${i}`), other);
+      const { packets } = sentBy(TUN.name);
+      assert.ok(packets - before < 2 * ECHOES, `${packets - before} packets`);
     });
 
     test('a program whose TXT questions get no answer', async () => {

@@ -210,20 +210,28 @@ class TunListener implements SessionListener {
   readonly #trace: Trace = (event) => {
     if (event.kind !== 'packet-dropped') return;
     const { reason } = event;
-    if (reason !== 'flow limit' && reason !== 'gave way' && reason !== 'backlog') return;
+    if (!isReported(reason)) return;
     const note = this.#limited.note(reason);
     if (!note) return;
     const { context, settings } = this.#server;
-    const full = `max_flows (${settings.maxFlows}) is reached`;
-    const line = {
-      'flow limit': `a new flow was dropped: ${full}`,
-      'gave way': `a UDP association has ended for a new flow: ${full}`,
-      backlog: 'a new flow was dropped: too many connections wait for their destinations',
-    }[reason];
+    const line = REPORTED[reason](settings);
     const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
     context.log.debug(`inbound ${context.tag}: ${line}${more}`);
   };
 }
+
+/** Packets that were dropped for a reason that its user should know. */
+const REPORTED = {
+  'flow limit': ({ maxFlows }: TunSettings) =>
+    `a new flow was dropped: max_flows (${maxFlows}) is reached`,
+  'gave way': ({ maxFlows }: TunSettings) =>
+    `a UDP association has ended for a new flow: max_flows (${maxFlows}) is reached`,
+  backlog: () => 'a new flow was dropped: too many connections wait for their destinations',
+  returned: () => 'a datagram to a client was dropped: it was routed back to the device',
+} as const;
+
+const isReported = (reason: string): reason is keyof typeof REPORTED =>
+  Object.hasOwn(REPORTED, reason);
 
 const stackSettings = ({ udp, maxFlows }: TunSettings): StackSettings => ({
   maxFlows,
