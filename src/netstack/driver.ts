@@ -198,11 +198,17 @@ export class Netstack {
   }
 
   /**
-   * Opens an association of an own port, with any peers.
+   * Opens an association of an own port, with any peers. Where all ports are in use, one that is less alive is
+   * closed for it: see `AssociationOrder`.
+   *
+   * @param client whom it is for, by its address; '' where it has none.
    * @throws {DialError} `failed` where there is no room, or the stack is closed.
    */
-  bindUdp(): PacketLink {
-    const flow = this.#state === 'open' ? this.#stack.udp.bind(this.#clock.now()) : undefined;
+  bindUdp(client = ''): PacketLink {
+    const now = this.#clock.now();
+    const flow = this.#state === 'open' ? this.#stack.udp.bind(client, now) : undefined;
+    // One that gave way hears of it.
+    this.#schedule();
     if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
     return new UdpLink(this.#host, flow);
   }

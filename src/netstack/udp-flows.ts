@@ -1,5 +1,10 @@
 import type { RandomSource } from '../crypto/random-source.ts';
-import { blankEndpoint, isIPv4Endpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import {
+  blankEndpoint,
+  isIPv4Endpoint,
+  type IpEndpoint,
+  type MutableIpEndpoint,
+} from '../ip/ip-endpoint.ts';
 import { AssociationOrder, Stage } from '../net/association-order.ts';
 import { RateLimit } from '../net/rate-limit.ts';
 import type { Activity } from './activity.ts';
@@ -53,8 +58,8 @@ export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
 export class UdpFlows {
   readonly #options: UdpFlowsOptions;
   readonly #flows: FlowTable<UdpFlow>;
-  /** The associations of clients, by what gives way. */
-  readonly #order = new AssociationOrder<UdpFlow, number>();
+  /** What gives way: of clients by their addresses, of own ports by whom they were opened for. */
+  readonly #order = new AssociationOrder<UdpFlow, number | string>();
   readonly #replaced = new RateLimit(REPLACED_A_SECOND);
   readonly #replacedByQuestions = new RateLimit(REPLACED_A_SECOND);
   readonly #queued: QueuedDatagrams = { bytes: 0 };
@@ -106,7 +111,9 @@ export class UdpFlows {
       known.isChecked = true;
     }
     flow.activeAt = now;
-    if (flow.stage === Stage.answered) this.#order.lasts(flow);
+    if (flow.isClient) {
+      if (flow.stage === Stage.answered) this.#order.lasts(flow);
+    } else if (flow.stage === Stage.unanswered) this.#order.answered(flow);
     const peer = known.text;
     const batch = this.#batch;
     batch.begin(datagram, segmentSize);
@@ -126,18 +133,20 @@ export class UdpFlows {
     return isCrowded;
   }
 
-  /** An association of an own port. @returns undefined when there is no room for it. */
-  bind(now: number): UdpFlow | undefined {
-    const { random, hasRoom } = this.#options;
-    if (!hasRoom()) return undefined;
+  /**
+   * An association of an own port. Where there is none left, one that is less alive gives way.
+   *
+   * @param client whom it is for, by its address; '' where it has none.
+   * @returns undefined when there is no room for it.
+   */
+  bind(client: string, now: number): UdpFlow | undefined {
     const local = blankEndpoint();
-    const port = chooseLocalPort(random, (candidate) => {
-      local.port = candidate;
-      return this.#flows.find(local, ANY) === undefined;
-    });
+    const port = this.#freePort(local) ?? this.#giveWay(client, now)?.local.port;
     if (port === undefined) return undefined;
+    local.port = port;
     const flow = new UdpFlow(local, ANY, false, Infinity, this.#queued, now);
     this.#flows.add(flow);
+    this.#order.add(flow, client);
     return flow;
   }
 
@@ -167,7 +176,10 @@ export class UdpFlows {
     buffer.set(data, at + UDP_HEADER_SIZE);
     output.end(from, to, Protocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
     flow.activeAt = now;
-    if (!flow.isClient) return true;
+    if (!flow.isClient) {
+      if (flow.stage === Stage.answered) this.#order.lasts(flow);
+      return true;
+    }
     if (flow.stage === Stage.unanswered) this.#order.answered(flow);
     if (flow.lastSender !== peer) this.#onSender(flow, peer);
     return true;
@@ -178,14 +190,7 @@ export class UdpFlows {
    * @returns false when all are more alive than a new one.
    */
   giveWay(client: IpEndpoint, now: number): boolean {
-    const victim = this.#order.victim(addressNumber(client), now);
-    if (victim === undefined) return false;
-    const { drops, activity } = this.#options;
-    drops.add('gave way', 0, now);
-    this.close(victim);
-    victim.giveWay();
-    activity.report(victim);
-    return true;
+    return this.#giveWay(addressNumber(client), now) !== undefined;
   }
 
   /** Whether there is an association that sends from `local` to `remote`. */
@@ -212,6 +217,28 @@ export class UdpFlows {
       flow.expire();
       activity.report(flow);
     }
+  }
+
+  /** @returns the association that has ended. */
+  #giveWay(client: number | string, now: number): UdpFlow | undefined {
+    const victim = this.#order.victim(client, now);
+    if (victim === undefined) return undefined;
+    const { drops, activity } = this.#options;
+    drops.add('gave way', 0, now);
+    this.close(victim);
+    victim.giveWay();
+    activity.report(victim);
+    return victim;
+  }
+
+  /** @param local of which the port is changed. */
+  #freePort(local: MutableIpEndpoint): number | undefined {
+    const { random, hasRoom } = this.#options;
+    if (!hasRoom()) return undefined;
+    return chooseLocalPort(random, (candidate) => {
+      local.port = candidate;
+      return this.#flows.find(local, ANY) === undefined;
+    });
   }
 
   #flowOf(packet: IpPacket, size: number, now: number): UdpFlow | UdpOutcome {
