@@ -54,6 +54,13 @@ export interface Sockets {
    *   or a route.
    */
   openTun(plan: TunPlan): PacketDevice;
+  /** Descriptors that the process may have open; Infinity where that is not known. */
+  readonly descriptorLimit: number;
+  /**
+   * Whether there is a descriptor for the destination of a connection that came by a device, beside a reserve
+   * for accepted connections and questions of DNS.
+   */
+  hasRoomForDial(): boolean;
 }
 
 /** A TUN device as it is asked for. */

@@ -74,6 +74,8 @@ export interface NetstackOptions {
   readonly addresses: 'any' | readonly IpEndpoint[];
   /** Addresses of all hosts of a network: what is sent there is dropped, as what is sent to groups. */
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
+  /** Instead of `MAX_BACKLOG`, where that is more: connections that are not established yet. */
+  readonly maxBacklog?: number | undefined;
   /** Without, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
   /** Whether segments are spread over the round trip: not where the path is this machine. */
@@ -114,7 +116,7 @@ export class Netstack {
     this.#handlers = handlers;
     this.#soon = options.soon ?? afterPresent;
     this.#later = options.soon ?? inNextTurn;
-    const { random, addresses, broadcasts, isPaced, settings, trace } = options;
+    const { random, addresses, broadcasts, maxBacklog, isPaced, settings, trace } = options;
     this.#stack = new Stack({
       output: device.output,
       traits: device.traits,
@@ -122,6 +124,7 @@ export class Netstack {
       random,
       addresses,
       broadcasts,
+      maxBacklog,
       isPaced,
       settings,
       trace,

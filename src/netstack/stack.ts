@@ -8,7 +8,7 @@ import type { IcmpError } from './icmp-replies.ts';
 import { IpOutput } from './ip-output.ts';
 import { LEFT_TO_UDP, MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
 import { Reassembly } from './reassembly.ts';
-import { KEEP_ALIVE_IDLE } from './tcp/limits.ts';
+import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
 import { MAX_RECEIVE_WINDOW } from './tcp/recovery-limits.ts';
 import type { TcpFlow } from './tcp-flow.ts';
@@ -50,6 +50,8 @@ export interface StackOptions {
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
+  /** Instead of `MAX_BACKLOG`, where that is more. */
+  readonly maxBacklog?: number | undefined;
   /** Instead of `MAX_BUFFERED_BYTES`. */
   readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
@@ -120,6 +122,7 @@ export class Stack {
       isFull: () => this.#isWithinLimit,
       makeRoom: (client, at) => this.#makeRoomForTcp(client, at),
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
+      maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
       settings: {
         keepAlive: KEEP_ALIVE_IDLE,
         receiveBuffer: MAX_RECEIVE_WINDOW,

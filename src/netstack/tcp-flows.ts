@@ -40,6 +40,8 @@ export interface TcpFlowsOptions {
   readonly settings: Omit<TcpSettings, 'memory'>;
   /** See `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
+  /** See `MAX_BACKLOG`. */
+  readonly maxBacklog: number;
   /** Whether there is room for another connection. */
   readonly hasRoom: () => boolean;
   /** Whether there is room as soon as another flow ends. */
@@ -70,7 +72,7 @@ export class TcpFlows {
   readonly #flows: FlowTable<TcpFlow>;
   readonly #waiting: TimeWaitFlows;
   readonly #restored = new RestoredFlows();
-  readonly #backlog = new Backlog<TcpFlow, number, number>();
+  readonly #backlog: Backlog<TcpFlow, number, number>;
   readonly #sequences: InitialSequences;
   readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
   readonly #segment = new TcpSegment();
@@ -92,6 +94,7 @@ export class TcpFlows {
     this.#listens = options.listens;
     this.#settings = { ...options.settings, memory: this };
     this.#maxHeld = options.maxHeld;
+    this.#backlog = new Backlog(options.maxBacklog);
     this.#hasRoom = options.hasRoom;
     this.#isFull = options.isFull;
     this.#makeFlowRoom = options.makeRoom;

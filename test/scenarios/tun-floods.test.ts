@@ -146,29 +146,34 @@ inOwnNetwork(import.meta.url, () => {
       });
     }
 
-    test('a flood of SYNs of two clients to a silent network', async () => {
-      await start();
-      using raw = new PacketSocket(TUN.name);
-      let isOver = false;
-      const flooding = (async () => {
-        let sent = 0;
-        for (const packet of synsToSilence()) {
-          if (isOver) return;
-          raw.send(packet);
-          if (++sent % 20 === 0) await turn();
+    for (const [what, wrap] of [
+      ['', []],
+      [', with few descriptors', ['prlimit', '--nofile=600:600']],
+    ] as const) {
+      test(`a flood of SYNs of two clients to a silent network${what}`, async () => {
+        await start('', wrap);
+        using raw = new PacketSocket(TUN.name);
+        let isOver = false;
+        const flooding = (async () => {
+          let sent = 0;
+          for (const packet of synsToSilence()) {
+            if (isOver) return;
+            raw.send(packet);
+            if (++sent % 20 === 0) await turn();
+          }
+        })();
+        try {
+          await control.logged('too many connections wait for their destinations');
+          for (let i = 0; i < 7; i++) {
+            using socket = disposable(await open({ host: FAR.host, port: PORT.echo }));
+            await roundTrip(socket, 'hello');
+          }
+        } finally {
+          isOver = true;
+          await flooding;
         }
-      })();
-      try {
-        await control.logged('too many connections wait for their destinations');
-        for (let i = 0; i < 7; i++) {
-          using socket = disposable(await open({ host: FAR.host, port: PORT.echo }));
-          await roundTrip(socket, 'hello');
-        }
-      } finally {
-        isOver = true;
-        await flooding;
-      }
-    });
+      });
+    }
 
     test('a forged datagram between two echo services behind the device', async () => {
       await start();

@@ -21,5 +21,9 @@ export function kernelSockets(io: KernelIo, watchdog?: LinkWatchdog): Sockets {
     bindUdp: async (options) => KernelUdpLink.bind(io, options, associations),
     bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
     openTun: (plan) => openKernelTun(io, plan),
+    get descriptorLimit() {
+      return io.room.limit;
+    },
+    hasRoomForDial: () => io.room.takeForDial(),
   };
 }

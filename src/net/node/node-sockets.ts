@@ -32,6 +32,8 @@ export const nodeSockets = (reason: string): Sockets => ({
   openTun: () => {
     throw new WeirError('tun', `a TUN device needs the kernel's own sockets: ${reason}`);
   },
+  descriptorLimit: Infinity,
+  hasRoomForDial: () => true,
 });
 
 async function listen(

@@ -37,7 +37,10 @@ export class Backlog<Connection, Address, Network> {
   readonly #most: number;
   readonly #mostPerAddress: number;
 
-  constructor(most = MAX_BACKLOG, mostPerAddress = MAX_BACKLOG_PER_ADDRESS) {
+  constructor(
+    most = MAX_BACKLOG,
+    mostPerAddress = Math.min(MAX_BACKLOG_PER_ADDRESS, Math.max(1, most >> 1)),
+  ) {
     this.#most = most;
     this.#mostPerAddress = mostPerAddress;
   }

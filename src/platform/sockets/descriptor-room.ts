@@ -20,6 +20,12 @@ const A_SOCKET = 8;
  */
 const RESERVED_PART = 1 / 4;
 const MOST_RESERVED = 4096;
+/**
+ * The part that the connections of a device leave to everything else, and how many that are at most: a device
+ * accepts no descriptors, so that nothing holds its dials back as listeners are held back.
+ */
+const LEFT_BY_DIALS_PART = 1 / 16;
+const MOST_LEFT_BY_DIALS = 1024;
 /** Descriptors that are not counted here, such as pipes and files, where the kernel does not count. */
 const UNCOUNTED = 512;
 
@@ -31,8 +37,8 @@ export class DescriptorRoom {
   readonly #open: Record<SocketOrigin, number> = { accepted: 0, dialled: 0, datagrams: 0 };
   /** Descriptors that were free when the kernel was asked, at most, less what was opened since. */
   #known = 0;
-  /** UDP associations that may be opened before the kernel is asked again. */
-  #associationsUnasked = 0;
+  /** UDP associations, and dials of devices, that may be opened before the kernel is asked again. */
+  readonly #unasked = { association: 0, dial: 0 };
 
   /** @param countOpen gives the number of open descriptors, 0 where it is not known. */
   constructor(calls: RoomCalls, countOpen: () => number = openDescriptors) {
@@ -72,17 +78,31 @@ export class DescriptorRoom {
    * the reserve for everything else is still free.
    */
   takeForAssociation(): boolean {
-    if (this.#associationsUnasked === 0) {
+    return this.#take('association', RESERVED_PART, MOST_RESERVED);
+  }
+
+  /** The same for the destination of a connection that came by a device, with a smaller reserve. */
+  takeForDial(): boolean {
+    return this.#take('dial', LEFT_BY_DIALS_PART, MOST_LEFT_BY_DIALS);
+  }
+
+  /** Descriptors that the process may have open. */
+  get limit(): number {
+    return this.#limit();
+  }
+
+  #take(kind: 'association' | 'dial', part: number, most: number): boolean {
+    const unasked = this.#unasked;
+    if (unasked[kind] === 0) {
       const limit = this.#limit();
-      const reserve = Math.min(Math.floor(limit * RESERVED_PART), MOST_RESERVED);
       const { accepted, dialled, datagrams } = this.#open;
       const open = this.#countOpen() || accepted + dialled + datagrams + UNCOUNTED;
-      const left = limit - open - reserve - this.reserved;
+      const left = limit - open - Math.min(Math.floor(limit * part), most) - this.reserved;
       // Others open descriptors meanwhile, so that not all that is left is given away unasked.
-      this.#associationsUnasked = Math.min(OPENED_UNASKED, Math.max(0, Math.ceil(left / A_SOCKET)));
-      if (this.#associationsUnasked === 0) return false;
+      unasked[kind] = Math.min(OPENED_UNASKED, Math.max(0, Math.ceil(left / A_SOCKET)));
+      if (unasked[kind] === 0) return false;
     }
-    this.#associationsUnasked--;
+    unasked[kind]--;
     return true;
   }
 

@@ -30,7 +30,14 @@ export interface TunMeans {
   /** @throws the reason why there is no such device. */
   readonly open: (plan: TunPlan) => PacketDevice;
   readonly random: RandomSource;
+  /** Of the process; see `Sockets`. */
+  readonly descriptorLimit: () => number;
+  /** Whether another destination can be dialled; see `Sockets`. */
+  readonly hasRoomForDial: () => boolean;
 }
+
+/** The part of all descriptors that dials of a device may have: those to a silent network keep theirs for 10 s. */
+const PENDING_DIALS = 1 / 8;
 
 /** One set of settings: what the flows of a device are served by. */
 export class TunServer implements SessionServer {
@@ -60,7 +67,7 @@ export class TunServer implements SessionServer {
     } catch (error) {
       throw new BindError(`the TUN device${name === undefined ? '' : ` ${name}`}`, error);
     }
-    return new TunListener(device, this.#means.random, this, sessions);
+    return new TunListener(device, this.#means, this, sessions);
   }
 }
 
@@ -70,7 +77,7 @@ class TunListener implements SessionListener {
   readonly endpoint = undefined;
   readonly closed: Promise<void>;
   readonly #device: PacketDevice;
-  readonly #random: RandomSource;
+  readonly #means: TunMeans;
   readonly #limited: LogLimiter;
   #server: TunServer;
   #book: SessionBook;
@@ -79,9 +86,9 @@ class TunListener implements SessionListener {
   #state: 'bound' | 'serving' | 'retired' | 'kept' | 'released' = 'bound';
   #flows = 0;
 
-  constructor(device: PacketDevice, random: RandomSource, server: TunServer, book: SessionBook) {
+  constructor(device: PacketDevice, means: TunMeans, server: TunServer, book: SessionBook) {
     this.#device = device;
-    this.#random = random;
+    this.#means = means;
     this.#server = server;
     this.#book = book;
     this.#limited = new LogLimiter(server.context.clock);
@@ -101,8 +108,9 @@ class TunListener implements SessionListener {
     this.#stack = new Netstack({
       device: this.#device,
       clock,
-      random: this.#random,
+      random: this.#means.random,
       addresses: 'any',
+      maxBacklog: Math.floor(this.#means.descriptorLimit() * PENDING_DIALS),
       broadcasts: broadcastAddresses(this.#server.settings.addresses),
       handlers: {
         onConnection: (request) => void this.#onConnection(request),
@@ -146,13 +154,20 @@ class TunListener implements SessionListener {
       return;
     }
     const { context, resolver } = this.#server;
+    const toResolver = resolver.has(destination);
+    if (!toResolver && !this.#means.hasRoomForDial()) {
+      // Its SYN is a request again when it is repeated.
+      request.refuse('timeout');
+      this.#report('descriptors');
+      return;
+    }
     const end = this.#hold((cause) => link.destroy(cause));
     try {
       await context.dispatcher.stream({
         origin: this.#originOf(source),
         destination,
         sniff: context.sniffing,
-        toResolver: resolver.has(destination),
+        toResolver,
         client: link,
         accept: () => request.accept(),
       });
@@ -209,15 +224,17 @@ class TunListener implements SessionListener {
 
   readonly #trace: Trace = (event) => {
     if (event.kind !== 'packet-dropped') return;
-    const { reason } = event;
-    if (!isReported(reason)) return;
+    if (isReported(event.reason)) this.#report(event.reason);
+  };
+
+  #report(reason: keyof typeof REPORTED): void {
     const note = this.#limited.note(reason);
     if (!note) return;
     const { context, settings } = this.#server;
     const line = REPORTED[reason](settings);
     const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
     context.log.debug(`inbound ${context.tag}: ${line}${more}`);
-  };
+  }
 }
 
 /** Packets that were dropped for a reason that its user should know. */
@@ -227,6 +244,7 @@ const REPORTED = {
   'gave way': ({ maxFlows }: TunSettings) =>
     `a UDP association has ended for a new flow: max_flows (${maxFlows}) is reached`,
   backlog: () => 'a new flow was dropped: too many connections wait for their destinations',
+  descriptors: () => 'a new flow was dropped: this process has too many open files',
   returned: () => 'a datagram to a client was dropped: it was routed back to the device',
 } as const;
 

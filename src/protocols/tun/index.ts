@@ -7,6 +7,8 @@ import { inboundWarnings, restartReason, tunSettings, tunTable } from './setting
 const means: TunMeans = {
   open: (plan) => systemSockets().openTun(plan),
   random: new SystemRandomSource(),
+  descriptorLimit: () => systemSockets().descriptorLimit,
+  hasRoomForDial: () => systemSockets().hasRoomForDial(),
 };
 
 export const tun = defineProtocol({

@@ -98,6 +98,21 @@ test('UDP associations leave a quarter of the descriptors, and 4,096 at most, to
   }
 });
 
+test('dials of devices leave a sixteenth of the descriptors, and 1,024 at most', () => {
+  for (const [limit, reserved] of [
+    [1600, 100],
+    [100_000, 1024],
+  ] as const) {
+    const process = new Process();
+    process.limit = limit;
+    process.open = limit - reserved - 1;
+    assert.ok(process.room.takeForDial());
+    process.open++;
+    assert.ok(!process.room.takeForDial());
+    assert.ok(!process.room.takeForAssociation());
+  }
+});
+
 test('UDP associations leave room for the destinations of accepted connections', () => {
   const process = new Process();
   process.limit = 1000;

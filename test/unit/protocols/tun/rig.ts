@@ -64,6 +64,7 @@ export class RecordingDispatcher implements Dispatcher {
 export class TunRig {
   readonly dispatcher = new RecordingDispatcher();
   readonly lines: string[] = [];
+  hasRoomForDial = true;
   readonly plans: TunPlan[] = [];
   readonly #devices: [MemoryDevice, MemoryDevice][] = [];
   readonly #names = new Set<string>();
@@ -100,6 +101,8 @@ export class TunRig {
     return new TunServer({ ...SETTINGS, ...settings }, context, {
       open,
       random: new SystemRandomSource(),
+      descriptorLimit: () => 1024,
+      hasRoomForDial: () => this.hasRoomForDial,
     });
   }
 
