@@ -63,10 +63,10 @@ export const LEFT_TO_UDP = 1 / 128;
 
 /**
  * New associations a second that take the places of others, where there is no room: each costs sockets and
- * records, some 100 microseconds. Beyond it datagrams of new clients are dropped. Questions of DNS, which
+ * records, some 150 microseconds. Beyond it datagrams of new clients are dropped. Questions of DNS, which
  * need less, have as many beside.
  */
-export const REPLACED_A_SECOND = 2000;
+export const REPLACED_A_SECOND = 1000;
 
 /**
  * Peers of an association whose addresses are kept in both forms, text and numbers. Another one takes

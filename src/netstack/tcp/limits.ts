@@ -87,9 +87,9 @@ export const MAX_BACKLOG = 4096;
 export const MAX_BACKLOG_PER_ADDRESS = 2048;
 /**
  * Connections a second that give way to others without a better claim, such as those of the same client to
- * the same network: each costs a dial, some 100 microseconds. Beyond it SYNs are dropped: a client sends
- * them again.
+ * the same network: each costs a dial that begins and one that is aborted, up to a millisecond in all. Beyond
+ * it SYNs are dropped: a client sends them again.
  */
-export const DISPLACED_A_SECOND = 1000;
+export const DISPLACED_A_SECOND = 250;
 /** How many times as many dials of a client go to another network than to that of a new one with a better claim. */
 export const FAR_MORE_DIALS = 8;
