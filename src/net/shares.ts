@@ -39,10 +39,6 @@ export class Shares<Item, Holder> {
     return this.#entries.size;
   }
 
-  has(item: Item): boolean {
-    return this.#entries.has(item);
-  }
-
   /** Items of one holder. */
   countOf(holder: Holder): number {
     return this.#shares.get(holder)?.size ?? 0;

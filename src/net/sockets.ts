@@ -17,6 +17,13 @@ export interface Sockets {
   readonly kind: 'kernel' | 'node';
   /** Why Node's sockets are in use; `undefined` for the kernel's. */
   readonly reason: string | undefined;
+  /** Descriptors that the process may have open; Infinity where that is not known. */
+  readonly descriptorLimit: number;
+  /**
+   * Whether there is a descriptor for the destination of a connection that came by a device, beside a reserve
+   * for accepted connections and questions of DNS.
+   */
+  hasRoomForDial(): boolean;
   /**
    * Opens a TCP connection to an IP address in text.
    * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
@@ -54,13 +61,6 @@ export interface Sockets {
    *   or a route.
    */
   openTun(plan: TunPlan): PacketDevice;
-  /** Descriptors that the process may have open; Infinity where that is not known. */
-  readonly descriptorLimit: number;
-  /**
-   * Whether there is a descriptor for the destination of a connection that came by a device, beside a reserve
-   * for accepted connections and questions of DNS.
-   */
-  hasRoomForDial(): boolean;
 }
 
 /** A TUN device as it is asked for. */

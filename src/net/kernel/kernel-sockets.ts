@@ -10,20 +10,21 @@ import { KernelUdpLink } from './kernel-udp-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
 /** Sockets of the kernel, without Node's streams. */
-export function kernelSockets(io: KernelIo, watchdog?: LinkWatchdog): Sockets {
-  const associations = new AssociationSockets(io.room, systemClock);
-  return {
-    kind: 'kernel',
-    reason: undefined,
-    connect: ({ host, port }, options) => connectKernel(io, host, port, { ...options, watchdog }),
-    connectSocket: (target, options) => connectNodeSocket(io, target, options),
-    listen: async (where, options) => listenKernel(io, where, options, watchdog),
-    bindUdp: async (options) => KernelUdpLink.bind(io, options, associations),
-    bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
-    openTun: (plan) => openKernelTun(io, plan),
-    get descriptorLimit() {
-      return io.room.limit;
-    },
-    hasRoomForDial: () => io.room.takeForDial(),
-  };
-}
+export const kernelSockets = (
+  io: KernelIo,
+  watchdog?: LinkWatchdog,
+  associations = new AssociationSockets(io.room, systemClock),
+): Sockets => ({
+  kind: 'kernel',
+  reason: undefined,
+  get descriptorLimit() {
+    return io.room.limit;
+  },
+  hasRoomForDial: () => io.room.takeForDial(),
+  connect: ({ host, port }, options) => connectKernel(io, host, port, { ...options, watchdog }),
+  connectSocket: (target, options) => connectNodeSocket(io, target, options),
+  listen: async (where, options) => listenKernel(io, where, options, watchdog),
+  bindUdp: async (options) => KernelUdpLink.bind(io, options, associations),
+  bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
+  openTun: (plan) => openKernelTun(io, plan),
+});

@@ -24,6 +24,8 @@ const BACKLOG = 4096;
 export const nodeSockets = (reason: string): Sockets => ({
   kind: 'node',
   reason,
+  descriptorLimit: Infinity,
+  hasRoomForDial: () => true,
   connect: ({ host, port }, options) => connectTcp(host, port, options),
   connectSocket: ({ host, port }, options) => connectSocket(host, port, options),
   listen,
@@ -32,8 +34,6 @@ export const nodeSockets = (reason: string): Sockets => ({
   openTun: () => {
     throw new WeirError('tun', `a TUN device needs the kernel's own sockets: ${reason}`);
   },
-  descriptorLimit: Infinity,
-  hasRoomForDial: () => true,
 });
 
 async function listen(

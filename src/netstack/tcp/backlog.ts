@@ -15,6 +15,11 @@ export interface Ends<Address, Network> {
   readonly network: Network;
 }
 
+interface Waiting<Address> {
+  readonly address: Address;
+  isAnswered: boolean;
+}
+
 /**
  * Connections that clients have requested and that are not established yet: first each waits for the dial
  * that decides about it, then, with its SYN-ACK sent, for the client's ACK. Bounded in total and for each
@@ -27,7 +32,7 @@ export interface Ends<Address, Network> {
  * @typeParam Connection what waits.
  */
 export class Backlog<Connection, Address, Network> {
-  readonly #waiting = new Map<Connection, Address>();
+  readonly #waiting = new Map<Connection, Waiting<Address>>();
   readonly #all = new Shares<Connection, Address>();
   /** Those that wait for their dials: of each client, by destination. */
   readonly #dials = new Map<Address, Shares<Connection, Network>>();
@@ -56,8 +61,7 @@ export class Backlog<Connection, Address, Network> {
 
   /** Whether a connection waits for its dial. */
   isDialling(connection: Connection): boolean {
-    const address = this.#waiting.get(connection);
-    return address !== undefined && !this.#answered.has(connection);
+    return this.#waiting.get(connection)?.isAnswered === false;
   }
 
   /**
@@ -90,7 +94,7 @@ export class Backlog<Connection, Address, Network> {
 
   /** A connection was requested. Only after `hasRoom`. */
   add(connection: Connection, { address, network }: Ends<Address, Network>): void {
-    this.#waiting.set(connection, address);
+    this.#waiting.set(connection, { address, isAnswered: false });
     this.#all.add(connection, address);
     let dials = this.#dials.get(address);
     if (dials === undefined) {
@@ -102,20 +106,21 @@ export class Backlog<Connection, Address, Network> {
 
   /** Its SYN-ACK was sent, or it was refused in silence: it does not wait for a dial any more. */
   answered(connection: Connection): void {
-    const address = this.#waiting.get(connection);
-    if (address === undefined || this.#answered.has(connection)) return;
-    this.#removeDial(connection, address);
-    this.#answered.add(connection, address);
+    const waiting = this.#waiting.get(connection);
+    if (waiting === undefined || waiting.isAnswered) return;
+    waiting.isAnswered = true;
+    this.#removeDial(connection, waiting.address);
+    this.#answered.add(connection, waiting.address);
   }
 
   /** It is established, or has ended. Idempotent. */
   remove(connection: Connection): void {
-    const address = this.#waiting.get(connection);
-    if (address === undefined) return;
+    const waiting = this.#waiting.get(connection);
+    if (waiting === undefined) return;
     this.#waiting.delete(connection);
     this.#all.delete(connection);
-    this.#removeDial(connection, address);
-    this.#answered.delete(connection);
+    if (waiting.isAnswered) this.#answered.delete(connection);
+    else this.#removeDial(connection, waiting.address);
   }
 
   #removeDial(connection: Connection, address: Address): void {

@@ -27,13 +27,13 @@ import type { TunSettings } from './settings.ts';
 
 /** What a device's server uses of its surroundings; tests give their own. */
 export interface TunMeans {
-  /** @throws the reason why there is no such device. */
-  readonly open: (plan: TunPlan) => PacketDevice;
-  readonly random: RandomSource;
   /** Of the process; see `Sockets`. */
   readonly descriptorLimit: () => number;
   /** Whether another destination can be dialled; see `Sockets`. */
   readonly hasRoomForDial: () => boolean;
+  /** @throws the reason why there is no such device. */
+  readonly open: (plan: TunPlan) => PacketDevice;
+  readonly random: RandomSource;
 }
 
 /** The part of all descriptors that dials of a device may have: those to a silent network keep theirs for 10 s. */
@@ -53,6 +53,16 @@ export class TunServer implements SessionServer {
     this.#means = means;
   }
 
+  /** See `Sockets`. */
+  get hasRoomForDial(): boolean {
+    return this.#means.hasRoomForDial();
+  }
+
+  /** Connections that may wait for their dials, or for their clients. */
+  get maxBacklog(): number {
+    return Math.floor(this.#means.descriptorLimit() * PENDING_DIALS);
+  }
+
   async bind(
     listen: ListenSpec,
     sessions: SessionBook,
@@ -67,7 +77,7 @@ export class TunServer implements SessionServer {
     } catch (error) {
       throw new BindError(`the TUN device${name === undefined ? '' : ` ${name}`}`, error);
     }
-    return new TunListener(device, this.#means, this, sessions);
+    return new TunListener(device, this.#means.random, this, sessions);
   }
 }
 
@@ -77,7 +87,7 @@ class TunListener implements SessionListener {
   readonly endpoint = undefined;
   readonly closed: Promise<void>;
   readonly #device: PacketDevice;
-  readonly #means: TunMeans;
+  readonly #random: RandomSource;
   readonly #limited: LogLimiter;
   #server: TunServer;
   #book: SessionBook;
@@ -86,9 +96,9 @@ class TunListener implements SessionListener {
   #state: 'bound' | 'serving' | 'retired' | 'kept' | 'released' = 'bound';
   #flows = 0;
 
-  constructor(device: PacketDevice, means: TunMeans, server: TunServer, book: SessionBook) {
+  constructor(device: PacketDevice, random: RandomSource, server: TunServer, book: SessionBook) {
     this.#device = device;
-    this.#means = means;
+    this.#random = random;
     this.#server = server;
     this.#book = book;
     this.#limited = new LogLimiter(server.context.clock);
@@ -108,9 +118,9 @@ class TunListener implements SessionListener {
     this.#stack = new Netstack({
       device: this.#device,
       clock,
-      random: this.#means.random,
+      random: this.#random,
       addresses: 'any',
-      maxBacklog: Math.floor(this.#means.descriptorLimit() * PENDING_DIALS),
+      maxBacklog: this.#server.maxBacklog,
       broadcasts: broadcastAddresses(this.#server.settings.addresses),
       handlers: {
         onConnection: (request) => void this.#onConnection(request),
@@ -155,7 +165,7 @@ class TunListener implements SessionListener {
     }
     const { context, resolver } = this.#server;
     const toResolver = resolver.has(destination);
-    if (!toResolver && !this.#means.hasRoomForDial()) {
+    if (!toResolver && !this.#server.hasRoomForDial) {
       // Its SYN is a request again when it is repeated.
       request.refuse('timeout');
       this.#report('descriptors');

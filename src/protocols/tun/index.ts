@@ -5,10 +5,10 @@ import { TunServer, type TunMeans } from './inbound.ts';
 import { inboundWarnings, restartReason, tunSettings, tunTable } from './settings.ts';
 
 const means: TunMeans = {
-  open: (plan) => systemSockets().openTun(plan),
-  random: new SystemRandomSource(),
   descriptorLimit: () => systemSockets().descriptorLimit,
   hasRoomForDial: () => systemSockets().hasRoomForDial(),
+  open: (plan) => systemSockets().openTun(plan),
+  random: new SystemRandomSource(),
 };
 
 export const tun = defineProtocol({

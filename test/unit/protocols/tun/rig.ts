@@ -99,10 +99,10 @@ export class TunRig {
       return pair[0];
     };
     return new TunServer({ ...SETTINGS, ...settings }, context, {
-      open,
-      random: new SystemRandomSource(),
       descriptorLimit: () => 1024,
       hasRoomForDial: () => this.hasRoomForDial,
+      open,
+      random: new SystemRandomSource(),
     });
   }
 
