@@ -47,6 +47,11 @@ export interface DnsService {
     signal?: AbortSignal,
     client?: string,
   ): Promise<DnsAnswer>;
-  /** Passes on a question of any type; see `DnsBackend.forward`. */
-  forward(question: RawQuestion, signal?: AbortSignal): Promise<Buffer>;
+  /**
+   * Passes on a question of any type; see `DnsBackend.forward`.
+   *
+   * @param client the IP address of the client that asks, for its share of the questions.
+   * @throws {DialError} as `DnsBackend.forward` does; `failed` where there are too many of them.
+   */
+  forward(question: RawQuestion, signal?: AbortSignal, client?: string): Promise<Buffer>;
 }

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { ipVersion } from '../net/address.ts';
 import type { Clock, Timer } from '../net/clock.ts';
-import { Deadline } from '../net/deadline.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
 import { normalizeHost, isLocalhost } from '../net/host-name.ts';
 import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
 import type { DnsAnswer, DnsBackend, DnsService } from './backend.ts';
+import { Forwarding } from './forwarding.ts';
 import type { RawQuestion } from './message.ts';
 import {
   addressWord,
@@ -27,10 +27,6 @@ const MAX_ADDRESSES = 16;
 /** Upper limits of an answer's TTL, in seconds. */
 const MAX_POSITIVE_TTL = 24 * 60 * 60;
 const MAX_NEGATIVE_TTL = 5 * 60;
-/** Questions that are passed on at once; further ones are refused. */
-const MAX_FORWARDED = 512;
-/** Limit of one of them, all attempts together. */
-const FORWARD_MS = 10_000;
 /** How long addresses of one family wait for those of the other (RFC 8305 §3). */
 const RESOLUTION_DELAY_MS = 50;
 /** The same when the policy prefers the family that is late. */
@@ -80,13 +76,13 @@ export class CachedResolver implements OwnedResolver {
   readonly #names = new LRUCache<string, CachedName>({ max: MAX_NAMES });
   readonly #failures = new LRUCache<string, KeptFailure>({ max: MAX_FAILURES });
   readonly #questions: Questions;
+  readonly #forwarding: Forwarding;
   #closed = false;
-  /** Questions that are being passed on. */
-  #forwarded = 0;
 
   constructor(backend: DnsBackend, clock: Clock) {
     this.#backend = backend;
     this.#clock = clock;
+    this.#forwarding = new Forwarding(backend, clock, () => this.#closeIfIdle());
     this.#questions = new Questions(backend, clock, {
       answered: (name, type, answer) => this.#keep(name, type, answer),
       failed: (name, type, error) => this.#keepFailure(name, type, error),
@@ -139,19 +135,8 @@ export class CachedResolver implements OwnedResolver {
     }
   }
 
-  async forward(question: RawQuestion, signal?: AbortSignal): Promise<Buffer> {
-    if (this.#forwarded >= MAX_FORWARDED) {
-      throw new DialError('failed', 'too many questions are being passed on');
-    }
-    this.#forwarded++;
-    using deadline = new Deadline(this.#clock, FORWARD_MS, 'the DNS question', signal);
-    try {
-      const reply = this.#backend.forward(question, deadline.signal);
-      return await unlessAborted(reply, deadline.signal, abortedDial);
-    } finally {
-      this.#forwarded--;
-      this.#closeIfIdle();
-    }
+  forward(question: RawQuestion, signal?: AbortSignal, client = ''): Promise<Buffer> {
+    return this.#forwarding.ask(question, client, signal);
   }
 
   close(): void {
@@ -167,7 +152,9 @@ export class CachedResolver implements OwnedResolver {
   }
 
   #closeIfIdle(): void {
-    if (this.#closed && this.#questions.size === 0 && this.#forwarded === 0) this.#backend.close();
+    if (this.#closed && this.#questions.size === 0 && this.#forwarding.size === 0) {
+      this.#backend.close();
+    }
   }
 
   #local(policy: FamilyPolicy): Promise<readonly string[]> {

@@ -5,9 +5,10 @@ import { abortedDial, DialError, type DialErrorCode } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
+import { RateLimit } from '../net/rate-limit.ts';
+import { Shares } from '../net/shares.ts';
+import { DISPLACED_A_SECOND, MAX_QUESTIONS } from './limits.ts';
 
-/** Pending questions at most; further ones are refused. */
-const MAX_QUESTIONS = 2048;
 /** Limit of one question, all attempts together. */
 const QUESTION_MS = 10_000;
 
@@ -47,7 +48,8 @@ export interface QuestionEnds {
  * number is bounded.
  *
  * A client may have as many pending questions as there are places left, so one client alone never
- * takes more than half of them.
+ * takes more than half of them. Beyond that its oldest one gives way: names of one program that get no
+ * answer must not keep other programs of the same address from asking.
  */
 export class Questions {
   readonly #backend: DnsBackend;
@@ -55,7 +57,8 @@ export class Questions {
   readonly #ends: QuestionEnds;
   readonly #closing = new AbortController();
   readonly #pending = new Map<string, SharedQuestion>();
-  readonly #ofClient = new Map<string, number>();
+  readonly #ofClients = new Shares<SharedQuestion, string>();
+  readonly #displaced = new RateLimit(DISPLACED_A_SECOND);
 
   constructor(backend: DnsBackend, clock: Clock, ends: QuestionEnds) {
     this.#backend = backend;
@@ -76,9 +79,10 @@ export class Questions {
     const key = `${type} ${name}`;
     let question = this.#pending.get(key);
     if (!question) {
-      if (!this.#hasRoom(client)) return refused(name);
-      question = this.#start(key, name, type, client);
+      if (!this.#hasRoom(client) && !this.#displace(client)) return refused(name);
+      question = this.#start(key, name, type);
       this.#pending.set(key, question);
+      if (client !== undefined) this.#ofClients.add(question, client);
     }
     question.join();
     return question;
@@ -91,32 +95,44 @@ export class Questions {
 
   #hasRoom(client: string | undefined): boolean {
     const free = MAX_QUESTIONS - this.#pending.size;
-    return free > 0 && (client === undefined || (this.#ofClient.get(client) ?? 0) < free);
+    return free > 0 && (client === undefined || this.#ofClients.countOf(client) < free);
   }
 
-  #start(key: string, name: string, type: AddressType, client: string | undefined): SharedQuestion {
+  /** Whether a question gives way to one of this client. */
+  #displace(client: string | undefined): boolean {
+    const isFull = this.#pending.size >= MAX_QUESTIONS;
+    const victim =
+      isFull || client === undefined
+        ? this.#ofClients.heaviest?.oldest
+        : this.#ofClients.oldestOf(client);
+    if (victim === undefined || !this.#displaced.take(this.#clock.now())) return false;
+    victim.displace();
+    return true;
+  }
+
+  #start(key: string, name: string, type: AddressType): SharedQuestion {
     const deadline = new Deadline(
       this.#clock,
       QUESTION_MS,
       'resolving the name',
       this.#closing.signal,
     );
-    this.#count(client, 1);
     let over = false;
     const end = (): void => {
       if (over) return;
       over = true;
       deadline[Symbol.dispose]();
-      this.#count(client, -1);
+      this.#ofClients.delete(question);
       this.#pending.delete(key);
       if (this.#pending.size === 0) this.#ends.idle();
     };
     const outcome = this.#outcome(name, type, deadline.signal).finally(end);
-    return new SharedQuestion(outcome, () => {
-      deadline.abort(new DialError('aborted', 'all clients that waited for the name have left'));
+    const question = new SharedQuestion(outcome, (cause) => {
+      deadline.abort(cause);
       // Immediately, so that the next flow asks anew.
       end();
     });
+    return question;
   }
 
   async #outcome(name: string, type: AddressType, signal: AbortSignal): Promise<Outcome> {
@@ -128,29 +144,24 @@ export class Questions {
       );
       return this.#ends.answered(name, type, answer);
     } catch (cause) {
+      // It says nothing about the name.
+      if (cause === DISPLACED) return { error: tooMany(name) };
       const code = codeOfFailure(cause);
       const error = new DialError(code, `${name}: ${messageOf(cause)}`, { cause });
       if (code !== 'aborted') this.#ends.failed(name, type, error);
       return { error };
     }
   }
-
-  #count(client: string | undefined, change: 1 | -1): void {
-    if (client === undefined) return;
-    const count = (this.#ofClient.get(client) ?? 0) + change;
-    if (count === 0) this.#ofClient.delete(client);
-    else this.#ofClient.set(client, count);
-  }
 }
 
 class SharedQuestion implements PendingQuestion {
   readonly outcome: Promise<Outcome>;
-  readonly #abandon: () => void;
+  readonly #end: (cause: DialError) => void;
   #waiting = 0;
 
-  constructor(outcome: Promise<Outcome>, abandon: () => void) {
+  constructor(outcome: Promise<Outcome>, end: (cause: DialError) => void) {
     this.outcome = outcome;
-    this.#abandon = abandon;
+    this.#end = end;
   }
 
   join(): void {
@@ -158,7 +169,12 @@ class SharedQuestion implements PendingQuestion {
   }
 
   leave(): void {
-    if (--this.#waiting === 0) this.#abandon();
+    if (--this.#waiting === 0) this.#end(ABANDONED);
+  }
+
+  /** It ends in favour of another one. */
+  displace(): void {
+    this.#end(DISPLACED);
   }
 }
 
@@ -168,9 +184,14 @@ const codeOfFailure = (cause: unknown): DialErrorCode =>
 
 const KEPT_CODES: ReadonlySet<DialErrorCode> = new Set(['not_found', 'timed_out', 'aborted']);
 
+/** Why questions end before their answer; shared, since an error with its stack costs more than they do. */
+const ABANDONED = new DialError('aborted', 'all clients that waited for the name have left');
+const DISPLACED = new DialError('unresolved', 'too many names are being resolved');
+
+const tooMany = (name: string): DialError =>
+  new DialError('unresolved', `${name}: too many names are being resolved`);
+
 const refused = (name: string): PendingQuestion => ({
-  outcome: Promise.resolve({
-    error: new DialError('unresolved', `${name}: too many names are being resolved`),
-  }),
+  outcome: Promise.resolve({ error: tooMany(name) }),
   leave: () => undefined,
 });

@@ -79,7 +79,7 @@ async function answer(
       if (absent) return emptyResponse(query, RCODE_NXDOMAIN);
       return addressResponse(query, addresses.map(bytesOf), Math.floor(ttl));
     }
-    return passOn(query, await service.forward({ bytes: query.question }, signal));
+    return passOn(query, await service.forward({ bytes: query.question }, signal, client));
   } catch (error) {
     const unsupported = error instanceof DialError && error.code === 'unsupported';
     return emptyResponse(query, unsupported ? RCODE_NOTIMP : RCODE_SERVFAIL);

@@ -17,6 +17,13 @@ export interface Sockets {
   readonly kind: 'kernel' | 'node';
   /** Why Node's sockets are in use; `undefined` for the kernel's. */
   readonly reason: string | undefined;
+  /** Descriptors that the process may have open; Infinity where that is not known. */
+  readonly descriptorLimit: number;
+  /**
+   * Whether there is a descriptor for the destination of a connection that came by a device, beside a reserve
+   * for accepted connections and questions of DNS.
+   */
+  hasRoomForDial(): boolean;
   /**
    * Opens a TCP connection to an IP address in text.
    * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
@@ -134,6 +141,14 @@ export interface UdpBindOptions {
   readonly peer?: Endpoint | undefined;
   /** Datagrams that may wait for a reader; 256 when left out. */
   readonly queue?: number | undefined;
+  /**
+   * For the socket of a client's association, of which there may be any number: the client's address, ''
+   * where there is none. Such sockets leave a reserve of descriptors to accepted connections, dials and
+   * questions of DNS. Without room for another one, one that has brought nothing yet, of the client with
+   * the most, is closed with an error; with none of those, `bindUdp` throws `EMFILE`. Node's sockets do not
+   * count descriptors, and ignore this.
+   */
+  readonly association?: string | undefined;
   /**
    * Whether a datagram to a peer leaves from the address that the peer's last datagram came to, where
    * the socket is bound to all addresses: what clients of a server expect. Node's sockets cannot.

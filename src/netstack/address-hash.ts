@@ -1,4 +1,4 @@
-import type { IpEndpoint } from '../ip/ip-endpoint.ts';
+import { isIPv4Endpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
 
 /**
  * A hash of an address without its port, 32 bits: the finishing steps of MurmurHash3 over each word. It
@@ -8,6 +8,14 @@ import type { IpEndpoint } from '../ip/ip-endpoint.ts';
 export function hashAddress({ a, b, c, d }: IpEndpoint, salt: number): number {
   return mix(mix(mix(mix(salt, a), b), c), d) >>> 0;
 }
+
+/** A number for a client's address, by which places are shared: of IPv6 the network of a site (/64). */
+export const addressNumber = (endpoint: IpEndpoint): number =>
+  isIPv4Endpoint(endpoint) ? endpoint.d : Math.imul(endpoint.a, 0x9e3779b1) ^ endpoint.b;
+
+/** A number for the network of a destination: of IPv4 a /16, of IPv6 a /32. */
+export const networkNumber = (endpoint: IpEndpoint): number =>
+  isIPv4Endpoint(endpoint) ? endpoint.d >>> 16 : endpoint.a;
 
 function mix(state: number, word: number): number {
   let hash = state ^ word;

@@ -74,6 +74,8 @@ export interface NetstackOptions {
   readonly addresses: 'any' | readonly IpEndpoint[];
   /** Addresses of all hosts of a network: what is sent there is dropped, as what is sent to groups. */
   readonly broadcasts?: readonly IpEndpoint[] | undefined;
+  /** Instead of `MAX_BACKLOG`, where that is more: connections that are not established yet. */
+  readonly maxBacklog?: number | undefined;
   /** Without, requests are refused. */
   readonly handlers?: NetstackHandlers | undefined;
   /** Whether segments are spread over the round trip: not where the path is this machine. */
@@ -114,7 +116,7 @@ export class Netstack {
     this.#handlers = handlers;
     this.#soon = options.soon ?? afterPresent;
     this.#later = options.soon ?? inNextTurn;
-    const { random, addresses, broadcasts, isPaced, settings, trace } = options;
+    const { random, addresses, broadcasts, maxBacklog, isPaced, settings, trace } = options;
     this.#stack = new Stack({
       output: device.output,
       traits: device.traits,
@@ -122,6 +124,7 @@ export class Netstack {
       random,
       addresses,
       broadcasts,
+      maxBacklog,
       isPaced,
       settings,
       trace,
@@ -198,11 +201,17 @@ export class Netstack {
   }
 
   /**
-   * Opens an association of an own port, with any peers.
+   * Opens an association of an own port, with any peers. Where all ports are in use, one that is less alive is
+   * closed for it: see `AssociationOrder`.
+   *
+   * @param client whom it is for, by its address; '' where it has none.
    * @throws {DialError} `failed` where there is no room, or the stack is closed.
    */
-  bindUdp(): PacketLink {
-    const flow = this.#state === 'open' ? this.#stack.udp.bind(this.#clock.now()) : undefined;
+  bindUdp(client = ''): PacketLink {
+    const now = this.#clock.now();
+    const flow = this.#state === 'open' ? this.#stack.udp.bind(client, now) : undefined;
+    // One that gave way hears of it.
+    this.#schedule();
     if (flow === undefined) throw new DialError('failed', 'the stack has no room for another flow');
     return new UdpLink(this.#host, flow);
   }
@@ -260,7 +269,8 @@ export class Netstack {
 
   #deliver({ network, flow, event }: StackEvent): void {
     if (flow.owner === undefined) {
-      if (event === 'requested' && network === 'tcp') this.#onRequested(flow);
+      // A request may have given way to another one before it was passed on.
+      if (event === 'requested' && network === 'tcp' && !flow.isForgotten) this.#onRequested(flow);
       else if (event === 'opened' && network === 'udp') this.#onOpened(flow);
     } else if (network === 'tcp') flow.owner.onEvent(event);
     else flow.owner.onEvent(event);

@@ -8,9 +8,14 @@ import {
 import type { Endpoint } from '../net/address.ts';
 import { KNOWN_PEERS } from './limits.ts';
 
-interface Known {
+/** A peer, in both forms. */
+export interface Known {
   readonly text: Endpoint;
   readonly numbers: IpEndpoint;
+  /** Whether it is known that what the client sends to it is no datagram of this stack that came back. */
+  isChecked: boolean;
+  /** Whether the client was sent a datagram from it. */
+  isSent: boolean;
 }
 
 /**
@@ -21,11 +26,17 @@ export class KnownPeers {
   readonly #known: Known[] = [];
   #next = 0;
 
-  text(endpoint: IpEndpoint): Endpoint {
-    for (const { numbers, text } of this.#known) if (isSameEndpoint(numbers, endpoint)) return text;
+  find(endpoint: IpEndpoint): Known | undefined {
+    for (const known of this.#known) if (isSameEndpoint(known.numbers, endpoint)) return known;
+    return undefined;
+  }
+
+  /** Finds or adds a peer. */
+  known(endpoint: IpEndpoint): Known {
+    const found = this.find(endpoint);
+    if (found !== undefined) return found;
     const text = { host: addressText(endpoint), port: endpoint.port };
-    this.#add({ text, numbers: copyEndpoint(endpoint) });
-    return text;
+    return this.#add(text, copyEndpoint(endpoint));
   }
 
   /** `undefined` for what is not an IP address and a port that datagrams can go to. */
@@ -34,12 +45,14 @@ export class KnownPeers {
       if (text.port === port && text.host === host) return numbers;
     }
     const numbers = port > 0 && port <= 0xffff ? toEndpoint(host, port) : undefined;
-    if (numbers !== undefined) this.#add({ text: { host, port }, numbers });
+    if (numbers !== undefined) this.#add({ host, port }, numbers);
     return numbers;
   }
 
-  #add(known: Known): void {
+  #add(text: Endpoint, numbers: IpEndpoint): Known {
+    const known: Known = { text, numbers, isChecked: false, isSent: false };
     this.#known[this.#next] = known;
     this.#next = (this.#next + 1) % KNOWN_PEERS;
+    return known;
   }
 }

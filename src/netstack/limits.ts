@@ -56,6 +56,19 @@ export const LEAST_QUEUED_BYTES = 2048;
 export const DATAGRAM_OVERHEAD = 256;
 
 /**
+ * The part of all flows that connections leave to UDP associations: DNS has to be asked beside any number
+ * of connections. With fewer than 128 flows it is none.
+ */
+export const LEFT_TO_UDP = 1 / 128;
+
+/**
+ * New associations a second that take the places of others, where there is no room: each costs sockets and
+ * records, some 150 microseconds. Beyond it datagrams of new clients are dropped. Questions of DNS, which
+ * need less, have as many beside.
+ */
+export const REPLACED_A_SECOND = 1000;
+
+/**
  * Peers of an association whose addresses are kept in both forms, text and numbers. Another one takes
  * the place of one of them; each costs a conversion of some 200 ns.
  */

@@ -6,9 +6,9 @@ import { Drops } from './drops.ts';
 import { IcmpMessages } from './icmp-messages.ts';
 import type { IcmpError } from './icmp-replies.ts';
 import { IpOutput } from './ip-output.ts';
-import { MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import { LEFT_TO_UDP, MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
 import { Reassembly } from './reassembly.ts';
-import { KEEP_ALIVE_IDLE } from './tcp/limits.ts';
+import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
 import { MAX_RECEIVE_WINDOW } from './tcp/recovery-limits.ts';
 import type { TcpFlow } from './tcp-flow.ts';
@@ -22,8 +22,9 @@ import { readIpPacket } from './wire/ip.ts';
 /** What may change while a stack runs. */
 export interface StackSettings {
   /**
-   * TCP connections and UDP associations together; those in TIME-WAIT do not count. Beyond it SYNs and
-   * datagrams of new clients are dropped; a client sends its SYN again.
+   * TCP connections and UDP associations together; those in TIME-WAIT do not count. Beyond it the least
+   * alive associations give way; with none of those, SYNs and datagrams of new clients are dropped; a client
+   * sends its SYN again.
    */
   readonly maxFlows: number;
   /** Whether datagrams are taken; without, they are dropped in silence. */
@@ -49,6 +50,8 @@ export interface StackOptions {
   /** Whether segments are spread over the round trip: not where the path is this machine. */
   readonly isPaced: boolean;
   readonly settings: StackSettings;
+  /** Instead of `MAX_BACKLOG`, where that is more. */
+  readonly maxBacklog?: number | undefined;
   /** Instead of `MAX_BUFFERED_BYTES`. */
   readonly maxHeld?: number | undefined;
   readonly trace?: Trace | undefined;
@@ -108,7 +111,6 @@ export class Stack {
       activity,
       drops,
       listens: addresses === 'any',
-      hasRoom: () => this.flows < this.#settings.maxFlows,
       pathMtu: (remote: IpEndpoint, at: number) => this.#icmp.pathMtu(remote, at),
     };
     this.#output = output;
@@ -116,7 +118,11 @@ export class Stack {
     this.#drops = drops;
     this.tcp = new TcpFlows({
       ...shared,
+      hasRoom: () => this.#hasRoomForTcp,
+      isFull: () => this.#isWithinLimit,
+      makeRoom: (client, at) => this.#makeRoomForTcp(client, at),
       maxHeld: options.maxHeld ?? MAX_BUFFERED_BYTES,
+      maxBacklog: Math.min(options.maxBacklog ?? MAX_BACKLOG, MAX_BACKLOG),
       settings: {
         keepAlive: KEEP_ALIVE_IDLE,
         receiveBuffer: MAX_RECEIVE_WINDOW,
@@ -125,6 +131,8 @@ export class Stack {
     });
     this.udp = new UdpFlows({
       ...shared,
+      hasRoom: () => this.flows < this.#settings.maxFlows,
+      isFull: () => this.#isFull,
       sourceFor: (remote) => this.sourceFor(remote),
       idle: () => this.#settings.udpIdle,
     });
@@ -292,6 +300,28 @@ export class Stack {
       this.#activity.touch(flow);
     }
     for (const flow of this.udp) this.udp.close(flow);
+  }
+
+  /** Whether there is room for another connection, beside the part that is left to associations. */
+  get #hasRoomForTcp(): boolean {
+    const { maxFlows } = this.#settings;
+    const others = Math.max(this.udp.size, Math.floor(maxFlows * LEFT_TO_UDP));
+    return this.tcp.size + others < maxFlows;
+  }
+
+  #makeRoomForTcp(client: IpEndpoint, now: number): boolean {
+    const left = Math.floor(this.#settings.maxFlows * LEFT_TO_UDP);
+    return this.#isFull && this.udp.size > left && this.udp.giveWay(client, now);
+  }
+
+  get #isFull(): boolean {
+    return this.#isWithinLimit && this.flows === this.#settings.maxFlows;
+  }
+
+  /** Whether a flow that ends makes room: after a change of the settings there may be more than fit. */
+  get #isWithinLimit(): boolean {
+    const { maxFlows } = this.#settings;
+    return maxFlows > 0 && this.flows <= maxFlows;
   }
 
   /**

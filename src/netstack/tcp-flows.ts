@@ -1,14 +1,10 @@
 import { Cubic } from '../congestion/cubic.ts';
 import { SendControl } from '../congestion/send-control.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
-import {
-  assignEndpoint,
-  blankEndpoint,
-  isIPv4Endpoint,
-  type IpEndpoint,
-} from '../ip/ip-endpoint.ts';
+import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import { RateLimit } from '../net/rate-limit.ts';
 import type { Activity } from './activity.ts';
+import { addressNumber, networkNumber } from './address-hash.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
@@ -44,8 +40,14 @@ export interface TcpFlowsOptions {
   readonly settings: Omit<TcpSettings, 'memory'>;
   /** See `MAX_BUFFERED_BYTES`. */
   readonly maxHeld: number;
-  /** Whether there is room for another flow. */
+  /** See `MAX_BACKLOG`. */
+  readonly maxBacklog: number;
+  /** Whether there is room for another connection. */
   readonly hasRoom: () => boolean;
+  /** Whether there is room as soon as another flow ends. */
+  readonly isFull: () => boolean;
+  /** Ends an association in favour of a connection of a client. @returns whether one gave way. */
+  readonly makeRoom: (client: IpEndpoint, now: number) => boolean;
   /** Bytes of the largest packet to an address. */
   readonly pathMtu: (remote: IpEndpoint, now: number) => number;
 }
@@ -64,15 +66,19 @@ export class TcpFlows {
   readonly #settings: TcpSettings;
   readonly #maxHeld: number;
   readonly #hasRoom: () => boolean;
+  readonly #isFull: () => boolean;
+  readonly #makeFlowRoom: (client: IpEndpoint, now: number) => boolean;
   readonly #pathMtu: (remote: IpEndpoint, now: number) => number;
   readonly #flows: FlowTable<TcpFlow>;
   readonly #waiting: TimeWaitFlows;
   readonly #restored = new RestoredFlows();
-  readonly #backlog = new Backlog<TcpFlow, number>();
+  readonly #backlog: Backlog<TcpFlow, number, number>;
   readonly #sequences: InitialSequences;
   readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
   readonly #segment = new TcpSegment();
   readonly #candidate = blankEndpoint();
+  /** Of the request at hand. */
+  readonly #ends = { address: 0, network: 0 };
   /** Bytes that all connections hold. */
   #held = 0;
   /** Counts what was learned of paths. */
@@ -88,7 +94,10 @@ export class TcpFlows {
     this.#listens = options.listens;
     this.#settings = { ...options.settings, memory: this };
     this.#maxHeld = options.maxHeld;
+    this.#backlog = new Backlog(options.maxBacklog);
     this.#hasRoom = options.hasRoom;
+    this.#isFull = options.isFull;
+    this.#makeFlowRoom = options.makeRoom;
     this.#pathMtu = options.pathMtu;
     this.#flows = new FlowTable(random);
     this.#waiting = new TimeWaitFlows(new FlowTable(random));
@@ -318,31 +327,49 @@ export class TcpFlows {
 
   #request(packet: IpPacket, initialSequence: number | undefined, now: number): void {
     const size = packet.end - packet.start;
-    if (!this.#hasRoom()) {
+    const { destination, source } = packet;
+    const ends = this.#ends;
+    ends.address = addressNumber(source);
+    ends.network = networkNumber(destination);
+    if (!this.#hasRoom() && !this.#makeRoom(source, now)) {
       this.#drops.add('flow limit', size, now);
       return;
     }
-    const address = addressNumber(packet.source);
-    if (!this.#makeRoom(address, now)) {
+    const hasPlace =
+      this.#backlog.hasRoom(ends.address) || this.#displace(this.#backlog.victim(ends, now), now);
+    if (!hasPlace) {
       this.#drops.add('backlog', size, now);
       return;
     }
-    const { destination, source } = packet;
     const flow = this.#open('passive', destination, source, initialSequence, now);
     if (size <= MAX_QUOTED_SYN) flow.syn = copyOf(packet.bytes, packet.start, packet.end);
-    this.#backlog.add(flow, address);
+    this.#backlog.add(flow, ends);
     flow.connection.segmentArrives(this.#segment, now);
   }
 
-  /** Whether the backlog has room, if need be that of a connection which waits for an ACK. */
-  #makeRoom(address: number, now: number): boolean {
-    if (this.#backlog.hasRoom(address)) return true;
-    const victim = this.#backlog.victim(address);
+  /** Whether another flow gives way to the request at hand, where there are too many. */
+  #makeRoom(client: IpEndpoint, now: number): boolean {
+    if (!this.#isFull()) return false;
+    if (this.#makeFlowRoom(client, now)) return true;
+    const victim = this.#backlog.heavier(this.#ends);
+    return this.#displace(victim, now) && this.#hasRoom();
+  }
+
+  /** Ends a connection of the backlog in favour of another one. */
+  #displace(victim: TcpFlow | undefined, now: number): boolean {
     if (victim === undefined) return false;
+    this.#drops.add('backlog', 0, now);
+    // To a client that waits for its dial it is as if its SYN had been lost.
+    if (this.#backlog.isDialling(victim)) {
+      victim.connection.refuse('silent', now);
+      victim.connection.abort(now);
+      this.#activity.report(victim);
+      this.#forget(victim, now);
+      return true;
+    }
     victim.connection.abort(now);
     this.#backlog.remove(victim);
     this.#activity.touch(victim);
-    this.#drops.add('backlog', 0, now);
     return true;
   }
 
@@ -414,7 +441,3 @@ export class TcpFlows {
     if (trace !== undefined) trace({ kind: 'reset-sent' }, now);
   }
 }
-
-/** A number for an address, by which the backlog is divided: of IPv6 the network of a site (/64). */
-const addressNumber = (endpoint: IpEndpoint): number =>
-  isIPv4Endpoint(endpoint) ? endpoint.d : Math.imul(endpoint.a, 0x9e3779b1) ^ endpoint.b;

@@ -25,8 +25,12 @@ export type DropReason =
   | 'no socket'
   /** No room for another flow: `maxFlows` of the settings. */
   | 'flow limit'
+  /** The datagrams of an association that ended for want of room, so that another flow could begin. */
+  | 'gave way'
   /** Connections that wait for their dial, or for their client's ACK, are too many. */
   | 'backlog'
+  /** A datagram that this stack has sent itself, and that was routed back to it. */
+  | 'returned'
   /** UDP is switched off. */
   | 'udp disabled'
   /** The reader of an association is too slow. */

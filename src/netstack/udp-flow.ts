@@ -1,4 +1,5 @@
 import { copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
+import { Stage, type Ordered } from '../net/association-order.ts';
 import type { Packet } from '../net/link.ts';
 import { Fifo } from '../net/fifo.ts';
 import type { Keyed } from './flow-table.ts';
@@ -37,7 +38,7 @@ export interface UdpOwner {
  * The datagrams of one client, by its address and port, to and from any peer (a full cone, RFC 4787); or
  * those of an own port.
  */
-export class UdpFlow implements Keyed, Timed {
+export class UdpFlow implements Keyed, Timed, Ordered {
   readonly network = 'udp';
   /** Either `local` is a port of this stack, or `remote` is a client: the other one is the wildcard. */
   readonly local: IpEndpoint;
@@ -51,6 +52,10 @@ export class UdpFlow implements Keyed, Timed {
   /** Milliseconds without datagrams after which it ends; Infinity for never. */
   idle: number;
   isClosed = false;
+  /** How far it has come, which decides what gives way where there is no room. */
+  stage: Stage = Stage.unanswered;
+  /** The peer that its client was sent the last datagram from. */
+  lastSender: IpEndpoint | undefined;
   /** Datagrams that were not delivered, or not sent. */
   dropped = 0;
   readonly #shared: QueuedDatagrams;
@@ -138,6 +143,12 @@ export class UdpFlow implements Keyed, Timed {
 
   expire(): void {
     this.#isExpired = true;
+  }
+
+  /** It has ended in favour of another flow. An owner hears of it; without one there is nothing to end. */
+  giveWay(): void {
+    this.#isOpened = this.#isReadable = false;
+    this.#isExpired = this.owner !== undefined;
   }
 
   /** Drops what waits. */

@@ -33,8 +33,8 @@ export class ResolverHandle implements Resolver, DnsService {
     return this.#current.lookup(name, type, signal, client);
   }
 
-  forward(question: RawQuestion, signal?: AbortSignal): Promise<Buffer> {
-    return this.#current.forward(question, signal);
+  forward(question: RawQuestion, signal?: AbortSignal, client?: string): Promise<Buffer> {
+    return this.#current.forward(question, signal, client);
   }
 
   /** New questions go to `next`; those under way are still answered by the one before. */

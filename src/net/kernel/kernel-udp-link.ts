@@ -15,11 +15,13 @@ import { SystemError } from '../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import { EINVAL } from '../../platform/sockets/linux.ts';
 import type { Endpoint } from '../address.ts';
+import { Stage, type Ordered } from '../association-order.ts';
 import type { Packet } from '../link.ts';
 import { PacketQueue } from '../packet-queue.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT, UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { reachable, type UdpReach } from '../udp-reach.ts';
+import type { AssociationSockets } from './association-sockets.ts';
 
 /** Datagrams that wait for the end of a turn, to leave with one call. */
 const GATHERED = 64;
@@ -30,10 +32,14 @@ const MOST_PEERS = 4096;
  * A UDP socket of the kernel layer as a PacketLink, with the promise of `UdpLink`: datagrams come
  * and go in batches, those that one turn sends with one call.
  */
-export class KernelUdpLink implements UdpSocket {
+export class KernelUdpLink implements UdpSocket, Ordered {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
+  /** Of an association. */
+  stage: Stage = Stage.unanswered;
+  activeAt = 0;
+  readonly #associations: AssociationSockets | undefined;
   readonly #socket: DatagramSocket;
   readonly #io: KernelIo;
   readonly #reach: UdpReach;
@@ -60,13 +66,23 @@ export class KernelUdpLink implements UdpSocket {
 
   /**
    * Opens and binds a socket.
-   * @throws {SystemError} (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6).
+   * @param associations where the sockets of clients are counted.
+   * @throws {SystemError} (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6; `EMFILE` where
+   *   there is no room for another association).
    */
-  static bind(io: KernelIo, options: UdpBindOptions): KernelUdpLink {
-    return new KernelUdpLink(io, options);
+  static bind(
+    io: KernelIo,
+    options: UdpBindOptions,
+    associations?: AssociationSockets,
+  ): KernelUdpLink {
+    return new KernelUdpLink(io, options, associations);
   }
 
-  private constructor(io: KernelIo, options: UdpBindOptions) {
+  private constructor(
+    io: KernelIo,
+    options: UdpBindOptions,
+    associations: AssociationSockets | undefined,
+  ) {
     const { family, address = family === 4 ? '0.0.0.0' : '::', port = 0 } = options;
     this.#io = io;
     const local = this.#endpointOf({ host: address, port });
@@ -79,6 +95,8 @@ export class KernelUdpLink implements UdpSocket {
     if (options.respondsFromOwn && isWildcard(local)) this.#ownOf = new Map();
     this.#queue = new PacketQueue(options.queue);
     this.#incoming = options.incoming;
+    const { association } = options;
+    if (association !== undefined) associations?.makeRoom(association);
     this.#socket = new DatagramSocket(
       io,
       {
@@ -101,6 +119,10 @@ export class KernelUdpLink implements UdpSocket {
     this.closed = promise;
     this.#resolveClosed = resolve;
     void this.#socket.closed.then((cause) => this.close(cause));
+    if (association === undefined || associations === undefined) return;
+    this.#associations = associations;
+    this.activeAt = associations.now();
+    associations.add(this, association);
   }
 
   get bytesRead(): number {
@@ -143,6 +165,7 @@ export class KernelUdpLink implements UdpSocket {
       ecn: 0,
     });
     this.#bytesWritten += data.length;
+    if (this.stage === Stage.answered) this.#associations?.lasts(this);
     if (this.#full) return;
     if (this.#outgoing.length >= GATHERED) this.#flush();
     else if (!this.#scheduled) {
@@ -157,6 +180,7 @@ export class KernelUdpLink implements UdpSocket {
     // What was accepted leaves before the socket does, as far as the kernel takes it.
     this.#flush();
     this.#ended = true;
+    this.#associations?.delete(this);
     this.#outgoing = [];
     this.#queue.end(cause);
     this.#socket.close();
@@ -188,6 +212,7 @@ export class KernelUdpLink implements UdpSocket {
     if (this.#outgoing.length === 0 || this.#full || this.#ended) return;
     const { done, full } = this.#socket.send(this.#outgoing);
     this.#full = full;
+    if (this.#associations) this.activeAt = this.#associations.now();
     if (done === this.#outgoing.length) this.#outgoing = [];
     else this.#outgoing.splice(0, done);
   }
@@ -218,6 +243,10 @@ export class KernelUdpLink implements UdpSocket {
   }
 
   #onDatagrams({ peer, buffer, offset, length, stride, own }: ReceivedDatagrams): void {
+    if (this.#associations) {
+      this.activeAt = this.#associations.now();
+      if (this.stage === Stage.unanswered) this.#associations.answered(this);
+    }
     const isKnown = isSameEndpoint(peer, this.#lastPeer);
     if (!isKnown) {
       this.#lastPeer = copyEndpoint(peer);

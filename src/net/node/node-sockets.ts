@@ -24,6 +24,8 @@ const BACKLOG = 4096;
 export const nodeSockets = (reason: string): Sockets => ({
   kind: 'node',
   reason,
+  descriptorLimit: Infinity,
+  hasRoomForDial: () => true,
   connect: ({ host, port }, options) => connectTcp(host, port, options),
   connectSocket: ({ host, port }, options) => connectSocket(host, port, options),
   listen,

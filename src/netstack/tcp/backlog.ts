@@ -1,91 +1,145 @@
-import { AgedSet } from '../aged-set.ts';
-import { MAX_BACKLOG, MAX_BACKLOG_PER_ADDRESS } from './limits.ts';
+import { RateLimit } from '../../net/rate-limit.ts';
+import { Shares } from '../../net/shares.ts';
+import {
+  DISPLACED_A_SECOND,
+  FAR_MORE_DIALS,
+  MAX_BACKLOG,
+  MAX_BACKLOG_PER_ADDRESS,
+} from './limits.ts';
+
+/** Where a connection comes from and where it goes, as primitive values. */
+export interface Ends<Address, Network> {
+  /** The client. */
+  readonly address: Address;
+  /** The network of its destination. */
+  readonly network: Network;
+}
 
 interface Waiting<Address> {
   readonly address: Address;
-  answered: boolean;
+  isAnswered: boolean;
 }
 
 /**
  * Connections that clients have requested and that are not established yet: first each waits for the dial
  * that decides about it, then, with its SYN-ACK sent, for the client's ACK. Bounded in total and for each
- * address, so that a flood of SYNs neither fills the memory nor, from one address, keeps others out.
+ * address, so that a flood of SYNs fills no memory.
+ *
+ * Where it is full the client that has the most gives way to others, with the oldest of what it has more of:
+ * dials, of the network that most of them go to, or connections that wait for an ACK. A server that responds,
+ * and a client that does, leave the backlog within a round trip.
  *
  * @typeParam Connection what waits.
- * @typeParam Address the client, as a primitive value.
  */
-export class Backlog<Connection, Address> {
+export class Backlog<Connection, Address, Network> {
   readonly #waiting = new Map<Connection, Waiting<Address>>();
-  /** Those that wait for an ACK, by address, oldest first. */
-  readonly #answered = new Map<Address, AgedSet<Connection>>();
-  readonly #byAddress = new Map<Address, number>();
-  /** Those that wait for an ACK, oldest first. */
-  readonly #oldest = new AgedSet<Connection>();
+  readonly #all = new Shares<Connection, Address>();
+  /** Those that wait for their dials: of each client, by destination. */
+  readonly #dials = new Map<Address, Shares<Connection, Network>>();
+  /** Those that wait for an ACK. */
+  readonly #answered = new Shares<Connection, Address>();
+  readonly #displaced = new RateLimit(DISPLACED_A_SECOND);
   readonly #most: number;
   readonly #mostPerAddress: number;
 
-  constructor(most = MAX_BACKLOG, mostPerAddress = MAX_BACKLOG_PER_ADDRESS) {
+  constructor(
+    most = MAX_BACKLOG,
+    mostPerAddress = Math.min(MAX_BACKLOG_PER_ADDRESS, Math.max(1, most >> 1)),
+  ) {
     this.#most = most;
     this.#mostPerAddress = mostPerAddress;
   }
 
   get size(): number {
-    return this.#waiting.size;
+    return this.#all.size;
   }
 
   /** Whether `add` has room for another connection of this address. */
   hasRoom(address: Address): boolean {
-    return this.#waiting.size < this.#most && this.#of(address) < this.#mostPerAddress;
+    return this.#all.size < this.#most && this.#all.countOf(address) < this.#mostPerAddress;
+  }
+
+  /** Whether a connection waits for its dial. */
+  isDialling(connection: Connection): boolean {
+    return this.#waiting.get(connection)?.isAnswered === false;
   }
 
   /**
-   * The connection that gives way when there is no room: the oldest that the client has not acknowledged
-   * (of this address, where its own bound is reached). An honest client acknowledges within a round trip;
-   * the ACK of one that gave way gets a RST. `undefined` when all wait for their dials: drop the SYN.
-   * The caller ends and removes it.
+   * The connection that gives way to a new one when there is no room; the caller ends and removes it.
+   * `undefined` where the new one has no better claim, and too many gave way lately: drop its SYN.
    */
-  victim(address: Address): Connection | undefined {
-    const candidates =
-      this.#of(address) < this.#mostPerAddress ? this.#oldest : this.#answered.get(address);
-    return candidates?.oldest;
+  victim({ address, network }: Ends<Address, Network>, now: number): Connection | undefined {
+    return (
+      this.heavier({ address, network }) ??
+      (this.#displaced.take(now) ? this.#victimOf(this.#heaviestBeside(address)) : undefined)
+    );
+  }
+
+  /**
+   * The connection that gives way to a new one because its client has far more of them, or because far more
+   * dials of the same client go to its network. `undefined` where there is no such client or network.
+   */
+  heavier({ address, network }: Ends<Address, Network>): Connection | undefined {
+    const heaviest = this.#heaviestBeside(address);
+    if (heaviest === undefined) return undefined;
+    if (heaviest !== address) {
+      const isFarHeavier = this.#all.countOf(heaviest) >= 2 * (this.#all.countOf(address) + 1);
+      return isFarHeavier ? this.#victimOf(heaviest) : undefined;
+    }
+    const dials = this.#dials.get(address);
+    if (dials === undefined || dials.size < this.#answered.countOf(address)) return undefined;
+    const isFarHeavier = dials.most >= FAR_MORE_DIALS * (dials.countOf(network) + 1);
+    return isFarHeavier ? dials.heaviest?.oldest : undefined;
   }
 
   /** A connection was requested. Only after `hasRoom`. */
-  add(connection: Connection, address: Address): void {
-    this.#waiting.set(connection, { address, answered: false });
-    this.#byAddress.set(address, this.#of(address) + 1);
+  add(connection: Connection, { address, network }: Ends<Address, Network>): void {
+    this.#waiting.set(connection, { address, isAnswered: false });
+    this.#all.add(connection, address);
+    let dials = this.#dials.get(address);
+    if (dials === undefined) {
+      dials = new Shares();
+      this.#dials.set(address, dials);
+    }
+    dials.add(connection, network);
   }
 
   /** Its SYN-ACK was sent, or it was refused in silence: it does not wait for a dial any more. */
   answered(connection: Connection): void {
     const waiting = this.#waiting.get(connection);
-    if (waiting === undefined || waiting.answered) return;
-    waiting.answered = true;
-    this.#oldest.add(connection);
-    let ofAddress = this.#answered.get(waiting.address);
-    if (ofAddress === undefined) {
-      ofAddress = new AgedSet();
-      this.#answered.set(waiting.address, ofAddress);
-    }
-    ofAddress.add(connection);
+    if (waiting === undefined || waiting.isAnswered) return;
+    waiting.isAnswered = true;
+    this.#removeDial(connection, waiting.address);
+    this.#answered.add(connection, waiting.address);
   }
 
   /** It is established, or has ended. Idempotent. */
   remove(connection: Connection): void {
     const waiting = this.#waiting.get(connection);
     if (waiting === undefined) return;
-    const { address } = waiting;
     this.#waiting.delete(connection);
-    this.#oldest.delete(connection);
-    const ofAddress = this.#answered.get(address);
-    ofAddress?.delete(connection);
-    if (ofAddress?.size === 0) this.#answered.delete(address);
-    const left = this.#of(address) - 1;
-    if (left === 0) this.#byAddress.delete(address);
-    else this.#byAddress.set(address, left);
+    this.#all.delete(connection);
+    if (waiting.isAnswered) this.#answered.delete(connection);
+    else this.#removeDial(connection, waiting.address);
   }
 
-  #of(address: Address): number {
-    return this.#byAddress.get(address) ?? 0;
+  #removeDial(connection: Connection, address: Address): void {
+    const dials = this.#dials.get(address);
+    dials?.delete(connection);
+    if (dials?.size === 0) this.#dials.delete(address);
+  }
+
+  /** The client that is to give way to one of this address: itself, where it has as many as any other. */
+  #heaviestBeside(address: Address): Address | undefined {
+    const count = this.#all.countOf(address);
+    if (count > 0 && (count >= this.#mostPerAddress || count === this.#all.most)) return address;
+    return this.#all.heaviest?.holder;
+  }
+
+  #victimOf(address: Address | undefined): Connection | undefined {
+    if (address === undefined) return undefined;
+    const dials = this.#dials.get(address);
+    const isDial = (dials?.size ?? 0) >= this.#answered.countOf(address);
+    return isDial ? dials?.heaviest?.oldest : this.#answered.oldestOf(address);
   }
 }

@@ -81,8 +81,15 @@ export const TIMESTAMP_LIFETIME = 24 * 24 * 3600 * 1000;
 
 /**
  * Connections that are not yet established (dials in progress, SYN-ACKs without an ACK) of a stack, and of
- * one address. At the bound the oldest that waits for the client's ACK gives way; where all wait for a
- * dial, the SYN is dropped: the client sends it again.
+ * one address. At the bound one of the client that has the most gives way: see `Backlog`.
  */
 export const MAX_BACKLOG = 4096;
 export const MAX_BACKLOG_PER_ADDRESS = 2048;
+/**
+ * Connections a second that give way to others without a better claim, such as those of the same client to
+ * the same network: each costs a dial that begins and one that is aborted, up to a millisecond in all. Beyond
+ * it SYNs are dropped: a client sends them again.
+ */
+export const DISPLACED_A_SECOND = 250;
+/** How many times as many dials of a client go to another network than to that of a new one with a better claim. */
+export const FAR_MORE_DIALS = 8;

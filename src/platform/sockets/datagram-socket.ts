@@ -97,6 +97,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
       const { port } = this.local;
       this.#state = new KernelSocket(descriptor, family, dualStack, port, features);
       this.#slot = io.poller.add(fd, this, EPOLLIN);
+      io.room.opened('datagrams');
     } catch (error) {
       descriptor.close();
       this.#claim?.release();
@@ -141,6 +142,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
     if (this.#claim) this.#io.poller.detach(this.#slot, this.#state.fd);
     else this.#io.poller.remove(this.#slot);
     this.#state.descriptor.close();
+    this.#io.room.closed('datagrams');
     this.#claim?.release();
     this.#resolveClosed(cause);
   }

@@ -27,7 +27,7 @@ export interface FreedomPacketsOptions {
  */
 export async function openFreedomPackets(options: FreedomPacketsOptions): Promise<PacketLink> {
   const { family, peersOf, ...rest } = options;
-  const socket = await bindSocket(family);
+  const socket = await bindSocket(family, options.client ?? '');
   const peers = peersOf?.(socket);
   return new ResolvedPackets(socket, {
     ...rest,
@@ -39,16 +39,16 @@ export async function openFreedomPackets(options: FreedomPacketsOptions): Promis
 const isReached = ({ host }: Endpoint, family: FamilyPolicy): boolean =>
   family !== (ipVersion(host) === 4 ? 'ipv6_only' : 'ipv4_only');
 
-async function bindSocket(family: FamilyPolicy): Promise<UdpSocket> {
+async function bindSocket(family: FamilyPolicy, association: string): Promise<UdpSocket> {
   try {
-    if (family === 'ipv4_only') return await systemSockets().bindUdp({ family: 4 });
+    if (family === 'ipv4_only') return await systemSockets().bindUdp({ family: 4, association });
     try {
-      return await systemSockets().bindUdp({ family: 6 });
+      return await systemSockets().bindUdp({ family: 6, association });
     } catch (error) {
       const code = codeOf(error);
       const withoutIPv6 = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EINVAL';
       if (!withoutIPv6 || family === 'ipv6_only') throw error;
-      return await systemSockets().bindUdp({ family: 4 });
+      return await systemSockets().bindUdp({ family: 4, association });
     }
   } catch (error) {
     throw toDialError(error, { host: '::', port: 0 });

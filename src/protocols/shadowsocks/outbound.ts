@@ -69,7 +69,7 @@ class ShadowsocksOutbound implements Outbound {
     const onSocket = origin && ownListeners.approach(address, origin, false, 'udp');
     const codec = this.#datagramCodec();
     try {
-      return await UpstreamAssociation.open(address, codec, onSocket);
+      return await UpstreamAssociation.open(address, codec, origin?.source, onSocket);
     } catch (error) {
       codec[Symbol.dispose]();
       throw toDialError(error, address);

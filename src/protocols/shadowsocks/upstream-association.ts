@@ -18,15 +18,17 @@ export class UpstreamAssociation implements PacketLink {
   /**
    * @param server an IP address and a port.
    * @param codec released with the association.
+   * @param client the address of the association's client.
    * @param onSocket called with its socket.
    * @throws the system's error when no socket can be bound; the codec is then the caller's.
    */
   static async open(
     server: Endpoint,
     codec: DatagramCodec,
+    client?: string,
     onSocket?: SocketObserver,
   ): Promise<UpstreamAssociation> {
-    const bound = await bindToServer(server, (data) => codec.decode(data));
+    const bound = await bindToServer(server, (data) => codec.decode(data), client);
     onSocket?.(dialledUdp(bound.udp));
     return new UpstreamAssociation(bound.udp, codec, bound.server);
   }

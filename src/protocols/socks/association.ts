@@ -78,6 +78,7 @@ export class ClientDatagrams implements PacketLink {
     const relay = await systemSockets().bindUdp({
       family: plan.family,
       address: plan.bind,
+      association: plan.clientHost,
       respondsFromOwn: true,
       incoming: (data, host, port) => {
         if (!client.mayBe(host, port)) return undefined;
@@ -171,11 +172,12 @@ export class ServerDatagrams implements PacketLink {
 
   /**
    * @param relay the server's address for datagrams: an IP address and a port.
+   * @param client the address of the association's client.
    * @throws the system's error when no socket can be bound.
    */
-  static async open(relay: Endpoint, control: ByteLink): Promise<ServerDatagrams> {
+  static async open(relay: Endpoint, control: ByteLink, client?: string): Promise<ServerDatagrams> {
     const framing = new UdpFraming();
-    const { udp, server } = await bindToServer(relay, (data) => framing.decode(data));
+    const { udp, server } = await bindToServer(relay, (data) => framing.decode(data), client);
     return new ServerDatagrams(udp, framing, server, control);
   }
 

@@ -40,7 +40,7 @@ class SocksOutbound implements Outbound {
     );
     try {
       const relay = await this.#relayAddress(bound, carrier, options);
-      return await openDatagrams(relay, carrier.link);
+      return await openDatagrams(relay, carrier.link, options.origin?.source);
     } catch (error) {
       throw this.#failure(carrier, error, options);
     }
@@ -99,9 +99,13 @@ class SocksOutbound implements Outbound {
   }
 }
 
-async function openDatagrams(relay: Endpoint, control: ByteLink): Promise<PacketLink> {
+async function openDatagrams(
+  relay: Endpoint,
+  control: ByteLink,
+  client: string | undefined,
+): Promise<PacketLink> {
   try {
-    return await ServerDatagrams.open(relay, control);
+    return await ServerDatagrams.open(relay, control, client);
   } catch (error) {
     throw toDialError(error, relay);
   }

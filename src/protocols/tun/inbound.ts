@@ -27,10 +27,17 @@ import type { TunSettings } from './settings.ts';
 
 /** What a device's server uses of its surroundings; tests give their own. */
 export interface TunMeans {
+  /** Of the process; see `Sockets`. */
+  readonly descriptorLimit: () => number;
+  /** Whether another destination can be dialled; see `Sockets`. */
+  readonly hasRoomForDial: () => boolean;
   /** @throws the reason why there is no such device. */
   readonly open: (plan: TunPlan) => PacketDevice;
   readonly random: RandomSource;
 }
+
+/** The part of all descriptors that dials of a device may have: those to a silent network keep theirs for 10 s. */
+const PENDING_DIALS = 1 / 8;
 
 /** One set of settings: what the flows of a device are served by. */
 export class TunServer implements SessionServer {
@@ -44,6 +51,16 @@ export class TunServer implements SessionServer {
     this.context = context;
     this.resolver = new ResolverAddresses(settings.addresses);
     this.#means = means;
+  }
+
+  /** See `Sockets`. */
+  get hasRoomForDial(): boolean {
+    return this.#means.hasRoomForDial();
+  }
+
+  /** Connections that may wait for their dials, or for their clients. */
+  get maxBacklog(): number {
+    return Math.floor(this.#means.descriptorLimit() * PENDING_DIALS);
   }
 
   async bind(
@@ -103,6 +120,7 @@ class TunListener implements SessionListener {
       clock,
       random: this.#random,
       addresses: 'any',
+      maxBacklog: this.#server.maxBacklog,
       broadcasts: broadcastAddresses(this.#server.settings.addresses),
       handlers: {
         onConnection: (request) => void this.#onConnection(request),
@@ -146,13 +164,20 @@ class TunListener implements SessionListener {
       return;
     }
     const { context, resolver } = this.#server;
+    const toResolver = resolver.has(destination);
+    if (!toResolver && !this.#server.hasRoomForDial) {
+      // Its SYN is a request again when it is repeated.
+      request.refuse('timeout');
+      this.#report('descriptors');
+      return;
+    }
     const end = this.#hold((cause) => link.destroy(cause));
     try {
       await context.dispatcher.stream({
         origin: this.#originOf(source),
         destination,
         sniff: context.sniffing,
-        toResolver: resolver.has(destination),
+        toResolver,
         client: link,
         accept: () => request.accept(),
       });
@@ -209,18 +234,32 @@ class TunListener implements SessionListener {
 
   readonly #trace: Trace = (event) => {
     if (event.kind !== 'packet-dropped') return;
-    if (event.reason !== 'flow limit' && event.reason !== 'backlog') return;
-    const note = this.#limited.note(event.reason);
+    if (isReported(event.reason)) this.#report(event.reason);
+  };
+
+  #report(reason: keyof typeof REPORTED): void {
+    const note = this.#limited.note(reason);
     if (!note) return;
     const { context, settings } = this.#server;
-    const limit =
-      event.reason === 'flow limit'
-        ? `max_flows (${settings.maxFlows}) is reached`
-        : 'too many connections wait for their destinations';
+    const line = REPORTED[reason](settings);
     const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
-    context.log.debug(`inbound ${context.tag}: a new flow was dropped: ${limit}${more}`);
-  };
+    context.log.debug(`inbound ${context.tag}: ${line}${more}`);
+  }
 }
+
+/** Packets that were dropped for a reason that its user should know. */
+const REPORTED = {
+  'flow limit': ({ maxFlows }: TunSettings) =>
+    `a new flow was dropped: max_flows (${maxFlows}) is reached`,
+  'gave way': ({ maxFlows }: TunSettings) =>
+    `a UDP association has ended for a new flow: max_flows (${maxFlows}) is reached`,
+  backlog: () => 'a new flow was dropped: too many connections wait for their destinations',
+  descriptors: () => 'a new flow was dropped: this process has too many open files',
+  returned: () => 'a datagram to a client was dropped: it was routed back to the device',
+} as const;
+
+const isReported = (reason: string): reason is keyof typeof REPORTED =>
+  Object.hasOwn(REPORTED, reason);
 
 const stackSettings = ({ udp, maxFlows }: TunSettings): StackSettings => ({
   maxFlows,

@@ -5,6 +5,8 @@ import { TunServer, type TunMeans } from './inbound.ts';
 import { inboundWarnings, restartReason, tunSettings, tunTable } from './settings.ts';
 
 const means: TunMeans = {
+  descriptorLimit: () => systemSockets().descriptorLimit,
+  hasRoomForDial: () => systemSockets().hasRoomForDial(),
   open: (plan) => systemSockets().openTun(plan),
   random: new SystemRandomSource(),
 };

@@ -62,7 +62,7 @@ export class WireGuardOutbound implements Outbound {
     this.#mustHaveAddress();
     const tunnel = await unlessAborted(this.#running(), signal);
     const { resolver, family, log, tag } = this.#context;
-    const socket = tunnel.stack.bindUdp();
+    const socket = tunnel.stack.bindUdp(origin?.source);
     const impatience = this.#hastenLater(tunnel);
     void socket.closed.then(() => impatience.cancel());
     return new ResolvedPackets(socket, {

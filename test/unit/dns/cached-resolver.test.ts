@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DnsAnswer, DnsBackend } from '../../../src/dns/backend.ts';
 import { CachedResolver } from '../../../src/dns/cached-resolver.ts';
+import { DISPLACED_A_SECOND } from '../../../src/dns/limits.ts';
 import type { RawQuestion } from '../../../src/dns/message.ts';
 import type { AddressType } from '../../../src/dns/policy.ts';
 import { DeadlineError, DialError } from '../../../src/net/errors.ts';
@@ -268,20 +269,56 @@ test('a question that no client waits for any longer is dropped', async () => {
   assert.deepEqual(await found, ['192.0.2.1']);
 });
 
-test('one client takes half of the questions at most, and others find room', async () => {
-  const { backend, resolver } = harness();
-  const signal = new AbortController().signal;
-  const ask = (name: string, client?: string) =>
+/** Asks for addresses; a failure is a result. */
+function asking(resolver: CachedResolver) {
+  const { signal } = new AbortController();
+  return (name: string, client?: string): Promise<unknown> =>
     resolver.resolve(name, 'ipv4_only', signal, client).catch((error: unknown) => error);
-  for (let i = 0; i < 3000; i++) void ask(`n${i}.example`, '192.0.2.66');
-  assert.equal(backend.questions.length, 1024);
+}
+
+test('one client takes half of the questions at most, and others find room', async () => {
+  const { clock, backend, resolver } = harness();
+  const ask = asking(resolver);
+  const pending = (): number => backend.questions.filter(({ signal }) => !signal.aborted).length;
+  for (let i = 0; i < 1500; i++) void ask(`n${i}.example`, '192.0.2.66');
+  assert.equal(pending(), 1024);
   void ask('healthy.example', '192.0.2.1');
   void ask('server.example');
-  assert.deepEqual(backend.asked.slice(1024), ['A healthy.example', 'A server.example']);
-  for (const question of backend.questions) question.answer(0, '192.0.2.1');
-  await settled();
-  void ask('again.example', '192.0.2.66');
-  assert.equal(backend.of('A').name, 'again.example');
+  assert.equal(pending(), 1026);
+  clock.advance(5_000);
+  // Then no place is free, and the client that has the most gives way.
+  for (let i = 0; i < 1500; i++) void ask(`m${i}.example`, `192.0.${3 + (i >> 8)}.${i & 255}`);
+  assert.equal(pending(), 2048);
+  const found = ask('late.example', '192.0.2.2');
+  assert.equal(pending(), 2048);
+  backend.of('A').answer(60, '192.0.2.7');
+  assert.deepEqual(await found, ['192.0.2.7']);
+});
+
+test('names without an answer keep no other name of their client from being resolved', async () => {
+  const { backend, resolver } = harness();
+  const ask = asking(resolver);
+  const first = ask('first.example', '192.0.2.66');
+  for (let i = 0; i < 1500; i++) void ask(`n${i}.example`, '192.0.2.66');
+  assert.match(String(await first), /first\.example: too many names are being resolved/);
+  const found = ask('www.example', '192.0.2.66');
+  backend.of('A').answer(60, '192.0.2.7');
+  assert.deepEqual(await found, ['192.0.2.7']);
+  // What gave way did not fail: it is asked anew.
+  const again = ask('first.example', '192.0.2.66');
+  backend.of('A').answer(60, '192.0.2.8');
+  assert.deepEqual(await again, ['192.0.2.8']);
+});
+
+test('questions in the place of others are limited a second, and are refused beyond', async () => {
+  const { clock, backend, resolver } = harness();
+  const ask = asking(resolver);
+  for (let i = 0; i < 1024 + DISPLACED_A_SECOND; i++) void ask(`n${i}.example`, '192.0.2.66');
+  assert.match(String(await ask('one-more.example', '192.0.2.66')), /too many names/);
+  assert.equal(backend.questions.length, 1024 + DISPLACED_A_SECOND);
+  clock.advance(1_000);
+  void ask('one-more.example', '192.0.2.66');
+  assert.equal(backend.of('A').name, 'one-more.example');
 });
 
 test('an aborted caller asks nothing, but is given what is known', async () => {
@@ -422,13 +459,30 @@ test('questions that are passed on are bounded in number and time, and delay the
   const question = { bytes: Buffer.from([0, 0, 16, 0, 1]) };
   const first = resolver.forward(question);
   const rest = Array.from({ length: 511 }, () => resolver.forward(question));
-  await assert.rejects(resolver.forward(question), { code: 'failed' });
-  backend.passedOn[0]?.answer(Buffer.from('reply'));
-  assert.equal((await first).toString(), 'reply');
+  const last = resolver.forward(question);
+  await assert.rejects(first, { code: 'failed' });
+  backend.passedOn[512]?.answer(Buffer.from('reply'));
+  assert.equal((await last).toString(), 'reply');
   resolver.close();
   assert.equal(backend.closings, 0);
   clock.advance(10_000);
   for (const each of await Promise.allSettled(rest)) assert.equal(each.status, 'rejected');
   assert.equal(backend.closings, 1);
   assert.equal(clock.timers, 0);
+});
+
+test('questions without an answer are passed on beside those of all others', async () => {
+  const { backend, resolver } = harness();
+  const question = { bytes: Buffer.from([0, 0, 16, 0, 1]) };
+  const ask = (client: string): Promise<Buffer> => resolver.forward(question, undefined, client);
+  const other = ask('192.0.2.1');
+  const flood = Array.from({ length: 1000 }, () => ask('192.0.2.66').catch(() => undefined));
+  const same = ask('192.0.2.66');
+  assert.equal(backend.passedOn.filter(({ signal }) => !signal.aborted).length, 512);
+  for (const { signal, answer } of backend.passedOn) {
+    if (!signal.aborted) answer(Buffer.from('reply'));
+  }
+  assert.equal(String(await other), 'reply');
+  assert.equal(String(await same), 'reply');
+  assert.equal((await Promise.all(flood)).filter((reply) => reply !== undefined).length, 510);
 });

@@ -102,11 +102,11 @@ describe('the known peers of an association', () => {
   test('are the same object again, and no more than a few', () => {
     const peers = new KnownPeers();
     const first = endpoint('192.0.2.1', 53);
-    const text = peers.text(first);
-    assert.deepEqual(text, { host: '192.0.2.1', port: 53 });
-    assert.equal(peers.text({ ...first }), text);
-    for (let port = 1; port <= KNOWN_PEERS; port++) peers.text(endpoint('2001:db8::1', port));
-    assert.notEqual(peers.text(first), text);
+    const known = peers.known(first);
+    assert.deepEqual(known.text, { host: '192.0.2.1', port: 53 });
+    assert.equal(peers.known({ ...first }), known);
+    for (let port = 1; port <= KNOWN_PEERS; port++) peers.known(endpoint('2001:db8::1', port));
+    assert.notEqual(peers.known(first), known);
     assert.deepEqual(peers.numbers({ host: '192.0.2.1', port: 53 }), first);
   });
 

@@ -148,7 +148,7 @@ describe('packets to groups and to all hosts of a network', () => {
 
   test('are not for own ports', () => {
     const stack = new BareStack({ addresses: [SERVER4] });
-    const flow = stack.stack.udp.bind(0);
+    const flow = stack.stack.udp.bind('', 0);
     assert.ok(flow);
     const destination = endpoint('224.0.0.251', flow.local.port);
     stack.receive(udpPacket(pattern(8), { destination }));

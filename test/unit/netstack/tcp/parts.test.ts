@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Backlog } from '../../../../src/netstack/tcp/backlog.ts';
+import { Backlog, type Ends } from '../../../../src/netstack/tcp/backlog.ts';
 import { ChallengeLimit } from '../../../../src/netstack/tcp/challenges.ts';
 import { EventFlags } from '../../../../src/netstack/tcp/events.ts';
 import { InitialSequences } from '../../../../src/netstack/tcp/initial-sequence.ts';
-import { MAX_CHALLENGES, TIME_WAIT } from '../../../../src/netstack/tcp/limits.ts';
+import {
+  DISPLACED_A_SECOND,
+  MAX_CHALLENGES,
+  TIME_WAIT,
+} from '../../../../src/netstack/tcp/limits.ts';
 import { advance, distance, SequenceSpace } from '../../../../src/netstack/tcp/sequence.ts';
 import { mayGo, type TcpState } from '../../../../src/netstack/tcp/state.ts';
 import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/time-wait.ts';
@@ -125,15 +129,26 @@ describe('events', () => {
 });
 
 describe('the backlog', () => {
+  const from = (address: number, network = 0): Ends<number, number> => ({ address, network });
+
+  /** A backlog with connections, each named by its client and its number. */
+  function backlogOf(most: number, counts: Readonly<Record<number, number>>) {
+    const backlog = new Backlog<string, number, number>(most, most);
+    for (const [address, count] of Object.entries(counts)) {
+      for (let i = 0; i < count; i++) backlog.add(`${address}/${i}`, from(Number(address)));
+    }
+    return backlog;
+  }
+
   test('is bounded in total and for each address', () => {
-    const backlog = new Backlog<string, number>(3, 2);
+    const backlog = new Backlog<string, number, number>(3, 2);
     for (const [connection, address] of [
       ['a', 1],
       ['b', 1],
       ['c', 2],
     ] as const) {
       assert.ok(backlog.hasRoom(address));
-      backlog.add(connection, address);
+      backlog.add(connection, from(address));
     }
     assert.ok(!backlog.hasRoom(1));
     assert.ok(!backlog.hasRoom(3));
@@ -143,39 +158,57 @@ describe('the backlog', () => {
     assert.equal(backlog.size, 2);
   });
 
-  test('the oldest that waits for an ACK gives way, and none that waits for its dial', () => {
-    const backlog = new Backlog<string, number>(3, 3);
-    backlog.add('a', 1);
-    backlog.add('b', 1);
-    backlog.add('c', 2);
-    assert.equal(backlog.victim(3), undefined);
-    backlog.answered('c');
-    backlog.answered('b');
-    assert.equal(backlog.victim(3), 'c');
-    backlog.remove('c');
-    assert.equal(backlog.victim(3), 'b');
+  test('the oldest dial of the client with the most gives way, and no other client that waits for an ACK', () => {
+    const backlog = backlogOf(10, { 1: 5, 2: 3, 3: 1, 4: 1 });
+    backlog.answered('3/0');
+    assert.equal(backlog.victim(from(9), 0), '1/0');
+    assert.ok(backlog.isDialling('1/0'));
+    assert.ok(!backlog.isDialling('3/0'));
+  });
+
+  test('what a client has more of gives way: dials, or connections that wait for its ACK', () => {
+    const backlog = backlogOf(10, { 1: 5 });
+    backlog.answered('1/0');
+    assert.equal(backlog.victim(from(9), 0), '1/1');
+    for (const connection of ['1/1', '1/2']) backlog.answered(connection);
+    assert.equal(backlog.victim(from(9), 0), '1/0');
   });
 
   test('where an address has too many, one of its own gives way', () => {
-    const backlog = new Backlog<string, number>(10, 2);
-    backlog.add('other', 1);
-    backlog.answered('other');
-    backlog.add('a', 2);
-    backlog.add('b', 2);
-    assert.equal(backlog.victim(2), undefined);
-    backlog.answered('b');
-    assert.equal(backlog.victim(2), 'b');
+    const backlog = new Backlog<string, number, number>(10, 2);
+    for (const other of ['a', 'b']) backlog.add(other, from(1));
+    for (const own of ['c', 'd']) backlog.add(own, from(2));
+    assert.equal(backlog.victim(from(2), 0), 'c');
+  });
+
+  test('where one network gets most of the dials of a client, one of those gives way to the others', () => {
+    const backlog = backlogOf(20, {});
+    backlog.add('other', from(1, 7));
+    for (let i = 0; i < 8; i++) backlog.add(`silent ${i}`, from(1, 5));
+    assert.equal(backlog.heavier(from(1, 6)), 'silent 0');
+    assert.equal(backlog.heavier(from(1, 5)), undefined);
+    assert.equal(backlog.heavier(from(1, 7)), undefined);
+  });
+
+  test('so many a second give way to connections without a better claim, and to others any number', () => {
+    const COUNT = DISPLACED_A_SECOND + 500;
+    const backlog = backlogOf(COUNT, { 1: COUNT - 1, 2: 1 });
+    let displaced = 0;
+    for (let i = 0; i < COUNT; i++) if (backlog.victim(from(1), 0) !== undefined) displaced++;
+    assert.equal(displaced, DISPLACED_A_SECOND);
+    for (let i = 0; i < COUNT; i++) assert.ok(backlog.victim(from(3), 0));
+    assert.ok(backlog.victim(from(1), 1000));
   });
 
   test('keeps nothing of what was removed', () => {
-    const backlog = new Backlog<number, number>(100, 2);
+    const backlog = new Backlog<number, number, number>(100, 2);
     for (let connection = 0; connection < 10_000; connection++) {
-      backlog.add(connection, connection);
+      backlog.add(connection, from(connection));
       backlog.answered(connection);
       backlog.remove(connection);
     }
     assert.equal(backlog.size, 0);
-    assert.equal(backlog.victim(1), undefined);
+    assert.equal(backlog.victim(from(1), 0), undefined);
   });
 });
 

@@ -76,3 +76,68 @@ test('a kernel that does not count is asked each time', () => {
   assert.equal(process.room.free(FD), 0);
   assert.equal(process.looks, 2);
 });
+
+test('UDP associations leave a quarter of the descriptors, and 4,096 at most, to everything else', () => {
+  for (const [limit, reserved] of [
+    [1000, 250],
+    [100_000, 4096],
+  ] as const) {
+    const process = new Process();
+    process.limit = limit;
+    process.open = 20;
+    let taken = 0;
+    while (process.room.takeForAssociation()) {
+      process.room.opened('datagrams');
+      process.open++;
+      taken++;
+    }
+    assert.equal(taken, limit - reserved - 20);
+    assert.equal(process.room.free(FD), reserved);
+    process.open--;
+    assert.ok(process.room.takeForAssociation());
+  }
+});
+
+test('dials of devices leave a sixteenth of the descriptors, and 1,024 at most', () => {
+  for (const [limit, reserved] of [
+    [1600, 100],
+    [100_000, 1024],
+  ] as const) {
+    const process = new Process();
+    process.limit = limit;
+    process.open = limit - reserved - 1;
+    assert.ok(process.room.takeForDial());
+    process.open++;
+    assert.ok(!process.room.takeForDial());
+    assert.ok(!process.room.takeForAssociation());
+  }
+});
+
+test('UDP associations leave room for the destinations of accepted connections', () => {
+  const process = new Process();
+  process.limit = 1000;
+  process.open = 700;
+  for (let i = 0; i < 50; i++) process.room.opened('accepted');
+  assert.ok(!process.room.takeForAssociation());
+});
+
+test('where the kernel does not count descriptors, the sockets are counted', () => {
+  const process = new Process();
+  process.limit = 2000;
+  let taken = 0;
+  while (process.room.takeForAssociation()) {
+    process.room.opened('datagrams');
+    taken++;
+  }
+  assert.ok(taken > 0 && taken <= 2000 - 500, `${taken}`);
+});
+
+test('UDP sockets that were opened lead to a look before a connection is accepted', () => {
+  const process = new Process();
+  process.limit = 20_000;
+  process.open = 10;
+  process.room.free(FD);
+  for (let i = 0; i < 65; i++) process.room.opened('datagrams');
+  process.open = 19_999;
+  assert.equal(process.room.free(FD), 1);
+});

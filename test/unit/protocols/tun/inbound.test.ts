@@ -131,6 +131,26 @@ describe('a TUN inbound', () => {
     programs.close();
   });
 
+  test('without a descriptor for its destination a connection is dropped, but not one to the resolver', async () => {
+    const rig = new TunRig();
+    const { listener, book } = await rig.bound();
+    listener.serve();
+    const programs = rig.programs();
+    rig.hasRoomForDial = false;
+    const aborted = new AbortController();
+    const dropped = programs.connect(WEB, aborted.signal);
+    await until(() => rig.lines.length > 0);
+    assert.deepEqual(rig.lines, [
+      'inbound tun: a new flow was dropped: this process has too many open files',
+    ]);
+    assert.equal(book.count, 0);
+    (await programs.connect(endpoint('172.19.0.2', 53), never)).destroy();
+    aborted.abort();
+    await assert.rejects(dropped);
+    listener.destroy(new Error('over'));
+    programs.close();
+  });
+
   test('beyond max_flows new flows are dropped, and a line says so', async () => {
     const rig = new TunRig();
     const { listener } = await rig.bound({ maxFlows: 1 });

@@ -64,6 +64,7 @@ export class RecordingDispatcher implements Dispatcher {
 export class TunRig {
   readonly dispatcher = new RecordingDispatcher();
   readonly lines: string[] = [];
+  hasRoomForDial = true;
   readonly plans: TunPlan[] = [];
   readonly #devices: [MemoryDevice, MemoryDevice][] = [];
   readonly #names = new Set<string>();
@@ -98,6 +99,8 @@ export class TunRig {
       return pair[0];
     };
     return new TunServer({ ...SETTINGS, ...settings }, context, {
+      descriptorLimit: () => 1024,
+      hasRoomForDial: () => this.hasRoomForDial,
       open,
       random: new SystemRandomSource(),
     });

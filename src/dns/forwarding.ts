@@ -1,0 +1,63 @@
+import type { Clock } from '../net/clock.ts';
+import { Deadline } from '../net/deadline.ts';
+import { abortedDial, DialError } from '../net/errors.ts';
+import { RateLimit } from '../net/rate-limit.ts';
+import { Shares } from '../net/shares.ts';
+import { unlessAborted } from '../net/unless-aborted.ts';
+import type { DnsBackend } from './backend.ts';
+import { DISPLACED_A_SECOND, MAX_FORWARDED } from './limits.ts';
+import type { RawQuestion } from './message.ts';
+
+/** Limit of one question, all attempts together. */
+const FORWARD_MS = 10_000;
+
+/**
+ * The questions that are passed on to a backend as they are, bounded in number. A client whose questions
+ * get no answer keeps no other one from asking, nor another program of its own address.
+ */
+export class Forwarding {
+  readonly #backend: Pick<DnsBackend, 'forward'>;
+  readonly #clock: Clock;
+  readonly #onIdle: () => void;
+  readonly #pending = new Shares<Deadline, string>();
+  readonly #displaced = new RateLimit(DISPLACED_A_SECOND);
+
+  /** @param onIdle called when no question is left. */
+  constructor(backend: Pick<DnsBackend, 'forward'>, clock: Clock, onIdle: () => void) {
+    this.#backend = backend;
+    this.#clock = clock;
+    this.#onIdle = onIdle;
+  }
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  /**
+   * Asks a question.
+   *
+   * @param client the address of the client; '' where it has none.
+   * @throws {DialError} as `DnsBackend.forward` does; `failed` where another question took its place, or
+   *   there was none for it.
+   */
+  async ask(question: RawQuestion, client: string, signal?: AbortSignal): Promise<Buffer> {
+    if (this.size >= MAX_FORWARDED) this.#displace();
+    using deadline = new Deadline(this.#clock, FORWARD_MS, 'the DNS question', signal);
+    this.#pending.add(deadline, client);
+    try {
+      const reply = this.#backend.forward(question, deadline.signal);
+      return await unlessAborted(reply, deadline.signal, abortedDial);
+    } finally {
+      this.#pending.delete(deadline);
+      if (this.size === 0) this.#onIdle();
+    }
+  }
+
+  #displace(): void {
+    const victim = this.#pending.heaviest?.oldest;
+    const failure = new DialError('failed', 'too many questions are being passed on');
+    if (victim === undefined || !this.#displaced.take(this.#clock.now())) throw failure;
+    this.#pending.delete(victim);
+    victim.abort(failure);
+  }
+}

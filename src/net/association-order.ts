@@ -1,0 +1,111 @@
+import { Shares } from './shares.ts';
+
+/** How far an association has come, which a flood of single datagrams does not get. */
+export const Stage = {
+  /** Nothing has come back yet. */
+  unanswered: 0,
+  /** A datagram has come back. */
+  answered: 1,
+  /** Its opener has sent more after that: a conversation, not a question. */
+  lasting: 2,
+} as const;
+export type Stage = (typeof Stage)[keyof typeof Stage];
+
+/** Milliseconds without a datagram after which an association that was answered may give way to another. */
+const ANSWERED_IDLE_MS = 1_000;
+/** The same of one that lasts; programs keep such ones open by a datagram every 15 to 25 seconds. */
+const LASTING_IDLE_MS = 30_000;
+/** Associations that are looked at for one that is idle. */
+const LOOKS = 8;
+
+/** An association as this order sees it. Only the order sets `stage`. */
+export interface Ordered {
+  stage: Stage;
+  /** When a datagram passed last, in milliseconds. */
+  readonly activeAt: number;
+}
+
+/**
+ * The associations that share something which may run out, flows of a device or descriptors, and which of
+ * them gives way to another one. One program can send a datagram from each of its ports, and each makes an
+ * association; what has proven to be alive is not to suffer by that, even where all programs have one
+ * address. So those go first that nothing has come back for, then those whose one question was answered, then
+ * those that last and are idle; of each the oldest one of the client that has the most.
+ *
+ * @typeParam Client a primitive value.
+ */
+export class AssociationOrder<Item extends Ordered, Client> {
+  readonly #stages: Readonly<Record<Stage, Shares<Item, Client>>> = {
+    [Stage.unanswered]: new Shares(),
+    [Stage.answered]: new Shares(),
+    [Stage.lasting]: new Shares(),
+  };
+
+  get size(): number {
+    const [unanswered, answered, lasting] = [this.#stages[0], this.#stages[1], this.#stages[2]];
+    return unanswered.size + answered.size + lasting.size;
+  }
+
+  /** Adds an association of a client, which is in no order. */
+  add(item: Item, client: Client): void {
+    this.#stages[item.stage].add(item, client);
+  }
+
+  /** A datagram has come back for its opener. To be called where its stage is `unanswered`. */
+  answered(item: Item): void {
+    this.#move(item, Stage.answered);
+  }
+
+  /** Its opener has sent another datagram after that. To be called where its stage is `answered`. */
+  lasts(item: Item): void {
+    this.#move(item, Stage.lasting);
+  }
+
+  /** Idempotent. */
+  delete(item: Item): void {
+    this.#stages[item.stage].delete(item);
+  }
+
+  /**
+   * The association that gives way to a new one; the caller ends it. `undefined` when all others are more
+   * alive than a newcomer that is known by a single datagram.
+   *
+   * @param client of the new one: one that has far more than others takes no place of theirs.
+   */
+  victim(client: Client, now: number): Item | undefined {
+    const unanswered = this.#stages[Stage.unanswered].heaviest;
+    if (unanswered && this.#mayTake(unanswered.holder, client)) return unanswered.oldest;
+    return (
+      this.#idle(this.#stages[Stage.answered], client, ANSWERED_IDLE_MS, now) ??
+      this.#idle(this.#stages[Stage.lasting], client, LASTING_IDLE_MS, now)
+    );
+  }
+
+  #countOf(client: Client): number {
+    const [unanswered, answered, lasting] = [this.#stages[0], this.#stages[1], this.#stages[2]];
+    return unanswered.countOf(client) + answered.countOf(client) + lasting.countOf(client);
+  }
+
+  /** Whether a client may take the place of another: not one that has more than twice as many. */
+  #mayTake(from: Client, client: Client): boolean {
+    return from === client || this.#countOf(client) <= 2 * this.#countOf(from);
+  }
+
+  #idle(shares: Shares<Item, Client>, client: Client, idle: number, now: number): Item | undefined {
+    for (let look = 0; look < LOOKS; look++) {
+      const { heaviest } = shares;
+      if (heaviest === undefined || !this.#mayTake(heaviest.holder, client)) return undefined;
+      const { holder, oldest } = heaviest;
+      const isFarHeavier = this.#countOf(holder) > 2 * (this.#countOf(client) + 1);
+      if (now - oldest.activeAt >= idle || isFarHeavier) return oldest;
+      shares.renew(oldest);
+    }
+    return undefined;
+  }
+
+  #move(item: Item, stage: Stage): void {
+    const client = this.#stages[item.stage].delete(item);
+    item.stage = stage;
+    if (client !== undefined) this.#stages[stage].add(item, client);
+  }
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Stack, StackEvent } from '../../../src/netstack/stack.ts';
+import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
+import { MAX_BACKLOG, MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
+import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
+import { endpoint, segment, tcpPacket } from '../../support/ip-packets.ts';
+import { BareStack, sentSegment } from '../../support/netstack/bare-stack.ts';
+
+const { SYN, ACK } = TcpFlag;
+const [FLOODS, HONEST] = [['192.0.2.1', '192.0.2.2'], '192.0.2.9'] as const;
+const [SILENT, SERVED] = ['198.18.0.1', '203.0.113.7'] as const;
+
+const packet = (
+  client: string,
+  port: number,
+  host: string,
+  flags: number,
+  numbers: { readonly sequence?: number; readonly acknowledgment?: number } = {},
+): Uint8Array =>
+  tcpPacket(segment({ sourcePort: port, destinationPort: 80, flags, ...numbers }), undefined, {
+    source: endpoint(client, port),
+    destination: endpoint(host, 80),
+  });
+
+/** A stack whose requests are decided by hand; those to the silent network never are. */
+function rig(maxFlows = 65_536) {
+  const requested: TcpFlow[] = [];
+  const failed: TcpFlow[] = [];
+  const take = ({ network, flow, event }: StackEvent, _stack: Stack): void => {
+    if (network !== 'tcp') return;
+    if (event === 'requested') requested.push(flow);
+    if (event === 'failed') failed.push(flow);
+  };
+  const bare = new BareStack({ settings: { maxFlows }, onEvent: take });
+  const flood = (clients: readonly string[], count: number): Uint8Array[] => {
+    const sent: Uint8Array[] = [];
+    for (let i = 0; i < count; i++) {
+      for (const client of clients)
+        sent.push(...bare.receive(packet(client, 1024 + i, SILENT, SYN)));
+    }
+    return sent;
+  };
+  /** Requests a connection and accepts it. @returns the acknowledgment of its SYN-ACK. */
+  const begin = (client: string, port: number): number => {
+    bare.receive(packet(client, port, SERVED, SYN));
+    const flow = requested.at(-1);
+    assert.equal(flow?.remote.port, port);
+    assert.ok(flow);
+    bare.stack.accept(flow);
+    const { tcp } = sentSegment(bare.settle()[0]);
+    return tcp.sequence + 1;
+  };
+  const complete = (client: string, port: number, acknowledgment: number): TcpFlow | undefined => {
+    bare.receive(packet(client, port, SERVED, ACK, { sequence: 1, acknowledgment }));
+    return requested.find(({ remote }) => remote.port === port);
+  };
+  return { bare, requested, failed, flood, begin, complete };
+}
+
+describe('a flood of SYNs to a silent network', () => {
+  test('from two clients keeps no other one from connecting, nor ends one that waits for an ACK', () => {
+    const { bare, failed, flood, begin, complete } = rig();
+    const acknowledgment = begin(HONEST, 50_000);
+    flood(FLOODS, MAX_BACKLOG);
+    assert.equal(bare.stack.flows, MAX_BACKLOG);
+    for (let port = 50_001; port < 50_010; port++) {
+      const flow = complete(HONEST, port, begin(HONEST, port));
+      assert.equal(flow?.connection.state, 'ESTABLISHED');
+    }
+    assert.equal(complete(HONEST, 50_000, acknowledgment)?.connection.state, 'ESTABLISHED');
+    assert.ok(failed.every(({ remote }) => remote.port < 50_000));
+  });
+
+  test('keeps a program of the same address from connecting to no other network', () => {
+    const { bare, flood, begin, complete } = rig();
+    const [flooding] = FLOODS;
+    flood([flooding], MAX_BACKLOG);
+    assert.equal(bare.stack.flows, MAX_BACKLOG_PER_ADDRESS);
+    // The replacements without a better claim are used up in this second.
+    for (let port = 50_000; port < 50_010; port++) {
+      const flow = complete(flooding, port, begin(flooding, port));
+      assert.equal(flow?.connection.state, 'ESTABLISHED');
+    }
+  });
+
+  test('that fills max_flows keeps no other client from connecting', () => {
+    const { bare, flood, begin, complete } = rig(100);
+    flood(FLOODS, 200);
+    assert.equal(bare.stack.flows, 100);
+    const flow = complete(HONEST, 50_000, begin(HONEST, 50_000));
+    assert.equal(flow?.connection.state, 'ESTABLISHED');
+    assert.equal(bare.stack.flows, 100);
+  });
+
+  test('a dial that gives way leaves nothing, and its client hears nothing', () => {
+    const { bare, requested, failed, flood } = rig();
+    const sent = flood(FLOODS, MAX_BACKLOG);
+    assert.deepEqual(sent, []);
+    assert.ok(failed.length > 0);
+    assert.equal(requested.length - failed.length, bare.stack.flows);
+    const [first] = failed;
+    assert.ok(first?.isForgotten);
+    // Its SYN is a request again when it is repeated.
+    const before = requested.length;
+    bare.advance(1000);
+    bare.receive(packet(HONEST, first.remote.port, SILENT, SYN));
+    assert.equal(requested.length, before + 1);
+  });
+});

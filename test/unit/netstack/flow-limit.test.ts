@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { REPLACED_A_SECOND } from '../../../src/netstack/limits.ts';
+import type { Stack, StackEvent } from '../../../src/netstack/stack.ts';
+import type { UdpFlow } from '../../../src/netstack/udp-flow.ts';
+import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
+import { endpoint, segment, SERVER4, tcpPacket, udpPacket } from '../../support/ip-packets.ts';
+import { BareStack } from '../../support/netstack/bare-stack.ts';
+
+const DATA = Buffer.from('data');
+const SERVER = { host: '198.51.100.2', port: 443 };
+const [FLOOD, OTHER] = ['192.0.2.1', '192.0.2.9'];
+
+/** A datagram of a client. */
+const datagram = (client: string, port: number, destination = SERVER4): Uint8Array =>
+  udpPacket(DATA, { source: endpoint(client, port), destination });
+
+/** A SYN of a client. */
+const syn = (client: string, port: number): Uint8Array =>
+  tcpPacket(
+    segment({ sourcePort: port, destinationPort: SERVER4.port, flags: TcpFlag.SYN }),
+    undefined,
+    { source: endpoint(client, port), destination: SERVER4 },
+  );
+
+/** A stack whose associations have owners, as a driver gives them. */
+function rig(maxFlows: number) {
+  const flows = new Map<number, UdpFlow>();
+  const ended: number[] = [];
+  const requests: number[] = [];
+  const own = ({ network, flow, event }: StackEvent, { udp }: Stack): void => {
+    if (network === 'tcp') {
+      if (event === 'requested') requests.push(flow.remote.port);
+    } else if (event === 'opened') {
+      flows.set(flow.remote.port, flow);
+      flow.owner = { onEvent: () => undefined, close: () => undefined };
+    } else if (event === 'expired') {
+      ended.push(flow.remote.port);
+      udp.close(flow);
+    }
+  };
+  const bare = new BareStack({ settings: { maxFlows }, onEvent: own });
+  /** The destination responds to the client with this port. */
+  const respond = (port: number): number => {
+    const flow = flows.get(port);
+    const peer = flow?.peers.numbers(SERVER);
+    assert.ok(flow && peer);
+    bare.stack.udp.send(flow, DATA, peer, bare.now);
+    return bare.settle().length;
+  };
+  const flood = (count: number): void => {
+    for (let i = 0; i < count; i++) bare.receive(datagram(FLOOD, 1024 + i));
+  };
+  return { bare, flows, ended, requests, respond, flood };
+}
+
+describe('at the limit of flows', () => {
+  test('a datagram from each of many ports takes no place of what was answered', () => {
+    const { bare, ended, respond, flood } = rig(100);
+    bare.receive(datagram(FLOOD, 40_000), datagram(OTHER, 40_001));
+    respond(40_000);
+    flood(1000);
+    assert.equal(bare.stack.flows, 100);
+    assert.equal(respond(40_000), 1);
+    assert.equal(respond(40_001), 1);
+    assert.ok(ended.every((port) => port < 40_000));
+    assert.equal(new Set(bare.drops).size, 1);
+    assert.ok(bare.drops.includes('gave way'));
+  });
+
+  test('a connection, and an association of the same client or another, begin beside such a flood', () => {
+    const { bare, requests, respond, flood } = rig(100);
+    flood(1000);
+    bare.receive(syn(FLOOD, 50_000), syn(OTHER, 50_001));
+    assert.deepEqual(requests, [50_000, 50_001]);
+    bare.receive(datagram(FLOOD, 50_002), datagram(OTHER, 50_003));
+    for (const port of [50_002, 50_003]) assert.equal(respond(port), 1);
+    assert.equal(bare.stack.flows, 100);
+  });
+
+  test('what gave way is closed, and a datagram of its client opens it again', () => {
+    const { bare, ended, flows, flood } = rig(10);
+    flood(11);
+    assert.deepEqual(ended, [1024]);
+    assert.equal(flows.get(1024)?.isClosed, true);
+    flows.delete(1024);
+    bare.receive(datagram(FLOOD, 1024));
+    assert.equal(flows.get(1024)?.isClosed, false);
+  });
+
+  test('associations that have not been opened yet give way without an event', () => {
+    const { bare, ended, flows } = rig(10);
+    bare.receive(...Array.from({ length: 100 }, (_, i) => datagram(FLOOD, 1024 + i)));
+    assert.equal(flows.size, 10);
+    assert.deepEqual(ended, []);
+  });
+
+  test('conversations that are not idle are dropped for no newcomer', () => {
+    const { bare, ended, requests, respond } = rig(2);
+    for (const port of [40_000, 40_001]) {
+      bare.receive(datagram(FLOOD, port));
+      respond(port);
+      bare.receive(datagram(FLOOD, port));
+    }
+    bare.receive(datagram(FLOOD, 40_002), syn(FLOOD, 50_000));
+    assert.deepEqual([ended, requests], [[], []]);
+    assert.deepEqual(bare.drops, ['flow limit', 'flow limit']);
+    bare.advance(40_000);
+    bare.receive(syn(FLOOD, 50_000));
+    assert.equal(ended.length, 1);
+    assert.deepEqual(requests, [50_000]);
+  });
+
+  test('connections leave a part to associations, and a question of DNS finds room', () => {
+    const { bare, requests, flows } = rig(256);
+    for (let port = 1024; port < 1024 + 300; port++) bare.receive(syn(FLOOD, port));
+    assert.equal(requests.length, 254);
+    bare.receive(datagram(FLOOD, 40_000, endpoint('172.19.0.2', 53)), datagram(OTHER, 40_001));
+    assert.equal(flows.size, 2);
+    assert.equal(bare.stack.flows, 256);
+  });
+
+  test('new associations in the place of others are limited a second, and questions of DNS beside them', () => {
+    const { bare, flows, flood } = rig(10);
+    flood(10 + REPLACED_A_SECOND + 5);
+    assert.equal(bare.drops.filter((reason) => reason === 'flow limit').length, 5);
+    bare.receive(datagram(FLOOD, 40_000, endpoint('172.19.0.2', 53)));
+    assert.equal(flows.get(40_000)?.isClosed, false);
+  });
+
+  test('a limit below the number of flows ends none of them, and 0 takes no new one', () => {
+    for (const maxFlows of [5, 0]) {
+      const { bare, ended, requests, flood } = rig(10);
+      flood(10);
+      bare.stack.settings = { maxFlows, udp: true, udpIdle: 60_000 };
+      bare.receive(syn(OTHER, 50_000), datagram(OTHER, 50_001));
+      assert.deepEqual([ended, requests], [[], []]);
+      assert.equal(bare.stack.flows, 10);
+    }
+  });
+});
