@@ -4,6 +4,7 @@ import type { Sockets } from '../sockets.ts';
 import { connectKernel, connectNodeSocket } from './kernel-dial.ts';
 import { listenKernel } from './kernel-listener.ts';
 import { openKernelTun } from './kernel-tun.ts';
+import { ownAddresses } from './own-addresses.ts';
 import { KernelUdpLink } from './kernel-udp-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
@@ -16,5 +17,6 @@ export const kernelSockets = (io: KernelIo, watchdog?: LinkWatchdog): Sockets =>
   listen: async (where, options) => listenKernel(io, where, options, watchdog),
   bindUdp: async (options) => KernelUdpLink.bind(io, options),
   bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
-  openTun: (plan) => openKernelTun(io, plan),
+  openTun: (plan, events) => openKernelTun(io, plan, events),
+  isOwnAddress: ownAddresses(io),
 });

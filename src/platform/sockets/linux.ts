@@ -26,6 +26,7 @@ export const SO_SNDBUF = 7;
 export const SO_RCVBUF = 8;
 export const SO_KEEPALIVE = 9;
 export const SO_LINGER = 13;
+export const SO_PEERNAME = 28;
 export const SO_ACCEPTCONN = 30;
 export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;

@@ -2,7 +2,7 @@ import type { PacketDevice } from '../../ip/packet-device.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Endpoint } from '../../net/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
-import type { TunPlan } from '../../net/sockets.ts';
+import type { TunEvents, TunPlan } from '../../net/sockets.ts';
 import { UDP_IDLE_MS } from '../../net/time-limits.ts';
 import {
   Netstack,
@@ -28,7 +28,7 @@ import type { TunSettings } from './settings.ts';
 /** What a device's server uses of its surroundings; tests give their own. */
 export interface TunMeans {
   /** @throws the reason why there is no such device. */
-  readonly open: (plan: TunPlan) => PacketDevice;
+  readonly open: (plan: TunPlan, events: TunEvents) => PacketDevice;
   readonly random: RandomSource;
 }
 
@@ -46,6 +46,21 @@ export class TunServer implements SessionServer {
     this.#means = means;
   }
 
+  /** Lines about the device, which lives as long as any server that it is handed to. */
+  get #events(): TunEvents {
+    const { log, tag } = this.context;
+    return {
+      onRestored: (device, what) =>
+        log.warn(
+          `inbound ${tag}: another program has changed the device ${device}; restored: ${what.join(', ')}`,
+        ),
+      onUnrestored: (device, reason) =>
+        log.error(
+          `inbound ${tag}: another program has changed the device ${device}, which cannot be restored for now: ${reason}`,
+        ),
+    };
+  }
+
   async bind(
     listen: ListenSpec,
     sessions: SessionBook,
@@ -56,7 +71,7 @@ export class TunServer implements SessionServer {
     const { name, mtu, addresses, routes } = this.settings;
     let device: PacketDevice;
     try {
-      device = this.#means.open({ name, mtu, addresses, routes });
+      device = this.#means.open({ name, mtu, addresses, routes }, this.#events);
     } catch (error) {
       throw new BindError(`the TUN device${name === undefined ? '' : ` ${name}`}`, error);
     }

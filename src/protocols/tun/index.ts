@@ -5,7 +5,7 @@ import { TunServer, type TunMeans } from './inbound.ts';
 import { inboundWarnings, restartReason, tunSettings, tunTable } from './settings.ts';
 
 const means: TunMeans = {
-  open: (plan) => systemSockets().openTun(plan),
+  open: (plan, events) => systemSockets().openTun(plan, events),
   random: new SystemRandomSource(),
 };
 
