@@ -1,0 +1,76 @@
+import { systemClock } from '../../src/net/clock.ts';
+import { openSystemCalls } from '../../src/platform/sockets/bindings.ts';
+import { checkCalls, type CheckedCalls } from '../../src/platform/sockets/check-calls.ts';
+import { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
+
+const AF_NETLINK = 16;
+
+/** Kernel sockets whose netlink sockets count requests, and fail when they are to. */
+export interface FaultyNetlink {
+  readonly io: KernelIo;
+  readonly calls: CheckedCalls;
+  /** Requests that were sent so far. */
+  requests(): number;
+  /** The next `times` answers are taken from the socket and lost with this error number. */
+  loseAnswers(times: number, errno: number): void;
+  /** Answers that are still to be lost. */
+  left(): number;
+}
+
+/** Kernel sockets in the debug mode. */
+export function faultyNetlink(): FaultyNetlink {
+  const real = openSystemCalls();
+  const sockets = new Set<number>();
+  let requests = 0;
+  let losses = 0;
+  let lossErrno = 0;
+  let lastFault = 0;
+  const faulty: typeof real = {
+    ...real,
+    errno: () => lastFault || real.errno(),
+    socket: (domain, type, protocol) => {
+      lastFault = 0;
+      const fd = real.socket(domain, type, protocol);
+      if (domain === AF_NETLINK) sockets.add(fd);
+      else sockets.delete(fd);
+      return fd;
+    },
+    send: (fd, at, length, flags) => {
+      lastFault = 0;
+      if (sockets.has(fd)) requests++;
+      return real.send(fd, at, length, flags);
+    },
+    recv: (fd, at, length, flags) => {
+      lastFault = 0;
+      const result = real.recv(fd, at, length, flags);
+      if (result < 0 || losses === 0 || !sockets.has(fd)) return result;
+      losses--;
+      lastFault = lossErrno;
+      return -1;
+    },
+    close: (fd) => {
+      lastFault = 0;
+      sockets.delete(fd);
+      return real.close(fd);
+    },
+    connect: (fd, address, length) => {
+      lastFault = 0;
+      return real.connect(fd, address, length);
+    },
+    getsockopt: (fd, level, name, value, length) => {
+      lastFault = 0;
+      return real.getsockopt(fd, level, name, value, length);
+    },
+  };
+  const calls = checkCalls(faulty);
+  return {
+    calls,
+    io: new KernelIo(calls, systemClock),
+    requests: () => requests,
+    loseAnswers: (times, errno) => {
+      losses = times;
+      lossErrno = errno;
+    },
+    left: () => losses,
+  };
+}
