@@ -7,6 +7,10 @@ import { inboundWarnings, restartReason, tunSettings, tunTable } from './setting
 const means: TunMeans = {
   open: (plan, events) => systemSockets().openTun(plan, events),
   random: new SystemRandomSource(),
+  sockets: {
+    listen: (where, options) => systemSockets().listen(where, options),
+    bindUdp: (options) => systemSockets().bindUdp(options),
+  },
 };
 
 export const tun = defineProtocol({
