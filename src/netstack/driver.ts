@@ -134,6 +134,10 @@ export class Netstack {
         this.#stack.touch(flow);
         this.#schedule();
       },
+      refuseDatagrams: (flow, peer, reason) => {
+        this.#stack.refuseDatagrams(flow, peer, reason, clock.now());
+        this.#schedule();
+      },
       wake: () => this.#schedule(),
     };
     this.closed = device.closed.then((cause) => {

@@ -15,7 +15,7 @@ import { SystemError } from '../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import { EINVAL } from '../../platform/sockets/linux.ts';
 import type { Endpoint } from '../address.ts';
-import type { Packet } from '../link.ts';
+import type { Packet, PacketLink } from '../link.ts';
 import { PacketQueue } from '../packet-queue.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT, UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
@@ -34,6 +34,7 @@ export class KernelUdpLink implements UdpSocket {
   /** The bound address, the port that the kernel chose included. */
   readonly local: Endpoint;
   readonly closed: Promise<Error | undefined>;
+  onUnreachable: PacketLink['onUnreachable'];
   readonly #socket: DatagramSocket;
   readonly #io: KernelIo;
   readonly #reach: UdpReach;
@@ -94,6 +95,11 @@ export class KernelUdpLink implements UdpSocket {
           this.#full = false;
           this.#flush();
         },
+        onUnreachable: (destination, isHost) =>
+          this.onUnreachable?.(
+            this.#textOf(destination),
+            isHost ? 'host unreachable' : 'network unreachable',
+          ),
       },
     );
     this.local = this.#textOf(this.#socket.local);

@@ -120,4 +120,5 @@ export const ENOBUFS = 105;
 export const ENOTCONN = 107;
 export const ETIMEDOUT = 110;
 export const ECONNREFUSED = 111;
+export const EHOSTUNREACH = 113;
 export const EINPROGRESS = 115;
