@@ -10,11 +10,11 @@ export interface FaultyNetlink {
   readonly io: KernelIo;
   readonly calls: CheckedCalls;
   /** Requests that were sent so far. */
-  requests(): number;
+  readonly requests: () => number;
   /** The next `times` answers are taken from the socket and lost with this error number. */
-  loseAnswers(times: number, errno: number): void;
+  readonly loseAnswers: (times: number, errno: number) => void;
   /** Answers that are still to be lost. */
-  left(): number;
+  readonly left: () => number;
 }
 
 /** Kernel sockets in the debug mode. */
