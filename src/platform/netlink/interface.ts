@@ -83,7 +83,9 @@ export function restoreInterface(
       restored.push(what);
     } catch (error) {
       if (!(error instanceof NetlinkError)) throw error;
-      if (error.code !== 'EEXIST') failures.push(`${what}: ${error.reason}`);
+      // It is there, or the interface itself is gone, of which its owner learns otherwise.
+      if (error.code !== 'EEXIST' && error.code !== 'ENODEV')
+        failures.push(`${what}: ${error.reason}`);
     }
   };
   if (!isInterfaceUp(netlink, index, mtu)) attempt('up', () => bringUp(netlink, index, mtu));
