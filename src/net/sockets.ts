@@ -62,6 +62,8 @@ export interface Sockets {
 export interface TunEvents {
   /** Another program had changed the device. @param what is as it was again. */
   readonly onRestored: (device: string, what: readonly string[]) => void;
+  /** The system has more routes than are looked at, for the way past the device. @param most of them. */
+  readonly onManyRoutes: (most: number) => void;
   /** It was changed, and stays so for now. @param reason in words; reported once. */
   readonly onUnrestored: (device: string, reason: string) => void;
 }

@@ -1,6 +1,6 @@
 import { messageOf } from '../../errors.ts';
 import type { PacketDevice } from '../../ip/packet-device.ts';
-import { RESTORE_INTERVAL_MS } from '../../platform/netlink/limits.ts';
+import { MOST_ROUTES, RESTORE_INTERVAL_MS } from '../../platform/netlink/limits.ts';
 import { LoopGuard } from '../../platform/netlink/loop-guard.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import { TunDevice, type TunPlan } from '../../platform/tun/tun-device.ts';
@@ -51,6 +51,7 @@ class GuardedTun {
     const guard = guards.get(this.#io) ?? new LoopGuard(this.#io);
     guards.set(this.#io, guard);
     this.#guard = guard;
+    if (!guard.isComplete) this.#events?.onManyRoutes(MOST_ROUTES);
     guard.keepConnected(this.#plan);
     guard.avoid({ index, addresses, routes, onChange: () => this.#onChange() });
     this.#device.configure();

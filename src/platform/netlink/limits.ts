@@ -28,5 +28,11 @@ export const NOTIFICATIONS_KEPT = 1 << 20;
  */
 export const LIST_INTERVAL_MS = 250;
 
+/**
+ * Milliseconds between two times at which remembered destinations are forgotten because routes have
+ * changed: in a flood of changes each destination in use is asked for no more often than that.
+ */
+export const FORGET_INTERVAL_MS = 200;
+
 /** Milliseconds between two restorations of one device, where another program keeps changing it. */
 export const RESTORE_INTERVAL_MS = 1000;

@@ -10,7 +10,7 @@ import type { Cidr } from '../../ip/cidr.ts';
 import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../sockets/device-choice.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
 import { bindConnected } from '../sockets/open-sockets.ts';
-import { MOST_REMEMBERED } from './limits.ts';
+import { FORGET_INTERVAL_MS, MOST_REMEMBERED } from './limits.ts';
 import { NetlinkSocket } from './netlink-socket.ts';
 import { RouteMirror } from './route-mirror.ts';
 import { usualRoute, type UsualRoute } from './route-query.ts';
@@ -64,6 +64,10 @@ export class LoopGuard implements DeviceChoice {
   /** Most datagrams go where the one before went. */
   readonly #last = blankEndpoint();
   #lastDevice: number | undefined;
+  /** Set for a while after destinations were forgotten. */
+  #pause: { cancel(): void } | undefined;
+  /** Whether routes have changed since then. */
+  #isChanged = false;
 
   /** Has an effect as long as there are devices to avoid. @throws {SystemError} without netlink. */
   constructor(io: KernelIo) {
@@ -71,13 +75,18 @@ export class LoopGuard implements DeviceChoice {
     this.#netlink = new NetlinkSocket(io.calls);
     try {
       this.#mirror = new RouteMirror(io, {
-        onRoutes: () => this.#forget(),
+        onRoutes: () => this.#onRoutes(),
         onDevice: (index) => this.#avoided.get(index)?.device.onChange(),
       });
     } catch (error) {
       this.#netlink.close();
       throw error;
     }
+  }
+
+  /** Whether every route of the system is looked at; false where there are too many. */
+  get isComplete(): boolean {
+    return this.#mirror.isComplete;
   }
 
   /** Whether no device is avoided. */
@@ -129,6 +138,7 @@ export class LoopGuard implements DeviceChoice {
   /** Releases everything. */
   close(): void {
     for (const index of this.#avoided.keys()) this.release(index);
+    this.#pause?.cancel();
     this.#mirror[Symbol.dispose]();
     this.#netlink.close();
   }
@@ -214,7 +224,21 @@ export class LoopGuard implements DeviceChoice {
     return false;
   }
 
+  /** Forgets at once, and then not again for a while. */
+  #onRoutes(): void {
+    if (this.#pause) {
+      this.#isChanged = true;
+      return;
+    }
+    this.#forget();
+    this.#pause = this.#io.timers.after(FORGET_INTERVAL_MS, () => {
+      this.#pause = undefined;
+      if (this.#isChanged) this.#onRoutes();
+    });
+  }
+
   #forget(): void {
+    this.#isChanged = false;
     this.#remembered.clear();
     this.#lastDevice = undefined;
   }

@@ -101,6 +101,7 @@ export class RouteMirror implements Readiness, Disposable {
   #timer: { cancel(): void } | undefined;
   #touched = new Set<number>();
   #hasChanged = false;
+  #isDisposed = false;
 
   /** Reads everything once, before it returns. @throws {SystemError} where there is no netlink. */
   constructor(io: KernelIo, handlers: MirrorHandlers) {
@@ -136,6 +137,7 @@ export class RouteMirror implements Readiness, Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#isDisposed = true;
     this.#timer?.cancel();
     this.#close();
   }
@@ -278,6 +280,7 @@ export class RouteMirror implements Readiness, Disposable {
   }
 
   #listSoon(): void {
+    if (this.#isDisposed) return;
     this.#timer ??= this.#io.timers.after(LIST_INTERVAL_MS, () => {
       this.#timer = undefined;
       try {

@@ -43,7 +43,7 @@ function openDescriptors(): Iterable<number> {
   try {
     return readdirSync(DESCRIPTORS).map(Number);
   } catch {
-    return new Array(MOST_TRIED).keys();
+    return Array.from({ length: MOST_TRIED }, (_, fd) => fd);
   }
 }
 

@@ -59,6 +59,10 @@ export class TunServer implements SessionServer {
         log.warn(
           `inbound ${tag}: another program has changed the device ${device}; restored: ${what.join(', ')}`,
         ),
+      onManyRoutes: (most) =>
+        log.warn(
+          `inbound ${tag}: the system has more than ${most} routes; Weir's own connections may not find the best of them`,
+        ),
       onUnrestored: (device, reason) =>
         log.error(
           `inbound ${tag}: another program has changed the device ${device}, which cannot be restored for now: ${reason}`,
