@@ -2,6 +2,7 @@ import { systemClock } from '../../src/net/clock.ts';
 import { openSystemCalls } from '../../src/platform/sockets/bindings.ts';
 import { checkCalls, type CheckedCalls } from '../../src/platform/sockets/check-calls.ts';
 import { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
+import { SOCK_NONBLOCK } from '../../src/platform/sockets/linux.ts';
 
 const AF_NETLINK = 16;
 
@@ -11,19 +12,27 @@ export interface FaultyNetlink {
   readonly calls: CheckedCalls;
   /** Requests that were sent so far. */
   readonly requests: () => number;
-  /** The next `times` answers are taken from the socket and lost with this error number. */
+  /** The next `times` answers to questions are taken from the socket and lost with this error number. */
   readonly loseAnswers: (times: number, errno: number) => void;
-  /** Answers that are still to be lost. */
+  /** The same for notifications. */
+  readonly loseNotifications: (times: number, errno: number) => void;
+  /** What is still to be lost of both. */
   readonly left: () => number;
+}
+
+interface Losses {
+  left: number;
+  errno: number;
 }
 
 /** Kernel sockets in the debug mode. */
 export function faultyNetlink(): FaultyNetlink {
   const real = openSystemCalls();
-  const sockets = new Set<number>();
+  /** Each with what it is to lose. */
+  const sockets = new Map<number, Losses>();
+  const answers: Losses = { left: 0, errno: 0 };
+  const notifications: Losses = { left: 0, errno: 0 };
   let requests = 0;
-  let losses = 0;
-  let lossErrno = 0;
   let lastFault = 0;
   const faulty: typeof real = {
     ...real,
@@ -31,7 +40,7 @@ export function faultyNetlink(): FaultyNetlink {
     socket: (domain, type, protocol) => {
       lastFault = 0;
       const fd = real.socket(domain, type, protocol);
-      if (domain === AF_NETLINK) sockets.add(fd);
+      if (domain === AF_NETLINK) sockets.set(fd, type & SOCK_NONBLOCK ? notifications : answers);
       else sockets.delete(fd);
       return fd;
     },
@@ -43,9 +52,10 @@ export function faultyNetlink(): FaultyNetlink {
     recv: (fd, at, length, flags) => {
       lastFault = 0;
       const result = real.recv(fd, at, length, flags);
-      if (result < 0 || losses === 0 || !sockets.has(fd)) return result;
-      losses--;
-      lastFault = lossErrno;
+      const losses = sockets.get(fd);
+      if (result < 0 || losses === undefined || losses.left === 0) return result;
+      losses.left--;
+      lastFault = losses.errno;
       return -1;
     },
     close: (fd) => {
@@ -67,10 +77,8 @@ export function faultyNetlink(): FaultyNetlink {
     calls,
     io: new KernelIo(calls, systemClock),
     requests: () => requests,
-    loseAnswers: (times, errno) => {
-      losses = times;
-      lossErrno = errno;
-    },
-    left: () => losses,
+    loseAnswers: (left, errno) => void Object.assign(answers, { left, errno }),
+    loseNotifications: (left, errno) => void Object.assign(notifications, { left, errno }),
+    left: () => answers.left + notifications.left,
   };
 }

@@ -77,6 +77,9 @@ export class LoopGuard implements DeviceChoice {
       this.#mirror = new RouteMirror(io, {
         onRoutes: () => this.#onRoutes(),
         onDevice: (index) => this.#avoided.get(index)?.device.onChange(),
+        onLoss: () => {
+          for (const { device } of this.#avoided.values()) device.onChange();
+        },
       });
     } catch (error) {
       this.#netlink.close();

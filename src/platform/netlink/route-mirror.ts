@@ -74,6 +74,8 @@ export interface MirrorHandlers {
   readonly onRoutes: () => void;
   /** The state of an interface, or an address or a route of it, may have changed. */
   readonly onDevice: (device: number) => void;
+  /** Notifications were lost: the state of any interface may have changed. */
+  readonly onLoss: () => void;
 }
 
 /**
@@ -101,6 +103,7 @@ export class RouteMirror implements Readiness, Disposable {
   #timer: { cancel(): void } | undefined;
   #touched = new Set<number>();
   #hasChanged = false;
+  #hasLost = false;
   #isDisposed = false;
 
   /** Reads everything once, before it returns. @throws {SystemError} where there is no netlink. */
@@ -197,6 +200,7 @@ export class RouteMirror implements Readiness, Disposable {
     this.#close();
     this.#list = -1;
     this.#isStale = true;
+    this.#hasLost = true;
   }
 
   #take(message: NetlinkMessage): void {
@@ -275,6 +279,11 @@ export class RouteMirror implements Readiness, Disposable {
       const touched = this.#touched;
       this.#touched = new Set();
       for (const device of touched) this.#handlers.onDevice(device);
+    }
+    // Once everything is known again.
+    if (this.#hasLost && this.#list < 0 && this.#socket.number >= 0) {
+      this.#hasLost = false;
+      this.#handlers.onLoss();
     }
     if (this.#isStale && this.#list < 0) this.#listSoon();
   }

@@ -51,7 +51,8 @@ const PLAN = {
 
 inOwnNetwork(import.meta.url, () => {
   describe('the choice of a device', () => {
-    const { io, calls, requests, loseAnswers, left } = faultyNetlink();
+    const { io, calls, requests, loseAnswers, loseNotifications, left } = faultyNetlink();
+    const reported: string[] = [];
     let device: PacketDevice;
     let uplink = 0;
     let second = 0;
@@ -76,7 +77,11 @@ inOwnNetwork(import.meta.url, () => {
       ip('route add default via fd09::2');
       uplink = calls.ifNameToIndex('uplink');
       second = calls.ifNameToIndex('uplink2');
-      device = openKernelTun(io, PLAN);
+      device = openKernelTun(io, PLAN, {
+        onRestored: () => undefined,
+        onManyRoutes: () => undefined,
+        onUnrestored: (_device, reason) => reported.push(reason),
+      });
       await eventually('the routes of the device', () => deviceFor('198.51.100.1') === uplink);
     });
 
@@ -178,15 +183,28 @@ inOwnNetwork(import.meta.url, () => {
     }
 
     test('is right again after notifications were lost', async () => {
-      loseAnswers(1, ENOBUFS);
+      loseNotifications(1, ENOBUFS);
       ip('route add 192.0.2.0/24 via 10.7.7.2');
       await eventually('the loss', () => left() === 0);
-      await eventually('the route', () => {
-        loseAnswers(0, 0);
-        return deviceFor('192.0.2.200') === second;
-      });
+      await eventually('the route', () => deviceFor('192.0.2.200') === second);
       ip('route delete 192.0.2.0/24');
       await eventually('the old route', () => deviceFor('192.0.2.200') === uplink);
+    });
+
+    test('the device is restored also when the news of its change are lost', async () => {
+      loseNotifications(1, ENOBUFS);
+      ip(`link set ${TUN.name} mtu 1300`);
+      await eventually('the loss', () => left() === 0);
+      await eventually('the MTU', () => ip(`link show dev ${TUN.name}`).includes('mtu 1500'));
+    });
+
+    test('a device that cannot be restored at first is restored later, and reported', async () => {
+      assert.deepEqual(reported, []);
+      loseAnswers(1e9, ENOBUFS);
+      ip(`link set ${TUN.name} mtu 1300`);
+      await eventually('the failure', () => reported.length > 0);
+      loseAnswers(0, 0);
+      await eventually('the MTU', () => ip(`link show dev ${TUN.name}`).includes('mtu 1500'));
     });
 
     test('a dial with a choice that fails leaks no descriptor', async () => {
