@@ -6,7 +6,8 @@ import { IdleTimer } from '../net/idle-timer.ts';
 import { receiveAll } from '../net/receive-all.ts';
 import { UDP_DNS_IDLE_MS, udpIdleMs } from '../net/time-limits.ts';
 import type { Deadline } from '../net/deadline.ts';
-import type { Packet, PacketLink } from '../net/link.ts';
+import { DialError } from '../net/errors.ts';
+import type { Packet, PacketLink, Unreachable } from '../net/link.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { Flow } from '../tracker/flow.ts';
 import type { DialledFlow, FlowDialer } from './flow-dialer.ts';
@@ -56,6 +57,8 @@ export class SubLink {
   #flow: Flow | undefined;
   /** Until the sub-link is removed after a failed dial. */
   #retry: Timer | undefined;
+  /** Why the dial has failed, where that is for the client to know. */
+  #refusal: Unreachable | undefined;
   readonly #idle: IdleTimer;
   /** Shorter while every packet went to port 53. */
   #idleMs = UDP_DNS_IDLE_MS;
@@ -89,6 +92,8 @@ export class SubLink {
     } else if (this.#state === 'open') {
       this.#flow?.addUp(packet.data.length);
       this.#remote?.send(packet);
+    } else if (this.#state === 'failed' && this.#refusal) {
+      this.#client.refuse?.(packet.peer, this.#refusal);
     }
   }
 
@@ -150,11 +155,14 @@ export class SubLink {
     try {
       const { origin } = this.#request;
       return await dialer.associate(this.#resolved, this.#opener, origin, deadline);
-    } catch {
+    } catch (error) {
       // Logged by the dialer. Until it is tried again, packets are dropped.
       if (this.#state === 'closed') return undefined;
       this.#state = 'failed';
+      this.#refusal = refusalOf(error);
+      const waiting = this.#waiting;
       this.#waiting = [];
+      for (const packet of waiting) this.send(packet);
       this.#retry = clock.after(FAILED_MS, () => this.close());
       return undefined;
     } finally {
@@ -169,6 +177,10 @@ export class SubLink {
       return;
     }
     this.#remote = remote;
+    const client = this.#client;
+    if (client.refuse) {
+      remote.onUnreachable = (peer, reason) => client.refuse?.(peer, reason);
+    }
     this.#state = 'open';
     const destination = { ...this.#opener, network: 'udp' as const };
     this.#flow = this.#deps.tracker.openFlow(
@@ -188,4 +200,10 @@ export class SubLink {
     this.#flow?.addDown(packet.data.length);
     this.#client.send(packet);
   }
+}
+
+function refusalOf(error: unknown): Unreachable | undefined {
+  if (!(error instanceof DialError)) return undefined;
+  if (error.code === 'unreachable_network') return 'network unreachable';
+  return error.code === 'unreachable_host' ? 'host unreachable' : undefined;
 }

@@ -112,6 +112,13 @@ export interface DatagramHandlers {
   readonly onDrained?: (() => void) | undefined;
   /** Called once after a `send` that returned `full`, when there is room again. */
   readonly onWritable?: (() => void) | undefined;
+  /**
+   * Called during a `send` for a datagram that was dropped because this host has no route to its
+   * destination, where the implementation learns that; nothing may be sent meanwhile.
+   *
+   * @param isHost whether there is a route to its network.
+   */
+  readonly onUnreachable?: ((destination: IpEndpoint, isHost: boolean) => void) | undefined;
 }
 
 /**

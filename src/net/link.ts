@@ -96,6 +96,9 @@ export interface Packet {
   readonly peer: Endpoint;
 }
 
+/** Why datagrams to a peer go nowhere. */
+export type Unreachable = 'network unreachable' | 'host unreachable';
+
 /**
  * Datagrams to and from any number of peers.
  *
@@ -121,6 +124,13 @@ export interface PacketLink {
   close(cause?: Error): void;
   readonly closed: Promise<Error | undefined>;
   readonly dropped: number;
+  /**
+   * Called for a datagram that was dropped because there is no route to its peer; set by the owner of
+   * the link, where the link can say so. It must neither throw nor send by this link.
+   */
+  onUnreachable?: ((peer: Endpoint, reason: Unreachable) => void) | undefined;
+  /** Tells the client, whose datagrams the link receives, that those to `peer` go nowhere. */
+  refuse?(peer: Endpoint, reason: Unreachable): void;
 }
 
 /** The path back to the clients of a UDP listener. Ends with the listener. */

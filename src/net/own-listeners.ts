@@ -1,7 +1,7 @@
-import { networkInterfaces } from 'node:os';
-import { canonicalHost, formatEndpoint, ipVersion, unmapIPv4, type Endpoint } from './address.ts';
+import { canonicalHost, formatEndpoint, ipVersion, type Endpoint } from './address.ts';
 import { DialError } from './errors.ts';
 import type { DialledSocket, SocketObserver } from './sockets.ts';
+import { systemSockets } from './system-sockets.ts';
 
 /** Inbounds of this process that one connection may pass through. */
 export const MAX_HOPS = 16;
@@ -54,6 +54,8 @@ interface Made {
   readonly host: string;
   readonly port: number;
   readonly lineage: Lineage;
+  /** Its own port, under which it is filed; 0 until that is known. */
+  placedAt: number;
 }
 
 /**
@@ -70,8 +72,13 @@ export class OwnListeners {
     udp: new Map(),
   };
   #changes = 0;
-  /** Connections to own listeners, including those that are connecting. */
-  readonly #made = new Set<Made>();
+  /** Connections to own listeners by their own port, including those that are connecting. */
+  readonly #made: Readonly<Record<PortNetwork, Map<number, Made[]>>> = {
+    tcp: new Map(),
+    udp: new Map(),
+  };
+  /** Those whose port was not known yet: sockets of Node's that begin to connect in this turn. */
+  readonly #portless = new Set<Made>();
 
   /** Grows with every change of the listeners: what was found before may no longer be so. */
   get changes(): number {
@@ -146,7 +153,14 @@ export class OwnListeners {
       throw new DialError('loop', `the request has passed ${MAX_HOPS} inbounds of this proxy`);
     }
     return (socket) =>
-      this.#remember({ socket, network, host, port: to.port, lineage: { hops, foreign } });
+      this.#remember({
+        socket,
+        network,
+        host,
+        port: to.port,
+        lineage: { hops, foreign },
+        placedAt: 0,
+      });
   }
 
   /**
@@ -160,23 +174,47 @@ export class OwnListeners {
     local: Endpoint | undefined,
     network: PortNetwork = 'tcp',
   ): Lineage | undefined {
-    if (this.#made.size === 0 || !remote) return undefined;
+    if (!remote) return undefined;
+    // The kernel has chosen the port by now, even where the connection has yet to be reported.
+    for (const made of this.#portless) this.#place(made);
+    const candidates = this.#made[network].get(remote.port);
+    if (!candidates) return undefined;
     const from = bareHost(remote.host);
-    for (const made of this.#made) {
-      if (made.network !== network || !reaches(made, local)) continue;
-      // The kernel has chosen the port by now, even where the connection has yet to be reported.
-      const { local: own } = made.socket;
-      if (own?.port !== remote.port) continue;
+    return candidates.find((made) => {
+      const own = made.socket.local;
+      if (own === undefined || !reaches(made, local)) return false;
       const host = bareHost(own.host);
       // No other UDP socket of this host can have the port of one that is bound to all addresses.
-      if (network === 'udp' ? accepts(host, from) : host === from) return made.lineage;
-    }
-    return undefined;
+      return network === 'udp' ? accepts(host, from) : host === from;
+    })?.lineage;
   }
 
   #remember(made: Made): void {
-    this.#made.add(made);
-    made.socket.onClose(() => this.#made.delete(made));
+    this.#portless.add(made);
+    this.#place(made);
+    made.socket.onClose(() => this.#forget(made));
+  }
+
+  /** Files a connection by its own port, as soon as that is known. */
+  #place(made: Made): void {
+    const port = made.socket.local?.port ?? 0;
+    if (port === 0) return;
+    this.#portless.delete(made);
+    made.placedAt = port;
+    const byPort = this.#made[made.network];
+    const others = byPort.get(port);
+    if (others) others.push(made);
+    else byPort.set(port, [made]);
+  }
+
+  #forget(made: Made): void {
+    this.#portless.delete(made);
+    const byPort = this.#made[made.network];
+    const others = byPort.get(made.placedAt);
+    if (!others) return;
+    const left = others.filter((other) => other !== made);
+    if (left.length > 0) byPort.set(made.placedAt, left);
+    else byPort.delete(made.placedAt);
   }
 
   #index(): void {
@@ -231,10 +269,5 @@ function reachedHost(host: string): string {
 function accepts(bound: string, host: string): boolean {
   if (bound === host) return true;
   if (bound !== '::' && !(bound === '0.0.0.0' && ipVersion(host) === 4)) return false;
-  return isLoopback(host) || isAddressOfThisHost(host);
+  return isLoopback(host) || systemSockets().isOwnAddress(host);
 }
-
-const isAddressOfThisHost = (host: string): boolean =>
-  Object.values(networkInterfaces()).some((addresses) =>
-    addresses?.some(({ address }) => unmapIPv4(bareHost(address)) === host),
-  );

@@ -60,7 +60,19 @@ export interface Sockets {
    * @throws {WeirError} with the reason in words; its code is `EEXIST` when another device has the name,
    *   or a route.
    */
-  openTun(plan: TunPlan): PacketDevice;
+  openTun(plan: TunPlan, events?: TunEvents): PacketDevice;
+  /** Whether an IP address in text, without a zone, is one of this host: an interface has it, or loopback. */
+  isOwnAddress(host: string): boolean;
+}
+
+/** What is reported of a device while it lives. The functions must not throw. */
+export interface TunEvents {
+  /** Another program had changed the device. @param what is as it was again. */
+  readonly onRestored: (device: string, what: readonly string[]) => void;
+  /** The system has more routes than are looked at, for the way past the device. @param most of them. */
+  readonly onManyRoutes: (most: number) => void;
+  /** It was changed, and stays so for now. @param reason in words; reported once. */
+  readonly onUnrestored: (device: string, reason: string) => void;
 }
 
 /** A TUN device as it is asked for. */

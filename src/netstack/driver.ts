@@ -137,6 +137,10 @@ export class Netstack {
         this.#stack.touch(flow);
         this.#schedule();
       },
+      refuseDatagrams: (flow, peer, reason) => {
+        this.#stack.refuseDatagrams(flow, peer, reason, clock.now());
+        this.#schedule();
+      },
       wake: () => this.#schedule(),
     };
     this.closed = device.closed.then((cause) => {
@@ -248,16 +252,20 @@ export class Netstack {
     this.#isRunning = true;
     const stack = this.#stack;
     const now = this.#clock.now();
-    let hasMore: boolean;
-    do {
-      this.#passOn(now);
-      hasMore = stack.transmit(now);
-    } while (!hasMore && stack.hasEvents);
-    this.#device.flush();
-    this.#isRunning = false;
-    // A full output calls back when it has room.
-    if (hasMore && !stack.isFull) this.#schedule(this.#later);
-    this.#arm();
+    let hasMore = false;
+    try {
+      do {
+        this.#passOn(now);
+        hasMore = stack.transmit(now);
+      } while (!hasMore && stack.hasEvents);
+      this.#device.flush();
+    } finally {
+      // Also after a turn that threw: the next packet, call or timer begins another one.
+      this.#isRunning = false;
+      // A full output calls back when it has room.
+      if (hasMore && !stack.isFull) this.#schedule(this.#later);
+      this.#arm();
+    }
   };
 
   #passOn(now: number): void {

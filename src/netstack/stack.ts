@@ -1,6 +1,7 @@
 import type { RandomSource } from '../crypto/random-source.ts';
 import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
+import type { Unreachable } from '../net/link.ts';
 import { Activity } from './activity.ts';
 import { Drops } from './drops.ts';
 import { IcmpMessages } from './icmp-messages.ts';
@@ -17,6 +18,7 @@ import type { Trace } from './trace.ts';
 import type { UdpEvent, UdpFlow } from './udp-flow.ts';
 import { UdpFlows } from './udp-flows.ts';
 import { IpPacket, Protocol } from './wire/ip-packet.ts';
+import { emptyDatagram } from './wire/empty-datagram.ts';
 import { readIpPacket } from './wire/ip.ts';
 
 /** What may change while a stack runs. */
@@ -220,6 +222,14 @@ export class Stack {
     const isReported =
       error !== undefined && syn !== undefined && this.#icmp.reportCopy(error, syn, now);
     this.tcp.refuse(flow, reason === 'timeout' || isReported ? 'silent' : 'reset', now);
+  }
+
+  /** Reports to the client of an association that its datagrams to `peer` go nowhere. */
+  refuseDatagrams(flow: UdpFlow, peer: IpEndpoint, reason: Unreachable, now: number): void {
+    const error = errorOf(reason);
+    const isOneFamily = isIPv4Endpoint(flow.remote) === isIPv4Endpoint(peer);
+    if (error === undefined || flow.isClosed || !isOneFamily) return;
+    this.#icmp.reportCopy(error, emptyDatagram(flow.remote, peer), now);
   }
 
   /** The application has called something of the connection. */

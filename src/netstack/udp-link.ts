@@ -1,6 +1,8 @@
+import type { IpEndpoint } from '../ip/ip-endpoint.ts';
+import type { Endpoint } from '../net/address.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
-import type { Packet, PacketLink } from '../net/link.ts';
+import type { Packet, PacketLink, Unreachable } from '../net/link.ts';
 import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
 import type { UdpFlows } from './udp-flows.ts';
 
@@ -8,6 +10,8 @@ import type { UdpFlows } from './udp-flows.ts';
 export interface UdpHost {
   readonly clock: Clock;
   readonly udp: Pick<UdpFlows, 'send' | 'close'>;
+  /** Reports to the client of an association that its datagrams to `peer` go nowhere. */
+  refuseDatagrams(flow: UdpFlow, peer: IpEndpoint, reason: Unreachable): void;
   /** A datagram was written: it is to leave with the next turn. */
   wake(): void;
 }
@@ -69,6 +73,13 @@ export class UdpLink implements PacketLink, UdpOwner {
       numbers !== undefined && this.#host.udp.send(flow, data, numbers, this.#host.clock.now());
     if (isSent) this.#host.wake();
     else flow.dropped++;
+  }
+
+  refuse(peer: Endpoint, reason: Unreachable): void {
+    const flow = this.#flow;
+    const numbers = flow.peers.numbers(peer);
+    if (numbers === undefined || this.#isClosed || !flow.isClient) return;
+    this.#host.refuseDatagrams(flow, numbers, reason);
   }
 
   close(cause?: Error): void {

@@ -48,6 +48,11 @@ export class ResolvedPackets implements PacketLink {
     return this.#lost + this.#socket.dropped;
   }
 
+  /** With the address that a name has. */
+  set onUnreachable(report: PacketLink['onUnreachable']) {
+    this.#socket.onUnreachable = report;
+  }
+
   receive(): Promise<Packet | undefined> {
     return this.#socket.receive();
   }

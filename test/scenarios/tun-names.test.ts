@@ -41,7 +41,7 @@ inOwnNetwork(import.meta.url, () => {
       await site[Symbol.asyncDispose]();
     });
 
-    for (const server of [TUN.resolver, `[${TUN.resolver6}]`]) {
+    for (const server of [TUN.resolver, `[${TUN.resolver6}]`, TUN.host, `[${TUN.host6}]`]) {
       test(`are resolved by [dns] at ${server}, port 53`, async () => {
         const resolver = new Resolver();
         resolver.setServers([server]);
@@ -51,12 +51,15 @@ inOwnNetwork(import.meta.url, () => {
       });
     }
 
-    for (const network of ['udp', 'tcp'] as const) {
-      test(`are resolved over ${network} as flows without an outbound`, async () => {
+    const ways = (['udp', 'tcp'] as const).flatMap((network) =>
+      [TUN.resolver, TUN.host].map((server) => ({ network, server })),
+    );
+    for (const { network, server } of ways) {
+      test(`are resolved over ${network} at ${server} as flows without an outbound`, async () => {
         await using datagrams = await Datagrams.open();
-        using socket = disposable(await open({ host: TUN.resolver, port: 53 }));
+        using socket = disposable(await open({ host: server, port: 53 }));
         if (network === 'udp') {
-          await datagrams.send(query('www.far.test'), 53, TUN.resolver);
+          await datagrams.send(query('www.far.test'), 53, server);
         } else {
           socket.write(
             streamEncode({
@@ -79,7 +82,7 @@ inOwnNetwork(import.meta.url, () => {
           response.answers?.map((answer) => ('data' in answer ? answer.data : undefined)),
           [FAR.host],
         );
-        const flows = await control.flowsTo(TUN.resolver);
+        const flows = await control.flowsTo(server);
         const flow = flows.findLast((one) => one.network === network);
         assert.ok(flow);
         const { session, source, outbound, outbound_version, rule, port } = flow;

@@ -106,12 +106,20 @@ function connect<Result>(
     attempt.socket.close();
     reject(abortedDial(signal, target));
   };
+  const settle = (socket: StreamSocket): void => {
+    try {
+      resolve(take(socket));
+    } catch (error) {
+      socket.close();
+      reject(toDialError(error, target));
+    }
+  };
   const onConnected = (error: SystemError | undefined): void => {
     signal.removeEventListener('abort', onAbort);
     if (error) {
       attempt.socket.close();
       reject(toDialError(error, target));
-    } else resolve(take(attempt.socket));
+    } else settle(attempt.socket);
   };
   let attempt: ReturnType<typeof StreamSocket.connect>;
   try {
@@ -127,7 +135,7 @@ function connect<Result>(
     },
     onClose: (callback) => socket.onClose(callback),
   });
-  if (attempt.connected) resolve(take(socket));
+  if (attempt.connected) settle(socket);
   else signal.addEventListener('abort', onAbort, { once: true });
   return promise;
 }

@@ -6,6 +6,7 @@ import { AssociationSockets } from './association-sockets.ts';
 import { connectKernel, connectNodeSocket } from './kernel-dial.ts';
 import { listenKernel } from './kernel-listener.ts';
 import { openKernelTun } from './kernel-tun.ts';
+import { ownAddresses } from './own-addresses.ts';
 import { KernelUdpLink } from './kernel-udp-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
 
@@ -26,5 +27,6 @@ export const kernelSockets = (
   listen: async (where, options) => listenKernel(io, where, options, watchdog),
   bindUdp: async (options) => KernelUdpLink.bind(io, options, associations),
   bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
-  openTun: (plan) => openKernelTun(io, plan),
+  openTun: (plan, events) => openKernelTun(io, plan, events),
+  isOwnAddress: ownAddresses(io),
 });

@@ -16,7 +16,7 @@ import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import { EINVAL } from '../../platform/sockets/linux.ts';
 import type { Endpoint } from '../address.ts';
 import { Stage, type Ordered } from '../association-order.ts';
-import type { Packet } from '../link.ts';
+import type { Packet, PacketLink } from '../link.ts';
 import { PacketQueue } from '../packet-queue.ts';
 import { MAX_UDP_PAYLOAD, MAX_UNSENT, UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
@@ -40,6 +40,7 @@ export class KernelUdpLink implements UdpSocket, Ordered {
   stage: Stage = Stage.unanswered;
   activeAt = 0;
   readonly #associations: AssociationSockets | undefined;
+  onUnreachable: PacketLink['onUnreachable'];
   readonly #socket: DatagramSocket;
   readonly #io: KernelIo;
   readonly #reach: UdpReach;
@@ -112,6 +113,11 @@ export class KernelUdpLink implements UdpSocket, Ordered {
           this.#full = false;
           this.#flush();
         },
+        onUnreachable: (destination, isHost) =>
+          this.onUnreachable?.(
+            this.#textOf(destination),
+            isHost ? 'host unreachable' : 'network unreachable',
+          ),
       },
     );
     this.local = this.#textOf(this.#socket.local);

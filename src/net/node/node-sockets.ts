@@ -10,6 +10,7 @@ import type {
   Sockets,
   UnixPath,
 } from '../sockets.ts';
+import { systemOwnAddresses } from '../own-addresses.ts';
 import { KEEP_ALIVE_DELAY_MS } from '../time-limits.ts';
 import { NodeDatagramSocket } from './datagram-socket.ts';
 import { endsOf } from './socket-carrier.ts';
@@ -31,6 +32,7 @@ export const nodeSockets = (reason: string): Sockets => ({
   listen,
   bindUdp: (options) => UdpLink.bind(options),
   bindDatagrams: (options, handlers) => NodeDatagramSocket.bind(options, handlers),
+  isOwnAddress: systemOwnAddresses,
   openTun: () => {
     throw new WeirError('tun', `a TUN device needs the kernel's own sockets: ${reason}`);
   },

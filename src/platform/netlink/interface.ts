@@ -5,15 +5,17 @@ import {
   nestedAttribute,
   NLM_F_CREATE,
   NLM_F_EXCL,
+  readAttributes,
   wordAttribute,
   type Attribute,
 } from './message.ts';
 import { NetlinkError, type NetlinkSocket } from './netlink-socket.ts';
+import { RTM_NEWADDR, RTM_NEWLINK, RTM_NEWROUTE } from './route-messages.ts';
+import { RT_TABLE_MAIN } from './routing-rules.ts';
 
 // Numbers of include/uapi/linux/{rtnetlink,if_link,if_addr}.h.
-const RTM_NEWLINK = 16;
-const RTM_NEWADDR = 20;
-const RTM_NEWROUTE = 24;
+const RTM_GETLINK = 18;
+const LINK_BODY = 16;
 const IFF_UP = 1;
 const IFLA_MTU = 4;
 const IFLA_AF_SPEC = 26;
@@ -25,7 +27,6 @@ const IFA_LOCAL = 2;
 const IFA_F_NODAD = 0x02;
 const RTA_DST = 1;
 const RTA_OIF = 4;
-export const RT_TABLE_MAIN = 254;
 const RTPROT_STATIC = 4;
 const RT_SCOPE_UNIVERSE = 0;
 const RT_SCOPE_LINK = 253;
@@ -50,11 +51,70 @@ export function configureInterface(
   { mtu, addresses, routes }: InterfacePlan,
 ): void {
   keepFromGeneratingAddresses(netlink, index);
+  bringUp(netlink, index, mtu);
+  for (const cidr of addresses) addAddress(netlink, index, cidr);
+  for (const cidr of routes) addRoute(netlink, index, cidr);
+}
+
+/** What `restoreInterface` has found and done. */
+export interface Restored {
+  /** What was missing and is there again, as people name it: `the address 10.0.0.1/24`. */
+  readonly restored: readonly string[];
+  /** What could not be restored, with the reason of the kernel. */
+  readonly failures: readonly string[];
+}
+
+/**
+ * Gives an interface again what another program has taken from it. The kernel is asked to add each part,
+ * and refuses those that are there.
+ *
+ * @throws {SystemError} where the kernel does not answer.
+ */
+export function restoreInterface(
+  netlink: NetlinkSocket,
+  index: number,
+  { mtu, addresses, routes }: InterfacePlan,
+): Restored {
+  const restored: string[] = [];
+  const failures: string[] = [];
+  const attempt = (what: string, change: () => void): void => {
+    try {
+      change();
+      restored.push(what);
+    } catch (error) {
+      if (!(error instanceof NetlinkError)) throw error;
+      // It is there, or the interface itself is gone, of which its owner learns otherwise.
+      if (error.code !== 'EEXIST' && error.code !== 'ENODEV')
+        failures.push(`${what}: ${error.reason}`);
+    }
+  };
+  if (!isInterfaceUp(netlink, index, mtu)) attempt('up', () => bringUp(netlink, index, mtu));
+  for (const cidr of addresses) {
+    attempt(`the address ${formatCidr(cidr)}`, () => addAddress(netlink, index, cidr));
+  }
+  for (const cidr of routes) {
+    attempt(`the route ${formatCidr(cidr)}`, () => addRoute(netlink, index, cidr));
+  }
+  return { restored, failures };
+}
+
+/** Whether an interface is up with an MTU; false also when it is gone. @throws {SystemError} */
+function isInterfaceUp(netlink: NetlinkSocket, index: number, mtu: number): boolean {
+  try {
+    const reply = netlink.query('look at the interface', RTM_GETLINK, linkBody(index, 0), []);
+    if (!reply || reply.body.length < LINK_BODY) return false;
+    const isUp = (reply.body.readUInt32LE(8) & IFF_UP) !== 0;
+    return isUp && readAttributes(reply.body, LINK_BODY).get(IFLA_MTU)?.readUInt32LE(0) === mtu;
+  } catch (error) {
+    if (error instanceof NetlinkError) return false;
+    throw error;
+  }
+}
+
+function bringUp(netlink: NetlinkSocket, index: number, mtu: number): void {
   netlink.request('bring the interface up', RTM_NEWLINK, 0, linkBody(index, IFF_UP), [
     wordAttribute(IFLA_MTU, mtu),
   ]);
-  for (const cidr of addresses) addAddress(netlink, index, cidr);
-  for (const cidr of routes) addRoute(netlink, index, cidr);
 }
 
 /**
@@ -73,7 +133,7 @@ function keepFromGeneratingAddresses(netlink: NetlinkSocket, index: number): voi
 
 /** `struct ifinfomsg`: family 0, type 2, index 4, flags 8, mask of changed flags 12. */
 function linkBody(index: number, flags: number): Uint8Array {
-  const body = Buffer.alloc(16);
+  const body = Buffer.alloc(LINK_BODY);
   body[0] = AF_UNSPEC;
   body.writeInt32LE(index, 4);
   body.writeUInt32LE(flags, 8);

@@ -1,13 +1,11 @@
 import type { SystemCalls } from '../sockets/bindings.ts';
 import { Descriptor } from '../sockets/descriptor.ts';
 import { errorText, SystemError } from '../sockets/errno.ts';
-import { EINTR, SOCK_CLOEXEC, SOCK_DGRAM } from '../sockets/linux.ts';
+import { EBADF, EINTR, MSG_DONTWAIT, SOCK_CLOEXEC, SOCK_DGRAM } from '../sockets/linux.ts';
 import type { NativeMemory } from '../native-memory.ts';
 import {
   encodeRequest,
   NLM_F_ACK,
-  NLM_F_DUMP,
-  NLMSG_DONE,
   NLMSG_ERROR,
   readAcknowledgement,
   readMessages,
@@ -41,23 +39,22 @@ export class NetlinkError extends SystemError {
 /**
  * A socket to the kernel's routing (rtnetlink(7)). The kernel has handled a request before `send`
  * returns, so that the answer is there at once and nothing waits.
+ *
+ * A call that fails for want of memory (ENOBUFS, ENOMEM) may have lost the answer, or left one behind
+ * that fits no later request. The socket is then closed, and the next request opens another one.
  */
 export class NetlinkSocket implements Disposable {
   readonly #calls: SystemCalls;
-  readonly #socket: Descriptor;
+  #socket: Descriptor;
   readonly #memory: NativeMemory;
   #sequence = 0;
+  #isClosed = false;
 
   /** @throws {SystemError} where there is no netlink. */
   constructor(calls: SystemCalls) {
     this.#calls = calls;
-    const fd = calls.socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (fd < 0) throw new SystemError('socket', calls.errno());
-    this.#socket = new Descriptor(calls, fd);
     this.#memory = calls.memory(LARGEST_DATAGRAM);
-    // Descriptions of errors; a kernel without them sends the number alone.
-    this.#memory.words[0] = 1;
-    calls.setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, this.#memory.at, 4);
+    this.#socket = this.#open();
   }
 
   /**
@@ -85,12 +82,27 @@ export class NetlinkSocket implements Disposable {
   }
 
   /**
-   * Asks for one thing.
+   * Asks for one thing; once more where the answer was lost.
    *
    * @returns the answer, a view that the next call overwrites.
    * @throws {NetlinkError} when the kernel refuses.
+   * @throws {SystemError} where there is no answer.
    */
   query(
+    request: string,
+    type: number,
+    body: Uint8Array,
+    attributes: readonly Attribute[],
+  ): NetlinkMessage | undefined {
+    try {
+      return this.#query(request, type, body, attributes);
+    } catch (error) {
+      if (error instanceof NetlinkError || this.#isClosed) throw error;
+      return this.#query(request, type, body, attributes);
+    }
+  }
+
+  #query(
     request: string,
     type: number,
     body: Uint8Array,
@@ -108,31 +120,8 @@ export class NetlinkSocket implements Disposable {
     }
   }
 
-  /**
-   * Asks for a list and visits its messages, which are valid during the call only.
-   * @throws {NetlinkError} when the kernel refuses.
-   */
-  dump(
-    request: string,
-    type: number,
-    body: Uint8Array,
-    visit: (message: NetlinkMessage) => void,
-  ): void {
-    const sequence = this.#send(type, NLM_F_DUMP, body, []);
-    for (;;) {
-      for (const message of readMessages(this.#receive())) {
-        if (message.sequence !== sequence) continue;
-        if (message.type === NLMSG_DONE) return;
-        if (message.type === NLMSG_ERROR) {
-          const { errno, text } = readAcknowledgement(message);
-          throw new NetlinkError(request, errno, text);
-        }
-        visit(message);
-      }
-    }
-  }
-
   close(): void {
+    this.#isClosed = true;
     this.#socket.close();
   }
 
@@ -140,21 +129,44 @@ export class NetlinkSocket implements Disposable {
     this.close();
   }
 
+  #open(): Descriptor {
+    const calls = this.#calls;
+    const fd = calls.socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0) throw new SystemError('socket', calls.errno());
+    // Descriptions of errors; a kernel without them sends the number alone.
+    this.#memory.words[0] = 1;
+    calls.setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, this.#memory.at, 4);
+    return new Descriptor(calls, fd);
+  }
+
   #send(type: number, flags: number, body: Uint8Array, attributes: readonly Attribute[]): number {
+    if (this.#isClosed) throw new SystemError('send', EBADF);
+    if (this.#socket.number < 0) this.#socket = this.#open();
     const sequence = ++this.#sequence;
     const bytes = encodeRequest(type, flags, sequence, body, attributes);
     this.#memory.bytes.set(bytes);
     const sent = this.#calls.send(this.#socket.number, this.#memory.at, bytes.length, 0);
-    if (sent < 0) throw new SystemError('send', this.#calls.errno());
+    if (sent < 0) {
+      const error = new SystemError('send', this.#calls.errno());
+      this.#socket.close();
+      throw error;
+    }
     return sequence;
   }
 
   #receive(): Buffer {
     for (;;) {
-      const length = this.#calls.recv(this.#socket.number, this.#memory.at, LARGEST_DATAGRAM, 0);
+      const length = this.#calls.recv(
+        this.#socket.number,
+        this.#memory.at,
+        LARGEST_DATAGRAM,
+        MSG_DONTWAIT, // a lost answer must not stop the process
+      );
       if (length >= 0) return this.#memory.bytes.subarray(0, length);
       const number = this.#calls.errno();
-      if (number !== EINTR) throw new SystemError('recv', number);
+      if (number === EINTR) continue;
+      this.#socket.close();
+      throw new SystemError('recv', number);
     }
   }
 }

@@ -3,7 +3,16 @@ import { isIPv4Endpoint, isSameAddress, isSameEndpoint } from '../../ip/ip-endpo
 import type { SystemCalls } from './bindings.ts';
 import { putControl } from './control-messages.ts';
 import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from './device-choice.ts';
-import { AF_INET6, EAGAIN, EINVAL, EIO, EMSGSIZE, MSG_DONTWAIT } from './linux.ts';
+import {
+  AF_INET6,
+  EAGAIN,
+  EHOSTUNREACH,
+  EINVAL,
+  EIO,
+  EMSGSIZE,
+  ENETUNREACH,
+  MSG_DONTWAIT,
+} from './linux.ts';
 import {
   BATCH,
   CONTROL_WORDS,
@@ -107,7 +116,7 @@ export class DatagramSender {
     this.#offset = sentBytes;
     let full = false;
     while (!full && this.#index < count)
-      full = !this.#flush(socket, this.#fill(socket, transmits, count));
+      full = !this.#flush(socket, transmits, this.#fill(socket, transmits, count));
     result.full = full;
     result.done = this.#index;
     result.sentBytes = this.#offset;
@@ -115,7 +124,7 @@ export class DatagramSender {
   }
 
   /** Sends the prepared messages; false when the socket is full. Moves back to what is left. */
-  #flush(socket: BatchSocket, count: number): boolean {
+  #flush(socket: BatchSocket, transmits: readonly Transmit[], count: number): boolean {
     const { messages } = this.#headers;
     for (let sent = 0; sent < count;) {
       const at = messages.at + sent * MESSAGE_WORDS * 4;
@@ -142,6 +151,10 @@ export class DatagramSender {
         this.#reportTooLarge(piece.index);
         // The size was to blame, not the offload.
         if (this.#isApart(piece.index, piece.offset)) socket.segmentation = true;
+      }
+      if (error === ENETUNREACH || error === EHOSTUNREACH) {
+        const { destination } = transmits[piece.index] as Transmit; // within
+        socket.onUnreachable?.(destination, error === EHOSTUNREACH);
       }
       socket.dropped += piece.segments;
       sent++;
@@ -177,7 +190,9 @@ export class DatagramSender {
       const transmit = transmits[this.#index] as Transmit; // within
       const { length } = transmit;
       const size = segmentOf(transmit);
-      if (!canSend(socket, transmit) || this.#isUnreachable(transmit)) {
+      const isRefused = !canSend(socket, transmit);
+      if (isRefused || this.#isUnreachable(transmit)) {
+        if (!isRefused) socket.onUnreachable?.(transmit.destination, false);
         socket.dropped += Math.max(1, Math.ceil((length - this.#offset) / size));
         this.#next();
         continue;

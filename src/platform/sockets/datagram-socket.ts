@@ -95,7 +95,7 @@ export class DatagramSocket implements DatagramSocketContract, Readiness {
       if (options.remote) connect(io, fd, family, options.remote);
       this.local = io.addresses.localEndpointOf(fd) ?? local;
       const { port } = this.local;
-      this.#state = new KernelSocket(descriptor, family, dualStack, port, features);
+      this.#state = new KernelSocket(descriptor, family, dualStack, port, features, handlers);
       this.#slot = io.poller.add(fd, this, EPOLLIN);
       io.room.opened('datagrams');
     } catch (error) {
@@ -199,6 +199,7 @@ class KernelSocket implements BatchSocket {
   readonly dualStack: boolean;
   readonly port: number;
   readonly features: { -readonly [key in keyof DatagramFeatures]: boolean };
+  readonly onUnreachable: DatagramHandlers['onUnreachable'];
   dropped = 0;
   overflowed = 0;
 
@@ -208,7 +209,9 @@ class KernelSocket implements BatchSocket {
     dualStack: boolean,
     port: number,
     features: DatagramFeatures,
+    { onUnreachable }: DatagramHandlers,
   ) {
+    this.onUnreachable = onUnreachable;
     this.descriptor = descriptor;
     this.family = family;
     this.dualStack = dualStack;

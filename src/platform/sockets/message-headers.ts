@@ -1,3 +1,4 @@
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { SystemCalls } from './bindings.ts';
 import { CONTROL_LENGTH } from './control-messages.ts';
 import { putWord64, type NativeMemory } from '../native-memory.ts';
@@ -27,6 +28,8 @@ export interface BatchSocket {
   dropped: number;
   /** The queue overflow counter of the kernel (SO_RXQ_OVFL). */
   overflowed: number;
+  /** As `DatagramHandlers` has it. */
+  readonly onUnreachable?: ((destination: IpEndpoint, isHost: boolean) => void) | undefined;
 }
 
 /** Memory for the headers of BATCH messages: names, control messages and vectors. */

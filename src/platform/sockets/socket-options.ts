@@ -103,7 +103,7 @@ export function setTcpOptions(io: OptionSpace, fd: number): void {
  * Binds a socket to the device that it has to send by, if the kernel is not to choose.
  *
  * @param destination `undefined` for one that is known to the kernel alone, such as one with a zone.
- * @returns false when there is no device for it.
+ * @returns false when there is no device for it, or this process itself would answer there.
  */
 export function bindToDevice(
   io: OptionSpace & Pick<KernelIo, 'devices'>,
@@ -111,6 +111,7 @@ export function bindToDevice(
   destination: IpEndpoint | undefined,
 ): boolean {
   if (!io.devices || !destination) return true;
+  if (io.devices.answersItself(destination)) return false;
   const device = io.devices.deviceFor(destination);
   if (device === NO_DEVICE) return false;
   return device === ANY_DEVICE || setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device) === 0;

@@ -109,14 +109,17 @@ export class StreamSocket implements Readiness {
     const fd = calls.socket(family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
     if (fd < 0) throw new SystemError('connect', calls.errno(), target);
     const isTcp = family !== AF_UNIX;
-    if (isTcp) setTcpOptions(io, fd);
-    const isBound =
-      'path' in address || bindToDevice(io, fd, toEndpoint(address.host, address.port));
-    const error = !isBound
-      ? ENETUNREACH
-      : calls.connect(fd, addresses.at, length) === 0
-        ? 0
-        : calls.errno();
+    let error: number;
+    try {
+      if (isTcp) setTcpOptions(io, fd);
+      const isBound =
+        'path' in address || bindToDevice(io, fd, toEndpoint(address.host, address.port));
+      if (!isBound) error = ENETUNREACH;
+      else error = calls.connect(fd, addresses.at, length) === 0 ? 0 : calls.errno();
+    } catch (cause) {
+      calls.close(fd);
+      throw cause;
+    }
     if (error !== 0 && error !== EINPROGRESS) {
       calls.close(fd);
       throw new SystemError('connect', error, target);

@@ -5,7 +5,12 @@ import type {
   PacketDevice,
   PacketOutput,
 } from '../../ip/packet-device.ts';
-import { configureInterface, type InterfacePlan } from '../netlink/interface.ts';
+import {
+  configureInterface,
+  restoreInterface,
+  type InterfacePlan,
+  type Restored,
+} from '../netlink/interface.ts';
 import { NetlinkError, NetlinkSocket } from '../netlink/netlink-socket.ts';
 import type { Descriptor } from '../sockets/descriptor.ts';
 import { SystemError } from '../sockets/errno.ts';
@@ -47,6 +52,7 @@ export class TunDevice implements PacketDevice, Readiness {
   readonly traits: DeviceTraits;
   readonly output: PacketOutput;
   readonly closed: Promise<Error | undefined>;
+  readonly #plan: TunPlan;
   readonly #io: KernelIo;
   readonly #descriptor: Descriptor;
   readonly #input: NativeMemory;
@@ -57,7 +63,7 @@ export class TunDevice implements PacketDevice, Readiness {
   #handlers: DeviceHandlers | undefined;
 
   /**
-   * Creates the device, and gives it its MTU, addresses and routes.
+   * Creates the device; it is down, and has no address and no route before `configure`.
    *
    * @throws {TunError} with the reason in words; nothing is left of the device.
    */
@@ -65,15 +71,16 @@ export class TunDevice implements PacketDevice, Readiness {
     const opened = openTun(io.calls, plan.name);
     try {
       const index = io.calls.ifNameToIndex(opened.name);
-      configure(io, opened.name, index, plan);
-      return new TunDevice(io, opened, index, plan.mtu);
+      return new TunDevice(io, opened, index, plan);
     } catch (error) {
       opened.descriptor.close();
       throw error;
     }
   }
 
-  private constructor(io: KernelIo, opened: OpenedTun, index: number, mtu: number) {
+  private constructor(io: KernelIo, opened: OpenedTun, index: number, plan: TunPlan) {
+    const { mtu } = plan;
+    this.#plan = plan;
     this.#io = io;
     this.#descriptor = opened.descriptor;
     this.name = opened.name;
@@ -102,6 +109,18 @@ export class TunDevice implements PacketDevice, Readiness {
 
   get dropped(): number {
     return this.#written.dropped;
+  }
+
+  /** Gives it its MTU, addresses and routes. @throws {TunError} with the reason in words. */
+  configure(): void {
+    configure(this.#io, this.name, this.index, this.#plan);
+  }
+
+  /** Gives it again what another program has taken. @throws {SystemError} without netlink. */
+  restore(): Restored {
+    if (this.#descriptor.number < 0) return { restored: [], failures: [] };
+    using netlink = new NetlinkSocket(this.#io.calls);
+    return restoreInterface(netlink, this.index, this.#plan);
   }
 
   start(handlers: DeviceHandlers): void {

@@ -1,8 +1,9 @@
+import { asError } from '../../errors.ts';
 import type { PacketDevice } from '../../ip/packet-device.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Endpoint } from '../../net/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
-import type { TunPlan } from '../../net/sockets.ts';
+import type { Sockets, TunEvents, TunPlan } from '../../net/sockets.ts';
 import { UDP_IDLE_MS } from '../../net/time-limits.ts';
 import {
   Netstack,
@@ -21,7 +22,9 @@ import type {
   SessionServer,
 } from '../contract.ts';
 import { LogLimiter } from '../log-limiter.ts';
+import type { ByteLink, PacketLink } from '../../net/link.ts';
 import { broadcastAddresses } from './broadcast-addresses.ts';
+import { LocalResolver } from './local-resolver.ts';
 import { ResolverAddresses } from './resolver-addresses.ts';
 import type { TunSettings } from './settings.ts';
 
@@ -32,8 +35,10 @@ export interface TunMeans {
   /** Whether another destination can be dialled; see `Sockets`. */
   readonly hasRoomForDial: () => boolean;
   /** @throws the reason why there is no such device. */
-  readonly open: (plan: TunPlan) => PacketDevice;
+  readonly open: (plan: TunPlan, events: TunEvents) => PacketDevice;
   readonly random: RandomSource;
+  /** For what the kernel delivers by itself. */
+  readonly sockets: Pick<Sockets, 'listen' | 'bindUdp'>;
 }
 
 /** The part of all descriptors that dials of a device may have: those to a silent network keep theirs for 10 s. */
@@ -63,6 +68,25 @@ export class TunServer implements SessionServer {
     return Math.floor(this.#means.descriptorLimit() * PENDING_DIALS);
   }
 
+  /** Lines about the device, which lives as long as any server that it is handed to. */
+  get #events(): TunEvents {
+    const { log, tag } = this.context;
+    return {
+      onRestored: (device, what) =>
+        log.warn(
+          `inbound ${tag}: another program has changed the device ${device}; restored: ${what.join(', ')}`,
+        ),
+      onManyRoutes: (most) =>
+        log.warn(
+          `inbound ${tag}: the system has more than ${most} routes; Weir's own connections may not find the best of them`,
+        ),
+      onUnrestored: (device, reason) =>
+        log.error(
+          `inbound ${tag}: another program has changed the device ${device}, which cannot be restored for now: ${reason}`,
+        ),
+    };
+  }
+
   async bind(
     listen: ListenSpec,
     sessions: SessionBook,
@@ -73,11 +97,13 @@ export class TunServer implements SessionServer {
     const { name, mtu, addresses, routes } = this.settings;
     let device: PacketDevice;
     try {
-      device = this.#means.open({ name, mtu, addresses, routes });
+      device = this.#means.open({ name, mtu, addresses, routes }, this.#events);
     } catch (error) {
       throw new BindError(`the TUN device${name === undefined ? '' : ` ${name}`}`, error);
     }
-    return new TunListener(device, this.#means.random, this, sessions);
+    const listener = new TunListener(device, this.#means.random, this, sessions);
+    await listener.bindResolver(this.#means.sockets);
+    return listener;
   }
 }
 
@@ -89,6 +115,7 @@ class TunListener implements SessionListener {
   readonly #device: PacketDevice;
   readonly #random: RandomSource;
   readonly #limited: LogLimiter;
+  readonly #resolver: LocalResolver;
   #server: TunServer;
   #book: SessionBook;
   /** From `serve` on. */
@@ -103,12 +130,30 @@ class TunListener implements SessionListener {
     this.#book = book;
     this.#limited = new LogLimiter(server.context.clock);
     this.address = device.name;
+    this.#resolver = new LocalResolver({
+      takes: (network) =>
+        this.#state === 'serving' && (network === 'tcp' || this.#server.settings.udp !== undefined),
+      onConnection: (source, destination, link) => this.#serveQueries(source, destination, link),
+      onAssociation: (source, link) => this.#serveAssociation(source, link),
+      onUnbound: (where, reason) => {
+        const { log, tag } = this.#server.context;
+        log.warn(
+          `inbound ${tag}: programs of this host are not answered at ${where}, only at the other addresses of its subnet: ${reason}`,
+        );
+      },
+    });
     this.closed = device.closed.then((cause) => {
+      this.#resolver.close();
       if (this.#state === 'released') return;
       this.#state = 'released';
       const { log, tag } = this.#server.context;
       log.error(`inbound ${tag}: the device ${this.address} has failed: ${cause?.message}`);
     });
+  }
+
+  /** Takes what programs of this host ask at the device's own addresses, from `serve` on. */
+  bindResolver(sockets: Pick<Sockets, 'listen' | 'bindUdp'>): Promise<void> {
+    return this.#resolver.bind(sockets, this.#server.settings.addresses);
   }
 
   serve(): void {
@@ -194,15 +239,43 @@ class TunListener implements SessionListener {
       link.close();
       return;
     }
+    await this.#serveAssociation(source, link);
+  }
+
+  async #serveAssociation(source: Endpoint, link: PacketLink): Promise<void> {
     const { context, resolver } = this.#server;
     const end = this.#hold((cause) => link.close(cause));
-    await context.dispatcher.packets({
-      origin: this.#originOf(source),
-      client: link,
-      isResolver: (peer) => resolver.has(peer),
-      endsWithFlows: true,
-    });
-    end();
+    try {
+      await context.dispatcher.packets({
+        origin: this.#originOf(source),
+        client: link,
+        isResolver: (peer) => resolver.has(peer),
+        endsWithFlows: true,
+      });
+    } finally {
+      end();
+    }
+  }
+
+  /** A connection of a program of this host to the DNS service. Never rejects. */
+  async #serveQueries(source: Endpoint, destination: Endpoint, link: ByteLink): Promise<void> {
+    const { context } = this.#server;
+    const end = this.#hold((cause) => link.destroy(cause));
+    try {
+      await context.dispatcher.stream({
+        origin: this.#originOf(source),
+        destination,
+        sniff: false,
+        toResolver: true,
+        client: link,
+        accept: () => Promise.resolve(link),
+      });
+      await link.closed;
+    } catch (error) {
+      link.destroy(asError(error));
+    } finally {
+      end();
+    }
   }
 
   #originOf({ host }: Endpoint): Origin {
@@ -228,6 +301,7 @@ class TunListener implements SessionListener {
   #release(cause?: Error): void {
     if (this.#state === 'released') return;
     this.#state = 'released';
+    this.#resolver.close();
     if (this.#stack) this.#stack.close(cause);
     else this.#device.close();
   }

@@ -7,8 +7,12 @@ import { inboundWarnings, restartReason, tunSettings, tunTable } from './setting
 const means: TunMeans = {
   descriptorLimit: () => systemSockets().descriptorLimit,
   hasRoomForDial: () => systemSockets().hasRoomForDial(),
-  open: (plan) => systemSockets().openTun(plan),
+  open: (plan, events) => systemSockets().openTun(plan, events),
   random: new SystemRandomSource(),
+  sockets: {
+    listen: (where, options) => systemSockets().listen(where, options),
+    bindUdp: (options) => systemSockets().bindUdp(options),
+  },
 };
 
 export const tun = defineProtocol({

@@ -1,12 +1,12 @@
 import { addressInNetwork, type Cidr } from '../../ip/cidr.ts';
 import type { Endpoint } from '../../net/address.ts';
 
-const DNS_PORT = 53;
+export const DNS_PORT = 53;
 
 /**
  * The addresses at which a device's programs reach the proxy's own resolver: those of the device, and
- * every other one of its subnets. The kernel delivers a local program's packet for the device's own
- * address by itself, so that such programs need another one.
+ * every other one of its subnets. The kernel delivers a local program's packet for the device's own address
+ * by itself: `LocalResolver` takes those.
  */
 export class ResolverAddresses {
   readonly #networks: readonly Cidr[];

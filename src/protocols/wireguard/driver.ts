@@ -225,13 +225,17 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   /** Sends what is due, reports what has happened, and sets the timer. */
   #turn(): void {
     if (this.#isClosed) return;
-    this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
-    this.#outgoing.flush();
-    for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
-      if (event === 'restored') this.#handlers?.onPathRestored();
-      this.#onEvent?.(event);
+    try {
+      this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
+      this.#outgoing.flush();
+      for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
+        if (event === 'restored') this.#handlers?.onPathRestored();
+        this.#onEvent?.(event);
+      }
+    } finally {
+      // Also after a turn that threw: without a timer nothing would be tried again.
+      if (!this.#isClosed) this.#arm();
     }
-    this.#arm();
   }
 
   /** Sets the timer for the earliest deadline, unless it fires before it anyway. */

@@ -87,15 +87,28 @@ export class Outgoing implements TunnelOutput {
   #send(): void {
     const count = this.#pending.length;
     if (this.#isBlocked || count === 0) return;
-    const { done, sentBytes, full } = this.#socket.send(this.#pending, count, this.#sentBytes);
-    this.#isBlocked = full;
-    this.#sentBytes = sentBytes;
+    // A send that throws has lost all of them, as a path may: what is old is not sent again.
+    let done = count;
+    let left = 0;
+    try {
+      const result = this.#socket.send(this.#pending, count, this.#sentBytes);
+      this.#isBlocked = result.full;
+      done = result.done;
+      left = result.sentBytes;
+    } finally {
+      this.#sentBytes = left;
+      this.#release(done);
+    }
+  }
+
+  /** The first batches are done with. */
+  #release(done: number): void {
     for (let i = 0; i < done; i++) {
-      const batch = this.#pending[i] as TransmitBatch; // there were `count`
+      const batch = this.#pending[i] as TransmitBatch; // no more are done with
       this.#bytes -= batch.length;
       this.#free.push(batch);
     }
-    if (done === count) this.#pending.length = 0;
+    if (done === this.#pending.length) this.#pending.length = 0;
     else this.#pending.splice(0, done);
   }
 }

@@ -9,6 +9,7 @@ export const TUN = {
   name: 'weir0',
   addresses: ['172.19.0.1/30', 'fd19::1/126'],
   host: '172.19.0.1',
+  host6: 'fd19::1',
   resolver: '172.19.0.2',
   resolver6: 'fd19::2',
 } as const;

@@ -16,6 +16,7 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 class FakeOutbound implements Outbound {
   readonly remotes: PacketLink[] = [];
+  readonly nears: PacketLink[] = [];
   attempts = 0;
   failure: DialError | undefined;
 
@@ -28,6 +29,7 @@ class FakeOutbound implements Outbound {
     if (this.failure) return Promise.reject(this.failure);
     const [near, far] = packetPair();
     this.remotes.push(far);
+    this.nears.push(near);
     return Promise.resolve(near);
   }
 
@@ -72,6 +74,8 @@ function start({ endsWithFlows = false } = {}) {
     resolver,
   });
   const [client, near] = packetPair();
+  const refusals: string[] = [];
+  near.refuse = ({ host, port }, reason) => void refusals.push(`${host}:${port} ${reason}`);
   const done = dispatcher.packets({
     origin: { inbound: 'in', source: '10.0.0.9', user: undefined, session: undefined },
     client: near,
@@ -94,6 +98,7 @@ function start({ endsWithFlows = false } = {}) {
     state,
     planeOf,
     client,
+    refusals,
     send,
     end,
     done,
@@ -298,5 +303,31 @@ describe('a UDP association', () => {
     );
     await end();
     assert.equal(old?.closed, true);
+  });
+
+  test('the client learns of peers without a route, those before the dial has failed included', async () => {
+    const { plain, refusals, send, end, clock } = start();
+    plain.failure = new DialError('unreachable_network', 'the server has no route');
+    send('one', 1000);
+    await settle();
+    send('two', 1001);
+    await settle();
+    assert.deepEqual(refusals, [
+      '192.0.2.1:1000 network unreachable',
+      '192.0.2.1:1001 network unreachable',
+    ]);
+    refusals.length = 0;
+    plain.failure = new DialError('timed_out', 'silence');
+    clock.advance(1000);
+    send('three', 1000);
+    await settle();
+    assert.deepEqual(refusals, []);
+    plain.failure = undefined;
+    clock.advance(1000);
+    send('four', 1000);
+    await settle();
+    plain.nears[0]?.onUnreachable?.({ host: '192.0.2.1', port: 1000 }, 'host unreachable');
+    assert.deepEqual(refusals, ['192.0.2.1:1000 host unreachable']);
+    await end();
   });
 });

@@ -203,3 +203,55 @@ test('requests of one group have one lineage', () => {
   assert.equal(lineageGroup(from(undefined)), lineageGroup(LOCAL));
   assert.equal(lineageGroup(from('192.0.2.9')), lineageGroup(FOREIGN));
 });
+
+test('an accepted connection is looked at beside those that share its port alone', () => {
+  const own = new OwnListeners();
+  const to = { host: '127.0.0.1', port: PORT };
+  own.setInbounds([{ inbound: 'in', endpoint: to, network: 'tcp' }]);
+  let looks = 0;
+  const closers: (() => void)[] = [];
+  const made = (port: number): void =>
+    own.approach(
+      to,
+      LOCAL,
+      false,
+    )?.({
+      get local() {
+        looks++;
+        return { host: '127.0.0.1', port };
+      },
+      onClose: (callback) => void closers.push(callback),
+    });
+  for (let port = 20_000; port < 24_000; port++) made(port);
+  looks = 0;
+  for (let port = 20_000; port < 20_100; port++) {
+    assert.deepEqual(own.lineageOf({ host: '127.0.0.1', port }, to), { hops: 1, foreign: false });
+    assert.equal(own.lineageOf({ host: '127.0.0.1', port: port - 10_000 }, to), undefined);
+  }
+  assert.equal(looks, 100);
+  for (const close of closers) close();
+  assert.equal(own.lineageOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
+});
+
+test('a connection whose port is not known yet is found when it is accepted', () => {
+  const own = new OwnListeners();
+  const to = { host: '127.0.0.1', port: PORT };
+  own.setInbounds([{ inbound: 'in', endpoint: to, network: 'tcp' }]);
+  const known: { local?: { host: string; port: number } } = {};
+  let close = (): void => undefined;
+  own.approach(
+    to,
+    LOCAL,
+    false,
+  )?.({
+    get local() {
+      return known.local;
+    },
+    onClose: (callback) => void (close = callback),
+  });
+  assert.equal(own.lineageOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
+  known.local = { host: '127.0.0.1', port: 20_000 };
+  assert.ok(own.lineageOf({ host: '127.0.0.1', port: 20_000 }, to));
+  close();
+  assert.equal(own.lineageOf({ host: '127.0.0.1', port: 20_000 }, to), undefined);
+});

@@ -433,4 +433,42 @@ describe('turns', () => {
     assert.equal(commit.mock.callCount(), 1);
     assert.equal(String(await right.read()), 'one, two');
   });
+
+  test('a turn that throws leaves the stack in service', async () => {
+    const clock = new ManualClock();
+    const tasks: (() => void)[] = [];
+    const errors: string[] = [];
+    const pair = stackPair({ clock, soon: (task) => void tasks.push(task) });
+    const runTasks = async (): Promise<void> => {
+      for (let i = 0; i < 20; i++) {
+        for (const task of tasks.splice(0)) {
+          try {
+            task();
+          } catch (error) {
+            errors.push(String(error));
+          }
+        }
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const flush = mock.method(pair.devices[0], 'flush', () => {
+      throw new Error('a defect');
+    });
+    const first = pair.client.connect(TARGET, forever());
+    first.catch(() => undefined);
+    await runTasks();
+    flush.mock.restore();
+    assert.ok(errors.length > 0);
+    const second = pair.client.connect(TARGET_V6, forever());
+    await runTasks();
+    for (const connecting of [first, second]) {
+      const accepted = (await pair.connection()).accept();
+      await runTasks();
+      await Promise.all([connecting, accepted]);
+    }
+    pair.client.close();
+    pair.server.close();
+    await runTasks();
+    await Promise.all([pair.client.closed, pair.server.closed]);
+  });
 });

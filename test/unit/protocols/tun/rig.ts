@@ -60,6 +60,9 @@ export class RecordingDispatcher implements Dispatcher {
   }
 }
 
+/** The device in memory has no address on this host. */
+const noSocket = (): Promise<never> => Promise.reject(new Error('no such address'));
+
 /** A server on one of two devices in memory, and a stack with programs on the other. */
 export class TunRig {
   readonly dispatcher = new RecordingDispatcher();
@@ -103,6 +106,7 @@ export class TunRig {
       hasRoomForDial: () => this.hasRoomForDial,
       open,
       random: new SystemRandomSource(),
+      sockets: { listen: noSocket, bindUdp: noSocket },
     });
   }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, test } from 'node:test';
+import { afterEach, describe, mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { REKEY_TIMEOUT, MAX_JITTER } from '../../../../src/protocols/wireguard/deadlines.ts';
@@ -122,6 +122,21 @@ describe('a tunnel as a device', () => {
     left.device.flush();
     await settle();
     devices.net.passes = undefined;
+    devices.clock.advance(REKEY_TIMEOUT + MAX_JITTER);
+    await settle();
+    assert.deepEqual(right.received, ['late']);
+  });
+
+  test('goes on after a turn that threw', async () => {
+    const devices = new Devices();
+    const [left, right] = await devices.pair();
+    const send = mock.method(left.socket, 'send', () => {
+      throw new Error('recv ENOBUFS');
+    });
+    write(left, 'late');
+    assert.throws(() => left.device.flush(), /ENOBUFS/);
+    send.mock.restore();
+    // Nothing but the clock begins another turn.
     devices.clock.advance(REKEY_TIMEOUT + MAX_JITTER);
     await settle();
     assert.deepEqual(right.received, ['late']);

@@ -1,0 +1,99 @@
+import { isIPv4Endpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { MOST_RULES } from './limits.ts';
+import { networkKey, type Found, type RouteTable } from './route-table.ts';
+
+export const RT_TABLE_DEFAULT = 253;
+export const RT_TABLE_MAIN = 254;
+export const RT_TABLE_LOCAL = 255;
+
+/** A rule of policy routing (ip-rule(8)), as far as it concerns what this process sends. */
+export interface RoutingRule {
+  readonly family: 4 | 6;
+  readonly priority: number;
+  readonly action:
+    | { readonly kind: 'table'; readonly table: number; readonly leastPrefix: number }
+    | { readonly kind: 'goto'; readonly priority: number }
+    | { readonly kind: 'refuse' }
+    | { readonly kind: 'nothing' };
+  /** The destinations that it is for; `undefined` for all. */
+  readonly to: { readonly network: IpEndpoint; readonly prefix: number } | undefined;
+  /** Whether a packet without a mark has the mark that it asks for. */
+  readonly fitsUnmarked: boolean;
+  /** It is for all packets but those that it describes. */
+  readonly isInverted: boolean;
+}
+
+/** The rules that a kernel without policy routing obeys. */
+const BUILT_IN: readonly RoutingRule[] = [RT_TABLE_LOCAL, RT_TABLE_MAIN, RT_TABLE_DEFAULT].flatMap(
+  (table, priority) =>
+    ([4, 6] as const).map((family): RoutingRule => ({
+      family,
+      priority,
+      action: { kind: 'table', table, leastPrefix: 0 },
+      to: undefined,
+      fitsUnmarked: true,
+      isInverted: false,
+    })),
+);
+
+/** In which tables, and in which order, the route of a destination is looked for. */
+export class RoutingRules {
+  #rules: readonly RoutingRule[] = BUILT_IN;
+  #listed: RoutingRule[] | undefined;
+
+  /** A list of all rules begins, which takes the place of those before with `endList`. */
+  beginList(): void {
+    this.#listed = [];
+  }
+
+  add(rule: RoutingRule): void {
+    if (this.#listed && this.#listed.length < 2 * MOST_RULES) this.#listed.push(rule);
+  }
+
+  endList(): void {
+    const listed = this.#listed ?? [];
+    this.#listed = undefined;
+    const families = new Set(listed.map(({ family }) => family));
+    this.#rules = [...listed, ...BUILT_IN.filter(({ family }) => !families.has(family))].sort(
+      (one, other) => one.priority - other.priority,
+    );
+  }
+
+  /** The route to a destination by an interface that may be used, for packets of this process. */
+  find(table: RouteTable, destination: IpEndpoint, mayUse: (device: number) => boolean): Found {
+    const family = isIPv4Endpoint(destination) ? 4 : 6;
+    let from = 0;
+    for (const rule of this.#rules) {
+      if (rule.family !== family || rule.priority < from || !isFor(rule, destination)) continue;
+      const { action } = rule;
+      switch (action.kind) {
+        case 'table': {
+          const found = table.find(action.table, destination, mayUse, action.leastPrefix);
+          if (found.kind !== 'none') return found;
+          break;
+        }
+        case 'goto':
+          from = action.priority;
+          break;
+        case 'refuse':
+          return { kind: 'refused' };
+        case 'nothing':
+          break;
+        default:
+          action satisfies never;
+      }
+    }
+    return { kind: 'none' };
+  }
+}
+
+function isFor(
+  { to, family, fitsUnmarked, isInverted }: RoutingRule,
+  address: IpEndpoint,
+): boolean {
+  const isDestination =
+    to === undefined ||
+    networkKey(address, to.prefix, family === 4) ===
+      networkKey(to.network, to.prefix, family === 4);
+  return (isDestination && fitsUnmarked) !== isInverted;
+}

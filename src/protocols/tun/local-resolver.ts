@@ -1,0 +1,179 @@
+import { messageOf } from '../../errors.ts';
+import type { Cidr } from '../../ip/cidr.ts';
+import { formatEndpoint, ipVersion, type Endpoint } from '../../net/address.ts';
+import { LinkClosedError } from '../../net/errors.ts';
+import type { ByteLink, Packet, PacketLink } from '../../net/link.ts';
+import { PacketQueue } from '../../net/packet-queue.ts';
+import { receiveAll } from '../../net/receive-all.ts';
+import type { AcceptedConnection, Sockets } from '../../net/sockets.ts';
+import { MOST_LOCAL_CLIENTS, MOST_LOCAL_CONNECTIONS } from './limits.ts';
+import { DNS_PORT } from './resolver-addresses.ts';
+
+/** Takes the clients of the sockets, as those whose packets come by the device. */
+export interface LocalClients {
+  /** Whether datagrams and connections are taken for now; else they are dropped. */
+  readonly takes: (network: 'tcp' | 'udp') => boolean;
+  /** Never rejects. */
+  readonly onConnection: (source: Endpoint, local: Endpoint, link: ByteLink) => Promise<void>;
+  /** Never rejects. */
+  readonly onAssociation: (source: Endpoint, link: PacketLink) => Promise<void>;
+  /** The service is not at an address. @param reason in words. */
+  readonly onUnbound: (where: string, reason: string) => void;
+}
+
+/**
+ * The DNS service at a device's own addresses, for programs of this host: Linux delivers their packets
+ * over the loopback, and the device sees none of them.
+ */
+export class LocalResolver {
+  readonly #clients: LocalClients;
+  /** What ends with it: sockets, and what they serve. */
+  readonly #open = new Set<{ close(): void }>();
+  readonly #connections = new Set<ByteLink>();
+  #isClosed = false;
+
+  constructor(clients: LocalClients) {
+    this.#clients = clients;
+  }
+
+  /** Binds to port 53 of each address, over UDP and TCP. An address where that fails is reported. */
+  async bind(
+    sockets: Pick<Sockets, 'listen' | 'bindUdp'>,
+    addresses: readonly Cidr[],
+  ): Promise<void> {
+    for (const { address } of addresses) {
+      const where = { host: address, port: DNS_PORT };
+      try {
+        await this.#bindUdp(sockets, where);
+        await this.#listen(sockets, where);
+      } catch (error) {
+        this.#clients.onUnbound(formatEndpoint(where), messageOf(error));
+      }
+    }
+  }
+
+  /** Idempotent. Connections that are served end as well. */
+  close(): void {
+    this.#isClosed = true;
+    for (const each of this.#open) each.close();
+    this.#open.clear();
+    for (const link of this.#connections) link.destroy(new LinkClosedError('the device is closed'));
+  }
+
+  async #bindUdp(sockets: Pick<Sockets, 'bindUdp'>, local: Endpoint): Promise<void> {
+    const family = ipVersion(local.host) === 6 ? 6 : 4;
+    const socket = await sockets.bindUdp({ family, address: local.host, port: local.port });
+    if (this.#isClosed) {
+      socket.close();
+      return;
+    }
+    const askers = new Map<string, Asker>();
+    this.#open.add({
+      close: () => {
+        for (const asker of askers.values()) asker.close();
+        socket.close();
+      },
+    });
+    const take = ({ data, peer }: Packet): void => {
+      if (!this.#clients.takes('udp')) return;
+      const key = formatEndpoint(peer);
+      let asker = askers.get(key);
+      askers.delete(key);
+      if (!asker) {
+        makeRoom(askers);
+        asker = new Asker(peer, socket, () => {
+          if (askers.get(key) === asker) askers.delete(key);
+        });
+        void this.#clients.onAssociation(peer, asker);
+      }
+      if (asker.isOpen) askers.set(key, asker); // the last in order
+      asker.push({ data, peer: local });
+    };
+    // It ends with the socket, of which an error is no more than the end.
+    void receiveAll(socket, take).catch(() => undefined);
+  }
+
+  async #listen(sockets: Pick<Sockets, 'listen'>, local: Endpoint): Promise<void> {
+    const listener = await sockets.listen(local, {
+      onConnection: (connection) => void this.#onConnection(connection, local),
+    });
+    if (this.#isClosed) listener.close();
+    else this.#open.add(listener);
+  }
+
+  async #onConnection(connection: AcceptedConnection, local: Endpoint): Promise<void> {
+    const { remote } = connection;
+    if (!remote || this.#isClosed || !this.#clients.takes('tcp')) {
+      connection.destroy();
+      return;
+    }
+    for (const oldest of this.#connections) {
+      if (this.#connections.size < MOST_LOCAL_CONNECTIONS) break;
+      this.#connections.delete(oldest);
+      oldest.destroy(new LinkClosedError('too many connections'));
+    }
+    const link = connection.link();
+    this.#connections.add(link);
+    await this.#clients.onConnection(remote, local, link);
+    this.#connections.delete(link);
+  }
+}
+
+function makeRoom(askers: Map<string, Asker>): void {
+  for (const oldest of askers.values()) {
+    if (askers.size < MOST_LOCAL_CLIENTS) return;
+    oldest.close();
+  }
+}
+
+/** The datagrams of one program, by its address and port. */
+class Asker implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #client: Endpoint;
+  readonly #socket: Pick<PacketLink, 'send'>;
+  readonly #queue = new PacketQueue();
+  readonly #onClose: () => void;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #isOpen = true;
+
+  constructor(client: Endpoint, socket: Pick<PacketLink, 'send'>, onClose: () => void) {
+    this.#client = client;
+    this.#socket = socket;
+    this.#onClose = onClose;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get dropped(): number {
+    return this.#queue.dropped;
+  }
+
+  push(packet: Packet): void {
+    this.#queue.push(packet);
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
+  send({ data }: Packet): void {
+    if (this.#isOpen) this.#socket.send({ data, peer: this.#client });
+  }
+
+  close(cause?: Error): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#queue.end(cause);
+    this.#onClose();
+    this.#resolveClosed(cause);
+  }
+}
