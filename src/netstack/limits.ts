@@ -78,9 +78,15 @@ export const MAX_QUOTED_SYN = 1500;
 
 /**
  * Milliseconds that a connection goes on sending, without any progress, what was written before it was
- * released. Then it is reset: a peer that takes nothing must not keep it.
+ * released. Then it is reset, unless its peer is resting.
  */
 export const LINGER = 30_000;
+/**
+ * The same for a peer that keeps its window closed and responds to the probes of it: a program that pauses.
+ * Then it is reset all the same: a peer that never reads must not keep it. As long as a half-closed flow may
+ * be idle before it is released (`HALF_CLOSED_IDLE_MS`).
+ */
+export const RESTING_LINGER = 300_000;
 
 /** Bytes of the largest IP packet: the length fields have 16 bits. */
 export const LARGEST_PACKET = 65_535;

@@ -133,14 +133,10 @@ export class TcpFlows {
     }
     const { destination, source } = packet;
     const flow = this.#flows.find(destination, source);
-    if (flow !== undefined && !flow.connection.yieldsTo(segment)) {
+    if (flow !== undefined) {
       flow.connection.segmentArrives(segment, now);
       this.#activity.touch(flow);
       return;
-    }
-    if (flow !== undefined) {
-      flow.connection.abort(now);
-      this.#forget(flow, now);
     }
     const waiting = this.#waiting.find(destination, source);
     const reopens = waiting !== undefined && this.#meetsTimeWait(waiting, now);
@@ -216,13 +212,11 @@ export class TcpFlows {
 
   /**
    * The owner of a request has decided against it.
-   * @param how silence, also where an ICMP message is sent instead.
+   * @param how silence, also where an ICMP message is sent instead. The client's next SYN is a new request.
    */
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
     flow.connection.refuse(how, now);
-    // In silence it only absorbs SYNs: there is no dial to wait for.
-    this.#backlog.answered(flow);
     this.#activity.touch(flow);
   }
 

@@ -55,12 +55,6 @@ export const KEEP_ALIVE_PROBES = 6;
  */
 export const USER_TIMEOUT = 5 * 60_000;
 
-/**
- * Milliseconds for which SYNs of a request that was refused in silence are absorbed, so that they do not
- * become requests again: most of what a client waits.
- */
-export const SILENCE = 60_000;
-
 /** Milliseconds of TIME-WAIT: twice a segment lifetime of 30 seconds, as Linux has it (RFC 9293 §3.4.2). */
 export const TIME_WAIT = 60_000;
 /** Connections in TIME-WAIT; beyond, the oldest is forgotten early. Each takes some 200 bytes. */

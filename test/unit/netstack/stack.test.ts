@@ -518,7 +518,7 @@ describe('a flood of SYNs', () => {
     assert.equal(connection.state, 'ESTABLISHED');
   });
 
-  test('is not helped by requests that were refused in silence', () => {
+  test('is not helped by requests that were refused in silence: they leave nothing', () => {
     const stack = new BareStack({
       onEvent({ network, flow, event }) {
         if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
@@ -530,7 +530,8 @@ describe('a flood of SYNs', () => {
       stack.events.filter((event) => event === 'requested').length,
       MAX_BACKLOG_PER_ADDRESS + 1,
     );
-    assert.equal(stack.stack.flows, MAX_BACKLOG_PER_ADDRESS);
+    assert.equal(stack.stack.flows, 0);
+    assert.equal(stack.stack.nextTimeout(), Infinity);
   });
 });
 
@@ -554,7 +555,7 @@ describe('requests for unreachable hosts', () => {
 });
 
 describe('a request that was refused in silence', () => {
-  test('absorbs its SYN, and gives way to another one of the same ports', () => {
+  test('gets no response, and each SYN of its client is a request again', () => {
     const stack = new BareStack({
       onEvent({ network, flow, event }) {
         if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
@@ -563,10 +564,11 @@ describe('a request that was refused in silence', () => {
     const requests = (): number => stack.events.filter((event) => event === 'requested').length;
     const syn = tcpPacket(segment({ flags: SYN, sequence: 1 }));
     const another = tcpPacket(segment({ flags: SYN, sequence: 77_777 }));
-    stack.receive(syn, syn);
-    assert.equal(requests(), 1);
-    stack.receive(another);
+    assert.deepEqual(stack.receive(syn), []);
+    assert.deepEqual(stack.receive(syn), []);
     assert.equal(requests(), 2);
-    assert.equal(stack.stack.flows, 1);
+    assert.deepEqual(stack.receive(another), []);
+    assert.equal(requests(), 3);
+    assert.equal(stack.stack.flows, 0);
   });
 });
