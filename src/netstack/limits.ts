@@ -69,6 +69,11 @@ export const LAST_LOCAL_PORT = 65_535;
  * Beyond it `connect` fails: nearly all are in use with this destination.
  */
 export const PORT_ATTEMPTS = 1024;
+/**
+ * Those of them among which a port that nothing uses is preferred to one in TIME-WAIT. A client that makes
+ * more than 16,384 connections a minute to one destination finds no other one, however long it searches.
+ */
+export const UNUSED_ATTEMPTS = 64;
 
 /**
  * Bytes of a SYN that are kept until its request is decided, which an ICMP message then quotes. A larger

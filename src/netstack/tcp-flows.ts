@@ -13,7 +13,7 @@ import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
 import { BYTES_A_TURN, MAX_QUOTED_SYN, STRAY_RESPONSES_A_SECOND } from './limits.ts';
-import { chooseLocalPort } from './local-ports.ts';
+import { chooseLocalPort, type PortState } from './local-ports.ts';
 import { RestoredFlows } from './restored-flows.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { Backlog } from './tcp/backlog.ts';
@@ -149,7 +149,7 @@ export class TcpFlows {
   /**
    * Begins a connection.
    * @param from the own address; its port is chosen here.
-   * @returns undefined when there is no room for it, or no port.
+   * @returns undefined when there is no room for it, or all ports have live connections to `to`.
    */
   connect(from: IpEndpoint, to: IpEndpoint, now: number): TcpFlow | undefined {
     if (!this.#hasRoom()) return undefined;
@@ -157,12 +157,13 @@ export class TcpFlows {
     assignEndpoint(local, from);
     const port = chooseLocalPort(this.#random, (candidate) => {
       local.port = candidate;
-      return (
-        this.#flows.find(local, to) === undefined && this.#waiting.find(local, to) === undefined
-      );
+      return this.#portState(local, to, now);
     });
     if (port === undefined) return undefined;
-    return this.#open('active', local, to, undefined, now);
+    local.port = port;
+    const previous = this.#waiting.find(local, to);
+    if (previous !== undefined) this.#waiting.remove(previous);
+    return this.#open('active', local, to, previous?.timeWait.nextInitialSequence, now);
   }
 
   /** The next segments of a connection, as far as there is room. @returns whether it has more. */
@@ -268,6 +269,13 @@ export class TcpFlows {
       flow.connection.onPathRestored(now);
       this.#activity.touch(flow);
     });
+  }
+
+  #portState(local: IpEndpoint, to: IpEndpoint, now: number): PortState {
+    if (this.#flows.find(local, to) !== undefined) return 'used';
+    const waiting = this.#waiting.find(local, to);
+    if (waiting === undefined) return 'free';
+    return waiting.timeWait.mayFollow(now) ? 'reusable' : 'last resort';
   }
 
   #setPath(flow: TcpFlow, now: number): void {

@@ -112,7 +112,7 @@ export class UdpFlows {
     const local = blankEndpoint();
     const port = chooseLocalPort(random, (candidate) => {
       local.port = candidate;
-      return this.#flows.find(local, ANY) === undefined;
+      return this.#flows.find(local, ANY) === undefined ? 'free' : 'used';
     });
     if (port === undefined) return undefined;
     const flow = new UdpFlow(local, ANY, false, Infinity, this.#queued, now);
