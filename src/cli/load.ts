@@ -1,6 +1,6 @@
 import { logHints, type Importable } from '../app/error-lines.ts';
 import { FileLog } from '../app/file-log.ts';
-import { loadConfigFile, type LoadOptions } from '../app/load-aside.ts';
+import { loadAtStart, type LoadOptions } from '../app/load-aside.ts';
 import { processLog } from '../app/process-log.ts';
 import { readStreamConfig } from '../app/stream-config.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
@@ -21,9 +21,10 @@ export async function loadOrReport<T>(
   try {
     const { files = new FileLog() } = options;
     const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
+    const loaded = await loadAtStart(configPath, { ...options, files, bytes, onLogLevel });
     // What has been read once cannot be read again: a reload finds a change, and reports what it is.
     if (configPath !== undefined && bytes !== undefined) files.expect(configPath, bytes);
-    return await work(await loadConfigFile(configPath, { ...options, files, bytes, onLogLevel }));
+    return await work(loaded);
   } catch (error) {
     const { log, flush } = processLog(level);
     log.error(`configuration invalid: ${describe(error)}`);

@@ -2,7 +2,7 @@
  * Characters of a document that are parsed at once, about. The parser's tree takes some hundred bytes for
  * each: that of ten megabytes would take more than one gigabyte, and that of a slice is garbage soon.
  */
-export const SLICE = 64 * 1024;
+export const SLICE = 8 * 1024;
 
 /** A part of a document, in UTF-16 offsets; the end is excluded. */
 export interface Slice {
