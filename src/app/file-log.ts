@@ -1,13 +1,13 @@
 import { createHash, hash } from 'node:crypto';
-import { open } from 'node:fs/promises';
 import { FileReadError, type FileReader } from '../config/input-files.ts';
 import { pathHint } from './path-hint.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
+import { openRegularFile } from '../platform/regular-file.ts';
 
 /** Read at once: little enough to be hashed in a fraction of a millisecond. */
 const CHUNK = 256 * 1024;
 
-/** No file of a configuration is this long; it may be a device that never ends. */
+/** No file of a configuration is this long. */
 const MAX_LENGTH = 512 * 1024 * 1024;
 
 /** The state of a log, as plain data. */
@@ -119,7 +119,7 @@ async function stateOf(path: string): Promise<string> {
 async function digestOf(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
   const hash = createHash('sha256');
   const buffer = Buffer.allocUnsafe(CHUNK);
-  await using file = await open(path);
+  await using file = await openRegularFile(path);
   for (let length = 0; ;) {
     const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
     if (bytesRead === 0) return hash.digest('hex');

@@ -3,10 +3,14 @@ import {
   type LoadedConfig,
   type LoadOptions as ConfigLoadOptions,
 } from '../config/load-config.ts';
+import { WeirError } from '../errors.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { FileLog, TooMuchToReadError } from './file-log.ts';
 import { attachConfig, type LoadOutcome } from './detached-config.ts';
-import { SMALL, type ConfigThread } from './thread.ts';
+import { ConfigThread, SMALL } from './thread.ts';
+
+/** More bytes than this are read in a thread at the start too: it takes 300 ms to start one. */
+const LARGE = 1024 * 1024;
 
 export interface LoadOptions {
   /** Remembers the files that are read, also when loading fails; a new one for every load. */
@@ -51,17 +55,62 @@ export async function loadAside(
     readonly signal: AbortSignal;
   },
 ): Promise<LoadedConfig> {
-  const { files, bytes, serveApi = true, thread, signal } = options;
-  if ((bytes?.length ?? 0) <= SMALL) {
-    const read = new FileLog(SMALL);
-    try {
-      return await loadConfigFile(path, { ...options, files: read });
-    } catch (error) {
-      if (!(error instanceof TooMuchToReadError)) throw error;
-    } finally {
-      files.adopt(read.seen);
-    }
+  return (await loadUpTo(SMALL, path, options)) ?? (await loadInThread(path, options));
+}
+
+/**
+ * Loads before there is any traffic: large files in a thread, since the memory that reading them takes is
+ * the system's again when the thread ends, and the heap of this thread stays as large as it once was. Throws
+ * the errors of `loadConfigFile`, with all that belongs to them.
+ */
+export async function loadAtStart(
+  path: string | undefined,
+  options: LoadOptions = {},
+): Promise<LoadedConfig> {
+  const { files = new FileLog(), onMerged } = options;
+  const given = { ...options, files };
+  // The tables stay in the thread.
+  if (onMerged) return loadConfigFile(path, given);
+  const small = await loadUpTo(LARGE, path, given);
+  if (small) return small;
+  const thread = new ConfigThread();
+  try {
+    return await loadInThread(path, { ...given, thread });
+  } catch {
+    // What is wrong is found again here, where no part of the error is lost.
+    return await loadConfigFile(path, given);
+  } finally {
+    void thread.stop(new WeirError('ended', 'the configuration has been read'));
   }
+}
+
+/** Reads up to `size` bytes; `undefined` where there are more. */
+async function loadUpTo(
+  size: number,
+  path: string | undefined,
+  options: LoadOptions & { readonly files: FileLog },
+): Promise<LoadedConfig | undefined> {
+  if ((options.bytes?.length ?? 0) > size) return undefined;
+  const read = new FileLog(size);
+  try {
+    return await loadConfigFile(path, { ...options, files: read });
+  } catch (error) {
+    if (!(error instanceof TooMuchToReadError)) throw error;
+    return undefined;
+  } finally {
+    options.files.adopt(read.seen);
+  }
+}
+
+async function loadInThread(
+  path: string | undefined,
+  options: LoadOptions & {
+    readonly files: FileLog;
+    readonly thread: ConfigThread;
+    readonly signal?: AbortSignal;
+  },
+): Promise<LoadedConfig> {
+  const { files, bytes, serveApi = true, thread, signal } = options;
   const result = await thread.run({ kind: 'load', path, bytes, serveApi }, signal);
   const outcome = result as LoadOutcome; // see `carryOut` in thread-main.ts
   files.adopt(outcome.files);

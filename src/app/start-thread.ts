@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { threadLimits } from './thread-limits.ts';
 
 /*
  * A single executable has no file to start a thread from: its build puts another file in the place
@@ -12,4 +13,5 @@ const THREAD = new URL(
 );
 
 /** Starts the thread whose code is thread-main.ts. */
-export const startThread = (): Worker => new Worker(THREAD, { execArgv: [] });
+export const startThread = (): Worker =>
+  new Worker(THREAD, { execArgv: [], resourceLimits: threadLimits() });

@@ -1,6 +1,7 @@
 import { WeirError } from '../errors.ts';
 import { systemClock, type Clock, type Timer } from '../net/clock.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
+import { threadHolds } from '../platform/end-process.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
 import type { FirstPiece, NextPiece } from './pieces.ts';
 import { startThread } from './start-thread.ts';
@@ -44,6 +45,9 @@ export const SMALL = 10 * 1024;
 
 /** How long an idle thread is kept: it costs some 40 MB. */
 const IDLE_MS = 10_000;
+
+/** How long a stop waits for the thread's end. */
+const END_MS = 1_000;
 
 /** A larger heap is mostly garbage, which is not collected while the thread waits: it ends at once. */
 const MAX_IDLE_HEAP = 128 * 1024 * 1024;
@@ -146,13 +150,20 @@ export class ConfigThread {
     }
   }
 
-  /** Ends the thread; every task rejects with the reason, those to come as well. */
+  /**
+   * Ends the thread; every task rejects with the reason, those to come as well. A thread that does not
+   * end, because the system does not finish a call of it, is left behind after a second.
+   */
   async stop(reason: Error): Promise<void> {
     this.#stopped = reason;
     for (const job of this.#queue.splice(0)) job.outcome.reject(reason);
     this.#job?.outcome.reject(reason);
     this.#job = undefined;
-    await this.#end();
+    const { promise: late, resolve } = Promise.withResolvers<'late'>();
+    const timer = this.#clock.after(END_MS, () => resolve('late'));
+    const outcome = await Promise.race([this.#end(), late]);
+    timer.cancel();
+    if (outcome === 'late') threadHolds();
   }
 
   #jobFor(task: ThreadTask): Job {

@@ -1,6 +1,8 @@
 import { logHints, type Importable } from '../app/error-lines.ts';
-import { loadConfigFile, type LoadOptions } from '../app/load-aside.ts';
+import { FileLog } from '../app/file-log.ts';
+import { loadAtStart, type LoadOptions } from '../app/load-aside.ts';
 import { processLog } from '../app/process-log.ts';
+import { readStreamConfig } from '../app/stream-config.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { ApplyError } from '../supervisor/apply-error.ts';
@@ -17,7 +19,12 @@ export async function loadOrReport<T>(
   let level: string | undefined;
   const onLogLevel = (found: string): void => void (level = found);
   try {
-    return await work(await loadConfigFile(configPath, { ...options, onLogLevel }));
+    const { files = new FileLog() } = options;
+    const bytes = configPath === undefined ? undefined : await readStreamConfig(configPath);
+    const loaded = await loadAtStart(configPath, { ...options, files, bytes, onLogLevel });
+    // What has been read once cannot be read again: a reload finds a change, and reports what it is.
+    if (configPath !== undefined && bytes !== undefined) files.expect(configPath, bytes);
+    return await work(loaded);
   } catch (error) {
     const { log, flush } = processLog(level);
     log.error(`configuration invalid: ${describe(error)}`);

@@ -13,6 +13,7 @@ import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf, WeirError } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock } from '../net/clock.ts';
+import { endProcessAtOnce } from '../platform/end-process.ts';
 import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../platform/young-heap.ts';
 import { logHints, type Importable } from '../app/error-lines.ts';
 import { renderWarning } from '../config/warnings/warning.ts';
@@ -50,6 +51,8 @@ export async function run({
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();
   const { log, flush } = processLog(loaded.spec.log.level);
+  // Whatever the rest waits for, or has failed with.
+  void stop.second.then(flush).finally(() => endProcessAtOnce(0));
   surviveDefects(log);
   const notifier = openNotifier(service, { clock: systemClock, log, pid: process.pid });
   notifier.starting('starting');
@@ -98,7 +101,11 @@ export async function run({
   notifier.stopping('shutting down');
   watcher?.close();
   reloads?.close();
-  await Promise.race([instance.stop(STOP_GRACE_MS), stop.second]);
+  try {
+    await instance.stop(STOP_GRACE_MS);
+  } catch (error) {
+    log.error(describeDefect(error));
+  }
   await flush();
   return 0;
 }
@@ -147,7 +154,12 @@ function stopSignals(): StopSignals {
   const alive = setInterval(() => undefined, 2 ** 30);
   let stopping = false;
   const onSignal = (): void => {
-    if (stopping) second.resolve();
+    if (stopping) {
+      second.resolve();
+      // A third one has its default effect, which needs nothing of this program.
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    }
     stopping = true;
     first.resolve();
   };

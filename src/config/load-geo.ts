@@ -44,7 +44,9 @@ async function loadKind(
   findings: Findings,
 ): Promise<GeoData | undefined> {
   const none = { geoip: [], geosite: [] };
-  const rules = route.rules.map((rule): RuleSpec => ({ ...rule, ...none, [kind]: rule[kind] }));
+  const rules = route.rules
+    .filter((rule) => rule[kind].length > 0)
+    .map((rule): RuleSpec => ({ ...rule, ...none, [kind]: rule[kind] }));
   try {
     return await loadGeoData({ geoip: route.geoip?.path, geosite: route.geosite?.path }, rules);
   } catch (error) {

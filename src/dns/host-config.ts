@@ -55,7 +55,7 @@ class WatchedFile<T> {
     this.#read = read;
   }
 
-  /** `undefined` when the file is too large or cannot be read. */
+  /** `undefined` when it is too large, is not a regular file, or cannot be read. */
   async current(): Promise<T | undefined> {
     try {
       const version = await this.#versionNow();
@@ -77,7 +77,10 @@ class WatchedFile<T> {
 
   async #versionNow(): Promise<string | undefined> {
     try {
-      const { dev, ino, size, mtimeNs } = await stat(this.#path, { bigint: true });
+      const stats = await stat(this.#path, { bigint: true });
+      // A pipe would be read for as long as its writer likes.
+      if (!stats.isFile()) return undefined;
+      const { dev, ino, size, mtimeNs } = stats;
       return size > this.#limit ? undefined : `${dev} ${ino} ${size} ${mtimeNs}`;
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return ABSENT;

@@ -1,7 +1,7 @@
 import { ControlError, type PickResult, type RoutesResult } from '../api/contract.ts';
 import { ANY_FILE } from '../api/if-match.ts';
 import { StartTimes } from '../api/start-times.ts';
-import { loadConfigFile } from '../app/load-aside.ts';
+import { loadAtStart } from '../app/load-aside.ts';
 import { toControlError } from '../app/outcomes.ts';
 import { FileLog } from '../app/file-log.ts';
 import { Instance } from '../app/instance.ts';
@@ -73,7 +73,7 @@ export class Weir implements AsyncDisposable {
     const regexes = new RegexCache();
     const files = new FileLog();
     try {
-      const loaded = await loadConfigFile(config, { files, regexes, serveApi: false });
+      const loaded = await loadAtStart(config, { files, regexes, serveApi: false });
       const level = logLevel ?? loaded.spec.log.level;
       const filter = chooseFilter(undefined, onLog ? level : 'off');
       const log = callbackLogger(filter, onLog ?? (() => undefined), APP_TARGET);

@@ -12,6 +12,9 @@ export const DIAL_MS = 10_000;
 /** A TLS handshake may take this long, on either side. */
 export const TLS_HANDSHAKE_MS = 10_000;
 
+/** A configuration that is not a file, such as standard input, may take this long to be written. */
+export const CONFIG_STREAM_MS = 30_000;
+
 /** Silence after which the kernel probes whether the peer of a TCP connection is still there. */
 export const KEEP_ALIVE_DELAY_MS = 60_000;
 

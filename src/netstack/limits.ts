@@ -82,6 +82,11 @@ export const LAST_LOCAL_PORT = 65_535;
  * Beyond it `connect` fails: nearly all are in use with this destination.
  */
 export const PORT_ATTEMPTS = 1024;
+/**
+ * Those of them among which a port that nothing uses is preferred to one in TIME-WAIT. A client that makes
+ * more than 16,384 connections a minute to one destination finds no other one, however long it searches.
+ */
+export const UNUSED_ATTEMPTS = 64;
 
 /**
  * Bytes of a SYN that are kept until its request is decided, which an ICMP message then quotes. A larger
@@ -91,9 +96,15 @@ export const MAX_QUOTED_SYN = 1500;
 
 /**
  * Milliseconds that a connection goes on sending, without any progress, what was written before it was
- * released. Then it is reset: a peer that takes nothing must not keep it.
+ * released. Then it is reset, unless its peer is resting.
  */
 export const LINGER = 30_000;
+/**
+ * The same for a peer that keeps its window closed and responds to the probes of it: a program that pauses.
+ * Then it is reset all the same: a peer that never reads must not keep it. As long as a half-closed flow may
+ * be idle before it is released (`HALF_CLOSED_IDLE_MS`).
+ */
+export const RESTING_LINGER = 300_000;
 
 /** Bytes of the largest IP packet: the length fields have 16 bits. */
 export const LARGEST_PACKET = 65_535;

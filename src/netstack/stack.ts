@@ -74,7 +74,7 @@ export type RefusalReason =
   | 'host unreachable'
   | 'network unreachable'
   | 'prohibited'
-  /** Nothing: the client gives up by itself. Its SYN is absorbed meanwhile; that of another connection is not. */
+  /** Nothing: the client gives up by itself, and each SYN that it repeats until then is a new request. */
   | 'timeout';
 
 /**

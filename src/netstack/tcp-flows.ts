@@ -9,7 +9,7 @@ import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
 import { BYTES_A_TURN, MAX_QUOTED_SYN, STRAY_RESPONSES_A_SECOND } from './limits.ts';
-import { chooseLocalPort } from './local-ports.ts';
+import { chooseLocalPort, type PortState } from './local-ports.ts';
 import { RestoredFlows } from './restored-flows.ts';
 import { SegmentWriter } from './segment-writer.ts';
 import { Backlog } from './tcp/backlog.ts';
@@ -142,14 +142,10 @@ export class TcpFlows {
     }
     const { destination, source } = packet;
     const flow = this.#flows.find(destination, source);
-    if (flow !== undefined && !flow.connection.yieldsTo(segment)) {
+    if (flow !== undefined) {
       flow.connection.segmentArrives(segment, now);
       this.#activity.touch(flow);
       return;
-    }
-    if (flow !== undefined) {
-      flow.connection.abort(now);
-      this.#forget(flow, now);
     }
     const waiting = this.#waiting.find(destination, source);
     const reopens = waiting !== undefined && this.#meetsTimeWait(waiting, now);
@@ -162,7 +158,7 @@ export class TcpFlows {
   /**
    * Begins a connection.
    * @param from the own address; its port is chosen here.
-   * @returns undefined when there is no room for it, or no port.
+   * @returns undefined when there is no room for it, or all ports have live connections to `to`.
    */
   connect(from: IpEndpoint, to: IpEndpoint, now: number): TcpFlow | undefined {
     if (!this.#hasRoom()) return undefined;
@@ -170,12 +166,13 @@ export class TcpFlows {
     assignEndpoint(local, from);
     const port = chooseLocalPort(this.#random, (candidate) => {
       local.port = candidate;
-      return (
-        this.#flows.find(local, to) === undefined && this.#waiting.find(local, to) === undefined
-      );
+      return this.#portState(local, to, now);
     });
     if (port === undefined) return undefined;
-    return this.#open('active', local, to, undefined, now);
+    local.port = port;
+    const previous = this.#waiting.find(local, to);
+    if (previous !== undefined) this.#waiting.remove(previous);
+    return this.#open('active', local, to, previous?.timeWait.nextInitialSequence, now);
   }
 
   /** The next segments of a connection, as far as there is room. @returns whether it has more. */
@@ -225,13 +222,11 @@ export class TcpFlows {
 
   /**
    * The owner of a request has decided against it.
-   * @param how silence, also where an ICMP message is sent instead.
+   * @param how silence, also where an ICMP message is sent instead. The client's next SYN is a new request.
    */
   refuse(flow: TcpFlow, how: 'reset' | 'silent', now: number): void {
     flow.syn = undefined;
     flow.connection.refuse(how, now);
-    // In silence it only absorbs SYNs: there is no dial to wait for.
-    this.#backlog.answered(flow);
     this.#activity.touch(flow);
   }
 
@@ -283,6 +278,13 @@ export class TcpFlows {
       flow.connection.onPathRestored(now);
       this.#activity.touch(flow);
     });
+  }
+
+  #portState(local: IpEndpoint, to: IpEndpoint, now: number): PortState {
+    if (this.#flows.find(local, to) !== undefined) return 'used';
+    const waiting = this.#waiting.find(local, to);
+    if (waiting === undefined) return 'free';
+    return waiting.timeWait.mayFollow(now) ? 'reusable' : 'last resort';
   }
 
   #setPath(flow: TcpFlow, now: number): void {

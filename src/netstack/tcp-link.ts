@@ -3,7 +3,7 @@ import { LinkClosedError } from '../net/errors.ts';
 import type { ByteLink } from '../net/link.ts';
 import { PulledLink } from '../net/pulled-link.ts';
 import { TcpFailedError } from './failures.ts';
-import { LINGER } from './limits.ts';
+import { LINGER, RESTING_LINGER } from './limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
 import type { TcpFlow, TcpOwner } from './tcp-flow.ts';
 
@@ -176,14 +176,18 @@ export class TcpLink extends PulledLink implements ByteLink, TcpOwner {
   /**
    * Watches what is left to be sent, and to be ended by the peer, of which the owner of the link sees
    * nothing any more.
+   * @param progressAt when the peer has acknowledged something last, in milliseconds.
    */
-  #startLinger(): Timer | undefined {
+  #startLinger(progressAt = this.#host.clock.now()): Timer | undefined {
+    const { clock } = this.#host;
     const { connection } = this.#flow;
     if (connection.state === 'CLOSED' || connection.state === 'TIME-WAIT') return undefined;
     const { unacknowledged } = connection;
-    return this.#host.clock.after(LINGER, () => {
+    return clock.after(LINGER, () => {
       this.#linger = undefined;
+      const rests = connection.isPeerResting && clock.now() < progressAt + RESTING_LINGER;
       if (connection.unacknowledged < unacknowledged) this.#linger = this.#startLinger();
+      else if (rests) this.#linger = this.#startLinger(progressAt);
       else this.#abort();
     });
   }

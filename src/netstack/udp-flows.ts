@@ -237,7 +237,7 @@ export class UdpFlows {
     if (!hasRoom()) return undefined;
     return chooseLocalPort(random, (candidate) => {
       local.port = candidate;
-      return this.#flows.find(local, ANY) === undefined;
+      return this.#flows.find(local, ANY) === undefined ? 'free' : 'used';
     });
   }
 

@@ -180,10 +180,11 @@ function checkAgain({ text, subscribe, group, target }: PickCase, after: Uint8Ar
   assert.deepEqual(other, Buffer.from(editPick(unmarked, { subscribe }, group, 'other')), 'over');
 }
 
-const tokensOf = (text: string): readonly AST.Token[] => parseSyntax(text).tokens;
+const tokensOf = (text: string): readonly AST.Token[] =>
+  [...parseSyntax(text)].flatMap(({ program }) => program.tokens);
 
 const commentsOf = (text: string): readonly string[] =>
-  parseSyntax(text).comments.map(({ value }) => value);
+  [...parseSyntax(text)].flatMap(({ program }) => program.comments.map(({ value }) => value));
 
 const same = (a: AST.Token | undefined, b: AST.Token | undefined): boolean =>
   a?.type === b?.type && a?.value === b?.value;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { freedom, rule, socksIn } from '../support/config.ts';
 import { API, Control, errorOf, type Report } from '../support/control.ts';
 import { Beats, Download, ownAddress, streamOrigin } from '../support/load.ts';
+import { peakResidentBytes } from '../support/proc.ts';
 import { socksConnect, socksReply } from '../support/socks-client.ts';
 import { Weir } from '../support/weir.ts';
 
@@ -25,6 +26,30 @@ const large = (last: string): string =>
     ),
     rule('hole', `domain_full = ["${last}"]`),
   ].join('\n');
+
+const MANY = 40_000;
+
+/** Four in ten of the 100,000 rules of which the bound of 800 MB is meant. */
+const ALLOWED = 480 << 20;
+
+test(
+  `${MANY} rules are loaded and reloaded in bounded memory`,
+  { skip: process.platform !== 'linux' && 'memory is read from /proc' },
+  async () => {
+    const many = (first: string): string =>
+      API +
+      socksIn() +
+      freedom('direct') +
+      Array.from({ length: MANY }, (_, i) =>
+        rule('direct', `domain_suffix = ["${i === 0 ? first : `n${i}`}.example", "www.${i}.test"]`),
+      ).join('');
+    await using weir = await Weir.start(many('one'));
+    const control = await Control.of(weir);
+    assert.deepEqual((await control.apply(many('two'))).built, ['route']);
+    const peak = peakResidentBytes(weir.pid);
+    assert.ok(peak < ALLOWED, `${Math.round(peak / 2 ** 20)} MiB`);
+  },
+);
 
 test('a large configuration is reloaded, refused and edited under traffic', async () => {
   const NOT_ALLOWED = 2;

@@ -1,7 +1,28 @@
 import type { AST } from 'toml-eslint-parser';
-import { parseSyntax } from '../toml/parse.ts';
+import type { Span } from '../../schema/node.ts';
+import { parseSyntax, type SyntaxSlice } from '../toml/parse.ts';
 
 export type KeyPath = readonly string[];
+
+/** Where a `key = value` stands, and its parts. */
+export interface KeyValue {
+  readonly span: Span;
+  readonly key: Span;
+  /** The key's own names, and where each stands. */
+  readonly names: KeyPath;
+  readonly nameSpans: readonly Span[];
+  readonly value: Span;
+  /** Where the value is an inline table. */
+  readonly table: InlineTable | undefined;
+}
+
+/** An inline table. */
+export interface InlineTable {
+  readonly span: Span;
+  readonly body: readonly KeyValue[];
+  /** The comma behind its last key. */
+  readonly lastComma: Span | undefined;
+}
 
 /** A `key = value`, outside arrays, in the same table of the root as what is sought. */
 export interface KeyEntry {
@@ -11,13 +32,18 @@ export interface KeyEntry {
   readonly owner: number;
   /** It stands between the braces of an inline table. */
   readonly inline: boolean;
-  readonly node: AST.TOMLKeyValue;
+  readonly node: KeyValue;
 }
 
 /** A `[table]` or `[[array of tables]]` in the same table of the root as what is sought. */
 export interface Header {
   readonly path: KeyPath;
-  readonly node: AST.TOMLTable;
+  readonly isArray: boolean;
+  readonly key: Span;
+  /** With the keys below it. */
+  readonly span: Span;
+  /** The last of the keys below it. */
+  readonly last: Span | undefined;
 }
 
 /** The parts of a document that concern one path, with their places, in document order. */
@@ -26,12 +52,8 @@ export interface Outline {
   readonly entries: readonly KeyEntry[];
   readonly headers: readonly Header[];
   /** Every top-level key and every table, whatever its path. */
-  readonly sections: readonly (AST.TOMLKeyValue | AST.TOMLTable)[];
-  readonly tokens: readonly AST.Token[];
+  readonly sections: readonly Span[];
 }
-
-export const namesOf = (key: AST.TOMLKey): string[] =>
-  key.keys.map((part) => (part.type === 'TOMLBare' ? part.name : part.value));
 
 export const startsWith = (path: KeyPath, prefix: KeyPath): boolean =>
   prefix.length <= path.length && prefix.every((name, i) => name === path[i]);
@@ -45,34 +67,100 @@ const related = (a: KeyPath, b: KeyPath): boolean => a[0] === b[0];
 /**
  * Finds the parts of `text`, without a byte order mark, that concern `sought`.
  *
+ * @param sliceLength see `slicesOf`.
  * @throws {TomlError} when it is not TOML
  */
-export function outlineOf(text: string, sought: KeyPath): Outline {
-  const program = parseSyntax(text);
-  const sections = program.body[0].body;
+export function outlineOf(text: string, sought: KeyPath, sliceLength?: number): Outline {
   const entries: KeyEntry[] = [];
   const headers: Header[] = [];
+  const sections: Span[] = [];
+  /** The arrays of tables so far, as texts. */
+  const arrays = new Set<string>();
 
-  const collect = (owner: KeyPath, body: readonly AST.TOMLKeyValue[], inline: boolean): void => {
+  const collect = (owner: KeyPath, body: readonly KeyValue[], inline: boolean): void => {
     for (const node of body) {
-      const path = [...owner, ...namesOf(node.key)];
+      const path = [...owner, ...node.names];
       if (!related(path, sought)) continue;
       entries.push({ path, owner: owner.length, inline, node });
-      if (node.value.type === 'TOMLInlineTable') collect(path, node.value.body, true);
+      if (node.table) collect(path, node.table.body, true);
     }
   };
 
-  for (const node of sections) {
-    if (node.type === 'TOMLKeyValue') {
-      collect([], [node], false);
-      continue;
+  for (const slice of parseSyntax(text, sliceLength)) {
+    const places = new Places(slice);
+    for (const node of slice.program.body[0].body) {
+      sections.push(places.spanOf(node));
+      if (node.type === 'TOMLKeyValue') {
+        if (related(namesOf(node.key), sought)) collect([], [places.keyValue(node)], false);
+        continue;
+      }
+      const path = namesOf(node.key);
+      if (!related(path, sought)) continue;
+      const header = places.header(node, path);
+      headers.push(header);
+      if (header.isArray) arrays.add(JSON.stringify(path));
+      // Otherwise the table is an element of an array, or in one.
+      const inArray = path.some((_, at) => arrays.has(JSON.stringify(path.slice(0, at + 1))));
+      if (!inArray)
+        collect(
+          path,
+          node.body.map((pair) => places.keyValue(pair)),
+          false,
+        );
     }
-    const path = namesOf(node.key);
-    if (!related(path, sought)) continue;
-    headers.push({ path, node });
-    // A number in the resolved key is an index: the table is an element of an array.
-    const inArray = node.resolvedKey.some((part) => typeof part === 'number');
-    if (!inArray) collect(path, node.body, false);
   }
-  return { text, entries, headers, sections, tokens: program.tokens };
+  return { text, entries, headers, sections };
+}
+
+const namesOf = (key: AST.TOMLKey): string[] =>
+  key.keys.map((part) => (part.type === 'TOMLBare' ? part.name : part.value));
+
+/** Takes places out of the tree of a slice, so that the tree can be forgotten. */
+class Places {
+  readonly #slice: SyntaxSlice;
+
+  constructor(slice: SyntaxSlice) {
+    this.#slice = slice;
+  }
+
+  spanOf({ range: [start, end] }: AST.HasLocs): Span {
+    const { base } = this.#slice;
+    return { start: base + start, end: base + end };
+  }
+
+  header(node: AST.TOMLTable, path: KeyPath): Header {
+    const last = node.body.at(-1);
+    return {
+      path,
+      isArray: node.kind === 'array',
+      key: this.spanOf(node.key),
+      span: this.spanOf(node),
+      last: last && this.spanOf(last),
+    };
+  }
+
+  keyValue(node: AST.TOMLKeyValue): KeyValue {
+    const { key, value } = node;
+    return {
+      span: this.spanOf(node),
+      key: this.spanOf(key),
+      names: namesOf(key),
+      nameSpans: key.keys.map((part) => this.spanOf(part)),
+      value: this.spanOf(value),
+      table: value.type === 'TOMLInlineTable' ? this.#inlineTable(value) : undefined,
+    };
+  }
+
+  #inlineTable(table: AST.TOMLInlineTable): InlineTable {
+    const last = table.body.at(-1);
+    const from = last ? last.range[1] : table.range[1];
+    const comma = this.#slice.program.tokens.find(
+      ({ value, range }) => range[0] >= from && range[0] < table.range[1] && value === ',',
+    );
+    return {
+      span: this.spanOf(table),
+      body: table.body.map((pair) => this.keyValue(pair)),
+      lastComma: comma && this.spanOf(comma),
+    };
+  }
 }

@@ -1,13 +1,13 @@
-import type { AST } from 'toml-eslint-parser';
 import { WeirError } from '../../errors.ts';
 import type { Span } from '../../schema/node.ts';
 import type { SourceText } from '../source-text.ts';
 import { TomlError } from '../toml/error.ts';
 import {
-  namesOf,
   outlineOf,
   samePath,
   startsWith,
+  type Header,
+  type InlineTable,
   type KeyEntry,
   type KeyPath,
   type Outline,
@@ -41,13 +41,20 @@ const insertion = (at: number, insert: string): Splice => ({ at, remove: 0, inse
  * the first of them; a table that does not exist is created after its relatives, else at the end.
  *
  * @param table the path of the table, at least one name
+ * @param sliceLength see `slicesOf`
  * @returns the whole text, without a byte order mark as it was given
  * @throws {ConfigError} when it is not TOML, when the table or a parent of it is something else, and
  *   when the key is itself a table
  */
-export function setString(source: SourceText, table: KeyPath, key: string, value: string): string {
+export function setString(
+  source: SourceText,
+  table: KeyPath,
+  key: string,
+  value: string,
+  sliceLength?: number,
+): string {
   try {
-    const outline = outlineOf(source.text, [...table, key]);
+    const outline = outlineOf(source.text, [...table, key], sliceLength);
     return apply(source.text, plan(outline, table, key, basicString(value)));
   } catch (error) {
     if (error instanceof TomlError)
@@ -61,9 +68,9 @@ export function setString(source: SourceText, table: KeyPath, key: string, value
 class Occupied extends WeirError {
   readonly span: Span;
 
-  constructor(message: string, { key }: AST.TOMLKeyValue | AST.TOMLTable) {
+  constructor(message: string, { key }: { readonly key: Span }) {
     super('occupied', message);
-    this.span = { start: key.range[0], end: key.range[1] };
+    this.span = key;
   }
 }
 
@@ -81,8 +88,8 @@ function plan(outline: Outline, table: KeyPath, key: string, literal: string): r
   const target = [...table, key];
   const present = outline.entries.find((entry) => samePath(entry.path, target));
   if (present) {
-    const [from, to] = present.node.value.range;
-    return [{ at: from, remove: to - from, insert: literal }];
+    const { start, end } = present.node.value;
+    return [{ at: start, remove: end - start, insert: literal }];
   }
   refuseOtherKinds(outline, table, target);
   for (let depth = table.length; depth > 0; depth -= 1) {
@@ -97,14 +104,13 @@ function refuseOtherKinds({ entries, headers }: Outline, table: KeyPath, target:
   for (let depth = 1; depth <= table.length; depth += 1) {
     const path = table.slice(0, depth);
     const value = entries.find((entry) => samePath(entry.path, path))?.node;
-    const array = headers.find(
-      ({ path: written, node }) => node.kind === 'array' && samePath(written, path),
-    );
-    const other = value && value.value.type !== 'TOMLInlineTable' ? value : array?.node;
+    const array = headers.find(({ path: written, isArray }) => isArray && samePath(written, path));
+    const other = value && value.table === undefined ? value : array;
     if (other) throw new Occupied(`\`${dottedKey(path)}\` is not a table`, other);
   }
-  const goesOn = [...entries, ...headers].find(({ path }) => startsWith(path, target));
-  if (goesOn) throw new Occupied(`\`${dottedKey(target)}\` is a table, not a name`, goesOn.node);
+  const goesOn = ({ path }: KeyEntry | Header): boolean => startsWith(path, target);
+  const other = entries.find(goesOn)?.node ?? headers.find(goesOn);
+  if (other) throw new Occupied(`\`${dottedKey(target)}\` is a table, not a name`, other);
 }
 
 /** Adds the key `rest` to the table `path`, in the form in which the document has that table. */
@@ -116,29 +122,28 @@ function extend(
 ): readonly Splice[] | undefined {
   const { text, entries, headers } = outline;
   for (const { path: written, node } of entries) {
-    if (node.value.type === 'TOMLInlineTable' && samePath(written, path)) {
-      return intoInlineTable(outline, node.value, rest, literal);
+    if (node.table && samePath(written, path)) {
+      return intoInlineTable(text, node.table, rest, literal);
     }
   }
   const dotted = entries.findLast((entry) => isDottedInto(entry, path));
   if (dotted) {
     const prefix = writtenPrefix(text, dotted, path.length);
-    return [lineAfter(text, dotted.node, `${prefix}.${dottedKey(rest)} = ${literal}`)];
+    return [lineAfter(text, dotted.node.span, `${prefix}.${dottedKey(rest)} = ${literal}`)];
   }
   const [key = ''] = rest;
   const first = headers.find((header) => startsWith(header.path, path));
   if (!first) return undefined;
   if (rest.length > 1) {
     const last = headers.findLast((header) => startsWith(header.path, path)) ?? first;
-    const at = endOfSection(outline, last.node);
+    const at = endOfSection(outline, last.span);
     return [newTable(outline, at, [...path, ...rest.slice(0, -1)], rest.at(-1) ?? '', literal)];
   }
   const own = headers.find((header) => samePath(header.path, path));
   if (own) {
-    const neighbour = own.node.body.at(-1) ?? own.node;
-    return [lineAfter(text, neighbour, `${keyText(key)} = ${literal}`)];
+    return [lineAfter(text, own.last ?? own.span, `${keyText(key)} = ${literal}`)];
   }
-  return [newTable(outline, startOfSection(outline, first.node), path, key, literal)];
+  return [newTable(outline, startOfSection(outline, first.span), path, key, literal)];
 }
 
 /** Whether the dotted key of `entry`, and no header or inline table, makes `path` a table. */
@@ -150,16 +155,16 @@ const isDottedInto = (entry: KeyEntry, path: KeyPath): boolean =>
 
 /** The dotted key of `entry` up to `depth` names from the root, with the user's own quotes. */
 function writtenPrefix(text: string, entry: KeyEntry, depth: number): string {
-  const last = entry.node.key.keys[depth - entry.owner - 1];
-  return text.slice(entry.node.key.range[0], (last ?? entry.node.key).range[1]);
+  const { key, nameSpans } = entry.node;
+  const last = nameSpans[depth - entry.owner - 1] ?? key;
+  return text.slice(key.start, last.end);
 }
 
 /** A line of its own after that on which `neighbour` ends, indented like it. */
-function lineAfter(text: string, neighbour: AST.TOMLNode, line: string): Splice {
-  const [from, to] = neighbour.range;
-  const at = nextLine(text, to);
+function lineAfter(text: string, neighbour: Span, line: string): Splice {
+  const at = nextLine(text, neighbour.end);
   const eol = eolNear(text, at);
-  const indented = indentAt(text, from) + line;
+  const indented = indentAt(text, neighbour.start) + line;
   // Only the last line of a file lacks its line break, and then the new last line does.
   return insertion(at, endsLine(text, at) ? indented + eol : eol + indented);
 }
@@ -182,11 +187,11 @@ function newTable(
   return insertion(at, before + block + after);
 }
 
-/** Where a new table is inserted before `node`: above the comment lines that directly precede it. */
-function startOfSection({ text, sections }: Outline, node: Outline['sections'][number]): number {
-  const previous = sections[sections.indexOf(node) - 1];
-  const floor = previous ? nextLine(text, previous.range[1]) : 0;
-  let start = lineStart(text, node.range[0]);
+/** Where a new table is inserted before `section`: above the comment lines that directly precede it. */
+function startOfSection({ text, sections }: Outline, section: Span): number {
+  const previous = sections.findLast(({ start }) => start < section.start);
+  const floor = previous ? nextLine(text, previous.end) : 0;
+  let start = lineStart(text, section.start);
   while (start > floor) {
     const above = lineStart(text, start - 1);
     if (!text.slice(above, start).trimStart().startsWith('#')) break;
@@ -195,42 +200,40 @@ function startOfSection({ text, sections }: Outline, node: Outline['sections'][n
   return start;
 }
 
-/** Where a new table is inserted after `node`: before the next one, or at the end of the document. */
-function endOfSection(outline: Outline, node: Outline['sections'][number]): number {
-  const next = outline.sections[outline.sections.indexOf(node) + 1];
+/** Where a new table is inserted after `section`: before the next one, or at the end of the document. */
+function endOfSection(outline: Outline, section: Span): number {
+  const next = outline.sections.find(({ start }) => start > section.start);
   return next ? startOfSection(outline, next) : outline.text.length;
 }
 
 function intoInlineTable(
-  { text, tokens }: Outline,
-  table: AST.TOMLInlineTable,
+  text: string,
+  table: InlineTable,
   rest: KeyPath,
   literal: string,
 ): readonly Splice[] {
   const item = inlineItem(table, rest, literal);
   const last = table.body.at(-1);
   if (!last) {
-    const at = table.range[0] + 1;
+    const at = table.span.start + 1;
     return [insertion(at, ` ${item}${text[at] === '}' ? ' ' : ''}`)];
   }
-  const [from, to] = [last.range[1], table.range[1]];
-  const comma = tokens.find(
-    ({ value, range }) => range[0] >= from && range[0] < to && value === ',',
-  );
-  const breakAt = lineBreak(text, comma ? comma.range[1] : from);
-  const indent = text.slice(lineStart(text, last.range[0]), last.range[0]);
+  const [from, to] = [last.span.end, table.span.end];
+  const { lastComma: comma } = table;
+  const breakAt = lineBreak(text, comma ? comma.end : from);
+  const indent = text.slice(lineStart(text, last.span.start), last.span.start);
   if (breakAt < to && indent.trim() === '') {
     const line = eolNear(text, breakAt) + indent + item;
     if (comma) return [insertion(breakAt, `${line},`)];
     return [insertion(from, ','), insertion(breakAt, line)];
   }
-  return [comma ? insertion(comma.range[1], ` ${item},`) : insertion(from, `, ${item}`)];
+  return [comma ? insertion(comma.end, ` ${item},`) : insertion(from, `, ${item}`)];
 }
 
 /** Parents of the key that are missing become inline tables, unless dotted keys make them already. */
-function inlineItem(table: AST.TOMLInlineTable, rest: KeyPath, literal: string): string {
+function inlineItem(table: InlineTable, rest: KeyPath, literal: string): string {
   const [first = '', ...deeper] = rest;
-  const isDotted = table.body.some(({ key }) => namesOf(key)[0] === first);
+  const isDotted = table.body.some(({ names }) => names[0] === first);
   if (deeper.length === 0 || isDotted) return `${dottedKey(rest)} = ${literal}`;
   return `${keyText(first)} = ${deeper.reduceRight(
     (value, name) => `{ ${keyText(name)} = ${value} }`,

@@ -1,6 +1,7 @@
 import { ParseError, parseTOML, type AST } from 'toml-eslint-parser';
 import type { ScalarNode, Span, TableNode } from '../../schema/node.ts';
 import { TomlError } from './error.ts';
+import { slicesOf } from './slices.ts';
 import { appendTable, newTable, openTable, setValue } from './tree.ts';
 import type { Name, OpenNode, OpenTable } from './tree.ts';
 
@@ -10,32 +11,55 @@ const GREATEST_INTEGER = 2n ** 64n - 1n;
 
 /**
  * Reads a TOML document without its byte order mark.
+ * @param sliceLength see `slicesOf`.
  * @throws {TomlError} when it is invalid.
  */
-export function parseToml(text: string): TableNode {
-  const [document] = parseSyntax(text).body;
-  try {
-    const root = newTable({ start: 0, end: 0 }, 'header');
-    for (const part of document.body) {
-      if (part.type === 'TOMLTable') readTable(root, part, text);
-      else readKeyValue(root, part);
+export function parseToml(text: string, sliceLength?: number): TableNode {
+  const root = newTable({ start: 0, end: 0 }, 'header');
+  for (const { program, base } of parseSyntax(text, sliceLength)) {
+    const [document] = program.body;
+    try {
+      const reader = new TreeReader(text, base);
+      for (const part of document.body) {
+        if (part.type === 'TOMLTable') reader.readTable(root, part);
+        else reader.readKeyValue(root, part);
+      }
+    } catch (error) {
+      throw toTomlError(error, text, 0);
     }
-    return root;
-  } catch (error) {
-    throw toTomlError(error, text);
   }
+  return root;
+}
+
+/** The syntax tree of a slice of a document; its places count from `base`. */
+export interface SyntaxSlice {
+  readonly program: AST.TOMLProgram;
+  readonly base: number;
 }
 
 /**
- * The syntax tree of a TOML document without its byte order mark.
+ * The syntax trees of a TOML document without its byte order mark, one slice after the other: of each, the
+ * memory can be used again before the next. That no table is defined twice is checked within each alone.
+ * @param sliceLength see `slicesOf`.
  * @throws {TomlError} when it is invalid.
  */
-export function parseSyntax(text: string): AST.TOMLProgram {
+export function* parseSyntax(text: string, sliceLength?: number): Generator<SyntaxSlice> {
   refuseBareCarriageReturn(text);
-  try {
-    return parseTOML(text);
-  } catch (error) {
-    throw toTomlError(error, text);
+  let failed: { readonly start: number; readonly error: unknown } | undefined;
+  for (const { start, end } of slicesOf(text, sliceLength)) {
+    const from = failed?.start ?? start;
+    const slice = text.slice(from, end);
+    try {
+      const program = parseTOML(slice);
+      if (failed) throw failed.error;
+      yield { program, base: start };
+    } catch (error) {
+      if (!(error instanceof ParseError || error instanceof RangeError)) throw error;
+      const found = toTomlError(error, slice, from);
+      // What is missing at its end is said better with what follows in its place.
+      if (failed || end === text.length) throw found;
+      failed = { start, error: found };
+    }
   }
 }
 
@@ -46,33 +70,62 @@ function refuseBareCarriageReturn(text: string): void {
   throw new TomlError('carriage return without a line feed', { start, end: start + 1 });
 }
 
-function readTable(root: OpenTable, { key, kind, range, body }: AST.TOMLTable, text: string): void {
-  const closing = kind === 'array' ? ']]' : ']';
-  const header = { start: range[0], end: text.indexOf(closing, key.range[1]) + closing.length };
-  const open = kind === 'array' ? appendTable : openTable;
-  const table = open(root, namesOf(key), header);
-  for (const pair of body) readKeyValue(table, pair);
-}
+/** Puts what a slice of a document holds into the tree, with its places in the document. */
+class TreeReader {
+  readonly #text: string;
+  readonly #base: number;
 
-const readKeyValue = (table: OpenTable, { key, value }: AST.TOMLKeyValue): void =>
-  setValue(table, namesOf(key), toNode(value));
+  constructor(text: string, base: number) {
+    this.#text = text;
+    this.#base = base;
+  }
 
-function toNode(content: AST.TOMLContentNode): OpenNode {
-  const span = spanOf(content);
-  switch (content.type) {
-    case 'TOMLArray':
-      return { kind: 'array', span, items: content.elements.map(toNode) };
-    case 'TOMLInlineTable': {
-      const table = newTable(span, 'key');
-      for (const pair of content.body) readKeyValue(table, pair);
-      return table;
+  readTable(root: OpenTable, { key, kind, range, body }: AST.TOMLTable): void {
+    const closing = kind === 'array' ? ']]' : ']';
+    const behindKey = this.#base + key.range[1];
+    const header = {
+      start: this.#base + range[0],
+      end: this.#text.indexOf(closing, behindKey) + closing.length,
+    };
+    const open = kind === 'array' ? appendTable : openTable;
+    const table = open(root, this.#namesOf(key), header);
+    for (const pair of body) this.readKeyValue(table, pair);
+  }
+
+  readKeyValue(table: OpenTable, { key, value }: AST.TOMLKeyValue): void {
+    setValue(table, this.#namesOf(key), this.#toNode(value));
+  }
+
+  #toNode(content: AST.TOMLContentNode): OpenNode {
+    const span = this.#spanOf(content);
+    switch (content.type) {
+      case 'TOMLArray': {
+        const items = content.elements.map((element) => this.#toNode(element));
+        return { kind: 'array', madeBy: 'key', span, items };
+      }
+      case 'TOMLInlineTable': {
+        const table = newTable(span, 'braces');
+        for (const pair of content.body) this.readKeyValue(table, pair);
+        return table;
+      }
+      case 'TOMLValue':
+        return toScalar(content, span);
+      default:
+        return content satisfies never;
     }
-    case 'TOMLValue':
-      return toScalar(content, span);
-    default:
-      return content satisfies never;
+  }
+
+  #namesOf(key: AST.TOMLKey): Name[] {
+    return key.keys.map((part) => ({ text: textOf(part), span: this.#spanOf(part) }));
+  }
+
+  #spanOf({ range: [start, end] }: AST.HasLocs): Span {
+    return { start: this.#base + start, end: this.#base + end };
   }
 }
+
+const textOf = (part: AST.TOMLBare | AST.TOMLQuoted): string =>
+  part.type === 'TOMLBare' ? part.name : part.value;
 
 function toScalar(content: AST.TOMLValue, span: Span): ScalarNode {
   switch (content.kind) {
@@ -103,14 +156,6 @@ function toScalar(content: AST.TOMLValue, span: Span): ScalarNode {
   }
 }
 
-const spanOf = ({ range: [start, end] }: AST.HasLocs): Span => ({ start, end });
-
-const namesOf = (key: AST.TOMLKey): Name[] =>
-  key.keys.map((part) => ({
-    text: part.type === 'TOMLBare' ? part.name : part.value,
-    span: spanOf(part),
-  }));
-
 /** The end of a document without the white space at its end. */
 function contentEnd(text: string): number {
   let end = text.length;
@@ -126,8 +171,9 @@ const DUPLICATE_KEY = /^Defining a key multiple times/;
 /** A bare or quoted key, for the marks below it. */
 const KEY = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y;
 
-function toTomlError(error: unknown, text: string): unknown {
-  if (error instanceof ParseError) return fromParseError(error, text);
+/** @param base where `text`, which was parsed, begins in the document. */
+function toTomlError(error: unknown, text: string, base: number): unknown {
+  if (error instanceof ParseError) return fromParseError(error, text, base);
   // The parser calls itself for every level of nesting, and spreads a string into one call.
   if (error instanceof RangeError) {
     const message = 'the document is nested too deeply, or holds too long a string';
@@ -136,15 +182,15 @@ function toTomlError(error: unknown, text: string): unknown {
   return error;
 }
 
-function fromParseError(error: ParseError, text: string): TomlError {
+function fromParseError(error: ParseError, text: string, base: number): TomlError {
   // Text missing at the end is reported after the last text, not on the empty lines that follow.
   const start = error.index < text.length ? error.index : contentEnd(text);
   if (DUPLICATE_KEY.test(error.message)) {
     KEY.lastIndex = start;
     const length = KEY.exec(text)?.[0].length ?? 1;
-    return new TomlError('duplicate key', { start, end: start + length });
+    return new TomlError('duplicate key', { start: base + start, end: base + start + length });
   }
   const safe = error.message.replace(CODE_POINT, '$1');
   const message = safe.charAt(0).toLowerCase() + safe.slice(1);
-  return new TomlError(message, { start, end: start + 1 });
+  return new TomlError(message, { start: base + start, end: base + start + 1 });
 }

@@ -11,13 +11,20 @@ export interface Name {
 export interface OpenTable {
   readonly kind: 'table';
   span: Span;
-  /** What made it: dotted keys may not add to what a header made, or only implied. */
-  readonly madeBy: 'header' | 'key';
+  /**
+   * What made it: dotted keys may not add to what a header made, or only implied; a header is not written
+   * for what dotted keys made; and nothing adds to what stands between braces.
+   */
+  readonly madeBy: 'header' | 'key' | 'braces';
+  /** Whether it has had its header. */
+  isDefined: boolean;
   readonly entries: Map<string, { readonly key: Span; readonly value: OpenNode }>;
 }
 
 export interface OpenArray {
   readonly kind: 'array';
+  /** An array that is a value takes no tables of headers. */
+  readonly madeBy: 'header' | 'key';
   readonly span: Span;
   readonly items: OpenNode[];
 }
@@ -28,13 +35,25 @@ export const newTable = (span: Span, madeBy: OpenTable['madeBy']): OpenTable => 
   kind: 'table',
   span,
   madeBy,
+  isDefined: false,
   entries: new Map(),
 });
 
 /** `[a.b]`: the table of that name below `root`, made or found; `header` becomes its place. */
 export function openTable(root: OpenTable, path: readonly Name[], header: Span): OpenTable {
-  const table = walk(root, path, 'header');
+  const parent = walk(root, path.slice(0, -1), 'header');
+  const last = lastOf(path);
+  const existing = parent.entries.get(last.text)?.value;
+  if (
+    existing !== undefined &&
+    (existing.kind !== 'table' || existing.madeBy !== 'header' || existing.isDefined)
+  ) {
+    throw duplicate(last);
+  }
+  const table = existing ?? newTable(header, 'header');
+  if (!existing) parent.entries.set(last.text, { key: last.span, value: table });
   table.span = header;
+  table.isDefined = true;
   return table;
 }
 
@@ -43,11 +62,12 @@ export function appendTable(root: OpenTable, path: readonly Name[], header: Span
   const parent = walk(root, path.slice(0, -1), 'header');
   const last = lastOf(path);
   const table = newTable(header, 'header');
+  table.isDefined = true;
   const existing = parent.entries.get(last.text)?.value;
-  if (existing?.kind === 'array') existing.items.push(table);
+  if (existing?.kind === 'array' && existing.madeBy === 'header') existing.items.push(table);
   else if (existing) throw duplicate(last);
   else {
-    const value: OpenArray = { kind: 'array', span: header, items: [table] };
+    const value: OpenArray = { kind: 'array', madeBy: 'header', span: header, items: [table] };
     parent.entries.set(last.text, { key: last.span, value });
   }
   return table;
@@ -61,13 +81,22 @@ export function setValue(table: OpenTable, path: readonly Name[], value: OpenNod
   parent.entries.set(last.text, { key: last.span, value });
 }
 
-/** Descends by names; a missing table is created, an array of tables stands for its last one. */
-function walk(from: OpenTable, path: readonly Name[], by: OpenTable['madeBy']): OpenTable {
+/**
+ * Descends by names; a missing table is created, an array of tables stands for its last one.
+ * @throws {TomlError} where a name has something else that cannot be added to.
+ */
+function walk(from: OpenTable, path: readonly Name[], by: 'header' | 'key'): OpenTable {
   let table = from;
   for (const name of path) {
     const existing = table.entries.get(name.text)?.value;
-    const next = existing?.kind === 'array' ? existing.items.at(-1) : existing;
-    if (next && (next.kind !== 'table' || (by === 'key' && next.madeBy === 'header'))) {
+    const isList = existing?.kind === 'array' && existing.madeBy === 'header';
+    const next = isList ? existing.items.at(-1) : existing;
+    if (
+      next &&
+      (next.kind !== 'table' ||
+        next.madeBy === 'braces' ||
+        (by === 'key' && next.madeBy === 'header'))
+    ) {
       throw duplicate(name);
     }
     const child = next ?? newTable(name.span, by);

@@ -1,5 +1,5 @@
-import { open } from 'node:fs/promises';
 import { messageOf } from '../../errors.ts';
+import { openRegularFile } from '../../platform/regular-file.ts';
 import type { GeoipRef, GeositeRef, RuleSpec } from '../../spec.ts';
 import type { DomainList } from '../router/domain-list.ts';
 import { fileSource, type ByteSource } from './byte-source.ts';
@@ -93,7 +93,7 @@ async function withFile<T>(
     throw new GeoFileError(`a ${kind} matcher is used but no ${kind} file is configured`);
   }
   try {
-    await using file = await open(path);
+    await using file = await openRegularFile(path);
     return await read(fileSource(file, (await file.stat()).size));
   } catch (error) {
     if (error instanceof GeoCodeError) throw error;

@@ -1,15 +1,9 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { Trace } from '../trace.ts';
-import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
+import type { TcpSegment } from '../wire/tcp.ts';
 import { ControlBlock, type SharedMemory } from './control-block.ts';
 import type { TcpEvent, TcpFailure } from './events.ts';
-import {
-  KEEP_ALIVE_INTERVAL,
-  KEEP_ALIVE_PROBES,
-  SILENCE,
-  SYN_ACK_RETRIES,
-  SYN_RETRIES,
-} from './limits.ts';
+import { KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES, SYN_ACK_RETRIES, SYN_RETRIES } from './limits.ts';
 import { NegotiatedOptions } from './options.ts';
 import { Output } from './output.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
@@ -20,9 +14,6 @@ import { SendBuffer } from './send-buffer.ts';
 import type { TcpState } from './state.ts';
 import type { TimeWait } from './time-wait.ts';
 import { Timestamps } from './timestamps.ts';
-
-const { FIN, SYN, RST, ACK } = TcpFlag;
-const CONTROL = FIN | SYN | RST | ACK;
 
 export interface TcpSettings {
   /** Milliseconds of silence of the peer after which it is probed; 0 for never. */
@@ -112,15 +103,6 @@ export class TcpConnection {
     return this.#block.sendBuffer.charge + this.#block.receiveBuffer.memory;
   }
 
-  /**
-   * Whether the segment is the SYN of another connection than the one that was refused in silence: its
-   * client has given that up.
-   */
-  yieldsTo({ flags, sequence }: TcpSegment): boolean {
-    const { admission, peer } = this.#block;
-    return admission === 'silenced' && (flags & CONTROL) === SYN && sequence !== peer.initial;
-  }
-
   // ---- the stack's calls ----
 
   /** @param segment reused by the caller: valid during the call only. */
@@ -191,6 +173,15 @@ export class TcpConnection {
     if (block.state === 'SYN-SENT' && this.isInFlight(sequence)) block.fail('unreachable', now);
   }
 
+  /**
+   * Whether the peer keeps its window closed and lives: it has responded to all probes of the window but
+   * the one that may be on its way. Such a reader rests, and may go on (RFC 9293 §3.8.6.1).
+   */
+  get isPeerResting(): boolean {
+    const { recovery, unansweredProbes } = this.#block;
+    return recovery.isWindowBlocked && unansweredProbes < 2;
+  }
+
   /** Whether something was sent that had no answer, and is sent again after ever longer waits. */
   get isBackedOff(): boolean {
     const { state, synsSent, isSynDue, recovery, windowProbes, keepAliveProbes } = this.#block;
@@ -247,19 +238,14 @@ export class TcpConnection {
   }
 
   /**
-   * Passive, instead of `accept`: with a RST, or with silence, in which the client's SYNs are absorbed
-   * for a while, until 'closed'.
+   * Passive, instead of `accept`: with a RST, or in silence. Then the client sends its SYN again, and that
+   * is a new request.
    */
   refuse(how: 'reset' | 'silent', now: number): void {
     const block = this.#block;
     if (block.admission !== 'held' || block.state === 'CLOSED') return;
-    if (how === 'reset') {
-      this.abort(now);
-      return;
-    }
-    block.admission = 'silenced';
-    block.failure = 'aborted';
-    block.deadlines.set('close', now + SILENCE);
+    if (how === 'reset') this.abort(now);
+    else block.fail('aborted', now);
   }
 
   /**
@@ -305,7 +291,7 @@ export class TcpConnection {
       case 'FIN-WAIT-1':
       case 'FIN-WAIT-2':
       case 'CLOSE-WAIT':
-        if (block.admission !== 'silenced') block.resetPeer();
+        block.resetPeer();
         break;
       case 'CLOSING':
       case 'LAST-ACK':
@@ -354,6 +340,7 @@ export class TcpConnection {
     const block = this.#block;
     const { trace } = block;
     block.windowProbes++;
+    block.unansweredProbes++;
     block.isProbeDue = true;
     if (trace !== undefined) trace({ kind: 'window-probe', count: block.windowProbes }, now);
   }

@@ -31,7 +31,7 @@ export interface SharedMemory {
 }
 
 /** Whether a passive connection may be established. */
-export type Admission = 'held' | 'accepted' | 'silenced';
+export type Admission = 'held' | 'accepted';
 
 /**
  * The transmission control block (RFC 9293 §3.3.1): what the parts of one connection share. Positions are
@@ -81,9 +81,11 @@ export class ControlBlock {
   /** SND.WL1 and SND.WL2: the segment that the window is from. */
   windowFromSequence = -1;
   windowFromAcknowledgment = -1;
-  /** Probes of the window, and of a silent peer, since the last response. */
+  /** Probes of the window since it opened last, and of a silent peer since its last response. */
   windowProbes = 0;
   keepAliveProbes = 0;
+  /** Probes of the window since the peer was heard last. */
+  unansweredProbes = 0;
   isProbeDue = false;
   heardAt: number;
 

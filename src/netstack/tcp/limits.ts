@@ -55,14 +55,13 @@ export const KEEP_ALIVE_PROBES = 6;
  */
 export const USER_TIMEOUT = 5 * 60_000;
 
-/**
- * Milliseconds for which SYNs of a request that was refused in silence are absorbed, so that they do not
- * become requests again: most of what a client waits.
- */
-export const SILENCE = 60_000;
-
 /** Milliseconds of TIME-WAIT: twice a segment lifetime of 30 seconds, as Linux has it (RFC 9293 §3.4.2). */
 export const TIME_WAIT = 60_000;
+/**
+ * Milliseconds of it after which this side may use the ports again, with timestamps: the longest tick of a
+ * peer's timestamp clock (RFC 7323 §5.4).
+ */
+export const REUSE_DELAY = 1000;
 /** Connections in TIME-WAIT; beyond, the oldest is forgotten early. Each takes some 200 bytes. */
 export const MAX_TIME_WAIT = 32_768;
 

@@ -41,10 +41,8 @@ export class Opening {
     if ((flags & RST) !== 0) {
       if (segment.sequence === block.peer.sequence(0)) block.fail('refused', now);
       else block.drop('reset', segment, now);
-    } else if ((flags & ACK) !== 0) {
-      if (block.admission === 'silenced') block.drop('state', segment, now);
-      else block.resetFor(segment);
-    } else if ((flags & SYN) !== 0 && segment.sequence !== block.peer.initial) {
+    } else if ((flags & ACK) !== 0) block.resetFor(segment);
+    else if ((flags & SYN) !== 0 && segment.sequence !== block.peer.initial) {
       this.#takeSyn(segment, now);
     } else block.drop('state', segment, now);
   }

@@ -154,6 +154,7 @@ export class SegmentArrives {
     }
     block.heardAt = now;
     block.keepAliveProbes = 0;
+    block.unansweredProbes = 0;
     if (timestamps.enabled && sequence <= block.lastAcknowledged) {
       timestamps.update(segment.timestamp, now);
     }

@@ -1,6 +1,6 @@
 import { TcpFlag, type TcpSegment } from '../wire/tcp.ts';
 import { ChallengeLimit } from './challenges.ts';
-import { TIME_WAIT, TIMESTAMP_LIFETIME } from './limits.ts';
+import { REUSE_DELAY, TIME_WAIT, TIMESTAMP_LIFETIME } from './limits.ts';
 import type { SegmentOutput } from './segment-output.ts';
 import { advance, distance } from './sequence.ts';
 import { timestampAt } from './timestamps.ts';
@@ -54,6 +54,15 @@ export class TimeWait {
   /** An initial sequence number for the connection that takes this one's place (RFC 1122 §4.2.2.13). */
   get nextInitialSequence(): number {
     return advance(this.#facts.sendNext, REOPEN_DISTANCE);
+  }
+
+  /**
+   * Whether a connection that begins on this side may take its place before its time is over: with
+   * timestamps, when those of both sides have moved on, what is left of the last one is told apart as old
+   * (RFC 6191, RFC 7323 §5.5). Where it may not, only `nextInitialSequence` keeps them apart.
+   */
+  mayFollow(now: number): boolean {
+    return this.#facts.timestamps && now - (this.#expiresAt - TIME_WAIT) >= REUSE_DELAY;
   }
 
   segmentArrives(segment: TcpSegment, now: number): TimeWaitVerdict {

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { constants, openSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { FileLog } from '../../../src/app/file-log.ts';
 import { FileReadError } from '../../../src/config/input-files.ts';
+import { makeNamedPipe } from '../../support/named-pipe.ts';
 
 /** A folder that is removed with the test, and the path of a file in it. */
 async function scratch(context: TestContext): Promise<{ folder: string; file: string }> {
@@ -53,6 +57,34 @@ describe('a file', () => {
     await assert.rejects(log.read(`${file}/b`), refusal('not a directory'));
     await assert.rejects(log.read('a\u0000b'), refusal('a path has no null bytes'));
     await assert.rejects(log.read(`${folder}/${'x'.repeat(300)}`), refusal('the name is too long'));
+  });
+});
+
+describe('what is not a file', () => {
+  test('is refused before it can block a thread, with what it is', async (context) => {
+    const { folder, file } = await scratch(context);
+    makeNamedPipe(file);
+    const log = new FileLog();
+    const pipe = refusal('is a pipe, not a regular file');
+    await assert.rejects(log.read(file), pipe);
+    await assert.rejects(log.sha256(file), pipe);
+    assert.ok(await log.unchanged());
+    const device = refusal('is a character device, not a regular file');
+    await assert.rejects(log.read('/dev/zero'), device);
+    const socket = join(folder, 's');
+    const server = createServer().listen(socket);
+    await once(server, 'listening');
+    await assert.rejects(log.read(socket), refusal('is a socket, not a regular file'));
+    server.close();
+  });
+
+  test('leaves the writer of a pipe alone', async (context) => {
+    const { file } = await scratch(context);
+    makeNamedPipe(file);
+    await assert.rejects(new FileLog().read(file));
+    // Without a reader, an open for writing that does not wait fails.
+    const flags = constants.O_WRONLY | constants.O_NONBLOCK;
+    assert.throws(() => openSync(file, flags), { code: 'ENXIO' });
   });
 });
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
-import { loadConfigFile, loadAside } from '../../../src/app/load-aside.ts';
+import { loadAside, loadAtStart, loadConfigFile } from '../../../src/app/load-aside.ts';
 import { FileLog } from '../../../src/app/file-log.ts';
 import { ConfigThread } from '../../../src/app/thread.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
@@ -142,6 +142,32 @@ test('an error in a large configuration is reported in the same words, with its 
     assert.equal(renderConfigError(there), renderConfigError(here));
     assert.deepEqual([there.kind, there.code], [here.kind, here.code]);
   }
+});
+
+test('at the start a very large configuration is loaded in a thread, and others at once', async (context) => {
+  const folder = await scratch(context);
+  const path = join(folder, 'weir.toml');
+  const rules =
+    '[[outbound]]\ntag = "a"\nprotocol = "freedom"\n' +
+    '[[route.rule]]\noutbound = "a"\nport = ["443"]\n';
+  const loads = async (text: string, bytes?: Uint8Array) => {
+    await writeFile(path, text);
+    const files = new FileLog();
+    const { tables, spec } = await loadAtStart(path, { files, bytes });
+    return { inThread: tables !== undefined, rules: spec.route.rules.length, paths: files.paths };
+  };
+  const veryLong = rules + LONG.repeat(4);
+  assert.deepEqual(await loads(rules + LONG), { inThread: false, rules: 1, paths: [path] });
+  assert.deepEqual(await loads(veryLong), { inThread: true, rules: 0, paths: [path] });
+  assert.deepEqual(await loads('', Buffer.from(veryLong)), { inThread: true, rules: 0, paths: [] });
+
+  let level: string | undefined;
+  await writeFile(path, `${veryLong}[log]\nlevel = "off"\n[[route.rule]]\noutbound = "b"\n`);
+  await assert.rejects(
+    loadAtStart(path, { onLogLevel: (found) => void (level = found) }),
+    (error) => error instanceof ConfigError && error.cause !== undefined,
+  );
+  assert.equal(level, 'off', 'an error is judged by the level of its own file');
 });
 
 test('a small configuration is loaded at once, and what was read is remembered', async (context) => {

@@ -3,7 +3,7 @@ import { describe, mock, test } from 'node:test';
 import type { ByteLink } from '../../../src/net/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ConnectionRequest } from '../../../src/netstack/driver.ts';
-import { LINGER } from '../../../src/netstack/limits.ts';
+import { LINGER, RESTING_LINGER } from '../../../src/netstack/limits.ts';
 import { FIRST_RECEIVE_WINDOW } from '../../../src/netstack/tcp/recovery-limits.ts';
 import type { RefusalReason } from '../../../src/netstack/stack.ts';
 import { udpPacket } from '../../support/ip-packets.ts';
@@ -60,6 +60,14 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
+/** Lets time pass a second at a time, so that what the stacks send arrives when it is sent. */
+async function pass(clock: ManualClock, seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    clock.advance(1000);
+    await settle();
+  }
+}
+
 const failsWith =
   (code: string) =>
   (error: unknown): boolean =>
@@ -103,16 +111,31 @@ describe('requests for connections', () => {
     let hasEnded = false;
     void gaveUp.then(() => (hasEnded = true));
     for (let seconds = 0; seconds < 60; seconds++) {
-      clock.advance(1000);
-      await settle();
+      await pass(clock, 1);
     }
     assert.equal(hasEnded, false);
-    for (let seconds = 0; seconds < 120 && !hasEnded; seconds++) {
-      clock.advance(1000);
-      await settle();
-    }
+    for (let seconds = 0; seconds < 120 && !hasEnded; seconds++) await pass(clock, 1);
     await gaveUp;
   });
+
+  check(
+    'that time out are requests again with the next SYN of their client',
+    async (pair, clock) => {
+      const connecting = pair.client.connect(TARGET, forever());
+      const first = await pair.connection();
+      // The SYNs of these seconds are absorbed: the dial that they are for goes on.
+      await pass(clock, 10);
+      first.refuse('timeout');
+      await first.link.closed;
+      await settle();
+      assert.equal(pair.server.flows, 0, 'what was refused occupies no place');
+      const repeated = pair.connection();
+      await pass(clock, 6);
+      const [left, right] = await Promise.all([connecting, (await repeated).accept()]);
+      await left.write(Buffer.from('after the outage'));
+      assert.equal((await right.read())?.toString(), 'after the outage');
+    },
+  );
 
   check('that their client takes back fail at the server', async (pair) => {
     const abort = new AbortController();
@@ -197,18 +220,46 @@ describe('connections', () => {
     assert.ok(more.every(({ length }) => length === 0));
   });
 
-  check('that were released are reset when their peer takes nothing', async (pair, clock) => {
+  const LARGER_THAN_WINDOW = 4 * FIRST_RECEIVE_WINDOW;
+
+  check(
+    'deliver all to a half-closed reader that lives and pauses for 75 s',
+    async (pair, clock) => {
+      const { left, right } = await connected(pair);
+      await right.closeWrite();
+      assert.equal(await left.read(), undefined);
+      left.write(new Uint8Array(LARGER_THAN_WINDOW).fill(7))?.catch(() => undefined);
+      await left.closeWrite();
+      assert.equal(await left.closed, undefined, 'its owner has done all it can do');
+      await pass(clock, 75);
+      const all = await readAll(right);
+      assert.equal(all.length, LARGER_THAN_WINDOW);
+      assert.ok(all.every((byte) => byte === 7));
+    },
+  );
+
+  check('that were released are reset when their peer never reads', async (pair, clock) => {
     const { left, right } = await connected(pair);
-    left.write(new Uint8Array(4 * FIRST_RECEIVE_WINDOW))?.catch(() => undefined);
+    left.write(new Uint8Array(LARGER_THAN_WINDOW))?.catch(() => undefined);
     await left.closeWrite();
     left.destroy();
-    for (let step = 0; step < 4; step++) {
-      await settle();
-      clock.advance(LINGER);
-    }
-    await settle();
+    await pass(clock, RESTING_LINGER / 1000 - 1);
+    assert.equal(pair.client.flows, 1);
+    await pass(clock, (2 * LINGER) / 1000);
     assert.equal(pair.client.flows, 0);
     await assert.rejects(readAll(right), /reset/);
+  });
+
+  check('that were released are reset when their peer has gone', async (pair, clock) => {
+    const { left } = await connected(pair);
+    left.write(new Uint8Array(LARGER_THAN_WINDOW))?.catch(() => undefined);
+    await left.closeWrite();
+    await settle();
+    // Without its device the peer responds to nothing, and cannot say so.
+    pair.devices[1].close();
+    left.destroy();
+    await pass(clock, (3 * LINGER) / 1000);
+    assert.equal(pair.client.flows, 0);
   });
 
   check('that were released are reset when their peer never ends', async (pair, clock) => {

@@ -3,8 +3,14 @@ import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import { FlowTable, type Keyed } from '../../../src/netstack/flow-table.ts';
 import { KnownPeers } from '../../../src/netstack/known-peers.ts';
-import { FIRST_LOCAL_PORT, KNOWN_PEERS, LAST_LOCAL_PORT } from '../../../src/netstack/limits.ts';
-import { chooseLocalPort } from '../../../src/netstack/local-ports.ts';
+import {
+  FIRST_LOCAL_PORT,
+  KNOWN_PEERS,
+  LAST_LOCAL_PORT,
+  PORT_ATTEMPTS,
+  UNUSED_ATTEMPTS,
+} from '../../../src/netstack/limits.ts';
+import { chooseLocalPort, type PortState } from '../../../src/netstack/local-ports.ts';
 import { endpoint } from '../../support/netstack/stack-pair.ts';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
 
@@ -86,15 +92,46 @@ describe('own ports', () => {
     const random = new SeededRandom(5);
     const used = new Set<number>();
     for (let count = 0; count < 1000; count++) {
-      const port = chooseLocalPort(random, (candidate) => !used.has(candidate));
+      const port = chooseLocalPort(random, (candidate) => (used.has(candidate) ? 'used' : 'free'));
       assert.ok(port !== undefined && port >= FIRST_LOCAL_PORT && port <= LAST_LOCAL_PORT);
       assert.ok(!used.has(port));
       used.add(port);
     }
     assert.equal(
-      chooseLocalPort(random, () => false),
+      chooseLocalPort(random, () => 'used'),
       undefined,
     );
+  });
+
+  test('are free ones nearby, or else those in TIME-WAIT, the safest first', () => {
+    const random = new SeededRandom(6);
+    const cases: readonly (readonly [string, PortState[]])[] = [
+      ['free', ['used', 'last resort', 'reusable', 'free']],
+      ['reusable', ['used', 'last resort', 'reusable', 'reusable']],
+      ['last resort', ['used', 'last resort', 'used', 'last resort']],
+    ];
+    for (const [expected, states] of cases) {
+      const stateOf = (port: number): PortState => states[port % states.length] ?? 'used';
+      const port = chooseLocalPort(random, stateOf);
+      assert.ok(port !== undefined);
+      assert.equal(stateOf(port), expected);
+    }
+  });
+
+  test('are not searched for long where all are in TIME-WAIT, and bounded where all are used', () => {
+    const random = new SeededRandom(7);
+    for (const [state, most] of [
+      ['reusable', UNUSED_ATTEMPTS],
+      ['last resort', PORT_ATTEMPTS],
+      ['used', PORT_ATTEMPTS],
+    ] as const) {
+      let looked = 0;
+      chooseLocalPort(random, () => {
+        looked++;
+        return state;
+      });
+      assert.equal(looked, most, state);
+    }
   });
 });
 

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MAX_ALL_QUEUED_BYTES, STRAY_RESPONSES_A_SECOND } from '../../../src/netstack/limits.ts';
+import {
+  FIRST_LOCAL_PORT,
+  LAST_LOCAL_PORT,
+  MAX_ALL_QUEUED_BYTES,
+  STRAY_RESPONSES_A_SECOND,
+  UNUSED_ATTEMPTS,
+} from '../../../src/netstack/limits.ts';
 import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../src/netstack/wire-limits.ts';
 import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
 import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
@@ -8,7 +14,7 @@ import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/recovery
 import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
 import { Protocol } from '../../../src/netstack/wire/ip-packet.ts';
-import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
+import { TcpFlag, type TcpSegment } from '../../../src/netstack/wire/tcp.ts';
 import {
   CLIENT4,
   CLIENT6,
@@ -493,6 +499,95 @@ describe('TIME-WAIT', () => {
   });
 });
 
+describe('own ports with one destination', () => {
+  const OWN_PORTS = LAST_LOCAL_PORT - FIRST_LOCAL_PORT + 1;
+
+  /** A stack from which connections begin, and a server that accepts each and lets it be closed. */
+  function dialling(timestamps: boolean): {
+    readonly stack: BareStack;
+    readonly begin: () => { readonly flow: TcpFlow; readonly syn: TcpSegment };
+    readonly establish: (flow: TcpFlow, syn: TcpSegment) => void;
+    /** @returns the number behind this side's FIN. */
+    readonly close: (flow: TcpFlow, syn: TcpSegment) => number;
+  } {
+    const stack = new BareStack({ addresses: [CLIENT4] });
+    const reply = (flow: TcpFlow, fields: Partial<TcpSegment>): Uint8Array => {
+      const { port } = flow.local;
+      const ports = { sourcePort: 443, destinationPort: port, window: 65_535 };
+      const stamps = timestamps ? { hasTimestamps: true, timestamp: 9_000 + stack.now } : {};
+      return tcpPacket(segment({ ...ports, ...stamps, ...fields }), NO_BYTES, {
+        source: SERVER4,
+        destination: flow.local,
+      });
+    };
+    return {
+      stack,
+      begin() {
+        const flow = stack.stack.connect(SERVER4, stack.now);
+        assert.ok(flow, 'a port');
+        const { tcp } = sentSegment(stack.settle()[0]);
+        assert.equal(tcp.flags, SYN);
+        return { flow, syn: tcp };
+      },
+      establish(flow, { sequence }) {
+        const acknowledgment = (sequence + 1) >>> 0;
+        stack.receive(reply(flow, { flags: SYN | ACK, sequence: 5, acknowledgment, mss: 1460 }));
+        assert.equal(flow.connection.state, 'ESTABLISHED');
+      },
+      close(flow, { sequence }) {
+        flow.connection.closeWrite();
+        stack.stack.touch(flow);
+        stack.settle();
+        const acknowledgment = (sequence + 2) >>> 0;
+        stack.receive(reply(flow, { flags: FIN | ACK, sequence: 6, acknowledgment }));
+        assert.equal(flow.connection.state, 'TIME-WAIT');
+        return acknowledgment;
+      },
+    };
+  }
+
+  for (const timestamps of [true, false]) {
+    const how = timestamps ? 'with timestamps' : 'without timestamps';
+    test(`are used again when all are in TIME-WAIT, ${how}`, () => {
+      const { stack, begin, establish, close } = dialling(timestamps);
+      const ends = new Map<number, number>();
+      const stamps = new Map<number, number>();
+      for (let count = 0; count < OWN_PORTS; count++) {
+        const { flow, syn } = begin();
+        establish(flow, syn);
+        ends.set(flow.local.port, close(flow, syn));
+        stamps.set(flow.local.port, syn.timestamp);
+      }
+      assert.ok(stack.stack.tcp.timeWait > OWN_PORTS * 0.98, 'nearly all ports wait');
+      stack.advance(2000);
+      for (let count = 0; count < 2 * UNUSED_ATTEMPTS; count++) {
+        const { flow, syn } = begin();
+        const behind = ends.get(flow.local.port);
+        if (behind === undefined) continue;
+        // RFC 1122 §4.2.2.13: beyond all that the last connection used; RFC 6191: a later timestamp.
+        const distance = (syn.sequence - behind) | 0;
+        assert.ok(distance > 65_535, `${distance} behind the last FIN`);
+        assert.ok(syn.timestamp > (stamps.get(flow.local.port) ?? Infinity));
+        establish(flow, syn);
+      }
+      assert.equal(stack.stack.flows, 2 * UNUSED_ATTEMPTS);
+    });
+  }
+
+  test('are refused when all have live connections, and only then', () => {
+    const { stack, establish } = dialling(true);
+    for (;;) {
+      const flow = stack.stack.connect(SERVER4, stack.now);
+      if (flow === undefined) break;
+      const { tcp } = sentSegment(stack.settle()[0]);
+      establish(flow, tcp);
+    }
+    assert.ok(stack.stack.flows > OWN_PORTS * 0.9, `${stack.stack.flows} live connections`);
+    const other = stack.stack.connect({ ...SERVER4, port: 444 }, stack.now);
+    assert.ok(other, 'ports are those of a destination');
+  });
+});
+
 describe('a flood of SYNs', () => {
   const syns = (count: number): Uint8Array[] =>
     Array.from({ length: count }, (_, index) =>
@@ -518,7 +613,7 @@ describe('a flood of SYNs', () => {
     assert.equal(connection.state, 'ESTABLISHED');
   });
 
-  test('is not helped by requests that were refused in silence', () => {
+  test('is not helped by requests that were refused in silence: they leave nothing', () => {
     const stack = new BareStack({
       onEvent({ network, flow, event }) {
         if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
@@ -530,7 +625,8 @@ describe('a flood of SYNs', () => {
       stack.events.filter((event) => event === 'requested').length,
       MAX_BACKLOG_PER_ADDRESS + 1,
     );
-    assert.equal(stack.stack.flows, MAX_BACKLOG_PER_ADDRESS);
+    assert.equal(stack.stack.flows, 0);
+    assert.equal(stack.stack.nextTimeout(), Infinity);
   });
 });
 
@@ -554,7 +650,7 @@ describe('requests for unreachable hosts', () => {
 });
 
 describe('a request that was refused in silence', () => {
-  test('absorbs its SYN, and gives way to another one of the same ports', () => {
+  test('gets no response, and each SYN of its client is a request again', () => {
     const stack = new BareStack({
       onEvent({ network, flow, event }) {
         if (network === 'tcp' && event === 'requested') stack.stack.refuse(flow, 'timeout', 0);
@@ -563,10 +659,11 @@ describe('a request that was refused in silence', () => {
     const requests = (): number => stack.events.filter((event) => event === 'requested').length;
     const syn = tcpPacket(segment({ flags: SYN, sequence: 1 }));
     const another = tcpPacket(segment({ flags: SYN, sequence: 77_777 }));
-    stack.receive(syn, syn);
-    assert.equal(requests(), 1);
-    stack.receive(another);
+    assert.deepEqual(stack.receive(syn), []);
+    assert.deepEqual(stack.receive(syn), []);
     assert.equal(requests(), 2);
-    assert.equal(stack.stack.flows, 1);
+    assert.deepEqual(stack.receive(another), []);
+    assert.equal(requests(), 3);
+    assert.equal(stack.stack.flows, 0);
   });
 });

@@ -131,21 +131,14 @@ describe('a request that is held back', () => {
     `);
   });
 
-  test('refused in silence: SYNs are absorbed until the client has given up', () => {
+  test('refused in silence: it ends at once, and the client gets nothing', () => {
     new Script().run(`
       < S 0:0(0) <mss 1460>
       events requested
       refuse silent
-      +1000
-      < S 0:0(0) <mss 1460>
-      < . 1:1(0) ack 1
-      +2000
-      < S 0:0(0) <mss 1460>
-      state SYN-RECEIVED
-      events
-      +57000
       state CLOSED
-      events closed
+      failure aborted
+      events failed closed
     `);
   });
 

@@ -1,0 +1,86 @@
+import type { Stats } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { ConfigError } from '../config/errors.ts';
+import { codeOf, messageOf } from '../errors.ts';
+import { systemClock, type Clock } from '../net/clock.ts';
+import { CONFIG_STREAM_MS } from '../net/time-limits.ts';
+import { kindOfOther, READ_WITHOUT_WAITING } from '../platform/regular-file.ts';
+
+/** Between two attempts to read what has nothing to be read. */
+const RETRY_MS = 10;
+
+/** Read at once. */
+const CHUNK = 64 * 1024;
+
+/** No configuration that is written by a program is longer; a device may never end. */
+const MAX_LENGTH = 64 * 1024 * 1024;
+
+/**
+ * The contents of a configuration that is not a file: standard input, a pipe (`--config <(…)`). It is read
+ * without blocking a thread, for a limited time and up to a limited length. A pipe without a writer is
+ * waited for as well: its writer may not have opened it yet.
+ *
+ * @returns undefined for a regular file, for a directory, and for what cannot be found: those are read, or
+ *   reported, in the usual way.
+ * @throws {ConfigError} of kind `io` when it cannot be read, is too long, or does not end in time.
+ */
+export async function readStreamConfig(
+  path: string,
+  clock: Clock = systemClock,
+): Promise<Uint8Array | undefined> {
+  const stats = await statsOf(path);
+  const kind = stats && kindOfOther(stats);
+  if (kind === undefined) return undefined;
+  // The timers of a clock do not keep the process alive.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  try {
+    await using file = await open(path, READ_WITHOUT_WAITING);
+    return await readToEnd(file, kind, clock);
+  } catch (error) {
+    throw new ConfigError('io', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+async function statsOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch {
+    return undefined;
+  }
+}
+
+async function readToEnd(file: FileHandle, kind: string, clock: Clock): Promise<Uint8Array> {
+  const until = clock.now() + CONFIG_STREAM_MS;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const chunk = await readSome(file);
+    const isEnd = chunk?.length === 0;
+    if (isEnd && (length > 0 || kind !== 'pipe')) return Buffer.concat(chunks);
+    if (chunk !== undefined && !isEnd) {
+      length += chunk.length;
+      if (length > MAX_LENGTH) throw new Error(`it is longer than ${MAX_LENGTH >> 20} MiB`);
+      chunks.push(chunk);
+      continue;
+    }
+    if (clock.now() >= until) {
+      const what = length === 0 ? 'nothing came from' : 'no end came from';
+      throw new Error(`${what} the ${kind} within ${CONFIG_STREAM_MS / 1000} s`);
+    }
+    await new Promise<void>((resolve) => void clock.after(RETRY_MS, resolve));
+  }
+}
+
+/** The next bytes, none at its end; `undefined` where there are none for now. */
+async function readSome(file: FileHandle): Promise<Uint8Array | undefined> {
+  const buffer = Buffer.allocUnsafe(CHUNK);
+  try {
+    const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
+    return buffer.subarray(0, bytesRead);
+  } catch (error) {
+    if (codeOf(error) === 'EAGAIN') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * Characters of a document that are parsed at once, about. The parser's tree takes some hundred bytes for
+ * each: that of ten megabytes would take more than one gigabyte, and that of a slice is garbage soon.
+ */
+export const SLICE = 8 * 1024;
+
+/** A part of a document, in UTF-16 offsets; the end is excluded. */
+export interface Slice {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Divides a TOML document before headers of tables, into slices of about `length` or a single table each. If
+ * each is valid TOML, then so is the whole, but for tables that are defined twice; if one is not, the whole
+ * is not. Takes linear time.
+ */
+export function* slicesOf(text: string, length = SLICE): Generator<Slice> {
+  let start = 0;
+  let depth = 0;
+  for (let at = 0; at < text.length;) {
+    switch (text.charCodeAt(at)) {
+      case LINE_FEED:
+        at++;
+        if (depth <= 0 && at - start >= length && isHeader(text, at)) {
+          yield { start, end: at };
+          start = at;
+        }
+        break;
+      case HASH:
+        at = endOfLine(text, at);
+        break;
+      case QUOTE:
+      case APOSTROPHE:
+        at = endOfString(text, at);
+        break;
+      case LEFT_BRACKET:
+      case LEFT_BRACE:
+        depth++;
+        at++;
+        break;
+      case RIGHT_BRACKET:
+      case RIGHT_BRACE:
+        depth--;
+        at++;
+        break;
+      default:
+        at++;
+    }
+  }
+  yield { start, end: text.length };
+}
+
+const LINE_FEED = 0x0a;
+const TAB = 0x09;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const HASH = 0x23;
+const APOSTROPHE = 0x27;
+const LEFT_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const RIGHT_BRACKET = 0x5d;
+const LEFT_BRACE = 0x7b;
+const RIGHT_BRACE = 0x7d;
+
+/** Whether the line that starts at `at` is the header of a table, outside of any value. */
+function isHeader(text: string, at: number): boolean {
+  let first = at;
+  while (text.charCodeAt(first) === SPACE || text.charCodeAt(first) === TAB) first++;
+  return text.charCodeAt(first) === LEFT_BRACKET;
+}
+
+/** Where the line feed is, or the end of the document. */
+function endOfLine(text: string, at: number): number {
+  const end = text.indexOf('\n', at);
+  return end < 0 ? text.length : end;
+}
+
+/** Behind the string that starts at `at`. One of a single line ends with its line at the latest. */
+function endOfString(text: string, at: number): number {
+  const quote = text.charCodeAt(at);
+  const isLong = text.charCodeAt(at + 1) === quote && text.charCodeAt(at + 2) === quote;
+  let next = at + (isLong ? 3 : 1);
+  for (; next < text.length; next++) {
+    const char = text.charCodeAt(next);
+    if (char === BACKSLASH && quote === QUOTE) next++;
+    else if (char === LINE_FEED && !isLong) return next;
+    else if (char === quote) {
+      if (!isLong) return next + 1;
+      if (text.charCodeAt(next + 1) !== quote || text.charCodeAt(next + 2) !== quote) continue;
+      next += 3;
+      // Two more may stand before the three that close it.
+      for (let more = 0; more < 2 && text.charCodeAt(next) === quote; more++) next++;
+      return next;
+    }
+  }
+  return text.length;
+}

@@ -1,0 +1,47 @@
+import { constants, type Stats } from 'node:fs';
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { WeirError } from '../errors.ts';
+
+/** A path that leads to something else than a file with contents; `message` says what it is. */
+export class NotRegularFileError extends WeirError {
+  constructor(what: string) {
+    super('not_a_regular_file', `is a ${what}, not a regular file`);
+  }
+}
+
+/**
+ * Opens a regular file for reading. Anything else may block a thread of the pool, and with it the end of
+ * the process, for as long as its writer likes: a named pipe when it is opened, a terminal when it is read.
+ * A directory is opened: reading it has an error of its own.
+ *
+ * @throws {NotRegularFileError}
+ * @throws the system's error.
+ */
+export async function openRegularFile(path: string): Promise<FileHandle> {
+  // Even an open that does not wait has effects, such as on the writer of a pipe.
+  refuseOthers(await stat(path));
+  const file = await open(path, READ_WITHOUT_WAITING);
+  try {
+    refuseOthers(await file.stat());
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** Neither waits for the writer of a pipe nor takes a terminal over. */
+export const READ_WITHOUT_WAITING = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+/** What a file is that has no contents of its own; `undefined` for a regular file or a directory. */
+export function kindOfOther(stats: Stats): string | undefined {
+  if (stats.isFile() || stats.isDirectory()) return undefined;
+  if (stats.isFIFO()) return 'pipe';
+  if (stats.isSocket()) return 'socket';
+  return stats.isBlockDevice() ? 'block device' : 'character device';
+}
+
+function refuseOthers(stats: Stats): void {
+  const kind = kindOfOther(stats);
+  if (kind !== undefined) throw new NotRegularFileError(kind);
+}
