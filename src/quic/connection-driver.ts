@@ -23,6 +23,8 @@ export interface ConnectionHost {
   touch(connection: ConnectionDriver): void;
   /** The handshake is complete. @returns what its events are for. */
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined;
+  /** The protocol above knows who the peer is. */
+  onAuthenticated(connection: ConnectionDriver): void;
   /** It is confirmed: the id that a client had made up is not used any more. */
   onConfirmed(connection: ConnectionDriver): void;
   onMigrated(connection: ConnectionDriver): void;
@@ -133,6 +135,12 @@ export class ConnectionDriver
     // The core asks for more streams with STREAMS_BLOCKED.
     this.touch();
     return promise;
+  }
+
+  authenticated(): void {
+    this.calls.authenticated();
+    this.#host.onAuthenticated(this);
+    this.touch();
   }
 
   allowStreams(atOnce: number): void {

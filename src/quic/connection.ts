@@ -291,6 +291,11 @@ export class Connection {
     this.#parts.streams.allowStreams(atOnce);
   }
 
+  /** The protocol above knows who the peer is: see `ConnectionSettings.authenticates`. Idempotent. */
+  authenticated(): void {
+    this.#parts.streams.onAuthenticated();
+  }
+
   /** See `Streams.write`. */
   write(id: number, chunk: Uint8Array, isOwned = false): boolean | undefined {
     return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk, isOwned) : undefined;

@@ -56,7 +56,11 @@ export function createParts(
   const handshakeIds = new HandshakeIds(role, identity.originalId);
   handshakeIds.peerId = identity.peerId;
   const crypto = new CryptoStreams();
-  const streams = new Streams(role, settings.grants ?? DEFAULT_STREAM_GRANTS);
+  const streams = new Streams(
+    role,
+    settings.grants ?? DEFAULT_STREAM_GRANTS,
+    !settings.authenticates,
+  );
   const datagrams = new Datagrams(settings.maxDatagramFrameSize);
   const rates = new SendRates(settings.congestion, random);
   const createPath = (

@@ -128,7 +128,6 @@ export class StreamTable {
 
   #create(id: number): void {
     const { side, grants, receiveWindow, pace } = this.#parts;
-    const { streamWindow, maxStreamWindow } = grants;
     const isOwn = isOpenedBy(side, id);
     const isUnidirectional = kindOf(id) === 1;
     const send =
@@ -136,7 +135,7 @@ export class StreamTable {
     const receive =
       isUnidirectional && isOwn
         ? undefined
-        : new ReceiveStream(streamWindow, maxStreamWindow, receiveWindow, pace);
+        : new ReceiveStream(grants, receiveWindow, pace);
     this.#streams.set(id, new Stream(id, send, receive));
   }
 

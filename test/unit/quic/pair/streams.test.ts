@@ -94,7 +94,10 @@ test('streams beyond the peer’s limit wait until others have closed (RFC 9000 
   const grants = {
     connectionWindow: 100_000,
     maxConnectionWindow: 100_000,
+    unread: 100_000,
+    windowGrowth: 0,
     streamWindow: 10_000,
+    provenStreamWindow: 10_000,
     maxStreamWindow: 10_000,
     bidirectionalStreams: 2,
     unidirectionalStreams: 0,
