@@ -165,7 +165,14 @@ export class ConnectionDriver
     this.touch();
   }
 
-  // ---- for the driver and the streams ----
+  // ---- for the endpoint, the driver and the streams ----
+
+  /** Ends the connection with a code of the transport, at once for all that count it. */
+  closeTransport(code: number): void {
+    this.calls.closeTransport(code, '', this.clock.now());
+    this.handleEvents();
+    this.touch();
+  }
 
   touch(): void {
     this.#host.touch(this);

@@ -264,7 +264,9 @@ export class QuicEndpoint {
     if (!settings) return undefined;
     const { originalId, retrySourceId, clientId, isValidated } = acceptance;
     try {
-      return this.#roster.add({ client: { isValidated }, start: settings.onConnection }, (ids) =>
+      const { authenticates } = settings.connection;
+      const client = { isValidated, authenticates };
+      return this.#roster.add({ client, start: settings.onConnection }, (ids) =>
         this.#connections.server({
           ...this.#common(settings.connection),
           tls: settings.tls,

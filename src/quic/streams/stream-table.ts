@@ -133,9 +133,7 @@ export class StreamTable {
     const send =
       isUnidirectional && !isOwn ? undefined : new SendStream(id, this.#initialLimit(id));
     const receive =
-      isUnidirectional && isOwn
-        ? undefined
-        : new ReceiveStream(grants, receiveWindow, pace);
+      isUnidirectional && isOwn ? undefined : new ReceiveStream(grants, receiveWindow, pace);
     this.#streams.set(id, new Stream(id, send, receive));
   }
 
