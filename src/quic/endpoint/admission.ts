@@ -127,7 +127,8 @@ export class Admission implements Disposable {
         : DROP;
     // A client that comes back with a token was not refused before: it is now, when that is so.
     const isFull = connections >= maxConnections;
-    if (maxConnections === 0 || (isFull && !hasVictim)) return refusal(TransportErrorCode.CONNECTION_REFUSED);
+    if (maxConnections === 0 || (isFull && !hasVictim))
+      return refusal(TransportErrorCode.CONNECTION_REFUSED);
     if (isCrowded && !hasVictim) return DROP;
     const checked = this.#checkToken(bytes, peer, accepted, now);
     if (checked === 'invalid') return refusal(TransportErrorCode.INVALID_TOKEN);
