@@ -1,3 +1,4 @@
+import { GrowingBytes } from '../net/growing-bytes.ts';
 import {
   readVarint,
   TRUNCATED,
@@ -52,7 +53,7 @@ export class FrameReader {
   #missing = 0;
   #payload: Payload = 'dropped';
   /** Where a payload is collected that did not arrive in one piece. */
-  #whole: Uint8Array | undefined;
+  #whole: GrowingBytes | undefined;
 
   constructor(sink: FrameSink) {
     this.#sink = sink;
@@ -105,23 +106,21 @@ export class FrameReader {
   }
 
   #take(bytes: Uint8Array): Http3Error | undefined {
-    const missing = this.#missing;
     this.#missing -= bytes.length;
     if (this.#payload === 'dropped') return undefined;
     const isWhole = this.#whole === undefined && this.#missing === 0;
     return this.#payload === 'pieces' || isWhole
       ? this.#sink.onPayload(this.#type, bytes)
-      : this.#collect(bytes, missing);
+      : this.#collect(bytes);
   }
 
-  /** `missing` bytes of the payload, these among them, were to come. */
-  #collect(bytes: Uint8Array, missing: number): Http3Error | undefined {
-    // At the first piece the whole payload is missing.
-    const whole = (this.#whole ??= new Uint8Array(missing));
-    whole.set(bytes, whole.length - missing);
+  /** Takes a piece of a payload. Memory follows what has come, not the length that was announced. */
+  #collect(bytes: Uint8Array): Http3Error | undefined {
+    const whole = (this.#whole ??= new GrowingBytes());
+    whole.append(bytes);
     if (this.#missing > 0) return undefined;
     this.#whole = undefined;
-    return this.#sink.onPayload(this.#type, whole);
+    return this.#sink.onPayload(this.#type, whole.bytes);
   }
 }
 

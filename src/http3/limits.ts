@@ -11,7 +11,7 @@ export const FIELD_SECTION_LIMIT = 16 * 1024;
  * H3_EXCESSIVE_LOAD: otherwise an unauthenticated client could fill FIELD_SECTION_LIMIT on each of a
  * thousand streams.
  */
-export const BUFFERED_FIELDS_LIMIT = 256 * 1024;
+export const BUFFERED_FIELDS_LIMIT = 64 * 1024;
 
 /**
  * The payload of a frame of the control stream that is read and not skipped. Longer SETTINGS close

@@ -23,6 +23,8 @@ export interface ConnectionHost {
   touch(connection: ConnectionDriver): void;
   /** The handshake is complete. @returns what its events are for. */
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined;
+  /** The protocol above knows who the peer is. */
+  onAuthenticated(connection: ConnectionDriver): void;
   /** It is confirmed: the id that a client had made up is not used any more. */
   onConfirmed(connection: ConnectionDriver): void;
   onMigrated(connection: ConnectionDriver): void;
@@ -135,6 +137,12 @@ export class ConnectionDriver
     return promise;
   }
 
+  authenticated(): void {
+    this.calls.authenticated();
+    this.#host.onAuthenticated(this);
+    this.touch();
+  }
+
   allowStreams(atOnce: number): void {
     this.calls.allowStreams(atOnce);
     this.touch();
@@ -157,7 +165,14 @@ export class ConnectionDriver
     this.touch();
   }
 
-  // ---- for the driver and the streams ----
+  // ---- for the endpoint, the driver and the streams ----
+
+  /** Ends the connection with a code of the transport, at once for all that count it. */
+  closeTransport(code: number): void {
+    this.calls.closeTransport(code, '', this.clock.now());
+    this.handleEvents();
+    this.touch();
+  }
 
   touch(): void {
     this.#host.touch(this);

@@ -4,6 +4,7 @@ import type { ConnectionSettings } from './connection-settings.ts';
 import type { KeyLimits } from './protection/key-update.ts';
 import type { ClientTls, ServerTls } from './tls-port.ts';
 import type { Trace } from './trace.ts';
+import type { SharedWork } from './turn-work.ts';
 
 /** An id under which packets reach a connection, as its endpoint makes and registers it. */
 export interface IssuedId {
@@ -30,6 +31,8 @@ export interface CommonOptions {
   readonly local?: IpEndpoint | undefined;
   readonly now: number;
   readonly trace?: Trace | undefined;
+  /** Of all connections of the endpoint; left out for one that is alone. */
+  readonly sharedWork?: SharedWork | undefined;
   /** Packets after which keys change, instead of those of the cipher suites, for tests. */
   readonly keyLimits?: KeyLimits | undefined;
 }

@@ -9,6 +9,11 @@ export interface ConnectionSettings {
   readonly keepAlive: number;
   /** Milliseconds for the handshake. */
   readonly handshakeTimeout: number;
+  /**
+   * Whether the protocol above calls `authenticated` when it knows who the peer is. Until then the peer
+   * gets little memory, and its place when there are too many connections.
+   */
+  readonly authenticates: boolean;
   /** Windows and numbers of streams; `undefined` for those of `streams/limits.ts`. */
   readonly grants: StreamGrants | undefined;
   /** Announced as max_datagram_frame_size; 0 accepts no DATAGRAM frames. */
@@ -32,6 +37,7 @@ export const DEFAULT_SETTINGS: ConnectionSettings = {
   idleTimeout: IDLE_TIMEOUT,
   keepAlive: 0,
   handshakeTimeout: HANDSHAKE_TIMEOUT,
+  authenticates: false,
   grants: undefined,
   maxDatagramFrameSize: 0,
   acceptUnannouncedDatagrams: false,

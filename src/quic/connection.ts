@@ -188,7 +188,8 @@ export class Connection {
 
   /** Fills `out` with what may leave now, for one send. False when there is nothing. */
   transmit(now: number, out: TransmitBatch): boolean {
-    const { lifecycle, closing, keys, trace } = this.#parts;
+    const { lifecycle, closing, keys, trace, work } = this.#parts;
+    work.restart();
     if (lifecycle.isOpen) {
       const { exhausted } = keys.oneRtt;
       if (exhausted !== undefined) this.#fail(exhausted, now);
@@ -289,6 +290,12 @@ export class Connection {
   /** See `Streams.allowStreams`. */
   allowStreams(atOnce: number): void {
     this.#parts.streams.allowStreams(atOnce);
+  }
+
+  /** The protocol above knows who the peer is: see `ConnectionSettings.authenticates`. Idempotent. */
+  authenticated(): void {
+    this.#parts.streams.onAuthenticated();
+    this.#parts.work.onAuthenticated();
   }
 
   /** See `Streams.write`. */

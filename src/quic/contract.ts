@@ -57,6 +57,11 @@ export interface QuicConnection {
    */
   openStream(kind: 'bidirectional' | 'unidirectional', signal?: AbortSignal): Promise<QuicStream>;
   /**
+   * The peer has authenticated itself: it gets the memory of a peer that is known, and keeps its place.
+   * Without effect where the settings do not ask for it. Idempotent.
+   */
+  authenticated(): void;
+  /**
    * How many bidirectional streams of the peer may be open at once from now on. Fewer than before is for
    * those to come: what the peer may open already it may still open.
    */

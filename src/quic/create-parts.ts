@@ -22,6 +22,7 @@ import { ReceivedSpaces } from './received-spaces.ts';
 import { LossDetection } from './recovery/loss-detection.ts';
 import { SendRates } from './send-rates.ts';
 import { DEFAULT_STREAM_GRANTS, Streams } from './streams/streams.ts';
+import { TurnWork } from './turn-work.ts';
 
 /** The ids with which a connection starts. */
 export interface Identity {
@@ -56,7 +57,11 @@ export function createParts(
   const handshakeIds = new HandshakeIds(role, identity.originalId);
   handshakeIds.peerId = identity.peerId;
   const crypto = new CryptoStreams();
-  const streams = new Streams(role, settings.grants ?? DEFAULT_STREAM_GRANTS);
+  const streams = new Streams(
+    role,
+    settings.grants ?? DEFAULT_STREAM_GRANTS,
+    !settings.authenticates,
+  );
   const datagrams = new Datagrams(settings.maxDatagramFrameSize);
   const rates = new SendRates(settings.congestion, random);
   const createPath = (
@@ -109,6 +114,7 @@ export function createParts(
     once: new OnceFrames(),
     events: new EventQueue(streams, datagrams, closing, lifecycle),
     counters: new Counters(),
+    work: new TurnWork(options.sharedWork ?? { frames: 0 }, !settings.authenticates),
     trace,
   };
   return { parts, rates };

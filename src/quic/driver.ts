@@ -3,6 +3,7 @@ import type { ConnectionDriver } from './connection-driver.ts';
 import { DeadlineQueue } from './endpoint/deadline-queue.ts';
 import { SENT_BYTES_A_TURN } from './endpoint/limits.ts';
 import type { Outgoing } from './endpoint/outgoing.ts';
+import type { SharedWork } from './turn-work.ts';
 
 /** Runs a task after the present callbacks of the event loop: once for each call. */
 export type Soon = (task: () => void) => void;
@@ -17,6 +18,8 @@ export interface DriverOptions {
   /** Called at the end of each turn. */
   readonly onTurnEnd: () => void;
   readonly soon: Soon;
+  /** What the connections have worked since the last turn; it begins anew with each. */
+  readonly sharedWork: SharedWork;
 }
 
 /**
@@ -32,6 +35,7 @@ export class Driver {
   readonly #outgoing: Outgoing;
   readonly #onTurnEnd: () => void;
   readonly #soon: Soon;
+  readonly #sharedWork: SharedWork;
   readonly #deadlines = new DeadlineQueue<ConnectionDriver>();
   /** Those that have something to do, and those of the round that is under way. */
   #ready: ConnectionDriver[] = [];
@@ -42,11 +46,12 @@ export class Driver {
   #timer: Timer | undefined;
   #armedFor = Infinity;
 
-  constructor({ clock, outgoing, onTurnEnd, soon }: DriverOptions) {
+  constructor({ clock, outgoing, onTurnEnd, soon, sharedWork }: DriverOptions) {
     this.#clock = clock;
     this.#outgoing = outgoing;
     this.#onTurnEnd = onTurnEnd;
     this.#soon = soon;
+    this.#sharedWork = sharedWork;
   }
 
   /** Whether nothing is left to be sent at present. */
@@ -64,6 +69,7 @@ export class Driver {
   readonly run = (): void => {
     if (this.#isRunning || this.#isStopped) return;
     this.#isRunning = true;
+    this.#sharedWork.frames = 0;
     let budget = SENT_BYTES_A_TURN;
     do {
       budget -= this.#runRound(budget);

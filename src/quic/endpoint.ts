@@ -12,6 +12,7 @@ import type { Clock, Timer } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { ConnectionCore, ConnectionDriver } from './connection-driver.ts';
 import type { ConnectionSettings } from './connection-settings.ts';
+import type { CommonOptions } from './connection-options.ts';
 import { Connection, type ClientOptions, type ServerOptions } from './connection.ts';
 import type { QuicConnection, QuicHandlers } from './contract.ts';
 import { Driver, inNextTurn, type Soon } from './driver.ts';
@@ -24,6 +25,7 @@ import { MIN_DATAGRAM } from './limits.ts';
 import type { PacketObfuscation } from './obfuscation.ts';
 import { ResetTokens } from './protection/tokens.ts';
 import type { ClientTls, ServerTls } from './tls-port.ts';
+import type { SharedWork } from './turn-work.ts';
 
 /** How connections are made; a test gives scripted ones. */
 export interface ConnectionMaker {
@@ -92,6 +94,7 @@ export class QuicEndpoint {
   readonly #connections: ConnectionMaker;
   readonly #outgoing: Outgoing;
   readonly #soon: Soon;
+  readonly #sharedWork: SharedWork = { frames: 0 };
   readonly #driver: Driver;
   readonly #admission: Admission;
   readonly #roster: Roster;
@@ -151,7 +154,13 @@ export class QuicEndpoint {
     this.#obfuscation = obfuscation;
     this.#connections = options.connections ?? Connection;
     const outgoing = new Outgoing(socket, obfuscation);
-    const driver = new Driver({ clock, outgoing, onTurnEnd: () => this.#onTurnEnd(), soon });
+    const driver = new Driver({
+      clock,
+      outgoing,
+      onTurnEnd: () => this.#onTurnEnd(),
+      soon,
+      sharedWork: this.#sharedWork,
+    });
     const roster = new Roster(
       {
         clock,
@@ -264,7 +273,9 @@ export class QuicEndpoint {
     if (!settings) return undefined;
     const { originalId, retrySourceId, clientId, isValidated } = acceptance;
     try {
-      return this.#roster.add({ client: { isValidated }, start: settings.onConnection }, (ids) =>
+      const { authenticates } = settings.connection;
+      const client = { isValidated, authenticates };
+      return this.#roster.add({ client, start: settings.onConnection }, (ids) =>
         this.#connections.server({
           ...this.#common(settings.connection),
           tls: settings.tls,
@@ -286,7 +297,7 @@ export class QuicEndpoint {
     }
   }
 
-  #common(settings: ConnectionSettings): { settings: ConnectionSettings; random: RandomSource } {
+  #common(settings: ConnectionSettings): Pick<CommonOptions, 'settings' | 'random' | 'sharedWork'> {
     const { dontFragment, ecn } = this.#socket.features;
     // A search for the MTU proves nothing where datagrams are fragmented.
     const most = dontFragment ? settings.maxDatagram : MIN_DATAGRAM;
@@ -294,6 +305,7 @@ export class QuicEndpoint {
     return {
       settings: { ...settings, maxDatagram, ecn: settings.ecn && ecn },
       random: this.#random,
+      sharedWork: this.#sharedWork,
     };
   }
 

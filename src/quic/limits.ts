@@ -34,6 +34,23 @@ export const MAX_ACK_DELAY = 25;
 export const MAX_EARLY_PACKETS = 8;
 export const MAX_EARLY_BYTES = 12_000;
 
+/** Frames of one packet that are not counted as work: more than packets of ordinary peers have. */
+export const FREE_FRAMES_A_PACKET = 16;
+
+/** Ranges of an ACK frame that cost as much as a frame. */
+export const ACK_RANGES_A_FRAME = 8;
+
+/**
+ * Frames beyond those, that a peer may send in a turn of the event loop: one that is known, and one that has
+ * to authenticate itself yet. Each takes 50 to 300 ns. Beyond it its packets are dropped until the next turn.
+ */
+export const MAX_WORK_A_TURN = 4096;
+export const UNAUTHENTICATED_WORK_A_TURN = 512;
+
+/** The same of all peers of an endpoint together, and what each of them may send once that is reached. */
+export const WORK_OF_ALL_A_TURN = 32_768;
+export const PRESSED_WORK_A_TURN = 256;
+
 /** DATAGRAM frames of peers that announced none and send them yet: bytes of payload that they take. */
 export const UNANNOUNCED_DATAGRAM_SIZE = 1200;
 

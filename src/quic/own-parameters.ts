@@ -2,6 +2,7 @@ import type { ConnectionSettings } from './connection-settings.ts';
 import type { Identity } from './create-parts.ts';
 import { MAX_ACK_DELAY, MAX_RECEIVED_DATAGRAM } from './limits.ts';
 import { ACTIVE_CONNECTION_ID_LIMIT } from './path/limits.ts';
+import { receiveMemory } from './streams/grants.ts';
 import { DEFAULT_STREAM_GRANTS } from './streams/streams.ts';
 import { encodeTransportParameters } from './wire/transport-parameters.ts';
 
@@ -18,7 +19,7 @@ export function ownParameters(settings: ConnectionSettings, identity: Identity):
     maxUdpPayloadSize: MAX_RECEIVED_DATAGRAM,
     maxAckDelay: MAX_ACK_DELAY,
     activeConnectionIdLimit: ACTIVE_CONNECTION_ID_LIMIT,
-    initialMaxData: grants.connectionWindow,
+    initialMaxData: receiveMemory(grants, !settings.authenticates).window,
     initialMaxStreamDataBidiLocal: grants.streamWindow,
     initialMaxStreamDataBidiRemote: grants.streamWindow,
     initialMaxStreamDataUni: grants.streamWindow,

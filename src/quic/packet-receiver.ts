@@ -170,6 +170,7 @@ export class PacketReceiver {
 
   /** Takes the packet of `#header`. Whether it was authentic. */
   #packet(buffer: Uint8Array): boolean {
+    if (this.#parts.work.isExceeded) return this.#drop('work');
     const header = this.#header;
     switch (header.type) {
       case PacketType.ONE_RTT:
@@ -263,7 +264,7 @@ export class PacketReceiver {
 
   /** A packet of `#header` is authentic, and its plaintext in the buffer. */
   #opened(buffer: Uint8Array, space: Space, type: FramesPacketType, number: number): void {
-    const { closing, lifecycle, received, activity, loss, counters, trace } = this.#parts;
+    const { closing, lifecycle, received, activity, loss, counters, trace, work } = this.#parts;
     const { start, numberOffset, end, destinationIdOffset, destinationIdSize } = this.#header;
     const arrival = this.#arrival;
     const { now } = arrival;
@@ -301,6 +302,7 @@ export class PacketReceiver {
       this.#handler,
     );
     counters.packetsReceived++;
+    work.add(reader.frames);
     if (error !== undefined) {
       this.#fail(error);
       return;

@@ -18,6 +18,7 @@ import type { LossDetection } from './recovery/loss-detection.ts';
 import type { ReceivedSpaces } from './received-spaces.ts';
 import type { Streams } from './streams/streams.ts';
 import type { Trace } from './trace.ts';
+import type { TurnWork } from './turn-work.ts';
 
 /** What a connection is made of. Each part owns its state and uses the others through this record. */
 export interface ConnectionParts {
@@ -43,5 +44,6 @@ export interface ConnectionParts {
   readonly once: OnceFrames;
   readonly events: EventQueue;
   readonly counters: Counters;
+  readonly work: TurnWork;
   readonly trace: Trace | undefined;
 }

@@ -24,6 +24,8 @@ export type DropReason =
   | 'token'
   /** From an address that the peer may not use, or not yet. */
   | 'address'
+  /** The peer has made more work in this turn of the event loop than it may (`TurnWork`). */
+  | 'work'
   /** The connection has ended. */
   | 'closed';
 

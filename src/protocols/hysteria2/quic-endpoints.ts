@@ -85,7 +85,8 @@ export const bindServer: BindServer = async (where, { obfuscation, ...parts }) =
   return {
     local: endpoint.local,
     closed: endpoint.closed,
-    serve: (reception) => endpoint.serve({ ...reception, connection: CONNECTION }),
+    serve: (reception) =>
+      endpoint.serve({ ...reception, connection: { ...CONNECTION, authenticates: true } }),
     close: (code) => endpoint.close(code),
   };
 };

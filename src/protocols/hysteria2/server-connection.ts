@@ -132,6 +132,7 @@ export class ServerConnection {
     this.#patience.cancel();
     const open = book.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
     this.#owner.onAuthenticated(this);
+    this.#connection.authenticated();
     this.allowStreams();
     return {
       service,

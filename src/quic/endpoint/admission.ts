@@ -6,10 +6,10 @@ import { AddressTokens } from '../protection/tokens.ts';
 import { PacketHeader, PacketType, readPacketHeader } from '../wire/packet-header.ts';
 import {
   LOCAL_ID_SIZE,
-  MAX_HANDSHAKES,
   MAX_UNVALIDATED_HANDSHAKES,
   MIN_CLIENT_CHOSEN_ID,
   MIN_INITIAL_DATAGRAM,
+  UNVALIDATED_PART,
 } from './limits.ts';
 import { UsedTokens } from './used-tokens.ts';
 import { negotiateVersion, refuse, retry } from './stateless-packets.ts';
@@ -18,10 +18,12 @@ import { negotiateVersion, refuse, retry } from './stateless-packets.ts';
 export interface Occupancy {
   /** Connections that have not ended. */
   readonly connections: number;
-  /** Those of them whose handshake is not complete, */
-  readonly handshakes: number;
-  /** and those of these whose address was not validated by a token. */
+  /** Those of them whose handshake is not complete, and whose address was not validated by a token. */
   readonly unvalidatedHandshakes: number;
+  /** Whether there are so many clients that are not known yet that one of them has to give way, */
+  readonly isCrowded: boolean;
+  /** and whether one of them may, which is asked for a client whose address is validated. */
+  readonly hasVictim: boolean;
 }
 
 /** What becomes of a datagram for no known connection, with a long header. */
@@ -95,14 +97,13 @@ export class Admission implements Disposable {
     if (header.type === PacketType.UNKNOWN_VERSION) {
       return { kind: 'respond', length: negotiateVersion(out, bytes, header, this.#random) };
     }
-    if (occupancy.handshakes >= MAX_HANDSHAKES) return DROP;
     return this.#judgeInitial(bytes, peer, occupancy, maxConnections, now, out);
   }
 
   #judgeInitial(
     bytes: Uint8Array,
     peer: IpEndpoint,
-    { connections, unvalidatedHandshakes }: Occupancy,
+    { connections, unvalidatedHandshakes, isCrowded, hasVictim }: Occupancy,
     maxConnections: number,
     now: number,
     out: Uint8Array,
@@ -125,10 +126,16 @@ export class Admission implements Disposable {
         ? { kind: 'respond', length: refuse(out, bytes, header, code) }
         : DROP;
     // A client that comes back with a token was not refused before: it is now, when that is so.
-    if (connections >= maxConnections) return refusal(TransportErrorCode.CONNECTION_REFUSED);
+    const isFull = connections >= maxConnections;
+    if (maxConnections === 0 || (isFull && !hasVictim))
+      return refusal(TransportErrorCode.CONNECTION_REFUSED);
+    if (isCrowded && !hasVictim) return DROP;
     const checked = this.#checkToken(bytes, peer, accepted, now);
     if (checked === 'invalid') return refusal(TransportErrorCode.INVALID_TOKEN);
-    if (!checked.isValidated && unvalidatedHandshakes >= MAX_UNVALIDATED_HANDSHAKES) {
+    const most = Math.min(MAX_UNVALIDATED_HANDSHAKES, maxConnections * UNVALIDATED_PART);
+    // A place of another client is for a client that is where it says.
+    const wantsProof = isFull || isCrowded || unvalidatedHandshakes + 1 > most;
+    if (!checked.isValidated && wantsProof) {
       return { kind: 'respond', length: this.#retry(bytes, peer, accepted.originalId, now, out) };
     }
     if (!isAuthentic(bytes, header)) return DROP;

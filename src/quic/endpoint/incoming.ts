@@ -199,13 +199,14 @@ export class Incoming {
       offset,
       length,
       peer,
-      roster.occupancy,
+      roster.occupancyFor(peer, now),
       maxConnections,
       now,
       outgoing.next().buffer,
     );
     if (verdict.kind === 'respond') this.#respond(received, verdict.length);
     if (verdict.kind !== 'accept') return;
+    roster.makeRoom(peer, maxConnections, now);
     const client = accept(verdict, received, now);
     if (!client) return;
     roster.addChosenId(client, bytes, verdict.chosenIdOffset, verdict.chosenIdSize);

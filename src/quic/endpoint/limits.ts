@@ -15,10 +15,11 @@ export const MIN_INITIAL_DATAGRAM = 1200;
 export const MIN_CLIENT_CHOSEN_ID = 8;
 
 /**
- * Handshakes of clients whose address no token has validated. Beyond it a client gets a Retry packet,
- * and comes again with its token (§8.1.2).
+ * Handshakes of clients whose address no token has validated, and the part of all connections that they may
+ * be at most. Beyond either a client gets a Retry packet, and comes again with its token (§8.1.2).
  */
 export const MAX_UNVALIDATED_HANDSHAKES = 64;
+export const UNVALIDATED_PART = 1 / 4;
 
 /**
  * Tokens of NEW_TOKEN that are remembered as used, so that each validates an address once (§8.1.4).
@@ -26,8 +27,19 @@ export const MAX_UNVALIDATED_HANDSHAKES = 64;
  */
 export const MAX_USED_TOKENS = 16_384;
 
-/** Handshakes under way. Beyond it Initial packets are dropped; the client sends them again. */
-export const MAX_HANDSHAKES = 1024;
+/**
+ * Clients that are not known yet: handshakes under way, and connections whose client has not authenticated.
+ * Of all of them, and of one source. Beyond it another one gives way, or the Initial packet is dropped; the
+ * client sends it again.
+ */
+export const MAX_NEWCOMERS = 1024;
+export const MAX_NEWCOMERS_OF_SOURCE = 256;
+
+/**
+ * Milliseconds for which a client that is not known keeps its place against one of a source that has as
+ * many: a handshake and an authentication over a slow path.
+ */
+export const NEWCOMER_STAY = 2000;
 
 /**
  * Datagrams of clients' handshakes that are served in one turn of the event loop, and milliseconds after

@@ -9,9 +9,11 @@ import {
 import type { IdIssuer } from '../connection.ts';
 import type { QuicHandlers } from '../contract.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
+import { TransportErrorCode } from '../errors.ts';
 import type { Occupancy } from './admission.ts';
 import { ConnectionTable } from './connection-table.ts';
 import { MAX_CLOSING_CONNECTIONS, MAX_RESET_CANDIDATES } from './limits.ts';
+import { Newcomers } from './newcomers.ts';
 import { PeerIndex } from './peer-index.ts';
 
 /** Where a new connection comes from, and what is called for it. */
@@ -20,7 +22,13 @@ export interface Origin {
   readonly start: (connection: ConnectionDriver) => QuicHandlers;
   readonly onToken?: ((token: Uint8Array) => void) | undefined;
   /** Of a client of this endpoint; left out for what it has dialled itself. */
-  readonly client?: { readonly isValidated: boolean } | undefined;
+  readonly client?:
+    | {
+        readonly isValidated: boolean;
+        /** Whether it is known when its handshake is complete. */
+        readonly authenticates: boolean;
+      }
+    | undefined;
 }
 
 interface Entry extends Origin {
@@ -51,7 +59,9 @@ export class Roster implements ConnectionHost {
   readonly #entries = new Map<ConnectionDriver, Entry>();
   /** Those that have ended and respond to stray packets; the oldest first. */
   readonly #ended = new Set<ConnectionDriver>();
-  readonly #occupancy = { connections: 0, handshakes: 0, unvalidatedHandshakes: 0 };
+  readonly #newcomers = new Newcomers<ConnectionDriver>();
+  #clients = 0;
+  #unvalidatedHandshakes = 0;
 
   constructor(owner: RosterOwner, random: RandomSource, resetTokens: ResetTokens) {
     this.#owner = owner;
@@ -75,9 +85,25 @@ export class Roster implements ConnectionHost {
     return this.#table.size;
   }
 
-  /** The clients. */
-  get occupancy(): Occupancy {
-    return this.#occupancy;
+  /** The clients, as they are for a new one from this address. */
+  occupancyFor(peer: IpEndpoint, now: number): Occupancy {
+    return {
+      connections: this.#clients,
+      unvalidatedHandshakes: this.#unvalidatedHandshakes,
+      isCrowded: this.#newcomers.isFullFor(peer),
+      hasVictim: this.#newcomers.victimOf(peer, now) !== undefined,
+    };
+  }
+
+  /** Ends a client that is not known yet, for a new one from this address, where that needs its place. */
+  makeRoom(peer: IpEndpoint, maxConnections: number, now: number): void {
+    const newcomers = this.#newcomers;
+    if (this.#clients < maxConnections && !newcomers.isFullFor(peer)) return;
+    const victim = newcomers.victimOf(peer, now);
+    if (victim === undefined) return;
+    const isHandshaking = this.#entries.get(victim)?.isHandshaking === true;
+    const { CONNECTION_REFUSED, NO_ERROR } = TransportErrorCode;
+    victim.closeTransport(isHandshaking ? CONNECTION_REFUSED : NO_ERROR);
   }
 
   all(): ConnectionDriver[] {
@@ -108,6 +134,7 @@ export class Roster implements ConnectionHost {
       this.#entries.set(connection, entry);
       this.#byPeer.add(connection);
       this.#count(entry, 1);
+      if (entry.client) this.#newcomers.add(connection, connection.peer, this.clock.now());
       return connection;
     } catch (error) {
       for (const id of ids) this.#table.release(id);
@@ -159,7 +186,12 @@ export class Roster implements ConnectionHost {
     this.#count(entry, -1);
     entry.isHandshaking = false;
     this.#count(entry, 1);
+    if (entry.client?.authenticates !== true) this.#newcomers.delete(connection);
     return entry.start(connection);
+  }
+
+  onAuthenticated(connection: ConnectionDriver): void {
+    this.#newcomers.delete(connection);
   }
 
   onConfirmed(connection: ConnectionDriver): void {
@@ -179,6 +211,7 @@ export class Roster implements ConnectionHost {
     const entry = this.#entries.get(connection);
     if (!entry) return;
     this.#count(entry, -1);
+    this.#newcomers.delete(connection);
     this.#ended.add(connection);
     if (this.#ended.size <= MAX_CLOSING_CONNECTIONS) return;
     for (const oldest of this.#ended) {
@@ -206,9 +239,7 @@ export class Roster implements ConnectionHost {
 
   #count({ client, isHandshaking }: Entry, by: 1 | -1): void {
     if (!client) return;
-    this.#occupancy.connections += by;
-    if (!isHandshaking) return;
-    this.#occupancy.handshakes += by;
-    if (!client.isValidated) this.#occupancy.unvalidatedHandshakes += by;
+    this.#clients += by;
+    if (isHandshaking && !client.isValidated) this.#unvalidatedHandshakes += by;
   }
 }

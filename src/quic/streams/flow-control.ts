@@ -1,5 +1,3 @@
-import { CREDITED_WINDOWS } from './limits.ts';
-
 /** What growing windows know of time; shared by all windows of a connection. */
 export interface Pace {
   /** Milliseconds, as of the last call that brought the time along. */
@@ -29,14 +27,16 @@ const UPDATES_PER_WINDOW = 4;
  *
  * A window doubles when half of it was consumed, by a reader that keeps up, in less time than the round
  * trips that a window is to last for. So it follows what the path can hold: a reader that stops later
- * leaves that much unread, and not as much as the largest window.
+ * leaves that much unread, and not as much as the largest window. The first step is a larger one: to
+ * what a reader gets that has shown that it reads.
  *
  * A reader keeps up when it gets to the end of what it can read, however much that was: a gap that is
  * filled makes megabytes readable at once, and what waits behind a gap is not its delay.
  */
 export class ReceiveWindow {
   #size: number;
-  readonly #max: number;
+  #max: number;
+  readonly #proven: number;
   readonly #pace: Pace;
   /** The end of what may be forgotten here: read, dropped, or credited back. */
   #released = 0;
@@ -46,9 +46,11 @@ export class ReceiveWindow {
   #measuredFrom: number;
   #isPending = false;
 
-  constructor(size: number, max: number, pace: Pace) {
+  /** @param proven what the window grows to at least, in its first step. */
+  constructor(size: number, max: number, pace: Pace, proven = size) {
     this.#size = size;
     this.#max = Math.max(size, max);
+    this.#proven = proven;
     this.#pace = pace;
     this.#measuredFrom = pace.now;
     this.#announced = size;
@@ -95,12 +97,20 @@ export class ReceiveWindow {
    * The application has taken bytes, or dropped them.
    *
    * @param readable bytes that it could take and has not taken yet.
-   * @param mayGrow whether there is memory for a larger window.
+   * @param room the largest window that there is memory for.
    */
-  consumed(bytes: number, readable: number, mayGrow: boolean): void {
+  consumed(bytes: number, readable: number, room: number): void {
     if (this.#size >= this.#max) return;
     this.#measured += bytes;
-    if (mayGrow && readable <= this.#size * KEEPS_UP) this.#grow();
+    if (readable <= this.#size * KEEPS_UP) this.#grow(room);
+  }
+
+  /** The window has at least this size from now on, and may grow to `max`. */
+  enlarge(size: number, max: number): void {
+    this.#size = Math.max(this.#size, size);
+    this.#max = Math.max(this.#size, max);
+    this.#measured = 0;
+    this.#measuredFrom = this.#pace.now;
   }
 
   /** The limit that `announce` would give. */
@@ -115,7 +125,7 @@ export class ReceiveWindow {
     return this.#announced;
   }
 
-  #grow(): void {
+  #grow(room: number): void {
     const windows = this.#measured / this.#size;
     if (windows < 0.5) return;
     const { now, roundTrip } = this.#pace;
@@ -123,7 +133,10 @@ export class ReceiveWindow {
     this.#measured = 0;
     this.#measuredFrom = now;
     if (elapsed >= windows * ROUND_TRIPS_PER_WINDOW * roundTrip) return;
-    this.#size = Math.min(this.#max, this.#size * 2);
+    const twice = this.#size * 2;
+    const wanted = Math.max(twice, this.#proven);
+    const next = Math.min(this.#max, wanted <= room ? wanted : twice);
+    if (next <= room) this.#size = next;
   }
 
   /** What a new limit would allow beyond the last one. */
@@ -132,25 +145,55 @@ export class ReceiveWindow {
   }
 }
 
+/** What a connection may hold of what its peer sends. In bytes. */
+export interface ReceiveMemory {
+  /** Ahead of what has come: at first, and at most. */
+  readonly window: number;
+  readonly maxWindow: number;
+  /** Unread, on all streams together. */
+  readonly unread: number;
+  /** By how much the windows of all streams together may exceed their first size. */
+  readonly growth: number;
+}
+
+/**
+ * The part of the growth that one stream may have alone. The second one may have half of that, the third a
+ * third, so that the readers that come after many that have stopped still find something.
+ */
+const GROWTH_OF_ONE = 1 / 2;
+
 /**
  * The window of all streams of a connection together.
  *
- * The peer's bytes count against it from their arrival until they are read, so a few streams that are
- * not read would fill it and stop the others. Therefore only a share of what each stream holds
- * counts in the long run: the excess over it is credited back, up to a bound that follows the window.
+ * A stream that is not read must not stop the others, however many there are of its kind: so its bytes are
+ * credited back when they arrive, and the peer may always send a window more. What the streams hold is
+ * bounded by their own windows instead. Those start small, and grow out of a memory that they share
+ * (`room`), so that the bound for all unread bytes is met by far more streams than peers have open; at that
+ * bound nothing is credited any more.
  */
 export class ConnectionReceiveWindow {
   readonly #window: ReceiveWindow;
+  #memory: ReceiveMemory;
   #received = 0;
   #consumed = 0;
   /** The bytes among `unread` that no gap keeps from being read. */
   #readable = 0;
-  /** The sum of what the streams hold beyond their share. */
-  #excess = 0;
+  /** The sum of what the streams' windows have grown by. */
+  #growth = 0;
+  /** The streams whose windows have grown. */
+  #grownStreams = 0;
   #released = 0;
 
-  constructor(size: number, max: number, pace: Pace) {
-    this.#window = new ReceiveWindow(size, max, pace);
+  constructor(memory: ReceiveMemory, pace: Pace) {
+    this.#memory = memory;
+    this.#window = new ReceiveWindow(memory.window, memory.maxWindow, pace);
+  }
+
+  /** There is more memory from now on. */
+  enlarge(memory: ReceiveMemory): void {
+    this.#memory = memory;
+    this.#window.enlarge(memory.window, memory.maxWindow);
+    this.#settle();
   }
 
   /** Bytes that have come and have not been read, with the gaps between them. */
@@ -158,20 +201,31 @@ export class ConnectionReceiveWindow {
     return this.#received - this.#consumed;
   }
 
-  /** The most that `unread` can be at present. */
+  /** The most that `unread` can be. */
   get unreadLimit(): number {
-    return this.#window.size * (1 + CREDITED_WINDOWS);
+    return this.#memory.unread;
   }
 
-  /** Whether there is memory to spare, so that the windows of streams may grow. */
-  get hasReserve(): boolean {
-    return this.unread <= this.#window.size;
+  /** By how much the windows of all streams together have grown. */
+  get growth(): number {
+    return this.#growth;
   }
 
-  /**
-   * Whether MAX_DATA is due. Unread streams may hold nearly all of the window: what little is read of
-   * others must then be granted at once, or they would wait for ever.
-   */
+  /** By how much a stream's window may exceed its first size. @param own by how much it does so already. */
+  growthRoom(own: number): number {
+    const { growth } = this.#memory;
+    const others = own > 0 ? this.#grownStreams - 1 : this.#grownStreams;
+    return Math.min((growth * GROWTH_OF_ONE) / (others + 1), growth - this.#growth + own);
+  }
+
+  /** The growth of a stream's window has changed; it is 0 when the stream has ended. */
+  grown(before: number, now: number): void {
+    this.#growth += now - before;
+    if (before === 0 && now > 0) this.#grownStreams++;
+    if (before > 0 && now === 0) this.#grownStreams--;
+  }
+
+  /** Whether MAX_DATA is due. At the bound of unread bytes, what little is read is granted at once. */
   get isUpdateDue(): boolean {
     return this.#window.isUpdateDue(this.#received, LOW_CREDIT);
   }
@@ -189,10 +243,8 @@ export class ConnectionReceiveWindow {
     return this.#received + bytes <= this.#window.announced;
   }
 
-  /** @param excess by how much the excess of the stream has grown. */
-  arrived(bytes: number, excess: number): void {
+  arrived(bytes: number): void {
     this.#received += bytes;
-    this.#excess += excess;
     this.#settle();
   }
 
@@ -201,16 +253,12 @@ export class ConnectionReceiveWindow {
     this.#readable += bytes;
   }
 
-  /**
-   * @param excess by how much the excess of the stream has shrunk.
-   * @param readable how many of the bytes were readable.
-   */
-  consumed(bytes: number, excess: number, readable: number): void {
+  /** @param readable how many of the bytes were readable. */
+  consumed(bytes: number, readable: number): void {
     this.#consumed += bytes;
-    this.#excess -= excess;
     this.#readable -= readable;
     // Credited back or not: the pace of the readers is what counts.
-    this.#window.consumed(bytes, this.#readable, true);
+    this.#window.consumed(bytes, this.#readable, Infinity);
     this.#settle();
   }
 
@@ -224,9 +272,9 @@ export class ConnectionReceiveWindow {
   }
 
   #settle(): void {
-    const credited = Math.min(this.#excess, this.#window.size * CREDITED_WINDOWS);
+    const credited = Math.min(this.unread, this.#memory.unread - this.#window.size);
     const released = this.#consumed + credited;
-    // Never less than before: reading takes at most as much from the excess as it consumes.
+    // Less than before when the window has grown, and never by more than that.
     this.#window.release(released - this.#released);
     this.#released = released;
   }

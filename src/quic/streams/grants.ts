@@ -1,4 +1,5 @@
 import type { TransportParameters } from '../wire/transport-parameters.ts';
+import type { ReceiveMemory } from './flow-control.ts';
 import {
   INITIAL_CONNECTION_WINDOW,
   INITIAL_STREAM_WINDOW,
@@ -6,6 +7,10 @@ import {
   MAX_CONNECTION_WINDOW,
   MAX_STREAM_WINDOW,
   MAX_UNIDIRECTIONAL_STREAMS,
+  MAX_UNREAD,
+  MAX_WINDOW_GROWTH,
+  PROVEN_STREAM_WINDOW,
+  UNAUTHENTICATED_WINDOW,
 } from './limits.ts';
 
 /** What this side grants the peer: goes into its transport parameters (RFC 9000 §18.2). */
@@ -13,8 +18,13 @@ export interface StreamGrants {
   /** Bytes on all streams together: initial_max_data. */
   readonly connectionWindow: number;
   readonly maxConnectionWindow: number;
+  /** Unread bytes of all streams together, and by how much their windows may grow together. */
+  readonly unread: number;
+  readonly windowGrowth: number;
   /** Bytes on one stream, of every kind: initial_max_stream_data_*. */
   readonly streamWindow: number;
+  /** What it grows to first, when its reader keeps up. */
+  readonly provenStreamWindow: number;
   readonly maxStreamWindow: number;
   /** Streams of the peer that may be open at once: initial_max_streams_*. */
   readonly bidirectionalStreams: number;
@@ -24,11 +34,33 @@ export interface StreamGrants {
 export const DEFAULT_STREAM_GRANTS: StreamGrants = {
   connectionWindow: INITIAL_CONNECTION_WINDOW,
   maxConnectionWindow: MAX_CONNECTION_WINDOW,
+  unread: MAX_UNREAD,
+  windowGrowth: MAX_WINDOW_GROWTH,
   streamWindow: INITIAL_STREAM_WINDOW,
+  provenStreamWindow: PROVEN_STREAM_WINDOW,
   maxStreamWindow: MAX_STREAM_WINDOW,
   bidirectionalStreams: MAX_BIDIRECTIONAL_STREAMS,
   unidirectionalStreams: MAX_UNIDIRECTIONAL_STREAMS,
 };
+
+/**
+ * What a connection may hold of its streams.
+ * @param isKnown whether the peer is authenticated, or there is no need to know who it is.
+ */
+export function receiveMemory(grants: StreamGrants, isKnown: boolean): ReceiveMemory {
+  const { connectionWindow, maxConnectionWindow, unread, windowGrowth } = grants;
+  if (isKnown) {
+    const maxWindow = Math.max(connectionWindow, maxConnectionWindow);
+    return {
+      window: connectionWindow,
+      maxWindow,
+      unread: Math.max(unread, maxWindow),
+      growth: windowGrowth,
+    };
+  }
+  const window = Math.min(connectionWindow, UNAUTHENTICATED_WINDOW);
+  return { window, maxWindow: window, unread: window, growth: 0 };
+}
 
 /** What the peer grants: these of its transport parameters. */
 export type PeerGrants = Pick<

@@ -6,32 +6,39 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /**
- * Bytes that a peer may have sent on a stream and that have not been read: at first, and at most. A
- * window starts small, because a stream that is never read then holds no more than that, and doubles
- * while its reader keeps up. A peer that exceeds it gets FLOW_CONTROL_ERROR.
+ * Bytes that a peer may have sent on a stream and that have not been read: at first, when its reader has
+ * kept up with that, and at most. A window starts small, because a stream that is never read then holds
+ * no more than that. A peer that exceeds it gets FLOW_CONTROL_ERROR.
  */
-export const INITIAL_STREAM_WINDOW = 512 * KIB;
+export const INITIAL_STREAM_WINDOW = 40 * KIB;
+export const PROVEN_STREAM_WINDOW = 512 * KIB;
 export const MAX_STREAM_WINDOW = 8 * MIB;
 
-/** The same for all streams of a connection together. */
+/** Bytes that a peer may send on all streams of a connection ahead of what has come: at first, and at most. */
 export const INITIAL_CONNECTION_WINDOW = 2 * MIB;
 export const MAX_CONNECTION_WINDOW = 20 * MIB;
 
 /**
- * Unread bytes of one stream that count against the connection's window. What a stream holds beyond
- * is credited back, so that streams that are not read do not stop the others.
+ * By how much the windows of all streams of a connection together may exceed `INITIAL_STREAM_WINDOW`.
+ * Beyond it no window grows until a stream that has a large one has ended.
  */
-export const STREAM_SHARE = 64 * KIB;
+export const MAX_WINDOW_GROWTH = 20 * MIB;
 
 /**
- * The bytes that may be credited back in this way, as a multiple of the connection's window: a
- * connection holds at most this many windows and one more. Beyond it unread bytes count in full.
+ * Unread bytes of a connection: the growth, and the first window of 1,024 streams. Beyond it the peer
+ * may send nothing until something is read: an unread stream then stops the others.
  */
-export const CREDITED_WINDOWS = 2;
+export const MAX_UNREAD = MAX_WINDOW_GROWTH + 1024 * INITIAL_STREAM_WINDOW;
+
+/**
+ * Bytes that a peer may send on all streams until the protocol above knows who it is (`authenticated`),
+ * which are not credited back: what requests of HTTP/3 need. No window grows until then.
+ */
+export const UNAUTHENTICATED_WINDOW = 64 * KIB;
 
 /*
- * Gaps in what was received have no bound of their own: a block of `Reassembly` has a bit for each byte,
- * so that they cost nothing beyond the window.
+ * Gaps in what was received have no bound of their own: what they cost follows the bytes that have come
+ * (`Reassembly`).
  */
 
 /**

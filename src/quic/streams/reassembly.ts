@@ -19,6 +19,9 @@ const MEDIUM_UNTIL = 131_072;
 /** The share of a block for which it is not worth a copy to keep the rest of it. */
 const WELL_FILLED = 1 / 4;
 
+/** The share of a block that has to come out of order before there is memory for all of it. */
+const WORTH_A_BLOCK = 1 / 8;
+
 /**
  * The size of the block that an offset lies in; blocks start at multiples of it. Short streams, of
  * which a peer may open many, hold little memory, and long ones give large chunks.
@@ -29,16 +32,21 @@ function blockSizeAt(offset: number): number {
 }
 
 /**
- * Puts the bytes of STREAM frames in order (RFC 9000 §2.2). Every byte is copied once, to its place
- * in a block, and what came out of order is marked with a bit. So there are no fragments to sort, to
- * merge or to count: the work is linear in the bytes of the frames, and the memory is at most 9/8 of
- * what lies between the first unread byte and the last that came, which flow control bounds, and one
- * block, however the bytes are cut and ordered.
+ * Puts the bytes of STREAM frames in order (RFC 9000 §2.2). Every byte is copied to its place in a
+ * block, and what came out of order is marked with a bit. So there are no fragments to sort or to
+ * merge: the work is linear in the bytes of the frames, however they are cut and ordered.
+ *
+ * A block behind a gap of which little has come is a list of its fragments until a part of it has come
+ * that is worth its memory. So the memory is at most nine times what has come, plus `Fragments.OVERHEAD`
+ * for each block that anything came for; and at most 9/8 of what lies between the first unread byte and the
+ * last that came, which flow control bounds, and one block.
  */
 export class Reassembly {
   /** The block with the first unread byte, and the others by their start. */
   #first: Block | undefined;
   #others: Map<number, Block> | undefined;
+  /** Those of which little has come, by their start. */
+  #sparse: Map<number, Fragments> | undefined;
   #read = 0;
   #received = 0;
   /** The end of what came out of order. */
@@ -65,6 +73,7 @@ export class Reassembly {
     for (const block of [this.#first, ...(this.#others?.values() ?? [])]) {
       if (block) memory += block.bytes.length + (block.present?.byteLength ?? 0);
     }
+    for (const fragments of this.#sparse?.values() ?? []) memory += fragments.memory;
     return memory;
   }
 
@@ -73,7 +82,11 @@ export class Reassembly {
     const skipped = Math.max(0, this.#received - offset);
     const end = offset + size;
     for (let from = offset + skipped; from < end;) {
-      const block = this.#find(from) ?? this.#add(from);
+      const block = this.#find(from) ?? this.#blockFor(from, end);
+      if (block === undefined) {
+        from = this.#keepFragment(from, end, bytes, at + from - offset);
+        continue;
+      }
       const count = Math.min(end, block.end) - from;
       copyBytes(bytes, at + from - offset, count, block.bytes, from - block.start);
       if (from === this.#received) this.#received += count;
@@ -117,6 +130,7 @@ export class Reassembly {
     this.#read = this.#received;
     this.#first = undefined;
     this.#others = undefined;
+    this.#sparse = undefined;
   }
 
   #find(offset: number): Block | undefined {
@@ -124,9 +138,25 @@ export class Reassembly {
     return this.#others?.get(offset - (offset % blockSizeAt(offset)));
   }
 
-  #add(offset: number): Block {
+  /**
+   * The block that bytes from `offset` on begin: for those that come in order, and for as many as are worth
+   * it. What came before of it is in its place then. `undefined` for fragments.
+   */
+  #blockFor(offset: number, end: number): Block | undefined {
     const size = blockSizeAt(offset);
     const start = offset - (offset % size);
+    const fragments = this.#sparse?.get(start);
+    const most = size * WORTH_A_BLOCK;
+    const isWorthIt =
+      offset === this.#received ||
+      Math.min(end, start + size) - offset + (fragments?.size ?? 0) >= most;
+    if (!isWorthIt) return undefined;
+    const block = this.#add(start, size);
+    if (fragments !== undefined) this.#place(fragments, block);
+    return block;
+  }
+
+  #add(start: number, size: number): Block {
     const bytes = Buffer.allocUnsafeSlow(size);
     const block: Block = { start, end: start + size, bytes, present: undefined };
     if (this.#read >= start) this.#first = block;
@@ -134,13 +164,102 @@ export class Reassembly {
     return block;
   }
 
+  /** Moves what has come of a block into its place. */
+  #place(fragments: Fragments, block: Block): void {
+    const { start } = block;
+    this.#sparse?.delete(start);
+    fragments.copyTo(block.bytes, (from, to) => {
+      markPresent(block, start + from, start + to);
+    });
+  }
+
+  /** Keeps the bytes from `from` on as far as their block goes. Returns the offset behind them. */
+  #keepFragment(from: number, end: number, bytes: Uint8Array, at: number): number {
+    const size = blockSizeAt(from);
+    const within = from % size;
+    const start = from - within;
+    const count = Math.min(end, start + size) - from;
+    const sparse = (this.#sparse ??= new Map());
+    let fragments = sparse.get(start);
+    if (fragments === undefined) {
+      fragments = new Fragments(count, size * WORTH_A_BLOCK);
+      sparse.set(start, fragments);
+    }
+    fragments.add(within, bytes, at, count);
+    return from + count;
+  }
+
   /** Moves `received` over what came before its turn. */
   #closeGap(): void {
     while (this.#received < this.#ahead) {
-      const block = this.#find(this.#received);
+      const block = this.#find(this.#received) ?? this.#blockOfFragments(this.#received);
       const end = block ? firstMissing(block, this.#received) : this.#received;
       if (end === this.#received) return;
       this.#received = end;
+    }
+  }
+
+  /** The block of an offset of which fragments have come: it is its turn now. */
+  #blockOfFragments(offset: number): Block | undefined {
+    const size = blockSizeAt(offset);
+    const start = offset - (offset % size);
+    const fragments = this.#sparse?.get(start);
+    if (fragments === undefined) return undefined;
+    const block = this.#add(start, size);
+    this.#place(fragments, block);
+    return block;
+  }
+}
+
+/**
+ * The little that has come of a block, in the order of its arrival: each fragment behind a head of its
+ * place and its size.
+ */
+class Fragments {
+  /** Bytes of memory for each of these objects beside what it holds, about. */
+  static readonly OVERHEAD = 256;
+  static readonly #HEAD = 4;
+  static readonly #LEAST = 64;
+  #log: Buffer;
+  /** Bytes of the log in use: what `add` has taken, with its heads. */
+  size = 0;
+
+  /**
+   * @param first bytes that are added next: room for eight of their kind, as packets behind a loss are.
+   * @param most bytes at which the fragments become a block.
+   */
+  constructor(first: number, most: number) {
+    const room = Math.min(most, 8 * (Fragments.#HEAD + first));
+    this.#log = Buffer.allocUnsafeSlow(Math.max(Fragments.#LEAST, room));
+  }
+
+  get memory(): number {
+    return this.#log.length + Fragments.OVERHEAD;
+  }
+
+  /** @param within where in the block the bytes belong. */
+  add(within: number, bytes: Uint8Array, at: number, count: number): void {
+    const end = this.size + Fragments.#HEAD + count;
+    if (end > this.#log.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(end, 2 * this.#log.length));
+      this.#log.copy(grown, 0, 0, this.size);
+      this.#log = grown;
+    }
+    this.#log.writeUInt16LE(within, this.size);
+    this.#log.writeUInt16LE(count, this.size + 2);
+    copyBytes(bytes, at, count, this.#log, this.size + Fragments.#HEAD);
+    this.size = end;
+  }
+
+  /** Copies everything to its place in a block. */
+  copyTo(block: Buffer, onCopied: (from: number, to: number) => void): void {
+    for (let at = 0; at < this.size;) {
+      const within = this.#log.readUInt16LE(at);
+      const count = this.#log.readUInt16LE(at + 2);
+      at += Fragments.#HEAD;
+      this.#log.copy(block, within, at, at + count);
+      at += count;
+      onCopied(within, within + count);
     }
   }
 }

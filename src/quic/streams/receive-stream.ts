@@ -2,7 +2,7 @@ import { QuicError, TransportErrorCode } from '../errors.ts';
 import { FrameType } from '../wire/frame-types.ts';
 import type { Verdict } from '../wire/frame-visitor.ts';
 import { type ConnectionReceiveWindow, type Pace, ReceiveWindow } from './flow-control.ts';
-import { STREAM_SHARE } from './limits.ts';
+import type { StreamGrants } from './grants.ts';
 import { Reassembly } from './reassembly.ts';
 
 const { FINAL_SIZE_ERROR, FLOW_CONTROL_ERROR } = TransportErrorCode;
@@ -24,6 +24,9 @@ export class ReceiveStream {
   readonly #connection: ConnectionReceiveWindow;
   readonly #window: ReceiveWindow;
   readonly #data = new Reassembly();
+  readonly #firstWindow: number;
+  /** By how much the window has grown, as the connection counts it. */
+  #growth = 0;
   #state: ReceiveState = 'receiving';
   /** The largest offset that has come, which is what flow control counts (§4.1). */
   #highest = 0;
@@ -34,8 +37,17 @@ export class ReceiveStream {
   #stopCode: number | undefined;
   #stopPending = false;
 
-  constructor(window: number, maxWindow: number, connection: ConnectionReceiveWindow, pace: Pace) {
-    this.#window = new ReceiveWindow(window, maxWindow, pace);
+  constructor(
+    {
+      streamWindow,
+      provenStreamWindow,
+      maxStreamWindow,
+    }: Pick<StreamGrants, 'streamWindow' | 'provenStreamWindow' | 'maxStreamWindow'>,
+    connection: ConnectionReceiveWindow,
+    pace: Pace,
+  ) {
+    this.#window = new ReceiveWindow(streamWindow, maxStreamWindow, pace, provenStreamWindow);
+    this.#firstWindow = streamWindow;
     this.#connection = connection;
   }
 
@@ -101,6 +113,7 @@ export class ReceiveStream {
         this.#state = 'reset-received';
         this.#resetCode = code;
         this.#discard();
+        this.#releaseGrowth();
         return undefined;
       case 'data-received':
       case 'data-read': // all of it is here already (§3.2)
@@ -123,6 +136,7 @@ export class ReceiveStream {
     }
     if (this.#state !== 'data-received') return undefined;
     this.#state = 'data-read';
+    this.#releaseGrowth();
     return END_OF_STREAM;
   }
 
@@ -137,6 +151,7 @@ export class ReceiveStream {
     this.#stopCode = code;
     this.#stopPending = this.#finalSize < 0;
     this.#discard();
+    this.#releaseGrowth();
   }
 
   /** The code of the STOP_SENDING that is due. */
@@ -208,16 +223,11 @@ export class ReceiveStream {
           type,
         );
       }
-      const before = this.#excess;
       this.#highest = end;
-      this.#connection.arrived(count, this.#excess - before);
+      this.#connection.arrived(count);
     }
     if (final) this.#finalSize = end;
     return undefined;
-  }
-
-  get #excess(): number {
-    return Math.max(0, this.#highest - this.#consumed - STREAM_SHARE);
   }
 
   #insert(offset: number, bytes: Uint8Array, at: number, size: number): void {
@@ -236,10 +246,25 @@ export class ReceiveStream {
   #consume(offset: number, readable: number): void {
     const count = offset - this.#consumed;
     if (count === 0) return;
-    const before = this.#excess;
     this.#consumed = offset;
     this.#window.release(count);
-    this.#window.consumed(count, this.#data.readable, this.#connection.hasReserve);
-    this.#connection.consumed(count, before - this.#excess, readable);
+    if (this.#wantsMore) this.#measure(count);
+    this.#connection.consumed(count, readable);
+  }
+
+  /** Lets the window grow, as far as there is memory for it. */
+  #measure(count: number): void {
+    const room = this.#firstWindow + this.#connection.growthRoom(this.#growth);
+    this.#window.consumed(count, this.#data.readable, room);
+    const growth = this.#window.size - this.#firstWindow;
+    if (growth === this.#growth) return;
+    this.#connection.grown(this.#growth, growth);
+    this.#growth = growth;
+  }
+
+  /** Nothing more is kept of this stream. */
+  #releaseGrowth(): void {
+    this.#connection.grown(this.#growth, 0);
+    this.#growth = 0;
   }
 }

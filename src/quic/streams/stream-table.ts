@@ -128,15 +128,12 @@ export class StreamTable {
 
   #create(id: number): void {
     const { side, grants, receiveWindow, pace } = this.#parts;
-    const { streamWindow, maxStreamWindow } = grants;
     const isOwn = isOpenedBy(side, id);
     const isUnidirectional = kindOf(id) === 1;
     const send =
       isUnidirectional && !isOwn ? undefined : new SendStream(id, this.#initialLimit(id));
     const receive =
-      isUnidirectional && isOwn
-        ? undefined
-        : new ReceiveStream(streamWindow, maxStreamWindow, receiveWindow, pace);
+      isUnidirectional && isOwn ? undefined : new ReceiveStream(grants, receiveWindow, pace);
     this.#streams.set(id, new Stream(id, send, receive));
   }
 

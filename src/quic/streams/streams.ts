@@ -11,7 +11,12 @@ import { CarriedStreams } from './carried-streams.ts';
 import type { StreamFrameNotes } from './control-frames.ts';
 import { Fifo } from '../../net/fifo.ts';
 import { ConnectionReceiveWindow, type Pace, SendCredit } from './flow-control.ts';
-import { DEFAULT_STREAM_GRANTS, type PeerGrants, type StreamGrants } from './grants.ts';
+import {
+  DEFAULT_STREAM_GRANTS,
+  type PeerGrants,
+  receiveMemory,
+  type StreamGrants,
+} from './grants.ts';
 import type { END_OF_STREAM } from './receive-stream.ts';
 import { Scheduler } from './scheduler.ts';
 import type { StreamEvent } from './stream-events.ts';
@@ -36,17 +41,16 @@ export class Streams {
   });
   readonly #events = new Fifo<StreamEvent>();
   readonly #table: StreamTable;
+  readonly #grants: StreamGrants;
   /** Takes what became of the frames that packets carried. */
   readonly carried: CarriedStreams;
 
-  constructor(side: Side, grants: StreamGrants = DEFAULT_STREAM_GRANTS) {
+  /** @param isPeerKnown whether it need not authenticate itself: see `onAuthenticated`. */
+  constructor(side: Side, grants: StreamGrants = DEFAULT_STREAM_GRANTS, isPeerKnown = true) {
     const pace = this.#pace;
     const scheduler = this.#scheduler;
-    const receiveWindow = new ConnectionReceiveWindow(
-      grants.connectionWindow,
-      grants.maxConnectionWindow,
-      pace,
-    );
+    const receiveWindow = new ConnectionReceiveWindow(receiveMemory(grants, isPeerKnown), pace);
+    this.#grants = grants;
     this.#receiveWindow = receiveWindow;
     this.#table = new StreamTable({
       side,
@@ -87,6 +91,11 @@ export class Streams {
   /** How many bidirectional streams of the peer may be open at once from now on. */
   allowStreams(atOnce: number): void {
     this.#table.countsOf(true).allow(atOnce);
+  }
+
+  /** The peer has authenticated itself: it gets the windows of a peer that is known. */
+  onAuthenticated(): void {
+    this.#receiveWindow.enlarge(receiveMemory(this.#grants, true));
   }
 
   /**
@@ -174,6 +183,11 @@ export class Streams {
   /** Received bytes that were not read, with the gaps between them. */
   get unread(): number {
     return this.#receiveWindow.unread;
+  }
+
+  /** By how much the windows of all streams together have grown. */
+  get windowGrowth(): number {
+    return this.#receiveWindow.growth;
   }
 
   // ---- frames of the peer ----

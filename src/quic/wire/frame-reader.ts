@@ -1,4 +1,5 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
+import { ACK_RANGES_A_FRAME } from '../limits.ts';
 import { FieldReader } from './field-reader.ts';
 import {
   FrameType,
@@ -40,6 +41,7 @@ export class FrameReader {
   #type = 0;
   #ackEliciting = false;
   #probing = false;
+  #frames = 0;
 
   /** @param receiver the side that reads: only clients may receive NEW_TOKEN and HANDSHAKE_DONE. */
   constructor(receiver: 'client' | 'server') {
@@ -49,6 +51,11 @@ export class FrameReader {
   /** Whether the packet read last requires an acknowledgement (RFC 9002 §2). */
   get ackEliciting(): boolean {
     return this.#ackEliciting;
+  }
+
+  /** The frames of the packet read last; ranges of ACK frames count as frames, `ACK_RANGES_A_FRAME` as one. */
+  get frames(): number {
+    return this.#frames;
   }
 
   /** Whether the packet read last has probing frames only (RFC 9000 §9.1). */
@@ -72,6 +79,7 @@ export class FrameReader {
     fields.begin(bytes, start, end);
     this.#ackEliciting = false;
     this.#probing = true;
+    this.#frames = 0;
     if (start >= end) return new QuicError(PROTOCOL_VIOLATION, 'a packet without frames');
     const allowed = 1 << packet;
     while (fields.at < end) {
@@ -85,6 +93,7 @@ export class FrameReader {
       if ((rules & NOT_ELICITING) === 0) this.#ackEliciting = true;
       if ((rules & PROBING) === 0) this.#probing = false;
       fields.at++;
+      this.#frames++;
       const error = this.#readFrame(visitor);
       if (error !== undefined) return error;
     }
@@ -203,6 +212,7 @@ export class FrameReader {
     }
     // Each further range takes two bytes at least.
     if (count > (fields.end - fields.at) / 2) return this.#truncation();
+    this.#frames += Math.floor(count / ACK_RANGES_A_FRAME);
     let smallest = largest - length;
     if (smallest < 0) return this.#negativeRange();
     let error = visitor.ackStart(largest, delay) ?? visitor.ackRange(smallest, largest);

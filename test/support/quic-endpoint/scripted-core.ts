@@ -146,6 +146,8 @@ export class ScriptedCore implements ConnectionCore {
     return false;
   }
 
+  authenticated(): void {}
+
   allowStreams(): void {}
 
   useFixedRate(): void {}

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import { OneRttForger } from './forge.ts';
 import { CLIENT_ADDRESS, Pair, SERVER_ADDRESS, type PairOptions } from './pair.ts';
 import type { Peer } from './peer.ts';
@@ -36,14 +37,29 @@ export class Hostile {
     return this.#role === 'client' ? this.pair.server : this.pair.client;
   }
 
+  get #addresses(): readonly [IpEndpoint, IpEndpoint] {
+    return this.#role === 'client'
+      ? [CLIENT_ADDRESS, SERVER_ADDRESS]
+      : [SERVER_ADDRESS, CLIENT_ADDRESS];
+  }
+
   /** Sends a packet with these frames; the victim responds. @param reserved bits to set in the header. */
   send(frames: Uint8Array, reserved = 0): void {
     const { pair } = this;
     const data = this.#forger.seal(frames, reserved);
-    const [from, to] =
-      this.#role === 'client' ? [CLIENT_ADDRESS, SERVER_ADDRESS] : [SERVER_ADDRESS, CLIENT_ADDRESS];
+    const [from, to] = this.#addresses;
     this.victim.receive({ data, from, to, ecn: 0 }, pair.now);
     pair.flush();
+  }
+
+  /** Sends as many packets with these frames, which arrive in one turn of the victim's event loop. */
+  flood(frames: Uint8Array, packets: number): void {
+    const [from, to] = this.#addresses;
+    const datagrams = Array.from({ length: packets }, () => {
+      const data = this.#forger.seal(frames);
+      return { data, from, to, ecn: 0 } as const;
+    });
+    this.victim.receiveBatch(datagrams, this.pair.now);
   }
 
   /** The transport error code with which the victim has closed; `undefined` while it has not. */

@@ -132,6 +132,8 @@ export class FakeConnection implements QuicConnection {
     return false;
   }
 
+  authenticated(): void {}
+
   allowStreams(): void {}
 
   readonly hasOpenStream = false;

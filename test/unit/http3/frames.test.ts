@@ -49,6 +49,15 @@ test('frames are the same however their bytes are divided', () => {
   );
 });
 
+test('memory for a payload follows what has come of it, not its announced length', () => {
+  const readers = Array.from({ length: 512 }, () => new FrameReader(new Recording('whole')));
+  const before = process.memoryUsage().arrayBuffers;
+  // HEADERS of 16,383 bytes, of which one has come.
+  for (const reader of readers) assert.equal(reader.feed(hex('01 7fff aa')), undefined);
+  const taken = process.memoryUsage().arrayBuffers - before;
+  assert.ok(taken < readers.length * 2048, `${taken} bytes`);
+});
+
 test('a payload in pieces is passed on as it comes', () => {
   assert.deepEqual(framesOf([hex('0003aa'), hex('bbcc')], 'pieces'), ['0/3', 'aa', 'bbcc']);
 });

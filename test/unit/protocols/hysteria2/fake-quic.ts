@@ -79,6 +79,8 @@ export class FakeConnection implements QuicConnection {
   maxDatagramSize = 1200;
   /** Streams that may be opened yet. */
   streamsLeft = Infinity;
+  /** Whether `authenticated` was called. */
+  isAuthenticated = false;
   /** What `allowStreams` was called with last. */
   allowed: number | undefined;
   /** What `useFixedRate` was called with last. */
@@ -135,6 +137,10 @@ export class FakeConnection implements QuicConnection {
     if (this.#reason || data.length > this.maxDatagramSize) return false;
     if (!this.isCut) this.#peer?.receiveDatagram(data.slice());
     return true;
+  }
+
+  authenticated(): void {
+    this.isAuthenticated = true;
   }
 
   allowStreams(atOnce: number): void {

@@ -8,7 +8,6 @@ import {
   type Verdict,
 } from '../../../../src/quic/endpoint/admission.ts';
 import {
-  MAX_HANDSHAKES,
   MAX_UNVALIDATED_HANDSHAKES,
   MAX_USED_TOKENS,
 } from '../../../../src/quic/endpoint/limits.ts';
@@ -30,10 +29,15 @@ const CLIENT = numeric('192.0.2.7', 4242);
 const ID = Buffer.from('11223344556677', 'hex');
 const CHOSEN = Buffer.concat([ID, Buffer.of(0x88)]);
 const CLIENT_ID = new Uint8Array(8).fill(0xcc);
-const EMPTY: Occupancy = { connections: 0, handshakes: 0, unvalidatedHandshakes: 0 };
+const EMPTY: Occupancy = {
+  connections: 0,
+  unvalidatedHandshakes: 0,
+  isCrowded: false,
+  hasVictim: false,
+};
 const CROWDED: Occupancy = {
+  ...EMPTY,
   connections: MAX_UNVALIDATED_HANDSHAKES,
-  handshakes: MAX_UNVALIDATED_HANDSHAKES,
   unvalidatedHandshakes: MAX_UNVALIDATED_HANDSHAKES,
 };
 const MOST = 1000;
@@ -236,10 +240,37 @@ test('garbage is not refused either, but dropped', () => {
   assert.equal(door.judge(packet, EMPTY, 0).kind, 'drop');
 });
 
-test('with too many handshakes under way, nothing is done for further ones', () => {
+test('with too many clients that are not known, and none that gives way, further ones get nothing', () => {
   using door = new Door();
-  const full = { ...CROWDED, handshakes: MAX_HANDSHAKES };
-  assert.equal(door.judge(initial(), full).kind, 'drop');
+  assert.equal(door.judge(initial(), { ...CROWDED, isCrowded: true }).kind, 'drop');
+});
+
+for (const most of [1, 2, 3, 16, 200, 4096]) {
+  test(`forged addresses take a quarter of ${most} connections at most`, () => {
+    using door = new Door();
+    const unvalidated = Math.min(MAX_UNVALIDATED_HANDSHAKES, Math.floor(most / 4));
+    const occupancy = { ...EMPTY, connections: unvalidated, unvalidatedHandshakes: unvalidated };
+    const { header } = door.response(door.judge(initial(), occupancy, most));
+    assert.equal(header.type, PacketType.RETRY);
+    if (unvalidated === 0) return;
+    const before = { ...occupancy, unvalidatedHandshakes: unvalidated - 1 };
+    assert.equal(door.judge(initial(), before, most).kind, 'accept');
+  });
+}
+
+test('a client gets the place of another one when its address is validated, and not before', () => {
+  using door = new Door();
+  for (const occupancy of [
+    { ...EMPTY, connections: MOST, hasVictim: true },
+    { ...EMPTY, isCrowded: true, hasVictim: true },
+  ]) {
+    const { packet, header } = door.response(door.judge(initial(), occupancy));
+    assert.equal(header.type, PacketType.RETRY);
+    const destinationId = slice(packet, header.sourceIdOffset, header.sourceIdSize);
+    const token = slice(packet, header.tokenOffset, header.tokenSize);
+    const verdict = door.judge(initial({ destinationId, token }), occupancy);
+    assert.ok(verdict.kind === 'accept' && verdict.isValidated);
+  }
 });
 
 test('RFC 9000 §8.1.4: a token of NEW_TOKEN validates an address once', () => {

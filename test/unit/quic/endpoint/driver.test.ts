@@ -220,3 +220,14 @@ test('datagrams are passed on before more is received, so that a burst does not 
     ['two', 2],
   ]);
 });
+
+test('the work of all connections is counted anew in each turn', async () => {
+  const rig = await Rig.open();
+  const [one, two] = dialAll(rig, 2) as [ScriptedCore, ScriptedCore];
+  const { sharedWork } = one.options;
+  assert.ok(sharedWork);
+  assert.equal(two.options.sharedWork, sharedWork, 'all connections share it');
+  sharedWork.frames = 40_000;
+  await rig.deliver([shortPacket(one.id)]);
+  assert.equal(sharedWork.frames, 0);
+});

@@ -13,7 +13,10 @@ const STREAMS = 300;
 const GRANTS = {
   connectionWindow: 200_000,
   maxConnectionWindow: 400_000,
+  unread: 600_000,
+  windowGrowth: 100_000,
   streamWindow: 20_000,
+  provenStreamWindow: 20_000,
   maxStreamWindow: 40_000,
   bidirectionalStreams: 20,
   unidirectionalStreams: 5,

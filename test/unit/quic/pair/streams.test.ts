@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
-import { STREAMS_AHEAD } from '../../../../src/quic/streams/limits.ts';
+import {
+  INITIAL_STREAM_WINDOW,
+  STREAMS_AHEAD,
+  UNAUTHENTICATED_WINDOW,
+} from '../../../../src/quic/streams/limits.ts';
+import { Hostile } from '../../../support/quic/hostile.ts';
 import { Pair } from '../../../support/quic/pair.ts';
 import { pattern } from '../../../support/quic/peer.ts';
 
@@ -94,7 +100,10 @@ test('streams beyond the peer’s limit wait until others have closed (RFC 9000 
   const grants = {
     connectionWindow: 100_000,
     maxConnectionWindow: 100_000,
+    unread: 100_000,
+    windowGrowth: 0,
     streamWindow: 10_000,
+    provenStreamWindow: 10_000,
     maxStreamWindow: 10_000,
     bidirectionalStreams: 2,
     unidirectionalStreams: 0,
@@ -171,4 +180,35 @@ test('datagrams that are received in batches are those that were sent', () => {
   }
   assert.equal(pair.server.streams.get(id)?.bytes, 500_000);
   assert.equal(pair.server.dropped('authentication'), 0);
+});
+
+test('a client that has to authenticate gets a small window, and then that of others', () => {
+  const pair = new Pair({ server: { authenticates: true } }).connect();
+  pair.server.reads = false;
+  const ids = Array.from({ length: 12 }, () => pair.client.connection.openStream(true) ?? -1);
+  for (const id of ids) pair.client.send(id, INITIAL_STREAM_WINDOW);
+  pair.advance(1000);
+  const received = (): number => {
+    for (const id of ids) pair.server.read(id);
+    return ids.reduce((sum, id) => sum + (pair.server.streams.get(id)?.bytes ?? 0), 0);
+  };
+  assert.equal(received(), UNAUTHENTICATED_WINDOW);
+  pair.advance(1000);
+  assert.equal(received(), 2 * UNAUTHENTICATED_WINDOW, 'what is read is granted again');
+  pair.server.connection.authenticated();
+  pair.advance(1000);
+  assert.equal(received(), ids.length * INITIAL_STREAM_WINDOW);
+});
+
+test('more than that is a FLOW_CONTROL_ERROR, by few bytes at large offsets as well', () => {
+  const hostile = new Hostile('client', { server: { authenticates: true } });
+  const last = (id: number): Buffer => {
+    const frame = Buffer.of(0x0e, id, 0x80, 0, 0, 0, 1, 0);
+    frame.writeUInt32BE(0x8000_0000 + INITIAL_STREAM_WINDOW - 1, 2);
+    return frame;
+  };
+  hostile.send(last(0));
+  assert.equal(hostile.code, undefined);
+  hostile.send(last(4));
+  assert.equal(hostile.code, TransportErrorCode.FLOW_CONTROL_ERROR);
 });

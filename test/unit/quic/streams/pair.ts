@@ -6,6 +6,7 @@ import {
   type Outcome,
 } from '../../../../src/quic/recovery/carried.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';
+import { receiveMemory } from '../../../../src/quic/streams/grants.ts';
 import type { StreamEvent } from '../../../../src/quic/streams/stream-events.ts';
 import {
   DEFAULT_STREAM_GRANTS,
@@ -36,8 +37,8 @@ export class End {
   readonly received: string[] = [];
   readonly #reader: FrameReader;
 
-  constructor(side: 'client' | 'server', grants: StreamGrants) {
-    this.streams = new Streams(side, grants);
+  constructor(side: 'client' | 'server', grants: StreamGrants, isPeerKnown = true) {
+    this.streams = new Streams(side, grants, isPeerKnown);
     this.#reader = new FrameReader(side);
   }
 
@@ -200,12 +201,18 @@ export class Pair {
   readonly client: End;
   readonly server: End;
 
-  constructor(server: Partial<StreamGrants> = {}, client: Partial<StreamGrants> = {}) {
+  /** @param isClientKnown whether the client need not authenticate itself. */
+  constructor(
+    server: Partial<StreamGrants> = {},
+    client: Partial<StreamGrants> = {},
+    isClientKnown = true,
+  ) {
     const serverGrants = { ...DEFAULT_STREAM_GRANTS, ...server };
     const clientGrants = { ...DEFAULT_STREAM_GRANTS, ...client };
     this.client = new End('client', clientGrants);
-    this.server = new End('server', serverGrants);
-    this.client.streams.setPeerGrants(grantsOf(serverGrants));
+    this.server = new End('server', serverGrants, isClientKnown);
+    const initialMaxData = receiveMemory(serverGrants, isClientKnown).window;
+    this.client.streams.setPeerGrants({ ...grantsOf(serverGrants), initialMaxData });
     this.server.streams.setPeerGrants(grantsOf(clientGrants));
   }
 

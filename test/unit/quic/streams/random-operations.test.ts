@@ -8,12 +8,15 @@ import { type End, Pair, type SentPacket } from './pair.ts';
 const GRANTS: StreamGrants = {
   connectionWindow: 3000,
   maxConnectionWindow: 12_000,
+  unread: 14_000,
+  windowGrowth: 9000,
   streamWindow: 1000,
+  provenStreamWindow: 1500,
   maxStreamWindow: 6000,
   bidirectionalStreams: 3,
   unidirectionalStreams: 2,
 };
-const MOST_UNREAD = 3 * GRANTS.maxConnectionWindow;
+const MOST_UNREAD = GRANTS.unread;
 const MOST_OF_PEER = GRANTS.bidirectionalStreams + GRANTS.unidirectionalStreams;
 
 /** What a direction of a stream should have done, as a naive model. */

@@ -104,6 +104,36 @@ test('a byte in every block takes memory for what flow control allowed and no mo
   assert.ok(data.memory <= ((300_000 + 32_768) * 9) / 8, `${data.memory} bytes`);
 });
 
+test('one byte in every page behind a gap costs what bytes cost, and not pages', () => {
+  const data = new Reassembly();
+  let sent = 0;
+  for (let offset = 4095; offset < 300_000; offset += 4096) {
+    put(data, offset, 1);
+    sent++;
+  }
+  assert.equal(sent, 73);
+  assert.ok(data.memory <= 25 * 400, `${data.memory} bytes`);
+});
+
+test('memory follows what has come: nine times of it, and a little for each block', () => {
+  const frame = fc.record({ offset: fc.integer({ min: 1, max: 290_000 }), size: fc.nat(1500) });
+  fc.assert(
+    fc.property(fc.array(frame, { maxLength: 300 }), (frames) => {
+      const data = new Reassembly();
+      const blocks = new Set<number>();
+      let sent = 0;
+      for (const { offset, size } of frames) {
+        put(data, offset, size);
+        if (size === 0) continue;
+        sent += 4 + size;
+        for (let at = offset; at < offset + size; at++) blocks.add(at >> 11);
+        assert.ok(data.memory <= 9 * sent + 400 * blocks.size);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
 test('a short stream takes little memory', () => {
   const data = new Reassembly();
   put(data, 0, 1);

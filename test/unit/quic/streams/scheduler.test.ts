@@ -17,7 +17,7 @@ const turns = (received: readonly string[]): string[] =>
     .filter((id, i, all) => id !== all[i - 1]);
 
 test('streams with data take turns of some packets each', () => {
-  const pair = new Pair();
+  const pair = new Pair({ streamWindow: 4 * STREAM_TURN });
   const { client, server } = pair;
   const ids = [0, 1, 2, 3].map(() => client.streams.open(false) ?? -1);
   for (const id of ids) client.streams.write(id, Buffer.alloc(3 * STREAM_TURN));
@@ -27,7 +27,7 @@ test('streams with data take turns of some packets each', () => {
 });
 
 test('a stream that drains in each of its turns does not keep the others from theirs', () => {
-  const pair = new Pair({ connectionWindow: 8 << 20 });
+  const pair = new Pair({ connectionWindow: 8 << 20, streamWindow: 1 << 20 });
   const { client, server } = pair;
   const bulky = client.streams.open(false) ?? -1;
   const eager = [0, 1].map(() => client.streams.open(false) ?? -1);
@@ -136,7 +136,7 @@ test('ten thousand open streams cost nothing while they have nothing to send', (
   // Looking at every stream would show as a read of its parts; `hasData` looks at the queues' heads.
   assert.ok(!client.streams.hasFrames && !server.streams.hasFrames);
   const busy = ids.at(-1) ?? -1;
-  client.streams.write(busy, Buffer.alloc(100_000));
+  client.streams.write(busy, Buffer.alloc(30_000));
   server.received.length = 0;
   pair.run();
   assert.ok(server.received.every((line) => line.startsWith(`STREAM ${busy} `)));

@@ -117,7 +117,12 @@ test('§3.1: FIN alone is sent when the data has gone before', () => {
 });
 
 test('§3.1: FIN alone is sent although the limits allow no more data', () => {
-  const pair = new Pair({ connectionWindow: 4, maxConnectionWindow: 4, streamWindow: 4 });
+  const pair = new Pair({
+    connectionWindow: 4,
+    maxConnectionWindow: 4,
+    unread: 4,
+    streamWindow: 4,
+  });
   const id = pair.client.streams.open(false) ?? -1;
   pair.client.streams.write(id, text('data'));
   pair.run();
@@ -335,7 +340,7 @@ test('§4.1: a stream sends up to its limit and says that it is blocked, once', 
 });
 
 test('§4.1: all streams together send up to the limit of the connection and say so, once', () => {
-  const pair = new Pair({ connectionWindow: 1000, maxConnectionWindow: 1000 });
+  const pair = new Pair({ connectionWindow: 1000, maxConnectionWindow: 1000, unread: 1000 });
   const { client, server } = pair;
   const first = client.streams.open(false) ?? -1;
   const second = client.streams.open(false) ?? -1;
@@ -463,6 +468,7 @@ test('§13.3: the newest MAX_DATA, MAX_STREAM_DATA and MAX_STREAMS are sent agai
     streamWindow: 1000,
     bidirectionalStreams: 1,
     maxConnectionWindow: 1000,
+    unread: 1000,
     maxStreamWindow: 1000,
   });
   const { client, server } = pair;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  INITIAL_STREAM_WINDOW,
   MAX_CONNECTION_WINDOW,
   MAX_STREAM_WINDOW,
+  PROVEN_STREAM_WINDOW,
 } from '../../../../src/quic/streams/limits.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { type End, Pair, type SentPacket } from './pair.ts';
@@ -124,5 +124,5 @@ test('a gap that is filled makes a window readable at once, and does not keep it
 
 test('the window of a reader that takes a part of what a filled gap has made readable stays', () => {
   const { unread } = runRounds(100, 2);
-  assert.equal(unread, INITIAL_STREAM_WINDOW);
+  assert.equal(unread, PROVEN_STREAM_WINDOW);
 });

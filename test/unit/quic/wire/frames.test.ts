@@ -422,3 +422,17 @@ test('any bytes in any packet give calls within the packet, and at most one erro
     { numRuns: 3_000 },
   );
 });
+
+test('the frames of a packet are counted, ranges of an ACK eight for one', () => {
+  const reader = new FrameReader('server');
+  const visitor = recorder([], () => undefined);
+  const framesOf = (...bytes: number[]): number => {
+    const error = reader.read(Buffer.from(bytes), 0, bytes.length, PacketType.ONE_RTT, visitor);
+    assert.equal(error, undefined);
+    return reader.frames;
+  };
+  assert.equal(framesOf(1, 1, 0, 0, 0, 1), 4);
+  assert.equal(framesOf(0x02, 5, 0, 0, 0), 1);
+  const ranges = Array.from({ length: 2 * 80 }, () => 0);
+  assert.equal(framesOf(0x02, 0x7f, 0xff, 0, 0x40, 80, 0, ...ranges), 11);
+});
