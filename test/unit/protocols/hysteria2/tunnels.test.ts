@@ -8,13 +8,17 @@ import { ATTEMPT_DELAY_MS } from '../../../../src/net/happy-eyeballs.ts';
 import { DIAL_MS, HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
 import { AUTHENTICATED } from '../../../../src/protocols/hysteria2/authentication.ts';
 import { READER_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
+import { MasqueradeSite } from '../../../../src/protocols/hysteria2/masquerade.ts';
 import {
   MOST_UNAUTHENTICATED,
   ASSOCIATION_QUEUE,
   ASSOCIATION_SILENCE_MS,
   SILENCE_MS,
   STREAMS_BESIDE_CIRCUITS,
-  UNAUTHENTICATED_MS,
+  WAITING_REQUESTS_A_CONNECTION,
+  MOST_WAITING_REQUESTS,
+  ASSOCIATIONS_A_CONNECTION,
+  MOST_ASSOCIATIONS,
 } from '../../../../src/protocols/hysteria2/service-limits.ts';
 import {
   encodeTcpRequest,
@@ -455,13 +459,16 @@ describe('datagrams through Hysteria 2', () => {
 });
 
 describe('a listener', () => {
-  test('closes clients that do not authenticate in time', async () => {
+  test('serves a visitor for as long as it stays', async () => {
     const bench = new Bench();
     await bench.listen();
-    const { connection } = await bench.prober();
+    const { http } = await bench.prober();
+    for (let minute = 0; minute < 60; minute++) {
+      bench.clock.advance(60_000);
+      assert.equal((await http.request(authentication({ 'hysteria-auth': '' }))).status, 404);
+    }
+    assert.equal((await http.request(authentication())).status, AUTHENTICATED);
     await settle();
-    bench.clock.advance(UNAUTHENTICATED_MS);
-    assert.equal((await connection.closed).code, 0x100);
     assert.equal(bench.clock.timers, 0);
   });
 
@@ -604,6 +611,58 @@ describe('a listener', () => {
     assert.equal((await http.request(authentication())).status, AUTHENTICATED);
   });
 
+  test('keeps a visitor beside any crowd of another address that does not authenticate', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const { http } = await bench.prober();
+    bench.network.clientHost = '192.0.2.66';
+    const { connection: oldest } = await bench.prober();
+    for (let count = 0; count < 2 * MOST_UNAUTHENTICATED; count++) await bench.prober();
+    assert.equal((await oldest.closed).code, 0x100);
+    const open = bench.network.connections.filter(([near]) => near.reason === undefined);
+    assert.equal(open.length, MOST_UNAUTHENTICATED);
+    assert.equal((await http.request(authentication())).status, AUTHENTICATED);
+  });
+
+  test('leaves half of its connections to clients that authenticate', async () => {
+    const bench = new Bench();
+    await bench.listen({ maxConnections: 8 });
+    for (let count = 0; count < 20; count++) await bench.prober();
+    const open = bench.network.connections.filter(([near]) => near.reason === undefined);
+    assert.equal(open.length, 4);
+    await bench.client().connect(echo, patient);
+  });
+
+  test('gives up the oldest of many streams whose request never ends, and each in time', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const honest = await bench.prober();
+    await honest.http.request(authentication());
+    const late = await honest.connection.openStream('bidirectional');
+    await late.write(Buffer.of(0x44));
+    const connections = MOST_WAITING_REQUESTS / WAITING_REQUESTS_A_CONNECTION + 1;
+    for (let count = 0; count < connections; count++) {
+      const { connection, http } = await bench.prober();
+      await http.request(authentication());
+      for (let stream = 0; stream < 2 * WAITING_REQUESTS_A_CONNECTION; stream++) {
+        await (await connection.openStream('bidirectional')).write(Buffer.of(0x44));
+      }
+    }
+    await settle();
+    const waiting = bench.network.connections.flatMap(([near]) =>
+      near.opened.filter(({ bidirectional, isOver }) => bidirectional && !isOver),
+    );
+    assert.equal(waiting.length, MOST_WAITING_REQUESTS);
+    // The honest client is one of many, and its stream the oldest of all: it is not the one that gives way.
+    const request = encodeTcpRequest('echo.example:7', new SeededRandom(1));
+    await late.write(request.subarray(1));
+    const response = await readTcpResponse(new BoundedReader(late, READER_LIMIT));
+    assert.deepEqual(response, { ok: true, message: 'Connected' });
+    bench.clock.advance(HANDSHAKE_MS);
+    await settle();
+    assert.equal(waiting.filter(({ isOver }) => !isOver).length, 1);
+  });
+
   test('passes no stream and no datagram of a client that has not authenticated', async () => {
     const bench = new Bench();
     await bench.listen();
@@ -666,6 +725,64 @@ describe('a listener', () => {
   });
 });
 
+describe('associations of one client', () => {
+  const datagram = (sessionId: number): Uint8Array =>
+    encodeUdpMessage({
+      sessionId,
+      packetId: 0,
+      fragmentId: 0,
+      fragmentCount: 1,
+      address: Buffer.from('echo.example:7'),
+      data: Buffer.of(1),
+    });
+
+  test('are bounded, and one that is used stays', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const { connection, http } = await bench.prober();
+    await http.request(authentication());
+    for (let id = 0; id < 20_000; id++) {
+      bench.clock.advance(1);
+      connection.sendDatagram(datagram(7_000_000));
+      connection.sendDatagram(datagram(id));
+      if (id % 100 === 0) await settle();
+    }
+    await settle();
+    assert.equal(bench.dispatcher.open, ASSOCIATIONS_A_CONNECTION);
+    const used = bench.dispatcher.associations[0];
+    assert.ok(used);
+    let isClosed = false;
+    void used.client.closed.then(() => (isClosed = true));
+    await settle();
+    assert.equal(isClosed, false);
+  });
+
+  test('leave room for those of others, however many connections it has', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    bench.network.clientHost = '192.0.2.66';
+    const honest = await bench.prober();
+    await honest.http.request(authentication());
+    for (let id = 0; id < 10; id++) honest.connection.sendDatagram(datagram(id));
+    bench.network.clientHost = '192.0.2.67';
+    for (let count = 0; count < MOST_ASSOCIATIONS / ASSOCIATIONS_A_CONNECTION + 2; count++) {
+      const { connection, http } = await bench.prober();
+      await http.request(authentication());
+      for (let id = 0; id < ASSOCIATIONS_A_CONNECTION; id++) connection.sendDatagram(datagram(id));
+      await settle();
+    }
+    assert.equal(bench.dispatcher.open, MOST_ASSOCIATIONS);
+    const closed: number[] = [];
+    for (const [at, { client }] of bench.dispatcher.associations.slice(0, 10).entries()) {
+      void client.closed.then(() => closed.push(at));
+    }
+    for (let id = 10; id < 20; id++) honest.connection.sendDatagram(datagram(id));
+    await settle();
+    assert.deepEqual(closed, []);
+    assert.equal(bench.dispatcher.open, MOST_ASSOCIATIONS);
+  });
+});
+
 describe('what a prober sees', () => {
   const get: RequestHead = {
     method: 'GET',
@@ -697,6 +814,24 @@ describe('what a prober sees', () => {
           { name: 'content-length', value: '13' },
         ],
       });
+    }
+  });
+
+  test('is a final response, also where the status is that of an interim one', async () => {
+    for (const [status, interim] of [
+      [100, 100],
+      [103, 103],
+      [199, 199],
+      // HTTP/3 does not have it (RFC 9114 §4.5).
+      [101, undefined],
+    ] as const) {
+      const bench = new Bench();
+      await bench.listen({ masquerade: { status, body: 'soon\n', contentType: 'text/plain' } });
+      const { http } = await bench.prober();
+      const response = await http.request(get);
+      assert.deepEqual([response.status, fieldOf(response, 'content-length')], [200, '5']);
+      const site = new MasqueradeSite({ status, body: '', contentType: 'text/plain' }, bench.clock);
+      assert.equal(site.respond().interim, interim);
     }
   });
 
