@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
@@ -24,6 +26,8 @@ import { Weir } from '../support/weir.ts';
 
 const LOG = { env: { RUST_LOG: 'debug' } };
 const BODY = 8 << 20;
+/** Of a dial to a server that is silent: with these QUIC's own backoff has grown to eight seconds. */
+const FIRST_PACKETS = 8;
 
 const { certFile, keyFile, caFile } = certificate();
 const TLS = `cert_file = "${certFile}"\nkey_file = "${keyFile}"\n`;
@@ -228,6 +232,30 @@ test('a stopped server says goodbye, and its clients come back to the next one',
   const socket = await open();
   assert.equal(String(await roundTrip(socket, 'hello again')), 'hello again');
   socket.destroy();
+});
+
+test('flows that join a dial to a server that was down are served once it is up', async () => {
+  const silent = createSocket('udp4');
+  await once(silent.bind(0, '127.0.0.1'), 'listening');
+  const { port } = silent.address();
+  let datagrams = 0;
+  silent.on('message', () => datagrams++);
+  await using client = await startClient({ host: '127.0.0.1', port });
+  await using echo = await echoServer();
+  const open = async (): Promise<void> => {
+    const socket = await socksConnect(client.address('socks'), echo.target);
+    assert.equal(String(await roundTrip(socket, 'hello')), 'hello');
+    socket.destroy();
+  };
+  const first = open();
+  first.catch(() => undefined);
+  await eventually('the first packets', () => datagrams >= FIRST_PACKETS);
+  silent.close();
+  await once(silent, 'close');
+  const server = await startServer(PASSWORD, port);
+  await using _server = server.weir;
+  await open();
+  await first;
 });
 
 test('a client that moves to another address in the middle of a download', async () => {

@@ -12,6 +12,8 @@ import { MasqueradeSite } from '../../../../src/protocols/hysteria2/masquerade.t
 import {
   MOST_UNAUTHENTICATED,
   ASSOCIATION_QUEUE,
+  ATTEMPTS_AT_ONCE,
+  SILENT_ATTEMPT_MS,
   ASSOCIATION_SILENCE_MS,
   SILENCE_MS,
   STREAMS_BESIDE_CIRCUITS,
@@ -231,6 +233,77 @@ describe('a connection of a client', () => {
       failure('timed_out', 'hy.example:443: the connection took longer than 10 s'),
     );
     assert.equal(bench.clock.timers, 0);
+  });
+
+  test('is made to a server that was down when the first flow began to wait for it', async () => {
+    const bench = new Bench();
+    const client = bench.client();
+    const first = client.connect(echo, patient);
+    await settle();
+    bench.clock.advance(1500 + SILENT_ATTEMPT_MS);
+    await bench.listen();
+    const second = client.connect(echo, patient);
+    await settle();
+    bench.clock.advance(SILENT_ATTEMPT_MS);
+    await first;
+    await second;
+    const ended = bench.network.connections.map(([near]) => near.reason?.code);
+    assert.deepEqual(ended.at(-1), undefined);
+    assert.ok(ended.slice(0, -1).every((code) => code === 0x100));
+  });
+
+  test('is waited for by each flow for its own time', async () => {
+    const bench = new Bench();
+    const client = bench.client();
+    using early = new Deadline(bench.clock, DIAL_MS, 'the dial');
+    const first = assert.rejects(
+      client.connect(echo, { signal: early.signal }),
+      failure('timed_out', 'hy.example:443: the dial took longer than 10 s'),
+    );
+    await settle();
+    for (let second = 0; second < 6; second++) bench.clock.advance(1000);
+    using late = new Deadline(bench.clock, DIAL_MS, 'the dial');
+    const joined = client.connect(echo, { signal: late.signal });
+    await settle();
+    for (let second = 0; second < 5; second++) bench.clock.advance(1000);
+    await first;
+    await bench.listen();
+    for (let second = 0; second < 3; second++) {
+      bench.clock.advance(1000);
+      await settle();
+    }
+    await joined;
+  });
+
+  test('is tried twice at once at most, and not beside an attempt that hears something', async () => {
+    const bench = new Bench();
+    const flow = bench.client().connect(echo, patient);
+    const rejected = assert.rejects(flow, /took longer/);
+    let most = 0;
+    for (let ms = 0; ms < DIAL_MS; ms += SILENT_ATTEMPT_MS) {
+      await settle();
+      const open = bench.network.connections.filter(([near]) => near.reason === undefined);
+      most = Math.max(most, open.length);
+      bench.clock.advance(SILENT_ATTEMPT_MS);
+    }
+    await rejected;
+    assert.equal(most, ATTEMPTS_AT_ONCE);
+    assert.equal(bench.network.connections.length, 1 + DIAL_MS / SILENT_ATTEMPT_MS);
+    assert.ok(bench.network.connections.every(([near]) => near.reason !== undefined));
+    assert.equal(bench.clock.timers, 0);
+
+    const other = new Bench();
+    void other
+      .client()
+      .connect(echo, patient)
+      .catch(() => undefined);
+    for (let ms = 0; ms < DIAL_MS - SILENT_ATTEMPT_MS; ms += SILENT_ATTEMPT_MS) {
+      await settle();
+      const [[only]] = other.network.connections as [[FakeConnection, undefined]];
+      only.wire.bytesRead += 100;
+      other.clock.advance(SILENT_ATTEMPT_MS);
+    }
+    assert.equal(other.network.connections.length, 1);
   });
 
   test('outlives the flow that it was begun for', async () => {
