@@ -1,6 +1,13 @@
-import { ParseError, parseTOML, type AST } from 'toml-eslint-parser';
+import { ParseError, parseTOML, traverseNodes, type AST } from 'toml-eslint-parser';
 import type { ScalarNode, Span, TableNode } from '../../schema/node.ts';
 import { TomlError } from './error.ts';
+import {
+  longStrings,
+  piecesOf,
+  placeholderEnd,
+  withoutLongStrings,
+  type LongString,
+} from './long-strings.ts';
 import { appendTable, newTable, openTable, setValue } from './tree.ts';
 import type { Name, OpenNode, OpenTable } from './tree.ts';
 
@@ -35,8 +42,51 @@ export function parseSyntax(text: string): AST.TOMLProgram {
   try {
     return parseTOML(text);
   } catch (error) {
+    const long = error instanceof RangeError ? longStrings(text) : [];
+    if (long.length === 0) throw toTomlError(error, text);
+    return parseWithout(text, long);
+  }
+}
+
+/** Reads a document without its long strings, and puts them back into the syntax tree. */
+function parseWithout(text: string, long: readonly LongString[]): AST.TOMLProgram {
+  let program: AST.TOMLProgram;
+  try {
+    program = parseTOML(withoutLongStrings(text, long));
+  } catch (error) {
     throw toTomlError(error, text);
   }
+  const values = new Map(long.map((string) => [string.start, contentOf(text, string)]));
+  const ends = new Map(long.map((string, index) => [placeholderEnd(string, index), string.end]));
+  const restore = (node: AST.TOMLNode | AST.Token): void => {
+    const value = values.get(node.range[0]);
+    if (value !== undefined && 'value' in node && typeof node.value === 'string') {
+      node.value = value;
+    }
+    node.range[1] = ends.get(node.range[1]) ?? node.range[1];
+  };
+  traverseNodes(program, { enterNode: () => undefined, leaveNode: restore });
+  for (const token of program.tokens) restore(token);
+  return program;
+}
+
+/** @throws {TomlError} for what is invalid in it. */
+function contentOf(text: string, string: LongString): string {
+  const parts: string[] = [];
+  for (const { document, offset } of piecesOf(text, string)) {
+    try {
+      const [pair] = parseTOML(document).body[0].body;
+      const value = pair?.type === 'TOMLKeyValue' ? pair.value : undefined;
+      if (value?.type !== 'TOMLValue' || value.kind !== 'string') {
+        throw new RangeError('a piece of a string is a string');
+      }
+      parts.push(value.value);
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      throw fromParseError(error, text, error.index + offset);
+    }
+  }
+  return parts.join('');
 }
 
 /** The parser takes a carriage return alone for the end of a line; TOML allows it nowhere. */
@@ -128,17 +178,17 @@ const KEY = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y;
 
 function toTomlError(error: unknown, text: string): unknown {
   if (error instanceof ParseError) return fromParseError(error, text);
-  // The parser calls itself for every level of nesting, and spreads a string into one call.
+  // The parser calls itself for every level of nesting, and spreads the digits of a number into one call.
   if (error instanceof RangeError) {
-    const message = 'the document is nested too deeply, or holds too long a string';
+    const message = 'the document is nested too deeply, or holds too long a number';
     return new TomlError(message, { start: 0, end: 0 }, { cause: error });
   }
   return error;
 }
 
-function fromParseError(error: ParseError, text: string): TomlError {
+function fromParseError(error: ParseError, text: string, index = error.index): TomlError {
   // Text missing at the end is reported after the last text, not on the empty lines that follow.
-  const start = error.index < text.length ? error.index : contentEnd(text);
+  const start = index < text.length ? index : contentEnd(text);
   if (DUPLICATE_KEY.test(error.message)) {
     KEY.lastIndex = start;
     const length = KEY.exec(text)?.[0].length ?? 1;
