@@ -350,6 +350,17 @@ test('a prober sees one web server, whatever it requests', async () => {
   );
 });
 
+test('a masquerade may have a long body and the status of an interim response', async () => {
+  const body = 'a page that is longer than most\n'.repeat(10_000);
+  const masquerade = `[inbound.settings.masquerade]\nstatus = 103\nbody = """\n${body}"""\n`;
+  const server = await startServer(`${PASSWORD}\n${masquerade}`);
+  await using _server = server.weir;
+  const { status, fields } = await probe(server.weir.address('hy'), 'GET', '/');
+  assert.equal(status, 200);
+  const length = fields.find(({ name }) => name === 'content-length');
+  assert.equal(length?.value, String(body.length));
+});
+
 const probe = (to: Address, method: string, path: string) =>
   request(to, { method, path, scheme: 'https', authority: SERVER_NAME, fields: [] });
 
