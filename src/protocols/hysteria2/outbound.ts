@@ -5,13 +5,13 @@ import { abortedDial, DeadlineError, DialError, toDialError } from '../../net/er
 import { connectAny } from '../../net/happy-eyeballs.ts';
 import type { ByteLink, PacketLink, WireCounter } from '../../net/link.ts';
 import { lineageGroup, type DialOrigin } from '../../net/own-listeners.ts';
+import { RepeatedDial } from '../../net/repeated-dial.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import type { ClientTls } from '../../quic/tls-port.ts';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { ClientConnection, ConnectionLostError, establish, type Established } from './client.ts';
 import type { DialServer } from './quic-endpoints.ts';
-import { RepeatedDial } from './repeated-dial.ts';
 import { MOST_CONNECTIONS } from './service-limits.ts';
 import type { Hysteria2OutboundSettings } from './settings.ts';
 

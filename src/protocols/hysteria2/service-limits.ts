@@ -55,14 +55,6 @@ export const SILENCE_MS = 3_000;
  */
 export const ASSOCIATION_SILENCE_MS = 10_000;
 
-/**
- * An attempt to connect that has heard nothing for this long gets another one beside it, whose first packet
- * does not wait for the backoff of the former. As many are under way at once, the older of which has had time
- * for a path with a round trip of three seconds; the oldest one ends for the next.
- */
-export const SILENT_ATTEMPT_MS = 2_000;
-export const ATTEMPTS_AT_ONCE = 2;
-
 /** Connections of one outbound, one for each lineage of its flows. */
 export const MOST_CONNECTIONS = 64;
 

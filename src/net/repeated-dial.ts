@@ -1,15 +1,17 @@
-import { asError } from '../../errors.ts';
-import type { Clock, Timer } from '../../net/clock.ts';
-import { DeadlineError } from '../../net/errors.ts';
-import { IdleTimer } from '../../net/idle-timer.ts';
-import type { WireCounter } from '../../net/link.ts';
-import { DIAL_MS } from '../../net/time-limits.ts';
-import { unlessAborted } from '../../net/unless-aborted.ts';
-import { ATTEMPTS_AT_ONCE, SILENT_ATTEMPT_MS } from './service-limits.ts';
+import { asError } from '../errors.ts';
+import type { Clock, Timer } from './clock.ts';
+import { DeadlineError } from './errors.ts';
+import { IdleTimer } from './idle-timer.ts';
+import type { WireCounter } from './link.ts';
+import { DIAL_MS, SILENT_ATTEMPT_MS } from './time-limits.ts';
+import { unlessAborted } from './unless-aborted.ts';
+
+/** Attempts of one dial that are under way at once: so each has DIAL_MS before the oldest ends for another. */
+export const ATTEMPTS_AT_ONCE = DIAL_MS / SILENT_ATTEMPT_MS;
 
 /**
  * Makes one connection.
- * @param onWire called with the wire of each QUIC connection that it tries.
+ * @param onWire called with what counts the bytes of each connection that it tries.
  */
 export type MakeAttempt<Made> = (
   signal: AbortSignal,
@@ -33,8 +35,8 @@ interface Attempt {
 }
 
 /**
- * A dial that flows share. A server may be down when it begins, and QUIC would send its first packet again
- * after 1, 3 and 7 seconds: too seldom for a flow that joins when the server is back. So another attempt is
+ * A dial that flows share. A server may be down when it begins, and QUIC and TCP would send their first packet
+ * again after 1, 3 and 7 seconds: too seldom for a flow that joins when the server is back. So another attempt is
  * made beside one that hears nothing, with packets of its own, for as long as a flow may be waiting: DIAL_MS
  * from the last one that has joined. The first connection wins; an error that a server or the system
  * reports ends the dial for all.
