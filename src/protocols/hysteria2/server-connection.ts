@@ -17,7 +17,11 @@ import { authenticationResponse, isAuthentication, readAuthentication } from './
 import type { Circuits } from './circuits.ts';
 import { READER_LIMIT } from './limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';
-import { STREAMS_BESIDE_CIRCUITS } from './service-limits.ts';
+import {
+  STREAMS_AHEAD_OF_CIRCUITS,
+  STREAMS_BESIDE_CIRCUITS,
+  STREAMS_STEP,
+} from './service-limits.ts';
 import { UdpSessions, type UdpSession } from './udp-sessions.ts';
 import type { WaitingRequests } from './waiting-requests.ts';
 import { encodeTcpResponse, parseAddress, readTcpRequest, TCP_REQUEST } from './wire.ts';
@@ -69,6 +73,9 @@ export class ServerConnection {
   #client: Client | undefined;
   #ended = false;
   #associations = 0;
+  /** Circuits that are streams, and how many streams the client may have open. */
+  #streams = 0;
+  #allowed = 0;
 
   constructor(connection: QuicConnection, owner: ConnectionOwner, number: number) {
     this.number = number;
@@ -103,9 +110,19 @@ export class ServerConnection {
     if (this.#associations === 0 && !this.#connection.hasOpenStream) this.end();
   }
 
-  /** Allows an authenticated client as many streams as the listener has circuits, which may have changed. */
+  /**
+   * Allows an authenticated client so many streams beyond those that are circuits, and as many as the
+   * listener has circuits at most, which may have changed.
+   */
   allowStreams(): void {
-    this.#connection.allowStreams(this.#owner.circuits.limit + STREAMS_BESIDE_CIRCUITS);
+    const steps = Math.ceil(this.#streams / STREAMS_STEP);
+    const allowed = Math.min(
+      steps * STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS,
+      this.#owner.circuits.limit + STREAMS_BESIDE_CIRCUITS,
+    );
+    if (allowed === this.#allowed) return;
+    this.#allowed = allowed;
+    this.#connection.allowStreams(allowed);
   }
 
   #respond(request: RequestHead): Response {
@@ -167,7 +184,13 @@ export class ServerConnection {
     if (type !== TCP_REQUEST || !this.#client) return false;
     const { circuits } = this.#owner;
     if (circuits.open()) {
-      void this.#serve(stream, this.#client).finally(() => circuits.close());
+      this.#streams++;
+      this.allowStreams();
+      void this.#serve(stream, this.#client).finally(() => {
+        circuits.close();
+        this.#streams--;
+        if (!this.#ended) this.allowStreams();
+      });
     } else {
       stream.reset(Http3ErrorCode.H3_REQUEST_REJECTED);
       stream.stopSending(Http3ErrorCode.H3_REQUEST_REJECTED);

@@ -25,6 +25,13 @@ export const MOST_WAITING_REQUESTS = 8192;
 export const STREAMS_BESIDE_CIRCUITS = 256;
 
 /**
+ * Streams that it may open beyond the circuits that it has, in steps: one that was reset is open until the
+ * client has ended it as well, which a hostile one never does.
+ */
+export const STREAMS_AHEAD_OF_CIRCUITS = 2048;
+export const STREAMS_STEP = 1024;
+
+/**
  * UDP associations of one connection, and of all connections of a listener. Each has a socket, so that these
  * are a quarter of the descriptors that a process usually has; a client has one for each of its sockets, and
  * those of its DNS queries rest until `udp_idle_timeout`. Beyond it one that rests is closed for the newest:

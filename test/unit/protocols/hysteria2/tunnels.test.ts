@@ -15,7 +15,9 @@ import {
   ASSOCIATION_QUEUE,
   ASSOCIATION_SILENCE_MS,
   SILENCE_MS,
+  STREAMS_AHEAD_OF_CIRCUITS,
   STREAMS_BESIDE_CIRCUITS,
+  STREAMS_STEP,
   WAITING_REQUESTS_A_CONNECTION,
   MOST_WAITING_REQUESTS,
   ASSOCIATIONS_A_CONNECTION,
@@ -584,17 +586,23 @@ describe('a listener', () => {
     udp.close();
   });
 
-  test('allows as many streams as its circuits, once the client has authenticated', async () => {
+  test('allows streams ahead of those that are circuits, once the client has authenticated', async () => {
     const bench = new Bench();
     const listener = await bench.listen({ maxCircuits: 5000 });
     await bench.prober();
-    await bench.client().connect(echo, patient);
+    const client = bench.client();
+    const links = [await client.connect(echo, patient)];
     const [unauthenticated, authenticated] = bench.network.connections.map(([, far]) => far);
     assert.equal(unauthenticated?.allowed, undefined);
-    assert.equal(authenticated?.allowed, 5000 + STREAMS_BESIDE_CIRCUITS);
+    assert.equal(authenticated?.allowed, STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS);
+    while (links.length < 4 * STREAMS_STEP) links.push(await client.connect(echo, patient));
+    assert.equal(authenticated.allowed, 5000 + STREAMS_BESIDE_CIRCUITS, 'as many as its circuits');
     listener.swap(bench.server({ maxCircuits: 7000 }), bench.book);
     assert.equal(unauthenticated?.allowed, undefined);
-    assert.equal(authenticated?.allowed, 7000 + STREAMS_BESIDE_CIRCUITS);
+    assert.equal(authenticated.allowed, 4 * STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS);
+    for (const link of links) link.destroy();
+    await settle();
+    assert.equal(authenticated.allowed, STREAMS_AHEAD_OF_CIRCUITS);
   });
 
   test('follows a client that moves', async () => {
