@@ -8,6 +8,8 @@ import { Http3Client } from '../../src/http3/client.ts';
 import { systemClock } from '../../src/net/clock.ts';
 import { authenticationRequest } from '../../src/protocols/hysteria2/authentication.ts';
 import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
+import { ASSOCIATIONS_A_CONNECTION } from '../../src/protocols/hysteria2/service-limits.ts';
+import { decodeUdpMessage, encodeUdpMessage } from '../../src/protocols/hysteria2/wire.ts';
 import { QuicClientTls } from '../../src/transports/tls/quic.ts';
 import { hostPort, portOf, type Address } from '../support/address.ts';
 import { freedom, socksIn } from '../support/config.ts';
@@ -15,6 +17,7 @@ import { API, Control, errorOf } from '../support/control.ts';
 import { bothWays, datagrams, manyStreams, socksHalfCloses } from '../support/exchange.ts';
 import { freePort } from '../support/ports.ts';
 import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
+import { openDescriptors } from '../support/proc.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer, sendFirstServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect, SocksRefused } from '../support/socks-client.ts';
@@ -361,13 +364,47 @@ test('a masquerade may have a long body and the status of an interim response', 
   assert.equal(length?.value, String(body.length));
 });
 
+test('UDP sessions of one client leave descriptors to others', async () => {
+  const server = await startServer(`${PASSWORD}\nudp = true`);
+  await using _server = server.weir;
+  await using echo = await udpEcho();
+  const pid = server.weir.child.pid;
+  const before = openDescriptors(pid);
+  const answered = new Set<number>();
+  await using client = await dial(server.weir.address('hy'), (data) => {
+    answered.add(decodeUdpMessage(data)?.sessionId ?? -1);
+  });
+  const random = new SystemRandomSource();
+  const { status } = await client.http.request(authenticationRequest('sesame', random));
+  assert.equal(status, 233);
+  const packet = { packetId: 0, fragmentId: 0, fragmentCount: 1, data: Buffer.of(1) };
+  const address = Buffer.from(hostPort(echo.target));
+  for (let first = 0; first < 3 * ASSOCIATIONS_A_CONNECTION; first += 128) {
+    const ids = Array.from({ length: 128 }, (_, index) => first + index);
+    await eventually('an answer to each', () => {
+      const missing = ids.filter((id) => !answered.has(id));
+      for (const sessionId of missing) {
+        client.connection.sendDatagram(encodeUdpMessage({ ...packet, sessionId, address }));
+      }
+      return missing.length === 0;
+    });
+  }
+  assert.ok(openDescriptors(pid) <= before + ASSOCIATIONS_A_CONNECTION);
+});
+
 const probe = (to: Address, method: string, path: string) =>
   request(to, { method, path, scheme: 'https', authority: SERVER_NAME, fields: [] });
 
 /** Sends one request on a connection of its own. */
 async function request(to: Address, head: Parameters<Http3Client['request']>[0]) {
+  await using client = await dial(to);
+  return await client.http.request(head);
+}
+
+/** A connection that is not authenticated. */
+async function dial(to: Address, onDatagram: (data: Uint8Array) => void = () => undefined) {
   const ca = { file: caFile, certificates: [readFileSync(caFile, 'utf8')] };
-  using tls = new QuicClientTls({ serverName: SERVER_NAME, allowInsecure: false, ca });
+  const tls = new QuicClientTls({ serverName: SERVER_NAME, allowInsecure: false, ca });
   const late: { http?: Http3Client } = {};
   const { connection } = await dialServer({
     server: { host: '127.0.0.1', port: portOf(to) },
@@ -375,14 +412,19 @@ async function request(to: Address, head: Parameters<Http3Client['request']>[0])
     clock: systemClock,
     random: new SystemRandomSource(),
     obfuscation: undefined,
-    handlers: { onStream: (stream) => late.http?.accept(stream), onDatagram: () => undefined },
+    handlers: { onStream: (stream) => late.http?.accept(stream), onDatagram },
   });
   const http = (late.http = new Http3Client(connection));
-  try {
-    await connection.established;
-    return await http.request(head);
-  } finally {
+  const close = async (): Promise<void> => {
     connection.close(0x100);
     await connection.closed;
+    tls[Symbol.dispose]();
+  };
+  try {
+    await connection.established;
+  } catch (error) {
+    await close();
+    throw error;
   }
+  return { connection, http, [Symbol.asyncDispose]: close };
 }
