@@ -43,7 +43,15 @@ export class Dispatcher implements DispatcherContract {
     this.#dialer = new FlowDialer(deps);
   }
 
-  /** Aborts every dial under way and refuses new ones: the process is at the end of its grace. */
+  /**
+   * Refuses new flows, of live sessions as well: the process is stopping. One client with a carrier of many
+   * flows would else begin others until the end of the grace, and have them all reset.
+   */
+  refuseNew(): void {
+    this.#dialer.refuseNew();
+  }
+
+  /** Aborts every dial under way: the process is at the end of its grace. */
   stop(): void {
     this.#dialer.stop();
   }

@@ -62,6 +62,8 @@ export interface FlowDialerDeps {
   readonly resolver: Outbound;
 }
 
+const stopping = (): DialError => new DialError('aborted', 'the proxy is stopping');
+
 /** The outbound of flows to the proxy's own resolver, as their records show it. */
 const RESOLVER = { tag: '', version: 0 } as const;
 
@@ -74,6 +76,7 @@ export class FlowDialer {
   readonly failures: FailureLog;
   readonly #deps: FlowDialerDeps;
   readonly #stopping = new AbortController();
+  #refusesNew = false;
   readonly #refused: LogLimiter;
   readonly #resolver: OutboundVersion;
 
@@ -84,9 +87,15 @@ export class FlowDialer {
     this.failures = new FailureLog(deps.log, deps.clock);
   }
 
-  /** Aborts every dial under way and refuses new ones: the process is at the end of its grace. */
+  /** Refuses every flow from now on: the process is stopping. Flows that are open or dialled go on. */
+  refuseNew(): void {
+    this.#refusesNew = true;
+  }
+
+  /** Aborts every dial under way as well: the process is at the end of its grace. */
   stop(): void {
-    this.#stopping.abort(new DialError('aborted', 'the proxy is stopping'));
+    this.#refusesNew = true;
+    this.#stopping.abort(stopping());
     this.failures.flush();
   }
 
@@ -111,7 +120,7 @@ export class FlowDialer {
   }
 
   /**
-   * Routes and connects a stream; failures are logged.
+   * Routes and connects a stream; failures are logged, but not those of a stop.
    *
    * @param client watched while the dial takes long, which ends with it; see `StreamRequest.client`.
    * @param toResolver whether the destination is the proxy's own resolver.
@@ -123,6 +132,7 @@ export class FlowDialer {
     client?: ByteLink,
     toResolver = false,
   ): Promise<DialledFlow<ByteLink>> {
+    if (this.#refusesNew) throw stopping();
     const plane = this.#deps.plane();
     const resolved = toResolver ? this.resolverRoute(plane) : resolveRoute(plane, query);
     const { version } = resolved;
@@ -165,6 +175,7 @@ export class FlowDialer {
     origin: Origin,
     deadline: Deadline,
   ): Promise<DialledFlow<PacketLink>> {
+    if (this.#refusesNew) throw stopping();
     const { version } = resolved;
     version.hold();
     const startedAt = this.#deps.clock.now();

@@ -25,6 +25,8 @@ export interface ResponseHead {
 
 /** A response to send. */
 export interface Response extends ResponseHead {
+  /** Status of an interim response before it: 100 to 199, but not 101, which HTTP/3 does not have. */
+  readonly interim?: number | undefined;
   /** Not sent with a response to HEAD, nor with 204 and 304. */
   readonly body: Uint8Array;
 }

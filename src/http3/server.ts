@@ -3,12 +3,12 @@ import { TRUNCATED } from '../quic/wire/varint.ts';
 import { abandon, Http3Connection } from './connection.ts';
 import { Http3ErrorCode, type Http3Error } from './errors.ts';
 import { frameHead, FrameType } from './frames.ts';
-import type { RequestHead, Response } from './message.ts';
+import type { Field, RequestHead, Response } from './message.ts';
 import { encodeHeaderBlock } from './qpack/header-block.ts';
 import { RequestReader } from './request-stream.ts';
 import { readFirstVarint } from './stream-types.ts';
 
-/** What the protocol above decides. Neither function may throw. */
+/** What the protocol above decides. None of these functions may throw. */
 export interface Http3ServerHandlers {
   /**
    * The response to a request. It is asked for when the header section is complete and, when the
@@ -21,6 +21,12 @@ export interface Http3ServerHandlers {
    * this function, it is a request stream.
    */
   readonly takeStream?: ((type: number, stream: QuicStream) => boolean) | undefined;
+  /**
+   * A stream was opened, of which nothing may have arrived. `giveUp` may be called while it is read:
+   * then a request whose header section is complete gets its response and is read no more, and any other
+   * is rejected. The function that is returned is called when nothing is waited for any more, and then again.
+   */
+  readonly onWaiting?: ((giveUp: () => void) => () => void) | undefined;
 }
 
 /**
@@ -57,31 +63,39 @@ export class Http3Server {
   }
 
   async #serve(stream: QuicStream): Promise<void> {
-    const first = await readFirstVarint(stream);
-    const type = first.bytes.subarray(0, first.size);
-    if (first.bytes.length > first.size) stream.unread(first.bytes.subarray(first.size));
-    if (first.value !== TRUNCATED && this.#handlers.takeStream?.(first.value, stream)) return;
-    if (this.#goingAway && stream.id >= this.#nextId) {
-      abandon(stream, Http3ErrorCode.H3_REQUEST_REJECTED);
-      return;
-    }
-    this.#nextId = Math.max(this.#nextId, stream.id + 4);
-    const reader = new RequestReader(this.#shared.budget);
+    const wait: Wait = { reader: undefined, wasGivenUp: false, end: undefined };
+    wait.end = this.#handlers.onWaiting?.(() => giveUp(stream, wait));
     try {
-      await this.#serveRequest(stream, reader, type);
+      const first = await readFirstVarint(stream);
+      const type = first.bytes.subarray(0, first.size);
+      if (first.bytes.length > first.size) stream.unread(first.bytes.subarray(first.size));
+      if (first.value !== TRUNCATED && this.#handlers.takeStream?.(first.value, stream)) return;
+      if (this.#goingAway && stream.id >= this.#nextId) {
+        abandon(stream, Http3ErrorCode.H3_REQUEST_REJECTED);
+        return;
+      }
+      this.#nextId = Math.max(this.#nextId, stream.id + 4);
+      wait.reader = new RequestReader(this.#shared.budget);
+      await this.#serveRequest(stream, wait.reader, type, wait);
     } finally {
-      reader.release();
+      wait.reader?.release();
+      wait.end?.();
     }
   }
 
   /** Reads a request to its end, and responds to it meanwhile. */
-  async #serveRequest(stream: QuicStream, reader: RequestReader, type: Uint8Array): Promise<void> {
+  async #serveRequest(
+    stream: QuicStream,
+    reader: RequestReader,
+    type: Uint8Array,
+    wait: Wait,
+  ): Promise<void> {
     let response: Promise<void> | undefined;
     let error: Http3Error | undefined;
     for (
       let chunk: Uint8Array | undefined = type;
       chunk !== undefined;
-      chunk = await stream.read()
+      chunk = await readUnlessGivenUp(stream, wait)
     ) {
       error = reader.feed(chunk);
       if (error !== undefined) break;
@@ -95,6 +109,11 @@ export class Http3Server {
         stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
         return;
       }
+    }
+    wait.end?.();
+    if (wait.wasGivenUp && reader.head !== undefined) {
+      await (response ?? this.#respond(stream, reader.head));
+      return;
     }
     error ??= reader.end();
     if (error !== undefined) this.#shared.failRequest(stream, error);
@@ -113,10 +132,42 @@ export class Http3Server {
   }
 }
 
+/** How far a request has come that is waited for. */
+interface Wait {
+  reader: RequestReader | undefined;
+  wasGivenUp: boolean;
+  end: (() => void) | undefined;
+}
+
+/** Ends the wait for a request. One that can be responded to is read no more (§4.1). */
+function giveUp(stream: QuicStream, wait: Wait): void {
+  wait.wasGivenUp = true;
+  if (wait.reader?.head === undefined) abandon(stream, Http3ErrorCode.H3_REQUEST_REJECTED);
+  else stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
+}
+
+/** The next chunk; `undefined` at the end, and when the rest of the request is not waited for. */
+async function readUnlessGivenUp(stream: QuicStream, wait: Wait): Promise<Uint8Array | undefined> {
+  try {
+    return await stream.read();
+  } catch (error) {
+    if (wait.wasGivenUp && wait.reader?.head !== undefined) return undefined;
+    throw error;
+  }
+}
+
 /** The frames of a response: without a body to HEAD, and for statuses that have none. */
-function encodeResponse(method: string, { status, fields, body }: Response): Uint8Array[] {
-  const block = encodeHeaderBlock([{ name: ':status', value: String(status) }, ...fields]);
-  const head = [frameHead(FrameType.HEADERS, block.length), block];
+function encodeResponse(method: string, response: Response): Uint8Array[] {
+  const { status, interim, fields, body } = response;
+  const frames = interim === undefined ? [] : headersFrame(interim, []);
+  frames.push(...headersFrame(status, fields));
   const isEmpty = method === 'HEAD' || status === 204 || status === 304 || body.length === 0;
-  return isEmpty ? head : [...head, frameHead(FrameType.DATA, body.length), body];
+  if (!isEmpty) frames.push(frameHead(FrameType.DATA, body.length), body);
+  return frames;
+}
+
+/** A header section: the head of its frame, and its content. */
+function headersFrame(status: number, fields: readonly Field[]): Uint8Array[] {
+  const block = encodeHeaderBlock([{ name: ':status', value: String(status) }, ...fields]);
+  return [frameHead(FrameType.HEADERS, block.length), block];
 }

@@ -9,6 +9,9 @@ export const HANDSHAKE_MS = 10_000;
 /** A dial may take this long, the handshake with an upstream proxy included. */
 export const DIAL_MS = 10_000;
 
+/** When no attempt of a dial that flows share has heard anything for this long, another one is made beside it. */
+export const SILENT_ATTEMPT_MS = 2_000;
+
 /** A TLS handshake may take this long, on either side. */
 export const TLS_HANDSHAKE_MS = 10_000;
 

@@ -8,15 +8,21 @@ const HEADER = 4;
  */
 export const MAX_MESSAGE = { initial: 0x4000, handshake: 0x10000, application: 0x4000 } as const;
 
-/** Follows the lengths of handshake messages through CRYPTO data that comes in pieces. */
-export class MessageLengths {
+/** The message by which TLS changes its keys; QUIC has an update of its own (RFC 9001 §6). */
+const KEY_UPDATE = 24;
+
+/** What of a handshake message is refused before TLS reads it. */
+export type MessageFault = 'key update' | 'too long';
+
+/** Follows the types and lengths of handshake messages through CRYPTO data that comes in pieces. */
+export class MessageHeads {
   /** Bytes of the present message that have not come. */
   #left = 0;
   #headerBytes = 0;
   #length = 0;
 
-  /** Whether every message that starts in these bytes announces at most `most` bytes. */
-  areWithin(most: number, bytes: Uint8Array): boolean {
+  /** The first fault of the messages that start in these bytes, each of which may have `most` bytes. */
+  faultIn(most: number, bytes: Uint8Array): MessageFault | undefined {
     let at = 0;
     while (at < bytes.length) {
       if (this.#left > 0) {
@@ -26,13 +32,14 @@ export class MessageLengths {
         continue;
       }
       const byte = bytes[at++] ?? 0;
+      if (this.#headerBytes === 0 && byte === KEY_UPDATE) return 'key update';
       this.#length = this.#headerBytes === 0 ? 0 : this.#length * 256 + byte;
       this.#headerBytes++;
       if (this.#headerBytes < HEADER) continue;
-      if (this.#length > most) return false;
+      if (this.#length > most) return 'too long';
       this.#left = this.#length;
       this.#headerBytes = 0;
     }
-    return true;
+    return undefined;
   }
 }

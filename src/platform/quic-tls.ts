@@ -3,7 +3,7 @@ import { NativeError } from './native.ts';
 import type { QuicTlsContext } from './quic-tls-context.ts';
 import type { Address } from './quic-tls-functions.ts';
 import { INPUT_PIECE, type QuicTlsLibrary } from './quic-tls-library.ts';
-import { MAX_MESSAGE, MessageLengths } from './quic-tls-messages.ts';
+import { MAX_MESSAGE, MessageHeads } from './quic-tls-messages.ts';
 import {
   QuicTlsReports,
   type KeyedLevel,
@@ -47,7 +47,7 @@ export class QuicTls implements Disposable {
   readonly #expectedName: string | undefined;
   readonly #events: QuicTlsEvents;
   readonly #reports: QuicTlsReports;
-  readonly #messages = new MessageLengths();
+  readonly #messages = new MessageHeads();
   /** 0 when it was freed. */
   #tls: Address;
   #isDisposed = false;
@@ -129,8 +129,11 @@ export class QuicTls implements Disposable {
     this.#ready();
     if (!this.#isServer && !this.#isStarted) throw new NativeError('TLS has not started');
     if (this.#failure !== undefined || bytes.length === 0) return;
-    if (this.#tls === 0) this.#refuse(level);
-    else if (this.#messages.areWithin(MAX_MESSAGE[level], bytes)) this.#take(level, bytes);
+    const fault = this.#messages.faultIn(MAX_MESSAGE[level], bytes);
+    // Whatever the level is, and whether or not TLS would read it: the code is that of RFC 9001 §6.
+    if (fault === 'key update') this.#fail(UNEXPECTED_MESSAGE, 'a KeyUpdate message of TLS');
+    else if (this.#tls === 0) this.#refuse(level);
+    else if (fault === undefined) this.#take(level, bytes);
     else this.#fail(ILLEGAL_PARAMETER, `a handshake message exceeds ${MAX_MESSAGE[level]} bytes`);
     this.#report();
   }

@@ -1,3 +1,4 @@
+import { asError } from '../errors.ts';
 import type { Clock, Timer } from '../net/clock.ts';
 import type { ConnectionDriver } from './connection-driver.ts';
 import { DeadlineQueue } from './endpoint/deadline-queue.ts';
@@ -70,15 +71,18 @@ export class Driver {
     if (this.#isRunning || this.#isStopped) return;
     this.#isRunning = true;
     this.#sharedWork.frames = 0;
-    let budget = SENT_BYTES_A_TURN;
-    do {
-      budget -= this.#runRound(budget);
-    } while (this.#ready.length > 0 && budget > 0 && !this.#outgoing.isBlocked);
-    this.#outgoing.flush();
-    this.#isRunning = false;
-    // A full socket calls back when it has room.
-    if (this.#ready.length > 0 && !this.#outgoing.isBlocked) this.#schedule();
-    this.#arm();
+    try {
+      let budget = SENT_BYTES_A_TURN;
+      do {
+        budget -= this.#runRound(budget);
+      } while (this.#ready.length > 0 && budget > 0 && !this.#outgoing.isBlocked);
+      this.#outgoing.flush();
+    } finally {
+      this.#isRunning = false;
+      // A full socket calls back when it has room.
+      if (this.#ready.length > 0 && !this.#outgoing.isBlocked) this.#schedule();
+      this.#arm();
+    }
     this.#onTurnEnd();
   };
 
@@ -101,12 +105,32 @@ export class Driver {
     let sent = 0;
     for (const connection of this.#round) {
       connection.isQueued = false;
-      connection.handleEvents();
-      if (this.#outgoing.isBlocked || sent >= budget) this.#enqueue(connection);
-      else sent += this.#serve(connection, now);
+      try {
+        connection.handleEvents();
+        if (this.#outgoing.isBlocked || sent >= budget) this.#enqueue(connection);
+        else sent += this.#serve(connection, now);
+      } catch (error) {
+        this.#fail(connection, error);
+      }
     }
     this.#round.length = 0;
     return sent;
+  }
+
+  /** A defect in what one connection does ends that connection alone, and is reported as uncaught. */
+  #fail(connection: ConnectionDriver, error: unknown): void {
+    this.#report(error);
+    try {
+      connection.abandon();
+    } catch (another) {
+      this.#report(another);
+    }
+  }
+
+  #report(error: unknown): void {
+    this.#soon(() => {
+      throw asError(error);
+    });
   }
 
   /** Sends one batch, or finds that there is nothing. Returns its bytes. */
@@ -165,8 +189,12 @@ export class Driver {
       if (deadline > now) {
         this.#deadlines.schedule(connection, deadline);
       } else {
-        connection.calls.onTimeout(now);
-        this.#enqueue(connection);
+        try {
+          connection.calls.onTimeout(now);
+          this.#enqueue(connection);
+        } catch (error) {
+          this.#fail(connection, error);
+        }
       }
     }
     this.run();

@@ -174,7 +174,7 @@ export class QuicEndpoint {
     this.#soon = soon;
     this.#driver = driver;
     this.#roster = roster;
-    this.#admission = new Admission(random);
+    this.#admission = new Admission(random, obfuscation === undefined);
     this.#incoming = new Incoming({
       clock,
       soon,

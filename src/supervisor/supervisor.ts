@@ -158,9 +158,13 @@ export class Supervisor {
     await turns.run(disposeStaged(plan, staged));
   }
 
-  /** Closes the listeners and aborts a reload that is binding some; live sessions go on. */
+  /**
+   * Closes the listeners and aborts a reload that is binding some. Open flows go on; live sessions begin no
+   * others.
+   */
   async closeListeners(): Promise<void> {
     this.#stopping.abort(new ApplyError('stopped', 'the proxy is stopping'));
+    this.#dispatcher.refuseNew();
     this.#listenersClosed ??= Promise.all(
       [...this.#inbounds.values()].map(({ listener }) => listener.retire()),
     );

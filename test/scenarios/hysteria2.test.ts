@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
@@ -6,6 +8,8 @@ import { Http3Client } from '../../src/http3/client.ts';
 import { systemClock } from '../../src/net/clock.ts';
 import { authenticationRequest } from '../../src/protocols/hysteria2/authentication.ts';
 import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
+import { ASSOCIATIONS_A_CONNECTION } from '../../src/protocols/hysteria2/service-limits.ts';
+import { decodeUdpMessage, encodeUdpMessage } from '../../src/protocols/hysteria2/wire.ts';
 import { QuicClientTls } from '../../src/transports/tls/quic.ts';
 import { hostPort, portOf, type Address } from '../support/address.ts';
 import { freedom, socksIn } from '../support/config.ts';
@@ -13,6 +17,7 @@ import { API, Control, errorOf } from '../support/control.ts';
 import { bothWays, datagrams, manyStreams, socksHalfCloses } from '../support/exchange.ts';
 import { freePort } from '../support/ports.ts';
 import { bodyOf, receiveBody, sendBody } from '../support/pattern.ts';
+import { openDescriptors } from '../support/proc.ts';
 import { readAll, roundTrip } from '../support/read.ts';
 import { echoServer, sendFirstServer, udpEcho, webServer } from '../support/servers.ts';
 import { socksConnect, SocksRefused } from '../support/socks-client.ts';
@@ -24,6 +29,8 @@ import { Weir } from '../support/weir.ts';
 
 const LOG = { env: { RUST_LOG: 'debug' } };
 const BODY = 8 << 20;
+/** Of a dial to a server that is silent: with these QUIC's own backoff has grown to eight seconds. */
+const FIRST_PACKETS = 8;
 
 const { certFile, keyFile, caFile } = certificate();
 const TLS = `cert_file = "${certFile}"\nkey_file = "${keyFile}"\n`;
@@ -230,6 +237,30 @@ test('a stopped server says goodbye, and its clients come back to the next one',
   socket.destroy();
 });
 
+test('flows that join a dial to a server that was down are served once it is up', async () => {
+  const silent = createSocket('udp4');
+  await once(silent.bind(0, '127.0.0.1'), 'listening');
+  const { port } = silent.address();
+  let datagrams = 0;
+  silent.on('message', () => datagrams++);
+  await using client = await startClient({ host: '127.0.0.1', port });
+  await using echo = await echoServer();
+  const open = async (): Promise<void> => {
+    const socket = await socksConnect(client.address('socks'), echo.target);
+    assert.equal(String(await roundTrip(socket, 'hello')), 'hello');
+    socket.destroy();
+  };
+  const first = open();
+  first.catch(() => undefined);
+  await eventually('the first packets', () => datagrams >= FIRST_PACKETS);
+  silent.close();
+  await once(silent, 'close');
+  const server = await startServer(PASSWORD, port);
+  await using _server = server.weir;
+  await open();
+  await first;
+});
+
 test('a client that moves to another address in the middle of a download', async () => {
   const SIZE = 16 << 20;
   // A client without Salamander moves in test/interop/aioquic.test.ts.
@@ -322,13 +353,58 @@ test('a prober sees one web server, whatever it requests', async () => {
   );
 });
 
+test('a masquerade may have a long body and the status of an interim response', async () => {
+  const body = 'a page that is longer than most\n'.repeat(10_000);
+  const masquerade = `[inbound.settings.masquerade]\nstatus = 103\nbody = """\n${body}"""\n`;
+  const server = await startServer(`${PASSWORD}\n${masquerade}`);
+  await using _server = server.weir;
+  const { status, fields } = await probe(server.weir.address('hy'), 'GET', '/');
+  assert.equal(status, 200);
+  const length = fields.find(({ name }) => name === 'content-length');
+  assert.equal(length?.value, String(body.length));
+});
+
+test('UDP sessions of one client leave descriptors to others', async () => {
+  const server = await startServer(`${PASSWORD}\nudp = true`);
+  await using _server = server.weir;
+  await using echo = await udpEcho();
+  const pid = server.weir.child.pid;
+  const before = openDescriptors(pid);
+  const answered = new Set<number>();
+  await using client = await dial(server.weir.address('hy'), (data) => {
+    answered.add(decodeUdpMessage(data)?.sessionId ?? -1);
+  });
+  const random = new SystemRandomSource();
+  const { status } = await client.http.request(authenticationRequest('sesame', random));
+  assert.equal(status, 233);
+  const packet = { packetId: 0, fragmentId: 0, fragmentCount: 1, data: Buffer.of(1) };
+  const address = Buffer.from(hostPort(echo.target));
+  for (let first = 0; first < 3 * ASSOCIATIONS_A_CONNECTION; first += 128) {
+    const ids = Array.from({ length: 128 }, (_, index) => first + index);
+    await eventually('an answer to each', () => {
+      const missing = ids.filter((id) => !answered.has(id));
+      for (const sessionId of missing) {
+        client.connection.sendDatagram(encodeUdpMessage({ ...packet, sessionId, address }));
+      }
+      return missing.length === 0;
+    });
+  }
+  assert.ok(openDescriptors(pid) <= before + ASSOCIATIONS_A_CONNECTION);
+});
+
 const probe = (to: Address, method: string, path: string) =>
   request(to, { method, path, scheme: 'https', authority: SERVER_NAME, fields: [] });
 
 /** Sends one request on a connection of its own. */
 async function request(to: Address, head: Parameters<Http3Client['request']>[0]) {
+  await using client = await dial(to);
+  return await client.http.request(head);
+}
+
+/** A connection that is not authenticated. */
+async function dial(to: Address, onDatagram: (data: Uint8Array) => void = () => undefined) {
   const ca = { file: caFile, certificates: [readFileSync(caFile, 'utf8')] };
-  using tls = new QuicClientTls({ serverName: SERVER_NAME, allowInsecure: false, ca });
+  const tls = new QuicClientTls({ serverName: SERVER_NAME, allowInsecure: false, ca });
   const late: { http?: Http3Client } = {};
   const { connection } = await dialServer({
     server: { host: '127.0.0.1', port: portOf(to) },
@@ -336,14 +412,19 @@ async function request(to: Address, head: Parameters<Http3Client['request']>[0])
     clock: systemClock,
     random: new SystemRandomSource(),
     obfuscation: undefined,
-    handlers: { onStream: (stream) => late.http?.accept(stream), onDatagram: () => undefined },
+    handlers: { onStream: (stream) => late.http?.accept(stream), onDatagram },
   });
   const http = (late.http = new Http3Client(connection));
-  try {
-    await connection.established;
-    return await http.request(head);
-  } finally {
+  const close = async (): Promise<void> => {
     connection.close(0x100);
     await connection.closed;
+    tls[Symbol.dispose]();
+  };
+  try {
+    await connection.established;
+  } catch (error) {
+    await close();
+    throw error;
   }
+  return { connection, http, [Symbol.asyncDispose]: close };
 }

@@ -1,6 +1,13 @@
-import { ParseError, parseTOML, type AST } from 'toml-eslint-parser';
+import { ParseError, parseTOML, traverseNodes, type AST } from 'toml-eslint-parser';
 import type { ScalarNode, Span, TableNode } from '../../schema/node.ts';
 import { TomlError } from './error.ts';
+import {
+  longStrings,
+  piecesOf,
+  placeholderEnd,
+  withoutLongStrings,
+  type LongString,
+} from './long-strings.ts';
 import { slicesOf } from './slices.ts';
 import { appendTable, newTable, openTable, setValue } from './tree.ts';
 import type { Name, OpenNode, OpenTable } from './tree.ts';
@@ -45,22 +52,80 @@ export interface SyntaxSlice {
  */
 export function* parseSyntax(text: string, sliceLength?: number): Generator<SyntaxSlice> {
   refuseBareCarriageReturn(text);
-  let failed: { readonly start: number; readonly error: unknown } | undefined;
+  let failed: { readonly start: number; readonly error: TomlError } | undefined;
   for (const { start, end } of slicesOf(text, sliceLength)) {
     const from = failed?.start ?? start;
-    const slice = text.slice(from, end);
-    try {
-      const program = parseTOML(slice);
-      if (failed) throw failed.error;
-      yield { program, base: start };
-    } catch (error) {
-      if (!(error instanceof ParseError || error instanceof RangeError)) throw error;
-      const found = toTomlError(error, slice, from);
+    const found = parseSlice(text.slice(from, end), from);
+    if (found instanceof TomlError) {
       // What is missing at its end is said better with what follows in its place.
       if (failed || end === text.length) throw found;
       failed = { start, error: found };
+    } else {
+      if (failed) throw failed.error;
+      yield { program: found, base: start };
     }
   }
+}
+
+/** @param base where `text` begins in the document. @returns why it is invalid, with its place there. */
+function parseSlice(text: string, base: number): AST.TOMLProgram | TomlError {
+  try {
+    return parseTOML(text);
+  } catch (error) {
+    const long = error instanceof RangeError ? longStrings(text) : [];
+    if (long.length === 0) return toTomlError(error, text, base);
+    return parseWithout(text, long, base);
+  }
+}
+
+/** Reads a text without its long strings, and puts them back into the syntax tree. */
+function parseWithout(
+  text: string,
+  long: readonly LongString[],
+  base: number,
+): AST.TOMLProgram | TomlError {
+  let program: AST.TOMLProgram;
+  try {
+    program = parseTOML(withoutLongStrings(text, long));
+  } catch (error) {
+    return toTomlError(error, text, base);
+  }
+  const values = new Map<number, string>();
+  for (const string of long) {
+    const content = contentOf(text, string, base);
+    if (content instanceof TomlError) return content;
+    values.set(string.start, content);
+  }
+  const ends = new Map(long.map((string, index) => [placeholderEnd(string, index), string.end]));
+  const restore = (node: AST.TOMLNode | AST.Token): void => {
+    const value = values.get(node.range[0]);
+    if (value !== undefined && 'value' in node && typeof node.value === 'string') {
+      node.value = value;
+    }
+    node.range[1] = ends.get(node.range[1]) ?? node.range[1];
+  };
+  traverseNodes(program, { enterNode: () => undefined, leaveNode: restore });
+  for (const token of program.tokens) restore(token);
+  return program;
+}
+
+/** @returns the text of a string, or what is invalid in it. */
+function contentOf(text: string, string: LongString, base: number): string | TomlError {
+  const parts: string[] = [];
+  for (const { document, offset } of piecesOf(text, string)) {
+    try {
+      const [pair] = parseTOML(document).body[0].body;
+      const value = pair?.type === 'TOMLKeyValue' ? pair.value : undefined;
+      if (value?.type !== 'TOMLValue' || value.kind !== 'string') {
+        throw new RangeError('a piece of a string is a string');
+      }
+      parts.push(value.value);
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      return fromParseError(error, text, base, error.index + offset);
+    }
+  }
+  return parts.join('');
 }
 
 /** The parser takes a carriage return alone for the end of a line; TOML allows it nowhere. */
@@ -171,20 +236,28 @@ const DUPLICATE_KEY = /^Defining a key multiple times/;
 /** A bare or quoted key, for the marks below it. */
 const KEY = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y;
 
-/** @param base where `text`, which was parsed, begins in the document. */
-function toTomlError(error: unknown, text: string, base: number): unknown {
+/**
+ * @param base where `text`, which was parsed, begins in the document.
+ * @throws every other error than one of the parser.
+ */
+function toTomlError(error: unknown, text: string, base: number): TomlError {
   if (error instanceof ParseError) return fromParseError(error, text, base);
-  // The parser calls itself for every level of nesting, and spreads a string into one call.
+  // The parser calls itself for every level of nesting, and spreads the digits of a number into one call.
   if (error instanceof RangeError) {
-    const message = 'the document is nested too deeply, or holds too long a string';
+    const message = 'the document is nested too deeply, or holds too long a number';
     return new TomlError(message, { start: 0, end: 0 }, { cause: error });
   }
-  return error;
+  throw error;
 }
 
-function fromParseError(error: ParseError, text: string, base: number): TomlError {
+function fromParseError(
+  error: ParseError,
+  text: string,
+  base: number,
+  index = error.index,
+): TomlError {
   // Text missing at the end is reported after the last text, not on the empty lines that follow.
-  const start = error.index < text.length ? error.index : contentEnd(text);
+  const start = index < text.length ? index : contentEnd(text);
   if (DUPLICATE_KEY.test(error.message)) {
     KEY.lastIndex = start;
     const length = KEY.exec(text)?.[0].length ?? 1;

@@ -6,7 +6,7 @@ import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import { BoundedReader } from '../../net/bounded-reader.ts';
 import type { Clock } from '../../net/clock.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
-import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { ByteLink, PacketLink, WireCounter } from '../../net/link.ts';
 import type { SocketObserver } from '../../net/sockets.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import type { QuicConnection } from '../../quic/contract.ts';
@@ -40,6 +40,7 @@ export interface Established {
  * Connects to one address of a server.
  *
  * @param onSocket called with the socket before anything is sent.
+ * @param onWire called with what counts the connection's bytes.
  * @param target the server as messages name it.
  * @throws {DialError} when the server is not reached or not authenticated.
  */
@@ -50,7 +51,12 @@ export async function establish(
   {
     signal,
     onSocket,
-  }: { readonly signal: AbortSignal; readonly onSocket?: SocketObserver | undefined },
+    onWire,
+  }: {
+    readonly signal: AbortSignal;
+    readonly onSocket?: SocketObserver | undefined;
+    readonly onWire?: ((wire: WireCounter) => void) | undefined;
+  },
 ): Promise<Established> {
   if (signal.aborted) throw abortedDial(signal, target);
   // Set below: nothing arrives before the turn of the event loop in which the connection was made is over.
@@ -64,6 +70,7 @@ export async function establish(
   });
   const { connection } = dialled;
   onSocket?.(dialled.socket);
+  onWire?.(connection.wire);
   const http = new Http3Client(connection);
   const udp = new UdpSessions(connection, request.random);
   const close = (): void => dialled.close(Http3ErrorCode.H3_NO_ERROR);

@@ -2,6 +2,7 @@ import { hmacSha256 } from '../../crypto/keyed-hash.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { Http3ErrorCode } from '../../http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import { Shares } from '../../net/shares.ts';
 import type { Steps } from '../../net/turns.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
 import { ResetTokens } from '../../quic/protection/tokens.ts';
@@ -10,7 +11,9 @@ import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
 import { BindError } from '../../transports/bind-error.ts';
 import { bindFirst } from '../../transports/bind-first.ts';
 import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
+import { sourceGroup } from '../../net/source-group.ts';
 import { logAcceptFailure } from '../rejected-client.ts';
+import { AssociationPlaces } from './association-places.ts';
 import { Authenticator } from './authentication.ts';
 import { Circuits } from './circuits.ts';
 import { MasqueradeSite } from './masquerade.ts';
@@ -18,6 +21,7 @@ import type { BindServer, ServerEndpoint } from './quic-endpoints.ts';
 import { ServerConnection, type ConnectionOwner, type Service } from './server-connection.ts';
 import { MOST_UNAUTHENTICATED } from './service-limits.ts';
 import type { Hysteria2InboundSettings } from './settings.ts';
+import { WaitingRequests } from './waiting-requests.ts';
 
 /** What a server uses of its surroundings; tests give their own. */
 export interface ServerMeans {
@@ -117,9 +121,12 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
   #server: Hysteria2Server;
   #book: SessionBook;
   #state: 'bound' | 'serving' | 'retired' | 'kept' | 'released' = 'bound';
-  /** The oldest first. */
-  readonly #unauthenticated = new Set<ServerConnection>();
+  readonly waiting: WaitingRequests;
+  readonly associations = new AssociationPlaces();
+  readonly #unauthenticated = new Shares<ServerConnection, string>();
   readonly #live = new Set<ServerConnection>();
+  /** Of the next connection. */
+  #numbers = 0;
 
   constructor(
     port: ServerEndpoint,
@@ -132,6 +139,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     this.#book = book;
     this.random = random;
     this.circuits = new Circuits(server.settings.maxCircuits);
+    this.waiting = new WaitingRequests(server.service.context.clock);
     this.endpoint = port.local;
     this.address = formatEndpoint(port.local);
     this.closed = port.closed.then(() => {
@@ -171,7 +179,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     const wasServing = this.#state !== 'bound';
     this.#state = 'retired';
     if (wasServing) this.#receive();
-    for (const connection of this.#unauthenticated) connection.end();
+    this.#endUnauthenticated();
     this.#releaseIfIdle();
   }
 
@@ -212,15 +220,25 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
   }
 
   #onConnection(connection: QuicConnection): QuicHandlers {
-    const client = new ServerConnection(connection, this);
-    this.#unauthenticated.add(client);
+    const client = new ServerConnection(connection, this, this.#numbers++);
+    this.#unauthenticated.add(client, sourceGroup(connection.remote.host));
     // A handshake that was under way when this was retired.
     if (this.#state !== 'serving') client.end();
-    if (this.#unauthenticated.size > MOST_UNAUTHENTICATED) {
-      const [oldest] = this.#unauthenticated;
-      oldest?.end();
-    }
+    const most = Math.min(MOST_UNAUTHENTICATED, this.#server.settings.maxConnections / 2);
+    // The newest one stays, which may be about to authenticate.
+    const heaviest =
+      this.#unauthenticated.size > Math.max(1, most) && this.#unauthenticated.heaviest;
+    if (heaviest) heaviest.oldest.end();
     return client.handlers;
+  }
+
+  #endUnauthenticated(): void {
+    for (;;) {
+      const { heaviest } = this.#unauthenticated;
+      if (!heaviest) return;
+      this.#unauthenticated.delete(heaviest.oldest);
+      heaviest.oldest.end();
+    }
   }
 
   #releaseIfIdle(): void {
@@ -230,7 +248,8 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
   #release(): void {
     if (this.#state === 'released') return;
     this.#state = 'released';
-    for (const connection of [...this.#unauthenticated, ...this.#live]) connection.end();
+    this.#endUnauthenticated();
+    for (const connection of this.#live) connection.end();
     this.#port.close(Http3ErrorCode.H3_NO_ERROR);
   }
 }

@@ -8,12 +8,17 @@ import type { Masquerade } from './settings.ts';
  */
 export class MasqueradeSite {
   readonly #status: number;
+  readonly #interim: number | undefined;
   readonly #contentType: string;
   readonly #body: Buffer;
   readonly #clock: Pick<Clock, 'wall'>;
 
   constructor({ status, body, contentType }: Masquerade, clock: Pick<Clock, 'wall'>) {
-    this.#status = status;
+    // A status below 200 is that of an interim response, which a final one has to follow (RFC 9114 §4.1):
+    // 200, as from the reference. 101 does not exist in HTTP/3 (§4.5), and clients close the connection.
+    const isInterim = status < 200;
+    this.#status = isInterim ? 200 : status;
+    this.#interim = isInterim && status !== 101 ? status : undefined;
     this.#contentType = contentType;
     this.#body = Buffer.from(body);
     this.#clock = clock;
@@ -30,9 +35,9 @@ export class MasqueradeSite {
     if (mayHaveLength(this.#status)) {
       fields.push({ name: 'content-length', value: String(this.#body.length) });
     }
-    return { status: this.#status, fields, body: this.#body };
+    return { status: this.#status, interim: this.#interim, fields, body: this.#body };
   }
 }
 
-/** RFC 9110 §8.6: not with 1xx and 204. */
-const mayHaveLength = (status: number): boolean => status >= 200 && status !== 204;
+/** RFC 9110 §8.6: not with 204. */
+const mayHaveLength = (status: number): boolean => status !== 204;

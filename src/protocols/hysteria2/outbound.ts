@@ -1,12 +1,11 @@
 import { CaBundleError, NoCertificateError, parseCaBundle } from '../../crypto/ca-bundle.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
-import { Deadline } from '../../net/deadline.ts';
-import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
+import { abortedDial, DeadlineError, DialError, toDialError } from '../../net/errors.ts';
 import { connectAny } from '../../net/happy-eyeballs.ts';
-import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { ByteLink, PacketLink, WireCounter } from '../../net/link.ts';
 import { lineageGroup, type DialOrigin } from '../../net/own-listeners.ts';
-import { DIAL_MS } from '../../net/time-limits.ts';
+import { RepeatedDial } from '../../net/repeated-dial.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import type { ClientTls } from '../../quic/tls-port.ts';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';
@@ -23,12 +22,19 @@ export interface ClientMeans {
   readonly random?: RandomSource;
 }
 
+/** A connection that is being made, and that flows wait for. */
+interface Connecting {
+  readonly dial: RepeatedDial<ClientConnection>;
+  readonly connection: Promise<ClientConnection>;
+}
+
 /** Connections on which one request is tried: the first may be dead without having said so. */
 const ATTEMPTS = 2;
 
 /**
  * The client side towards one server. All flows of one lineage share a connection, which is made with
- * the first of them and made anew when it has ended; flows that wait for it share its failure.
+ * the first of them and made anew when it has ended. Flows that wait for it share what a server reports; how
+ * long it may be silent is counted for each of them.
  */
 export class Hysteria2Outbound implements Outbound {
   readonly #settings: Hysteria2OutboundSettings;
@@ -38,7 +44,7 @@ export class Hysteria2Outbound implements Outbound {
   readonly #server: Endpoint;
   /** The one for new flows, by lineage. */
   readonly #connections = new Map<string, ClientConnection>();
-  readonly #connecting = new Map<string, Promise<ClientConnection>>();
+  readonly #connecting = new Map<string, Connecting>();
   /** All that have not ended, those that only continue what they carry included. */
   readonly #live = new Set<ClientConnection>();
   readonly #closing = new AbortController();
@@ -93,30 +99,48 @@ export class Hysteria2Outbound implements Outbound {
   }
 
   /** The connection of that lineage. A wait for it ends with the signal, and does not end it. */
-  #connection({ signal, origin }: DialOptions): Promise<ClientConnection> {
+  async #connection({ signal, origin }: DialOptions): Promise<ClientConnection> {
     const group = origin ? lineageGroup(origin) : '';
     const known = this.#connections.get(group);
-    if (known?.isUsable) return Promise.resolve(known);
-    let connecting = this.#connecting.get(group);
-    if (!connecting) {
-      if (this.#live.size + this.#connecting.size >= MOST_CONNECTIONS) {
-        const what = `none of ${MOST_CONNECTIONS} connections responds`;
-        return Promise.reject(this.#failure('upstream', what));
-      }
-      connecting = this.#open(group, origin).finally(() => this.#connecting.delete(group));
-      this.#connecting.set(group, connecting);
-    }
-    return unlessAborted(connecting, signal, (aborted) => abortedDial(aborted, this.#server));
+    if (known?.isUsable) return known;
+    const connecting = this.#connecting.get(group) ?? this.#open(group, origin);
+    connecting.dial.join();
+    return unlessAborted(connecting.connection, signal, (aborted) =>
+      abortedDial(aborted, this.#server),
+    );
   }
 
-  async #open(group: string, origin: DialOrigin | undefined): Promise<ClientConnection> {
-    const { clock } = this.#context;
-    using deadline = new Deadline(clock, DIAL_MS, 'the connection', this.#closing.signal);
-    const { signal } = deadline;
-    const established = await this.#establish(origin, signal);
-    const parts = { clock, random: this.#random, target: this.#server };
-    const { password } = this.#settings;
-    const connection = await ClientConnection.authenticate(established, password, parts, signal);
+  #open(group: string, origin: DialOrigin | undefined): Connecting {
+    if (this.#live.size + this.#connecting.size >= MOST_CONNECTIONS) {
+      throw this.#failure('upstream', `none of ${MOST_CONNECTIONS} connections responds`);
+    }
+    const { signal } = this.#closing;
+    const dial = new RepeatedDial<ClientConnection>({
+      clock: this.#context.clock,
+      attempt: (attempt, onWire) => this.#attempt(origin, attempt, onWire),
+      discard: (connection) => connection.close(),
+      signal,
+    });
+    const connection = dial.made.then(
+      (made) => this.#keep(group, made),
+      (error: unknown) => {
+        if (signal.aborted) throw abortedDial(signal, this.#server);
+        if (!(error instanceof DeadlineError)) throw error;
+        throw this.#failure('timed_out', error.message, error);
+      },
+    );
+    const connecting = { dial, connection };
+    this.#connecting.set(group, connecting);
+    const over = (): void => void this.#connecting.delete(group);
+    connection.then(over, over);
+    return connecting;
+  }
+
+  #keep(group: string, connection: ClientConnection): ClientConnection {
+    if (this.#closing.signal.aborted) {
+      connection.close();
+      throw abortedDial(this.#closing.signal, this.#server);
+    }
     this.#connections.set(group, connection);
     this.#live.add(connection);
     void connection.ended.then(() => {
@@ -126,8 +150,23 @@ export class Hysteria2Outbound implements Outbound {
     return connection;
   }
 
+  /** One attempt: a handshake and the authentication. */
+  async #attempt(
+    origin: DialOrigin | undefined,
+    signal: AbortSignal,
+    onWire: (wire: WireCounter) => void,
+  ): Promise<ClientConnection> {
+    const established = await this.#establish(origin, signal, onWire);
+    const parts = { clock: this.#context.clock, random: this.#random, target: this.#server };
+    return ClientConnection.authenticate(established, this.#settings.password, parts, signal);
+  }
+
   /** Completes a QUIC handshake with one of the server's addresses. */
-  async #establish(origin: DialOrigin | undefined, signal: AbortSignal): Promise<Established> {
+  async #establish(
+    origin: DialOrigin | undefined,
+    signal: AbortSignal,
+    onWire: (wire: WireCounter) => void,
+  ): Promise<Established> {
     const { clock, resolver, family, ownListeners } = this.#context;
     const { host, port } = this.#server;
     try {
@@ -143,7 +182,7 @@ export class Hysteria2Outbound implements Outbound {
             { server, tls, clock, random: this.#random, obfuscation },
             this.#means.dial,
             this.#server,
-            { signal: attempt, onSocket },
+            { signal: attempt, onSocket, onWire },
           );
         },
         {

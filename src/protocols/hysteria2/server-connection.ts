@@ -5,19 +5,25 @@ import type { RequestHead, Response } from '../../http3/message.ts';
 import { Http3Server } from '../../http3/server.ts';
 import { unmapIPv4, type Endpoint } from '../../net/address.ts';
 import { BoundedReader } from '../../net/bounded-reader.ts';
-import type { Timer } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { DialError } from '../../net/errors.ts';
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { QuicConnection, QuicHandlers, QuicStream } from '../../quic/contract.ts';
 import type { InboundContext, OpenSession, Origin, SessionBook } from '../contract.ts';
+import { sourceGroup } from '../../net/source-group.ts';
 import { logRejection, RejectedClientError } from '../rejected-client.ts';
+import type { AssociationPlaces } from './association-places.ts';
 import { authenticationResponse, isAuthentication, readAuthentication } from './authentication.ts';
 import type { Circuits } from './circuits.ts';
 import { READER_LIMIT } from './limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';
-import { STREAMS_BESIDE_CIRCUITS, UNAUTHENTICATED_MS } from './service-limits.ts';
+import {
+  STREAMS_AHEAD_OF_CIRCUITS,
+  STREAMS_BESIDE_CIRCUITS,
+  STREAMS_STEP,
+} from './service-limits.ts';
 import { UdpSessions, type UdpSession } from './udp-sessions.ts';
+import type { WaitingRequests } from './waiting-requests.ts';
 import { encodeTcpResponse, parseAddress, readTcpRequest, TCP_REQUEST } from './wire.ts';
 
 /** What an inbound's settings make of its clients. */
@@ -36,6 +42,8 @@ export interface ConnectionOwner {
   readonly service: Service;
   readonly book: SessionBook;
   readonly circuits: Circuits;
+  readonly waiting: WaitingRequests;
+  readonly associations: AssociationPlaces;
   readonly random: RandomSource;
   /** The client has authenticated: from now on its session is live. */
   onAuthenticated(connection: ServerConnection): void;
@@ -56,29 +64,34 @@ interface Client {
  */
 export class ServerConnection {
   readonly handlers: QuicHandlers;
+  /** Which one of its listener it is. */
+  readonly number: number;
   readonly #connection: QuicConnection;
   readonly #owner: ConnectionOwner;
   readonly #http: Http3Server;
-  readonly #patience: Timer;
   #remote: Endpoint;
   #client: Client | undefined;
   #ended = false;
   #associations = 0;
+  /** Circuits that are streams, and how many streams the client may have open. */
+  #streams = 0;
+  #allowed = 0;
 
-  constructor(connection: QuicConnection, owner: ConnectionOwner) {
+  constructor(connection: QuicConnection, owner: ConnectionOwner, number: number) {
+    this.number = number;
     this.#connection = connection;
     this.#owner = owner;
     this.#remote = connection.remote;
     this.#http = new Http3Server(connection, {
       respond: (request) => this.#respond(request),
       takeStream: (type, stream) => this.#takeStream(type, stream),
+      onWaiting: (giveUp) => owner.waiting.add(number, giveUp),
     });
     this.handlers = {
       onStream: (stream) => this.#http.accept(stream),
       onDatagram: (data) => this.#client?.udp?.receive(data),
       onMigrated: (remote) => this.#onMigrated(remote),
     };
-    this.#patience = owner.service.context.clock.after(UNAUTHENTICATED_MS, () => this.end());
     void connection.closed.then(() => this.#onEnded());
   }
 
@@ -97,9 +110,19 @@ export class ServerConnection {
     if (this.#associations === 0 && !this.#connection.hasOpenStream) this.end();
   }
 
-  /** Allows an authenticated client as many streams as the listener has circuits, which may have changed. */
+  /**
+   * Allows an authenticated client so many streams beyond those that are circuits, and as many as the
+   * listener has circuits at most, which may have changed.
+   */
   allowStreams(): void {
-    this.#connection.allowStreams(this.#owner.circuits.limit + STREAMS_BESIDE_CIRCUITS);
+    const steps = Math.ceil(this.#streams / STREAMS_STEP);
+    const allowed = Math.min(
+      steps * STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS,
+      this.#owner.circuits.limit + STREAMS_BESIDE_CIRCUITS,
+    );
+    if (allowed === this.#allowed) return;
+    this.#allowed = allowed;
+    this.#connection.allowStreams(allowed);
   }
 
   #respond(request: RequestHead): Response {
@@ -129,7 +152,6 @@ export class ServerConnection {
   #begin(service: Service, user: string): Client {
     const { book, random } = this.#owner;
     const { local, wire } = this.#connection;
-    this.#patience.cancel();
     const open = book.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
     this.#owner.onAuthenticated(this);
     this.#connection.authenticated();
@@ -153,7 +175,6 @@ export class ServerConnection {
   #onEnded(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#patience.cancel();
     this.#client?.udp?.close();
     this.#client?.open.close();
     this.#owner.onEnded(this);
@@ -164,7 +185,13 @@ export class ServerConnection {
     if (type !== TCP_REQUEST || !this.#client) return false;
     const { circuits } = this.#owner;
     if (circuits.open()) {
-      void this.#serve(stream, this.#client).finally(() => circuits.close());
+      this.#streams++;
+      this.allowStreams();
+      void this.#serve(stream, this.#client).finally(() => {
+        circuits.close();
+        this.#streams--;
+        if (!this.#ended) this.allowStreams();
+      });
     } else {
       stream.reset(Http3ErrorCode.H3_REQUEST_REJECTED);
       stream.stopSending(Http3ErrorCode.H3_REQUEST_REJECTED);
@@ -222,14 +249,16 @@ export class ServerConnection {
   }
 
   #takeSession(session: UdpSession): boolean {
-    const { circuits } = this.#owner;
+    const { circuits, associations } = this.#owner;
     const client = this.#client;
     if (!client || client.service.udpIdleMs === undefined || !circuits.open()) return false;
     const { dispatcher, clock } = client.service.context;
     session.closeWhenIdle(clock, client.service.udpIdleMs);
     const origin = this.#originOf(client);
+    associations.take(session, this.number, client.user ?? sourceGroup(this.#remote.host));
     this.#associations++;
     void dispatcher.packets({ origin, client: session }).finally(() => {
+      associations.release(session);
       session.close();
       circuits.close();
       this.#associations--;

@@ -3,22 +3,42 @@
  */
 
 /**
- * A client that has not authenticated may stay for so long: as long as the reference keeps an idle
- * connection. Then it is closed as a web server closes a connection that it no longer serves.
- */
-export const UNAUTHENTICATED_MS = 30_000;
-
-/**
- * Connections that have not authenticated. Beyond it the oldest is closed for the newest, so that
- * a crowd that never authenticates does not keep out clients that do.
+ * Connections that have not authenticated, and never more than half of `max_connections`. Beyond it one is
+ * closed for the newest: the oldest of the address that has the most, so that a crowd that never
+ * authenticates keeps out neither clients that do nor visitors. There is no time limit: a visitor of the
+ * web server stays as long as with any other, until it is silent for IDLE_MS.
  */
 export const MOST_UNAUTHENTICATED = 1024;
+
+/**
+ * Streams of one connection, and of all connections of a listener, whose request has not arrived whole.
+ * Each costs 4 KB, so that these are 36 MB. Beyond it the oldest one of the connection that has the most is
+ * rejected; an honest client sends a request at once, and is late only by what gets lost.
+ */
+export const WAITING_REQUESTS_A_CONNECTION = 1024;
+export const MOST_WAITING_REQUESTS = 8192;
 
 /**
  * Streams that an authenticated client may have open beyond the listener's limit of circuits: requests of
  * HTTP/3, and streams above that limit, which are then reset instead of left waiting.
  */
 export const STREAMS_BESIDE_CIRCUITS = 256;
+
+/**
+ * Streams that it may open beyond the circuits that it has, in steps: one that was reset is open until the
+ * client has ended it as well, which a hostile one never does.
+ */
+export const STREAMS_AHEAD_OF_CIRCUITS = 2048;
+export const STREAMS_STEP = 1024;
+
+/**
+ * UDP associations of one connection, and of all connections of a listener. Each has a socket, so that these
+ * are a quarter of the descriptors that a process usually has; a client has one for each of its sockets, and
+ * those of its DNS queries rest until `udp_idle_timeout`. Beyond it one that rests is closed for the newest:
+ * of that connection, or of the account that has the most.
+ */
+export const ASSOCIATIONS_A_CONNECTION = 1024;
+export const MOST_ASSOCIATIONS = 8192;
 
 /** Datagrams of one association that wait for the engine, or for the engine's reader. */
 export const ASSOCIATION_QUEUE = 256;

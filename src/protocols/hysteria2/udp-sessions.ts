@@ -54,6 +54,11 @@ export class UdpSession implements PacketLink {
     this.#resolveClosed = resolve;
   }
 
+  /** When a datagram passed last, on the clock; 0 before `closeWhenIdle`. */
+  get lastActive(): number {
+    return this.#idle?.lastActive ?? 0;
+  }
+
   get dropped(): number {
     return this.#refused + this.#queue.dropped;
   }

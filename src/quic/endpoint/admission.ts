@@ -56,11 +56,17 @@ const DROP: Verdict = { kind: 'drop' };
 export class Admission implements Disposable {
   readonly tokens: AddressTokens;
   readonly #random: RandomSource;
+  readonly #negotiatesVersion: boolean;
   readonly #header = new PacketHeader();
   readonly #used = new UsedTokens();
 
-  constructor(random: RandomSource) {
+  /**
+   * @param negotiatesVersion false where datagrams are obfuscated: then random bytes look like packets
+   *   of an unknown version, and a response would show that there is a QUIC server.
+   */
+  constructor(random: RandomSource, negotiatesVersion = true) {
     this.#random = random;
+    this.#negotiatesVersion = negotiatesVersion;
     this.tokens = new AddressTokens(random);
   }
 
@@ -74,7 +80,7 @@ export class Admission implements Disposable {
       return false;
     }
     const { type, destinationIdSize } = header;
-    if (type === PacketType.UNKNOWN_VERSION) return true;
+    if (type === PacketType.UNKNOWN_VERSION) return this.#negotiatesVersion;
     return type === PacketType.INITIAL && destinationIdSize >= MIN_CLIENT_CHOSEN_ID;
   }
 

@@ -220,8 +220,9 @@ export class Incoming {
     received: ReceivedDatagrams,
     now: number,
   ): void {
-    const { outgoing, resetTokens, random } = this.#options;
-    if (outgoing.isBlocked || !this.#resets.take(now)) return;
+    const { outgoing, resetTokens, random, obfuscation } = this.#options;
+    // Obfuscated datagrams are not authenticated: any random bytes are one, and a probe must learn nothing.
+    if (obfuscation || outgoing.isBlocked || !this.#resets.take(now)) return;
     const { buffer } = outgoing.next();
     const written = reset(buffer, bytes, offset, length, resetTokens, random);
     if (written > 0) this.#respond(received, written);

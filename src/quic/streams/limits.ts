@@ -54,10 +54,22 @@ export const MAX_UNIDIRECTIONAL_STREAMS = 16;
  */
 export const STREAMS_AHEAD = 1024;
 
-/** Bytes of a stream not sent yet, above which `write` asks its caller to wait. */
+/**
+ * Bytes of a stream not sent yet, above which `write` asks its caller to wait; below the second a caller that
+ * waits may write again. No more is queued than the peer's limit of the stream allows to be sent: a stream
+ * that its peer does not read holds the last chunk that was written and `SEND_LEAST`.
+ */
 export const SEND_HIGH_WATER = 256 * KIB;
-/** Bytes of a stream not sent yet, below which a caller that waits may write again. */
 export const SEND_LOW_WATER = 64 * KIB;
+
+/** Bytes that may be queued whatever the peer allows: requests and responses never wait. */
+export const SEND_LEAST = 16 * KIB;
+
+/**
+ * Bytes of all streams of a connection not sent yet. Beyond it each stream holds its last chunk and
+ * `SEND_LEAST`: what many streams queue makes none of them faster.
+ */
+export const SEND_SHARED = 2 * MIB;
 
 /**
  * Bytes of new data that a stream sends in its turn before the next one has its own. More of them are

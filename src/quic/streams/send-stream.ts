@@ -4,7 +4,7 @@ import { fittingSize, streamHeaderSize, writeStreamHeader } from '../wire/frame-
 import { copyBytes } from '../../net/copy-bytes.ts';
 import { Fifo } from '../../net/fifo.ts';
 import { SendCredit } from './flow-control.ts';
-import { SEND_HIGH_WATER, SEND_LOW_WATER } from './limits.ts';
+import { SEND_HIGH_WATER, SEND_LEAST, SEND_LOW_WATER, SEND_SHARED } from './limits.ts';
 import { RangeSet } from '../../net/range-set.ts';
 
 /** The states of the sending part of a stream (RFC 9000 §3.1). */
@@ -24,6 +24,11 @@ interface Chunk {
   readonly isOwned: boolean;
 }
 
+/** What the streams of a connection hold that was not sent yet, in bytes. */
+export interface QueuedBytes {
+  total: number;
+}
+
 /** A part of a stream below this size is not worth a frame at the end of a packet. */
 const MIN_PART = 32;
 
@@ -31,6 +36,7 @@ const MIN_PART = 32;
 export class SendStream {
   readonly #id: number;
   readonly #credit = new SendCredit();
+  readonly #shared: QueuedBytes;
   readonly #chunks = new Fifo<Chunk>();
   #state: SendState = 'ready';
   /** Everything below has been acknowledged. */
@@ -49,8 +55,10 @@ export class SendStream {
   #resetPending = false;
   #written = 0;
 
-  constructor(id: number, limit: number) {
+  /** @param shared counts for all streams of the connection. */
+  constructor(id: number, limit: number, shared: QueuedBytes) {
     this.#id = id;
+    this.#shared = shared;
     this.#credit.raise(limit);
   }
 
@@ -103,16 +111,24 @@ export class SendStream {
     if (chunk.length > 0) {
       this.#chunks.push({ start: this.#end, bytes: chunk, isOwned });
       this.#end += chunk.length;
+      this.#shared.total += chunk.length;
     }
-    if (this.queued >= SEND_HIGH_WATER) this.#writerWaits = true;
+    if (this.queued >= this.#mostQueued) this.#writerWaits = true;
     return !this.#writerWaits;
   }
 
   /** Whether a writer that was asked to wait may write again; says so once. */
   takeWritable(): boolean {
-    if (!this.#writerWaits || !this.isOpen || this.queued > SEND_LOW_WATER) return false;
+    if (!this.#writerWaits || !this.isOpen) return false;
+    if (this.queued > Math.min(SEND_LOW_WATER, this.#mostQueued)) return false;
     this.#writerWaits = false;
     return true;
+  }
+
+  /** Bytes that may wait to be sent before the writer has to wait as well. */
+  get #mostQueued(): number {
+    if (this.#shared.total > SEND_SHARED) return SEND_LEAST;
+    return Math.min(SEND_HIGH_WATER, Math.max(SEND_LEAST, this.#credit.available));
   }
 
   finish(): void {
@@ -125,6 +141,7 @@ export class SendStream {
     this.#state = 'reset-sent';
     this.#resetCode = code;
     this.#resetPending = true;
+    this.#shared.total -= this.queued;
     this.#end = this.#credit.used;
     while (this.#chunks.size > 0) this.#dropChunk();
     this.#lost = undefined;
@@ -204,6 +221,7 @@ export class SendStream {
     const next = this.#writeRange(out, at, limit, this.#credit.used, wanted, carried);
     if (next > at) {
       this.#credit.use(this.#written);
+      this.#shared.total -= this.#written;
       if (this.#state === 'ready') this.#state = 'sending';
       this.#noteAllSent();
     }

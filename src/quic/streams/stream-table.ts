@@ -4,7 +4,7 @@ import type { ConnectionReceiveWindow, Pace } from './flow-control.ts';
 import type { PeerGrants, StreamGrants } from './grants.ts';
 import { ReceiveStream } from './receive-stream.ts';
 import type { Scheduler } from './scheduler.ts';
-import { SendStream } from './send-stream.ts';
+import { SendStream, type QueuedBytes } from './send-stream.ts';
 import { Stream } from './stream.ts';
 import { StreamCounts } from './stream-counts.ts';
 import type { StreamEvent } from './stream-events.ts';
@@ -27,6 +27,7 @@ export class StreamTable {
   readonly #parts: TableParts;
   readonly #peerSide: Side;
   readonly #streams = new Map<number, Stream>();
+  readonly #queued: QueuedBytes = { total: 0 };
   /** Of bidirectional and of unidirectional streams. */
   readonly #counts: readonly [StreamCounts, StreamCounts];
   #peerGrants: PeerGrants | undefined;
@@ -131,7 +132,9 @@ export class StreamTable {
     const isOwn = isOpenedBy(side, id);
     const isUnidirectional = kindOf(id) === 1;
     const send =
-      isUnidirectional && !isOwn ? undefined : new SendStream(id, this.#initialLimit(id));
+      isUnidirectional && !isOwn
+        ? undefined
+        : new SendStream(id, this.#initialLimit(id), this.#queued);
     const receive =
       isUnidirectional && isOwn ? undefined : new ReceiveStream(grants, receiveWindow, pace);
     this.#streams.set(id, new Stream(id, send, receive));

@@ -1,9 +1,9 @@
 import type { Approach, DialerOptions } from '../dialer.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock, Timer } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
-import { abortedDial, DialError } from '../../net/errors.ts';
-import type { Carrier } from '../../net/link.ts';
+import { abortedDial, DeadlineError, DialError } from '../../net/errors.ts';
+import type { Carrier, WireCounter } from '../../net/link.ts';
+import { RepeatedDial } from '../../net/repeated-dial.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import { messageOf } from '../../errors.ts';
 import { Http2Driver } from '../../http2/driver.ts';
@@ -15,7 +15,6 @@ import {
   IDLE_CONNECTION_MS,
   REUSE_PROBE_MS,
   REUSE_SILENCE_MS,
-  UPGRADE_MS,
 } from '../limits.ts';
 import { RepeatableLink, type Call } from './repeatable-link.ts';
 import type { Tunnel } from './server.ts';
@@ -36,6 +35,12 @@ interface OpenedCall extends Call {
   readonly below: Carrier;
 }
 
+/** A connection that is being made, and that dials wait for. */
+interface Connecting {
+  readonly dial: RepeatedDial<TunnelConnection>;
+  readonly connection: Promise<TunnelConnection>;
+}
+
 /** Connects to the server, with TLS or without. */
 export type GrpcConnect = (options: {
   readonly signal: AbortSignal;
@@ -54,7 +59,7 @@ export class GrpcClient {
   readonly #open: GrpcConnect;
   readonly #connections = new Set<TunnelConnection>();
   /** Connections that are being made, by group. */
-  readonly #connecting = new Map<string, Promise<TunnelConnection>>();
+  readonly #connecting = new Map<string, Connecting>();
   readonly #closing = new AbortController();
 
   /**
@@ -113,29 +118,53 @@ export class GrpcClient {
 
   /** The connection that is being made for a group, shared by all dials that wait for one. */
   #connection(signal: AbortSignal, group: string, approach?: Approach): Promise<TunnelConnection> {
-    let connecting = this.#connecting.get(group);
-    if (!connecting) {
-      if (this.#connections.size + this.#connecting.size >= CONNECTION_LIMIT) {
-        throw this.#failure(`none of ${CONNECTION_LIMIT} connections accepts another tunnel`);
-      }
-      connecting = this.#connect(group, approach).finally(() => this.#connecting.delete(group));
-      this.#connecting.set(group, connecting);
+    const connecting = this.#connecting.get(group) ?? this.#begin(group, approach);
+    connecting.dial.join();
+    return unless(signal, this.#server, connecting.connection);
+  }
+
+  #begin(group: string, approach?: Approach): Connecting {
+    if (this.#connections.size + this.#connecting.size >= CONNECTION_LIMIT) {
+      throw this.#failure(`none of ${CONNECTION_LIMIT} connections accepts another tunnel`);
     }
-    return unless(signal, this.#server, connecting);
+    const { signal } = this.#closing;
+    const dial = new RepeatedDial<TunnelConnection>({
+      clock: this.#clock,
+      attempt: (attempt, onWire) => this.#connect(group, attempt, onWire, approach),
+      discard: (connection) => connection.destroy(),
+      signal,
+    });
+    const connection = dial.made.catch((error: unknown) => {
+      if (signal.aborted) throw abortedDial(signal, this.#server);
+      if (!(error instanceof DeadlineError)) throw error;
+      const text = `${formatEndpoint(this.#server)}: ${error.message}`;
+      throw new DialError('timed_out', text, { cause: error });
+    });
+    const connecting = { dial, connection };
+    this.#connecting.set(group, connecting);
+    const over = (): void => void this.#connecting.delete(group);
+    connection.then(over, over);
+    return connecting;
   }
 
   #failure(why: string): DialError {
     return new DialError('upstream', `${formatEndpoint(this.#server)}: HTTP/2: ${why}`);
   }
 
-  async #connect(group: string, approach?: Approach): Promise<TunnelConnection> {
-    using deadline = new Deadline(this.#clock, UPGRADE_MS, 'the connection', this.#closing.signal);
-    const below = await this.#open({ signal: deadline.signal, approach });
+  /** One attempt to connect. */
+  async #connect(
+    group: string,
+    signal: AbortSignal,
+    onWire: (wire: WireCounter) => void,
+    approach?: Approach,
+  ): Promise<TunnelConnection> {
+    const below = await this.#open({ signal, approach });
+    onWire(below.wire);
     const connection = new TunnelConnection(this.#request, group, below, this.#server, this.#clock);
     this.#connections.add(connection);
     void connection.ended.then(() => this.#connections.delete(connection));
     try {
-      await unless(deadline.signal, this.#server, connection.ready);
+      await unless(signal, this.#server, connection.ready);
     } catch (error) {
       connection.destroy();
       throw error;

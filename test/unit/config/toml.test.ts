@@ -146,10 +146,10 @@ describe('refused as TOML', () => {
     });
   }
 
-  test('nesting and strings beyond what the parser can take', () => {
+  test('nesting and numbers beyond what the parser can take', () => {
     for (const text of [
       `a = ${'['.repeat(100_000)}${']'.repeat(100_000)}`,
-      `a = "${'x'.repeat(2_000_000)}"`,
+      `a = ${'1'.repeat(2_000_000)}`,
     ]) {
       assert.throws(() => parseToml(text), TomlError);
     }

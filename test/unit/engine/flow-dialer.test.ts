@@ -160,3 +160,25 @@ test('a stop is no failure of the dials that it ends', async () => {
   await failed;
   assert.deepEqual(lines, []);
 });
+
+test('once new flows are refused, a dial under way goes on, and nothing else is dialled', async () => {
+  const { promise, resolve } = Promise.withResolvers<ByteLink>();
+  let dials = 0;
+  const { version, dialer } = start(() => {
+    dials++;
+    return promise;
+  });
+  const underWay = dialer.connect(query, origin);
+  dialer.refuseNew();
+  const refusal = { code: 'aborted', message: 'the proxy is stopping' };
+  await assert.rejects(dialer.connect(query, origin), refusal);
+  await assert.rejects(dialer.connect(query, origin, undefined, true), refusal);
+  using limit = dialer.limit();
+  const resolved = { version, rule: undefined, epoch: 7 };
+  const opener = { host: '192.0.2.1', port: 53 };
+  await assert.rejects(dialer.associate(resolved, opener, origin, limit), refusal);
+  const [link] = linkPair();
+  resolve(link);
+  assert.equal((await underWay).link, link);
+  assert.equal(dials, 1);
+});

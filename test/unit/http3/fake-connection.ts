@@ -27,6 +27,8 @@ export class FakeStream implements QuicStream {
   readonly peer: ByteLink;
   readonly outcome: Promise<Outcome>;
   readonly #link: ByteLink;
+  /** Nothing can be read any more. */
+  readonly #stop = new AbortController();
   readonly #stopped = Promise.withResolvers<number>();
   readonly #outcome = Promise.withResolvers<Outcome>();
   readonly #written: Uint8Array[] = [];
@@ -63,7 +65,8 @@ export class FakeStream implements QuicStream {
   }
 
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    return this.#link.read(signal);
+    const stopped = this.#stop.signal;
+    return this.#link.read(signal ? AbortSignal.any([signal, stopped]) : stopped);
   }
 
   unread(chunk: Uint8Array): void {
@@ -95,6 +98,7 @@ export class FakeStream implements QuicStream {
 
   stopSending(code: number): void {
     this.#stopped.resolve(code);
+    this.#stop.abort(new Error('the stream is not read any more'));
   }
 }
 

@@ -44,6 +44,8 @@ class Bench {
   readonly server: Http3Server;
   respond: (request: RequestHead) => Response | Promise<Response> = () => NOT_FOUND;
   takeStream: ((type: number, stream: QuicStream) => boolean) | undefined;
+  /** What ends the wait for each request that has not ended. */
+  readonly waiting = new Set<() => void>();
 
   constructor() {
     this.server = new Http3Server(this.connection, {
@@ -52,6 +54,10 @@ class Bench {
         return this.respond(request);
       },
       takeStream: (type, stream) => this.takeStream?.(type, stream) ?? false,
+      onWaiting: (giveUp) => {
+        this.waiting.add(giveUp);
+        return () => void this.waiting.delete(giveUp);
+      },
     });
   }
 
@@ -502,4 +508,52 @@ test('a control stream in single bytes is the same control stream', async () => 
   const chunks = Array.from(bytes, (byte) => Uint8Array.of(byte));
   await bench.open('unidirectional', chunks, false);
   assert.equal(await bench.closeCode(), 'H3_ID_ERROR');
+});
+
+test('an interim response precedes the final one (RFC 9114 §4.1)', async () => {
+  const bench = new Bench();
+  bench.respond = () => ({ ...NOT_FOUND, interim: 103 });
+  const stream = await bench.request([headers(...GET)]);
+  const outcome = await stream.outcome;
+  assert.ok('written' in outcome);
+  const expected = [
+    headers(':status 103'),
+    headers(':status 404', 'content-type text/plain', 'content-length 10'),
+    data('not found\n'),
+  ];
+  assert.deepEqual(outcome.written, Buffer.concat(expected));
+});
+
+test('a request is waited for until it has ended, and a stream that is taken over no longer', async () => {
+  const bench = new Bench();
+  bench.takeStream = (type) => type === 0x401;
+  const nothing = bench.connection.peerStream('bidirectional');
+  bench.server.accept(nothing);
+  const head = await bench.request([headers(...POST, 'content-length 5')], false);
+  const whole = await bench.request([headers(...GET)], false);
+  assert.deepEqual(await resultOf(whole), '404');
+  await bench.request([hex('4401')], false);
+  assert.equal(bench.waiting.size, 3);
+  await nothing.send([]);
+  await head.send([data('12345')]);
+  await whole.send([]);
+  assert.deepEqual(await resultOf(head), '404');
+  assert.equal(bench.waiting.size, 0);
+});
+
+test('a request that is given up is rejected, or gets its response when its head is complete', async () => {
+  const bench = new Bench();
+  const streams = [
+    await bench.request([hex('44')], false),
+    await bench.request([headers(...GET).subarray(0, 9)], false),
+    await bench.request([headers(...POST, 'content-length 5'), data('123')], false),
+  ];
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(bench.waiting.size, 3);
+  for (const giveUp of bench.waiting) giveUp();
+  const results = await Promise.all(streams.map(resultOf));
+  assert.deepEqual(results, ['H3_REQUEST_REJECTED', 'H3_REQUEST_REJECTED', '404']);
+  assert.equal(http3ErrorName(await (streams[2] as FakeStream).stopped), 'H3_NO_ERROR');
+  assert.equal(bench.waiting.size, 0);
+  assert.equal(bench.requests.length, 1);
 });

@@ -23,12 +23,16 @@ export class FakeStream implements QuicStream {
   /** Code of the last RESET_STREAM or STOP_SENDING of this side. */
   resetCode: number | undefined;
   stopCode: number | undefined;
+  isOver = false;
   readonly #link: ByteLink;
+  /** Nothing can be read any more. */
+  readonly #stop = new AbortController();
 
   constructor(id: number, link: ByteLink) {
     this.id = id;
     this.bidirectional = (id & 2) === 0;
     this.#link = link;
+    void link.closed.then(() => (this.isOver = true));
   }
 
   get closed(): Promise<Error | undefined> {
@@ -36,7 +40,8 @@ export class FakeStream implements QuicStream {
   }
 
   read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
-    return this.#link.read(signal);
+    const stopped = this.#stop.signal;
+    return this.#link.read(signal ? AbortSignal.any([signal, stopped]) : stopped);
   }
 
   unread(chunk: Uint8Array): void {
@@ -66,6 +71,7 @@ export class FakeStream implements QuicStream {
 
   stopSending(code: number): void {
     this.stopCode = code;
+    this.#stop.abort(new Error('the stream is not read any more'));
   }
 }
 
@@ -196,6 +202,8 @@ export class FakeNetwork {
   readonly #ports = new Map<string, FakeServer>();
   /** Each connection that was made, the client's end first. */
   readonly connections: [FakeConnection, FakeConnection | undefined][] = [];
+  /** Where clients dial from. */
+  clientHost = '127.0.0.1';
   /** Makes handshakes take until it is resolved. */
   pause: Promise<void> | undefined;
   #next = 50_000;
@@ -210,7 +218,7 @@ export class FakeNetwork {
   };
 
   readonly dial = async ({ server, handlers }: DialRequest): Promise<DialledQuic> => {
-    const local = { host: '127.0.0.1', port: this.#next++ };
+    const local = { host: this.clientHost, port: this.#next++ };
     const client = new FakeConnection(false, local, server);
     const pair: [FakeConnection, FakeConnection | undefined] = [client, undefined];
     this.connections.push(pair);

@@ -5,16 +5,23 @@ import { BoundedReader } from '../../../../src/net/bounded-reader.ts';
 import { Deadline } from '../../../../src/net/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import { ATTEMPT_DELAY_MS } from '../../../../src/net/happy-eyeballs.ts';
-import { DIAL_MS, HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
+import { ATTEMPTS_AT_ONCE } from '../../../../src/net/repeated-dial.ts';
+import { DIAL_MS, HANDSHAKE_MS, SILENT_ATTEMPT_MS } from '../../../../src/net/time-limits.ts';
 import { AUTHENTICATED } from '../../../../src/protocols/hysteria2/authentication.ts';
 import { READER_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
+import { MasqueradeSite } from '../../../../src/protocols/hysteria2/masquerade.ts';
 import {
   MOST_UNAUTHENTICATED,
   ASSOCIATION_QUEUE,
   ASSOCIATION_SILENCE_MS,
   SILENCE_MS,
+  STREAMS_AHEAD_OF_CIRCUITS,
   STREAMS_BESIDE_CIRCUITS,
-  UNAUTHENTICATED_MS,
+  STREAMS_STEP,
+  WAITING_REQUESTS_A_CONNECTION,
+  MOST_WAITING_REQUESTS,
+  ASSOCIATIONS_A_CONNECTION,
+  MOST_ASSOCIATIONS,
 } from '../../../../src/protocols/hysteria2/service-limits.ts';
 import {
   encodeTcpRequest,
@@ -227,6 +234,77 @@ describe('a connection of a client', () => {
       failure('timed_out', 'hy.example:443: the connection took longer than 10 s'),
     );
     assert.equal(bench.clock.timers, 0);
+  });
+
+  test('is made to a server that was down when the first flow began to wait for it', async () => {
+    const bench = new Bench();
+    const client = bench.client();
+    const first = client.connect(echo, patient);
+    await settle();
+    bench.clock.advance(1500 + SILENT_ATTEMPT_MS);
+    await bench.listen();
+    const second = client.connect(echo, patient);
+    await settle();
+    bench.clock.advance(SILENT_ATTEMPT_MS);
+    await first;
+    await second;
+    const ended = bench.network.connections.map(([near]) => near.reason?.code);
+    assert.deepEqual(ended.at(-1), undefined);
+    assert.ok(ended.slice(0, -1).every((code) => code === 0x100));
+  });
+
+  test('is waited for by each flow for its own time', async () => {
+    const bench = new Bench();
+    const client = bench.client();
+    using early = new Deadline(bench.clock, DIAL_MS, 'the dial');
+    const first = assert.rejects(
+      client.connect(echo, { signal: early.signal }),
+      failure('timed_out', 'hy.example:443: the dial took longer than 10 s'),
+    );
+    await settle();
+    for (let second = 0; second < 6; second++) bench.clock.advance(1000);
+    using late = new Deadline(bench.clock, DIAL_MS, 'the dial');
+    const joined = client.connect(echo, { signal: late.signal });
+    await settle();
+    for (let second = 0; second < 5; second++) bench.clock.advance(1000);
+    await first;
+    await bench.listen();
+    for (let second = 0; second < 3; second++) {
+      bench.clock.advance(1000);
+      await settle();
+    }
+    await joined;
+  });
+
+  test('is tried a few times at once, and not beside an attempt that hears something', async () => {
+    const bench = new Bench();
+    const flow = bench.client().connect(echo, patient);
+    const rejected = assert.rejects(flow, /took longer/);
+    let most = 0;
+    for (let ms = 0; ms < DIAL_MS; ms += SILENT_ATTEMPT_MS) {
+      await settle();
+      const open = bench.network.connections.filter(([near]) => near.reason === undefined);
+      most = Math.max(most, open.length);
+      bench.clock.advance(SILENT_ATTEMPT_MS);
+    }
+    await rejected;
+    assert.equal(most, ATTEMPTS_AT_ONCE);
+    assert.equal(bench.network.connections.length, 1 + DIAL_MS / SILENT_ATTEMPT_MS);
+    assert.ok(bench.network.connections.every(([near]) => near.reason !== undefined));
+    assert.equal(bench.clock.timers, 0);
+
+    const other = new Bench();
+    void other
+      .client()
+      .connect(echo, patient)
+      .catch(() => undefined);
+    for (let ms = 0; ms < DIAL_MS - SILENT_ATTEMPT_MS; ms += SILENT_ATTEMPT_MS) {
+      await settle();
+      const [[only]] = other.network.connections as [[FakeConnection, undefined]];
+      only.wire.bytesRead += 100;
+      other.clock.advance(SILENT_ATTEMPT_MS);
+    }
+    assert.equal(other.network.connections.length, 1);
   });
 
   test('outlives the flow that it was begun for', async () => {
@@ -455,13 +533,16 @@ describe('datagrams through Hysteria 2', () => {
 });
 
 describe('a listener', () => {
-  test('closes clients that do not authenticate in time', async () => {
+  test('serves a visitor for as long as it stays', async () => {
     const bench = new Bench();
     await bench.listen();
-    const { connection } = await bench.prober();
+    const { http } = await bench.prober();
+    for (let minute = 0; minute < 60; minute++) {
+      bench.clock.advance(60_000);
+      assert.equal((await http.request(authentication({ 'hysteria-auth': '' }))).status, 404);
+    }
+    assert.equal((await http.request(authentication())).status, AUTHENTICATED);
     await settle();
-    bench.clock.advance(UNAUTHENTICATED_MS);
-    assert.equal((await connection.closed).code, 0x100);
     assert.equal(bench.clock.timers, 0);
   });
 
@@ -505,17 +586,23 @@ describe('a listener', () => {
     udp.close();
   });
 
-  test('allows as many streams as its circuits, once the client has authenticated', async () => {
+  test('allows streams ahead of those that are circuits, once the client has authenticated', async () => {
     const bench = new Bench();
     const listener = await bench.listen({ maxCircuits: 5000 });
     await bench.prober();
-    await bench.client().connect(echo, patient);
+    const client = bench.client();
+    const links = [await client.connect(echo, patient)];
     const [unauthenticated, authenticated] = bench.network.connections.map(([, far]) => far);
     assert.equal(unauthenticated?.allowed, undefined);
-    assert.equal(authenticated?.allowed, 5000 + STREAMS_BESIDE_CIRCUITS);
+    assert.equal(authenticated?.allowed, STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS);
+    while (links.length < 4 * STREAMS_STEP) links.push(await client.connect(echo, patient));
+    assert.equal(authenticated.allowed, 5000 + STREAMS_BESIDE_CIRCUITS, 'as many as its circuits');
     listener.swap(bench.server({ maxCircuits: 7000 }), bench.book);
     assert.equal(unauthenticated?.allowed, undefined);
-    assert.equal(authenticated?.allowed, 7000 + STREAMS_BESIDE_CIRCUITS);
+    assert.equal(authenticated.allowed, 4 * STREAMS_STEP + STREAMS_AHEAD_OF_CIRCUITS);
+    for (const link of links) link.destroy();
+    await settle();
+    assert.equal(authenticated.allowed, STREAMS_AHEAD_OF_CIRCUITS);
   });
 
   test('follows a client that moves', async () => {
@@ -604,6 +691,58 @@ describe('a listener', () => {
     assert.equal((await http.request(authentication())).status, AUTHENTICATED);
   });
 
+  test('keeps a visitor beside any crowd of another address that does not authenticate', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const { http } = await bench.prober();
+    bench.network.clientHost = '192.0.2.66';
+    const { connection: oldest } = await bench.prober();
+    for (let count = 0; count < 2 * MOST_UNAUTHENTICATED; count++) await bench.prober();
+    assert.equal((await oldest.closed).code, 0x100);
+    const open = bench.network.connections.filter(([near]) => near.reason === undefined);
+    assert.equal(open.length, MOST_UNAUTHENTICATED);
+    assert.equal((await http.request(authentication())).status, AUTHENTICATED);
+  });
+
+  test('leaves half of its connections to clients that authenticate', async () => {
+    const bench = new Bench();
+    await bench.listen({ maxConnections: 8 });
+    for (let count = 0; count < 20; count++) await bench.prober();
+    const open = bench.network.connections.filter(([near]) => near.reason === undefined);
+    assert.equal(open.length, 4);
+    await bench.client().connect(echo, patient);
+  });
+
+  test('gives up the oldest of many streams whose request never ends, and each in time', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const honest = await bench.prober();
+    await honest.http.request(authentication());
+    const late = await honest.connection.openStream('bidirectional');
+    await late.write(Buffer.of(0x44));
+    const connections = MOST_WAITING_REQUESTS / WAITING_REQUESTS_A_CONNECTION + 1;
+    for (let count = 0; count < connections; count++) {
+      const { connection, http } = await bench.prober();
+      await http.request(authentication());
+      for (let stream = 0; stream < 2 * WAITING_REQUESTS_A_CONNECTION; stream++) {
+        await (await connection.openStream('bidirectional')).write(Buffer.of(0x44));
+      }
+    }
+    await settle();
+    const waiting = bench.network.connections.flatMap(([near]) =>
+      near.opened.filter(({ bidirectional, isOver }) => bidirectional && !isOver),
+    );
+    assert.equal(waiting.length, MOST_WAITING_REQUESTS);
+    // The honest client is one of many, and its stream the oldest of all: it is not the one that gives way.
+    const request = encodeTcpRequest('echo.example:7', new SeededRandom(1));
+    await late.write(request.subarray(1));
+    const response = await readTcpResponse(new BoundedReader(late, READER_LIMIT));
+    assert.deepEqual(response, { ok: true, message: 'Connected' });
+    bench.clock.advance(HANDSHAKE_MS);
+    await settle();
+    assert.equal(waiting.filter(({ isOver }) => !isOver).length, 1);
+  });
+
   test('passes no stream and no datagram of a client that has not authenticated', async () => {
     const bench = new Bench();
     await bench.listen();
@@ -666,6 +805,64 @@ describe('a listener', () => {
   });
 });
 
+describe('associations of one client', () => {
+  const datagram = (sessionId: number): Uint8Array =>
+    encodeUdpMessage({
+      sessionId,
+      packetId: 0,
+      fragmentId: 0,
+      fragmentCount: 1,
+      address: Buffer.from('echo.example:7'),
+      data: Buffer.of(1),
+    });
+
+  test('are bounded, and one that is used stays', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const { connection, http } = await bench.prober();
+    await http.request(authentication());
+    for (let id = 0; id < 20_000; id++) {
+      bench.clock.advance(1);
+      connection.sendDatagram(datagram(7_000_000));
+      connection.sendDatagram(datagram(id));
+      if (id % 100 === 0) await settle();
+    }
+    await settle();
+    assert.equal(bench.dispatcher.open, ASSOCIATIONS_A_CONNECTION);
+    const used = bench.dispatcher.associations[0];
+    assert.ok(used);
+    let isClosed = false;
+    void used.client.closed.then(() => (isClosed = true));
+    await settle();
+    assert.equal(isClosed, false);
+  });
+
+  test('leave room for those of others, however many connections it has', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    bench.network.clientHost = '192.0.2.66';
+    const honest = await bench.prober();
+    await honest.http.request(authentication());
+    for (let id = 0; id < 10; id++) honest.connection.sendDatagram(datagram(id));
+    bench.network.clientHost = '192.0.2.67';
+    for (let count = 0; count < MOST_ASSOCIATIONS / ASSOCIATIONS_A_CONNECTION + 2; count++) {
+      const { connection, http } = await bench.prober();
+      await http.request(authentication());
+      for (let id = 0; id < ASSOCIATIONS_A_CONNECTION; id++) connection.sendDatagram(datagram(id));
+      await settle();
+    }
+    assert.equal(bench.dispatcher.open, MOST_ASSOCIATIONS);
+    const closed: number[] = [];
+    for (const [at, { client }] of bench.dispatcher.associations.slice(0, 10).entries()) {
+      void client.closed.then(() => closed.push(at));
+    }
+    for (let id = 10; id < 20; id++) honest.connection.sendDatagram(datagram(id));
+    await settle();
+    assert.deepEqual(closed, []);
+    assert.equal(bench.dispatcher.open, MOST_ASSOCIATIONS);
+  });
+});
+
 describe('what a prober sees', () => {
   const get: RequestHead = {
     method: 'GET',
@@ -697,6 +894,24 @@ describe('what a prober sees', () => {
           { name: 'content-length', value: '13' },
         ],
       });
+    }
+  });
+
+  test('is a final response, also where the status is that of an interim one', async () => {
+    for (const [status, interim] of [
+      [100, 100],
+      [103, 103],
+      [199, 199],
+      // HTTP/3 does not have it (RFC 9114 §4.5).
+      [101, undefined],
+    ] as const) {
+      const bench = new Bench();
+      await bench.listen({ masquerade: { status, body: 'soon\n', contentType: 'text/plain' } });
+      const { http } = await bench.prober();
+      const response = await http.request(get);
+      assert.deepEqual([response.status, fieldOf(response, 'content-length')], [200, '5']);
+      const site = new MasqueradeSite({ status, body: '', contentType: 'text/plain' }, bench.clock);
+      assert.equal(site.respond().interim, interim);
     }
   });
 

@@ -28,6 +28,8 @@ import { inboundContext } from '../inbound-context.ts';
 export class EchoDispatcher implements Dispatcher {
   readonly streams: StreamRequest[] = [];
   readonly associations: PacketRequest[] = [];
+  /** Associations that have not ended. */
+  open = 0;
   /** What `stream` fails with instead. */
   failure: Error | undefined;
   /** The source of an echoed packet; by default its destination. */
@@ -47,6 +49,7 @@ export class EchoDispatcher implements Dispatcher {
 
   async packets(request: PacketRequest): Promise<void> {
     this.associations.push(request);
+    this.open++;
     const { client } = request;
     try {
       for (;;) {
@@ -56,6 +59,8 @@ export class EchoDispatcher implements Dispatcher {
       }
     } catch {
       // The contract: an association that fails has ended.
+    } finally {
+      this.open--;
     }
   }
 }

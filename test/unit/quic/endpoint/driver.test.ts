@@ -231,3 +231,40 @@ test('the work of all connections is counted anew in each turn', async () => {
   await rig.deliver([shortPacket(one.id)]);
   assert.equal(sharedWork.frames, 0);
 });
+
+test('a connection that throws ends alone, and the others are served in the same turn', async () => {
+  const errors: unknown[] = [];
+  for (const where of ['transmit', 'onTimeout', 'nextEvent'] as const) {
+    const soon = (task: () => void): void =>
+      rig.network.soon(() => {
+        try {
+          task();
+        } catch (error) {
+          errors.push(error);
+        }
+      });
+    const rig: Rig = await Rig.open({ soon });
+    rig.record();
+    const [first, faulty, last] = dialAll(rig, 3) as [ScriptedCore, ScriptedCore, ScriptedCore];
+    await rig.network.settle();
+    const fault = new Error(`the fault in ${where}`);
+    let faults = 0;
+    const working = faulty[where].bind(faulty);
+    faulty[where] = (...args: readonly unknown[]): never => {
+      if (faults++ === 0) throw fault;
+      return Reflect.apply(working, faulty, args) as never;
+    };
+    for (const core of [first, faulty, last]) {
+      core.toSend.push({ bytes: 1200, segmentSize: 0 });
+      core.deadline = rig.clock.now() + 10;
+      await rig.deliver([shortPacket(core.id)]);
+    }
+    rig.clock.advance(20);
+    await rig.network.settle();
+    assert.deepEqual([errors.pop(), errors.length], [fault, 0]);
+    assert.deepEqual([first.abandoned, faulty.abandoned, last.abandoned], [false, true, false]);
+    const served = senders(rig).filter((id) => id !== faulty.id[0]);
+    assert.deepEqual(served, [first.id[0], last.id[0]]);
+    assert.deepEqual([first.timeouts.length, last.timeouts.length], [1, 1]);
+  }
+});

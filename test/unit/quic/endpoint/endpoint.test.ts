@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Salamander } from '../../../../src/protocols/hysteria2/salamander.ts';
 import {
   GOODBYE_TIMEOUT,
   HANDSHAKE_DATAGRAMS_A_TURN,
@@ -389,6 +390,27 @@ test('nothing responds to garbage, and it does no harm', async () => {
   assert.ok(rig.responses.every(isNegotiation));
   assert.equal(core.received.length, before);
   assert.equal(rig.cores.servers.length, 1);
+});
+
+test('below an obfuscation nothing responds to random datagrams, whatever packet they look like', async () => {
+  const random = new SeededRandom(6);
+  const obfuscation = new Salamander('correct horse', random);
+  const rig = await Rig.open({ obfuscation });
+  rig.record();
+  rig.serve();
+  const prober = numeric('203.0.113.9', 9);
+  for (let i = 0; i < 2000; i++) await rig.deliver([random.bytes(1 + random.below(1500))], prober);
+  // Also those that the random ones seldom become: to an unknown id, and of an unknown version.
+  const version = Buffer.concat([Buffer.from('c0babababa', 'hex'), random.bytes(1250)]);
+  version[5] = version[14] = 8;
+  for (const packet of [shortPacket(idOf(1), 1200), version]) {
+    const sealed = Buffer.alloc(packet.length + obfuscation.overhead);
+    obfuscation.seal(packet, sealed, 0);
+    await rig.deliver([sealed], prober);
+  }
+  assert.equal(rig.responses.length, 0);
+  assert.equal(rig.endpoint.waitingBytes, 0);
+  assert.equal(rig.cores.servers.length, 0);
 });
 
 test('truncated packets reach their connection or nothing, and never throw', async () => {

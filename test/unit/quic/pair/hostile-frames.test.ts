@@ -48,6 +48,7 @@ const VIOLATIONS: readonly (readonly [string, number, Buffer])[] = [
     frame(0x12, [], [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
   ],
   ['CRYPTO beyond every limit (§7.5)', E.CRYPTO_BUFFER_EXCEEDED, frame(0x06, [1_000_000, 1], [0])],
+  ['a KeyUpdate of TLS (RFC 9001 §6)', 0x10a, frame(0x06, [0, 5], [0x18, 0, 0, 1, 0])],
   [
     'a connection id that retires itself (§19.15)',
     E.FRAME_ENCODING_ERROR,

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   SEND_HIGH_WATER,
+  SEND_LEAST,
   SEND_LOW_WATER,
+  SEND_SHARED,
   STREAM_TURN,
 } from '../../../../src/quic/streams/limits.ts';
 import { Pair } from './pair.ts';
@@ -123,6 +125,51 @@ test('a writer is asked to wait at the high-water mark and resumes at the low on
   assert.deepEqual(client.happened(), ['stream-writable 2']);
   pair.run();
   assert.deepEqual(client.happened(), [], 'it is said once');
+});
+
+test('a stream that its peer does not read holds one chunk, and goes on when it is read', () => {
+  const pair = new Pair();
+  const { client, server } = pair;
+  const id = client.streams.open(false) ?? -1;
+  const chunk = Buffer.alloc(64 * 1024);
+  // As a relay does: the next chunk when the writer may go on.
+  let mayWrite = true;
+  const relay = (): void => {
+    while (mayWrite) mayWrite = client.streams.write(id, chunk) ?? false;
+    for (const event of client.events()) mayWrite ||= event.kind === 'stream-writable';
+  };
+  for (let turn = 0; turn < 100; turn++) {
+    relay();
+    pair.run();
+  }
+  assert.ok(client.streams.queued(id) > 0 && !client.streams.hasFrames, 'its window is used up');
+  assert.ok(client.streams.queued(id) <= chunk.length + SEND_LEAST);
+  let read = 0;
+  for (let turn = 0; turn < 100; turn++) {
+    read += server.read(id).data.length;
+    pair.run();
+    relay();
+  }
+  assert.ok(read > 4 * SEND_HIGH_WATER, `${read} bytes were read`);
+});
+
+test('what many streams queue is bounded for all of them, and each goes on when it is sent', () => {
+  const pair = new Pair({ unidirectionalStreams: 200, streamWindow: 8 << 20 });
+  const { client, server } = pair;
+  const chunk = Buffer.alloc(64 * 1024);
+  const ids = Array.from({ length: 200 }, () => client.streams.open(false) ?? -1);
+  for (const id of ids) while (client.streams.write(id, chunk) === true) continue;
+  const queued = ids.reduce((sum, id) => sum + client.streams.queued(id), 0);
+  assert.ok(queued <= SEND_SHARED + SEND_HIGH_WATER + ids.length * (chunk.length + SEND_LEAST));
+  const writable = new Set<number>();
+  for (let turn = 0; turn < 1000 && writable.size < ids.length; turn++) {
+    pair.run();
+    for (const id of ids) server.read(id);
+    for (const event of client.events()) {
+      if (event.kind === 'stream-writable') writable.add(event.id);
+    }
+  }
+  assert.equal(writable.size, ids.length);
 });
 
 test('ten thousand open streams cost nothing while they have nothing to send', () => {

@@ -133,6 +133,33 @@ test('a KeyUpdate of TLS is unexpected (RFC 9001 §6)', () => {
   }
 });
 
+test('a KeyUpdate of TLS is unexpected at every level, beside a Finished and without its end', () => {
+  using ours = clientTls();
+  using theirs = serverTls();
+  for (const update of ['1800000100', '1800000101', '18', '18ffffff']) {
+    using client = clientSide(ours);
+    using server = serverSide(theirs);
+    client.tls.start();
+    carry(client, server);
+    carry(server, client);
+    const [finished] = client.out;
+    assert.equal(finished?.level, 'handshake');
+    server.tls.receive('handshake', Buffer.concat([finished.bytes, hex(update)]));
+    assert.equal(server.alert, UNEXPECTED_MESSAGE, update);
+    assert.equal(server.violation, undefined);
+
+    for (const level of ['initial', 'handshake', 'application'] as const) {
+      using pair = shake({});
+      for (const side of [pair.client, pair.server]) {
+        side.tls.receive(level, hex(update));
+        assert.equal(side.alert, UNEXPECTED_MESSAGE, `${level} ${update}`);
+        assert.equal(side.violation, undefined);
+      }
+    }
+  }
+  assertNoErrorLeft();
+});
+
 test('a ClientHello without transport parameters ends with missing_extension (RFC 9001 §8.2)', () => {
   using client = startedClient();
   const hello = client.firstBytes();

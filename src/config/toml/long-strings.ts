@@ -1,0 +1,152 @@
+/**
+ * A string between its delimiters. The parser spreads the characters of a string into one call, for which
+ * the stack has room for about 100,000 of them: longer ones are read in pieces.
+ */
+export interface LongString {
+  /** Where the opening delimiter starts, and the closing one ends. */
+  readonly start: number;
+  readonly end: number;
+  readonly delimiter: Delimiter;
+}
+
+export type Delimiter = '"' | "'" | '"""' | "'''";
+
+/** Characters of a string, and of a piece of one, that the parser reads at a time. */
+const LONGEST = 16_384;
+
+/** What a string or a comment begins with, outside of both. */
+const BEGINNING = /["'#]/g;
+
+/** What matters within strings of one line, and of several. */
+const BASIC = /["\\\n]/g;
+const LITERAL = /['\n]/g;
+const MULTILINE_BASIC = /"""|\\/g;
+const MULTILINE_LITERAL = /'''/g;
+
+/** The strings of a document that are too long for the parser. Its other errors are for the parser to find. */
+export function longStrings(text: string): LongString[] {
+  const found: LongString[] = [];
+  for (let at = indexOf(BEGINNING, text, 0); at >= 0; at = indexOf(BEGINNING, text, at)) {
+    if (text[at] === '#') {
+      const end = text.indexOf('\n', at);
+      if (end < 0) return found;
+      at = end;
+      continue;
+    }
+    const delimiter = delimiterAt(text, at);
+    const end = endOf(text, at + delimiter.length, delimiter);
+    if (end < 0) return found;
+    if (end - at > LONGEST) found.push({ start: at, end, delimiter });
+    at = end;
+  }
+  return found;
+}
+
+/** The document with short strings in place of the long ones, and everything else where it is. */
+export function withoutLongStrings(text: string, long: readonly LongString[]): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const [index, { start, end }] of long.entries()) {
+    parts.push(text.slice(from, start), placeholder(index).padEnd(end - start));
+    from = end;
+  }
+  parts.push(text.slice(from));
+  return parts.join('');
+}
+
+/** A string of its own: keys that are different stay so. No key has a control character. */
+const placeholder = (index: number): string => `"\\u0001${index}"`;
+
+/** Where the placeholder of a long string ends. */
+export const placeholderEnd = ({ start }: LongString, index: number): number =>
+  start + placeholder(index).length;
+
+/** A part of the content of a long string, as a document in which it is the value of `x`. */
+export interface Piece {
+  readonly document: string;
+  /** What is to be added to an index in this document, to have that in the whole one. */
+  readonly offset: number;
+}
+
+/** The content of a long string in pieces, none of which divides what belongs together. */
+export function* piecesOf(text: string, { start, end, delimiter }: LongString): Generator<Piece> {
+  // A line feed right behind the opening delimiter is not part of the content.
+  const isMultiline = delimiter.length === 3;
+  const opening = `x=${delimiter}${isMultiline ? '\n' : ''}`;
+  const last = end - delimiter.length;
+  let from = start + delimiter.length;
+  if (isMultiline && text.startsWith('\r\n', from)) from += 2;
+  else if (isMultiline && text[from] === '\n') from += 1;
+  while (from < last) {
+    let to = from;
+    while (to < last && to - from < LONGEST) to = unitEnd(text, to, delimiter);
+    const content = text.slice(from, Math.min(to, last));
+    yield { document: opening + content + delimiter, offset: from - opening.length };
+    from = to;
+  }
+}
+
+/** The end of the character at `at`, of an escape, of quotes beside each other, or of a line's end. */
+function unitEnd(text: string, at: number, delimiter: Delimiter): number {
+  const code = text.codePointAt(at) ?? 0;
+  if (code > 0xffff || text.startsWith('\r\n', at)) return at + 2;
+  const char = text.charAt(at);
+  if (char === '\\' && delimiter.startsWith('"')) return escapeEnd(text, at);
+  // Two of them and those of the closing delimiter are the five that there may be.
+  return delimiter.startsWith(char) && text[at + 1] === char ? at + 2 : at + 1;
+}
+
+const ESCAPE_SIZES: Readonly<Record<string, number>> = { u: 6, U: 10, x: 4 };
+
+function escapeEnd(text: string, at: number): number {
+  const size = ESCAPE_SIZES[text.charAt(at + 1)];
+  if (size !== undefined) return at + size;
+  let end = at + 1;
+  // At the end of a line it takes all white space that follows with it.
+  while (end < text.length && ' \t\r\n'.includes(text.charAt(end))) end++;
+  return Math.max(end, at + 2);
+}
+
+function delimiterAt(text: string, at: number): Delimiter {
+  if (text.startsWith('"""', at)) return '"""';
+  if (text.startsWith("'''", at)) return "'''";
+  return text[at] === '"' ? '"' : "'";
+}
+
+/** Behind the closing delimiter of the string whose content starts at `from`; -1 when there is none. */
+function endOf(text: string, from: number, delimiter: Delimiter): number {
+  switch (delimiter) {
+    case '"':
+      return lineEnd(BASIC, text, from);
+    case "'":
+      return lineEnd(LITERAL, text, from);
+    case '"""':
+      return multilineEnd(MULTILINE_BASIC, text, from);
+    case "'''":
+      return multilineEnd(MULTILINE_LITERAL, text, from);
+    default:
+      return delimiter satisfies never;
+  }
+}
+
+function lineEnd(special: RegExp, text: string, from: number): number {
+  let at = indexOf(special, text, from);
+  while (at >= 0 && text[at] === '\\') at = indexOf(special, text, at + 2);
+  return at < 0 || text[at] === '\n' ? -1 : at + 1;
+}
+
+function multilineEnd(special: RegExp, text: string, from: number): number {
+  let at = indexOf(special, text, from);
+  while (at >= 0 && text[at] === '\\') at = indexOf(special, text, at + 2);
+  if (at < 0) return -1;
+  // Up to two quotes of the content may precede the delimiter.
+  const quote = text[at];
+  let end = at + 3;
+  while (end < at + 5 && text[end] === quote) end++;
+  return end;
+}
+
+function indexOf(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.exec(text)?.index ?? -1;
+}
