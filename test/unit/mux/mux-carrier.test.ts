@@ -30,8 +30,8 @@ interface Served<Link> {
   readonly done: PromiseWithResolvers<void>;
 }
 
-/** A carrier whose flows wait for the test. */
-function start() {
+/** A carrier whose flows wait for the test, and whose client may open more until it says otherwise. */
+function start(account = { stands: true }) {
   const [near, far] = linkPair();
   const clock = new ManualClock();
   const streams: Served<ByteLink>[] = [];
@@ -49,6 +49,7 @@ function start() {
         packets.push({ link, destination: undefined, done });
         return done.promise;
       },
+      mayOpen: () => account.stands,
     },
     clock,
   );
@@ -66,7 +67,17 @@ function start() {
     await until(() => streams.length >= count);
     return streams.map(({ link }) => link);
   };
-  return { client: new MuxClient(far), near, clock, streams, packets, opened, ended, finish };
+  return {
+    client: new MuxClient(far),
+    carrier,
+    near,
+    clock,
+    streams,
+    packets,
+    opened,
+    ended,
+    finish,
+  };
 }
 
 const read = async (link: ByteLink): Promise<string | undefined> => {
