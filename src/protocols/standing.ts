@@ -1,4 +1,4 @@
-import type { Steps } from '../net/turns.ts';
+import type { Turns } from '../net/turns.ts';
 import type { InboundMemory } from './inbound-memory.ts';
 
 /** The accounts that an inbound accepts. Their number does not show in the time of an answer. */
@@ -23,6 +23,15 @@ export const OPEN_TO_ALL: AcceptedAccounts & { readonly credential: string } = {
   accepts: (credential) => credential === OPEN,
 };
 
+/** A session that wants to know when its account is removed. */
+interface Watch {
+  readonly standing: Standing;
+  readonly onRemoved: () => void;
+}
+
+/** Sessions that end in one turn: most of the end of each comes after the report. */
+const REPORTS_A_TURN = 32;
+
 /**
  * The accounts of one inbound across its reloads: sessions keep the handler that they started with,
  * and ask here before each new flow.
@@ -30,7 +39,7 @@ export const OPEN_TO_ALL: AcceptedAccounts & { readonly credential: string } = {
 export class Accounts {
   /** `undefined` before the first configuration is in force. */
   #accepted: AcceptedAccounts | undefined;
-  readonly #watching = new Set<() => void>();
+  readonly #watching = new Set<Watch>();
 
   /** What the inbound accepts now; `undefined` before its first configuration is in force. */
   get accepted(): AcceptedAccounts | undefined {
@@ -54,19 +63,35 @@ export class Accounts {
 
   /** @internal of a Standing */
   watch(standing: Standing, onRemoved: () => void): () => void {
-    const watch = (): void => {
-      if (!standing.stands) onRemoved();
-    };
+    const watch = { standing, onRemoved };
     this.#watching.add(watch);
     return () => void this.#watching.delete(watch);
   }
 
-  /** Reports to all that watch an account which does not stand any more, one in a step. */
-  *endRemoved(): Steps<void> {
-    // Of those that begin to watch meanwhile none has an account that was accepted before.
-    for (const watch of Array.from(this.#watching)) {
-      watch();
-      yield;
+  /**
+   * Reports to all that watch an account which does not stand any more, a few in each turn.
+   *
+   * @param onFailure is called with what a report throws; the others are made all the same.
+   */
+  async endRemoved(
+    turns: Pick<Turns, 'due' | 'next'>,
+    onFailure: (error: unknown) => void,
+  ): Promise<void> {
+    let reports = 0;
+    // Those that begin to watch meanwhile have an account that stands.
+    for (const { standing, onRemoved } of Array.from(this.#watching)) {
+      if (!standing.stands) {
+        try {
+          onRemoved();
+        } catch (error) {
+          onFailure(error);
+        }
+        reports++;
+      }
+      if (turns.due || reports === REPORTS_A_TURN) {
+        reports = 0;
+        await turns.next();
+      }
     }
   }
 }
@@ -89,7 +114,7 @@ export class Standing {
   /**
    * Watches for the account's removal: a session that has no flow then is to end.
    *
-   * @param onRemoved is called after each reload that finds the account removed; must not throw.
+   * @param onRemoved is called after each reload that finds the account removed.
    * @returns what ends the watch; idempotent.
    */
   watch(onRemoved: () => void): () => void {

@@ -6,6 +6,7 @@ import type { Plane } from '../engine/plane.ts';
 import type { RouterTables } from '../engine/router/router-tables.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import { createResolver } from '../dns/create-resolver.ts';
+import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
@@ -140,7 +141,10 @@ export class Supervisor {
     const accounts = this.#commit(spec, plan, staged, exchange);
     // Not awaited: there may be thousands of members.
     void startAll(changes.startedGroups, new Turns(this.#deps.clock));
-    for (const changed of accounts) await turns.run(changed.endRemoved());
+    const onFailure = (error: unknown): void => {
+      this.#deps.log.error(`the session of a removed account goes on: ${messageOf(error)}`);
+    };
+    for (const changed of accounts) await changed.endRemoved(turns, onFailure);
     await turns.run(endAll(changes));
     return turns.run(reportOf(plan));
   }

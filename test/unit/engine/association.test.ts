@@ -13,7 +13,6 @@ import {
   OPEN_TO_ALL,
   type Standing,
 } from '../../../src/protocols/standing.ts';
-import { atOnce } from '../../../src/net/turns.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { packetPair } from '../../support/packet-pair.ts';
@@ -320,7 +319,7 @@ describe('a UDP association of an account that is removed', () => {
     const standing = accounts.standing(OPEN_TO_ALL.credential);
     const reload = (accepted = NO_ACCOUNTS): void => {
       accounts.replace(accepted);
-      atOnce(accounts.endRemoved());
+      void accounts.endRemoved({ due: false, next: settle }, assert.ifError);
     };
     return { standing, reload };
   }

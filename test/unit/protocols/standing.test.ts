@@ -262,22 +262,44 @@ describe('the account of a session', () => {
     });
   }
 
-  test('is reported to those that watch when it was removed, each in a step of its own', () => {
+  test('is reported to those that watch when it was removed, a few in each turn', async () => {
     const accounts = new Accounts();
     const { accepted, credential } = ofAccounts([ann]);
     accounts.replace(accepted);
     const ended: number[] = [];
-    const ends = Array.from({ length: 10_000 }, (_, i) =>
+    const ends = Array.from({ length: 1000 }, (_, i) =>
       accounts.standing(credential).watch(() => ended.push(i)),
     );
     accounts.standing(ofAccounts([bob]).credential).watch(() => ended.push(-1));
     ends[7]?.();
-    atOnce(accounts.endRemoved());
-    assert.deepEqual(ended, [-1]);
+    const reports: number[] = [];
+    const turns = { due: false, next: () => Promise.resolve(void reports.push(ended.length)) };
+    await accounts.endRemoved(turns, assert.ifError);
+    assert.deepEqual([ended, reports], [[-1], []]);
     accounts.replace(ofAccounts([bob]).accepted);
-    const steps = accounts.endRemoved();
-    for (let most = 1; !steps.next().done; most++) assert.ok(ended.length <= 1 + most);
-    assert.equal(ended.length, 1 + 10_000 - 1);
+    await accounts.endRemoved(turns, assert.ifError);
+    assert.equal(ended.length, 1 + 1000 - 1);
     assert.equal(ended.includes(7), false);
+    assert.ok(reports.length >= 20);
+    for (const [turn, reported] of reports.entries()) assert.ok(reported <= 1 + 50 * (turn + 1));
+  });
+
+  test('is reported to all that watch, although one of them fails', async () => {
+    const accounts = new Accounts();
+    const ended: string[] = [];
+    const failures: unknown[] = [];
+    const watch = (onRemoved: () => void): void => {
+      accounts.standing('').watch(onRemoved);
+    };
+    watch(() => ended.push('first'));
+    watch(() => {
+      throw new Error('injected');
+    });
+    watch(() => ended.push('last'));
+    accounts.replace(NO_ACCOUNTS);
+    const turns = { due: false, next: () => Promise.resolve() };
+    await accounts.endRemoved(turns, (error) => failures.push(error));
+    assert.deepEqual(ended, ['first', 'last']);
+    assert.match(String(failures), /injected/);
   });
 });
