@@ -4,7 +4,7 @@ import { receiveAll } from '../net/receive-all.ts';
 import { normalizeHost } from '../net/host-name.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
-import { notAHost } from './flow-record.ts';
+import { accountRemoved, notAHost } from './flow-record.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import { SubLink, type AssociationDeps } from './sub-link.ts';
 
@@ -19,7 +19,8 @@ interface Decision {
 
 /**
  * All UDP of one client: each packet is routed, and the packets that go to one outbound share one
- * sub-link, which is a flow. Lives as long as the client's link.
+ * sub-link, which is a flow. Lives as long as the client's link, or as the flows that are left of an
+ * account that was removed.
  */
 export class Association {
   readonly #request: PacketRequest;
@@ -38,7 +39,15 @@ export class Association {
 
   /** Carries packets until the client's link closes; never rejects. */
   async run(): Promise<void> {
-    const { client } = this.#request;
+    const { client, origin } = this.#request;
+    const { standing } = origin;
+    if (standing?.stands === false) {
+      client.close(accountRemoved());
+      return;
+    }
+    const endWatch = standing?.watch(() => {
+      if (this.#links.size === 0) client.close();
+    });
     try {
       await receiveAll(client, (packet) => this.#forward(packet));
     } catch (error) {
@@ -46,6 +55,7 @@ export class Association {
         `${this.#request.origin.inbound}: udp association ended: ${String(error)}`,
       );
     } finally {
+      endWatch?.();
       for (const link of this.#links.values()) link.close();
       client.close();
     }
@@ -57,6 +67,10 @@ export class Association {
     const { peer, resolved } = decision;
     let link = this.#links.get(resolved.version);
     if (!link) {
+      if (this.#request.origin.standing?.stands === false) {
+        this.#refuse();
+        return;
+      }
       link = this.#open(resolved, packet.peer);
       this.#links.set(resolved.version, link);
     }
@@ -108,13 +122,19 @@ export class Association {
     return resolveRoute(plane, { inbound, source, network: 'udp', host, port, sniffed: undefined });
   }
 
+  /** A packet that would begin a flow of a removed account is dropped; without a flow that is the end. */
+  #refuse(): void {
+    if (this.#links.size === 0) this.#request.client.close(accountRemoved());
+  }
+
   #open(resolved: Resolved, peer: Endpoint): SubLink {
-    const { client, endsWithFlows } = this.#request;
+    const { client, endsWithFlows, origin } = this.#request;
     return new SubLink(this.#request, resolved, peer, client, {
       ...this.#deps,
       onClose: () => {
         this.#links.delete(resolved.version);
-        if (endsWithFlows === true && this.#links.size === 0) client.close();
+        if (this.#links.size > 0) return;
+        if (endsWithFlows === true || origin.standing?.stands === false) client.close();
       },
     });
   }

@@ -15,6 +15,7 @@ import type { Tracker } from '../tracker/tracker.ts';
 import { Association } from './association.ts';
 import { FlowDialer, type DialledFlow, type FlowDialerDeps } from './flow-dialer.ts';
 import {
+  accountRemoved,
   causeOfSilence,
   closedLine,
   failureLine,
@@ -58,6 +59,7 @@ export class Dispatcher implements DispatcherContract {
 
   async stream(request: StreamRequest): Promise<void> {
     const { origin, destination } = request;
+    if (origin.standing?.stands === false) throw accountRemoved();
     origin.session?.authenticated?.();
     const query: RouteQuery = {
       inbound: origin.inbound,

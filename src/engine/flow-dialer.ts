@@ -9,7 +9,7 @@ import type { Origin, Outbound } from '../protocols/contract.ts';
 import { LogLimiter } from '../protocols/log-limiter.ts';
 import { ClientWatch } from './client-watch.ts';
 import { FailureLog } from './failure-log.ts';
-import { asDialError, clientLeft, failureLine } from './flow-record.ts';
+import { accountRemoved, asDialError, clientLeft, failureLine } from './flow-record.ts';
 import { OutboundVersion } from './outbound-version.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
@@ -52,6 +52,18 @@ export class DialledFlow<Link> implements Disposable {
 // Shared by all flows: a closure for each would cost memory for as long as it lives.
 const destroyStream = (link: ByteLink): void => link.destroy();
 const closePackets = (link: PacketLink): void => link.close();
+
+/**
+ * A flow is open once its destination is connected: an account that a reload removes before that
+ * opens none.
+ *
+ * @throws {DialError} `forbidden`
+ */
+function refuseRemoved<Link>({ standing }: Origin, link: Link, close: (link: Link) => void): void {
+  if (standing?.stands !== false) return;
+  close(link);
+  throw accountRemoved();
+}
 
 export interface FlowDialerDeps {
   readonly clock: Clock;
@@ -150,6 +162,7 @@ export class FlowDialer {
         { host: query.host, port: query.port },
         { signal: deadline.signal, origin },
       );
+      refuseRemoved(origin, link, destroyStream);
       return new DialledFlow(link, resolved, destroyStream);
     } catch (error) {
       version.release();
@@ -181,6 +194,7 @@ export class FlowDialer {
     const startedAt = this.#deps.clock.now();
     try {
       const link = await version.outbound.associate({ signal: deadline.signal, origin });
+      refuseRemoved(origin, link, closePackets);
       return new DialledFlow(link, resolved, closePackets);
     } catch (error) {
       version.release();
@@ -200,7 +214,8 @@ export class FlowDialer {
   ): void {
     const { log, clock } = this.#deps;
     const { code } = failure;
-    if (code === 'loop' || code === 'forbidden') {
+    const isRemoved = origin.standing?.stands === false;
+    if (!isRemoved && (code === 'loop' || code === 'forbidden')) {
       this.#logRefusal(origin, to, failure);
       return;
     }
@@ -208,7 +223,7 @@ export class FlowDialer {
     if (slow && this.failures.enabled) {
       const cause = 'no connection was made before the client left';
       this.failures.write(failureLine(origin.inbound, to, resolved, cause));
-    } else if (code === 'blocked' || code === 'aborted') {
+    } else if (isRemoved || code === 'blocked' || code === 'aborted') {
       if (log.enabled('debug')) {
         log.debug(failureLine(origin.inbound, to, resolved, failure.message));
       }

@@ -86,6 +86,10 @@ export function causeOfSilence(
 /** The reason of a dial that is aborted because its client has left. */
 export const clientLeft = (): DialError => new DialError('aborted', 'the client has left');
 
+/** The reason of a flow that is refused: since its session began, a reload has removed the account. */
+export const accountRemoved = (): DialError =>
+  new DialError('forbidden', 'the account has been removed');
+
 /** Characters of an invalid host that an error quotes. */
 const SHOWN = 256;
 

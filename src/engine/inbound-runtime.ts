@@ -4,6 +4,7 @@ import type { Carrier, Packet, ReplyPath } from '../net/link.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
+import { accountsOf, NO_ACCOUNTS } from '../protocols/standing.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 import { DatagramSide } from './datagram-side.ts';
 
@@ -39,16 +40,20 @@ export class InboundRuntime {
     this.#log = log;
     this.#handler = handler;
     this.#datagrams = new DatagramSide(tag, tracker, ownListeners, () => this.#settle());
-    this.#datagrams.swap(handler);
+    this.swap(handler);
   }
 
   get sessions(): number {
     return this.#live.size + this.#datagrams.sessions;
   }
 
-  /** New carriers and clients get `handler`; live ones go on with theirs. */
+  /**
+   * New carriers and clients get `handler`. Live ones go on with theirs, but begin a flow only while
+   * `handler` accepts their account.
+   */
   swap(handler: InboundHandler): void {
     this.#handler = handler;
+    accountsOf(this.memory).replace(handler.accounts ?? NO_ACCOUNTS);
     this.#datagrams.swap(handler);
   }
 

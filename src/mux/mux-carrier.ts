@@ -28,6 +28,8 @@ const SWEEP_MS = 30_000;
 export interface MuxHandlers {
   stream(link: ByteLink, destination: Endpoint): Promise<void>;
   packets(link: MuxPackets): Promise<void>;
+  /** Whether the client may open another flow; once it may not, the carrier ends with the last one. */
+  mayOpen(): boolean;
 }
 
 /** The flow of the data being read. */
@@ -53,6 +55,8 @@ export class MuxCarrier {
   #receiver: Receiver = NO_RECEIVER;
   #timer: Timer | undefined;
   #lastHeader: number;
+  /** What is sent is complete: frames that still come are dropped. */
+  #finished = false;
 
   constructor(link: ByteLink, handlers: MuxHandlers, clock: Clock) {
     this.#link = link;
@@ -79,7 +83,7 @@ export class MuxCarrier {
     try {
       for (;;) {
         const chunk = await this.#link.read();
-        if (chunk === undefined) break;
+        if (chunk === undefined || this.#finished) break;
         let events = 0;
         for (const event of decoder.decode(chunk)) {
           const full = this.#take(event) ?? this.#outlet.room();
@@ -88,12 +92,32 @@ export class MuxCarrier {
         }
       }
     } catch (error) {
+      // The end of a finished carrier is clean, also for what it rests on.
+      if (this.#finished) return;
       failure = asError(error);
       throw failure;
     } finally {
       this.#end(failure);
       await Promise.allSettled(this.#serving);
     }
+  }
+
+  /** Ends a carrier that has no flow and whose client may open none. */
+  endIfRefused(): void {
+    if (this.#serving.size === 0 && !this.#handlers.mayOpen()) void this.#finish();
+  }
+
+  /** Ends the carrier once all that waits was sent, unless another flow may be opened by then. */
+  async #finish(): Promise<void> {
+    await this.#outlet.emptied();
+    if (this.#finished || this.#serving.size > 0 || this.#handlers.mayOpen()) return;
+    this.#finished = true;
+    try {
+      await this.#link.closeWrite();
+    } catch {
+      // It has failed, which the loop that reads it reports.
+    }
+    this.#link.destroy();
   }
 
   #end(failure: Error | undefined): void {
@@ -163,8 +187,9 @@ export class MuxCarrier {
     const { id, network, destination, addressed } = header;
     // Counted until they are served, not until they are closed: a client must not make room by
     // ending flows that are still being dialled.
-    if (!destination || this.#serving.size >= MAX_FLOWS) {
+    if (!destination || this.#serving.size >= MAX_FLOWS || !this.#handlers.mayOpen()) {
       this.#outlet.urge(encodeEnd(id, true));
+      this.endIfRefused();
       return NO_RECEIVER;
     }
     if (network === 'tcp') {
@@ -201,7 +226,10 @@ export class MuxCarrier {
       else link.close(cause);
     });
     this.#serving.add(served);
-    void served.then(() => this.#serving.delete(served));
+    void served.then(() => {
+      this.#serving.delete(served);
+      this.endIfRefused();
+    });
   }
 
   #streams(): readonly MuxStream[] {

@@ -26,6 +26,7 @@ export class Outlet {
   #datagramBytes = 0;
   #full = false;
   #room: PromiseWithResolvers<void> | undefined;
+  #emptied: PromiseWithResolvers<void> | undefined;
   #failure: Error | undefined;
 
   /** @param onFailure called once, when the carrier has failed. */
@@ -85,6 +86,13 @@ export class Outlet {
     return this.#room.promise;
   }
 
+  /** Resolves, never rejects, when nothing waits, or the carrier has failed. */
+  emptied(): Promise<void> {
+    if (!this.#full || this.#failure) return Promise.resolve();
+    this.#emptied ??= Promise.withResolvers<void>();
+    return this.#emptied.promise;
+  }
+
   /** Rejects all waiting writes; nothing is sent afterwards. */
   end(cause: Error): void {
     if (this.#failure) return;
@@ -94,6 +102,7 @@ export class Outlet {
     this.#urgent = [];
     for (const turn of turns) this.#drop(turn, cause);
     this.#room?.resolve();
+    this.#emptied?.resolve();
   }
 
   #put(pieces: readonly Uint8Array[]): void {
@@ -119,11 +128,14 @@ export class Outlet {
     this.#room = undefined;
     while (!this.#full) {
       const turn = this.#turns.shift();
-      if (!turn) return;
+      if (!turn) break;
       this.#put(turn.pieces);
       if (turn.sent) turn.sent.resolve();
       else this.#datagramBytes -= costOf(turn.pieces);
     }
+    if (this.#full) return;
+    this.#emptied?.resolve();
+    this.#emptied = undefined;
   }
 
   #fail(error: Error): void {

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { Steps } from '../net/turns.ts';
+import type { AcceptedAccounts } from './standing.ts';
 
 /** A user name with its password, as the `accounts` of several inbounds have it. */
 export interface Account {
@@ -7,14 +8,22 @@ export interface Account {
   readonly pass: string;
 }
 
+const DIGEST_BYTES = 32;
 const digest = (secret: Uint8Array): Buffer => hash('sha256', secret, 'buffer');
 const keyOf = (user: Buffer): string => user.toString('latin1');
 
 /** Compared against when the user is unknown, so that this takes the time of a wrong password. */
-const NO_PASSWORD = Buffer.alloc(32);
+const NO_PASSWORD = Buffer.alloc(DIGEST_BYTES);
+
+/** A client that has sent the password of an account. */
+export interface AuthenticatedAccount {
+  readonly user: string;
+  /** What the server keeps of user name and password. */
+  readonly credential: string;
+}
 
 /** The accounts of an inbound. Of a repeated user the last entry counts. */
-export class AccountTable {
+export class AccountTable implements AcceptedAccounts {
   readonly #accounts = new Map<string, { readonly user: string; readonly pass: Buffer }>();
 
   private constructor() {}
@@ -30,11 +39,20 @@ export class AccountTable {
 
   /**
    * Compares byte for byte, the password in constant time.
-   * @returns the name of the user, `undefined` when it is unknown or the password is wrong.
+   * @returns `undefined` when the user is unknown or the password is wrong.
    */
-  authenticate(user: Buffer, pass: Buffer): string | undefined {
-    const account = this.#accounts.get(keyOf(user));
-    const matches = timingSafeEqual(digest(pass), account?.pass ?? NO_PASSWORD);
-    return matches ? account?.user : undefined;
+  authenticate(user: Buffer, pass: Buffer): AuthenticatedAccount | undefined {
+    const key = keyOf(user);
+    const account = this.#accounts.get(key);
+    const sent = digest(pass);
+    const matches = timingSafeEqual(sent, account?.pass ?? NO_PASSWORD);
+    if (!matches || !account) return undefined;
+    return { user: account.user, credential: sent.toString('latin1') + key };
+  }
+
+  accepts(credential: string): boolean {
+    const account = this.#accounts.get(credential.slice(DIGEST_BYTES));
+    const pass = Buffer.from(credential.slice(0, DIGEST_BYTES), 'latin1');
+    return account !== undefined && timingSafeEqual(account.pass, pass);
   }
 }

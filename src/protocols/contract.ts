@@ -7,6 +7,7 @@ import type { Logger } from '../log/logger.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Session } from '../tracker/session.ts';
 import type { InboundMemory } from './inbound-memory.ts';
+import type { AcceptedAccounts, Standing } from './standing.ts';
 
 /** The client of a request, as every flow that the request causes has it. */
 export interface Origin {
@@ -18,6 +19,8 @@ export interface Origin {
   readonly user: string | undefined;
   /** The session of the carrier; `undefined` without one (a TUN device). */
   readonly session: Session | undefined;
+  /** Asked before each new flow; left out where clients have no accounts (a TUN device). */
+  readonly standing?: Standing | undefined;
 }
 
 /** A client's request for a byte stream to a destination. */
@@ -61,11 +64,14 @@ export interface Dispatcher {
    * Routes, dials and relays one stream; resolves when the flow is over.
    *
    * @throws {DialError} when the destination was not reached and `accept` was never called, so that
-   *   the inbound can send its client the reason. After `accept` a failure only destroys the
+   *   the inbound can send its client the reason; `forbidden` for an account that was removed. After `accept` a failure only destroys the
    *   client's link.
    */
   stream(request: StreamRequest): Promise<void>;
-  /** Carries datagrams until the client's link closes. Never rejects. */
+  /**
+   * Carries datagrams until the client's link closes. Never rejects. Closes the link of an account
+   * that was removed when it has no flow: with a cause when a new one was refused.
+   */
   packets(request: PacketRequest): Promise<void>;
 }
 
@@ -89,6 +95,8 @@ export interface InboundContext {
  * replaced while its live carriers continue with the handler that they started with.
  */
 export interface InboundHandler {
+  /** Those that its clients may have; left out where sessions have no standing. */
+  readonly accounts?: AcceptedAccounts;
   /** Serves one carrier until it ends. A rejection is the failure of that carrier alone. */
   serve(carrier: Carrier, session: Session): Promise<void>;
   /**
@@ -158,6 +166,8 @@ export interface SessionBook {
  * ready, to be bound or to take the place of another.
  */
 export interface SessionServer {
+  /** Those that its clients may have; left out where sessions have no standing. */
+  readonly accounts?: AcceptedAccounts;
   /**
    * Binds; until `serve` no client gets a response and little is kept of what it sends.
    *

@@ -50,6 +50,11 @@ export class KnownUsers<User> {
     return new KnownUsers(all, byId, idOf, memory);
   }
 
+  /** Whether there is a user with that id. */
+  has(id: string): boolean {
+    return this.#byId.has(id);
+  }
+
   /** The user that fits among those of `source`, after a few trials at most. */
   from(source: string | undefined, fits: (user: User) => boolean): User | undefined {
     for (const id of this.#table.sources.get(sourceGroup(source)) ?? []) {

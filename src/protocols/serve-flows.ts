@@ -30,18 +30,21 @@ export async function carryStream(
 
 /**
  * Serves a Mux.Cool connection until it ends: each sub-link is a flow with the origin and session of
- * the carrier.
+ * the carrier. When the account is removed, the connection ends with its last flow.
  *
  * @throws {ProtocolError} when the client does not speak Mux.Cool.
  */
 export function serveMux(link: ByteLink, origin: Origin, context: InboundContext): Promise<void> {
+  const { standing } = origin;
   const carrier = new MuxCarrier(
     link,
     {
       stream: (stream, destination) => carryStream(stream, { origin, destination }, context),
       packets: (client) => context.dispatcher.packets({ origin, client }),
+      mayOpen: () => standing?.stands !== false,
     },
     context.clock,
   );
-  return carrier.run();
+  const endWatch = standing?.watch(() => carrier.endIfRefused());
+  return carrier.run().finally(endWatch);
 }

@@ -256,6 +256,7 @@ export class ConnectionDriver
       case 'stream-closed':
         this.#streams.get(event.id)?.onClosed();
         this.#streams.delete(event.id);
+        this.#handlers?.onStreamClosed?.();
         break;
       case 'streams-available':
         this.#openWaiting(event.bidirectional ? 'bidirectional' : 'unidirectional');

@@ -37,6 +37,8 @@ export interface QuicHandlers {
   readonly onStream: (stream: QuicStream) => void;
   /** A received DATAGRAM frame (RFC 9221), whose bytes the handler then owns. */
   readonly onDatagram: (data: Uint8Array) => void;
+  /** A stream of either side is over: both directions have ended, and the peer has all that was sent. */
+  readonly onStreamClosed?: (() => void) | undefined;
   /** The peer has moved to another address, which is validated. */
   readonly onMigrated?: ((remote: Endpoint) => void) | undefined;
 }

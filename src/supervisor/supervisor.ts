@@ -6,6 +6,7 @@ import type { Plane } from '../engine/plane.ts';
 import type { RouterTables } from '../engine/router/router-tables.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
 import { createResolver } from '../dns/create-resolver.ts';
+import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
@@ -13,6 +14,7 @@ import type { OwnListeners } from '../net/own-listeners.ts';
 import { Turns, type Steps } from '../net/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { DnsSpec, Spec } from '../spec.ts';
+import { accountsOf, NO_ACCOUNTS, type Accounts } from '../protocols/standing.ts';
 import { Tracker } from '../tracker/tracker.ts';
 import { UnauthenticatedClients } from '../transports/unauthenticated-clients.ts';
 import { ApplyError } from './apply-error.ts';
@@ -20,6 +22,7 @@ import { compareSpecs } from './compare.ts';
 import type { BuiltOutbound } from './build.ts';
 import { Departures, type LiveSide } from './departures.ts';
 import { inboundFacts, type InboundFacts, type ProtocolOf } from './inbound-facts.ts';
+import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { inboundProtocol } from '../protocols/registry.ts';
 import type { LeavingListener } from './inbound-listener.ts';
 import { disruptive, ListenerExchange, type FreedListener } from './listener-exchange.ts';
@@ -137,9 +140,13 @@ export class Supervisor {
       await turns.run(disposeStaged(plan, staged));
       throw error;
     }
-    this.#commit(spec, plan, staged, exchange);
+    const accounts = this.#commit(spec, plan, staged, exchange);
     // Not awaited: there may be thousands of members.
     void startAll(changes.startedGroups, new Turns(this.#deps.clock));
+    const onFailure = (error: unknown): void => {
+      this.#deps.log.error(`the session of a removed account goes on: ${messageOf(error)}`);
+    };
+    for (const changed of accounts) await changed.endRemoved(turns, onFailure);
     await turns.run(endAll(changes));
     return turns.run(reportOf(plan));
   }
@@ -264,8 +271,16 @@ export class Supervisor {
     };
   }
 
-  /** Pointer swaps, in one turn of the event loop; then removed listeners close or drain. */
-  #commit(spec: Spec, plan: Plan, staged: Staged, exchange: ListenerExchange): void {
+  /**
+   * Pointer swaps, in one turn of the event loop; then removed listeners close or drain.
+   * @returns the accounts that may have changed, whose sessions without a flow are to end.
+   */
+  #commit(
+    spec: Spec,
+    plan: Plan,
+    staged: Staged,
+    exchange: ListenerExchange,
+  ): ReadonlySet<Accounts> {
     const { resolver, outbounds, balancers, plane, handlers, streamChanges } = staged;
     if (resolver) this.#resolver.swap(resolver);
     this.#spec = spec;
@@ -308,6 +323,26 @@ export class Supervisor {
         this.#departures.awaitSessions(running.runtime);
       }
     }
+    return this.#replaceAccounts(before, inbounds, staged);
+  }
+
+  /** Runtimes replace theirs as they get a new handler. */
+  #replaceAccounts(
+    before: ReadonlyMap<string, RunningInbound>,
+    inbounds: ReadonlyMap<string, RunningInbound>,
+    { handlers, sessions }: Staged,
+  ): ReadonlySet<Accounts> {
+    const changed = new Set<Accounts>();
+    for (const [tag, inbound] of before) {
+      const accounts = accountsOf(memoryOf(inbound));
+      const isGone = inbounds.get(tag)?.kind !== inbound.kind;
+      if (isGone) accounts.replace(NO_ACCOUNTS);
+      if (isGone || handlers.has(tag) || sessions.has(tag)) changed.add(accounts);
+    }
+    for (const { memory, ready } of sessions.values()) {
+      accountsOf(memory).replace(ready.server.accounts ?? NO_ACCOUNTS);
+    }
+    return changed;
   }
 
   #createResolver(spec: DnsSpec): OwnedResolver {
@@ -318,6 +353,9 @@ export class Supervisor {
 
 const sideOf = (inbound: RunningInbound): LiveSide =>
   inbound.kind === 'carriers' ? inbound.runtime : inbound.listener;
+
+const memoryOf = (inbound: RunningInbound): InboundMemory =>
+  inbound.kind === 'carriers' ? inbound.runtime.memory : inbound.memory;
 
 /** What begins and ends with a reload. */
 interface Changes {

@@ -141,19 +141,26 @@ test('a reload swaps what it can under live clients, and refuses the rest', asyn
     other.destroy();
   };
 
-  await t.test('users: a removed one goes on, and does not come again', async () => {
-    const report = await server.apply(config(accounts('bob')));
-    assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
-    assert.ok(report.built.includes('user set hy'));
-    await stillLives();
-    await using again = await startClient(address, 'password = "ann:x"');
-    await assert.rejects(socksConnect(again.address('socks'), echo.target), SocksRefused);
-    assert.match(again.child.stderr, /the server rejected the password \(HTTP status 404\)/);
-  });
+  await t.test(
+    'users: a removed one keeps its flow, opens no other and does not come again, until it is back',
+    async () => {
+      const report = await server.apply(config(accounts('bob')));
+      assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
+      assert.ok(report.built.includes('user set hy'));
+      assert.equal(String(await roundTrip(live, 'still here')), 'still here');
+      await assert.rejects(socksConnect(ann.address('socks'), echo.target), SocksRefused);
+      assert.match(ann.child.stderr, /: the account has been removed/);
+      await using again = await startClient(address, 'password = "ann:x"');
+      await assert.rejects(socksConnect(again.address('socks'), echo.target), SocksRefused);
+      assert.match(again.child.stderr, /the server rejected the password \(HTTP status 404\)/);
+      await server.apply(config(accounts('ann', 'bob')));
+      await stillLives();
+    },
+  );
 
   await t.test('a renewed certificate', async () => {
     renewCertificate();
-    const report = await server.apply(config(accounts('bob')));
+    const report = await server.apply(config(accounts('ann', 'bob')));
     assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
     await stillLives();
     await using bob = await startClient(address, 'password = "bob:x"');
@@ -165,7 +172,7 @@ test('a reload swaps what it can under live clients, and refuses the rest', asyn
 
   await t.test('the masquerade', async () => {
     const report = await server.apply(
-      config(`${accounts('bob')}\n[inbound.settings.masquerade]\nstatus = 200`),
+      config(`${accounts('ann', 'bob')}\n[inbound.settings.masquerade]\nstatus = 200`),
     );
     assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
     assert.equal((await probe(address, 'GET', '/')).status, 200);
@@ -173,7 +180,10 @@ test('a reload swaps what it can under live clients, and refuses the rest', asyn
   });
 
   await t.test('sniffing', async () => {
-    const unsniffed = config(accounts('bob')).replace('port = 0', 'port = 0\nsniffing = false');
+    const unsniffed = config(accounts('ann', 'bob')).replace(
+      'port = 0',
+      'port = 0\nsniffing = false',
+    );
     const report = await server.apply(unsniffed);
     assert.deepEqual([report.swapped, report.restarted], [['hy'], []]);
     await stillLives();

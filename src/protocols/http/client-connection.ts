@@ -2,15 +2,16 @@ import { asError, messageOf } from '../../errors.ts';
 import type { Endpoint } from '../../net/address.ts';
 import { closeGracefully } from '../../net/close-gracefully.ts';
 import { Deadline } from '../../net/deadline.ts';
-import { DialError } from '../../net/errors.ts';
+import { DialError, LinkClosedError } from '../../net/errors.ts';
 import { LinkWatch, type WatchResult } from '../../net/link-watch.ts';
 import type { ByteLink, Carrier } from '../../net/link.ts';
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
-import type { AccountTable } from '../account-table.ts';
+import { AccountTable } from '../account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
 import type { Framing } from '../../http1/framing.ts';
-import { userOf } from './credentials.ts';
+import { accountsOf, OPEN_TO_ALL, type Accounts, type Standing } from '../standing.ts';
+import { accountOf } from './credentials.ts';
 import { MessageError } from '../../http1/message-error.ts';
 import { Exchange } from './exchange.ts';
 import { valuesOf, type Fields } from '../../http1/fields.ts';
@@ -34,7 +35,7 @@ import { drainBody, isDrainable } from './transfer-body.ts';
 /** What all connections of one inbound share. */
 export interface HttpInboundShared {
   readonly context: InboundContext;
-  /** `undefined` for an open proxy. */
+  /** Until a configuration is in force, which decides instead; `undefined` for an open proxy. */
   readonly accounts: AccountTable | undefined;
   readonly allowTransparent: boolean;
   /** Names this inbound in `Via`. */
@@ -50,14 +51,23 @@ type Next =
   /** Nothing: its link became a tunnel, which has ended. */
   | 'spent';
 
-/** A valid request with its authenticated user. */
+/** What a request is authenticated by. */
+interface Client {
+  /** `undefined` at an open proxy. */
+  readonly user?: string;
+  readonly credential: string;
+}
+
+/** A valid request with its authenticated client. */
 interface Request {
   readonly head: RequestHead;
   readonly framing: Framing;
-  readonly user: string | undefined;
+  readonly client: Client;
   /** Whether bytes after its head arrived with it. */
   readonly followed: boolean;
 }
+
+const REMOVED = 'the account has been removed';
 
 /** Methods that may be repeated (RFC 9110 §9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set([
@@ -74,7 +84,10 @@ export class ClientConnection {
   readonly #shared: HttpInboundShared;
   readonly #context: InboundContext;
   readonly #link: ByteLink;
-  readonly #origin: Omit<Origin, 'user'>;
+  readonly #origin: Omit<Origin, 'user' | 'standing'>;
+  readonly #accounts: Accounts;
+  /** Of the client of the last request, unless that was rejected. */
+  #standing: Standing | undefined;
   /** The flow of the last request, kept for the next one to the same authority. */
   #idle: { readonly key: string; readonly flow: OriginFlow } | undefined;
   readonly #retiring = new Set<Promise<void>>();
@@ -83,6 +96,7 @@ export class ClientConnection {
     this.#shared = shared;
     this.#context = shared.context;
     this.#link = carrier.link;
+    this.#accounts = accountsOf(shared.context.memory);
     this.#origin = { inbound: shared.context.tag, source: carrier.remote?.host, session };
   }
 
@@ -118,12 +132,19 @@ export class ClientConnection {
     }
   }
 
-  /** `undefined` at the end of the stream and after the idle time. */
+  /** `undefined` at the end of the stream, after the idle time, and for a client that was removed. */
   async #readHead(first: boolean): Promise<HeadBytes | undefined> {
     const { clock } = this.#context;
+    const standing = this.#standing;
+    if (standing?.stands === false) return undefined;
     // The first request is the handshake of this connection, under one limit from the start.
     using opening = new Deadline(clock, first ? HANDSHAKE_MS : KEEP_ALIVE_MS, 'a request');
-    if (!(await this.#firstByte(opening.signal))) return undefined;
+    const endWatch = standing?.watch(() => opening.abort(new LinkClosedError(REMOVED)));
+    try {
+      if (!(await this.#firstByte(opening.signal))) return undefined;
+    } finally {
+      endWatch?.();
+    }
     using head = first ? undefined : new Deadline(clock, HANDSHAKE_MS, 'a request');
     const { signal } = head ?? opening;
     try {
@@ -150,18 +171,34 @@ export class ClientConnection {
     const framing = requestFraming(head);
     const hosts = valuesOf(head.fields, 'host');
     if (hosts.length > 1) throw new MessageError(400, 'several Host headers');
-    const { accounts, allowTransparent } = this.#shared;
-    const user = accounts && userOf(head.fields, accounts);
-    const request: Request = { head, framing, user, followed };
-    if (accounts && user === undefined) {
-      return this.#reject(request, 407, 'this proxy requires a user name and password', CHALLENGE);
+    const { allowTransparent } = this.#shared;
+    const client = this.#authenticate(head.fields);
+    this.#standing = client && this.#accounts.standing(client.credential);
+    if (!client) {
+      this.#retireIdle();
+      const reason = 'this proxy requires a user name and password';
+      return this.#reject({ head, framing, followed }, 407, reason, CHALLENGE);
     }
+    const request: Request = { head, framing, client, followed };
     const target = parseTarget(head.method, head.target);
     if (target.form === 'authority') return this.#connect(request, target.destination);
     if (target.form === 'absolute') return this.#forward(request, target, target.path);
     if (!allowTransparent) throw new MessageError(400, 'this is a proxy: the request has no host');
     const place = parseHost(hosts[0] ?? '');
     return this.#forward(request, place, target.path);
+  }
+
+  /**
+   * Asks the accounts of now, not those of the time when the connection came.
+   *
+   * @returns `undefined` for wrong credentials, or none.
+   * @throws {MessageError} when the inbound is gone.
+   */
+  #authenticate(fields: Fields): Client | undefined {
+    const accepted = this.#accounts.accepted ?? this.#shared.accounts ?? OPEN_TO_ALL;
+    if (accepted === OPEN_TO_ALL) return OPEN_TO_ALL;
+    if (accepted instanceof AccountTable) return accountOf(fields, accepted);
+    throw new MessageError(403, 'this proxy is no longer served');
   }
 
   async #connect(request: Request, destination: Endpoint): Promise<Next> {
@@ -191,7 +228,7 @@ export class ClientConnection {
   }
 
   async #forward(request: Request, { destination, authority }: Place, path: string): Promise<Next> {
-    const { framing, user } = request;
+    const { framing, client } = request;
     const { pseudonym } = this.#shared;
     // A request that has been forwarded here before is in a loop (RFC 9110 §7.6.3).
     if (hasPassed(request.head.fields, pseudonym)) {
@@ -210,7 +247,11 @@ export class ClientConnection {
       keep,
       pseudonym,
     };
-    const key = JSON.stringify([user, destination.host.toLowerCase(), destination.port]);
+    const key = JSON.stringify([
+      client.credential,
+      destination.host.toLowerCase(),
+      destination.port,
+    ]);
     const repeatable = framing.kind === 'none' && IDEMPOTENT.has(head.method);
     for (;;) {
       const reused = await this.#takeIdle(key);
@@ -265,14 +306,20 @@ export class ClientConnection {
   }
 
   #streamRequest(
-    { user }: Request,
+    { client: { user } }: Request,
     destination: Endpoint,
   ): Omit<StreamRequest, 'accept' | 'sniff'> {
-    return { origin: { ...this.#origin, user }, destination, client: this.#link };
+    const origin = { ...this.#origin, user, standing: this.#standing };
+    return { origin, destination, client: this.#link };
   }
 
   /** Responds to a request that is not forwarded, and drains its body to keep the connection. */
-  async #reject(request: Request, status: number, reason: string, fields?: Fields): Promise<Next> {
+  async #reject(
+    request: Omit<Request, 'client'>,
+    status: number,
+    reason: string,
+    fields?: Fields,
+  ): Promise<Next> {
     const keep = canKeep(request);
     const headOnly = request.head.method === 'HEAD';
     const next = await this.#respond(status, reason, { keep, headOnly, fields: fields ?? [] });
@@ -289,7 +336,7 @@ export class ClientConnection {
     return keep ? this.#drain(request) : 'close';
   }
 
-  async #drain({ framing }: Request): Promise<Next> {
+  async #drain({ framing }: Pick<Request, 'framing'>): Promise<Next> {
     return (await drainBody(this.#link, framing, this.#context.clock)) ? 'request' : 'close';
   }
 
@@ -342,7 +389,7 @@ export class ClientConnection {
 }
 
 /** Whether the next request can be read after one that is not forwarded, once its body is drained. */
-function canKeep({ head, framing, followed }: Request): boolean {
+function canKeep({ head, framing, followed }: Omit<Request, 'client'>): boolean {
   const readable = head.method === 'CONNECT' ? !followed : isDrainable(framing);
   // A client that expects 100 Continue may or may not send its body after a final response.
   return persists(head) && readable && !expectsContinue(head);

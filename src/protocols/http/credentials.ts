@@ -1,12 +1,15 @@
-import type { Account, AccountTable } from '../account-table.ts';
+import type { Account, AccountTable, AuthenticatedAccount } from '../account-table.ts';
 import { valuesOf, type Fields } from '../../http1/fields.ts';
 
 /** The value of `Proxy-Authorization` for an account (RFC 7617 §2). */
 export const basicCredentials = ({ user, pass }: Account): string =>
   `Basic ${Buffer.from(`${user}:${pass}`).toString('base64')}`;
 
-/** The user that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
-export function userOf(fields: Fields, accounts: AccountTable): string | undefined {
+/** The account that a request authenticates; `undefined` without valid `Proxy-Authorization`. */
+export function accountOf(
+  fields: Fields,
+  accounts: AccountTable,
+): AuthenticatedAccount | undefined {
   const credentials = decode(fields);
   const colon = credentials?.indexOf(':') ?? -1;
   if (!credentials || colon < 0) return undefined;

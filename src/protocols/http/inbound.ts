@@ -3,6 +3,7 @@ import type { Steps } from '../../net/turns.ts';
 import { AccountTable } from '../account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { ClientConnection } from './client-connection.ts';
+import { OPEN_TO_ALL } from '../standing.ts';
 import type { HttpInboundSettings } from './settings.ts';
 
 /** The name of an inbound in `Via`. */
@@ -23,6 +24,7 @@ export function* createHttpInbound(
   const pseudonym = context.memory.recall('Via', Pseudonym, () => new Pseudonym()).text;
   const shared = { context, accounts, allowTransparent, pseudonym };
   return {
+    accounts: accounts ?? OPEN_TO_ALL,
     serve: (carrier, session) => new ClientConnection(shared, carrier, session).serve(),
   };
 }

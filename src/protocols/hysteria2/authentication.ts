@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Field, RequestHead, ResponseHead } from '../../http3/message.ts';
 import type { Steps } from '../../net/turns.ts';
+import type { AcceptedAccounts } from '../standing.ts';
 import { padding, PADDING } from './padding.ts';
 
 /** The status of a successful authentication. */
@@ -101,15 +102,16 @@ interface Secret {
   readonly label: string;
 }
 
+const DIGEST_BYTES = 32;
 /** What an unknown user is compared with, so that it takes the time of a wrong password. */
-const NO_SECRET: Secret = { digest: Buffer.alloc(32), label: '' };
+const NO_SECRET: Secret = { digest: Buffer.alloc(DIGEST_BYTES), label: '' };
 const PRINTABLE = /^[\x20-\x7e]+$/;
 
 /**
  * Compares credentials, by their digests and in constant time: neither the part that is wrong nor
  * how much of it shows in the time. Credentials that are not printable ASCII never match.
  */
-export class Authenticator {
+export class Authenticator implements AcceptedAccounts {
   readonly #password: Secret | undefined;
   readonly #users = new Map<string, Secret>();
 
@@ -139,6 +141,20 @@ export class Authenticator {
     const secret = this.#password ?? (colon < 0 ? undefined : this.#users.get(user)) ?? NO_SECRET;
     const matches = timingSafeEqual(digestOf(auth.slice(colon + 1)), secret.digest);
     return matches ? secret.label : undefined;
+  }
+
+  /** What the server keeps of what an authenticated client sent: a digest, then `:` and the user. */
+  credentialOf(auth: string): string {
+    const colon = this.#password === undefined ? auth.indexOf(':') : -1;
+    const digest = digestOf(auth.slice(colon + 1)).toString('latin1');
+    return colon < 0 ? digest : `${digest}:${lowerAscii(auth.slice(0, colon))}`;
+  }
+
+  accepts(credential: string): boolean {
+    const hasUser = credential.length > DIGEST_BYTES;
+    const secret = hasUser ? this.#users.get(credential.slice(DIGEST_BYTES + 1)) : this.#password;
+    const digest = Buffer.from(credential.slice(0, DIGEST_BYTES), 'latin1');
+    return secret !== undefined && timingSafeEqual(secret.digest, digest);
   }
 }
 

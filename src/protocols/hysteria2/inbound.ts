@@ -14,6 +14,7 @@ import type { InboundContext, SessionBook, SessionListener, SessionServer } from
 import { sourceGroup } from '../../net/source-group.ts';
 import { logAcceptFailure } from '../rejected-client.ts';
 import { AssociationPlaces } from './association-places.ts';
+import { accountsOf, type AcceptedAccounts } from '../standing.ts';
 import { Authenticator } from './authentication.ts';
 import { Circuits } from './circuits.ts';
 import { MasqueradeSite } from './masquerade.ts';
@@ -46,6 +47,7 @@ class Hysteria2Server implements SessionServer {
   readonly settings: Hysteria2InboundSettings;
   readonly service: Service;
   readonly tls: ServerTls;
+  readonly accounts: AcceptedAccounts;
   readonly #means: ServerMeans;
 
   constructor(
@@ -57,10 +59,13 @@ class Hysteria2Server implements SessionServer {
   ) {
     this.settings = settings;
     this.tls = tls;
+    this.accounts = authenticator;
     this.#means = means;
     this.service = {
       context,
       authenticate: (credential) => authenticator.authenticate(credential),
+      standingOf: (credential) =>
+        accountsOf(context.memory).standing(authenticator.credentialOf(credential)),
       site: new MasqueradeSite(settings.masquerade, context.clock),
       udpIdleMs: settings.udp && settings.udp.idleSeconds * 1000,
     };

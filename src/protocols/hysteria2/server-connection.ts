@@ -13,6 +13,7 @@ import type { InboundContext, OpenSession, Origin, SessionBook } from '../contra
 import { sourceGroup } from '../../net/source-group.ts';
 import { logRejection, RejectedClientError } from '../rejected-client.ts';
 import type { AssociationPlaces } from './association-places.ts';
+import type { Standing } from '../standing.ts';
 import { authenticationResponse, isAuthentication, readAuthentication } from './authentication.ts';
 import type { Circuits } from './circuits.ts';
 import { READER_LIMIT } from './limits.ts';
@@ -31,6 +32,8 @@ export interface Service {
   readonly context: InboundContext;
   /** The label of a credential's user, empty for none; `undefined` for a wrong credential. */
   readonly authenticate: (credential: string) => string | undefined;
+  /** What a client that was authenticated by this credential asks before each flow. */
+  readonly standingOf: (credential: string) => Standing;
   readonly site: MasqueradeSite;
   /** Milliseconds after which an idle association is closed; `undefined` when UDP is not relayed. */
   readonly udpIdleMs: number | undefined;
@@ -50,11 +53,13 @@ export interface ConnectionOwner {
   onEnded(connection: ServerConnection): void;
 }
 
-/** An authenticated client. It keeps the service that it started with. */
+/** An authenticated client. It keeps the service that it started with, as long as its account stands. */
 interface Client {
   readonly service: Service;
   readonly open: OpenSession;
   readonly user: string | undefined;
+  readonly standing: Standing;
+  readonly endWatch: () => void;
   readonly udp: UdpSessions | undefined;
 }
 
@@ -90,6 +95,7 @@ export class ServerConnection {
     this.handlers = {
       onStream: (stream) => this.#http.accept(stream),
       onDatagram: (data) => this.#client?.udp?.receive(data),
+      onStreamClosed: () => this.#endIfRemoved(),
       onMigrated: (remote) => this.#onMigrated(remote),
     };
     void connection.closed.then(() => this.#onEnded());
@@ -108,6 +114,11 @@ export class ServerConnection {
   /** The same when it carries nothing. */
   endIfIdle(): void {
     if (this.#associations === 0 && !this.#connection.hasOpenStream) this.end();
+  }
+
+  /** A client whose account was removed stays until its last flow has ended. */
+  #endIfRemoved(): void {
+    if (this.#client?.standing.stands === false) this.endIfIdle();
   }
 
   /**
@@ -135,13 +146,14 @@ export class ServerConnection {
     if (this.#ended) return undefined;
     const { auth, receiveRate } = readAuthentication(request);
     const service = this.#client?.service ?? this.#owner.service;
-    const user = service.authenticate(auth);
+    const isRemoved = this.#client?.standing.stands === false;
+    const user = isRemoved ? undefined : service.authenticate(auth);
     if (user === undefined) {
       const error = new RejectedClientError('its credential is wrong');
       logRejection(error, service.context, unmapIPv4(this.#remote.host));
       return undefined;
     }
-    this.#client ??= this.#begin(service, user);
+    this.#client ??= this.#begin(service, user, auth);
     // A client that states no rate is sent to at the rate that the path allows.
     if (receiveRate > 0) this.#connection.useFixedRate(receiveRate);
     // A rate of 0: the client may send as fast as it can.
@@ -149,17 +161,20 @@ export class ServerConnection {
     return { ...authenticationResponse(terms, this.#owner.random), body: new Uint8Array() };
   }
 
-  #begin(service: Service, user: string): Client {
+  #begin(service: Service, user: string, auth: string): Client {
     const { book, random } = this.#owner;
     const { local, wire } = this.#connection;
     const open = book.open({ remote: this.#remote, local, wire, destroy: () => this.end() });
     this.#owner.onAuthenticated(this);
     this.#connection.authenticated();
     this.allowStreams();
+    const standing = service.standingOf(auth);
     return {
       service,
       open,
       user: user === '' ? undefined : user,
+      standing,
+      endWatch: standing.watch(() => this.endIfIdle()),
       udp:
         service.udpIdleMs === undefined
           ? undefined
@@ -175,6 +190,7 @@ export class ServerConnection {
   #onEnded(): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#client?.endWatch();
     this.#client?.udp?.close();
     this.#client?.open.close();
     this.#owner.onEnded(this);
@@ -251,7 +267,8 @@ export class ServerConnection {
   #takeSession(session: UdpSession): boolean {
     const { circuits, associations } = this.#owner;
     const client = this.#client;
-    if (!client || client.service.udpIdleMs === undefined || !circuits.open()) return false;
+    if (client?.standing.stands !== true) return false;
+    if (client.service.udpIdleMs === undefined || !circuits.open()) return false;
     const { dispatcher, clock } = client.service.context;
     session.closeWhenIdle(clock, client.service.udpIdleMs);
     const origin = this.#originOf(client);
@@ -262,12 +279,13 @@ export class ServerConnection {
       session.close();
       circuits.close();
       this.#associations--;
+      this.#endIfRemoved();
     });
     return true;
   }
 
-  #originOf({ service, open, user }: Client): Origin {
+  #originOf({ service, open, user, standing }: Client): Origin {
     const source = unmapIPv4(this.#remote.host);
-    return { inbound: service.context.tag, source, user, session: open.session };
+    return { inbound: service.context.tag, source, user, session: open.session, standing };
   }
 }

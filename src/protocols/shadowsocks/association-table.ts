@@ -2,12 +2,14 @@ import { LRUCache } from 'lru-cache';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { unmapIPv4, type Endpoint } from '../../net/address.ts';
 import type { DatagramSessions, InboundContext } from '../contract.ts';
+import type { Standing } from '../standing.ts';
 import { ClientAssociation, type ResponseSealer } from './client-association.ts';
 import type { User, UserTable } from './user-table.ts';
 
 /** What the datagram server of either edition is made with. */
 export interface DatagramServerDeps {
   readonly users: UserTable;
+  readonly standingOf: (user: User) => Standing;
   readonly context: InboundContext;
   readonly random: RandomSource;
 }
@@ -29,7 +31,7 @@ export interface AssociationEntry<State> {
 
 /** The live associations of an inbound by their edition's key, bounded in count and idle time. */
 export class AssociationTable<State> {
-  readonly #context: InboundContext;
+  readonly #deps: Pick<DatagramServerDeps, 'context' | 'standingOf'>;
   readonly #sessions: DatagramSessions;
   readonly #entries: LRUCache<string, AssociationEntry<State>>;
   readonly #byUser = new Map<User, Set<ClientAssociation>>();
@@ -37,12 +39,12 @@ export class AssociationTable<State> {
 
   /** @param users how many share the associations. */
   constructor(
-    context: InboundContext,
+    deps: Pick<DatagramServerDeps, 'context' | 'standingOf'>,
     sessions: DatagramSessions,
     users: number,
     limit = MOST_ASSOCIATIONS,
   ) {
-    this.#context = context;
+    this.#deps = deps;
     this.#sessions = sessions;
     this.#limitOfUser = Math.max(MOST_OF_USER, Math.floor(limit / users));
     this.#entries = new LRUCache({
@@ -64,7 +66,8 @@ export class AssociationTable<State> {
     sealer: ResponseSealer,
     state: State,
   ): AssociationEntry<State> {
-    const { tag, clock, dispatcher } = this.#context;
+    const { context, standingOf } = this.#deps;
+    const { tag, clock, dispatcher } = context;
     const remove = (): void => {
       own.delete(association);
       if (own.size === 0) this.#byUser.delete(user);
@@ -90,7 +93,13 @@ export class AssociationTable<State> {
     });
     const entry = { association, user, state };
     this.#entries.set(key, entry);
-    const origin = { inbound: tag, source, user: user.label, session: opened.session };
+    const origin = {
+      inbound: tag,
+      source,
+      user: user.label,
+      session: opened.session,
+      standing: standingOf(user),
+    };
     void dispatcher.packets({ origin, client: association }).finally(() => {
       association.close();
       opened.close();

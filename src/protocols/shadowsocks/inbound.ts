@@ -16,6 +16,7 @@ import type {
 } from '../contract.ts';
 import { KnownUsers } from '../known-users.ts';
 import { logRejection } from '../rejected-client.ts';
+import { accountsOf, type AcceptedAccounts, type Standing } from '../standing.ts';
 import { UserSearch } from '../user-search.ts';
 import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
 import { ResponseStreamSealer, readRequest2022 } from './edition-2022/stream.ts';
@@ -25,7 +26,7 @@ import type { Request } from './request.ts';
 import { SaltPool, saltsOf, type SaltFilter } from './salts.ts';
 import type { ShadowsocksInboundSettings } from './settings.ts';
 import { ShadowsocksLink, type StreamSealer } from './stream-link.ts';
-import { userIdOf, UserTable, type User } from './user-table.ts';
+import { scopeOf, userIdOf, UserTable, type User } from './user-table.ts';
 
 /** How long a rejected client of the 2022 edition is read after our end of stream. */
 const REJECTED_2022_MS = 30_000;
@@ -41,7 +42,7 @@ export function* createShadowsocksInbound(
   return new ShadowsocksInbound(users, known, context, random);
 }
 
-class ShadowsocksInbound implements InboundHandler {
+class ShadowsocksInbound implements InboundHandler, AcceptedAccounts {
   readonly #context: InboundContext;
   readonly #random: RandomSource;
   readonly #users: UserTable;
@@ -49,6 +50,7 @@ class ShadowsocksInbound implements InboundHandler {
   readonly #search: UserSearch<User>;
   readonly #salts: SaltFilter;
   readonly #pool: SaltPool;
+  readonly #scope: string;
 
   constructor(
     users: UserTable,
@@ -59,6 +61,7 @@ class ShadowsocksInbound implements InboundHandler {
     this.#context = context;
     this.#random = random;
     this.#users = users;
+    this.#scope = scopeOf(users);
     this.#known = known;
     this.#search = new UserSearch(this.#known, context);
     this.#salts = saltsOf(context.memory, 'streams');
@@ -69,13 +72,23 @@ class ShadowsocksInbound implements InboundHandler {
     );
   }
 
+  get accounts(): AcceptedAccounts {
+    return this;
+  }
+
+  accepts(credential: string): boolean {
+    const scope = this.#scope;
+    return credential.startsWith(scope) && this.#known.has(credential.slice(scope.length));
+  }
+
   async serve({ link, remote }: Carrier, session: Session): Promise<void> {
     const source = remote && unmapIPv4(remote.host);
     const request = await this.#readRequest(link, source);
     const { user, destination, payload, opener } = request;
     const stream = new ShadowsocksLink(link, this.#responseSealer(request), opener);
     stream.unread(payload);
-    const origin = { inbound: this.#context.tag, source, user: user.label, session };
+    const standing = this.#standingOf(user);
+    const origin = { inbound: this.#context.tag, source, user: user.label, session, standing };
     try {
       await carryStream(stream, { origin, destination }, this.#context);
     } finally {
@@ -84,10 +97,19 @@ class ShadowsocksInbound implements InboundHandler {
   }
 
   serveDatagrams(sessions: DatagramSessions): DatagramServer {
-    const deps = { users: this.#users, context: this.#context, random: this.#random };
+    const deps = {
+      users: this.#users,
+      standingOf: (user: User) => this.#standingOf(user),
+      context: this.#context,
+      random: this.#random,
+    };
     return this.#users.method.edition === 'legacy'
       ? new LegacyDatagramServer(deps, this.#known, sessions)
       : new DatagramServer2022(deps, sessions);
+  }
+
+  #standingOf(user: User): Standing {
+    return accountsOf(this.#context.memory).standing(this.#scope + userIdOf(user));
   }
 
   async #readRequest(link: ByteLink, source: string | undefined): Promise<Request> {

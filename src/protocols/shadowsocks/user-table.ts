@@ -81,5 +81,12 @@ export class UserTable {
   }
 }
 
+/**
+ * What the credentials of clients have in common besides the users' own keys: the method, and the key
+ * of identity headers. Of one inbound, before and after a reload.
+ */
+export const scopeOf = ({ method, identityKey }: UserTable): string =>
+  `${method.name} ${identityKey ? textOf(identityKey) : ''} `;
+
 /** A text that identifies a user among those of its method, before and after a reload. */
 export const userIdOf = ({ key }: User): string => textOf(key);

@@ -6,6 +6,7 @@ import type { Steps } from '../../net/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../account-table.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
+import { accountsOf, OPEN_TO_ALL, type AcceptedAccounts } from '../standing.ts';
 import { serveAssociation } from './association.ts';
 import { runHandshake, SocksRejection } from './handshake.ts';
 import { planRelay } from './relay-plan.ts';
@@ -38,8 +39,12 @@ class SocksInbound implements InboundHandler {
     this.#accounts = accounts;
   }
 
+  get accounts(): AcceptedAccounts {
+    return this.#accounts ?? OPEN_TO_ALL;
+  }
+
   async serve(carrier: Carrier, session: Session): Promise<void> {
-    const { clock, tag } = this.#context;
+    const { clock, tag, memory } = this.#context;
     const { link } = carrier;
     try {
       const request = await runHandshake(link, clock, (handshake) =>
@@ -48,8 +53,9 @@ class SocksInbound implements InboundHandler {
       const origin: Origin = {
         inbound: tag,
         source: carrier.remote && unmapIPv4(carrier.remote.host),
-        user: request.user,
+        user: request.account?.user,
         session,
+        standing: accountsOf(memory).standing((request.account ?? OPEN_TO_ALL).credential),
       };
       // Not awaited: this frame would be kept for as long as the flow lives.
       if (request.command === 'connect') return this.#connect(request, link, origin);
@@ -87,6 +93,7 @@ class SocksInbound implements InboundHandler {
   async #associate(request: SocksRequest, carrier: Carrier, origin: Origin): Promise<void> {
     const reject = (reply: Reply, reason: string): SocksRejection =>
       new SocksRejection(encodeReply(SOCKS5, reply), `UDP ASSOCIATE rejected: ${reason}`);
+    if (origin.standing?.stands === false) throw reject(Reply.notAllowed, 'the account is removed');
     if (!this.#settings.udp) throw reject(Reply.commandUnsupported, 'udp is off');
     const plan = planRelay({
       udpBind: this.#settings.udpBind,

@@ -2,7 +2,7 @@ import type { Endpoint } from '../../net/address.ts';
 import type { BoundedReader } from '../../net/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { decodeName } from '../../net/host-name.ts';
-import type { AccountTable } from '../account-table.ts';
+import type { AccountTable, AuthenticatedAccount } from '../account-table.ts';
 import { AddressType, decodeHost, readAddress } from './address.ts';
 import { SocksRejection, type Handshake } from './handshake.ts';
 import {
@@ -25,8 +25,8 @@ export interface SocksRequest {
   readonly command: 'connect' | 'associate';
   /** The destination, or for `associate` the address that the client will send datagrams from. */
   readonly address: Endpoint;
-  /** Name of the account; `undefined` without authentication. */
-  readonly user: string | undefined;
+  /** `undefined` without authentication. */
+  readonly account: AuthenticatedAccount | undefined;
 }
 
 /**
@@ -47,12 +47,12 @@ export async function readSocksRequest(
         throw rejection(SOCKS4, Reply.failure, 'SOCKS4 does not support password authentication');
       }
       const address = await readSocks4(handshake.reader);
-      return { version, command: 'connect', address, user: undefined };
+      return { version, command: 'connect', address, account: undefined };
     }
     case SOCKS5: {
       await chooseMethod(handshake, accounts ? Method.password : Method.none);
-      const user = accounts && (await authenticate(handshake, accounts));
-      return { version, ...(await readSocks5(handshake.reader)), user };
+      const account = accounts && (await authenticate(handshake, accounts));
+      return { version, ...(await readSocks5(handshake.reader)), account };
     }
     default:
       throw new ProtocolError(`not a SOCKS client: its first octet is ${version}`);
@@ -108,19 +108,22 @@ async function chooseMethod({ reader, send }: Handshake, method: Method): Promis
 }
 
 /** RFC 1929 §2. */
-async function authenticate({ reader, send }: Handshake, accounts: AccountTable): Promise<string> {
+async function authenticate(
+  { reader, send }: Handshake,
+  accounts: AccountTable,
+): Promise<AuthenticatedAccount> {
   const version = await reader.byte();
   if (version !== AUTH_VERSION) {
     throw new ProtocolError(`unknown version ${version} of password authentication`);
   }
   const name = await reader.bytes(await reader.byte());
   const pass = await reader.bytes(await reader.byte());
-  const user = accounts.authenticate(name, pass);
-  if (user === undefined) {
+  const account = accounts.authenticate(name, pass);
+  if (account === undefined) {
     throw new SocksRejection(encodeAuthStatus(AuthStatus.failure), 'wrong user name or password');
   }
   await send(encodeAuthStatus(AuthStatus.success));
-  return user;
+  return account;
 }
 
 /** RFC 1928 §4. */

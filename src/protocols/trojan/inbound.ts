@@ -8,6 +8,7 @@ import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { carryStream } from '../serve-flows.ts';
 import { readHandshake } from '../handshake.ts';
 import { RejectedClientError, logRejection } from '../rejected-client.ts';
+import { accountsOf } from '../standing.ts';
 import { TrojanFraming } from './packet-framing.ts';
 import type { TrojanInboundSettings } from './settings.ts';
 import { UserTable, type AuthenticatedUser } from './users.ts';
@@ -19,7 +20,10 @@ export function* createTrojanInbound(
   context: InboundContext,
 ): Steps<InboundHandler> {
   const users = yield* UserTable.of(settings.users);
-  return { serve: (carrier, session) => serve(users, context, carrier, session) };
+  return {
+    accounts: users,
+    serve: (carrier, session) => serve(users, context, carrier, session),
+  };
 }
 
 async function serve(
@@ -44,6 +48,7 @@ async function serve(
     source,
     user: user.label,
     session,
+    standing: accountsOf(context.memory).standing(user.credential),
   };
   switch (command) {
     case Command.connect:

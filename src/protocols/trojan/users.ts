@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Steps } from '../../net/turns.ts';
+import type { AcceptedAccounts } from '../standing.ts';
 import type { TrojanUser } from './settings.ts';
 
 /** What a client sends in place of its password: SHA-224 in lower-case hex. */
@@ -9,6 +10,8 @@ export const keyOf = (password: string): Buffer => Buffer.from(hash('sha224', pa
 export interface AuthenticatedUser {
   /** The label of the user's flows; `undefined` when the file gives none. */
   readonly label: string | undefined;
+  /** What the server keeps of the user's key. */
+  readonly credential: string;
 }
 
 /**
@@ -17,7 +20,7 @@ export interface AuthenticatedUser {
  * The table holds digests of keys, so that the time of a look-up reveals nothing about a key: a
  * client that presents one does not choose the digest that is compared.
  */
-export class UserTable {
+export class UserTable implements AcceptedAccounts {
   readonly #users = new Map<string, AuthenticatedUser>();
 
   private constructor() {}
@@ -25,7 +28,8 @@ export class UserTable {
   static *of(users: readonly TrojanUser[]): Steps<UserTable> {
     const table = new UserTable();
     for (const { password, email } of users) {
-      table.#users.set(digestOf(keyOf(password)), { label: email === '' ? undefined : email });
+      const credential = digestOf(keyOf(password));
+      table.#users.set(credential, { label: email === '' ? undefined : email, credential });
       yield;
     }
     return table;
@@ -33,6 +37,10 @@ export class UserTable {
 
   find(key: Uint8Array): AuthenticatedUser | undefined {
     return this.#users.get(digestOf(key));
+  }
+
+  accepts(credential: string): boolean {
+    return this.#users.has(credential);
   }
 }
 

@@ -10,6 +10,7 @@ import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { readHandshake } from '../handshake.ts';
 import { RejectedClientError, logRejection } from '../rejected-client.ts';
+import { accountsOf } from '../standing.ts';
 import { VlessFraming } from './packet-framing.ts';
 import type { VlessInboundSettings } from './settings.ts';
 import { UserTable } from './users.ts';
@@ -29,7 +30,10 @@ export function* createVlessInbound(
   context: InboundContext,
 ): Steps<InboundHandler> {
   const users = yield* UserTable.of(settings.users);
-  return { serve: (carrier, session) => serve(users, context, carrier, session) };
+  return {
+    accounts: users,
+    serve: (carrier, session) => serve(users, context, carrier, session),
+  };
 }
 
 async function serve(
@@ -54,6 +58,7 @@ async function serve(
     source,
     user: undefined,
     session,
+    standing: accountsOf(context.memory).standing(request.credential),
   };
   const link = new GreetingLink(carrier.link, RESPONSE_HEADER);
   switch (request.command) {
@@ -77,9 +82,12 @@ async function serve(
   }
 }
 
-async function readRequest(reader: BoundedReader, users: UserTable): Promise<RequestBody> {
+async function readRequest(
+  reader: BoundedReader,
+  users: UserTable,
+): Promise<RequestBody & { readonly credential: string }> {
   if ((await reader.byte()) !== VERSION) throw new ProtocolError('vless: unknown version');
-  if (!users.has(await reader.bytes(ID_BYTES)))
-    throw new RejectedClientError('vless: invalid user');
-  return readRequestBody(reader);
+  const credential = users.find(await reader.bytes(ID_BYTES));
+  if (credential === undefined) throw new RejectedClientError('vless: invalid user');
+  return { credential, ...(await readRequestBody(reader)) };
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Steps } from '../../net/turns.ts';
+import type { AcceptedAccounts } from '../standing.ts';
 import { uuidBytes } from '../uuid.ts';
 import type { VlessUser } from './settings.ts';
 
@@ -9,7 +10,7 @@ import type { VlessUser } from './settings.ts';
  * The table holds digests of ids, so that the time of a look-up reveals nothing about an id: a
  * client that presents one does not choose the digest that is compared.
  */
-export class UserTable {
+export class UserTable implements AcceptedAccounts {
   readonly #digests = new Set<string>();
 
   private constructor() {}
@@ -23,8 +24,14 @@ export class UserTable {
     return table;
   }
 
-  has(id: Uint8Array): boolean {
-    return this.#digests.has(digestOf(id));
+  /** The digest of the id of a user, as `accepts` takes it; `undefined` for any other id. */
+  find(id: Uint8Array): string | undefined {
+    const digest = digestOf(id);
+    return this.#digests.has(digest) ? digest : undefined;
+  }
+
+  accepts(digest: string): boolean {
+    return this.#digests.has(digest);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Session } from '../../tracker/session.ts';
 import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { logRejection } from '../rejected-client.ts';
+import { accountsOf, type AcceptedAccounts } from '../standing.ts';
 import { type BodyParts, BodyLink } from './body.ts';
 import { requestKeys, responseKeys, responseSecrets } from './body-keys.ts';
 import { ChunkOpener, ChunkSealer } from './chunks.ts';
@@ -37,13 +38,22 @@ class VmessInbound implements InboundHandler {
     this.#users = users;
   }
 
+  get accounts(): AcceptedAccounts {
+    return this.#users;
+  }
+
   async serve({ link, remote }: Carrier, session: Session): Promise<void> {
-    const { tag: inbound, clock, dispatcher } = this.#context;
+    const { tag: inbound, clock, dispatcher, memory } = this.#context;
     const source = remote && unmapIPv4(remote.host);
+    let credential = '';
     const header = await receiveRequest(
       link,
       clock,
-      (authId, signal) => this.#users.identify(authId, source, { link, signal }),
+      async (authId, signal) => {
+        const user = await this.#users.identify(authId, source, { link, signal });
+        credential = user.id;
+        return user.key;
+      },
       (error) => logRejection(error, this.#context, source),
     );
     const { request } = header;
@@ -52,6 +62,7 @@ class VmessInbound implements InboundHandler {
       source,
       user: undefined, // an account has no name
       session,
+      standing: accountsOf(memory).standing(credential),
     };
     const parts = this.#body(link, header);
     switch (request.command) {

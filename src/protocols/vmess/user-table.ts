@@ -6,6 +6,7 @@ import { DerivedUsers } from '../derived-users.ts';
 import type { InboundMemory } from '../inbound-memory.ts';
 import { KnownUsers } from '../known-users.ts';
 import { RejectedClientError } from '../rejected-client.ts';
+import type { AcceptedAccounts } from '../standing.ts';
 import { UserSearch, type WaitingClient } from '../user-search.ts';
 import { AuthIdReader, userKey } from './auth-id.ts';
 import { ReplayFilter } from '../../crypto/replay-filter.ts';
@@ -17,7 +18,8 @@ export const CLOCK_SKEW = 120;
 export const authIdFilter = (clock: Clock): ReplayFilter =>
   new ReplayFilter(clock, 2 * CLOCK_SKEW * 1000);
 
-interface User {
+/** A user, by the UUID and what is derived of it. */
+export interface User {
   readonly id: string;
   readonly key: Uint8Array;
   readonly reader: AuthIdReader;
@@ -33,7 +35,7 @@ function deriveUser(id: string): User {
 }
 
 /** Finds out who sent a request, once for each auth id and within the time that it counts. */
-export class UserTable {
+export class UserTable implements AcceptedAccounts {
   readonly #known: KnownUsers<User>;
   readonly #search: UserSearch<User>;
   readonly #clock: Clock;
@@ -62,8 +64,12 @@ export class UserTable {
     return new UserTable(known, context);
   }
 
+  accepts(id: string): boolean {
+    return this.#known.has(id);
+  }
+
   /**
-   * The key of the user that made an auth id. How long the search takes shows in no failure: each
+   * The user that made an auth id. How long the search takes shows in no failure: each
    * ends with the time for a request.
    *
    * @param source the client's address; `undefined` for a unix socket.
@@ -74,7 +80,7 @@ export class UserTable {
     authId: Uint8Array,
     source: string | undefined,
     client: WaitingClient,
-  ): Promise<Uint8Array> {
+  ): Promise<User> {
     let seconds: bigint | undefined;
     const fits = ({ reader }: User): boolean => (seconds = reader.read(authId)) !== undefined;
     const user = await this.#search.find(source, fits, client);
@@ -88,7 +94,7 @@ export class UserTable {
     const verdict = this.#seen.check(authId);
     if (verdict === 'new') {
       this.#known.remember(source, user);
-      return user.key;
+      return user;
     }
     throw new ProtocolError(
       verdict === 'seen'

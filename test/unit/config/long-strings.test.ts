@@ -79,7 +79,7 @@ describe('a string of any length', () => {
     const text = `long = "${'x'.repeat(SIZE)}"\n[a]\nb = "${'y'.repeat(SIZE)}" # end\n`;
     const { entries } = outlineOf(text, ['a', 'b']);
     const [found] = entries;
-    assert.equal(found?.value.end, text.indexOf(' # end'));
+    assert.equal(found?.node.value.end, text.indexOf(' # end'));
   });
 
   test('is found to be invalid where it is', () => {

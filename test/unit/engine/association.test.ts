@@ -7,6 +7,12 @@ import { UDP_DNS_IDLE_MS, UDP_IDLE_MS } from '../../../src/net/time-limits.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { PacketLink } from '../../../src/net/link.ts';
 import type { DialOptions, Outbound } from '../../../src/protocols/contract.ts';
+import {
+  Accounts,
+  NO_ACCOUNTS,
+  OPEN_TO_ALL,
+  type Standing,
+} from '../../../src/protocols/standing.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { packetPair } from '../../support/packet-pair.ts';
@@ -39,7 +45,10 @@ class FakeOutbound implements Outbound {
 }
 
 /** An association whose packets to port 53 go by `dns` and all others by `plain`. */
-function start({ endsWithFlows = false } = {}) {
+function start({
+  endsWithFlows = false,
+  standing,
+}: { readonly endsWithFlows?: boolean; readonly standing?: Standing } = {}) {
   const clock = new ManualClock();
   const tracker = new Tracker(clock);
   const plain = new FakeOutbound();
@@ -77,7 +86,7 @@ function start({ endsWithFlows = false } = {}) {
   const refusals: string[] = [];
   near.refuse = ({ host, port }, reason) => void refusals.push(`${host}:${port} ${reason}`);
   const done = dispatcher.packets({
-    origin: { inbound: 'in', source: '10.0.0.9', user: undefined, session: undefined },
+    origin: { inbound: 'in', source: '10.0.0.9', user: undefined, session: undefined, standing },
     client: near,
     isResolver: ({ host, port }) => port === 53 && host === '172.19.0.2',
     endsWithFlows,
@@ -99,6 +108,7 @@ function start({ endsWithFlows = false } = {}) {
     planeOf,
     client,
     refusals,
+    near,
     send,
     end,
     done,
@@ -329,5 +339,97 @@ describe('a UDP association', () => {
     plain.nears[0]?.onUnreachable?.({ host: '192.0.2.1', port: 1000 }, 'host unreachable');
     assert.deepEqual(refusals, ['192.0.2.1:1000 host unreachable']);
     await end();
+  });
+});
+
+describe('a UDP association of an account that is removed', () => {
+  /** What a reload does to the inbound of the association. */
+  function begin() {
+    const accounts = new Accounts();
+    accounts.replace(OPEN_TO_ALL);
+    const standing = accounts.standing(OPEN_TO_ALL.credential);
+    const reload = (accepted = NO_ACCOUNTS): void => {
+      accounts.replace(accepted);
+      void accounts.endRemoved({ due: false, next: settle }, assert.ifError);
+    };
+    return { standing, reload };
+  }
+
+  test('keeps its flow, opens no other, and ends with it', async () => {
+    const { standing, reload } = begin();
+    const { tracker, plain, dns, send, done, near, clock } = start({ standing });
+    send('one', 1000);
+    await settle();
+    reload();
+    send('two', 1001);
+    send('refused', 53);
+    await settle();
+    assert.equal(tracker.flows()[0]?.up, 6);
+    assert.deepEqual([plain.attempts, dns.attempts], [1, 0]);
+    tracker.flows()[0]?.kill();
+    assert.equal(await near.closed, undefined);
+    await done;
+    assert.equal(clock.timers, 0);
+  });
+
+  test('ends with the reload when it has no flow', async () => {
+    const { standing, reload } = begin();
+    const { near, done } = start({ standing });
+    reload();
+    assert.equal(await near.closed, undefined);
+    await done;
+  });
+
+  test('opens no flow that was being dialled, and ends', async () => {
+    const { standing, reload } = begin();
+    const { tracker, plain, versions, clock, send, near, done } = start({ standing });
+    const associate = plain.associate.bind(plain);
+    plain.associate = (options) => {
+      reload();
+      return associate(options);
+    };
+    send('one', 1000);
+    await settle();
+    assert.equal(plain.attempts, 1);
+    assert.equal(tracker.flowCount, 0);
+    assert.equal(versions.get('plain')?.users, 0);
+    clock.advance(1000);
+    assert.equal(await near.closed, undefined);
+    await done;
+  });
+
+  test('is refused when it begins after the reload', async () => {
+    const { standing, reload } = begin();
+    reload();
+    const { near, plain, send, done } = start({ standing });
+    send('refused', 1000);
+    assert.match(String(await near.closed), /the account has been removed/);
+    await done;
+    assert.equal(plain.attempts, 0);
+  });
+
+  test('opens flows again when the account is back', async () => {
+    const { standing, reload } = begin();
+    const { dns, send, end } = start({ standing });
+    send('one', 1000);
+    await settle();
+    reload();
+    send('refused', 53);
+    await settle();
+    reload(OPEN_TO_ALL);
+    send('two', 53);
+    await settle();
+    assert.equal(dns.attempts, 1);
+    await end();
+  });
+
+  test('watches its account no longer than it lives', async () => {
+    const { standing, reload } = begin();
+    const { near, end } = start({ standing });
+    await end();
+    let closes = 0;
+    near.close = () => closes++;
+    reload();
+    assert.equal(closes, 0);
   });
 });

@@ -10,6 +10,7 @@ import type { ByteLink } from '../../../src/net/link.ts';
 import { linkPair } from '../../../src/net/memory-link.ts';
 import { DIAL_MS } from '../../../src/net/time-limits.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
+import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/standing.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../conformance/byte-link.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -104,6 +105,36 @@ function start({ byName = false, log = silentLogger } = {}) {
 const HTTP_HEAD = Buffer.from('GET / HTTP/1.1\r\nHost: example.com\r\n\r\n');
 
 describe('the dispatcher', () => {
+  test('a removed account gets no flow, nor is anything dialled for it', async () => {
+    const { tracker, dispatcher, outbound, request, accepted } = start();
+    const accounts = new Accounts();
+    accounts.replace(NO_ACCOUNTS);
+    const origin = { ...request.origin, standing: accounts.standing('ann') };
+    await assert.rejects(dispatcher.stream({ ...request, origin }), { code: 'forbidden' });
+    assert.deepEqual([outbound.dialled, tracker.flowCount, accepted()], [[], 0, 0]);
+  });
+
+  for (const byName of [false, true]) {
+    test(`an account that is removed during the dial gets no flow${byName ? ', after a success that was sent early' : ''}`, async () => {
+      const { tracker, dispatcher, outbound, versions, request, client } = start({ byName });
+      const accounts = new Accounts();
+      const origin = { ...request.origin, standing: accounts.standing('ann') };
+      const { answer } = outbound;
+      outbound.answer = (options) => {
+        accounts.replace(NO_ACCOUNTS);
+        return answer(options);
+      };
+      await client.write(HTTP_HEAD.subarray(0, 4));
+      await client.closeWrite();
+      const done = dispatcher.stream({ ...request, origin, sniff: true });
+      if (byName) await done;
+      else await assert.rejects(done, { code: 'forbidden' });
+      assert.equal(outbound.dialled.length, 1);
+      assert.equal(tracker.flowCount, 0);
+      assert.equal(versions.plain.users, 0);
+    });
+  }
+
   for (const host of ['Named.EXAMPLE.', 'ｎamed。example', 'na\u00admed.example']) {
     test(`${JSON.stringify(host)} is judged and dialled as the name that it is`, async () => {
       const { tracker, dispatcher, named, client, request } = start();

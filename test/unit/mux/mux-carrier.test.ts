@@ -35,8 +35,8 @@ interface Served<Link> {
   readonly done: PromiseWithResolvers<void>;
 }
 
-/** A carrier whose flows wait for the test. */
-function start() {
+/** A carrier whose flows wait for the test, and whose client may open more until it says otherwise. */
+function start(account = { stands: true }) {
   const [near, far] = linkPair();
   const clock = new ManualClock();
   const streams: Served<ByteLink>[] = [];
@@ -54,6 +54,7 @@ function start() {
         packets.push({ link, destination: undefined, done });
         return done.promise;
       },
+      mayOpen: () => account.stands,
     },
     clock,
   );
@@ -71,8 +72,20 @@ function start() {
     await until(() => streams.length >= count);
     return streams.map(({ link }) => link);
   };
-  return { client: new MuxClient(far), near, clock, streams, packets, opened, ended, finish };
+  return {
+    client: new MuxClient(far),
+    carrier,
+    near,
+    clock,
+    streams,
+    packets,
+    opened,
+    ended,
+    finish,
+  };
 }
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const read = async (link: ByteLink): Promise<string | undefined> => {
   const chunk = await link.read();
@@ -633,4 +646,84 @@ test('a read with thousands of frames is handled in several turns', async () => 
   }
   assert.ok(turns >= 10, `${turns} turns`);
   await finish();
+});
+
+describe('the flows of a client that may open no more', () => {
+  const refused = (id: number) => ({ id, hasData: false, status: END, failed: true });
+
+  test('go on, are joined by no other, and the carrier ends with the last one', async () => {
+    const account = { stands: true };
+    const { client, streams, packets, opened, ended } = start(account);
+    await client.open(1, SITE, 'hello');
+    const [link] = await opened(1);
+    assert.ok(link);
+    assert.equal(await read(link), 'hello');
+    account.stands = false;
+    await client.open(2, SITE, 'let me out');
+    assert.deepEqual((await client.next()).head, refused(2));
+    await client.send(frame(3, NEW, 'let me out', addressed('udp', DNS)));
+    assert.deepEqual((await client.next()).head, refused(3));
+    assert.deepEqual([streams.length, packets.length], [1, 0]);
+    await client.send(frame(1, KEEP, 'still here'));
+    assert.equal(await read(link), 'still here');
+    await link.write(Buffer.from('the end'));
+    await link.closeWrite();
+    link.destroy();
+    streams[0]?.done.resolve();
+    assert.equal(await client.data(1, 7), 'the end');
+    assert.deepEqual((await client.next()).head, { ...refused(1), failed: false });
+    assert.equal(await client.link.read(), undefined);
+    assert.equal(await ended, undefined);
+  });
+
+  test('may be opened again when the account is back', async () => {
+    const account = { stands: true };
+    const { client, opened, finish } = start(account);
+    await client.open(1, SITE);
+    await opened(1);
+    account.stands = false;
+    await client.open(2, SITE);
+    assert.deepEqual((await client.next()).head, refused(2));
+    account.stands = true;
+    await client.open(3, SITE);
+    assert.equal((await opened(2)).length, 2);
+    await finish();
+  });
+
+  test('a carrier without flows ends when that is asked for, unless more may be opened', async () => {
+    const account = { stands: true };
+    const { client, carrier, ended } = start(account);
+    carrier.endIfRefused();
+    await client.send(frame(7, KEEP_ALIVE));
+    await settle();
+    account.stands = false;
+    carrier.endIfRefused();
+    assert.equal(await client.link.read(), undefined);
+    assert.equal(await ended, undefined);
+  });
+
+  test('a refusal that waits for a full carrier is sent before the end', async () => {
+    const account = { stands: true };
+    const { client, streams, opened, ended } = start(account);
+    await client.open(1, SITE);
+    const [link] = await opened(1);
+    await link?.write(Buffer.alloc(STREAM_BYTES));
+    const full = link?.write(Buffer.alloc(1));
+    assert.ok(full);
+    account.stands = false;
+    await client.open(2, SITE);
+    await settle();
+    link?.destroy(new Error('over'));
+    await assert.rejects(full);
+    streams[0]?.done.resolve();
+    await settle();
+    const ends: unknown[] = [];
+    for (;;) {
+      const seen = await client.next().catch(() => undefined);
+      if (!seen) break;
+      if (seen.head.status === END) ends.push(seen.head);
+    }
+    assert.deepEqual(ends, [refused(2), refused(1)]);
+    assert.equal(await ended, undefined);
+  });
 });

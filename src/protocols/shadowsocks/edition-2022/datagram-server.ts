@@ -48,7 +48,7 @@ export class DatagramServer2022 implements DatagramServer {
 
   constructor(deps: DatagramServerDeps, sessions: DatagramSessions) {
     this.#deps = deps;
-    this.#associations = new AssociationTable(deps.context, sessions, deps.users.all.length);
+    this.#associations = new AssociationTable(deps, sessions, deps.users.all.length);
     const { method, all, identityCipher } = deps.users;
     const [single] = all;
     if (!single) return; // an inbound has one user at least

@@ -30,11 +30,8 @@ export class LegacyDatagramServer implements DatagramServer {
   readonly #waiting = new WaitingDatagrams();
   #retired = false;
 
-  constructor(
-    { users, context, random }: DatagramServerDeps,
-    known: KnownUsers<User>,
-    sessions: DatagramSessions,
-  ) {
+  constructor(deps: DatagramServerDeps, known: KnownUsers<User>, sessions: DatagramSessions) {
+    const { users, context, random } = deps;
     const { clock, memory } = context;
     this.#known = known;
     this.#search = new UserSearch(known, context, {
@@ -45,7 +42,7 @@ export class LegacyDatagramServer implements DatagramServer {
     this.#datagrams = new LegacyDatagrams(users.method, random);
     this.#salts = saltsOf(memory, 'datagrams');
     this.#ownSalts = saltsOf(memory, 'responses');
-    this.#associations = new AssociationTable(context, sessions, users.all.length);
+    this.#associations = new AssociationTable(deps, sessions, users.all.length);
   }
 
   receive(packet: Packet, replyPath: ReplyPath, known: boolean): boolean {

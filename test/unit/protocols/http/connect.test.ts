@@ -27,13 +27,15 @@ describe('CONNECT', LIMIT, () => {
     await client.head();
     const [request] = dispatcher.requests;
     assert.deepEqual(request?.destination, { host: '2001:db8::1', port: 8443 });
-    assert.deepEqual(request?.origin, {
+    assert.ok(request?.origin.standing?.stands);
+    assert.deepEqual(request.origin, {
       inbound: 'http-in',
       source: '192.0.2.9',
       user: undefined,
       session,
+      standing: request.origin.standing,
     });
-    assert.equal(request?.sniff, true);
+    assert.equal(request.sniff, true);
   });
 
   test('is sniffed only where the inbound sniffs', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atOnce } from '../../../../src/net/turns.ts';
 import { AccountTable } from '../../../../src/protocols/account-table.ts';
-import { basicCredentials, userOf } from '../../../../src/protocols/http/credentials.ts';
+import { basicCredentials, accountOf } from '../../../../src/protocols/http/credentials.ts';
 import { field } from '../../../../src/http1/fields.ts';
 
 const accounts = atOnce(
@@ -16,7 +16,7 @@ const accounts = atOnce(
 );
 
 const sent = (value: string): string | undefined =>
-  userOf([field('Proxy-Authorization', value)], accounts);
+  accountOf([field('Proxy-Authorization', value)], accounts)?.user;
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
 describe('proxy credentials', () => {
@@ -38,7 +38,7 @@ describe('proxy credentials', () => {
     assert.equal(sent('Basic'), undefined);
     assert.equal(sent('Basic !!!!'), undefined);
     assert.equal(sent(`Bearer ${Buffer.from('bob:a:b').toString('base64')}`), undefined);
-    assert.equal(userOf([], accounts), undefined);
+    assert.equal(accountOf([], accounts), undefined);
   });
 
   test('take the scheme in any case, and no padding', () => {
@@ -48,7 +48,7 @@ describe('proxy credentials', () => {
 
   test('that are sent twice are invalid', () => {
     const twice = field('Proxy-Authorization', basic('bob:a:b'));
-    assert.equal(userOf([twice, twice], accounts), undefined);
+    assert.equal(accountOf([twice, twice], accounts), undefined);
   });
 
   test('that an outbound sends are those that an inbound reads', () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { AssociationTable } from '../../../../src/protocols/shadowsocks/association-table.ts';
 import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/packets.ts';
 import type { User } from '../../../../src/protocols/shadowsocks/user-table.ts';
+import { Accounts } from '../../../../src/protocols/standing.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { codec, FakeSessions, listening, text } from './datagram-harness.ts';
@@ -46,13 +47,14 @@ test('a user that opens more and more associations closes its own, not those of 
 
 function tableOf(users: number, limit: number) {
   const sessions = new FakeSessions();
+  const standingOf = () => new Accounts().standing('');
   const context = inboundContext('ss', {
     dispatcher: new EchoDispatcher(),
     clock: new ManualClock(),
   });
   return {
     sessions,
-    associations: new AssociationTable<undefined>(context, sessions, users, limit),
+    associations: new AssociationTable<undefined>({ context, standingOf }, sessions, users, limit),
   };
 }
 const userOf = (index: number): User => ({ index, key: Buffer.alloc(16), label: undefined });

@@ -397,11 +397,13 @@ describe('a request of the SOCKS inbound', () => {
       await served;
       const [request] = fixture.dispatcher.streams;
       assert.equal(request?.sniff, sniffing);
-      assert.deepEqual(request?.origin, {
+      assert.ok(request?.origin.standing?.stands);
+      assert.deepEqual(request.origin, {
         inbound: 'socks-in',
         source: '198.51.100.4',
         user: undefined,
         session: fixture.session,
+        standing: request.origin.standing,
       });
     }
   });

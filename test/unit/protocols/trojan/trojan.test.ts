@@ -47,11 +47,13 @@ describe('a Trojan server', () => {
     const [request] = fixture.dispatcher.streams;
     assert.deepEqual(request?.destination, { host: 'a.example', port: 80 });
     assert.equal(request?.sniff, true);
-    assert.deepEqual(request?.origin, {
+    assert.ok(request?.origin.standing?.stands);
+    assert.deepEqual(request.origin, {
       inbound: 'in',
       source: onLoopback.remote?.host,
       user: 'mia@example.com',
       session: fixture.session,
+      standing: request.origin.standing,
     });
     assert.equal(fixture.clock.timers, 0);
   });

@@ -51,11 +51,13 @@ describe('a VLESS server', () => {
     assert.equal(await served, undefined);
     const [request] = fixture.dispatcher.streams;
     assert.deepEqual(request?.destination, { host: 'a.example', port: 80 });
-    assert.deepEqual(request?.origin, {
+    assert.ok(request?.origin.standing?.stands);
+    assert.deepEqual(request.origin, {
       inbound: 'in',
       source: onLoopback.remote?.host,
       user: undefined,
       session: fixture.session,
+      standing: request.origin.standing,
     });
     assert.equal(fixture.clock.timers, 0);
   });

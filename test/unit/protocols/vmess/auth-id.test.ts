@@ -51,11 +51,13 @@ describe('the table of users', () => {
     const context = { clock: now, memory: new InboundMemory() };
     const list = ids.map((id) => ({ id }));
     const users = atOnce(UserTable.of(list, context));
-    return (authId: Uint8Array): Promise<Uint8Array> =>
-      users.identify(authId, '192.0.2.1', {
+    return async (authId: Uint8Array): Promise<Uint8Array> => {
+      const { key } = await users.identify(authId, '192.0.2.1', {
         link: { closed: new Promise(() => undefined) },
         signal: new AbortController().signal,
       });
+      return key;
+    };
   }
 
   test('tells users apart', async () => {

@@ -86,10 +86,14 @@ describe('a VMess inbound', () => {
         const [request] = fixture.dispatcher.streams;
         assert.deepEqual(request?.destination, TARGET);
         assert.equal(request?.sniff, true);
-        assert.deepEqual(
-          { ...request?.origin, session: undefined },
-          { inbound: 'vmess-in', source: '127.0.0.1', user: undefined, session: undefined },
-        );
+        assert.ok(request?.origin.standing?.stands);
+        assert.deepEqual(request.origin, {
+          inbound: 'vmess-in',
+          source: '127.0.0.1',
+          user: undefined,
+          session: request.origin.session,
+          standing: request.origin.standing,
+        });
       }
     }
   });
