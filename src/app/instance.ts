@@ -8,6 +8,7 @@ import type { IfMatch } from '../api/if-match.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
+import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock } from '../net/clock.ts';
 import { OwnListeners } from '../net/own-listeners.ts';
@@ -177,7 +178,7 @@ export class Instance implements ControlledApp {
         this.#log.debug('reload: the files have not changed');
         break;
       case 'failed':
-        this.#log.error(outcome.line);
+        this.#log.error(linesOf(outcome.line));
         break;
       default:
         outcome satisfies never;

@@ -1,3 +1,4 @@
+import { linesOf } from '../log/output.ts';
 import { logHints, type Importable } from '../app/error-lines.ts';
 import { loadConfigFile, type LoadOptions } from '../app/load-aside.ts';
 import { processLog } from '../app/process-log.ts';
@@ -20,7 +21,7 @@ export async function loadOrReport<T>(
     return await work(await loadConfigFile(configPath, { ...options, onLogLevel }));
   } catch (error) {
     const { log, flush } = processLog(level);
-    log.error(`configuration invalid: ${describe(error)}`);
+    log.error(linesOf(`configuration invalid: ${describe(error)}`));
     logHints(error, log, options.importable);
     await flush();
     return undefined;

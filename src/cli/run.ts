@@ -11,6 +11,7 @@ import { statusOf } from '../app/service/status.ts';
 import { failedOutcome, outcomeOf, type ReloadOutcome } from '../app/outcomes.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf, WeirError } from '../errors.ts';
+import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock } from '../net/clock.ts';
 import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../platform/young-heap.ts';
@@ -165,8 +166,8 @@ function stopSignals(): StopSignals {
  * can be fixed, and the process continues.
  */
 export function surviveDefects(log: Logger): void {
-  process.on('uncaughtException', (error) => log.error(describeDefect(error)));
-  process.on('unhandledRejection', (reason) => log.error(describeDefect(reason)));
+  process.on('uncaughtException', (error) => log.error(linesOf(describeDefect(error))));
+  process.on('unhandledRejection', (reason) => log.error(linesOf(describeDefect(reason))));
 }
 
 /** The details that a bug report needs. */
