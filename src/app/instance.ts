@@ -58,6 +58,8 @@ export class Instance implements ControlledApp {
   readonly #warnings: WarningLog;
   readonly #observers = new Set<ReloadObserver>();
   readonly #stopping = new AbortController();
+  /** `[log].level` of the last configuration that was applied. */
+  #logLevel: string | undefined;
   readonly #thread = new ConfigThread();
   /** The result of checking the current pick, and the files that it was read from. */
   #checked: { readonly loaded: LoadedConfig; readonly files: FileLog } | undefined;
@@ -107,6 +109,7 @@ export class Instance implements ControlledApp {
       throw error;
     }
     this.#logIgnoredApi(loaded);
+    this.#logLevel = loaded.spec.log.level;
     if (loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }
@@ -194,6 +197,7 @@ export class Instance implements ControlledApp {
           const api = await this.#api.leaving(loaded.api);
           const report = await this.#supervisor.apply(loaded, { leaving: api ? [api] : [] });
           this.#logIgnoredApi(loaded);
+          this.#logUnreadLevel(loaded);
           this.#warnings.log(loaded.warnings);
           // Not awaited: this reload may be one of the requests that the old listener finishes.
           void this.#api.change(loaded.api);
@@ -201,6 +205,15 @@ export class Instance implements ControlledApp {
         },
       },
       files,
+    );
+  }
+
+  /** Once for each other level that a reload finds: the one of the start stays in force. */
+  #logUnreadLevel({ spec: { log } }: LoadedConfig): void {
+    if (log.level === this.#logLevel) return;
+    this.#logLevel = log.level;
+    this.#log.warn(
+      '[log] has changed: it is read at start only, so that it has no effect until a restart; `weir log-level` changes the log of a running process',
     );
   }
 

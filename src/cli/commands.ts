@@ -3,6 +3,7 @@ import { COMPLETION } from './completion-arguments.ts';
 import { CTL } from './ctl-arguments.ts';
 import { EXPLAIN } from './explain-arguments.ts';
 import { IMPORT } from './import-arguments.ts';
+import { LOG_LEVEL } from './log-level-arguments.ts';
 import { RELOAD } from './reload-arguments.ts';
 import { RUN_OPTIONS } from './run-arguments.ts';
 
@@ -24,6 +25,10 @@ export const COMMANDS: readonly Command[] = [
   {
     ...RELOAD,
     run: async (argv, io) => (await import('./reload-command.ts')).reloadCommand(argv, io),
+  },
+  {
+    ...LOG_LEVEL,
+    run: async (argv, io) => (await import('./log-level-command.ts')).logLevelCommand(argv, io),
   },
   {
     ...EXPLAIN,

@@ -50,7 +50,7 @@ export async function run({
   const loaded = await loadOrReport(configPath, { files, regexes, importable }, (config) => config);
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();
-  const { log, flush } = processLog(loaded.spec.log.level);
+  const { log, flush, setFilter } = processLog(loaded.spec.log.level);
   surviveDefects(log);
   const notifier = openNotifier(service, { clock: systemClock, log, pid: process.pid });
   notifier.starting('starting');
@@ -62,7 +62,13 @@ export async function run({
   const start = async (): Promise<void> => {
     await instance.start(loaded, files);
     if (reloadSocket === undefined) return;
-    reloads = await ReloadSocket.open(reloadSocket, () => reloadOutcome(instance));
+    reloads = await ReloadSocket.open(reloadSocket, {
+      reload: () => reloadOutcome(instance),
+      setLogFilter(text) {
+        setFilter(text);
+        log.info(`log filter: ${text}, until the next start`);
+      },
+    });
   };
   const started = start().then(
     () => 'running' as const,
