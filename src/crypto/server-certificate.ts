@@ -1,12 +1,12 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { messageOf, WeirError } from '../errors.ts';
+import { messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 
 /** An invalid certificate or key file of a server. */
 export class ServerCertificateError extends WeirError {
   /** Which of the two files is wrong; the key for a mismatch. */
   readonly part: 'certificate' | 'key';
 
-  constructor(part: 'certificate' | 'key', message: string, options?: ErrorOptions) {
+  constructor(part: 'certificate' | 'key', message: string, options?: WeirErrorOptions) {
     super('server_certificate', message, options);
     this.part = part;
   }
@@ -37,7 +37,9 @@ export function parseServerKey(file: Uint8Array, certificates: string): string {
   if (pem === undefined) throw new ServerCertificateError('key', 'no private key in the file');
   const leaf = parseCertificate(certificates);
   if (!leaf.checkPrivateKey(parseKey(pem))) {
-    throw new ServerCertificateError('key', 'no private key assigned');
+    throw new ServerCertificateError('key', 'no private key assigned', {
+      hint: 'the key is not that of the first certificate of cert_file: take the pair that was made together, leaf first',
+    });
   }
   return `${pem}\n`;
 }
