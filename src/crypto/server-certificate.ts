@@ -44,6 +44,25 @@ export function parseServerKey(file: Uint8Array, certificates: string): string {
   return `${pem}\n`;
 }
 
+/** What clients look at in the certificate of a server. */
+export interface LeafFacts {
+  /** Unix milliseconds. */
+  readonly validFrom: number;
+  readonly validTo: number;
+  /** Whether it has a subjectAltName: RFC 9525 §2 has clients look at nothing else. */
+  readonly hasName: boolean;
+}
+
+/** @param certificates PEM, leaf first. @throws {ServerCertificateError} */
+export function leafFacts(certificates: string): LeafFacts {
+  const { validFrom, validTo, subjectAltName = '' } = parseCertificate(certificates);
+  return {
+    validFrom: Date.parse(validFrom),
+    validTo: Date.parse(validTo),
+    hasName: subjectAltName !== '',
+  };
+}
+
 function parseCertificate(pem: string): X509Certificate {
   try {
     return new X509Certificate(pem);
