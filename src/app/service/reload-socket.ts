@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { chmod } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf, WeirError } from '../../errors.ts';
 import { bindReason } from '../../transports/bind-error.ts';
@@ -48,11 +47,11 @@ export class ReloadSocket {
     const server = createServer((client) => serve(client, words));
     server.maxConnections = MAX_CLIENTS;
     try {
-      await bindUnixSocket(path, async () => {
+      const bind = async (): Promise<void> => {
         server.listen({ path });
         await once(server, 'listening');
-      });
-      await chmod(path, 0o600);
+      };
+      await bindUnixSocket(path, bind, 0o600);
     } catch (error) {
       server.close();
       throw new WeirError('bind', `reload socket ${path}: ${bindReason(error)}`, { cause: error });
