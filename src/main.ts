@@ -1,6 +1,8 @@
 #!/usr/bin/env node
+import { nameProcess } from './platform/process-name.ts';
 import { widenThreadPool } from './platform/thread-pool.ts';
 
+nameProcess();
 // Before anything else is loaded: the pool takes its size when it is first used.
 widenThreadPool(process.env);
 const { main } = await import('./cli/main.ts');

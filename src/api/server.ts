@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { dirname, resolve as resolvePath } from 'node:path';
 import type { ApiListen, ApiOptions } from '../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
+import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import { claimPassed, type Claim } from '../platform/service/passed-sockets.ts';
@@ -254,7 +255,8 @@ export class ApiServer {
   }
 
   #defect(error: unknown): ApiResponse {
-    this.#log.error(`API task failed: ${error instanceof Error ? error.stack : String(error)}`);
+    const detail = error instanceof Error ? error.stack : String(error);
+    this.#log.error(linesOf(`API task failed: ${detail}`));
     return internalError(messageOf(error));
   }
 }

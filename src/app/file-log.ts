@@ -1,4 +1,6 @@
 import { createHash, hash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { FileReadError, type FileReader } from '../config/input-files.ts';
 import { pathHint } from './path-hint.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
@@ -68,6 +70,15 @@ export class FileLog implements FileReader {
 
   sha256(path: string): Promise<string> {
     return this.#read(path, () => undefined);
+  }
+
+  async isPublic(path: string): Promise<boolean> {
+    try {
+      const { mode } = await stat(path);
+      return (mode & constants.S_IROTH) !== 0;
+    } catch {
+      return false; // reading it reports why
+    }
   }
 
   /**

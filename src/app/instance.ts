@@ -8,6 +8,7 @@ import type { IfMatch } from '../api/if-match.ts';
 import { ApiLifecycle } from '../api/lifecycle.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { RegexCache } from '../engine/router/regex-set.ts';
+import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock } from '../net/clock.ts';
 import { OwnListeners } from '../net/own-listeners.ts';
@@ -57,6 +58,8 @@ export class Instance implements ControlledApp {
   readonly #warnings: WarningLog;
   readonly #observers = new Set<ReloadObserver>();
   readonly #stopping = new AbortController();
+  /** `[log].level` of the last configuration that was applied. */
+  #logLevel: string | undefined;
   readonly #thread = new ConfigThread();
   /** The result of checking the current pick, and the files that it was read from. */
   #checked: { readonly loaded: LoadedConfig; readonly files: FileLog } | undefined;
@@ -106,6 +109,7 @@ export class Instance implements ControlledApp {
       throw error;
     }
     this.#logIgnoredApi(loaded);
+    this.#logLevel = loaded.spec.log.level;
     if (loaded.spec.inbounds.length === 0) {
       this.#log.warn('the configuration has no inbound: no connection will be accepted');
     }
@@ -177,7 +181,7 @@ export class Instance implements ControlledApp {
         this.#log.debug('reload: the files have not changed');
         break;
       case 'failed':
-        this.#log.error(outcome.line);
+        this.#log.error(linesOf(outcome.line));
         break;
       default:
         outcome satisfies never;
@@ -193,6 +197,7 @@ export class Instance implements ControlledApp {
           const api = await this.#api.leaving(loaded.api);
           const report = await this.#supervisor.apply(loaded, { leaving: api ? [api] : [] });
           this.#logIgnoredApi(loaded);
+          this.#logUnreadLevel(loaded);
           this.#warnings.log(loaded.warnings);
           // Not awaited: this reload may be one of the requests that the old listener finishes.
           void this.#api.change(loaded.api);
@@ -200,6 +205,15 @@ export class Instance implements ControlledApp {
         },
       },
       files,
+    );
+  }
+
+  /** Once for each other level that a reload finds: the one of the start stays in force. */
+  #logUnreadLevel({ spec: { log } }: LoadedConfig): void {
+    if (log.level === this.#logLevel) return;
+    this.#logLevel = log.level;
+    this.#log.warn(
+      '[log] has changed: it is read at start only, so that it has no effect until a restart; `weir log-level` changes the log of a running process',
     );
   }
 

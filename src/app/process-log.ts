@@ -1,9 +1,9 @@
 import { DEFAULT_LEVEL } from '../config/tables/log.ts';
 import { BoundedSink } from '../log/bounded-sink.ts';
 import { chooseFormat, isJournal } from '../log/choose-format.ts';
-import { chooseFilter, passes } from '../log/filter.ts';
+import { chooseFilter, parseFilter, passes } from '../log/filter.ts';
 import type { Logger } from '../log/logger.ts';
-import { createLogger } from '../log/output.ts';
+import { createLogger, FilterSwitch } from '../log/output.ts';
 import { standardError, standardErrorNumbers } from './standard-error.ts';
 import { systemClock } from '../net/clock.ts';
 
@@ -18,6 +18,11 @@ export interface ProcessLog {
   readonly log: Logger;
   /** Waits until all lines have been written, for a second at most. */
   readonly flush: () => Promise<void>;
+  /**
+   * Exchanges the filter, until the end of the process.
+   * @throws {RangeError} for a text that is none.
+   */
+  readonly setFilter: (text: string) => void;
 }
 
 /**
@@ -27,7 +32,7 @@ export interface ProcessLog {
  */
 export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
   const { env } = process;
-  const filter = chooseFilter(env['RUST_LOG'], level);
+  const filter = new FilterSwitch(chooseFilter(env['RUST_LOG'], level));
   const device = standardError(systemClock);
   const { format, problem } = chooseFormat({
     terminal: device.terminal,
@@ -36,7 +41,7 @@ export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
     noColour: env['NO_COLOR'],
   });
   const notice = (dropped: number): string => {
-    if (!passes(filter, APP_TARGET, 'warn')) return '';
+    if (!passes(filter.filter, APP_TARGET, 'warn')) return '';
     const text = `${dropped} log lines were dropped because standard error was not read`;
     return format('warn', APP_TARGET, text);
   };
@@ -45,6 +50,9 @@ export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
   if (problem !== undefined) log.warn(problem);
   return {
     log,
+    setFilter(text) {
+      filter.set(parseFilter(text));
+    },
     async flush() {
       const { promise: late, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, FLUSH_MS);

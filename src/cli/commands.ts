@@ -3,8 +3,9 @@ import { COMPLETION } from './completion-arguments.ts';
 import { CTL } from './ctl-arguments.ts';
 import { EXPLAIN } from './explain-arguments.ts';
 import { IMPORT } from './import-arguments.ts';
+import { LOG_LEVEL } from './log-level-arguments.ts';
 import { RELOAD } from './reload-arguments.ts';
-import { RUN_OPTIONS } from './run-arguments.ts';
+import { CONFIG_OPTION, RUN_OPTIONS } from './run-arguments.ts';
 
 /** What runs when the first argument names no command. Each command loads its own parts. */
 const RUN: Command = {
@@ -15,6 +16,35 @@ const RUN: Command = {
   run: async (argv) => (await import('./run-command.ts')).runCommand(argv, COMMANDS),
 };
 
+/** What other programs have as commands, beside the option of the same meaning. */
+const ALIASES: readonly Command[] = [
+  {
+    name: 'check',
+    operands: '',
+    summary: 'check the configuration, as --test does',
+    options: { ...CONFIG_OPTION, ...HELP_OPTION },
+    run: (argv, io) => RUN.run(['--test', ...argv], io),
+  },
+  {
+    name: 'version',
+    operands: '',
+    summary: 'print the version',
+    options: { verbose: RUN_OPTIONS.verbose, ...HELP_OPTION },
+    run: (argv, io) => RUN.run(['--version', ...argv], io),
+  },
+  {
+    name: 'help',
+    operands: '[COMMAND]',
+    summary: 'print the help of a command, or this text',
+    options: HELP_OPTION,
+    run: ([name, ...rest], io) => {
+      if (name === undefined || name.startsWith('-')) return RUN.run(['--help'], io);
+      const [command] = chooseCommand([name]);
+      return command.run(['--help', ...rest], io);
+    },
+  },
+];
+
 export const COMMANDS: readonly Command[] = [
   RUN,
   {
@@ -24,6 +54,10 @@ export const COMMANDS: readonly Command[] = [
   {
     ...RELOAD,
     run: async (argv, io) => (await import('./reload-command.ts')).reloadCommand(argv, io),
+  },
+  {
+    ...LOG_LEVEL,
+    run: async (argv, io) => (await import('./log-level-command.ts')).logLevelCommand(argv, io),
   },
   {
     ...EXPLAIN,
@@ -45,6 +79,7 @@ export const COMMANDS: readonly Command[] = [
     run: async (argv, io) =>
       (await import('./completion-command.ts')).completionCommand(argv, io, COMMANDS),
   },
+  ...ALIASES,
 ];
 
 /**

@@ -79,7 +79,7 @@ export class CtlClient {
     if (statusCode >= 200 && statusCode < 300) return response;
     const text = errorText(await textOf(response));
     throw new CtlError(text ?? `${method} ${path}: status ${statusCode}`, {
-      hint: this.#statusHint(statusCode, text),
+      hint: this.#statusHint(path, statusCode, text),
     });
   }
 
@@ -113,11 +113,15 @@ export class CtlClient {
     }
   }
 
-  #statusHint(status: number, text: string | undefined): string | undefined {
+  #statusHint(path: string, status: number, text: string | undefined): string | undefined {
     if (status === 401) {
       return this.#secret === undefined
         ? 'the API requires its secret: --secret-file names a file with [api].secret'
         : 'the file of --secret-file does not have the secret of [api]';
+    }
+    // The body of an error is the message alone.
+    if (path === '/v1/reload' && text !== undefined) {
+      return 'the log of Weir has the file and the line, and further hints';
     }
     // Each of the requests is for a path that the API has, and its own errors have a text.
     return text === undefined || text.trimStart().startsWith('<') ? this.#otherServer() : undefined;

@@ -1,7 +1,4 @@
-/** Untrusted text must not control the terminal that shows it. */
-const CONTROL = /[\p{Cc}\p{Cf}]/gu;
-
-export const printable = (text: string): string => text.replaceAll(CONTROL, '\u{FFFD}');
+import { printable } from '../printable.ts';
 
 /** Shown for null. */
 const NOTHING = '-';

@@ -1,6 +1,7 @@
 import type { RouteView } from '../config/route-view.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
-import { age, bytes, printable, table } from './ctl-table.ts';
+import { printable } from '../printable.ts';
+import { age, bytes, table } from './ctl-table.ts';
 
 /*
  * Responses of the API as tables. Their shapes are those of docs/openapi.yaml and are not checked; their

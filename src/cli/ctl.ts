@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { RouteView } from '../config/route-view.ts';
 import { WeirError, hintsOf, messageOf } from '../errors.ts';
+import { printableLines } from '../printable.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { CommandIo } from './command.ts';
 import { CTL_HELP, parseCtl, type CtlArguments, type CtlCommand } from './ctl-arguments.ts';
@@ -40,7 +41,7 @@ export async function ctl(argv: readonly string[], io: CommandIo): Promise<numbe
     if (output.closed) return 0;
     if (!(error instanceof WeirError)) throw error;
     const hints = hintsOf(error).map((hint) => `hint: ${hint}\n`);
-    io.stderr.write(`weir ctl: ${error.message}\n${hints.join('')}`);
+    io.stderr.write(`${printableLines(`weir ctl: ${error.message}`)}\n${hints.join('')}`);
     return 1;
   }
 }

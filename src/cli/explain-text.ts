@@ -3,7 +3,8 @@ import type { ConfigLocation } from '../config/errors.ts';
 import type { RouteQuery } from '../engine/router/query.ts';
 import { formatEndpoint } from '../net/address.ts';
 import type { Spec } from '../spec.ts';
-import { printable, table } from './ctl-table.ts';
+import { printable } from '../printable.ts';
+import { table } from './ctl-table.ts';
 import type { RouteAnswer } from './route-answer.ts';
 import type { RulePlaces } from './rule-places.ts';
 

@@ -1,3 +1,4 @@
+import { linesOf } from '../log/output.ts';
 import { logHints, type Importable } from '../app/error-lines.ts';
 import { FileLog } from '../app/file-log.ts';
 import { loadAtStart, type LoadOptions } from '../app/load-aside.ts';
@@ -27,7 +28,7 @@ export async function loadOrReport<T>(
     return await work(loaded);
   } catch (error) {
     const { log, flush } = processLog(level);
-    log.error(`configuration invalid: ${describe(error)}`);
+    log.error(linesOf(`configuration invalid: ${describe(error)}`));
     logHints(error, log, options.importable);
     await flush();
     return undefined;

@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { requestReload } from '../app/service/reload-socket.ts';
 import { outcomeLine } from '../app/service/status.ts';
 import { WeirError } from '../errors.ts';
+import { printableLines } from '../printable.ts';
 import type { CommandIo } from './command.ts';
 import { parseReload, RELOAD_HELP } from './reload-arguments.ts';
 
@@ -19,11 +20,11 @@ export async function reloadCommand(argv: readonly string[], io: CommandIo): Pro
   try {
     const outcome = await requestReload(new Socket(), path);
     const failed = outcome.kind === 'failed';
-    (failed ? io.stderr : io.stdout).write(`${outcomeLine(outcome)}\n`);
+    (failed ? io.stderr : io.stdout).write(`${printableLines(outcomeLine(outcome))}\n`);
     return failed ? 1 : 0;
   } catch (error) {
     if (!(error instanceof WeirError)) throw error;
-    io.stderr.write(`weir reload: ${error.message}\n`);
+    io.stderr.write(`weir reload: ${printableLines(error.message)}\n`);
     return 1;
   }
 }

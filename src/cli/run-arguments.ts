@@ -69,6 +69,7 @@ Options:
 ${optionLines(RUN_OPTIONS)}
 Signals: SIGHUP reloads. SIGINT and SIGTERM stop after at most 5 seconds for live connections; a second one stops at once.
 Environment: RUST_LOG replaces [log].level of the configuration. WEIR_IO=node uses the sockets of Node.js alone. WEIR_LOG=json logs an object a line.
+WEIR_SOCKET_MODE=660 are the permissions of unix sockets that it listens on, 600 unless it is set.
 `;
 
 /** @throws {UsageError} naming what is wrong. */

@@ -11,6 +11,7 @@ import { statusOf } from '../app/service/status.ts';
 import { failedOutcome, outcomeOf, type ReloadOutcome } from '../app/outcomes.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf, WeirError } from '../errors.ts';
+import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock } from '../net/clock.ts';
 import { endProcessAtOnce } from '../platform/end-process.ts';
@@ -50,7 +51,7 @@ export async function run({
   const loaded = await loadOrReport(configPath, { files, regexes, importable }, (config) => config);
   if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
   using stop = stopSignals();
-  const { log, flush } = processLog(loaded.spec.log.level);
+  const { log, flush, setFilter } = processLog(loaded.spec.log.level);
   // Whatever the rest waits for, or has failed with.
   void stop.second.then(flush).finally(() => endProcessAtOnce(0));
   surviveDefects(log);
@@ -64,7 +65,13 @@ export async function run({
   const start = async (): Promise<void> => {
     await instance.start(loaded, files);
     if (reloadSocket === undefined) return;
-    reloads = await ReloadSocket.open(reloadSocket, () => reloadOutcome(instance));
+    reloads = await ReloadSocket.open(reloadSocket, {
+      reload: () => reloadOutcome(instance),
+      setLogFilter(text) {
+        setFilter(text);
+        log.info(`log filter: ${text}, until the next start`);
+      },
+    });
   };
   const started = start().then(
     () => 'running' as const,
@@ -177,8 +184,8 @@ function stopSignals(): StopSignals {
  * can be fixed, and the process continues.
  */
 export function surviveDefects(log: Logger): void {
-  process.on('uncaughtException', (error) => log.error(describeDefect(error)));
-  process.on('unhandledRejection', (reason) => log.error(describeDefect(reason)));
+  process.on('uncaughtException', (error) => log.error(linesOf(describeDefect(error))));
+  process.on('unhandledRejection', (reason) => log.error(linesOf(describeDefect(reason))));
 }
 
 /** The details that a bug report needs. */

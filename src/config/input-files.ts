@@ -18,6 +18,8 @@ export interface FileReader {
    * @throws {FileReadError}
    */
   sha256(path: string): Promise<string>;
+  /** Whether users beside the owner and the group may read a file; false where that is unknown. */
+  isPublic(path: string): Promise<boolean>;
 }
 
 /**
@@ -29,6 +31,7 @@ export interface FileReader {
  */
 export class InputFiles {
   readonly #contents = new FilesAsked((reader, path) => reader.read(path));
+  readonly #public = new Set<string>();
   readonly #digests = new FilesAsked((reader, path) => reader.sha256(path));
 
   /**
@@ -45,8 +48,16 @@ export class InputFiles {
     return this.#digests.get(path, failure);
   }
 
+  /** Those of the files whose content was asked for that other users may read. */
+  get public(): ReadonlySet<string> {
+    return this.#public;
+  }
+
   /** Reads the files that were missing; returns whether there were any. */
   async readWanted(reader: FileReader): Promise<boolean> {
+    for (const path of this.#contents.wanted) {
+      if (await reader.isPublic(path)) this.#public.add(path);
+    }
     const contents = await this.#contents.readWanted(reader);
     const digests = await this.#digests.readWanted(reader);
     return contents || digests;
@@ -61,6 +72,11 @@ class FilesAsked<T> {
 
   constructor(read: (reader: FileReader, path: string) => Promise<T>) {
     this.#read = read;
+  }
+
+  /** The files that are yet to be read. */
+  get wanted(): ReadonlySet<string> {
+    return this.#wanted;
   }
 
   get({ value: path, span }: Located<string>, failure: string): T {

@@ -33,6 +33,8 @@ export interface LoadOptions {
   readonly regexes: RegexCache;
   /** Whether `[api]` will be served; where not, it is not even validated. */
   readonly serveApi: boolean;
+  /** Unix milliseconds, for the validity of certificates; the present by default. */
+  readonly now?: number | undefined;
   /** Gets `[log].level` as soon as it is known, also when the configuration is invalid. */
   readonly onLogLevel?: ((level: string) => void) | undefined;
   /** Gets the tables that a valid configuration consists of, and where they stand. */
@@ -47,7 +49,7 @@ export interface LoadOptions {
 export async function loadConfig(
   config: ConfigSource,
   files: FileReader,
-  { regexes, serveApi, onLogLevel, onMerged }: LoadOptions,
+  { regexes, serveApi, now = Date.now(), onLogLevel, onMerged }: LoadOptions,
 ): Promise<LoadedConfig> {
   const { source, file, subscribe, places } = await documentsOf(config, files, onLogLevel);
   const api = serveApi && file.api ? readApiTable(file.api, source) : undefined;
@@ -69,6 +71,8 @@ export async function loadConfig(
     api: lowered.api,
     canPick: !serveApi || file.api !== undefined,
     places,
+    publicFiles: input.public,
+    now,
   });
   return { spec, geo, api: lowered.api, apiIgnored: !serveApi && file.api !== undefined, warnings };
 }

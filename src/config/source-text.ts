@@ -1,3 +1,4 @@
+import { replaceUnprintable } from '../printable.ts';
 import type { Span } from '../schema/node.ts';
 import {
   ConfigError,
@@ -59,7 +60,7 @@ export class SourceText {
     const text = [
       `TOML parse error at line ${line}, column ${column}`,
       `${gutter} |`,
-      `${line} | ${printable(shown)}`,
+      `${line} | ${visible(shown)}`,
       `${gutter} | ${indent}${marks}`,
       message,
     ].join('\n');
@@ -81,8 +82,11 @@ function lineStarts(text: string): readonly number[] {
 
 const characters = (text: string): number => Array.from(text).length;
 
-/** Replaces control characters, which must not reach a terminal or a log. */
-const printable = (text: string): string => text.replaceAll(/(?!\t)\p{Cc}/gu, '\u{FFFD}');
+/** One character for each unprintable one, so that the mark below stays where it belongs. */
+const visible = (text: string): string =>
+  replaceUnprintable(text, (codePoint) => (codePoint === TAB ? '\t' : '\u{FFFD}'));
+
+const TAB = 9;
 
 const BYTE_ORDER_MARK = '\u{FEFF}';
 

@@ -1,12 +1,12 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { messageOf, WeirError } from '../errors.ts';
+import { messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 
 /** An invalid certificate or key file of a server. */
 export class ServerCertificateError extends WeirError {
   /** Which of the two files is wrong; the key for a mismatch. */
   readonly part: 'certificate' | 'key';
 
-  constructor(part: 'certificate' | 'key', message: string, options?: ErrorOptions) {
+  constructor(part: 'certificate' | 'key', message: string, options?: WeirErrorOptions) {
     super('server_certificate', message, options);
     this.part = part;
   }
@@ -37,9 +37,30 @@ export function parseServerKey(file: Uint8Array, certificates: string): string {
   if (pem === undefined) throw new ServerCertificateError('key', 'no private key in the file');
   const leaf = parseCertificate(certificates);
   if (!leaf.checkPrivateKey(parseKey(pem))) {
-    throw new ServerCertificateError('key', 'no private key assigned');
+    throw new ServerCertificateError('key', 'no private key assigned', {
+      hint: 'the key is not that of the first certificate of cert_file: take the pair that was made together, leaf first',
+    });
   }
   return `${pem}\n`;
+}
+
+/** What clients look at in the certificate of a server. */
+export interface LeafFacts {
+  /** Unix milliseconds. */
+  readonly validFrom: number;
+  readonly validTo: number;
+  /** Whether it has a subjectAltName: RFC 9525 §2 has clients look at nothing else. */
+  readonly hasName: boolean;
+}
+
+/** @param certificates PEM, leaf first. @throws {ServerCertificateError} */
+export function leafFacts(certificates: string): LeafFacts {
+  const { validFrom, validTo, subjectAltName = '' } = parseCertificate(certificates);
+  return {
+    validFrom: Date.parse(validFrom),
+    validTo: Date.parse(validTo),
+    hasName: subjectAltName !== '',
+  };
 }
 
 function parseCertificate(pem: string): X509Certificate {

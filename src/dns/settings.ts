@@ -1,5 +1,6 @@
 import { parseCaBundle } from '../crypto/ca-bundle.ts';
-import { messageOf, WeirError } from '../errors.ts';
+import { messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
+import { socketAddressHint } from '../ip/address-hints.ts';
 import { ipVersion } from '../net/address.ts';
 import type { CaSpec, DnsBackendName, DnsServer, DnsSpec } from '../spec.ts';
 
@@ -17,13 +18,20 @@ export interface DnsSettings {
 export class DnsSettingsError extends WeirError {
   readonly key: keyof DnsSettings;
 
-  constructor(key: keyof DnsSettings, message: string, options?: ErrorOptions) {
+  constructor(key: keyof DnsSettings, message: string, options?: WeirErrorOptions) {
     super('dns_settings', message, options);
     this.key = key;
   }
 }
 
 const BACKENDS: readonly DnsBackendName[] = ['system', 'udp', 'tls', 'https'];
+/** Ports of RFC 1035, 7858 and 8484. */
+const DEFAULT_PORTS: Readonly<Record<DnsBackendName, number>> = {
+  system: 53,
+  udp: 53,
+  tls: 853,
+  https: 443,
+};
 const HTTPS = 'https://';
 const DEFAULT_PATH = '/dns-query';
 
@@ -71,7 +79,7 @@ function serverOf({ server }: DnsSettings, backend: DnsBackendName): DnsServer {
   if (server === undefined) {
     throw new DnsSettingsError('server', `dns: the ${backend} backend needs a server address`);
   }
-  return parseServerAddress(server);
+  return parseServerAddress(server, DEFAULT_PORTS[backend]);
 }
 
 function serverNameOf({ server_name: name }: DnsSettings): string {
@@ -99,9 +107,10 @@ const SOCKET_ADDRESS = /^(?:(?<v4>[\d.]+)|\[(?<v6>[\da-fA-F:.]+(?:%\d+)?)\]):(?<
 /**
  * An IP address with a port.
  *
+ * @param usual the port that a hint shows where none is written
  * @throws {DnsSettingsError} for anything else, including a host name.
  */
-export function parseServerAddress(text: string): DnsServer {
+export function parseServerAddress(text: string, usual = DEFAULT_PORTS.udp): DnsServer {
   const { v4, v6, port } = SOCKET_ADDRESS.exec(text)?.groups ?? {};
   const host = v4 ?? v6 ?? '';
   const version = v4 === undefined ? 6 : 4;
@@ -109,6 +118,7 @@ export function parseServerAddress(text: string): DnsServer {
     throw new DnsSettingsError(
       'server',
       'dns: invalid server address: invalid socket address syntax',
+      { hint: socketAddressHint(text, usual) },
     );
   }
   return { host, port: Number(port) };

@@ -1,15 +1,15 @@
 import {
   bareHost,
-  entryOf,
   ImportError,
   streamOf,
   toPort,
   type Draft,
-  type Entry,
   type StreamDraft,
   type Tls,
 } from './draft.ts';
+import { followGroups, type DefaultRoute, type Group, type Servers } from './default-route.ts';
 import { Fields } from './fields.ts';
+import { CLASH_KEYS } from './keys/clash.ts';
 import {
   hysteria2Draft,
   proxyDraft,
@@ -18,17 +18,102 @@ import {
   vlessDraft,
   vmessDraft,
 } from './protocols.ts';
-import { wireguardDraft } from './wireguard.ts';
+import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
+import { limitNotes, wireguardDraft } from './wireguard.ts';
+
+const READER: EntryReader = {
+  name: 'name',
+  verdicts: CLASH_KEYS,
+  read: readProxy,
+  notes: (fields) =>
+    fields.text('type') === 'wireguard'
+      ? limitNotes(peerOf(fields).list('allowed-ips'), 'allowed-ips')
+      : [],
+};
 
 /** The `proxies` of a configuration of Clash or mihomo. */
-export function readClash(document: Fields): readonly Entry[] {
-  return document
-    .list('proxies')
-    .map((each) => new Fields(each))
-    .map((fields) => entryOf(fields.text('name') ?? '', () => readProxy(fields)));
+export function readClash(document: Fields): Servers {
+  const proxies = document.list('proxies');
+  const rules = document.list('rules');
+  const groups = groupsOf(document);
+  return {
+    entries: proxies.map((each) => readEntry(each, READER)),
+    groups: groups.size,
+    rules: rules.length,
+    standard: defaultOf(
+      document,
+      rules,
+      groups,
+      proxies.map((each) => nameOf(each, 'name')),
+    ),
+  };
+}
+
+function groupsOf(document: Fields): ReadonlyMap<string, Group> {
+  const groups = new Map<string, Group>();
+  for (const each of document.list('proxy-groups')) {
+    const name = nameOf(each, 'name');
+    if (name === '') continue;
+    const fields = new Fields(each);
+    const members = fields.list('proxies').filter((member) => typeof member === 'string');
+    groups.set(name, { members, choosesOne: fields.text('type') === 'select' });
+  }
+  return groups;
+}
+
+/** Kinds of rules that match whatever comes to them. */
+const CATCH_ALL: ReadonlySet<string> = new Set(['MATCH', 'FINAL']);
+
+/** The target of `MATCH,target`; `undefined` for another rule. */
+function catchAllTarget(rule: unknown): string | undefined {
+  if (typeof rule !== 'string') return undefined;
+  const [kind = '', target = ''] = rule.split(',', 2).map((part) => part.trim());
+  return CATCH_ALL.has(kind.toUpperCase()) && target !== '' ? target : undefined;
+}
+
+/** The target of the rule that matches everything; Clash goes directly where none does. */
+function defaultOf(
+  document: Fields,
+  rules: readonly unknown[],
+  groups: ReadonlyMap<string, Group>,
+  names: readonly string[],
+): DefaultRoute {
+  switch ((document.text('mode') ?? '').toLowerCase()) {
+    case 'direct':
+      return { kind: 'direct' };
+    case 'global':
+      return groups.has('GLOBAL') ? followGroups('GLOBAL', groups, names) : { kind: 'unstated' };
+    default:
+  }
+  if (rules.length === 0) return { kind: 'unstated' };
+  for (const rule of rules) {
+    const target = catchAllTarget(rule);
+    if (target !== undefined) return followGroups(target, groups, names);
+  }
+  return { kind: 'direct' };
 }
 
 function readProxy(fields: Fields): Draft {
+  const family = familyOf(fields.text('ip-version') ?? '');
+  return { ...readServer(fields), ...(family === undefined ? {} : { family }) };
+}
+
+const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
+  ['', undefined],
+  ['dual', undefined],
+  ['ipv4', 'ipv4_only'],
+  ['ipv6', 'ipv6_only'],
+  ['ipv4-prefer', 'prefer_ipv4'],
+  ['ipv6-prefer', 'prefer_ipv6'],
+]);
+
+/** @throws {ImportError} for a version that Clash does not have. */
+function familyOf(version: string): string | undefined {
+  if (FAMILIES.has(version)) return FAMILIES.get(version);
+  throw new ImportError(`the ip-version ${JSON.stringify(version)} is unknown`);
+}
+
+function readServer(fields: Fields): Draft {
   const type = fields.text('type') ?? '';
   const name = fields.text('name') ?? '';
   switch (type) {
@@ -69,7 +154,7 @@ function readProxy(fields: Fields): Draft {
     case 'hysteria2':
       return hysteria2Draft(place, {
         password: fields.needText('password'),
-        tls: tlsOf(fields),
+        tls: { ...tlsOf(fields), caFile: fields.text('ca') },
         obfs: fields.text('obfs'),
         obfsPassword: fields.text('obfs-password'),
       });
@@ -115,16 +200,20 @@ function streamFor(fields: Fields, isTls: boolean): StreamDraft | undefined {
   );
 }
 
+/** mihomo has a list of peers too, whose keys are those that otherwise stand beside the others. */
+const peerOf = (fields: Fields): Fields => (fields.has('peers') ? fields.only('peers') : fields);
+
 function readWireGuard(name: string, fields: Fields): Draft {
-  const server = bareHost(fields.needText('server'));
+  const peer = peerOf(fields);
+  const server = bareHost(peer.needText('server'));
   return wireguardDraft(name, {
     privateKey: fields.needText('private-key'),
     addresses: [...fields.list('ip'), ...fields.list('ipv6')],
     mtu: fields.number('mtu'),
-    publicKey: fields.needText('public-key'),
-    presharedKey: fields.text('pre-shared-key'),
-    endpoint: `${server}:${toPort(fields.text('port'))}`,
+    publicKey: peer.needText('public-key'),
+    presharedKey: peer.text('pre-shared-key'),
+    endpoint: `${server}:${toPort(peer.text('port'))}`,
     keepalive: fields.number('persistent-keepalive'),
-    reserved: fields.list('reserved'),
+    reserved: peer.list('reserved'),
   });
 }

@@ -1,16 +1,19 @@
 import { parseDocument } from 'yaml';
 import { readClash } from './clash.ts';
-import { ImportError, linesOf, type Entry } from './draft.ts';
+import type { Servers } from './default-route.ts';
+import { ImportError, linesOf } from './draft.ts';
 import { Fields } from './fields.ts';
+import { nameOf } from './read-entry.ts';
 import { fromBase64, isShareLink, readShareLinks } from './share-links.ts';
 import { readSingBox } from './sing-box.ts';
 import { isWireGuardConf, readWireGuardConf } from './wireguard.ts';
 import { readXray } from './xray.ts';
 
 /** What a document was taken for, and its servers. */
-export interface Imported {
+export interface Imported extends Servers {
   readonly kind: string;
-  readonly entries: readonly Entry[];
+  /** Parts of the document that are not imported: `inbounds`. */
+  readonly others: readonly string[];
 }
 
 /** Bytes of the largest document that is read. */
@@ -28,7 +31,7 @@ export function readForeign(text: string): Imported {
   const plain = fromBase64(trimmed)?.trim();
   if (plain !== undefined && isShareLink(firstLine(plain))) return links(plain);
   if (isWireGuardConf(trimmed)) {
-    return { kind: 'a wg-quick file', entries: readWireGuardConf(trimmed) };
+    return { kind: 'a wg-quick file', others: [], ...readWireGuardConf(trimmed) };
   }
   if (trimmed.startsWith('{')) return readJson(trimmed);
   if (trimmed.split('\n').some((line) => /^proxies[ \t]*:/.test(line))) return readYaml(trimmed);
@@ -37,7 +40,11 @@ export function readForeign(text: string): Imported {
   );
 }
 
-const links = (text: string): Imported => ({ kind: 'share links', entries: readShareLinks(text) });
+const links = (text: string): Imported => ({
+  kind: 'share links',
+  others: [],
+  ...readShareLinks(text),
+});
 
 /** The first that is neither empty nor a comment. */
 const firstLine = (text: string): string =>
@@ -50,30 +57,58 @@ function readJson(text: string): Imported {
   } catch {
     throw new ImportError('invalid JSON');
   }
-  const document = new Fields(value);
+  const document = new Fields(value, 'the document');
   const outbounds = [...document.list('outbounds'), ...document.list('endpoints')];
   if (outbounds.length === 0) throw new ImportError('JSON without "outbounds"');
-  return outbounds.some((each) => new Fields(each).has('protocol'))
-    ? { kind: 'a configuration of Xray or v2ray', entries: readXray(document) }
-    : { kind: 'a configuration of sing-box', entries: readSingBox(document) };
+  return outbounds.some((each) => nameOf(each, 'protocol') !== '')
+    ? {
+        kind: 'a configuration of Xray or v2ray',
+        others: othersOf(document, ['outbounds', 'routing']),
+        ...readXray(document),
+      }
+    : {
+        kind: 'a configuration of sing-box',
+        others: othersOf(document, ['outbounds', 'endpoints', 'route']),
+        ...readSingBox(document),
+      };
 }
 
+/** The keys of a document but for those that are read, as far as a line has room for them. */
+function othersOf(document: Fields, read: readonly string[]): readonly string[] {
+  const others = document.keys.filter((key) => !read.includes(key));
+  return others.length > MAX_OTHERS ? [...others.slice(0, MAX_OTHERS), '…'] : others;
+}
+
+const MAX_OTHERS = 12;
+
 function readYaml(text: string): Imported {
-  // All scalars as text: a password of digits is one, and keeps its zeros.
-  const document = parseDocument(text, { logLevel: 'silent', schema: 'failsafe' });
+  // All scalars as text: a password of digits is one, and keeps its zeros. Keys are not compared with
+  // each other, which takes the square of their number: of two that are equal the later counts.
+  const document = parseDocument(text, {
+    logLevel: 'silent',
+    schema: 'failsafe',
+    uniqueKeys: false,
+    merge: true,
+  });
   const [error] = document.errors;
   if (error) {
     const at = error.linePos?.[0];
     throw new ImportError(`invalid YAML${at ? ` at line ${at.line}, column ${at.col}` : ''}`);
   }
+  let value: unknown;
   try {
     // Aliases are limited in number, or a short document could become a large one.
-    const value: unknown = document.toJS({ maxAliasCount: 100 });
-    return { kind: 'a configuration of Clash or mihomo', entries: readClash(new Fields(value)) };
+    value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
     if (error instanceof ReferenceError) throw new ImportError('YAML with too many aliases');
     throw error;
   }
+  const fields = new Fields(value, 'the document');
+  return {
+    kind: 'a configuration of Clash or mihomo',
+    others: othersOf(fields, ['proxies', 'proxy-groups', 'rules', 'mode']),
+    ...readClash(fields),
+  };
 }
 
 /** JSON with comments of both kinds and commas before the end, as sing-box and Xray take it. */

@@ -21,6 +21,8 @@ export interface Draft {
   readonly protocol: string;
   readonly server?: string | undefined;
   readonly port?: number | undefined;
+  /** `address_family`; the default where it is left out. */
+  readonly family?: string | undefined;
   readonly stream?: StreamDraft | undefined;
   readonly settings: Settings;
 }
@@ -32,20 +34,33 @@ export class ImportError extends WeirError {
   }
 }
 
-/** An entry of a document: a draft, or why there is none. */
+/** An entry of a document: a draft and what it does without, or why there is no draft. */
 export type Entry =
-  | { readonly draft: Draft; readonly skipped?: undefined }
+  | { readonly draft: Draft; readonly notes: readonly string[]; readonly skipped?: undefined }
   | { readonly draft?: undefined; readonly name: string; readonly skipped: string };
 
+/** A draft, with the notes on what has no counterpart in it. */
+export interface Reading {
+  readonly draft: Draft;
+  readonly notes: readonly string[];
+}
+
 /** Does `work` for an entry with this name. */
-export function entryOf(name: string, work: () => Draft): Entry {
+export function entryOf(name: string, work: () => Reading): Entry {
   try {
-    return { draft: work() };
+    const { draft, notes } = work();
+    return { draft, notes: isInsecure(draft) ? [...notes, ANY_CERTIFICATE] : notes };
   } catch (error) {
     if (!(error instanceof ImportError)) throw error;
     return { name, skipped: error.message };
   }
 }
+
+const ANY_CERTIFICATE =
+  'any certificate is accepted (allow_insecure), as the document says: whoever is on the way can read along';
+
+const isInsecure = ({ stream, settings }: Draft): boolean =>
+  stream?.tls?.['allow_insecure'] === true || settings['allow_insecure'] === true;
 
 /** What carries a protocol, in the terms that other programs share. */
 export interface Transport {

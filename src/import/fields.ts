@@ -1,13 +1,28 @@
 import { ImportError } from './draft.ts';
 
-/** An object of a document of another program, read key by key. */
+/** A key of a document that its reader has not asked for. */
+export interface UnreadKey {
+  /** With those of the objects around it: `tls.utls`. */
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/** An object of a document of another program, read key by key; it knows which keys have not been read. */
 export class Fields {
   readonly #value: Readonly<Record<string, unknown>>;
+  readonly #read = new Set<string>();
+  readonly #nested = new Map<string, Fields>();
 
-  /** Anything but an object has no keys. */
-  constructor(value: unknown) {
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    this.#value = isObject ? (value as Record<string, unknown>) : {};
+  /** @throws {ImportError} for anything but an object; nothing at all is one without keys. */
+  constructor(value: unknown, name = 'it') {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      this.#value = value as Record<string, unknown>;
+    } else if (value === undefined || value === null) this.#value = {};
+    else throw new ImportError(`${name} is not an object`);
+  }
+
+  get keys(): readonly string[] {
+    return Object.keys(this.#value);
   }
 
   has(key: string): boolean {
@@ -45,8 +60,9 @@ export class Fields {
     return value === true || value === 1;
   }
 
+  /** The object of a key; one without keys where there is none. */
   fields(key: string): Fields {
-    return new Fields(this.#own(key));
+    return this.#nest(key, () => this.#own(key));
   }
 
   /** A list; one value stands for a list of it. */
@@ -58,12 +74,33 @@ export class Fields {
 
   /** The first of a list of objects. @throws {ImportError} for more than one, which Weir has outbounds for. */
   only(key: string): Fields {
-    const list = this.list(key);
-    if (list.length > 1) throw new ImportError(`${JSON.stringify(key)} has more than one entry`);
-    return new Fields(list[0]);
+    return this.#nest(key, () => {
+      const list = this.list(key);
+      if (list.length > 1) throw new ImportError(`${JSON.stringify(key)} has more than one entry`);
+      return list[0];
+    });
+  }
+
+  /** The keys that have not been read, those of nested objects included. */
+  *unread(prefix = ''): Generator<UnreadKey> {
+    for (const key of this.keys) {
+      const nested = this.#nested.get(key);
+      if (nested) yield* nested.unread(`${prefix}${key}.`);
+      else if (!this.#read.has(key)) yield { path: prefix + key, value: this.#value[key] };
+    }
+  }
+
+  #nest(key: string, value: () => unknown): Fields {
+    let nested = this.#nested.get(key);
+    if (!nested) {
+      nested = new Fields(value(), JSON.stringify(key));
+      this.#nested.set(key, nested);
+    }
+    return nested;
   }
 
   #own(key: string): unknown {
+    this.#read.add(key);
     return Object.hasOwn(this.#value, key) ? this.#value[key] : undefined;
   }
 }

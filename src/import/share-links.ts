@@ -1,3 +1,5 @@
+import { quoted } from '../printable.ts';
+import type { Servers } from './default-route.ts';
 import {
   bareHost,
   entryOf,
@@ -6,11 +8,12 @@ import {
   streamOf,
   toPort,
   type Draft,
-  type Entry,
+  type Reading,
   type StreamDraft,
   type Tls,
 } from './draft.ts';
 import { Fields } from './fields.ts';
+import { LINK_KEYS } from './keys/share-links.ts';
 import {
   hysteria2Draft,
   proxyDraft,
@@ -20,16 +23,18 @@ import {
   vmessDraft,
   type Place,
 } from './protocols.ts';
+import { notesOn } from './verdicts.ts';
 
 const LINK = /^(?:vless|vmess|trojan|ss|hysteria2|hy2|socks|socks5):\/\//i;
 
 export const isShareLink = (line: string): boolean => LINK.test(line);
 
 /** A line for each server; empty ones and comments are passed over. */
-export function readShareLinks(text: string): readonly Entry[] {
-  return linesOf(text)
+export function readShareLinks(text: string): Servers {
+  const entries = linesOf(text)
     .filter((line) => line !== '' && !line.startsWith('#') && !line.startsWith('//'))
     .map((line) => entryOf(nameOf(line), () => readShareLink(line)));
+  return { entries, groups: 0, rules: 0, standard: { kind: 'unstated' } };
 }
 
 /** What follows the `#`, where it says a name. */
@@ -39,28 +44,34 @@ function nameOf(link: string): string {
 }
 
 /** @throws {ImportError} */
-export function readShareLink(link: string): Draft {
+export function readShareLink(link: string): Reading {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(link)?.[1]?.toLowerCase();
   switch (scheme) {
     case undefined:
       throw new ImportError('not a share link');
     case 'vless':
-      return readVless(new Link(link));
+      return readLink(link, readVless);
     case 'vmess':
       return readVmess(link);
     case 'trojan':
-      return readTrojan(new Link(link));
+      return readLink(link, readTrojan);
     case 'ss':
       return readShadowsocks(link);
     case 'hysteria2':
     case 'hy2':
-      return readHysteria2(new Link(link));
+      return readLink(link, readHysteria2);
     case 'socks':
     case 'socks5':
-      return readSocks(new Link(link));
+      return readLink(link, readSocks);
     default:
       throw new ImportError(`${scheme} links are not supported`);
   }
+}
+
+function readLink(text: string, read: (link: Link) => Draft): Reading {
+  const link = new Link(text);
+  const draft = read(link);
+  return { draft, notes: notesOn(link.query, LINK_KEYS) };
 }
 
 /** `scheme://user@host:port/path?query#name`; what stands before the `@` may be any text. */
@@ -68,7 +79,7 @@ class Link {
   readonly name: string;
   readonly user: string;
   readonly server: string;
-  readonly query: URLSearchParams;
+  readonly query: Fields;
   readonly #port: string | undefined;
 
   constructor(link: string) {
@@ -76,7 +87,7 @@ class Link {
     const [before = '', ...name] = body.split('#');
     this.name = decoded(name.join('#'));
     const [place = '', ...query] = before.split('?');
-    this.query = new URLSearchParams(query.join('?'));
+    this.query = new Fields(parameters(query.join('?')));
     const at = place.lastIndexOf('@');
     this.user = at < 0 ? '' : decoded(place.slice(0, at));
     const hostPort = (place.slice(at + 1).split('/', 1)[0] ?? '').trim();
@@ -95,8 +106,8 @@ class Link {
 
   get(...keys: readonly string[]): string | undefined {
     for (const key of keys) {
-      const value = this.query.get(key);
-      if (value !== null && value !== '') return value;
+      const value = this.query.text(key);
+      if (value !== undefined && value !== '') return value;
     }
     return undefined;
   }
@@ -136,7 +147,8 @@ class Link {
 
   #tls(security: string): Tls | undefined {
     if (security === 'none') return undefined;
-    if (security !== 'tls') throw new ImportError(`the security ${security} is not supported`);
+    if (security !== 'tls')
+      throw new ImportError(`the security ${quoted(security)} is not supported`);
     return {
       serverName: this.get('sni', 'peer'),
       allowInsecure: this.flag('allowInsecure', 'insecure'),
@@ -154,19 +166,32 @@ const readVless = (link: Link): Draft =>
 const readTrojan = (link: Link): Draft =>
   trojanDraft(link.place, link.stream('tls'), link.needUser('password'));
 
+/** The first value of each parameter. */
+function parameters(query: string): Readonly<Record<string, string>> {
+  const found = new Map<string, string>();
+  for (const [key, value] of new URLSearchParams(query)) if (!found.has(key)) found.set(key, value);
+  return Object.fromEntries(found);
+}
+
 /** Either base64 of JSON, as v2rayN writes it, or the form of VLESS links. */
-function readVmess(text: string): Draft {
+function readVmess(text: string): Reading {
   const body = (text.slice(text.indexOf('://') + 3).split('#', 1)[0] ?? '').trim();
   const json = fromBase64(body);
   if (json === undefined || !json.trimStart().startsWith('{')) {
-    const link = new Link(text);
-    return vmessDraft(link.place, link.stream('none'), {
-      id: link.needUser('id'),
-      security: link.get('encryption', 'scy'),
-      alterId: link.get('alterId', 'aid'),
-    });
+    return readLink(text, (link) =>
+      vmessDraft(link.place, link.stream('none'), {
+        id: link.needUser('id'),
+        security: link.get('encryption', 'scy'),
+        alterId: link.get('alterId', 'aid'),
+      }),
+    );
   }
   const fields = new Fields(parsed(json));
+  const draft = readVmessJson(fields);
+  return { draft, notes: notesOn(fields, LINK_KEYS) };
+}
+
+function readVmessJson(fields: Fields): Draft {
   const net = fields.text('net') ?? '';
   const header = fields.text('type') ?? '';
   if (net !== 'grpc' && header !== '' && header !== 'none') {
@@ -174,7 +199,7 @@ function readVmess(text: string): Draft {
   }
   const tls = fields.text('tls') ?? '';
   if (tls !== '' && tls !== 'none' && tls !== 'tls') {
-    throw new ImportError(`the security ${tls} is not supported`);
+    throw new ImportError(`the security ${quoted(tls)} is not supported`);
   }
   const host = fields.text('host');
   const path = fields.text('path');
@@ -197,7 +222,7 @@ function readVmess(text: string): Draft {
 }
 
 /** SIP002, and the older form that is base64 as a whole. */
-function readShadowsocks(text: string): Draft {
+function readShadowsocks(text: string): Reading {
   let link = text;
   if (!text.includes('@')) {
     const [body = '', ...name] = text.slice(text.indexOf('://') + 3).split('#');
@@ -207,21 +232,19 @@ function readShadowsocks(text: string): Draft {
     const user = encodeURIComponent(plain.slice(0, at));
     link = `ss://${user}${plain.slice(at)}${name.length > 0 ? `#${name.join('#')}` : ''}`;
   }
-  const parts = new Link(link);
-  const credentials = parts.user.includes(':') ? parts.user : (fromBase64(parts.user) ?? '');
-  const colon = credentials.indexOf(':');
-  if (colon < 0) throw new ImportError('it has no method and password');
-  return shadowsocksDraft(parts.place, undefined, {
-    method: credentials.slice(0, colon),
-    password: credentials.slice(colon + 1),
-    plugin: parts.get('plugin'),
+  return readLink(link, (parts) => {
+    const credentials = parts.user.includes(':') ? parts.user : (fromBase64(parts.user) ?? '');
+    const colon = credentials.indexOf(':');
+    if (colon < 0) throw new ImportError('it has no method and password');
+    return shadowsocksDraft(parts.place, undefined, {
+      method: credentials.slice(0, colon),
+      password: credentials.slice(colon + 1),
+      plugin: parts.get('plugin'),
+    });
   });
 }
 
 function readHysteria2(link: Link): Draft {
-  if (link.get('pinSHA256') !== undefined) {
-    throw new ImportError('a pinned certificate is not supported');
-  }
   return hysteria2Draft(link.place, {
     password: link.needUser('password'),
     tls: { serverName: link.get('sni'), allowInsecure: link.flag('insecure') },

@@ -1,15 +1,15 @@
 import {
   bareHost,
-  entryOf,
   ImportError,
   streamOf,
   toPort,
   type Draft,
-  type Entry,
   type StreamDraft,
   type Tls,
 } from './draft.ts';
+import { followGroups, type Group, type Servers } from './default-route.ts';
 import { Fields } from './fields.ts';
+import { SING_BOX_KEYS } from './keys/sing-box.ts';
 import {
   hysteria2Draft,
   proxyDraft,
@@ -18,20 +18,75 @@ import {
   vlessDraft,
   vmessDraft,
 } from './protocols.ts';
-import { wireguardDraft } from './wireguard.ts';
+import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
+import { limitNotes, wireguardDraft } from './wireguard.ts';
 
-/** Outbounds that choose among others, or do what Weir has no outbound for. */
-const GROUPS: ReadonlySet<string> = new Set(['selector', 'urltest', 'dns']);
+/** Outbounds inside of the program. */
+const INTERNAL: ReadonlySet<string> = new Set(['dns']);
+
+const READER: EntryReader = {
+  name: 'tag',
+  verdicts: SING_BOX_KEYS,
+  read: readOutbound,
+  notes: (fields) =>
+    fields.text('type') === 'wireguard'
+      ? limitNotes(peerOf(fields).fields.list('allowed_ips'), 'allowed_ips')
+      : [],
+};
 
 /** The `outbounds` and `endpoints` of a sing-box configuration. */
-export function readSingBox(document: Fields): readonly Entry[] {
-  return [...document.list('outbounds'), ...document.list('endpoints')]
-    .map((each) => new Fields(each))
-    .filter((fields) => !GROUPS.has(fields.text('type') ?? ''))
-    .map((fields) => entryOf(fields.text('tag') ?? '', () => readOutbound(fields)));
+export function readSingBox(document: Fields): Servers {
+  const all = [...document.list('outbounds'), ...document.list('endpoints')];
+  const typeOf = (value: unknown): string => nameOf(value, 'type');
+  const groups = new Map<string, Group>();
+  const servers: unknown[] = [];
+  for (const each of all) {
+    const type = typeOf(each);
+    if (type === 'selector' || type === 'urltest') {
+      groups.set(nameOf(each, 'tag'), groupOf(new Fields(each), type));
+    } else if (!INTERNAL.has(type)) servers.push(each);
+  }
+  const [first] = all;
+  const final = document.fields('route').text('final') ?? '';
+  const entries = servers.map((each) => readEntry(each, READER));
+  const preferred = final === '' ? nameOf(first, 'tag') : final;
+  return {
+    entries,
+    groups: groups.size,
+    rules: document.fields('route').list('rules').length,
+    standard: followGroups(
+      preferred,
+      groups,
+      servers.map((each) => nameOf(each, 'tag')),
+    ),
+  };
+}
+
+/** A selector stands for the one that it starts with. */
+function groupOf(fields: Fields, type: string): Group {
+  const members = fields.list('outbounds').filter((each) => typeof each === 'string');
+  const chosen = fields.text('default') ?? '';
+  if (type === 'urltest') return { members, choosesOne: false };
+  return { members: chosen === '' ? members : [chosen], choosesOne: true };
 }
 
 function readOutbound(fields: Fields): Draft {
+  const family = familyOf(fields);
+  return { ...readServer(fields), ...(family === undefined ? {} : { family }) };
+}
+
+/** `domain_strategy`, or that of the resolver, in words that Weir has too. */
+function familyOf(fields: Fields): string | undefined {
+  const own = fields.text('domain_strategy') ?? '';
+  const resolver = fields.list('domain_resolver')[0];
+  const strategy =
+    own === '' && typeof resolver === 'object'
+      ? fields.fields('domain_resolver').text('strategy')
+      : own;
+  return strategy === '' ? undefined : strategy;
+}
+
+function readServer(fields: Fields): Draft {
   const type = fields.text('type') ?? '';
   const name = fields.text('tag') ?? '';
   switch (type) {
@@ -134,9 +189,14 @@ function firstText(headers: Fields, names: readonly string[]): string | undefine
   return values.find((value) => typeof value === 'string');
 }
 
+/** The peer of an endpoint, or of the older outbound whose settings are the peer's too. */
+const peerOf = (fields: Fields): { readonly fields: Fields; readonly isEndpoint: boolean } =>
+  fields.has('peers')
+    ? { fields: fields.only('peers'), isEndpoint: true }
+    : { fields, isEndpoint: false };
+
 function readWireGuard(name: string, fields: Fields): Draft {
-  const isEndpoint = fields.has('peers');
-  const peer = isEndpoint ? fields.only('peers') : fields;
+  const { fields: peer, isEndpoint } = peerOf(fields);
   const server = peer.needText(isEndpoint ? 'address' : 'server');
   const port = toPort(peer.number(isEndpoint ? 'port' : 'server_port'));
   return wireguardDraft(name, {

@@ -1,4 +1,6 @@
-import { bareHost, entryOf, ImportError, linesOf, type Draft, type Entry } from './draft.ts';
+import { printable, quoted } from '../printable.ts';
+import type { Servers } from './default-route.ts';
+import { bareHost, entryOf, ImportError, linesOf, type Draft } from './draft.ts';
 
 /** A tunnel as other programs describe it. */
 export interface WireGuardTunnel {
@@ -37,6 +39,19 @@ export function wireguardDraft(name: string, tunnel: WireGuardTunnel): Draft {
   };
 }
 
+/** Networks that together are all addresses of one family. */
+const EVERYTHING = [['0.0.0.0/0'], ['0.0.0.0/1', '128.0.0.0/1'], ['::/0'], ['::/1', '8000::/1']];
+
+/** A note on the networks that a tunnel is limited to, where those are not all of a family. */
+export function limitNotes(networks: readonly unknown[], key: string): readonly string[] {
+  const given = new Set(networks.map((each) => String(each).trim()));
+  if (given.size === 0 || EVERYTHING.some((all) => all.every((each) => given.has(each)))) return [];
+  const shown = [...given].slice(0, 8).join(', ') + (given.size > 8 ? ', …' : '');
+  return [
+    `${quoted(key)} is not carried over: the outbound takes every flow that is routed to it; a rule with \`cidr\` limits it to ${printable(shown)}`,
+  ];
+}
+
 /** `host:port` with an IPv6 host bare, as the setting takes it. */
 function endpointOf(text: string): string {
   const colon = text.lastIndexOf(':');
@@ -58,7 +73,20 @@ export function isWireGuardConf(text: string): boolean {
 }
 
 /** The file of `wg-quick`, which has one interface and, here, one peer. */
-export function readWireGuardConf(text: string): readonly Entry[] {
+export function readWireGuardConf(text: string): Servers {
+  const sections = sectionsOf(text);
+  const entry = entryOf('wireguard', () => {
+    const [own] = sections.get('interface') ?? [];
+    const peers = sections.get('peer') ?? [];
+    return { draft: readConf(own, peers), notes: confNotes(own, peers[0]) };
+  });
+  return { entries: [entry], groups: 0, rules: 0, standard: { kind: 'unstated' } };
+}
+
+type Section = ReadonlyMap<string, string>;
+
+/** By name in lower case, as are the keys; values of a repeated key are joined by commas. */
+function sectionsOf(text: string): ReadonlyMap<string, readonly Section[]> {
   const sections = new Map<string, Map<string, string>[]>();
   let section: Map<string, string> | undefined;
   for (const each of linesOf(text)) {
@@ -66,7 +94,9 @@ export function readWireGuardConf(text: string): readonly Entry[] {
     const header = /^\[(\w+)\]$/.exec(line)?.[1]?.toLowerCase();
     if (header !== undefined) {
       section = new Map();
-      sections.set(header, [...(sections.get(header) ?? []), section]);
+      const before = sections.get(header);
+      if (before) before.push(section);
+      else sections.set(header, [section]);
       continue;
     }
     const equals = line.indexOf('=');
@@ -76,22 +106,59 @@ export function readWireGuardConf(text: string): readonly Entry[] {
     const value = line.slice(equals + 1).trim();
     section.set(key, before === undefined ? value : `${before},${value}`);
   }
-  const own = sections.get('interface')?.[0];
-  const peers = sections.get('peer') ?? [];
-  return [entryOf('wireguard', () => readConf(own, peers))];
+  return sections;
 }
 
-function readConf(
-  own: ReadonlyMap<string, string> | undefined,
-  [peer, ...others]: readonly ReadonlyMap<string, string>[],
-): Draft {
+/** Notes on the keys of wg-quick that are not carried over. */
+function confNotes(own: Section | undefined, peer: Section | undefined): readonly string[] {
+  const limits = limitNotes(
+    (peer?.get('allowedips') ?? '').split(',').filter(Boolean),
+    'AllowedIPs',
+  );
+  const read = new Set(READ_BY_CONF);
+  const others = [...(own ?? []), ...(peer ?? [])].flatMap(([key]) =>
+    read.has(key) ? [] : [new Map(Object.entries(CONF_KEYS)).get(key) ?? unknownKey(key)],
+  );
+  return [...limits, ...others];
+}
+
+const READ_BY_CONF: readonly string[] = [
+  'privatekey',
+  'address',
+  'mtu',
+  'publickey',
+  'presharedkey',
+  'endpoint',
+  'persistentkeepalive',
+  'allowedips',
+];
+
+const unknownKey = (key: string): string =>
+  `${quoted(key)} is not carried over: this key is unknown here`;
+
+/** Keys of wg-quick(8) and wg(8) that an outbound does without, in lower case. */
+const CONF_KEYS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries({
+    DNS: 'names are resolved by [dns]',
+    Table: 'the tunnel has a TCP/IP stack of its own and no routes',
+    PreUp: 'no command is run',
+    PostUp: 'no command is run',
+    PreDown: 'no command is run',
+    PostDown: 'no command is run',
+    SaveConfig: 'the configuration is never written back',
+    ListenPort: 'the tunnel leaves by a port that the kernel chooses',
+    FwMark: 'connections leave by the routes of the system',
+  }).map(([key, reason]) => [key.toLowerCase(), `${quoted(key)} is not carried over: ${reason}`]),
+);
+
+function readConf(own: Section | undefined, [peer, ...others]: readonly Section[]): Draft {
   if (others.length > 0) throw new ImportError('more than one [Peer] is not supported');
-  const need = (section: ReadonlyMap<string, string> | undefined, key: string): string => {
+  const need = (section: Section | undefined, key: string): string => {
     const value = section?.get(key.toLowerCase());
     if (value === undefined) throw new ImportError(`it has no ${key}`);
     return value;
   };
-  const optional = (section: ReadonlyMap<string, string> | undefined, key: string) => {
+  const optional = (section: Section | undefined, key: string) => {
     const value = Number(section?.get(key));
     return Number.isSafeInteger(value) && value > 0 ? value : undefined;
   };

@@ -1,5 +1,6 @@
 import { LOCAL_LISTENERS } from '../config/default-config.ts';
 import { basicString, dottedKey } from '../config/edit/toml-text.ts';
+import { printable, replaceUnprintable } from '../printable.ts';
 import type { Draft, Settings, SettingValue } from './draft.ts';
 
 /** The longest tag that is made of a name. */
@@ -12,10 +13,14 @@ export class Tags {
   readonly #counts = new Map<string, number>();
 
   next({ name, protocol, server, port }: Draft): string {
-    // oxlint-disable-next-line no-control-regex -- names come from other people's files
-    const clean = name.replaceAll(/[\u0000-\u001f\u007f]/g, ' ').trim();
     const place = server === undefined ? protocol : `${server}:${port}`;
-    const base = (clean === '' ? place : clean).slice(0, LONGEST_TAG).toWellFormed();
+    const base = [name, place]
+      .map((text) => replaceUnprintable(text.toWellFormed(), () => ' ').trim())
+      .find((text) => text !== '' && isFree(text, protocol));
+    return this.#unique((base ?? `${protocol} outbound`).slice(0, LONGEST_TAG).toWellFormed());
+  }
+
+  #unique(base: string): string {
     let count = this.#counts.get(base) ?? 0;
     let tag: string;
     do tag = count++ === 0 ? base : `${base} ${count}`;
@@ -26,22 +31,39 @@ export class Tags {
   }
 }
 
-/** One `[[outbound]]` with its tables. */
+/** Whether a tag is not that of an outbound that Weir makes by itself, of another protocol. */
+const isFree = (tag: string, protocol: string): boolean =>
+  (tag !== 'direct' || protocol === 'freedom') && (tag !== 'blackhole' || protocol === 'blackhole');
+
+/** How an outbound is written: into a configuration, or as a node of a subscribe file. */
+const FORMS = {
+  outbound: { table: 'outbound', name: 'tag' },
+  node: { table: 'proxy_server', name: 'name' },
+} as const;
+
+export type Form = keyof typeof FORMS;
+
+/** One `[[outbound]]` or `[[proxy_server]]` with its tables. */
 export function outboundText(
   tag: string,
-  { protocol, server, port, stream, settings }: Draft,
+  { protocol, server, port, family, stream, settings }: Draft,
+  form: Form = 'outbound',
 ): string {
-  const lines = ['[[outbound]]', ...pairs({ tag, protocol, server, port })];
+  const { table, name } = FORMS[form];
+  const lines = [
+    `[[${table}]]`,
+    ...pairs({ [name]: tag, protocol, server, port, address_family: family }),
+  ];
   if (stream) {
     const { network, security, tls, ws, grpc } = stream;
-    lines.push('[outbound.stream]', ...pairs({ network, security }));
-    for (const [name, table] of Object.entries({ tls, ws, grpc })) {
-      const found = table ? pairs(table) : [];
-      if (found.length > 0) lines.push(`[outbound.stream.${name}]`, ...found);
+    lines.push(`[${table}.stream]`, ...pairs({ network, security }));
+    for (const [key, values] of Object.entries({ tls, ws, grpc })) {
+      const found = values ? pairs(values) : [];
+      if (found.length > 0) lines.push(`[${table}.stream.${key}]`, ...found);
     }
   }
   const found = pairs(settings);
-  if (found.length > 0) lines.push('[outbound.settings]', ...found);
+  if (found.length > 0) lines.push(`[${table}.settings]`, ...found);
   return `${lines.join('\n')}\n`;
 }
 
@@ -51,13 +73,34 @@ const pairs = (table: Settings): string[] =>
   );
 
 function valueText(value: SettingValue): string {
-  if (typeof value === 'string') return basicString(value);
+  if (typeof value === 'string') return terminalSafe(basicString(value));
   if (typeof value === 'object') return `[${value.map(valueText).join(', ')}]`;
   return String(value);
 }
 
-/** What stands before the outbounds of a whole configuration. */
-export const CONFIG_HEAD = `# The first outbound takes every flow that no rule matches.
+/** A basic string whose unprintable characters are escaped: what is written may be shown on a terminal. */
+const terminalSafe = (text: string): string =>
+  replaceUnprintable(text, (codePoint) =>
+    codePoint > 0xffff
+      ? String.raw`\U${codePoint.toString(16).padStart(8, '0')}`
+      : String.raw`\u${codePoint.toString(16).padStart(4, '0')}`,
+  );
 
-${LOCAL_LISTENERS}
-`;
+/** Where flows go that no rule matches. */
+export interface DefaultTag {
+  readonly tag: string;
+  /** Why it is not what the document says. */
+  readonly problem?: string | undefined;
+}
+
+/** What precedes the outbounds of a whole configuration. */
+export function configHead({ tag, problem }: DefaultTag): string {
+  const comment =
+    problem === undefined
+      ? ['# Flows that no rule matches go here.']
+      : [
+          `# ${printable(problem)}`,
+          '# Until another outbound is named here, flows that no rule matches are dropped.',
+        ];
+  return [...comment, '[route]', ...pairs({ default: tag }), '', LOCAL_LISTENERS, ''].join('\n');
+}

@@ -1,15 +1,15 @@
 import {
   bareHost,
-  entryOf,
   ImportError,
   streamOf,
   toPort,
   type Draft,
-  type Entry,
   type StreamDraft,
   type Tls,
 } from './draft.ts';
+import type { Servers } from './default-route.ts';
 import { Fields } from './fields.ts';
+import { XRAY_KEYS } from './keys/xray.ts';
 import {
   proxyDraft,
   shadowsocksDraft,
@@ -18,21 +18,87 @@ import {
   vmessDraft,
   type Place,
 } from './protocols.ts';
-import { wireguardDraft } from './wireguard.ts';
+import { nameOf, readEntry, type EntryReader } from './read-entry.ts';
+import { limitNotes, wireguardDraft } from './wireguard.ts';
 
 /** Outbounds inside of the program. */
 const INTERNAL: ReadonlySet<string> = new Set(['dns', 'loopback']);
 
-/** The `outbounds` of a configuration of Xray or v2ray. */
-export function readXray(document: Fields): readonly Entry[] {
-  return document
-    .list('outbounds')
-    .map((each) => new Fields(each))
-    .filter((fields) => !INTERNAL.has(fields.text('protocol') ?? ''))
-    .map((fields) => entryOf(fields.text('tag') ?? '', () => readOutbound(fields)));
+const READER: EntryReader = {
+  name: 'tag',
+  verdicts: XRAY_KEYS,
+  read: readOutbound,
+  notes: (fields) =>
+    fields.text('protocol') === 'wireguard'
+      ? limitNotes(fields.fields('settings').only('peers').list('allowedIPs'), 'allowedIPs')
+      : [],
+};
+
+/** The `outbounds` of a configuration of Xray or v2ray; the first takes what no rule matches. */
+export function readXray(document: Fields): Servers {
+  const all = document.list('outbounds');
+  const servers = all.filter((each) => !INTERNAL.has(nameOf(each, 'protocol')));
+  const routing = document.fields('routing');
+  const [first] = all;
+  const at = servers.indexOf(first);
+  return {
+    entries: servers.map((each) => readEntry(each, READER)),
+    groups: routing.list('balancers').length,
+    rules: routing.list('rules').length,
+    standard:
+      at < 0
+        ? { kind: 'missing', name: nameOf(first, 'tag') }
+        : { kind: 'entries', name: nameOf(first, 'tag'), among: [at] },
+  };
 }
 
 function readOutbound(fields: Fields): Draft {
+  const family = familyOf(fields);
+  return { ...readServer(fields), ...(family === undefined ? {} : { family }) };
+}
+
+/** Xray's ways to resolve names that limit the family of addresses, or prefer one. */
+const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
+  ['', undefined],
+  ['asis', undefined],
+  ['useip', undefined],
+  ['forceip', undefined],
+  ['useipv4', 'ipv4_only'],
+  ['forceipv4', 'ipv4_only'],
+  ['useipv6', 'ipv6_only'],
+  ['forceipv6', 'ipv6_only'],
+  ['useipv4v6', 'prefer_ipv4'],
+  ['useipv46', 'prefer_ipv4'],
+  ['forceipv4v6', 'prefer_ipv4'],
+  ['forceipv46', 'prefer_ipv4'],
+  ['useipv6v4', 'prefer_ipv6'],
+  ['useipv64', 'prefer_ipv6'],
+  ['forceipv6v4', 'prefer_ipv6'],
+  ['forceipv64', 'prefer_ipv6'],
+]);
+
+/** @throws {ImportError} for a strategy that Xray does not have. */
+function familyOf(fields: Fields): string | undefined {
+  const settings = fields.fields('settings');
+  const socket = fields.fields('streamSettings').fields('sockopt');
+  const strategies = [
+    settings.text('domainStrategy'),
+    settings.text('targetStrategy'),
+    fields.text('targetStrategy'),
+    socket.text('domainStrategy'),
+  ];
+  let family: string | undefined;
+  for (const strategy of strategies) {
+    const name = (strategy ?? '').toLowerCase();
+    if (!FAMILIES.has(name)) {
+      throw new ImportError(`the strategy ${JSON.stringify(strategy)} is unknown`);
+    }
+    family ??= FAMILIES.get(name);
+  }
+  return family;
+}
+
+function readServer(fields: Fields): Draft {
   const name = fields.text('tag') ?? '';
   const protocol = fields.text('protocol') ?? '';
   const settings = fields.fields('settings');
@@ -125,7 +191,8 @@ function tlsOf(stream: Fields): Tls | undefined {
   const security = stream.text('security') ?? '';
   if (security === '' || security === 'none') return undefined;
   if (security === 'reality') throw new ImportError('REALITY is not supported');
-  if (security !== 'tls') throw new ImportError(`the security ${security} is not supported`);
+  if (security !== 'tls')
+    throw new ImportError(`the security ${JSON.stringify(security)} is not supported`);
   const tls = stream.fields('tlsSettings');
   for (const key of ['pinnedPeerCertSha256', 'pinnedPeerCertificateChainSha256']) {
     if (tls.has(key)) throw new ImportError('a pinned certificate is not supported');

@@ -1,3 +1,4 @@
+import { quoted } from '../printable.ts';
 import type { LogLevel } from './logger.ts';
 
 /**
@@ -43,10 +44,31 @@ export function chooseFilter(environment: string | undefined, level: string): Lo
   return directives.length > 0 ? ordered(directives) : ERRORS_ONLY;
 }
 
-/** Whether a line of this target and level passes. */
-export function passes(filter: LogFilter, target: string, level: LogLevel): boolean {
+/** How much of a target is written: 0 for nothing, 1 for errors alone, up to 5 for everything. */
+export function severityOf(filter: LogFilter, target: string): number {
   const decisive = filter.directives.find((directive) => target.startsWith(directive.target));
-  return decisive !== undefined && LEVEL_NAMES.indexOf(level) <= decisive.level;
+  return decisive?.level ?? 0;
+}
+
+/** Whether a line of this target and level passes. */
+export const passes = (filter: LogFilter, target: string, level: LogLevel): boolean =>
+  LEVEL_NAMES.indexOf(level) <= severityOf(filter, target);
+
+/**
+ * A filter whose every part is a level, or a target with one: a word such as `warning`, which the
+ * configuration takes as a target, is refused.
+ * @throws {RangeError} naming the invalid part, or for a text without any.
+ */
+export function parseFilter(text: string): LogFilter {
+  const directives = partsOf(text).map((part) => {
+    const directive = readsAsTarget(part) ? undefined : parseDirective(part);
+    if (directive) return directive;
+    throw new RangeError(
+      `${quoted(part)} is not a log filter: expected off, error, warn, info, debug or trace, or target=level`,
+    );
+  });
+  if (directives.length === 0) throw new RangeError('the log filter is empty');
+  return ordered(directives);
 }
 
 /** The parts of a filter that are no directives, and that a configuration's level is read without. */

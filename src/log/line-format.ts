@@ -1,7 +1,12 @@
-import type { LogLevel } from './logger.ts';
+import type { LogFields, LogLevel } from './logger.ts';
 
 /** Makes the text of a line of the log, its line feed included. */
-export type LineFormat = (level: LogLevel, target: string, message: string) => string;
+export type LineFormat = (
+  level: LogLevel,
+  target: string,
+  message: string,
+  fields?: LogFields,
+) => string;
 
 const COLOURS: Readonly<Record<LogLevel, string>> = {
   error: '31',
@@ -34,9 +39,9 @@ export const colourFormat: LineFormat = (level, target, message) =>
 export const plainFormat: LineFormat = (level, target, message) =>
   `${level.toUpperCase()} ${target}: ${message}\n`;
 
-/** An object of JSON on a line: `time`, `level`, `target` and `message`. */
-export const jsonFormat: LineFormat = (level, target, message) =>
-  `${JSON.stringify({ time: timestamp(), level, target, message })}\n`;
+/** An object of JSON on a line: `time`, `level`, `target`, `message` and the fields of the line. */
+export const jsonFormat: LineFormat = (level, target, message, fields) =>
+  `${JSON.stringify({ time: timestamp(), level, target, message, ...fields })}\n`;
 
 /**
  * With the priority in front, as in `<6>INFO svc_app: message`: sd-daemon(3). A journal makes an entry of
@@ -44,8 +49,8 @@ export const jsonFormat: LineFormat = (level, target, message) =>
  */
 export const withPriority =
   (format: LineFormat): LineFormat =>
-  (level, target, message) => {
-    const lines = format(level, target, message).trimEnd().split('\n');
+  (level, target, message, fields) => {
+    const lines = format(level, target, message, fields).trimEnd().split('\n');
     return lines.map((line) => `<${PRIORITIES[level]}>${line}\n`).join('');
   };
 

@@ -1,37 +1,94 @@
-import { SILENT, passes, type LogFilter } from './filter.ts';
+import { printable } from '../printable.ts';
+import { severityOf, SILENT, type LogFilter } from './filter.ts';
 import { textFormat, type LineFormat } from './line-format.ts';
-import type { LogLevel, Logger } from './logger.ts';
+import type { LogFields, Logger, LogLevel, LogMessage } from './logger.ts';
 
 /** Where finished lines go. */
 export interface LogSink {
   write(line: string): void;
 }
 
-/** A logger of one target over a sink; the filter is asked once per target and level. */
+/** The filter of an output, which may be exchanged while its loggers are in use. */
+export class FilterSwitch {
+  #filter: LogFilter;
+  /** Grows with each exchange. */
+  #version = 0;
+
+  constructor(filter: LogFilter) {
+    this.#filter = filter;
+  }
+
+  get filter(): LogFilter {
+    return this.#filter;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  set(filter: LogFilter): void {
+    this.#filter = filter;
+    this.#version++;
+  }
+}
+
+const RANK: Readonly<Record<LogLevel, number>> = { error: 1, warn: 2, info: 3, debug: 4, trace: 5 };
+
+/** What the first line of a record begins with, in each of the formats. */
+const RECORD_HEAD = /^(?:\d{4}-\d\d-\d\dT|<\d>|\{|(?:ERROR|WARN|INFO|DEBUG|TRACE) )/;
+
+/** The lines of one record; none but the first can be taken for a record of its own. */
+const recordText = (lines: readonly string[]): string =>
+  lines
+    .map((line, index) => {
+      const text = printableText(line);
+      return index > 0 && RECORD_HEAD.test(text) ? `  ${text}` : text;
+    })
+    .join('\n');
+
+/** Tabs stay: lines of a configuration file have them. */
+const printableText = (line: string): string => line.split('\t').map(printable).join('\t');
+
+/** The lines of a text, as one record. */
+export const linesOf = (text: string): readonly string[] => text.split('\n');
+
+/** A logger of one target over a sink; the filter is asked once per target and exchange. */
 export function createLogger(
-  filter: LogFilter,
+  filter: FilterSwitch,
   sink: LogSink,
   format: LineFormat,
   target: string,
 ): Logger {
-  const at = (level: LogLevel): ((message: string) => void) =>
-    passes(filter, target, level)
-      ? (message) => sink.write(format(level, target, message))
-      : () => undefined;
+  let version = -1;
+  let severity = 0;
+  const enabled = (level: LogLevel): boolean => {
+    if (version !== filter.version) {
+      ({ version } = filter);
+      severity = severityOf(filter.filter, target);
+    }
+    return RANK[level] <= severity;
+  };
+  const at =
+    (level: LogLevel) =>
+    (message: LogMessage, fields?: LogFields): void => {
+      if (!enabled(level)) return;
+      const text = typeof message === 'string' ? printable(message) : recordText(message);
+      sink.write(format(level, target, text, fields));
+    };
   return {
     error: at('error'),
     warn: at('warn'),
     info: at('info'),
     debug: at('debug'),
     trace: at('trace'),
-    enabled: (level) => passes(filter, target, level),
+    enabled,
     target: (name) => createLogger(filter, sink, format, name),
   };
 }
 
 /** Drops every line. */
 export const silentLogger: Logger = createLogger(
-  SILENT,
+  new FilterSwitch(SILENT),
   { write: () => undefined },
   textFormat,
   '',

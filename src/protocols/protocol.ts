@@ -70,6 +70,8 @@ interface InboundSide<Settings> {
   open?(settings: Settings): boolean;
   /** What in a valid table is surely not meant. */
   warnings?(table: TableNode): Iterable<SettingsWarning>;
+  /** The certificates in its settings, PEM, leaf first; their files are `cert_file` and `key_file`. */
+  certificates?(settings: Settings): string;
 }
 
 /** A server side that is given carriers: the supervisor listens, and holds the sessions. */
@@ -158,6 +160,9 @@ function eraseInbound<In>(side: InboundProtocol<In>): InboundProtocol<unknown> {
     settings: (table: TableNode, context: InboundSettingsContext) => side.settings(table, context),
     users: (settings: unknown) => side.users(settings as In),
     open: (settings: unknown) => side.open?.(settings as In) ?? false,
+    ...(side.certificates && {
+      certificates: (settings: unknown) => side.certificates?.(settings as In) ?? '',
+    }),
   };
   return side.kind === 'carriers'
     ? {

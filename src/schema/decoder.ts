@@ -22,8 +22,8 @@ export interface Located<T> {
 }
 
 /** For values that may be a secret, and in the place of a list or a table that may hold one. */
-const withoutValue = (node: Node, wanted: string): DecodeError =>
-  new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span);
+const withoutValue = (node: Node, wanted: string, hint?: string): DecodeError =>
+  new DecodeError(`invalid type: ${describeKind(node)}, expected ${wanted}`, node.span, { hint });
 
 const wrongType = (node: Node, wanted: string): DecodeError =>
   new DecodeError(`invalid type: ${describe(node)}, expected ${wanted}`, node.span);
@@ -93,10 +93,16 @@ export function variant<const Names extends readonly string[]>(
   );
 }
 
+const TWO_BRACKETS =
+  'there may be several of these, so the header of each has two brackets: [[name]] in place of [name]';
+
 export const array = <T>(item: Decoder<T>): Decoder<readonly T[]> =>
   shaped<Decoder<readonly T[]>>(
     (node) => {
-      if (node.kind !== 'array') throw withoutValue(node, 'a sequence');
+      if (node.kind !== 'array') {
+        const isOneTable = node.kind === 'table' && item.shape?.type === 'object';
+        throw withoutValue(node, 'a sequence', isOneTable ? TWO_BRACKETS : undefined);
+      }
       const values: T[] = [];
       const errors = new FirstError();
       for (const part of node.items) errors.attempt(() => values.push(item(part)));
@@ -148,13 +154,17 @@ export const spanned = <T extends object>(
     inner.shape ?? {},
   );
 
+/** Makes the error of a value, with a line that helps on where its text is fixed. */
+export type Reject = (message: string, hint?: string) => DecodeError;
+
 /** Converts a decoded value; `convert` throws the error that `reject` makes of a message. */
 export const converted = <T, U>(
   inner: Decoder<T>,
-  convert: (value: T, reject: (message: string) => DecodeError) => U,
+  convert: (value: T, reject: Reject) => U,
 ): Decoder<U> =>
   shaped<Decoder<U>>(
-    (node) => convert(inner(node), (message) => new DecodeError(message, node.span)),
+    (node) =>
+      convert(inner(node), (message, hint) => new DecodeError(message, node.span, { hint })),
     inner.shape ?? {},
   );
 

@@ -1,5 +1,6 @@
 import { table, type Decoder } from './decoder.ts';
 import { DecodeError, FirstError } from './errors.ts';
+import { foreignKeyHint } from './foreign-keys.ts';
 import { plainDefault, shaped, type Shape as ValueShape } from './shape.ts';
 import { suggestion } from './suggestion.ts';
 import { expectedOneOf } from './words.ts';
@@ -89,6 +90,8 @@ export function struct<S extends Shape>(
       const entry = byName.get(name);
       if (!entry) {
         const hint = (): string | undefined => {
+          const foreign = foreignKeyHint(name, byName.keys());
+          if (foreign !== undefined) return foreign;
           const meant = suggestion(name, byName.keys());
           return meant === undefined ? undefined : `did you mean \`${meant}\`?`;
         };

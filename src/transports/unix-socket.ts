@@ -1,19 +1,49 @@
 import { lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { codeOf } from '../errors.ts';
+import { codeOf, WeirError } from '../errors.ts';
+import { quoted } from '../printable.ts';
+
+/** The owner alone may connect: what listens here may be open to everybody who can. */
+const PRIVATE = 0o600;
 
 /**
  * Binds a unix socket. A socket file that a dead process left behind is replaced; one with a
  * listening process is not, nor is a file that is not a socket: for both the error of `bind` remains.
+ *
+ * @param bind binds before it waits for anything, so that the file has its permissions from the start
+ * @param mode the permissions of the file
+ * @throws {WeirError} for a WEIR_SOCKET_MODE that is none.
  */
-export async function bindUnixSocket<T>(path: string, bind: () => Promise<T>): Promise<T> {
+export async function bindUnixSocket<T>(
+  path: string,
+  bind: () => Promise<T>,
+  mode: number = wantedMode(process.env['WEIR_SOCKET_MODE']),
+): Promise<T> {
+  const bindWithMode = (): Promise<T> => {
+    const before = process.umask(0o777 & ~mode);
+    try {
+      return bind();
+    } finally {
+      process.umask(before);
+    }
+  };
   try {
-    return await bind();
+    return await bindWithMode();
   } catch (error) {
     if (!isInUse(error) || !(await isStale(path))) throw error;
   }
   await unlink(path);
-  return bind();
+  return bindWithMode();
+}
+
+/** @param text octal, as for chmod(1); without it the owner alone may connect. */
+function wantedMode(text = ''): number {
+  if (text === '') return PRIVATE;
+  if (/^0?[0-7]{3}$/.test(text)) return Number.parseInt(text, 8);
+  throw new WeirError(
+    'socket_mode',
+    `WEIR_SOCKET_MODE=${quoted(text)} is not the permissions of a file: write them in octal, such as 660`,
+  );
 }
 
 /** The system's code is on the error itself, or on its cause where `bind` wraps it. */

@@ -7,7 +7,8 @@ import { describe, test } from 'node:test';
 import { UsageError, type CommandIo } from '../../src/cli/command.ts';
 import { CTL_HELP } from '../../src/cli/ctl-arguments.ts';
 import { parsePlace } from '../../src/cli/ctl-client.ts';
-import { age, bytes, printable, table } from '../../src/cli/ctl-table.ts';
+import { age, bytes, table } from '../../src/cli/ctl-table.ts';
+import { printable } from '../../src/printable.ts';
 import { eventLine } from '../../src/cli/ctl-views.ts';
 import { ctl } from '../../src/cli/ctl.ts';
 import { tcpServer } from '../support/servers.ts';
@@ -301,7 +302,7 @@ describe('weir ctl on a terminal', () => {
     const { out } = await run(['connections', ...at(api)], true);
     assert.ok(!out.includes('\x1b'));
     assert.equal(out.split('\n').length, 3);
-    assert.equal(printable('a\u202eb\u0007'), 'a\u{FFFD}b\u{FFFD}');
+    assert.equal(printable('a\u202eb\u0007'), String.raw`a\u{202e}b\u{7}`);
   });
 });
 

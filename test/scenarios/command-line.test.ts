@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
+import { Child } from '../support/child.ts';
 import { freedom, socksIn } from '../support/config.ts';
 import { isFree } from '../support/ports.ts';
 import { bannerServer } from '../support/servers.ts';
+import { within } from '../support/wait.ts';
 import { runWeir, scratch, Weir, weirCommand } from '../support/weir.ts';
 
 /** A line of the log: time with microseconds, the level in five places, the target. */
@@ -30,6 +32,92 @@ test('--help lists the options on standard output', async () => {
   }
   assert.equal(weir.stderr, '');
   assert.equal((await weir.exited).code, 0);
+});
+
+test('help, version and check are what the options of the same meaning are', async () => {
+  await using folder = await scratch();
+  const file = join(folder.path, 'weir.toml');
+  await writeFile(file, VALID);
+  for (const [words, options] of [
+    [['help'], ['--help']],
+    [
+      ['help', 'ctl'],
+      ['ctl', '--help'],
+    ],
+    [['version'], ['--version']],
+    [
+      ['check', '--config', file],
+      ['--test', '--config', file],
+    ],
+  ] as const) {
+    const [one, other] = [await runWeir(words), await runWeir(options)];
+    assert.equal(one.stdout, other.stdout);
+    assert.notEqual(one.stdout, '');
+    assert.deepEqual(await one.exited, { code: 0, signal: null });
+  }
+  assert.match((await runWeir(['help', 'nonsense'])).stderr, /unknown command "nonsense"/);
+});
+
+test(
+  'the process has the name of its command',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    await using weir = await Weir.start(VALID);
+    assert.equal(readFileSync(`/proc/${weir.pid}/comm`, 'utf8'), 'weir\n');
+    assert.match(readFileSync(`/proc/${weir.pid}/cmdline`, 'utf8'), /--config/);
+  },
+);
+
+test('npm start ends with the signal that npm gets', async () => {
+  await using folder = await scratch();
+  const file = join(folder.path, 'weir.toml');
+  await writeFile(file, VALID);
+  const root = new URL('../..', import.meta.url).pathname;
+  await using npm = new Child('npm', ['--prefix', root, 'start', '--', '--config', file]);
+  const pid = await npm.until('the listener', () =>
+    npm.stderr.includes('listening on') ? weirBelow(npm.pid) : undefined,
+  );
+  npm.signal('SIGTERM');
+  await within(npm.exited, 'the end of npm');
+  assert.equal(existsSync(`/proc/${pid}`), false);
+});
+
+/** The process that npm has started, by way of a shell or in its place. */
+function weirBelow(parent: number): number {
+  const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim();
+  const [child = 0] = children.split(' ').map(Number);
+  assert.ok(child > 0, 'npm has no child');
+  return child;
+}
+
+for (const [what, env, mode] of [
+  ['is open to its owner alone', {}, 0o600],
+  ['has the permissions of WEIR_SOCKET_MODE', { WEIR_SOCKET_MODE: '660' }, 0o660],
+] as const) {
+  for (const io of ['kernel', 'node']) {
+    test(`a unix socket ${what}, with WEIR_IO=${io}`, async () => {
+      await using folder = await scratch();
+      const [inbound, api] = [join(folder.path, 'in.sock'), join(folder.path, 'api.sock')];
+      const config = `[api]\nlisten = "${api}"\n[[inbound]]\ntag = "in"\nprotocol = "http"\nlisten = "${inbound}"\n${freedom()}`;
+      await using weir = await Weir.launch(config, { env: { ...env, WEIR_IO: io } });
+      await weir.child.until('both listeners', () =>
+        weir.child.stderr.includes('API listening') &&
+        weir.child.stderr.includes('inbound in listening')
+          ? true
+          : undefined,
+      );
+      for (const path of [inbound, api]) assert.equal(statSync(path).mode & 0o777, mode);
+    });
+  }
+}
+
+test('WEIR_SOCKET_MODE that is no permissions is reported', async () => {
+  await using folder = await scratch();
+  const listen = join(folder.path, 'in.sock');
+  const config = `[[inbound]]\ntag = "in"\nprotocol = "http"\nlisten = "${listen}"\n${freedom()}`;
+  await using weir = await Weir.launch(config, { env: { WEIR_SOCKET_MODE: 'rw' } });
+  assert.equal((await within(weir.child.exited, 'the end')).code, 1);
+  assert.match(weir.child.stderr, /WEIR_SOCKET_MODE="rw" is not the permissions of a file/);
 });
 
 test('an unknown option or command is reported on standard error and ends with a failure', async (t) => {

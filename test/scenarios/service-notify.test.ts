@@ -192,7 +192,43 @@ test("the reload socket is its owner's, replaces one that was left behind, and i
   assert.equal(existsSync(path), false);
 });
 
-test('a client that asks for anything but a reload is disconnected', async () => {
+test('the log of a running process follows weir log-level', async () => {
+  await using folder = await scratch();
+  const path = join(folder.path, 'reload.sock');
+  await using weir = await Weir.start(CONFIG, { args: ['--reload-socket', path] });
+  const logLevel = (level: string) => runWeir(['log-level', '--socket', path, level]);
+  assert.deepEqual((await logLevel('debug')).ended?.code, 0);
+  await weir.child.until('the line about the filter', () =>
+    /INFO svc_app: log filter: debug, until the next start/.test(weir.child.stderr)
+      ? true
+      : undefined,
+  );
+  assert.equal((await runWeir(['reload', path])).ended?.code, 0);
+  await weir.child.until('a debug line', () =>
+    /DEBUG svc_app::instance: reload: the files/.test(weir.child.stderr) ? true : undefined,
+  );
+  const refused = await logLevel('warning');
+  assert.equal(refused.ended?.code, 1);
+  assert.match(refused.stderr, /^weir log-level: "warning" is not a log filter: expected off, /);
+  const missing = await runWeir(['log-level', '--socket', join(folder.path, 'none'), 'info']);
+  assert.match(missing.stderr, /^weir log-level: no change of the log level through .*ENOENT/);
+});
+
+test('a reload says that a changed [log] has no effect until a restart', async () => {
+  await using it = await start(CONFIG);
+  await it.manager.until('READY');
+  await it.write(`[log]\nlevel = "debug"\n${CONFIG}`);
+  assert.equal((await it.reload()).ended?.code, 0);
+  await it.weir.child.until('the warning', () =>
+    /WARN svc_app::instance: \[log\] has changed: .* no effect until a restart/.test(
+      it.weir.child.stderr,
+    )
+      ? true
+      : undefined,
+  );
+});
+
+test('a client that asks for anything unknown is disconnected', async () => {
   await using it = await start(CONFIG);
   await it.manager.until('READY');
   const socket = connect(it.reloadPath);

@@ -8,7 +8,7 @@ const SRC = join(import.meta.dirname, '../../src');
 
 /** From the bottom up; a file may import its own layer and those before it. */
 const LAYERS: readonly (readonly string[])[] = [
-  ['errors.ts', 'version.ts', 'ip'],
+  ['errors.ts', 'printable.ts', 'version.ts', 'ip'],
   ['schema', 'log', 'platform'],
   ['crypto', 'net'],
   ['congestion', 'header-coding'],

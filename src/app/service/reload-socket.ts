@@ -1,13 +1,25 @@
 import { once } from 'node:events';
-import { chmod } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf, WeirError } from '../../errors.ts';
 import { bindReason } from '../../transports/bind-error.ts';
 import { bindUnixSocket } from '../../transports/unix-socket.ts';
 import type { ReloadOutcome } from '../outcomes.ts';
 
-/** What a client sends; the response is a `ReloadOutcome` as a line of JSON. */
-export const RELOAD_REQUEST = 'reload\n';
+/** What a client can ask for, in a line; each response is a line of JSON. */
+export interface SocketWords {
+  /** `reload`: the outcome. Must not reject. */
+  readonly reload: () => Promise<ReloadOutcome>;
+  /** `log-level FILTER`. @throws {RangeError} for a text that is no filter. */
+  readonly setLogFilter: (text: string) => void;
+}
+
+/** The response to `log-level`. */
+type FilterOutcome =
+  | { readonly kind: 'applied'; readonly summary: string }
+  | { readonly kind: 'failed'; readonly line: string };
+
+/** Bytes of a request; log filters name some targets. */
+const MAX_REQUEST = 4096;
 
 /** How long a client may take to send it. */
 const REQUEST_MS = 5_000;
@@ -16,7 +28,8 @@ const MAX_CLIENTS = 16;
 
 /**
  * A unix socket on which `weir reload` asks for a reload and learns its outcome, for programs that have to
- * know it and have no `[api]`. It is open to the user of the process, and to root.
+ * know it and have no `[api]`, and `weir log-level` changes the filter of the log. It is open to the user of the process,
+ * and to root.
  */
 export class ReloadSocket {
   readonly #server: Server;
@@ -28,18 +41,17 @@ export class ReloadSocket {
   /**
    * Binds and serves. A socket file that a dead process left behind is replaced.
    *
-   * @param reload must not reject.
    * @throws {WeirError} with the reason in words.
    */
-  static async open(path: string, reload: () => Promise<ReloadOutcome>): Promise<ReloadSocket> {
-    const server = createServer((client) => serve(client, reload));
+  static async open(path: string, words: SocketWords): Promise<ReloadSocket> {
+    const server = createServer((client) => serve(client, words));
     server.maxConnections = MAX_CLIENTS;
     try {
-      await bindUnixSocket(path, async () => {
+      const bind = async (): Promise<void> => {
         server.listen({ path });
         await once(server, 'listening');
-      });
-      await chmod(path, 0o600);
+      };
+      await bindUnixSocket(path, bind, 0o600);
     } catch (error) {
       server.close();
       throw new WeirError('bind', `reload socket ${path}: ${bindReason(error)}`, { cause: error });
@@ -54,24 +66,52 @@ export class ReloadSocket {
   }
 }
 
-function serve(client: Socket, reload: () => Promise<ReloadOutcome>): void {
+function serve(client: Socket, words: SocketWords): void {
   let request = '';
   client.on('error', () => undefined);
   client.setTimeout(REQUEST_MS, () => client.destroy());
-  client.setEncoding('latin1').on('data', (text: string) => {
+  client.setEncoding('utf8').on('data', (text: string) => {
     request += text;
-    if (!RELOAD_REQUEST.startsWith(request)) client.destroy();
-    else if (request === RELOAD_REQUEST) {
-      client.setTimeout(0);
-      void reload().then((outcome) => client.end(`${JSON.stringify(outcome)}\n`));
+    const end = request.indexOf('\n');
+    if (end < 0 && request.length < MAX_REQUEST) return;
+    const response = end < 0 ? undefined : respond(request.slice(0, end), words);
+    if (!response || end + 1 < request.length) {
+      client.destroy();
+      return;
     }
+    client.removeAllListeners('data').resume().setTimeout(0);
+    void response.then((outcome) => client.end(`${JSON.stringify(outcome)}\n`));
   });
 }
 
-/** No outcome of a reload could be had. */
+const LOG_LEVEL = 'log-level ';
+
+/** `undefined` for a line that is no request. */
+function respond(
+  line: string,
+  words: SocketWords,
+): Promise<ReloadOutcome | FilterOutcome> | undefined {
+  if (line === 'reload') return words.reload();
+  if (line.startsWith(LOG_LEVEL)) {
+    return Promise.resolve(setFilter(line.slice(LOG_LEVEL.length), words));
+  }
+  return undefined;
+}
+
+function setFilter(text: string, words: SocketWords): FilterOutcome {
+  try {
+    words.setLogFilter(text);
+    return { kind: 'applied', summary: text };
+  } catch (error) {
+    if (error instanceof RangeError) return { kind: 'failed', line: error.message };
+    throw error;
+  }
+}
+
+/** No outcome could be had. */
 export class ReloadRequestError extends WeirError {
-  constructor(path: string, reason: string, options?: ErrorOptions) {
-    super('reload_request', `no reload through ${path}: ${reason}`, options);
+  constructor(what: string, path: string, reason: string, options?: ErrorOptions) {
+    super('reload_request', `no ${what} through ${path}: ${reason}`, options);
   }
 }
 
@@ -82,23 +122,41 @@ const MAX_RESPONSE = 1 << 20;
  * Asks the process that serves `path` for a reload, and waits for its end however long it takes.
  * @throws {ReloadRequestError}
  */
-export async function requestReload(client: Socket, path: string): Promise<ReloadOutcome> {
+export const requestReload = (client: Socket, path: string): Promise<ReloadOutcome> =>
+  request(client, path, 'reload', 'reload');
+
+/**
+ * Has the process that serves `path` exchange the filter of its log.
+ * @throws {ReloadRequestError} unless it has, or has refused the filter.
+ */
+export const requestLogFilter = (
+  client: Socket,
+  path: string,
+  filter: string,
+): Promise<ReloadOutcome> => request(client, path, LOG_LEVEL + filter, 'change of the log level');
+
+async function request(
+  client: Socket,
+  path: string,
+  line: string,
+  what: string,
+): Promise<ReloadOutcome> {
   let text = '';
   try {
     client.connect({ path });
     await once(client, 'connect');
-    client.write(RELOAD_REQUEST);
+    client.write(`${line}\n`);
     for await (const chunk of client.setEncoding('utf8')) {
       text += String(chunk);
       if (text.length > MAX_RESPONSE) break;
     }
   } catch (error) {
-    throw new ReloadRequestError(path, messageOf(error), { cause: error });
+    throw new ReloadRequestError(what, path, messageOf(error), { cause: error });
   } finally {
     client.destroy();
   }
   const outcome = toOutcome(text);
-  if (!outcome) throw new ReloadRequestError(path, 'the process gave no outcome');
+  if (!outcome) throw new ReloadRequestError(what, path, 'the process gave no outcome');
   return outcome;
 }
 

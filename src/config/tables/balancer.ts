@@ -45,9 +45,10 @@ export function lowerBalancers(
 ): BalancerSpec[] {
   const members = new Map(outbounds.map(({ value }) => [value.tag.value, value]));
   const taken = new Set(members.keys());
+  const balancers = new Set(tables.map(({ tag }) => tag.value));
   const lowered: BalancerSpec[] = [];
   for (const table of tables) {
-    const spec = lowerBalancer(table, members, taken, findings);
+    const spec = lowerBalancer(table, { members, balancers }, taken, findings);
     if (spec) lowered.push(spec);
     taken.add(table.tag.value);
   }
@@ -56,9 +57,15 @@ export function lowerBalancers(
 
 type Outbound = OutboundTable['value'];
 
+/** What a member may be, and what it may be taken for. */
+interface KnownTags {
+  readonly members: ReadonlyMap<string, Outbound>;
+  readonly balancers: ReadonlySet<string>;
+}
+
 function lowerBalancer(
   balancer: BalancerTable,
-  members: ReadonlyMap<string, Outbound>,
+  known: KnownTags,
   taken: ReadonlySet<string>,
   findings: Findings,
 ): BalancerSpec | undefined {
@@ -71,7 +78,7 @@ function lowerBalancer(
   }
   const { value: named, span } = balancer.outbounds;
   if (named.length === 0) part.add(new Finding('a balancer needs at least one outbound', span));
-  for (const member of named) part.attempt(() => checkMember(subject, member, members));
+  for (const member of named) part.attempt(() => checkMember(subject, member, known));
   const strategy = part.attempt(() => lowerStrategy(balancer.strategy));
   if (part.failed || !strategy) return undefined;
   return {
@@ -86,11 +93,14 @@ function lowerBalancer(
 function checkMember(
   subject: string,
   { value: tag, span }: Located<string>,
-  members: ReadonlyMap<string, Outbound>,
+  { members, balancers }: KnownTags,
 ): void {
   const member = members.get(tag);
   if (!member) {
-    const hint = (): string | undefined => memberHint(tag, members.keys());
+    const hint = (): string | undefined =>
+      balancers.has(tag)
+        ? `${JSON.stringify(tag)} is a balancer, and the members of a balancer are outbounds: name those of ${JSON.stringify(tag)} instead`
+        : memberHint(tag, members.keys());
     throw new Finding(`${subject} references unknown outbound tag: ${tag}`, span, { hint });
   }
   if (canBeProbed(member)) return;

@@ -71,13 +71,27 @@ export function lowerGeoFile(
   if (!path) {
     const message = `a ${kind} matcher is used but no ${kind} file is configured`;
     for (const { span, index } of users)
-      findings.about(ruleSubject(index)).add(new Finding(message, span));
+      findings.about(ruleSubject(index)).add(new Finding(message, span, { hint: geoHint(kind) }));
     return undefined;
   }
   const sha256 = findings
     .about('route')
-    .attempt(() => files.sha256(path, `cannot read ${kind} file`));
+    .attempt(() => withGeoHint(kind, () => files.sha256(path, `cannot read ${kind} file`)));
   return sha256 === undefined ? undefined : { path: path.value, sha256 };
+}
+
+const geoHint = (kind: GeoKind): string =>
+  `[route].${kind} names a ${kind}.dat, which comes with Xray and v2ray, and from the projects v2fly/${kind === 'geoip' ? 'geoip' : 'domain-list-community (as dlc.dat)'} and Loyalsoldier/v2ray-rules-dat`;
+
+/** A file that is not there may never have been fetched. */
+function withGeoHint<T>(kind: GeoKind, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof Finding)) throw error;
+    const { message, span, kind: of } = error;
+    throw new Finding(message, span, { kind: of, cause: error, hint: geoHint(kind) });
+  }
 }
 
 /** Compiles the patterns of all rules together: one by one it would cost time and memory. */

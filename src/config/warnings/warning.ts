@@ -6,8 +6,10 @@ import type { Places } from '../places.ts';
 export type WarningId =
   | 'accounts-ignored'
   | 'balancer-timing'
+  | 'certificate'
   | 'dns-ignored'
   | 'empty-list'
+  | 'key-readable'
   | 'log-level'
   | 'more'
   | 'no-users'

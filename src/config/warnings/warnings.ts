@@ -5,6 +5,7 @@ import type { SubscribeFile } from '../subscribe-file.ts';
 import type { GeoData } from '../../engine/geo/geo-data.ts';
 import type { Spec } from '../../spec.ts';
 import { warnOfBalancers } from './balancers.ts';
+import { warnOfCertificates } from './certificates.ts';
 import { warnOfDns } from './dns.ts';
 import { warnOfGroups } from './groups.ts';
 import { warnOfListeners } from './listeners.ts';
@@ -29,6 +30,10 @@ export interface Examined {
   /** Whether routes can be switched while it runs: each outbound and balancer is a choice then. */
   readonly canPick: boolean;
   readonly places: Places;
+  /** The files that it names and that every user may read. */
+  readonly publicFiles: ReadonlySet<string>;
+  /** Unix milliseconds. */
+  readonly now: number;
 }
 
 /**
@@ -42,6 +47,7 @@ export function warningsOf(examined: Examined): readonly Warning[] {
   warnOfListeners(examined, list);
   warnOfSettings(examined, list);
   warnOfStreams(examined, list);
+  warnOfCertificates(examined, list);
   warnOfBalancers(examined.own.balancer, list);
   warnOfUnused(examined, list);
   warnOfRules(examined, list);

@@ -114,7 +114,7 @@ function openingReason(errno: number): string {
       return 'this system has no /dev/net/tun: load the kernel module "tun"';
     case EACCES:
     case EPERM:
-      return 'no permission to open /dev/net/tun: a TUN device needs root or CAP_NET_ADMIN';
+      return 'no permission to open /dev/net/tun: a TUN device needs root, or CAP_NET_ADMIN together with read and write access to that file';
     default:
       return `cannot open /dev/net/tun: ${errorText(errno)}`;
   }

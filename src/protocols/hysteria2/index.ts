@@ -26,6 +26,7 @@ export const hysteria2 = defineProtocol({
     table: inboundTable,
     settings: (table, context) => inboundSettings(table, context),
     users: ({ credentials }) => ('users' in credentials ? credentials.users : [credentials]),
+    certificates: ({ tls }) => tls.certificates,
     restartReason,
     create: (settings, context) => createHysteria2Inbound(settings, context, serverMeans),
   },

@@ -37,7 +37,12 @@ export interface ShadowsocksOutboundSettings {
 const method: Decoder<MethodName> = converted(str, (text, reject) => {
   const name = findMethod(text);
   if (name !== undefined) return name;
-  throw reject(claims2022(text) ? 'unknown shadowsocks-2022 method' : 'unknown shadowsocks method');
+  const is2022 = claims2022(text);
+  const names = Object.keys(METHODS).filter((each) => !is2022 || claims2022(each));
+  throw reject(
+    is2022 ? 'unknown shadowsocks-2022 method' : 'unknown shadowsocks method',
+    `the methods are ${names.join(', ')}`,
+  );
 });
 
 export const inboundTable = struct(
@@ -61,13 +66,13 @@ export function inboundSettings(table: TableNode): ShadowsocksInboundSettings {
   const { method: name, password, users } = inboundTable(table);
   const { [name]: method } = METHODS;
   if (users.length > 0) requireIdentities(method, table.span);
-  const key = keyOf(method, password);
+  const key = keyOf(method, password, 'password');
   const seen = new Set<string>();
   return {
     method: name,
     key,
-    users: users.map(({ value: user, span }) => {
-      const key = keyOf(method, user.password);
+    users: users.map(({ value: user, span }, index) => {
+      const key = keyOf(method, user.password, `the password of user ${index + 1}`);
       if (seen.has(key)) throw new DecodeError('two users have the same password', span);
       seen.add(key);
       return { key, email: user.email };
@@ -87,10 +92,15 @@ export const outboundTable = struct(
 export function outboundSettings(table: TableNode): ShadowsocksOutboundSettings {
   const { method: name, password } = outboundTable(table);
   const { [name]: method } = METHODS;
-  if (method.edition === 'legacy') return { method: name, keys: [keyOf(method, password)] };
+  if (method.edition === 'legacy') {
+    return { method: name, keys: [keyOf(method, password, 'password')] };
+  }
   const parts = password.value.split(':');
   if (parts.length > 1) requireIdentities(method, password.span);
-  const keys = parts.map((value) => keyOf(method, { value, span: password.span }));
+  const keys = parts.map((value, index) => {
+    const which = parts.length === 1 ? 'password' : `part ${index + 1} of password`;
+    return keyOf(method, { value, span: password.span }, which);
+  });
   return { method: name, keys };
 }
 
@@ -99,9 +109,17 @@ function requireIdentities({ edition, identities }: Method, span: Span): void {
   throw new DecodeError('shadowsocks-2022: multi-user requires an aes-gcm method', span);
 }
 
-function keyOf({ edition, keyLength }: Method, { value, span }: Located<string>): string {
+/** @param which of the keys it is, for a hint: the text of the error does not say. */
+function keyOf(
+  { edition, keyLength }: Method,
+  { value, span }: Located<string>,
+  which: string,
+): string {
   if (edition === 'legacy') return keyOfPassword(value, keyLength).toString('base64');
   const key = parsePsk(value, keyLength);
-  if (typeof key === 'string') throw new DecodeError(`shadowsocks-2022: ${key}`, span);
+  if (typeof key === 'string') {
+    const hint = `${which} has to be ${keyLength} random bytes in base64: openssl rand -base64 ${keyLength}`;
+    throw new DecodeError(`shadowsocks-2022: ${key}`, span, { hint });
+  }
   return key.toString('base64');
 }

@@ -1,3 +1,4 @@
+import { addressHint } from '../../ip/address-hints.ts';
 import { formatIP, parseIP } from '../../net/address.ts';
 import {
   array,
@@ -19,7 +20,7 @@ import type { SettingsWarning } from '../protocol.ts';
 /** An IP address without brackets, prefix length or zone; IPv6 comes out in the form of RFC 5952. */
 export const ipAddress: Decoder<string> = converted(str, (text, reject) => {
   const bytes = parseIP(text);
-  if (!bytes) throw reject('invalid IP address syntax');
+  if (!bytes) throw reject('invalid IP address syntax', addressHint(text));
   return formatIP(bytes);
 });
 

@@ -1,3 +1,4 @@
+import { addressHint } from '../../ip/address-hints.ts';
 import { formatIP, parseIP, unmapIPv4 } from '../../net/address.ts';
 import { array, converted, secret, str, u16, u64, u8, type Decoder } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
@@ -55,7 +56,7 @@ const endpoint: Decoder<WireGuardSettings['endpoint']> = converted(str, (text, r
 
 const address: Decoder<string> = converted(str, (text, reject) => {
   const bytes = parseIP(text);
-  if (!bytes) throw reject('invalid IP address syntax');
+  if (!bytes) throw reject('invalid IP address syntax', addressHint(text));
   return unmapIPv4(formatIP(bytes));
 });
 

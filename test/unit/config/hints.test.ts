@@ -3,6 +3,9 @@ import { describe, test } from 'node:test';
 import { attachError, detachError } from '../../../src/app/detached-error.ts';
 import { ConfigError, configHints } from '../../../src/config/errors.ts';
 import { foreignFormat, foreignFormatHint } from '../../../src/config/foreign-format.ts';
+import { parseCertificateChain, parseServerKey } from '../../../src/crypto/server-certificate.ts';
+import { WeirError } from '../../../src/errors.ts';
+import { TestAuthority } from '../../support/test-certificates.ts';
 import { DIRECT, errorOf, inbound, outbound, rule } from './support.ts';
 
 const stream = (network: string): string =>
@@ -109,6 +112,154 @@ describe('a hint is given for', () => {
     const error = errorOf(`[[inbounds]]\n${DIRECT}`);
     assert.match(error.message, /unknown field `inbounds`, expected one of .*`api`$/);
     assert.deepEqual(configHints(error), ['did you mean `inbound`?']);
+  });
+});
+
+const WIREGUARD_KEY = Buffer.alloc(32, 7).toString('base64');
+const wireguard = (over: string): string =>
+  outbound(`protocol = "wireguard"
+settings.private_key = "${WIREGUARD_KEY}"
+settings.peer_public_key = "${WIREGUARD_KEY}"
+settings.endpoint = "wg.example:51820"
+${over}`);
+const shadowsocks = (settings: string): string =>
+  inbound(`protocol = "shadowsocks"\nport = 1\n${settings}`);
+const dns = (text: string): string => `[dns]\n${text}\n${DIRECT}`;
+const KEY_128 = Buffer.alloc(16, 7).toString('base64');
+
+/** Mistakes whose specified text does not say what to do, and the hint that does. */
+const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp, hint: RegExp])[] =
+  [
+    [
+      'one bracket in place of two',
+      `[inbound]\ntag = "in"\nprotocol = "socks"\nport = 1\n${DIRECT}`,
+      /invalid type: map, expected a sequence$/,
+      /two brackets: \[\[name\]\] in place of \[name\]$/,
+    ],
+    [
+      'a tunnel address with a prefix length',
+      wireguard('settings.address = ["10.9.0.2/32"]'),
+      /invalid IP address syntax$/,
+      /^write the address without a prefix length: 10\.9\.0\.2$/,
+    ],
+    [
+      'an address with a port, where a relay binds',
+      inbound('protocol = "socks"\nport = 1\nsettings.udp_bind = "[2001:db8::1]:5"'),
+      /invalid IP address syntax$/,
+      /^write the address alone: 2001:db8::1$/,
+    ],
+    [
+      'a resolver without a port',
+      dns('backend = "udp"\nserver = "1.1.1.1"'),
+      /invalid socket address syntax$/,
+      /^the port is missing: 1\.1\.1\.1:53$/,
+    ],
+    [
+      'a resolver over TLS without a port',
+      dns('backend = "tls"\nserver = "2606:4700::1111"\nserver_name = "a"'),
+      /invalid socket address syntax$/,
+      /^write IPv6 in brackets, with a port: \[2606:4700::1111\]:853$/,
+    ],
+    [
+      'the name of a resolver',
+      dns('backend = "tls"\nserver = "dns.google:853"\nserver_name = "dns.google"'),
+      /invalid socket address syntax$/,
+      /^dns\.google is a name, .*such as 192\.0\.2\.53:853$/,
+    ],
+    [
+      'an unknown method of Shadowsocks',
+      shadowsocks('settings = { method = "aes-256-cfb", password = "p" }'),
+      /unknown shadowsocks method$/,
+      /^the methods are aes-128-gcm, .*2022-blake3-chacha20-poly1305$/,
+    ],
+    [
+      'an unknown method of 2022',
+      shadowsocks('settings = { method = "2022-blake3-aes", password = "p" }'),
+      /unknown shadowsocks-2022 method$/,
+      /^the methods are 2022-blake3-aes-128-gcm, [^,]*, [^,]*$/,
+    ],
+    [
+      'a key that is not base64',
+      shadowsocks('settings = { method = "2022-blake3-aes-128-gcm", password = "not a key" }'),
+      /PSK is not valid base64$/,
+      /^password has to be 16 random bytes in base64: openssl rand -base64 16$/,
+    ],
+    [
+      'the key of the second user that is too short',
+      shadowsocks(
+        `settings = { method = "2022-blake3-aes-128-gcm", password = "${KEY_128}", users = [{ password = "${KEY_128}" }, { password = "AAAA" }] }`,
+      ),
+      /PSK too short$/,
+      /^the password of user 2 has to be 16 random bytes/,
+    ],
+    [
+      'the second key of a chain',
+      outbound(
+        `protocol = "shadowsocks"\nserver = "a"\nport = 1\nsettings = { method = "2022-blake3-aes-128-gcm", password = "${KEY_128}:x" }`,
+      ),
+      /PSK is not valid base64$/,
+      /^part 2 of password has to be 16 random bytes/,
+    ],
+    [
+      'sni',
+      outbound(
+        'protocol = "trojan"\nserver = "a"\nport = 1\nsettings = { password = "p" }\nstream = { network = "tls", tls = { sni = "b" } }',
+      ),
+      /unknown field `sni`/,
+      /^`sni` is called `server_name` here$/,
+    ],
+    [
+      'flow',
+      outbound(
+        'protocol = "vless"\nserver = "a"\nport = 1\nsettings = { id = "b831381d-6324-4d53-ad4f-8cda48b30811", flow = "xtls-rprx-vision" }',
+      ),
+      /unknown field `flow`/,
+      /^XTLS flows \(Vision\) are not supported: leave `flow` out/,
+    ],
+    [
+      'a balancer in a balancer',
+      `${outbound('protocol = "socks"\nserver = "a"\nport = 1')}
+[[balancer]]
+tag = "inner"
+outbounds = ["out"]
+[[balancer]]
+tag = "outer"
+outbounds = ["inner"]
+`,
+      /^balancer outer references unknown outbound tag: inner$/,
+      /^"inner" is a balancer, and the members of a balancer are outbounds/,
+    ],
+    [
+      'a geosite matcher without a file',
+      rule('geosite = ["cn"]'),
+      /^a geosite matcher is used but no geosite file is configured$/,
+      /^\[route\]\.geosite names a geosite\.dat, which comes with Xray/,
+    ],
+  ];
+
+describe('a hint leads on from', () => {
+  for (const [what, text, message, hint] of MISTAKES) {
+    test(what, () => {
+      const error = errorOf(text, '/etc/weir.toml');
+      assert.match(error.message, message);
+      const hints = configHints(error);
+      assert.ok(
+        hints.some((each) => hint.test(each)),
+        JSON.stringify(hints),
+      );
+    });
+  }
+
+  test('a certificate and a key that do not belong together', () => {
+    const one = new TestAuthority().issue({ dns: ['a.example'] });
+    const other = new TestAuthority().issue({ dns: ['a.example'] });
+    assert.throws(
+      () => parseServerKey(Buffer.from(one.key), parseCertificateChain(Buffer.from(other.cert))),
+      (error: unknown) =>
+        error instanceof WeirError &&
+        error.message === 'no private key assigned' &&
+        /is not that of the first certificate/.test(error.hint ?? ''),
+    );
   });
 });
 

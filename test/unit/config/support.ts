@@ -29,7 +29,11 @@ export function fakeFiles(
     if (content === undefined) throw new FileReadError('no such file or directory');
     return Buffer.from(content);
   };
-  return { read, sha256: async (path) => hash('sha256', await read(path)) };
+  return {
+    read,
+    sha256: async (path) => hash('sha256', await read(path)),
+    isPublic: (path) => Promise.resolve(path.includes('public')),
+  };
 }
 
 /** The whole way from the text to what is started. */
@@ -37,10 +41,12 @@ export const load = (
   text: string,
   files: FileReader = fakeFiles(),
   path?: string,
+  now?: number,
 ): Promise<LoadedConfig> =>
   loadConfig({ path, bytes: Buffer.from(text) }, files, {
     regexes: new RegexCache(),
     serveApi: true,
+    now,
   });
 
 /** The error of a configuration that must be refused. */
@@ -153,6 +159,6 @@ export function makeGeoFiles(): string {
   writeFileSync(join(folder, 'geoip.dat'), encodeGeoip(['de', 'private', 'us'].map(list)));
   const { cert, key } = new TestAuthority().issue({ dns: ['proxy.example.com'] });
   writeFileSync(join(folder, 'cert.pem'), cert);
-  writeFileSync(join(folder, 'key.pem'), key);
+  writeFileSync(join(folder, 'key.pem'), key, { mode: 0o600 });
   return folder;
 }

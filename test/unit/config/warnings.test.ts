@@ -4,6 +4,7 @@ import { after, describe, test } from 'node:test';
 import { FileLog } from '../../../src/app/file-log.ts';
 import { DEFAULT_CONFIG } from '../../../src/config/default-config.ts';
 import { renderWarning, type Warning } from '../../../src/config/warnings/warning.ts';
+import { TestAuthority } from '../../support/test-certificates.ts';
 import { DIRECT, exampleFiles, fakeFiles, load, makeGeoFiles } from './support.ts';
 
 const SOCKS = '[[inbound]]\ntag = "socks"\nprotocol = "socks"\nport = 1080\n';
@@ -494,4 +495,76 @@ test('of many warnings the first fifty are given, and the number of the rest', a
     Array.from({ length: 50 }, (_, index) => 10 + 3 * index),
   );
   assert.equal(warnings.at(-1)?.message, '1184 more warnings are not shown');
+});
+
+describe('a certificate of a server', () => {
+  const good = new TestAuthority().issue({ dns: ['a.example'] });
+  const expired = new TestAuthority().issue({ dns: ['a.example'], expired: true });
+  const nameless = new TestAuthority().issue({});
+  const files = {
+    '/good.pem': good.cert,
+    '/good.key': good.key,
+    '/public.key': good.key,
+    '/expired.pem': expired.cert,
+    '/expired.key': expired.key,
+    '/nameless.pem': nameless.cert,
+    '/nameless.key': nameless.key,
+  };
+  const tls = (cert: string, key: string): string =>
+    `${DIRECT}[[inbound]]\ntag = "in"\nprotocol = "http"\nport = 443\nsettings.accounts = [{ user = "u", pass = "p" }]\nstream = { network = "tls", tls = { cert_file = "${cert}", key_file = "${key}" } }\n`;
+  const hysteria2 = (cert: string, key: string): string =>
+    `${DIRECT}[[inbound]]\ntag = "in"\nprotocol = "hysteria2"\nport = 443\n[inbound.settings]\npassword = "p"\ncert_file = "${cert}"\nkey_file = "${key}"\n`;
+  const day = (text: string): number => Date.parse(`${text}T00:00:00Z`);
+  // The certificates of tests are valid until the end of 2049, expired ones until 2021.
+  const CASES: readonly (readonly [what: string, string, string, number, RegExp | undefined])[] = [
+    ['is not warned of while it is valid', '/good.pem', '/good.key', day('2049-12-17'), undefined],
+    [
+      'is warned of 14 days before its end',
+      '/good.pem',
+      '/good.key',
+      day('2049-12-19'),
+      /expires on 2049-12-31$/,
+    ],
+    [
+      'is warned of when it has expired',
+      '/expired.pem',
+      '/expired.key',
+      day('2026-11-23'),
+      /has expired on 2021-01-01: clients refuse it$/,
+    ],
+    [
+      'is warned of before it is valid',
+      '/good.pem',
+      '/good.key',
+      day('2019-12-31'),
+      /is valid from 2020-01-01 on/,
+    ],
+    [
+      'is warned of without a subjectAltName',
+      '/nameless.pem',
+      '/nameless.key',
+      day('2026-11-23'),
+      /has no subjectAltName/,
+    ],
+    [
+      'is warned of when every user can read its key',
+      '/good.pem',
+      '/public.key',
+      day('2026-11-23'),
+      /every user of this machine can read the private key "\/public\.key": chmod o-r$/,
+    ],
+  ];
+  for (const [what, cert, key, now, expected] of CASES) {
+    for (const [where, text] of [
+      ['a stream', tls(cert, key)],
+      ['Hysteria 2', hysteria2(cert, key)],
+    ] as const) {
+      test(`${what}, in ${where}`, async () => {
+        const { warnings } = await load(text, fakeFiles(files), '/etc/weir.toml', now);
+        const messages = warnings.map(renderWarning);
+        assert.equal(messages.length, expected === undefined ? 0 : 1, messages.join('\n'));
+        if (expected !== undefined) assert.match(messages[0] ?? '', expected);
+      });
+    }
+  }
 });

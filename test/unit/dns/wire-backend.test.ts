@@ -44,8 +44,8 @@ function harness(answer: (question: Question) => Reply) {
   };
   const log: Logger = {
     ...silentLogger,
-    warn: (message) => lines.push(`warn ${message}`),
-    info: (message) => lines.push(`info ${message}`),
+    warn: (message) => lines.push(`warn ${String(message)}`),
+    info: (message) => lines.push(`info ${String(message)}`),
   };
   return { asked, lines, backend: new WireBackend(exchange, log) };
 }

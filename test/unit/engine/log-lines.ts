@@ -1,7 +1,7 @@
 import { chooseFilter } from '../../../src/log/filter.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { textFormat } from '../../../src/log/line-format.ts';
-import { createLogger } from '../../../src/log/output.ts';
+import { createLogger, FilterSwitch } from '../../../src/log/output.ts';
 
 /** A logger of one level, and what it has written without times and targets: `INFO text`. */
 export function logLines(level: string): { readonly log: Logger; readonly lines: string[] } {
@@ -9,7 +9,7 @@ export function logLines(level: string): { readonly log: Logger; readonly lines:
   const write = (line: string): void =>
     void lines.push(line.replace(/^\S+Z +([A-Z]+) t: ([^\n]*)\n$/, '$1 $2'));
   return {
-    log: createLogger(chooseFilter(undefined, level), { write }, textFormat, 't'),
+    log: createLogger(new FilterSwitch(chooseFilter(undefined, level)), { write }, textFormat, 't'),
     lines,
   };
 }

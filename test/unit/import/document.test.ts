@@ -147,6 +147,46 @@ c: &c [${'*b,'.repeat(9)}]\nd: &d [${'*c,'.repeat(9)}]\nproxies: [${'*d,'.repeat
     });
   }
 
+  test('of YAML takes time that grows with its size alone', () => {
+    // A library that compares all keys of a mapping with each other takes over a minute for these.
+    const keys = Array.from({ length: 60_000 }, (_, i) => `key${i}: x\n`).join('');
+    const { entries } = readForeign(
+      `proxies:\n  - {name: a, type: socks5, server: h, port: 1}\n${keys}`,
+    );
+    assert.equal(entries[0]?.draft?.name, 'a');
+  });
+
+  test('of YAML may merge mappings', () => {
+    const { entries } = readForeign(
+      `base: &base {type: socks5, server: h, port: 1}\nproxies:\n  - {<<: *base, name: a}\n`,
+    );
+    assert.deepEqual(linesOf(entries), ['protocol = "socks"', 'server = "h"', 'port = 1']);
+  });
+
+  for (const [what, text] of [
+    [
+      'sing-box',
+      '{"outbounds":[{"type":["x"],"tag":{}},7,"x",null,{"type":"socks","server":[]}, OK]}',
+    ],
+    ['Xray', '{"outbounds":[{"protocol":"socks","tag":[],"settings":7},{"protocol":{}}, OK]}'],
+    ['Clash', 'proxies: [{name: [a], type: {}}, 7, {name: b, ws-opts: x, type: vless}, OK]'],
+  ] as const) {
+    test(`of ${what} with entries of other types gives those that are valid`, () => {
+      const good =
+        what === 'Xray'
+          ? '{"protocol":"socks","tag":"ok","settings":{"address":"h","port":1}}'
+          : what === 'Clash'
+            ? '{name: ok, type: socks5, server: h, port: 1}'
+            : '{"type":"socks","tag":"ok","server":"h","server_port":1}';
+      const { entries } = readForeign(text.replace('OK', good));
+      assert.deepEqual(
+        entries.flatMap((each) => (each.draft ? [each.draft.name] : [])),
+        ['ok'],
+      );
+      assert.ok(entries.length > 2 && entries.slice(0, -1).every((each) => each.skipped !== ''));
+    });
+  }
+
   test('gives entries or an ImportError, whatever it holds', () => {
     const words = [
       'vless://',

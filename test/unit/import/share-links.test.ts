@@ -144,11 +144,16 @@ describe('a share link', () => {
       ['protocol = "socks"', 'server = "2001:db8::1"', 'port = 443'],
     ],
   ] as const) {
-    test(`${what} is an outbound`, () => assert.deepEqual(linesOf(readShareLinks(link)), lines));
+    test(`${what} is an outbound`, () =>
+      assert.deepEqual(linesOf(readShareLinks(link).entries), lines));
   }
 
   for (const [what, link, reason] of [
-    ['with REALITY', `vless://${ID}@a:1?security=reality`, /the security reality is not supported/],
+    [
+      'with REALITY',
+      `vless://${ID}@a:1?security=reality`,
+      /the security "reality" is not supported/,
+    ],
     ['with a flow', `vless://${ID}@a:1?flow=xtls-rprx-vision`, /flow "xtls-rprx-vision"/],
     ['over KCP', `vless://${ID}@a:1?type=kcp`, /transport "kcp"/],
     ['with an HTTP header', `vless://${ID}@a:1?headerType=http`, /header type "http"/],
@@ -168,11 +173,11 @@ describe('a share link', () => {
     ['that is none', 'nonsense', /not a share link/],
   ] as const) {
     test(`${what} is left out with the reason`, () =>
-      assert.match(readShareLinks(link)[0]?.skipped ?? '', reason));
+      assert.match(readShareLinks(link).entries[0]?.skipped ?? '', reason));
   }
 
   test('has its name behind the number sign', () => {
-    const [entry, skipped] = readShareLinks(`socks5://a:1#Caf%C3%A9%20%231\ntuic://a:1#b%`);
+    const [entry, skipped] = readShareLinks(`socks5://a:1#Caf%C3%A9%20%231\ntuic://a:1#b%`).entries;
     assert.equal(entry?.draft?.name, 'Café #1');
     assert.deepEqual(skipped, { name: 'b%', skipped: 'tuic links are not supported' });
   });

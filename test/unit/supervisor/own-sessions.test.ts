@@ -32,8 +32,8 @@ function create(beforeBind?: BeforeBind, clock: Clock = systemClock) {
   const errors: string[] = [];
   const log: Logger = {
     ...silentLogger,
-    info: (line) => infos.push(line),
-    error: (line) => errors.push(line),
+    info: (line) => infos.push(String(line)),
+    error: (line) => errors.push(String(line)),
     target: () => log,
   };
   const ownListeners = new OwnListeners();

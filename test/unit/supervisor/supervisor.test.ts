@@ -19,9 +19,9 @@ function create(clock: Clock = systemClock) {
   const errors: string[] = [];
   const log: Logger = {
     ...silentLogger,
-    error: (line) => errors.push(line),
+    error: (line) => errors.push(String(line)),
     info: (line) => {
-      const match = /^inbound (\S+) listening on .*:(\d+)$/.exec(line);
+      const match = /^inbound (\S+) listening on .*:(\d+)$/.exec(String(line));
       if (match) addresses.set(match[1] ?? '', Number(match[2]));
     },
     target: () => log,

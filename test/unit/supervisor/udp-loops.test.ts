@@ -24,8 +24,8 @@ async function start(outbounds: (server: Endpoint) => readonly OutboundSpec[]) {
   const lines: string[] = [];
   const log: Logger = {
     ...silentLogger,
-    info: (line) => lines.push(line),
-    warn: (line) => lines.push(line),
+    info: (line) => lines.push(String(line)),
+    warn: (line) => lines.push(String(line)),
     target: () => log,
   };
   const deps = { clock: systemClock, log, regexes: new RegexCache() };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { adoptSockets } from '../../../../src/app/service/adopt-sockets.ts';
 import { openNotifier } from '../../../../src/app/service/open-notifier.ts';
-import { createLogger } from '../../../../src/log/output.ts';
+import { createLogger, FilterSwitch } from '../../../../src/log/output.ts';
 import { NativeError } from '../../../../src/platform/native.ts';
 import { chooseFilter } from '../../../../src/log/filter.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -14,7 +14,7 @@ const openCalls = (): never => {
 function recorder() {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
-  const filter = chooseFilter(undefined, 'trace');
+  const filter = new FilterSwitch(chooseFilter(undefined, 'trace'));
   const log = createLogger(filter, { write }, (level, _, message) => `${level} ${message}`, 'test');
   return { lines, log };
 }

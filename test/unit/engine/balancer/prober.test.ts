@@ -18,8 +18,8 @@ function start(over: { intervalMs?: number; timeoutMs?: number; initial?: Health
     clock,
     log: {
       ...silentLogger,
-      warn: (line) => lines.push(`warn ${line}`),
-      info: (line) => lines.push(`info ${line}`),
+      warn: (line) => lines.push(`warn ${String(line)}`),
+      info: (line) => lines.push(`info ${String(line)}`),
     },
     probe: (signal) => {
       state.probes++;

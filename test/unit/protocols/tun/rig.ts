@@ -77,8 +77,8 @@ export class TunRig {
     const log: Logger = {
       ...silentLogger,
       enabled: () => true,
-      debug: (line) => this.lines.push(line),
-      error: (line) => this.lines.push(line),
+      debug: (line) => this.lines.push(String(line)),
+      error: (line) => this.lines.push(String(line)),
     };
     const context = {
       tag,

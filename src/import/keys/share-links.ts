@@ -1,0 +1,49 @@
+import { same, type KeyTable } from '../verdicts.ts';
+import {
+  ALPN,
+  BANDWIDTH,
+  ECH,
+  FINGERPRINT,
+  FRAGMENT,
+  MULTIPLEX,
+  PINNED,
+  TUNING,
+} from './reasons.ts';
+
+/**
+ * Parameters of share links, and keys of v2rayN's JSON, that are not carried over
+ * (XTLS/Xray-core discussion 716; v2rayN's wiki; hysteria's URI scheme).
+ */
+export const LINK_KEYS: KeyTable = {
+  fp: FINGERPRINT,
+  alpn: ALPN,
+  ech: ECH,
+  pcs: PINNED,
+  pinSHA256: PINNED,
+  fragment: FRAGMENT,
+  mux: MULTIPLEX,
+  // Of REALITY, which is refused itself, and of transports that are not the chosen one.
+  pbk: same(),
+  sid: same(),
+  spx: same(),
+  pqv: same(),
+  mode: same((value) => value === 'gun'),
+  headerType: same(),
+  seed: same(),
+  quicSecurity: same(),
+  key: same(),
+  extra: same(),
+  // How UDP travels, which Weir sends in a stream of its own.
+  packetEncoding: same(),
+  udp: same(),
+  group: same(),
+  remarks: same(),
+  up: BANDWIDTH,
+  down: BANDWIDTH,
+  upmbps: BANDWIDTH,
+  downmbps: BANDWIDTH,
+  fastopen: TUNING,
+  tfo: TUNING,
+  v: same(),
+  ps: same(),
+};

@@ -1,0 +1,35 @@
+import { entryOf, ImportError, type Draft, type Entry } from './draft.ts';
+import { Fields } from './fields.ts';
+import { notesOn, type KeyTable } from './verdicts.ts';
+
+/** What an entry is made of beside the draft itself. */
+export interface EntryReader {
+  /** The key of an entry's name. */
+  readonly name: string;
+  /** What becomes of the keys that `read` does not read. */
+  readonly verdicts: KeyTable;
+  /** @throws {ImportError} */
+  read(fields: Fields): Draft;
+  /** More notes on the entry that was read, of keys that are carried over in part. */
+  notes?(fields: Fields): readonly string[];
+}
+
+/** One entry of a list; whatever is wrong with it ends the entry and not the document. */
+export function readEntry(value: unknown, reader: EntryReader): Entry {
+  return entryOf(nameOf(value, reader.name), () => {
+    const fields = new Fields(value);
+    const draft = reader.read(fields);
+    const notes = reader.notes?.(fields) ?? [];
+    return { draft, notes: [...notes, ...notesOn(fields, reader.verdicts)] };
+  });
+}
+
+/** The name of an entry, which may be anything; empty where there is none. */
+export function nameOf(value: unknown, key: string): string {
+  try {
+    return new Fields(value).text(key) ?? '';
+  } catch (error) {
+    if (error instanceof ImportError) return '';
+    throw error;
+  }
+}

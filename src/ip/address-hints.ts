@@ -1,0 +1,36 @@
+import { ipVersion } from './ip-text.ts';
+
+/** What helps on where an IP address alone is wanted; `undefined` where nothing is near. */
+export function addressHint(text: string): string | undefined {
+  const [address = '', ...rest] = text.trim().split('/');
+  if (rest.length > 0 && ipVersion(address) !== 0) {
+    return `write the address without a prefix length: ${address}`;
+  }
+  const host = withoutPort(text.trim());
+  if (ipVersion(host) !== 0) return `write the address alone: ${host}`;
+  return undefined;
+}
+
+/**
+ * What helps on where an IP address with a port is wanted.
+ * @param port one that fits where none is written
+ */
+export function socketAddressHint(text: string, port: number): string | undefined {
+  const trimmed = text.trim();
+  if (ipVersion(trimmed) === 4) return `the port is missing: ${trimmed}:${port}`;
+  const inner = trimmed.replace(/^\[/, '').replace(/\]$/, '');
+  if (ipVersion(inner) === 6) return `write IPv6 in brackets, with a port: [${inner}]:${port}`;
+  const host = withoutPort(trimmed);
+  if (/^[a-z0-9.-]+$/i.test(host) && ipVersion(host) === 0) {
+    return `${host} is a name, which would have to be resolved first: write an IP address and a port, such as 192.0.2.53:${port}`;
+  }
+  return undefined;
+}
+
+/** The host of `host:port` and `[host]:port`, or the text itself. */
+function withoutPort(text: string): string {
+  const close = text.indexOf(']');
+  if (text.startsWith('[') && close > 0) return text.slice(1, close);
+  const colon = text.indexOf(':');
+  return colon >= 0 && colon === text.lastIndexOf(':') ? text.slice(0, colon) : text;
+}

@@ -1,0 +1,63 @@
+/** Keys of other programs, and what stands for them here: one of these keys, where a table has it. */
+const NAMES_HERE: Readonly<Record<string, readonly string[]>> = {
+  sni: ['server_name'],
+  servername: ['server_name'],
+  peer: ['server_name'],
+  uuid: ['id'],
+  clients: ['users', 'accounts'],
+  users: ['accounts', 'users'],
+  username: ['user'],
+  address: ['server', 'endpoint'],
+  server_port: ['port'],
+  listen_port: ['port'],
+  cipher: ['method', 'security'],
+  type: ['protocol', 'network'],
+  insecure: ['allow_insecure'],
+  skip_cert_verify: ['allow_insecure'],
+  streamsettings: ['stream'],
+  transport: ['stream'],
+  certificate_path: ['cert_file', 'ca_file'],
+  key_path: ['key_file'],
+  certificatefile: ['cert_file'],
+  keyfile: ['key_file'],
+  local_address: ['address'],
+  public_key: ['peer_public_key'],
+  secretkey: ['private_key'],
+  persistent_keepalive: ['keepalive'],
+  domain: ['domain_full', 'domain_suffix'],
+  ip: ['cidr'],
+  ip_cidr: ['cidr'],
+  outboundtag: ['outbound'],
+  inboundtag: ['inbound_tag'],
+  final: ['default'],
+};
+
+/** Keys that stand for what Weir does not have. */
+const NOT_HERE: Readonly<Record<string, string>> = {
+  flow: 'XTLS flows (Vision) are not supported: leave `flow` out, here and at the server',
+  reality: 'REALITY is not supported: use TLS with a certificate',
+  publickey: 'REALITY is not supported: use TLS with a certificate',
+  encryption: 'VLESS has no encryption of its own here: leave the key out, and use TLS',
+  alterid: 'accounts are those with AEAD headers, which have no alterId: leave it out',
+  fingerprint: 'the TLS handshake cannot imitate a browser: leave the key out',
+  utls: 'the TLS handshake cannot imitate a browser: leave the key out',
+  alpn: 'what is offered follows from the carrier: leave the key out',
+  mux: 'outbounds do not multiplex: leave the key out',
+  multiplex: 'outbounds do not multiplex: leave the key out',
+  plugin: 'Shadowsocks plugins are not supported',
+  detour: 'an outbound cannot go through another one',
+  up_mbps: 'no bandwidth is stated: congestion control finds it',
+  down_mbps: 'no bandwidth is stated: congestion control finds it',
+  fallbacks: 'fallbacks are not supported',
+};
+
+/** A hint for a key that is known from other programs; `undefined` for any other key. */
+export function foreignKeyHint(name: string, known: Iterable<string>): string | undefined {
+  const key = name.toLowerCase().replaceAll('-', '_');
+  const choices = new Set(known);
+  if (Object.hasOwn(NAMES_HERE, key)) {
+    const here = NAMES_HERE[key]?.find((each) => choices.has(each));
+    if (here !== undefined) return `\`${name}\` is called \`${here}\` here`;
+  }
+  return Object.hasOwn(NOT_HERE, key) ? NOT_HERE[key] : undefined;
+}
