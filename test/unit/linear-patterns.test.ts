@@ -188,17 +188,6 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', 'a'), run('a[', '['), run('a=', 'a'), run('', '[]'), runs('', 'a', 'a', '=a=')],
   },
   {
-    file: 'protocols/http/body.ts',
-    pattern: /^0*([0-9A-Fa-f]{1,13})(?:[ \t]*;.*)?$/,
-    worst: [
-      run('', '0'),
-      run('1', ' '),
-      runs('', '0', ' '),
-      runs('1', ' ', ';', '\n'),
-      run('1', ' ;', '\n'),
-    ],
-  },
-  {
     file: 'protocols/http/credentials.ts',
     pattern: /^basic +([A-Za-z0-9+/]+={0,2})$/i,
     worst: [run('basic', ' '), run('basic ', 'a'), runs('basic ', ' ', 'a'), run('basic a', '=')],
