@@ -71,6 +71,10 @@ export class MuxPackets implements PacketLink {
     return this.#queue.take();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
   send({ data, peer }: Packet): void {
     const { id, destination, outlet, now } = this.#options;
     const fits = data.length <= (this.#addressed ? MAX_ADDRESSED : MAX_PLAIN);

@@ -43,6 +43,10 @@ export class FramedPackets implements PacketLink {
     return this.#queue.take();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
   send(packet: Packet): void {
     const pieces = this.#ended || !this.#unsent.hasRoom ? undefined : this.#framing.encode(packet);
     if (!pieces) {

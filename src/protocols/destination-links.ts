@@ -6,6 +6,7 @@ import { Deadline } from '../net/deadline.ts';
 import { DialError } from '../net/errors.ts';
 import type { Packet, PacketLink } from '../net/link.ts';
 import { PacketQueue } from '../net/packet-queue.ts';
+import { receiveAll } from '../net/receive-all.ts';
 import { DIAL_MS, udpIdleMs } from '../net/time-limits.ts';
 import type { DialOptions, OutboundContext } from './contract.ts';
 
@@ -54,6 +55,10 @@ export class DestinationLinks implements PacketLink {
 
   receive(): Promise<Packet | undefined> {
     return this.#queue.take();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
   }
 
   send(packet: Packet): void {
@@ -213,13 +218,11 @@ class DestinationLink {
     try {
       const packets = await this.#connect();
       if (!packets) return;
-      for (;;) {
-        const packet = await packets.receive();
-        if (!packet) break;
+      await receiveAll(packets, (packet) => {
         responded = true;
         this.#lastSeen = this.#deps.clock.now();
         this.#deliver(packet);
-      }
+      });
     } catch (error) {
       const { log, tag } = this.#deps;
       log.debug(`udp by ${tag} to ${formatEndpoint(this.#peer)}: ${messageOf(error)}`);

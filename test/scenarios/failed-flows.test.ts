@@ -79,7 +79,7 @@ before(async () => {
     socksIn('in'),
     ...outbounds,
     ...names.map((name) => rule(name, `domain_full = ["${name}.test"]`)),
-    rule('trojan', 'port = ["53"]\nnetwork = "udp"'),
+    rule('trojan', 'port = ["5300"]\nnetwork = "udp"'),
     `[dns]\nbackend = "udp"\nserver = "127.0.0.1:${closedPort}"\n`,
   ].join('\n');
   control = await Control.of(await Weir.start(config, { env: { RUST_LOG: 'debug' } }));
@@ -184,10 +184,10 @@ for (const [what, target, cause] of DIRECT) {
 
 test('a datagram tunnel that the server closes is one line', async () => {
   using client = await UdpAssociation.open(control.weir.address('in'));
-  const target = { host: 'names.test', port: 53 };
+  const target = { host: 'names.test', port: 5300 };
   client.send(target, Buffer.from('query'));
   const line = await lineOf(target, 'udp');
-  assert.match(line, /in -> udp names\.test:53 by trojan: .*without sending anything/);
+  assert.match(line, /in -> udp names\.test:5300 by trojan: .*without sending anything/);
 });
 
 test('flows that end as they should are no line', async (t) => {

@@ -41,6 +41,10 @@ export class Datagrams implements PacketLink {
     return this.#queue.take();
   }
 
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
   send({ data, peer }: Packet): void {
     if (
       this.#ended ||
