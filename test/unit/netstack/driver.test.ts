@@ -4,6 +4,7 @@ import type { ByteLink } from '../../../src/net/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ConnectionRequest } from '../../../src/netstack/driver.ts';
 import { LINGER, RESTING_LINGER } from '../../../src/netstack/limits.ts';
+import { ICMP_ERRORS_A_SECOND } from '../../../src/netstack/wire-limits.ts';
 import { FIRST_RECEIVE_WINDOW } from '../../../src/netstack/tcp/recovery-limits.ts';
 import type { RefusalReason } from '../../../src/netstack/stack.ts';
 import { udpPacket } from '../../support/ip-packets.ts';
@@ -394,6 +395,34 @@ describe('datagrams', () => {
     own.send({ data: new Uint8Array(65_508), peer: resolver });
     assert.equal(own.dropped, 1);
   });
+
+  const refusals: string[] = [];
+  check(
+    'that go nowhere are reported to their client by ICMP, a bounded number of times',
+    async (pair) => {
+      for (const peer of [resolver, { host: '2001:db8::53', port: 53 }]) {
+        refusals.length = 0;
+        const own = pair.client.bindUdp();
+        own.send({ data: Uint8Array.of(1), peer });
+        const { link } = await pair.association();
+        link.refuse?.(peer, 'network unreachable');
+        link.refuse?.({ host: 'not an address', port: 1 }, 'network unreachable');
+        link.refuse?.({ ...peer, port: 54 }, 'host unreachable');
+        assert.deepEqual(refusals, ['no route', 'host unreachable']);
+        for (let i = 0; i < 10_000; i++) link.refuse?.(peer, 'network unreachable');
+        assert.ok(refusals.length <= ICMP_ERRORS_A_SECOND);
+        link.close();
+        const before = refusals.length;
+        link.refuse?.(peer, 'network unreachable');
+        assert.equal(refusals.length, before);
+      }
+    },
+    {
+      trace: (event) => {
+        if (event.kind === 'icmp-sent') refusals.push(event.error);
+      },
+    },
+  );
 
   check(
     'that come in a burst beyond the queue are passed on to a reader of all',
