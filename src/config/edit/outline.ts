@@ -87,6 +87,7 @@ export function outlineOf(text: string, sought: KeyPath, sliceLength?: number): 
   };
 
   for (const slice of parseSyntax(text, sliceLength)) {
+    slice.checkElements();
     const places = new Places(slice);
     for (const node of slice.program.body[0].body) {
       sections.push(places.spanOf(node));

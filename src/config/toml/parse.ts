@@ -1,14 +1,8 @@
-import { ParseError, parseTOML, traverseNodes, type AST } from 'toml-eslint-parser';
+import { ParseError, type AST } from 'toml-eslint-parser';
 import type { ScalarNode, Span, TableNode } from '../../schema/node.ts';
 import { TomlError } from './error.ts';
-import {
-  longStrings,
-  piecesOf,
-  placeholderEnd,
-  withoutLongStrings,
-  type LongString,
-} from './long-strings.ts';
-import { slicesOf } from './slices.ts';
+import { parseText, PartParseError } from './parse-text.ts';
+import { longArraysOf, SLICE, slicesOf, type LongArray, type Slice } from './slices.ts';
 import { appendTable, newTable, openTable, setValue } from './tree.ts';
 import type { Name, OpenNode, OpenTable } from './tree.ts';
 
@@ -23,10 +17,10 @@ const GREATEST_INTEGER = 2n ** 64n - 1n;
  */
 export function parseToml(text: string, sliceLength?: number): TableNode {
   const root = newTable({ start: 0, end: 0 }, 'header');
-  for (const { program, base } of parseSyntax(text, sliceLength)) {
-    const [document] = program.body;
+  for (const slice of parseSyntax(text, sliceLength)) {
+    const [document] = slice.program.body;
     try {
-      const reader = new TreeReader(text, base);
+      const reader = new TreeReader(text, slice);
       for (const part of document.body) {
         if (part.type === 'TOMLTable') reader.readTable(root, part);
         else reader.readKeyValue(root, part);
@@ -38,12 +32,6 @@ export function parseToml(text: string, sliceLength?: number): TableNode {
   return root;
 }
 
-/** The syntax tree of a slice of a document; its places count from `base`. */
-export interface SyntaxSlice {
-  readonly program: AST.TOMLProgram;
-  readonly base: number;
-}
-
 /**
  * The syntax trees of a TOML document without its byte order mark, one slice after the other: of each, the
  * memory can be used again before the next. That no table is defined twice is checked within each alone.
@@ -52,81 +40,124 @@ export interface SyntaxSlice {
  */
 export function* parseSyntax(text: string, sliceLength?: number): Generator<SyntaxSlice> {
   refuseBareCarriageReturn(text);
-  let failed: { readonly start: number; readonly error: TomlError } | undefined;
-  for (const { start, end } of slicesOf(text, sliceLength)) {
-    const from = failed?.start ?? start;
-    const found = parseSlice(text.slice(from, end), from);
-    if (found instanceof TomlError) {
-      // What is missing at its end is said better with what follows in its place.
-      if (failed || end === text.length) throw found;
-      failed = { start, error: found };
-    } else {
-      if (failed) throw failed.error;
-      yield { program: found, base: start };
-    }
-  }
-}
-
-/** @param base where `text` begins in the document. @returns why it is invalid, with its place there. */
-function parseSlice(text: string, base: number): AST.TOMLProgram | TomlError {
-  try {
-    return parseTOML(text);
-  } catch (error) {
-    const long = error instanceof RangeError ? longStrings(text) : [];
-    if (long.length === 0) return toTomlError(error, text, base);
-    return parseWithout(text, long, base);
-  }
-}
-
-/** Reads a text without its long strings, and puts them back into the syntax tree. */
-function parseWithout(
-  text: string,
-  long: readonly LongString[],
-  base: number,
-): AST.TOMLProgram | TomlError {
-  let program: AST.TOMLProgram;
-  try {
-    program = parseTOML(withoutLongStrings(text, long));
-  } catch (error) {
-    return toTomlError(error, text, base);
-  }
-  const values = new Map<number, string>();
-  for (const string of long) {
-    const content = contentOf(text, string, base);
-    if (content instanceof TomlError) return content;
-    values.set(string.start, content);
-  }
-  const ends = new Map(long.map((string, index) => [placeholderEnd(string, index), string.end]));
-  const restore = (node: AST.TOMLNode | AST.Token): void => {
-    const value = values.get(node.range[0]);
-    if (value !== undefined && 'value' in node && typeof node.value === 'string') {
-      node.value = value;
-    }
-    node.range[1] = ends.get(node.range[1]) ?? node.range[1];
-  };
-  traverseNodes(program, { enterNode: () => undefined, leaveNode: restore });
-  for (const token of program.tokens) restore(token);
-  return program;
-}
-
-/** @returns the text of a string, or what is invalid in it. */
-function contentOf(text: string, string: LongString, base: number): string | TomlError {
-  const parts: string[] = [];
-  for (const { document, offset } of piecesOf(text, string)) {
+  let failed: { readonly start: number; readonly error: unknown } | undefined;
+  for (const slice of slicesOf(text, sliceLength)) {
+    const start = failed?.start ?? slice.start;
     try {
-      const [pair] = parseTOML(document).body[0].body;
-      const value = pair?.type === 'TOMLKeyValue' ? pair.value : undefined;
-      if (value?.type !== 'TOMLValue' || value.kind !== 'string') {
-        throw new RangeError('a piece of a string is a string');
-      }
-      parts.push(value.value);
+      const parsed = parseSlice(text, { start, end: slice.end }, sliceLength);
+      if (failed) throw failed.error;
+      yield parsed;
     } catch (error) {
-      if (!(error instanceof ParseError)) throw error;
-      return fromParseError(error, text, base, error.index + offset);
+      if (!isParseError(error)) throw error;
+      const found = toTomlError(error, text.slice(start, slice.end), start);
+      // What is missing at its end is said better with what follows in its place.
+      if (failed || slice.end === text.length) throw found;
+      failed = { start, error: found };
     }
   }
-  return parts.join('');
 }
+
+const isParseError = (error: unknown): boolean =>
+  error instanceof ParseError || error instanceof PartParseError || error instanceof RangeError;
+
+/** @throws the parser's errors: see `parseText`. */
+function parseSlice(text: string, slice: Slice, length?: number): SyntaxSlice {
+  const arrays =
+    slice.end - slice.start > (length ?? SLICE) ? longArraysOf(text, slice, length) : [];
+  const whole = text.slice(slice.start, slice.end);
+  if (arrays.length > 0) {
+    try {
+      return new SyntaxSlice(text, slice, parseText(withoutElements(whole, slice, arrays)), arrays);
+    } catch (error) {
+      // What is wrong is said of the text as it stands.
+      if (!(error instanceof ParseError || error instanceof PartParseError)) throw error;
+    }
+  }
+  return new SyntaxSlice(text, slice, parseText(whole), []);
+}
+
+/** A slice with white space in the place of the elements of its long arrays. */
+function withoutElements(whole: string, { start }: Slice, arrays: readonly LongArray[]): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const { open, close } of arrays) {
+    parts.push(whole.slice(from, open - start + 1), ' '.repeat(close - open - 1));
+    from = close - start;
+  }
+  return parts.join('') + whole.slice(from);
+}
+
+/** A slice of a document, and its syntax tree, in which long arrays have no elements. */
+export class SyntaxSlice {
+  readonly program: AST.TOMLProgram;
+  /** Where the places of the tree count from. */
+  readonly base: number;
+  readonly #text: string;
+  readonly #slice: Slice;
+  readonly #arrays: ReadonlyMap<number, LongArray>;
+
+  constructor(text: string, slice: Slice, program: AST.TOMLProgram, arrays: readonly LongArray[]) {
+    this.program = program;
+    this.base = slice.start;
+    this.#text = text;
+    this.#slice = slice;
+    this.#arrays = new Map(arrays.map((array) => [array.open, array]));
+  }
+
+  /**
+   * The elements of an array of the tree, a piece after the other, with the base of their places.
+   * @param base that of the array's own place.
+   * @throws {TomlError} when a piece is invalid.
+   */
+  *elementsOf(
+    array: AST.TOMLArray,
+    base: number,
+  ): Generator<{ readonly elements: readonly AST.TOMLContentNode[]; readonly base: number }> {
+    const long = base === this.base ? this.#arrays.get(base + array.range[0]) : undefined;
+    if (!long) {
+      yield { elements: array.elements, base };
+      return;
+    }
+    for (const [index, from] of long.pieces.entries()) {
+      const piece = this.#text.slice(from, long.pieces[index + 1] ?? long.close);
+      yield { elements: this.#elementsIn(piece, from), base: from - PIECE_START.length };
+    }
+  }
+
+  /** Parses the elements that are not in the tree, for those that do not need them. @throws {TomlError} */
+  checkElements(): void {
+    for (const { close, pieces } of this.#arrays.values()) {
+      for (const [index, from] of pieces.entries()) {
+        this.#elementsIn(this.#text.slice(from, pieces[index + 1] ?? close), from);
+      }
+    }
+  }
+
+  #elementsIn(piece: string, from: number): readonly AST.TOMLContentNode[] {
+    try {
+      const [only] = parseText(`${PIECE_START}${piece}\n]`).body[0].body;
+      const value = only?.type === 'TOMLKeyValue' ? only.value : undefined;
+      return value?.type === 'TOMLArray' ? value.elements : [];
+    } catch (error) {
+      this.#refuse();
+      throw toTomlError(error, piece, from - PIECE_START.length);
+    }
+  }
+
+  /** Throws what the parser says of the slice as it stands. */
+  #refuse(): void {
+    const { start, end } = this.#slice;
+    const whole = this.#text.slice(start, end);
+    try {
+      parseText(whole);
+    } catch (error) {
+      throw toTomlError(error, whole, start);
+    }
+  }
+}
+
+/** What makes a document of a piece of an array; a comment at its end needs a line of its own. */
+const PIECE_START = 'x=[';
 
 /** The parser takes a carriage return alone for the end of a line; TOML allows it nowhere. */
 function refuseBareCarriageReturn(text: string): void {
@@ -138,11 +169,13 @@ function refuseBareCarriageReturn(text: string): void {
 /** Puts what a slice of a document holds into the tree, with its places in the document. */
 class TreeReader {
   readonly #text: string;
-  readonly #base: number;
+  readonly #slice: SyntaxSlice;
+  #base: number;
 
-  constructor(text: string, base: number) {
+  constructor(text: string, slice: SyntaxSlice) {
     this.#text = text;
-    this.#base = base;
+    this.#slice = slice;
+    this.#base = slice.base;
   }
 
   readTable(root: OpenTable, { key, kind, range, body }: AST.TOMLTable): void {
@@ -165,7 +198,13 @@ class TreeReader {
     const span = this.#spanOf(content);
     switch (content.type) {
       case 'TOMLArray': {
-        const items = content.elements.map((element) => this.#toNode(element));
+        const items: OpenNode[] = [];
+        const outer = this.#base;
+        for (const { elements, base } of this.#slice.elementsOf(content, outer)) {
+          this.#base = base;
+          for (const element of elements) items.push(this.#toNode(element));
+        }
+        this.#base = outer;
         return { kind: 'array', madeBy: 'key', span, items };
       }
       case 'TOMLInlineTable': {
@@ -236,18 +275,18 @@ const DUPLICATE_KEY = /^Defining a key multiple times/;
 /** A bare or quoted key, for the marks below it. */
 const KEY = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+/y;
 
-/**
- * @param base where `text`, which was parsed, begins in the document.
- * @throws every other error than one of the parser.
- */
-function toTomlError(error: unknown, text: string, base: number): TomlError {
+/** @param base where `text`, which was parsed, begins in the document. */
+function toTomlError(error: unknown, text: string, base: number): unknown {
   if (error instanceof ParseError) return fromParseError(error, text, base);
+  if (error instanceof PartParseError) {
+    return fromParseError(error.error, text, base, error.index);
+  }
   // The parser calls itself for every level of nesting, and spreads the digits of a number into one call.
   if (error instanceof RangeError) {
     const message = 'the document is nested too deeply, or holds too long a number';
     return new TomlError(message, { start: 0, end: 0 }, { cause: error });
   }
-  throw error;
+  return error;
 }
 
 function fromParseError(

@@ -51,12 +51,68 @@ export function* slicesOf(text: string, length = SLICE): Generator<Slice> {
   yield { start, end: text.length };
 }
 
+/** The elements of a long array of a slice, in UTF-16 offsets of the document. */
+export interface LongArray {
+  /** Of its first bracket. */
+  readonly open: number;
+  /** Of its last. */
+  readonly close: number;
+  /** Where its pieces of about `SLICE` characters begin, each behind a comma of the array's own. */
+  readonly pieces: readonly number[];
+}
+
+/**
+ * The arrays of a slice, outside of others and of inline tables, that are so long that they are parsed in
+ * pieces: if each piece is the valid content of an array, then so is the whole; if one is not, the whole is
+ * not. Takes linear time.
+ */
+export function longArraysOf(text: string, { start, end }: Slice, length = SLICE): LongArray[] {
+  const arrays: LongArray[] = [];
+  let depth = 0;
+  let open = start;
+  let pieces: number[] = [];
+  for (let at = start; at < end;) {
+    switch (text.charCodeAt(at)) {
+      case HASH:
+        at = endOfLine(text, at);
+        break;
+      case QUOTE:
+      case APOSTROPHE:
+        at = endOfString(text, at);
+        break;
+      case LEFT_BRACKET:
+      case LEFT_BRACE:
+        if (depth === 0) {
+          open = at;
+          pieces = text.charCodeAt(at) === LEFT_BRACKET ? [at + 1] : [];
+        }
+        depth++;
+        at++;
+        break;
+      case RIGHT_BRACKET:
+      case RIGHT_BRACE:
+        depth--;
+        if (depth === 0 && pieces.length > 1) arrays.push({ open, close: at, pieces });
+        at++;
+        break;
+      case COMMA:
+        at++;
+        if (depth === 1 && at - (pieces.at(-1) ?? Infinity) >= length) pieces.push(at);
+        break;
+      default:
+        at++;
+    }
+  }
+  return arrays;
+}
+
 const LINE_FEED = 0x0a;
 const TAB = 0x09;
 const SPACE = 0x20;
 const QUOTE = 0x22;
 const HASH = 0x23;
 const APOSTROPHE = 0x27;
+const COMMA = 0x2c;
 const LEFT_BRACKET = 0x5b;
 const BACKSLASH = 0x5c;
 const RIGHT_BRACKET = 0x5d;

@@ -6,7 +6,7 @@ import { ConfigError } from '../../../src/config/errors.ts';
 import { SourceText } from '../../../src/config/source-text.ts';
 import { TomlError } from '../../../src/config/toml/error.ts';
 import { parseSyntax, parseToml } from '../../../src/config/toml/parse.ts';
-import { SLICE, slicesOf } from '../../../src/config/toml/slices.ts';
+import { longArraysOf, SLICE, slicesOf } from '../../../src/config/toml/slices.ts';
 import { brokenDocuments, pickCases } from '../../fuzz/toml-documents.ts';
 
 const textsOf = (text: string, length: number): string[] =>
@@ -49,6 +49,20 @@ describe('the slices of a document', () => {
   test('are one without headers, and one of an empty document', () => {
     assert.deepEqual(textsOf('a = 1\nb = 2\n', 1), ['a = 1\nb = 2\n']);
     assert.deepEqual(textsOf('', 1), ['']);
+  });
+});
+
+describe('the long arrays of a slice', () => {
+  test('are divided at their own commas, outside of strings, comments and what they hold', () => {
+    const text =
+      '[a]\nb = [ "x, y", [1, 2], { c = 3, d = 4 }, # 5, 6\n 7 ]\ne = { f = [1, 2] }\ng = [1]\n';
+    const arrays = longArraysOf(text, { start: 0, end: text.length }, 1);
+    assert.deepEqual(
+      arrays.map(({ pieces, close }) =>
+        pieces.map((from, index) => text.slice(from, pieces[index + 1] ?? close)),
+      ),
+      [[' "x, y",', ' [1, 2],', ' { c = 3, d = 4 },', ' # 5, 6\n 7 ']],
+    );
   });
 });
 
@@ -112,6 +126,12 @@ describe('a document that is parsed in slices', () => {
     ['a long string that does not end', '[a]\nb = """c\n[c]\n'],
     ['an array that does not end', '[a]\nb = [1\n[c]\n'],
     ['a bracket too many', '[a]\nb = 1]\n[c]\n'],
+    ['two commas in an array', '[a]\nb = [1, 2,, 3]\n[c]\n'],
+    ['a comma at the start of an array', '[a]\nb = [, 1, 2]\n[c]\n'],
+    ['a missing comma in an array', '[a]\nb = [1, 2 3, 4]\n[c]\n'],
+    ['a wrong value in an array', '[a]\nb = [1, 2, x, 4]\n[c]\n'],
+    ['a key twice in a table in an array', '[a]\nb = [1, { c = 1, c = 2 }, 3]\n[c]\n'],
+    ['an integer that does not fit in an array', '[a]\nb = [1, 99999999999999999999, 3]\n'],
   ];
   for (const [what, text] of INVALID) {
     test(`refuses ${what}, at the same place and with the same text`, () => {
@@ -128,6 +148,16 @@ describe('a document that is parsed in slices', () => {
       assert.deepEqual([sliced.message, sliced.span], [whole.message, whole.span]);
     });
   }
+
+  test('gives long arrays whole, each element in its place', () => {
+    const names = Array.from({ length: 20_000 }, (_, index) => `name-${index}.example`);
+    const text = `[[rule]]\nnames = [\n${names.map((name) => `  "${name}", # ,\n`).join('')}]\nx = 1\n`;
+    const root = parseToml(text);
+    assert.deepEqual(root, parseToml(text, Infinity));
+    for (const { program } of parseSyntax(text)) {
+      assert.ok(program.tokens.length < 100, `${program.tokens.length} tokens at once`);
+    }
+  });
 
   test('keeps no more than the tree of a slice at a time', () => {
     const table = '[[route.rule]]\noutbound = "direct"\ndomain_suffix = ["a.example"]\n\n';
