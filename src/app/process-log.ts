@@ -20,7 +20,7 @@ export interface ProcessLog {
   readonly flush: () => Promise<void>;
   /**
    * Exchanges the filter, until the end of the process.
-   * @throws {RangeError} for a text that is none.
+   * @throws {RangeError} for a text that is not a filter.
    */
   readonly setFilter: (text: string) => void;
 }

@@ -25,7 +25,7 @@ export interface Servers {
 /** Outbounds that choose among others, by their names. */
 export interface Group {
   readonly members: readonly string[];
-  /** Whether it stays with its first member until somebody chooses another; otherwise any may be taken. */
+  /** Whether it stays with its first member until the user picks another; otherwise it may use any. */
   readonly choosesOne: boolean;
 }
 
@@ -66,7 +66,7 @@ const DROP = 'blackhole';
 
 /**
  * The outbound for flows that no rule matches. What cannot be imported must not become a direct
- * connection, so that its place is taken by one that drops flows, and the problem is told.
+ * connection: flows are dropped instead, and the problem is reported.
  * @param tags of the entries that were imported, by index
  */
 export function chooseDefault(servers: Servers, tags: ReadonlyMap<number, string>): DefaultTag {

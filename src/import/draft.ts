@@ -57,7 +57,7 @@ export function entryOf(name: string, work: () => Reading): Entry {
 }
 
 const ANY_CERTIFICATE =
-  'any certificate is accepted (allow_insecure), as the document says: whoever is on the way can read along';
+  'any certificate is accepted (allow_insecure), as the document says: anyone on the path can read the traffic';
 
 const isInsecure = ({ stream, settings }: Draft): boolean =>
   stream?.tls?.['allow_insecure'] === true || settings['allow_insecure'] === true;

@@ -24,7 +24,7 @@ export function readEntry(value: unknown, reader: EntryReader): Entry {
   });
 }
 
-/** The name of an entry, which may be anything; empty where there is none. */
+/** The name of an entry of any type; empty for one without a name. */
 export function nameOf(value: unknown, key: string): string {
   try {
     return new Fields(value).text(key) ?? '';

@@ -7,7 +7,7 @@ export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
 export interface LogFields {
   readonly inbound?: string | undefined;
   readonly outbound?: string | undefined;
-  /** Of the destination. */
+  /** The destination's host, as requested. */
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   /** Index of the route rule that decided. */

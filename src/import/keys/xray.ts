@@ -15,7 +15,7 @@ import {
 
 const LABEL = same();
 
-/** Of the account, wherever it stands. */
+/** Keys of an account, at each place that it may have. */
 const account = (prefix: string): KeyTable => ({
   [`${prefix}level`]: LABEL,
   [`${prefix}flow`]: refused('XTLS flows are not supported'),
