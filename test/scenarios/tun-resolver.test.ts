@@ -67,7 +67,7 @@ inOwnNetwork(import.meta.url, () => {
       put(RESOLV, servers(FAR.gateway));
       const line = await warning();
       assert.ok(
-        line.includes(`${FAR.gateway} (/etc/resolv.conf): past Weir, in clear by the uplink`),
+        line.includes(`${FAR.gateway} (/etc/resolv.conf): past Weir, by the uplink in clear`),
         line,
       );
       assert.ok(line.includes(`"nameserver ${TUN.resolver}"`), line);

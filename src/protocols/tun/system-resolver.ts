@@ -21,7 +21,7 @@ export function coversDefaultRoute(routes: readonly Cidr[]): boolean {
 /** Questions of programs to a server that `[dns]` does not answer. */
 const BYPASSES: Readonly<Record<ProgramRoute, string | undefined>> = {
   subnet: undefined,
-  uplink: 'past Weir, in clear by the uplink',
+  uplink: 'past Weir, by the uplink',
   device: 'through Weir, by the rules',
   host: 'a program of this host, whose own servers are not known here',
   // What cannot be sent does not leave.
@@ -39,8 +39,12 @@ export function resolverWarning(
 ): string | undefined {
   if (!coversDefaultRoute(routes)) return undefined;
   const bypasses = resolvers.flatMap(({ address, source }) => {
-    const way = BYPASSES[routeTo(address)];
-    return way === undefined ? [] : [`${address} (${source}): ${way}`];
+    const route = routeTo(address);
+    const way = BYPASSES[route];
+    if (way === undefined) return [];
+    // systemd-resolved may encrypt its questions (DNSOverTLS).
+    const isClear = route === 'uplink' && source !== 'systemd-resolved';
+    return [`${address} (${source}): ${way}${isClear ? ' in clear' : ''}`];
   });
   if (bypasses.length === 0) return undefined;
   const viaResolved = resolvers.some(({ source }) => source === 'systemd-resolved');

@@ -68,7 +68,7 @@ describe('the warning about the resolver of the system', () => {
 
   test('names each server that is not [dns] once, and no other', () => {
     const line = warn(...Object.keys(ways).map(from)) ?? '';
-    assert.match(line, /192\.0\.2\.1 \(\/etc\/resolv\.conf\): past Weir, in clear by the uplink; /);
+    assert.match(line, /192\.0\.2\.1 \(\/etc\/resolv\.conf\): past Weir, by the uplink in clear; /);
     assert.match(line, /192\.0\.2\.2 \(\/etc\/resolv\.conf\): through Weir, by the rules; /);
     assert.match(line, /127\.0\.0\.1 \(\/etc\/resolv\.conf\): a program of this host/);
     assert.doesNotMatch(line, /192\.0\.2\.3|172\.19\.0\.2 \(/);
@@ -78,6 +78,12 @@ describe('the warning about the resolver of the system', () => {
     assert.equal(warn(), undefined);
     assert.equal(warn(from('172.19.0.2')), undefined);
     assert.equal(warn(from('192.0.2.3')), undefined);
+  });
+
+  test('does not claim that systemd-resolved asks in clear', () => {
+    const line = warn({ address: '192.0.2.1', source: 'systemd-resolved' }) ?? '';
+    assert.match(line, /192\.0\.2\.1 \(systemd-resolved\): past Weir, by the uplink\. /);
+    assert.match(line, /"DNS=172\.19\.0\.2" and "Domains=~\."/);
   });
 
   test('asks for an address first where the device has none', () => {
