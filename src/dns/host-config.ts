@@ -34,11 +34,11 @@ export interface HostConfig {
 /** The files are checked at most this often. */
 const CHECK_MS = 1000;
 /** Larger files are left to the C library. */
-const MAX_CONF_SIZE = 65_536;
+export const MAX_CONF_SIZE = 65_536;
 const MAX_HOSTS_SIZE = 32 * 1024 * 1024;
 
 /** Addresses of systemd-resolved, which answers over DNS as it does as the source `resolve`. */
-const RESOLVED_STUBS: ReadonlySet<string> = new Set(['127.0.0.53', '127.0.0.54']);
+export const RESOLVED_STUBS: ReadonlySet<string> = new Set(['127.0.0.53', '127.0.0.54']);
 
 /** The parsed content of one file, kept until the file changes. */
 class WatchedFile<T> {

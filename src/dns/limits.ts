@@ -20,3 +20,12 @@ export const MAX_FORWARDED = 512;
  * microseconds. Beyond it they are refused.
  */
 export const DISPLACED_A_SECOND = 1000;
+
+/**
+ * Files that are read of one folder of drop-ins of systemd-resolved, once for a device that comes. Beyond it
+ * they are not looked at.
+ */
+export const MAX_DROP_INS = 64;
+
+/** Servers of systemd-resolved that are looked at. Beyond it they are not named in the warning. */
+export const MAX_UPSTREAMS = 16;

@@ -42,6 +42,21 @@ const COMMENT = /^[#;]/;
 const BLANKS = /[ \t\r]+/;
 
 /**
+ * The name servers of resolv.conf(5), whatever else the file says. Their addresses may have a zone.
+ * @param most glibc asks the first three.
+ */
+export function nameServersOf(text: string, most = MAX_NAMESERVERS): readonly string[] {
+  const found: string[] = [];
+  for (const line of text.split('\n')) {
+    const [keyword, address = ''] = line.split(BLANKS, 2);
+    if (keyword === 'nameserver' && ipVersion(address.split('%', 1)[0] ?? '') !== 0) {
+      found.push(address);
+    }
+  }
+  return found.slice(0, most);
+}
+
+/**
  * Parses resolv.conf(5). `undefined` when it has no name server, or uses what is left to the C
  * library: `sortlist` and TCP alone (`use-vc`).
  */

@@ -63,7 +63,15 @@ export interface Sockets {
   openTun(plan: TunPlan, events?: TunEvents): PacketDevice;
   /** Whether an IP address in text, without a zone, is one of this host: an interface has it, or loopback. */
   isOwnAddress(host: string): boolean;
+  /** How packets of a program of this host reach an IP address in text, which may have a zone. */
+  programRoute(host: string): ProgramRoute;
 }
+
+/**
+ * How a program of this host reaches an address: one in the subnet of a TUN device of this process, which
+ * is nowhere else; another one by such a device; this host itself; another interface; or not at all.
+ */
+export type ProgramRoute = 'subnet' | 'device' | 'host' | 'uplink' | 'none';
 
 /** What is reported of a device while it lives. The functions must not throw. */
 export interface TunEvents {

@@ -5,7 +5,7 @@ import type { Sockets } from '../sockets.ts';
 import { AssociationSockets } from './association-sockets.ts';
 import { connectKernel, connectNodeSocket } from './kernel-dial.ts';
 import { listenKernel } from './kernel-listener.ts';
-import { openKernelTun } from './kernel-tun.ts';
+import { openKernelTun, programRoute } from './kernel-tun.ts';
 import { ownAddresses } from './own-addresses.ts';
 import { KernelUdpLink } from './kernel-udp-link.ts';
 import type { LinkWatchdog } from './watchdog.ts';
@@ -29,4 +29,5 @@ export const kernelSockets = (
   bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
   openTun: (plan, events) => openKernelTun(io, plan, events),
   isOwnAddress: ownAddresses(io),
+  programRoute: (host) => programRoute(io, host),
 });

@@ -4,7 +4,8 @@ import { MOST_ROUTES, RESTORE_INTERVAL_MS } from '../../platform/netlink/limits.
 import { LoopGuard } from '../../platform/netlink/loop-guard.ts';
 import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import { TunDevice, type TunPlan } from '../../platform/tun/tun-device.ts';
-import type { TunEvents } from '../sockets.ts';
+import { toEndpoint } from '../../ip/ip-endpoint.ts';
+import type { ProgramRoute, TunEvents } from '../sockets.ts';
 
 /**
  * Creates a TUN device, which the sockets of this layer do not send by as long as it lives. What is
@@ -22,6 +23,15 @@ export function openKernelTun(io: KernelIo, plan: TunPlan, events?: TunEvents): 
     throw error;
   }
   return device;
+}
+
+/** See `Sockets`. What cannot be found out is `none`. */
+export function programRoute(io: KernelIo, host: string): ProgramRoute {
+  // The interface that a zone names is another one: a device takes no link-local addresses.
+  if (host.includes('%')) return 'uplink';
+  const destination = toEndpoint(host, 0);
+  const guard = guards.get(io);
+  return destination && guard ? guard.programRoute(destination) : 'none';
 }
 
 /** A device that the guard knows, and that keeps its state whatever other programs do to it. */

@@ -33,6 +33,8 @@ export const nodeSockets = (reason: string): Sockets => ({
   bindUdp: (options) => UdpLink.bind(options),
   bindDatagrams: (options, handlers) => NodeDatagramSocket.bind(options, handlers),
   isOwnAddress: systemOwnAddresses,
+  // There is no device.
+  programRoute: (host) => (systemOwnAddresses(host) ? 'host' : 'uplink'),
   openTun: () => {
     throw new WeirError('tun', `a TUN device needs the kernel's own sockets: ${reason}`);
   },

@@ -164,6 +164,16 @@ export class LoopGuard implements DeviceChoice {
     return false;
   }
 
+  /** How the kernel sends what programs of this host, but for this process, send to an address. */
+  programRoute(destination: IpEndpoint): 'subnet' | 'device' | 'host' | 'uplink' | 'none' {
+    const usual = this.#usual(destination);
+    if (usual === undefined || usual === 'unknown') return 'none';
+    const isAvoided = this.#avoided.has(usual.device);
+    if ((isAvoided || usual.isLocal) && this.#isInSubnet(destination)) return 'subnet';
+    if (usual.isLocal) return 'host';
+    return isAvoided ? 'device' : 'uplink';
+  }
+
   #recall(destination: IpEndpoint): number {
     const key = keyOf(destination);
     const known = this.#remembered.get(key);

@@ -1,6 +1,7 @@
 import { asError } from '../../errors.ts';
 import type { PacketDevice } from '../../ip/packet-device.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
+import type { SystemResolver } from '../../dns/system-resolvers.ts';
 import type { Endpoint } from '../../net/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
 import type { Sockets, TunEvents, TunPlan } from '../../net/sockets.ts';
@@ -26,6 +27,7 @@ import type { ByteLink, PacketLink } from '../../net/link.ts';
 import { broadcastAddresses } from './broadcast-addresses.ts';
 import { LocalResolver } from './local-resolver.ts';
 import { ResolverAddresses } from './resolver-addresses.ts';
+import { coversDefaultRoute, resolverWarning } from './system-resolver.ts';
 import type { TunSettings } from './settings.ts';
 
 /** What a device's server uses of its surroundings; tests give their own. */
@@ -39,6 +41,10 @@ export interface TunMeans {
   readonly random: RandomSource;
   /** For what the kernel delivers by itself. */
   readonly sockets: Pick<Sockets, 'listen' | 'bindUdp'>;
+  /** How programs of this host reach an address; see `Sockets`. */
+  readonly programRoute: Sockets['programRoute'];
+  /** The servers that programs of this host ask for names. Never rejects. */
+  readonly systemResolvers: () => Promise<readonly SystemResolver[]>;
 }
 
 /** The part of all descriptors that dials of a device may have: those to a silent network keep theirs for 10 s. */
@@ -66,6 +72,20 @@ export class TunServer implements SessionServer {
   /** Connections that may wait for their dials, or for their clients. */
   get maxBacklog(): number {
     return Math.floor(this.#means.descriptorLimit() * PENDING_DIALS);
+  }
+
+  /**
+   * Warns where the system's resolver asks others than `[dns]`, past a device that covers the default route.
+   * It never rejects.
+   */
+  async checkSystemResolver(): Promise<void> {
+    const { systemResolvers, programRoute } = this.#means;
+    if (!coversDefaultRoute(this.settings.routes)) return;
+    const warning = resolverWarning(this.settings, await systemResolvers(), programRoute);
+    const { log, tag } = this.context;
+    if (warning !== undefined) log.warn(`inbound ${tag}: ${warning}`);
+    else
+      log.debug(`inbound ${tag}: no server that programs of this host ask for names is past [dns]`);
   }
 
   /** Lines about the device, which lives as long as any server that it is handed to. */
@@ -176,6 +196,8 @@ class TunListener implements SessionListener {
       settings: stackSettings(this.#server.settings),
       trace: log.enabled('debug') ? this.#trace : undefined,
     });
+    // Beside the start, and once for a device: the routes are those of all devices by now.
+    void this.#server.checkSystemResolver();
   }
 
   swap(next: SessionServer, sessions: SessionBook): void {

@@ -1,4 +1,5 @@
 import { SystemRandomSource } from '../../crypto/random-source.ts';
+import { systemResolvers } from '../../dns/system-resolvers.ts';
 import { systemSockets } from '../../net/system-sockets.ts';
 import { defineProtocol } from '../protocol.ts';
 import { TunServer, type TunMeans } from './inbound.ts';
@@ -13,6 +14,8 @@ const means: TunMeans = {
     listen: (where, options) => systemSockets().listen(where, options),
     bindUdp: (options) => systemSockets().bindUdp(options),
   },
+  programRoute: (host) => systemSockets().programRoute(host),
+  systemResolvers: () => systemResolvers(),
 };
 
 export const tun = defineProtocol({

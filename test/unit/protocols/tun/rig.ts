@@ -107,6 +107,8 @@ export class TunRig {
       open,
       random: new SystemRandomSource(),
       sockets: { listen: noSocket, bindUdp: noSocket },
+      programRoute: () => 'none',
+      systemResolvers: () => Promise.resolve([]),
     });
   }
 

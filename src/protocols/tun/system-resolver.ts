@@ -1,0 +1,88 @@
+import type { SystemResolver } from '../../dns/system-resolvers.ts';
+import { addressInNetwork, formatCidr, type Cidr } from '../../ip/cidr.ts';
+import { formatIP, parseIP } from '../../ip/ip-text.ts';
+import type { ProgramRoute } from '../../net/sockets.ts';
+import type { TunSettings } from './settings.ts';
+
+/** Routes that together cover a default route, of either family. */
+const DEFAULT_ROUTES = [
+  ['0.0.0.0/0'],
+  ['0.0.0.0/1', '128.0.0.0/1'],
+  ['::/0'],
+  ['::/1', '8000::/1'],
+] as const;
+
+/** Whether routes take over the default route of a family. */
+export function coversDefaultRoute(routes: readonly Cidr[]): boolean {
+  const names = new Set(routes.map(formatCidr));
+  return DEFAULT_ROUTES.some((parts) => parts.every((part) => names.has(part)));
+}
+
+/** Questions of programs to a server that `[dns]` does not answer. */
+const BYPASSES: Readonly<Record<ProgramRoute, string | undefined>> = {
+  subnet: undefined,
+  uplink: 'past Weir, by the uplink',
+  device: 'through Weir, by the rules',
+  host: 'a program of this host, whose own servers are not known here',
+  // What cannot be sent does not leave.
+  none: undefined,
+};
+
+/**
+ * The words of a warning where programs of this host ask for names at others than `[dns]`; `undefined` where
+ * they do not, or where the device leaves the default route as it is.
+ */
+export function resolverWarning(
+  { addresses, routes }: Pick<TunSettings, 'addresses' | 'routes'>,
+  resolvers: readonly SystemResolver[],
+  routeTo: (address: string) => ProgramRoute,
+): string | undefined {
+  if (!coversDefaultRoute(routes)) return undefined;
+  const bypasses = resolvers.flatMap(({ address, source }) => {
+    const route = routeTo(address);
+    const way = BYPASSES[route];
+    if (way === undefined) return [];
+    // systemd-resolved may encrypt its questions (DNSOverTLS).
+    const isClear = route === 'uplink' && source !== 'systemd-resolved';
+    return [`${address} (${source}): ${way}${isClear ? ' in clear' : ''}`];
+  });
+  if (bypasses.length === 0) return undefined;
+  const viaResolved = resolvers.some(({ source }) => source === 'systemd-resolved');
+  return `[dns] does not answer the names that programs of this host ask for. They ask ${bypasses.join('; ')}. ${hint(nameServer(addresses), viaResolved)}; docs/tun.md, "The resolver of this machine", says how`;
+}
+
+function hint(server: string | undefined, viaResolved: boolean): string {
+  if (server === undefined) return 'Give the device an address, in whose subnet [dns] answers';
+  const where = viaResolved
+    ? `"DNS=${server}" and "Domains=~." into the configuration of systemd-resolved`
+    : `"nameserver ${server}" into /etc/resolv.conf in place of these`;
+  return `Put ${where}, and give [dns] a server of its own`;
+}
+
+/**
+ * Where `[dns]` is to be asked: beside the device's own address, at which another program may have port 53.
+ * `undefined` for a device without addresses.
+ */
+export function nameServer(addresses: readonly Cidr[]): string | undefined {
+  const own = addresses[0];
+  const bytes = own && parseIP(own.address);
+  if (!bytes) return undefined;
+  const last = bytes.length - 1;
+  for (const step of [1, -1]) {
+    const other = Uint8Array.from(bytes);
+    other[last] = (bytes[last] ?? 0) + step;
+    const text = formatIP(other);
+    if (addressInNetwork(text, own) && isHost(other, own.prefix)) return text;
+  }
+  return own.address;
+}
+
+/** Whether an address is neither the first nor the last one of its network, which are of all hosts there. */
+function isHost(bytes: Uint8Array, prefix: number): boolean {
+  const bits = bytes.length * 8 - prefix;
+  if (bits < 2) return true;
+  let value = 0n;
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte);
+  const rest = BigInt.asUintN(bits, value);
+  return rest !== 0n && rest !== (1n << BigInt(bits)) - 1n;
+}
