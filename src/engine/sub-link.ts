@@ -110,20 +110,24 @@ export class SubLink {
     this.#idle.stop();
     this.#waiting = [];
     this.#dial?.abort(clientLeft());
-    this.#remote?.close();
-    this.#flow?.close();
-    if (this.#flow && this.#deps.log.enabled('debug')) {
-      this.#deps.log.debug(closedLine(this.#flow));
+    try {
+      this.#remote?.close();
+      this.#flow?.close();
+      if (this.#flow && this.#deps.log.enabled('debug')) {
+        this.#deps.log.debug(closedLine(this.#flow));
+      }
+    } finally {
+      this.#deps.onClose();
     }
-    this.#deps.onClose();
   }
 
+  /** Never rejects. */
   async #run(): Promise<void> {
     using dialled = await this.#associate();
     if (!dialled) return;
-    this.#start(dialled.link);
     let failure: Error | undefined;
     try {
+      this.#start(dialled.link);
       await receiveAll(dialled.link, (packet) => this.#receive(packet));
     } catch (error) {
       failure = asError(error);
@@ -160,10 +164,10 @@ export class SubLink {
       if (this.#state === 'closed') return undefined;
       this.#state = 'failed';
       this.#refusal = refusalOf(error);
+      this.#retry = clock.after(FAILED_MS, () => this.close());
       const waiting = this.#waiting;
       this.#waiting = [];
       for (const packet of waiting) this.send(packet);
-      this.#retry = clock.after(FAILED_MS, () => this.close());
       return undefined;
     } finally {
       this.#dial = undefined;

@@ -188,6 +188,25 @@ describe('a UDP association', () => {
     await end();
   });
 
+  test('a flow that cannot be registered leaves nothing open, and the next packet tries again', async () => {
+    const { tracker, plain, versions, send, end } = start();
+    const { openFlow } = tracker;
+    tracker.openFlow = () => {
+      throw new Error('injected');
+    };
+    send('lost', 1000);
+    await settle();
+    assert.equal(await plain.nears[0]?.closed, undefined);
+    tracker.openFlow = openFlow;
+    send('next', 1000);
+    await settle();
+    assert.equal((await plain.remotes[1]?.receive())?.data.toString(), 'next');
+    assert.equal(tracker.flowCount, 1);
+    await end();
+    versions.get('plain')?.retire();
+    assert.ok(plain.failure, 'the version is no longer in use');
+  });
+
   test('without a carrier it ends with its last flow, and with one it does not', async () => {
     const { tracker, clock, send, done } = start({ endsWithFlows: true });
     send('one', 1000);
