@@ -50,7 +50,6 @@ export class SubLink {
   readonly #deps: SubLinkDeps;
   #state: 'opening' | 'open' | 'failed' | 'closed' = 'opening';
   #waiting: Packet[] = [];
-  /** Not given back: a sub-link opens once. */
   readonly #room = new KeptDatagrams();
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
@@ -103,12 +102,19 @@ export class SubLink {
     if (kept) this.#waiting.push(kept);
   }
 
+  #takeWaiting(): readonly Packet[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#room.release(waiting);
+    return waiting;
+  }
+
   close(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     this.#retry?.cancel();
     this.#idle.stop();
-    this.#waiting = [];
+    this.#takeWaiting();
     this.#dial?.abort(clientLeft());
     try {
       this.#remote?.close();
@@ -165,9 +171,7 @@ export class SubLink {
       this.#state = 'failed';
       this.#refusal = refusalOf(error);
       this.#retry = clock.after(FAILED_MS, () => this.close());
-      const waiting = this.#waiting;
-      this.#waiting = [];
-      for (const packet of waiting) this.send(packet);
+      for (const packet of this.#takeWaiting()) this.send(packet);
       return undefined;
     } finally {
       this.#dial = undefined;
@@ -192,10 +196,8 @@ export class SubLink {
       () => this.close(),
     );
     if (this.#deps.log.enabled('debug')) this.#deps.log.debug(openedLine(this.#flow));
-    const waiting = this.#waiting;
-    this.#waiting = [];
     this.#idle.start();
-    for (const packet of waiting) this.send(packet);
+    for (const packet of this.#takeWaiting()) this.send(packet);
   }
 
   /** A packet for the client. */
