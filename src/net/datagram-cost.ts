@@ -5,6 +5,7 @@ import {
   MAX_KEPT_BYTES,
   MAX_UNSENT_BYTES,
 } from './limits.ts';
+import { LEAST_UNSENT_BYTES, MAX_ALL_UNSENT_BYTES } from './socket-limits.ts';
 import type { Packet } from './link.ts';
 
 /** What a datagram of `length` bytes costs while it waits, in bytes of memory. */
@@ -85,6 +86,9 @@ export class SharedRoom {
 
 /** Of all `KeptDatagrams`. */
 export const KEPT_ROOM = new SharedRoom(MAX_ALL_KEPT_BYTES, LEAST_KEPT_BYTES);
+
+/** Of all sockets that wait for the kernel. */
+export const UNSENT_ROOM = new SharedRoom(MAX_ALL_UNSENT_BYTES, LEAST_UNSENT_BYTES);
 
 /** The room that one association has for datagrams which wait until they can be sent. */
 export class KeptDatagrams {
