@@ -30,9 +30,9 @@ export class HttpsExchange implements Exchange {
     this.server = formatEndpoint(server);
     this.#server = server;
     const target = { host, path };
-    this.#connection = new KeptConnection<HttpConnection>(clock, async (signal, onEnd) => {
+    this.#connection = new KeptConnection<HttpConnection>(clock, async (signal, onEnd, onWire) => {
       const tls = { server, name: host, trust: trust() };
-      const socket = await connectTls({ ...tls, alpn: ['h2', 'http/1.1'] }, signal);
+      const socket = await connectTls({ ...tls, alpn: ['h2', 'http/1.1'] }, signal, onWire);
       if (socket.alpnProtocol === 'h2') return new Http2Connection(socket, target, clock, onEnd);
       // This socket has served its purpose, the negotiation: Node's agent opens its own.
       socket.destroy();

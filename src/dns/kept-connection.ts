@@ -2,9 +2,11 @@ import type { Clock } from '../net/clock.ts';
 import { Deadline } from '../net/deadline.ts';
 import { ConnectionLostError } from './exchange.ts';
 import { abortedDial } from '../net/errors.ts';
+import type { WireCounter } from '../net/link.ts';
+import { RepeatedDial } from '../net/repeated-dial.ts';
 import { unlessAborted } from '../net/unless-aborted.ts';
 
-/** Connecting and the TLS handshake together. */
+/** How long a question waits for connecting and the TLS handshake together. */
 const CONNECT_MS = 5000;
 
 /** A connection to a server that answers questions until it ends. */
@@ -14,18 +16,30 @@ export interface Connection {
 }
 
 /**
+ * Connects.
+ * @param onEnd called once when the connection takes no more questions.
+ * @param onWire called with what counts the bytes of the connection, as soon as it is dialled.
+ */
+export type OpenConnection<C> = (
+  signal: AbortSignal,
+  onEnd: () => void,
+  onWire: (wire: WireCounter) => void,
+) => Promise<C>;
+
+/**
  * The one connection to a server that all questions share: opened with the first question, kept until
- * it ends, and opened anew for the next question.
+ * it ends, and opened anew for the next question. Questions that come while it is being opened join the dial,
+ * each with its own time: see `RepeatedDial`.
  */
 export class KeptConnection<C extends Connection> {
-  readonly #open: (signal: AbortSignal, onEnd: () => void) => Promise<C>;
+  readonly #open: OpenConnection<C>;
   readonly #clock: Clock;
-  #current: Promise<C> | undefined;
+  /** Opens the connection, or has opened it. */
+  #current: RepeatedDial<C> | undefined;
   /** Aborts the connection while it is being opened. */
   #opening = new AbortController();
 
-  /** `open` connects; its connection calls `onEnd` once when it takes no more questions. */
-  constructor(clock: Clock, open: (signal: AbortSignal, onEnd: () => void) => Promise<C>) {
+  constructor(clock: Clock, open: OpenConnection<C>) {
     this.#clock = clock;
     this.#open = open;
   }
@@ -47,31 +61,45 @@ export class KeptConnection<C extends Connection> {
   /** Ends the connection, one that is being opened as well; the next question opens another. */
   close(): void {
     this.#opening.abort(new ConnectionLostError());
-    this.#current?.then(
+    this.#current?.made.then(
       (connection) => connection.end(),
       () => undefined,
     );
     this.#current = undefined;
   }
 
-  #get(signal: AbortSignal): Promise<C> {
-    this.#current ??= this.#connect();
-    return unlessAborted(this.#current, signal, abortedDial);
+  async #get(signal: AbortSignal): Promise<C> {
+    if (this.#current) this.#current.join();
+    else this.#current = this.#connect();
+    using deadline = new Deadline(this.#clock, CONNECT_MS, 'connecting', signal);
+    return await unlessAborted(this.#current.made, deadline.signal, abortedDial);
   }
 
-  #connect(): Promise<C> {
-    const forget = (): void => {
-      if (this.#current === current) this.#current = undefined;
-    };
-    const current = this.#limited(forget);
-    // Pending questions fail with it; the next one tries again.
-    current.catch(forget);
-    return current;
-  }
-
-  async #limited(onEnd: () => void): Promise<C> {
+  #connect(): RepeatedDial<C> {
     this.#opening = new AbortController();
-    using deadline = new Deadline(this.#clock, CONNECT_MS, 'connecting', this.#opening.signal);
-    return await this.#open(deadline.signal, onEnd);
+    const late = new WeakSet<C>();
+    const forget = (): void => {
+      if (this.#current === dial) this.#current = undefined;
+    };
+    const dial = new RepeatedDial<C>({
+      clock: this.#clock,
+      attempt: async (signal, onWire) => {
+        const own: { made: C | undefined } = { made: undefined };
+        const onEnd = (): void => {
+          if (!own.made || !late.has(own.made)) forget();
+        };
+        own.made = await this.#open(signal, onEnd, onWire);
+        return own.made;
+      },
+      discard: (connection) => {
+        late.add(connection);
+        connection.end();
+      },
+      signal: this.#opening.signal,
+      limit: CONNECT_MS,
+    });
+    // Pending questions fail with it; the next one tries again.
+    dial.made.catch(forget);
+    return dial;
   }
 }

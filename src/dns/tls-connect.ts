@@ -8,6 +8,7 @@ import {
 } from 'node:tls';
 import type { Endpoint } from '../net/address.ts';
 import { abortedDial, toDialError } from '../net/errors.ts';
+import type { WireCounter } from '../net/link.ts';
 import { systemSockets } from '../net/system-sockets.ts';
 
 export interface TlsTarget {
@@ -23,11 +24,17 @@ export interface TlsTarget {
 /**
  * Connects to a DNS server and verifies it.
  *
+ * @param onWire called with what counts its bytes, before the handshake.
  * @throws {DialError} when it is not reached, or its certificate is invalid.
  */
-export async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<TLSSocket> {
+export async function connectTls(
+  target: TlsTarget,
+  signal: AbortSignal,
+  onWire?: (wire: WireCounter) => void,
+): Promise<TLSSocket> {
   const { server, name } = target;
   const raw = await systemSockets().connectSocket(server, { signal });
+  onWire?.(raw);
   // A server that has closed its side will answer no more questions.
   raw.allowHalfOpen = false;
   return new Promise((resolve, reject) => {
@@ -58,7 +65,9 @@ export async function connectTls(target: TlsTarget, signal: AbortSignal): Promis
     socket.on('secureConnect', onSecure);
     socket.on('error', onError);
     socket.on('close', onClose);
-    signal.addEventListener('abort', onAbort);
+    // It may have aborted since the socket was connected.
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
   });
 }
 

@@ -26,9 +26,10 @@ export class TlsExchange implements Exchange {
   constructor({ server, serverName, trust, clock }: TlsExchangeOptions) {
     this.server = formatEndpoint(server);
     this.#server = server;
-    this.#connection = new KeptConnection(clock, async (signal, onEnd) => {
+    this.#connection = new KeptConnection(clock, async (signal, onEnd, onWire) => {
       const target = { server, name: serverName, trust: trust() };
-      return new StreamConnection(new SocketLink(await connectTls(target, signal)), clock, onEnd);
+      const socket = await connectTls(target, signal, onWire);
+      return new StreamConnection(new SocketLink(socket), clock, onEnd);
     });
   }
 

@@ -97,10 +97,16 @@ export class InboundRuntime {
       this.#live.delete(session);
       this.#settle();
     };
-    this.#handler.serve(carrier, session).then(end, (error: unknown) => {
+    const onFailed = (error: unknown): void => {
       this.#log.debug(`inbound ${this.tag}: session ${session.id}: ${messageOf(error)}`);
       end();
-    });
+    };
+    try {
+      this.#handler.serve(carrier, session).then(end, onFailed);
+    } catch (error) {
+      // Before it had a promise to reject.
+      onFailed(error);
+    }
   }
 
   #settle(): void {

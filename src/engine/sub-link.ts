@@ -50,7 +50,6 @@ export class SubLink {
   readonly #deps: SubLinkDeps;
   #state: 'opening' | 'open' | 'failed' | 'closed' = 'opening';
   #waiting: Packet[] = [];
-  /** Not given back: a sub-link opens once. */
   readonly #room = new KeptDatagrams();
   #dial: Deadline | undefined;
   #remote: PacketLink | undefined;
@@ -103,27 +102,38 @@ export class SubLink {
     if (kept) this.#waiting.push(kept);
   }
 
+  #takeWaiting(): readonly Packet[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#room.release(waiting);
+    return waiting;
+  }
+
   close(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
     this.#retry?.cancel();
     this.#idle.stop();
-    this.#waiting = [];
+    this.#takeWaiting();
     this.#dial?.abort(clientLeft());
-    this.#remote?.close();
-    this.#flow?.close();
-    if (this.#flow && this.#deps.log.enabled('debug')) {
-      this.#deps.log.debug(closedLine(this.#flow));
+    try {
+      this.#remote?.close();
+      this.#flow?.close();
+      if (this.#flow && this.#deps.log.enabled('debug')) {
+        this.#deps.log.debug(closedLine(this.#flow));
+      }
+    } finally {
+      this.#deps.onClose();
     }
-    this.#deps.onClose();
   }
 
+  /** Never rejects. */
   async #run(): Promise<void> {
     using dialled = await this.#associate();
     if (!dialled) return;
-    this.#start(dialled.link);
     let failure: Error | undefined;
     try {
+      this.#start(dialled.link);
       await receiveAll(dialled.link, (packet) => this.#receive(packet));
     } catch (error) {
       failure = asError(error);
@@ -160,10 +170,8 @@ export class SubLink {
       if (this.#state === 'closed') return undefined;
       this.#state = 'failed';
       this.#refusal = refusalOf(error);
-      const waiting = this.#waiting;
-      this.#waiting = [];
-      for (const packet of waiting) this.send(packet);
       this.#retry = clock.after(FAILED_MS, () => this.close());
+      for (const packet of this.#takeWaiting()) this.send(packet);
       return undefined;
     } finally {
       this.#dial = undefined;
@@ -188,10 +196,8 @@ export class SubLink {
       () => this.close(),
     );
     if (this.#deps.log.enabled('debug')) this.#deps.log.debug(openedLine(this.#flow));
-    const waiting = this.#waiting;
-    this.#waiting = [];
     this.#idle.start();
-    for (const packet of waiting) this.send(packet);
+    for (const packet of this.#takeWaiting()) this.send(packet);
   }
 
   /** A packet for the client. */

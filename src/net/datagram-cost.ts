@@ -1,4 +1,11 @@
-import { DATAGRAM_COST, MAX_KEPT_BYTES, MAX_UNSENT_BYTES } from './limits.ts';
+import {
+  DATAGRAM_COST,
+  LEAST_KEPT_BYTES,
+  MAX_ALL_KEPT_BYTES,
+  MAX_KEPT_BYTES,
+  MAX_UNSENT_BYTES,
+} from './limits.ts';
+import { LEAST_UNSENT_BYTES, MAX_ALL_UNSENT_BYTES } from './socket-limits.ts';
 import type { Packet } from './link.ts';
 
 /** What a datagram of `length` bytes costs while it waits, in bytes of memory. */
@@ -55,21 +62,58 @@ export class UnsentDatagrams {
 
 const ignore = (): void => undefined;
 
+/** Memory that all parts of the process share for datagrams which wait. */
+export class SharedRoom {
+  /** In use. */
+  bytes = 0;
+  readonly #most: number;
+  readonly #least: number;
+
+  /**
+   * @param most bytes of all parts together.
+   * @param least bytes that a part may have beyond that, so that others do not take everything.
+   */
+  constructor(most: number, least: number) {
+    this.#most = most;
+    this.#least = least;
+  }
+
+  /** Whether a part that has `own` bytes may have `cost` more. */
+  allows(own: number, cost: number): boolean {
+    return this.bytes + cost <= this.#most || own + cost <= this.#least;
+  }
+}
+
+/** Of all `KeptDatagrams`. */
+export const KEPT_ROOM = new SharedRoom(MAX_ALL_KEPT_BYTES, LEAST_KEPT_BYTES);
+
+/** Of all sockets that wait for the kernel. */
+export const UNSENT_ROOM = new SharedRoom(MAX_ALL_UNSENT_BYTES, LEAST_UNSENT_BYTES);
+
 /** The room that one association has for datagrams which wait until they can be sent. */
 export class KeptDatagrams {
   #bytes = 0;
 
-  /** Takes the place of a packet and returns it as it may be kept; `undefined` when there is none. */
+  /**
+   * Takes the place of a packet and returns it as it may be kept; `undefined` when there is none. Each that is
+   * kept has to be released.
+   */
   keep(packet: Packet): Packet | undefined {
     const cost = costOfDatagram(packet.data.length);
-    if (this.#bytes + cost > MAX_KEPT_BYTES) return undefined;
+    if (this.#bytes + cost > MAX_KEPT_BYTES || !KEPT_ROOM.allows(this.#bytes, cost))
+      return undefined;
     this.#bytes += cost;
+    KEPT_ROOM.bytes += cost;
     const data = keptData(packet.data);
     return data === packet.data ? packet : { data, peer: packet.peer };
   }
 
   /** Gives back the place of packets that `keep` has returned. */
   release(packets: readonly Packet[]): void {
-    for (const { data } of packets) this.#bytes -= costOfDatagram(data.length);
+    for (const { data } of packets) {
+      const cost = costOfDatagram(data.length);
+      this.#bytes -= cost;
+      KEPT_ROOM.bytes -= cost;
+    }
   }
 }

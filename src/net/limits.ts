@@ -21,6 +21,13 @@ export const MAX_UNSENT_BYTES = 256 * 1024;
 export const MAX_KEPT_BYTES = 256 * 1024;
 
 /**
+ * The same of all associations together. Beyond it each keeps LEAST_KEPT_BYTES, the first datagrams of a
+ * conversation: one client with thousands of associations to a silent upstream takes no more from others.
+ */
+export const MAX_ALL_KEPT_BYTES = 64 * 1024 * 1024;
+export const LEAST_KEPT_BYTES = 4096;
+
+/**
  * Bytes up to which a chunk that waits for the rest of its frame is copied behind the one before. As an
  * object it costs some 200 bytes, or keeps the memory around it.
  */

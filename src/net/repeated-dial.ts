@@ -25,6 +25,8 @@ export interface RepeatedDialOptions<Made> {
   readonly discard: (made: Made) => void;
   /** Ends the dial. */
   readonly signal: AbortSignal;
+  /** Milliseconds that a flow may wait; DIAL_MS when left out. */
+  readonly limit?: number | undefined;
 }
 
 interface Attempt {
@@ -37,7 +39,7 @@ interface Attempt {
 /**
  * A dial that flows share. A server may be down when it begins, and QUIC and TCP would send their first packet
  * again after 1, 3 and 7 seconds: too seldom for a flow that joins when the server is back. So another attempt is
- * made beside one that hears nothing, with packets of its own, for as long as a flow may be waiting: DIAL_MS
+ * made beside one that hears nothing, with packets of its own, for as long as a flow may be waiting: `limit`
  * from the last one that has joined. The first connection wins; an error that a server or the system
  * reports ends the dial for all.
  */
@@ -53,10 +55,10 @@ export class RepeatedDial<Made> {
 
   constructor(options: RepeatedDialOptions<Made>) {
     this.#options = options;
-    const { clock, signal } = options;
+    const { clock, signal, limit = DIAL_MS } = options;
     this.made = unlessAborted(this.#result.promise, signal).finally(() => this.#end());
-    this.#limit = new IdleTimer(clock, DIAL_MS, () =>
-      this.#result.reject(new DeadlineError(`the connection took longer than ${DIAL_MS / 1000} s`)),
+    this.#limit = new IdleTimer(clock, limit, () =>
+      this.#result.reject(new DeadlineError(`the connection took longer than ${limit / 1000} s`)),
     );
     this.#limit.start();
     this.#begin();

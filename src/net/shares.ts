@@ -39,6 +39,11 @@ export class Shares<Item, Holder> {
     return this.#entries.size;
   }
 
+  /** Whether a holder has the item. */
+  has(item: Item): boolean {
+    return this.#entries.has(item);
+  }
+
   /** Items of one holder. */
   countOf(holder: Holder): number {
     return this.#shares.get(holder)?.size ?? 0;

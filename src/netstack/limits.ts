@@ -69,6 +69,18 @@ export const LEFT_TO_UDP = 1 / 128;
 export const REPLACED_A_SECOND = 1000;
 
 /**
+ * How many times as many established connections a client has as another one, of which it gives way to a new
+ * connection where there is no room. The other gets a sixteenth of them at most; one client alone loses none.
+ */
+export const FAR_MORE_CONNECTIONS = 16;
+
+/**
+ * The part of all connections that may be unestablished while established ones give way: a flood of SYNs from
+ * forged addresses, each with no connection, ends no more than that.
+ */
+export const PENDING_BESIDE_ESTABLISHED = 1 / 16;
+
+/**
  * Peers of an association whose addresses are kept in both forms, text and numbers. Another one takes
  * the place of one of them; each costs a conversion of some 200 ns.
  */

@@ -25,8 +25,8 @@ import { readIpPacket } from './wire/ip.ts';
 export interface StackSettings {
   /**
    * TCP connections and UDP associations together; those in TIME-WAIT do not count. Beyond it the least
-   * alive associations give way; with none of those, SYNs and datagrams of new clients are dropped; a client
-   * sends its SYN again.
+   * alive associations give way, and connections of a client that has far more than another; with none of
+   * those, SYNs and datagrams of new clients are dropped; a client sends its SYN again.
    */
   readonly maxFlows: number;
   /** Whether datagrams are taken; without, they are dropped in silence. */

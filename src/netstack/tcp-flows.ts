@@ -8,7 +8,13 @@ import { addressNumber, networkNumber } from './address-hash.ts';
 import type { Drops } from './drops.ts';
 import { FlowTable } from './flow-table.ts';
 import { ipHeaderSize, type IpOutput } from './ip-output.ts';
-import { BYTES_A_TURN, MAX_QUOTED_SYN, STRAY_RESPONSES_A_SECOND } from './limits.ts';
+import { Established } from './established.ts';
+import {
+  BYTES_A_TURN,
+  MAX_QUOTED_SYN,
+  PENDING_BESIDE_ESTABLISHED,
+  STRAY_RESPONSES_A_SECOND,
+} from './limits.ts';
 import { chooseLocalPort, type PortState } from './local-ports.ts';
 import { RestoredFlows } from './restored-flows.ts';
 import { SegmentWriter } from './segment-writer.ts';
@@ -73,6 +79,8 @@ export class TcpFlows {
   readonly #waiting: TimeWaitFlows;
   readonly #restored = new RestoredFlows();
   readonly #backlog: Backlog<TcpFlow, number, number>;
+  /** Of clients. */
+  readonly #established = new Established<TcpFlow, number>();
   readonly #sequences: InitialSequences;
   readonly #responses = new RateLimit(STRAY_RESPONSES_A_SECOND);
   readonly #segment = new TcpSegment();
@@ -194,6 +202,12 @@ export class TcpFlows {
   onEvent(flow: TcpFlow, event: TcpEvent, now: number): void {
     switch (event) {
       case 'established':
+        this.#backlog.remove(flow);
+        flow.syn = undefined;
+        if (this.#listens && !flow.isForgotten) {
+          this.#established.add(flow, addressNumber(flow.remote));
+        }
+        break;
       case 'failed':
         this.#backlog.remove(flow);
         flow.syn = undefined;
@@ -353,25 +367,30 @@ export class TcpFlows {
   #makeRoom(client: IpEndpoint, now: number): boolean {
     if (!this.#isFull()) return false;
     if (this.#makeFlowRoom(client, now)) return true;
-    const victim = this.#backlog.heavier(this.#ends);
+    const victim = this.#backlog.heavier(this.#ends) ?? this.#crowding();
     return this.#displace(victim, now) && this.#hasRoom();
+  }
+
+  /**
+   * The established connection that gives way to the request at hand. A request may have a forged source, so
+   * that few of those which are still to prove themselves may end any.
+   */
+  #crowding(): TcpFlow | undefined {
+    const mayEnd = this.#backlog.size < this.#flows.size * PENDING_BESIDE_ESTABLISHED;
+    return mayEnd ? this.#established.victim(this.#ends.address) : undefined;
   }
 
   /** Ends a connection of the backlog in favour of another one. */
   #displace(victim: TcpFlow | undefined, now: number): boolean {
     if (victim === undefined) return false;
-    this.#drops.add('backlog', 0, now);
+    this.#drops.add(this.#established.has(victim) ? 'gave way' : 'backlog', 0, now);
     // To a client that waits for its dial it is as if its SYN had been lost.
-    if (this.#backlog.isDialling(victim)) {
-      victim.connection.refuse('silent', now);
-      victim.connection.abort(now);
-      this.#activity.report(victim);
-      this.#forget(victim, now);
-      return true;
-    }
+    if (this.#backlog.isDialling(victim)) victim.connection.refuse('silent', now);
     victim.connection.abort(now);
-    this.#backlog.remove(victim);
-    this.#activity.touch(victim);
+    // Its RST, before its place is another one's.
+    this.transmit(victim, now);
+    this.#activity.report(victim);
+    this.#forget(victim, now);
     return true;
   }
 
@@ -411,6 +430,7 @@ export class TcpFlows {
     this.#account(flow, 0);
     this.#flows.remove(flow);
     this.#backlog.remove(flow);
+    this.#established.delete(flow);
     this.#activity.wheel.remove(flow);
     const { timeWait } = flow.connection;
     if (timeWait !== undefined && timeWait.expiresAt > now) {

@@ -118,8 +118,9 @@ export class ResolvedPackets implements PacketLink {
     } catch (error) {
       const failure = toDialError(error, peer);
       if (failure.code !== 'aborted') this.#options.onUnresolved(failure);
+    } finally {
+      this.#room.release(waiting);
     }
-    this.#room.release(waiting);
     // Another name may have taken its place meanwhile.
     const known = this.#names.get(name);
     const isCurrent = known !== undefined && 'waiting' in known && known.waiting === waiting;

@@ -16,9 +16,15 @@ import type { KernelIo } from '../../platform/sockets/kernel-io.ts';
 import { EINVAL } from '../../platform/sockets/linux.ts';
 import type { Endpoint } from '../address.ts';
 import { Stage, type Ordered } from '../association-order.ts';
+import { costOfDatagram, keptData, UNSENT_ROOM } from '../datagram-cost.ts';
 import type { Packet, PacketLink } from '../link.ts';
 import { PacketQueue } from '../packet-queue.ts';
-import { MAX_UDP_PAYLOAD, MAX_UNSENT, UDP_RECEIVE_BUFFER } from '../socket-limits.ts';
+import {
+  MAX_UDP_PAYLOAD,
+  MAX_UNSENT,
+  MAX_UNSENT_OF_SOCKET,
+  UDP_RECEIVE_BUFFER,
+} from '../socket-limits.ts';
 import type { UdpBindOptions, UdpSocket } from '../sockets.ts';
 import { reachable, type UdpReach } from '../udp-reach.ts';
 import type { AssociationSockets } from './association-sockets.ts';
@@ -51,6 +57,8 @@ export class KernelUdpLink implements UdpSocket, Ordered {
   #scheduled = false;
   /** The kernel takes no more for now. */
   #full = false;
+  /** What `#outgoing` costs while it waits for the kernel. */
+  #unsent = 0;
   #bytesRead = 0;
   #bytesWritten = 0;
   #refused = 0;
@@ -156,14 +164,15 @@ export class KernelUdpLink implements UdpSocket, Ordered {
       this.#ended ||
       (peer !== this.#lastTarget && !this.#aim(peer)) ||
       data.length > MAX_UDP_PAYLOAD[this.#reach.family] ||
-      this.#outgoing.length >= MAX_UNSENT
+      this.#outgoing.length >= MAX_UNSENT ||
+      (this.#full && !this.#mayWait(data.length))
     ) {
       this.#refused++;
       return;
     }
     this.#outgoing.push({
       destination: this.#lastDestination,
-      buffer: data,
+      buffer: this.#full ? keptData(data) : data,
       offset: 0,
       length: data.length,
       segmentSize: 0,
@@ -184,13 +193,17 @@ export class KernelUdpLink implements UdpSocket, Ordered {
   close(cause?: Error): void {
     if (this.#ended) return;
     // What was accepted leaves before the socket does, as far as the kernel takes it.
-    this.#flush();
-    this.#ended = true;
-    this.#associations?.delete(this);
-    this.#outgoing = [];
-    this.#queue.end(cause);
-    this.#socket.close();
-    this.#resolveClosed(cause);
+    try {
+      this.#flush();
+    } finally {
+      this.#ended = true;
+      this.#associations?.delete(this);
+      this.#outgoing = [];
+      this.#countUnsent();
+      this.#queue.end(cause);
+      this.#socket.close();
+      this.#resolveClosed(cause);
+    }
   }
 
   readonly #onTurnEnd = (): void => {
@@ -214,13 +227,40 @@ export class KernelUdpLink implements UdpSocket, Ordered {
     }
   }
 
+  /** Takes the place of a datagram that waits for the kernel; false when there is none. */
+  #mayWait(length: number): boolean {
+    const cost = costOfDatagram(length);
+    const own = this.#unsent;
+    if (own + cost > MAX_UNSENT_OF_SOCKET || !UNSENT_ROOM.allows(own, cost)) return false;
+    this.#unsent += cost;
+    UNSENT_ROOM.bytes += cost;
+    return true;
+  }
+
+  /** Counts what waits now, where something waits or did. */
+  #countUnsent(): void {
+    const before = this.#unsent;
+    if (before === 0 && !this.#full) return;
+    let now = 0;
+    for (const { length } of this.#outgoing) now += costOfDatagram(length);
+    this.#unsent = now;
+    UNSENT_ROOM.bytes += now - before;
+  }
+
   #flush(): void {
     if (this.#outgoing.length === 0 || this.#full || this.#ended) return;
-    const { done, full } = this.#socket.send(this.#outgoing);
-    this.#full = full;
+    // A send that throws has lost all of them, as a path may: it must not fail again and again.
+    let done = this.#outgoing.length;
+    try {
+      const result = this.#socket.send(this.#outgoing);
+      this.#full = result.full;
+      done = result.done;
+    } finally {
+      if (done === this.#outgoing.length) this.#outgoing = [];
+      else this.#outgoing.splice(0, done);
+      this.#countUnsent();
+    }
     if (this.#associations) this.activeAt = this.#associations.now();
-    if (done === this.#outgoing.length) this.#outgoing = [];
-    else this.#outgoing.splice(0, done);
   }
 
   /** Prepares a peer's address for this socket; false when it cannot reach it. */

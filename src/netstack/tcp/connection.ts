@@ -98,6 +98,11 @@ export class TcpConnection {
     return this.#block.sendBuffer.size;
   }
 
+  /** When a segment of the peer came last, in milliseconds. */
+  get heardAt(): number {
+    return this.#block.heardAt;
+  }
+
   /** Bytes that it holds in both directions, with what they cost beside. */
   get held(): number {
     return this.#block.sendBuffer.charge + this.#block.receiveBuffer.memory;

@@ -29,10 +29,16 @@ export const NOTIFICATIONS_KEPT = 1 << 20;
 export const LIST_INTERVAL_MS = 250;
 
 /**
- * Milliseconds between two times at which remembered destinations are forgotten because routes have
- * changed: in a flood of changes each destination in use is asked for no more often than that.
+ * Milliseconds between two times at which remembered destinations are forgotten in a flood of route
+ * changes: each destination in use is asked for no more often than that.
  */
 export const FORGET_INTERVAL_MS = 200;
+
+/**
+ * Times that they are forgotten at once before that: what a person or a daemon changes together, a link that
+ * goes down and comes again with its routes, counts for the next flow.
+ */
+export const FORGOTTEN_AT_ONCE = 8;
 
 /** Milliseconds between two restorations of one device, where another program keeps changing it. */
 export const RESTORE_INTERVAL_MS = 1000;

@@ -10,7 +10,7 @@ import type { Cidr } from '../../ip/cidr.ts';
 import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../sockets/device-choice.ts';
 import type { KernelIo } from '../sockets/kernel-io.ts';
 import { bindConnected } from '../sockets/open-sockets.ts';
-import { FORGET_INTERVAL_MS, MOST_REMEMBERED } from './limits.ts';
+import { FORGET_INTERVAL_MS, FORGOTTEN_AT_ONCE, MOST_REMEMBERED } from './limits.ts';
 import { NetlinkSocket } from './netlink-socket.ts';
 import { RouteMirror } from './route-mirror.ts';
 import { usualRoute, type UsualRoute } from './route-query.ts';
@@ -64,9 +64,11 @@ export class LoopGuard implements DeviceChoice {
   /** Most datagrams go where the one before went. */
   readonly #last = blankEndpoint();
   #lastDevice: number | undefined;
-  /** Set for a while after destinations were forgotten. */
-  #pause: { cancel(): void } | undefined;
-  /** Whether routes have changed since then. */
+  /** Times that destinations were forgotten, less one for each interval since. */
+  #forgotten = 0;
+  /** Set while there are such. */
+  #interval: { cancel(): void } | undefined;
+  /** Whether routes have changed since destinations were forgotten last. */
   #isChanged = false;
 
   /** Has an effect as long as there are devices to avoid. @throws {SystemError} without netlink. */
@@ -141,7 +143,7 @@ export class LoopGuard implements DeviceChoice {
   /** Releases everything. */
   close(): void {
     for (const index of this.#avoided.keys()) this.release(index);
-    this.#pause?.cancel();
+    this.#interval?.cancel();
     this.#mirror[Symbol.dispose]();
     this.#netlink.close();
   }
@@ -237,18 +239,25 @@ export class LoopGuard implements DeviceChoice {
     return false;
   }
 
-  /** Forgets at once, and then not again for a while. */
+  /** Forgets at once, so that the next flow goes the new way; in a flood of changes now and then. */
   #onRoutes(): void {
-    if (this.#pause) {
+    if (this.#forgotten >= FORGOTTEN_AT_ONCE) {
       this.#isChanged = true;
       return;
     }
+    this.#forgotten++;
     this.#forget();
-    this.#pause = this.#io.timers.after(FORGET_INTERVAL_MS, () => {
-      this.#pause = undefined;
-      if (this.#isChanged) this.#onRoutes();
-    });
+    this.#interval ??= this.#io.timers.after(FORGET_INTERVAL_MS, this.#onInterval);
   }
+
+  readonly #onInterval = (): void => {
+    this.#interval = undefined;
+    this.#forgotten--;
+    if (this.#isChanged) this.#onRoutes();
+    else if (this.#forgotten > 0) {
+      this.#interval = this.#io.timers.after(FORGET_INTERVAL_MS, this.#onInterval);
+    }
+  };
 
   #forget(): void {
     this.#isChanged = false;

@@ -348,7 +348,7 @@ const REPORTED = {
   'flow limit': ({ maxFlows }: TunSettings) =>
     `a new flow was dropped: max_flows (${maxFlows}) is reached`,
   'gave way': ({ maxFlows }: TunSettings) =>
-    `a UDP association has ended for a new flow: max_flows (${maxFlows}) is reached`,
+    `a flow has ended for a new one: max_flows (${maxFlows}) is reached`,
   backlog: () => 'a new flow was dropped: too many connections wait for their destinations',
   descriptors: () => 'a new flow was dropped: this process has too many open files',
   returned: () => 'a datagram to a client was dropped: it was routed back to the device',

@@ -3,6 +3,8 @@ import { describe, test } from 'node:test';
 import { Dispatcher } from '../../../src/engine/dispatcher.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
+import { KEPT_ROOM } from '../../../src/net/datagram-cost.ts';
+import { MAX_ALL_KEPT_BYTES } from '../../../src/net/limits.ts';
 import { UDP_DNS_IDLE_MS, UDP_IDLE_MS } from '../../../src/net/time-limits.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { PacketLink } from '../../../src/net/link.ts';
@@ -186,6 +188,49 @@ describe('a UDP association', () => {
     plain.remotes[0]?.send({ data: Buffer.from('from elsewhere'), peer: elsewhere });
     assert.deepEqual((await client.receive())?.peer, elsewhere);
     await end();
+  });
+
+  test('what all associations keep while their outbounds open is bounded, and given back', async () => {
+    const before = KEPT_ROOM.bytes;
+    const all = Array.from({ length: 400 }, () => start());
+    const silent = new Promise<never>(() => undefined);
+    const large = 'x'.repeat(4000);
+    for (const { plain, send } of all) {
+      plain.associate = () => silent;
+      send('first', 1000);
+      for (let i = 0; i < 60; i++) send(large, 1000);
+    }
+    await settle();
+    const kept = KEPT_ROOM.bytes - before;
+    assert.ok(kept > MAX_ALL_KEPT_BYTES / 2 && kept <= MAX_ALL_KEPT_BYTES, `${kept} bytes`);
+    // A newcomer's first datagrams are kept beside them.
+    const last = start();
+    for (const text of ['one', 'two']) last.send(text, 1000);
+    await settle();
+    for (const text of ['one', 'two']) {
+      assert.equal((await last.plain.remotes[0]?.receive())?.data.toString(), text);
+    }
+    await Promise.all([...all, last].map(({ end }) => end()));
+    assert.equal(KEPT_ROOM.bytes, before);
+  });
+
+  test('a flow that cannot be registered leaves nothing open, and the next packet tries again', async () => {
+    const { tracker, plain, versions, send, end } = start();
+    const { openFlow } = tracker;
+    tracker.openFlow = () => {
+      throw new Error('injected');
+    };
+    send('lost', 1000);
+    await settle();
+    assert.equal(await plain.nears[0]?.closed, undefined);
+    tracker.openFlow = openFlow;
+    send('next', 1000);
+    await settle();
+    assert.equal((await plain.remotes[1]?.receive())?.data.toString(), 'next');
+    assert.equal(tracker.flowCount, 1);
+    await end();
+    versions.get('plain')?.retire();
+    assert.ok(plain.failure, 'the version is no longer in use');
   });
 
   test('without a carrier it ends with its last flow, and with one it does not', async () => {

@@ -8,13 +8,14 @@ import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-for (const outcome of ['ends', 'fails'] as const) {
+for (const outcome of ['ends', 'fails', 'throws'] as const) {
   test(`a carrier whose session ${outcome} reports that it is over, and when it authenticates, once each`, async () => {
     const reports: string[] = [];
     const handler = {
       serve: (_carrier: unknown, session: { authenticated?(): void }): Promise<void> => {
         session.authenticated?.();
         session.authenticated?.();
+        if (outcome === 'throws') throw new Error('invalid');
         return outcome === 'ends' ? Promise.resolve() : Promise.reject(new Error('invalid'));
       },
     };

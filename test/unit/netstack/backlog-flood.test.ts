@@ -108,3 +108,52 @@ describe('a flood of SYNs to a silent network', () => {
     assert.equal(requested.length, before + 1);
   });
 });
+
+describe('a client that keeps all connections established', () => {
+  /** A hundred connections of one client, at a limit of as many. */
+  function full() {
+    const made = rig(100);
+    const { bare, begin, complete } = made;
+    for (let port = 1024; port < 1124; port++) {
+      complete(FLOODS[0], port, begin(FLOODS[0], port));
+      bare.advance(1000);
+    }
+    assert.equal(bare.stack.flows, 100);
+    return made;
+  }
+
+  test('gives way to one that has far fewer, with connections that are silent, by a reset', () => {
+    const { bare, failed, begin, complete } = full();
+    for (let i = 0; i < 5; i++) {
+      const [reset, ...rest] = bare
+        .receive(packet(HONEST, 50_000 + i, SERVED, SYN))
+        .map(sentSegment);
+      assert.deepEqual(rest, []);
+      assert.equal(reset?.tcp.destinationPort, failed[i]?.remote.port);
+      assert.ok(((reset?.tcp.flags ?? 0) & TcpFlag.RST) !== 0);
+      const acknowledgment = begin(HONEST, 50_000 + i);
+      const flow = complete(HONEST, 50_000 + i, acknowledgment);
+      assert.equal(flow?.connection.state, 'ESTABLISHED');
+      assert.equal(bare.stack.flows, 100);
+    }
+    // The connections that were made last, and the newcomer's, go on.
+    assert.ok(
+      failed.every(({ remote }) => remote.port < 1100),
+      'those that were silent for long',
+    );
+    // It has a fair part now: what is open of the other goes on.
+    bare.receive(packet(HONEST, 50_005, SERVED, SYN));
+    assert.equal(failed.length, 5);
+    assert.equal(bare.drops.at(-1), 'flow limit');
+  });
+
+  test('loses few to SYNs of forged addresses, and none to its own', () => {
+    const { bare, failed } = full();
+    for (let i = 0; i < 500; i++) {
+      bare.receive(packet(`10.${i >> 8}.${i & 255}.1`, 2000, SILENT, SYN));
+      bare.receive(packet(FLOODS[0], 2000 + i, SERVED, SYN));
+    }
+    const ended = failed.filter(({ remote }) => remote.port < 2000);
+    assert.ok(ended.length > 0 && ended.length <= 7, `${ended.length} were ended`);
+  });
+});
