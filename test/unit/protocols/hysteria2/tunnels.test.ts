@@ -692,6 +692,39 @@ describe('a listener', () => {
     assert.equal(String(await readAll(link)), 'still here');
   });
 
+  test('ends a removed client after its last flow, also when it holds a stream open', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    const { connection, http } = await bench.prober();
+    await http.request(authentication());
+    const flow = await connection.openStream('bidirectional');
+    await flow.write(encodeTcpRequest('echo.example:7', new SeededRandom(1)));
+    await settle();
+    await bench.removeAccounts();
+    bench.clock.advance(2 * HANDSHAKE_MS);
+    await settle();
+    const codeOfEnd = (): number | undefined => bench.network.connections[0]?.[0].reason?.code;
+    assert.equal(codeOfEnd(), undefined, 'its open flow goes on');
+    bench.dispatcher.failure = new DialError('forbidden', 'the account has been removed');
+    // Each is refused, and its client does not end it: none of them keeps the connection.
+    const request = async (): Promise<void> => {
+      const refused = await connection.openStream('bidirectional');
+      await refused.write(encodeTcpRequest('echo.example:7', new SeededRandom(1)));
+      await settle();
+    };
+    await request();
+    await flow.closeWrite();
+    await readAll(flow);
+    for (let i = 0; i < 3; i++) {
+      assert.equal(codeOfEnd(), undefined);
+      await request();
+      bench.clock.advance(Math.ceil(HANDSHAKE_MS / 3));
+      await settle();
+    }
+    assert.equal(codeOfEnd(), 0x100);
+    assert.equal(bench.clock.timers, 0);
+  });
+
   test('bounds no clients itself that do not authenticate: its port does', async () => {
     const bench = new Bench();
     await bench.listen({ maxConnections: 8 });
