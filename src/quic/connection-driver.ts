@@ -21,6 +21,8 @@ export interface ConnectionHost {
   readonly clock: Clock;
   /** It has something to do: it is served in this turn of the event loop, or the next one. */
   touch(connection: ConnectionDriver): void;
+  /** What it does with what has come has thrown: it is to end, and nothing else. */
+  onFault(connection: ConnectionDriver, error: unknown): void;
   /** The handshake is complete. @returns what its events are for. */
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined;
   /** The protocol above knows who the peer is. */
@@ -169,9 +171,13 @@ export class ConnectionDriver
 
   /** Ends the connection with a code of the transport, at once for all that count it. */
   closeTransport(code: number): void {
-    this.calls.closeTransport(code, '', this.clock.now());
-    this.handleEvents();
-    this.touch();
+    try {
+      this.calls.closeTransport(code, '', this.clock.now());
+      this.handleEvents();
+      this.touch();
+    } catch (error) {
+      this.#host.onFault(this, error);
+    }
   }
 
   touch(): void {
@@ -181,6 +187,7 @@ export class ConnectionDriver
   /**
    * Datagrams of the peer, one behind the other.
    * @param stride bytes of each but the last, which may be shorter.
+   * Never throws: the socket has datagrams of others behind them.
    * @param size of all on the wire, obfuscation included.
    */
   receive(
@@ -195,9 +202,13 @@ export class ConnectionDriver
     size: number,
   ): void {
     this.wire.bytesRead += size;
-    this.calls.receiveBatch(buffer, offset, length, stride, peer, own, ecn, now);
-    this.#passDatagrams();
-    this.touch();
+    try {
+      this.calls.receiveBatch(buffer, offset, length, stride, peer, own, ecn, now);
+      this.#passDatagrams();
+      this.touch();
+    } catch (error) {
+      this.#host.onFault(this, error);
+    }
   }
 
   /** Passes on what has come before more does: one turn may bring more than the core would keep. */

@@ -66,6 +66,16 @@ export class Driver {
     if (!this.#isRunning) this.#schedule();
   }
 
+  /** A defect in what one connection does ends that connection alone, and is reported as uncaught. */
+  fail(connection: ConnectionDriver, error: unknown): void {
+    this.#report(error);
+    try {
+      connection.abandon();
+    } catch (another) {
+      this.#report(another);
+    }
+  }
+
   /** Serves what is ready now. */
   readonly run = (): void => {
     if (this.#isRunning || this.#isStopped) return;
@@ -110,21 +120,11 @@ export class Driver {
         if (this.#outgoing.isBlocked || sent >= budget) this.#enqueue(connection);
         else sent += this.#serve(connection, now);
       } catch (error) {
-        this.#fail(connection, error);
+        this.fail(connection, error);
       }
     }
     this.#round.length = 0;
     return sent;
-  }
-
-  /** A defect in what one connection does ends that connection alone, and is reported as uncaught. */
-  #fail(connection: ConnectionDriver, error: unknown): void {
-    this.#report(error);
-    try {
-      connection.abandon();
-    } catch (another) {
-      this.#report(another);
-    }
   }
 
   #report(error: unknown): void {
@@ -193,7 +193,7 @@ export class Driver {
           connection.calls.onTimeout(now);
           this.#enqueue(connection);
         } catch (error) {
-          this.#fail(connection, error);
+          this.fail(connection, error);
         }
       }
     }

@@ -165,6 +165,7 @@ export class QuicEndpoint {
       {
         clock,
         touch: (connection) => driver.touch(connection),
+        onFault: (connection, error) => driver.fail(connection, error),
         onForgotten: (connection) => driver.remove(connection),
       },
       random,

@@ -11,6 +11,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { OwnListeners } from '../net/own-listeners.ts';
+import { systemSockets } from '../net/system-sockets.ts';
 import { Turns, type Steps } from '../net/turns.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { DnsSpec, Spec } from '../spec.ts';
@@ -80,7 +81,7 @@ export class Supervisor {
   readonly #protocolOf: ProtocolOf;
   readonly #facts: InboundFacts;
   readonly #departures = new Departures();
-  readonly #newcomers = new UnauthenticatedClients();
+  readonly #newcomers = UnauthenticatedClients.within(systemSockets().descriptorLimit);
   #spec: Spec | undefined;
   #outbounds: ReadonlyMap<string, BuiltOutbound> = new Map();
   #balancers: ReadonlyMap<string, BalancerGroup> = new Map();

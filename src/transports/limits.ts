@@ -9,6 +9,11 @@ export const UPGRADE_MS = 10_000;
  */
 export const UNAUTHENTICATED_LIMIT = 8192;
 export const UNAUTHENTICATED_SHARE = 4096;
+/**
+ * The part of the descriptors that they may have at most, and half of it one source: each may be about to
+ * need another one for its destination, and listeners rest when none is left.
+ */
+export const UNAUTHENTICATED_PART = 1 / 4;
 /** An HTTP/2 connection of which no tunnel has authenticated is closed after this long. */
 export const FIRST_TUNNEL_MS = 10_000;
 /**

@@ -1,6 +1,6 @@
 import { LinkClosedError } from '../net/errors.ts';
 import { sourceGroup } from '../net/source-group.ts';
-import { UNAUTHENTICATED_LIMIT, UNAUTHENTICATED_SHARE } from './limits.ts';
+import { UNAUTHENTICATED_LIMIT, UNAUTHENTICATED_PART, UNAUTHENTICATED_SHARE } from './limits.ts';
 
 interface Linked<Item> {
   previous: Item | undefined;
@@ -104,6 +104,13 @@ export class UnauthenticatedClients {
   constructor(limit = UNAUTHENTICATED_LIMIT, share = UNAUTHENTICATED_SHARE) {
     this.#limit = limit;
     this.#share = share;
+  }
+
+  /** As many as a process with so many descriptors has room for. */
+  static within(descriptors: number): UnauthenticatedClients {
+    const room = Math.max(1, Math.floor(descriptors * UNAUTHENTICATED_PART));
+    const limit = Math.min(UNAUTHENTICATED_LIMIT, room);
+    return new UnauthenticatedClients(limit, Math.min(UNAUTHENTICATED_SHARE, Math.ceil(room / 2)));
   }
 
   get count(): number {

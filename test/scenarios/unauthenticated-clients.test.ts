@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
+import { connect } from 'node:net';
 import test from 'node:test';
 import { encodeHunks } from '../../src/transports/grpc/hunks.ts';
-import { hostPort, open } from '../support/address.ts';
-import { freedom } from '../support/config.ts';
+import { hostPort, open, portOf } from '../support/address.ts';
+import { freedom, socksIn } from '../support/config.ts';
+import { roundTrip } from '../support/read.ts';
 import { echoServer } from '../support/servers.ts';
+import { socksConnect } from '../support/socks-client.ts';
+import { within } from '../support/wait.ts';
 import { Weir } from '../support/weir.ts';
 
 const KEY = Buffer.alloc(16, 'weir').toString('base64');
@@ -93,5 +97,35 @@ test('a gRPC client has few tunnels until one has authenticated, and many from t
     assert.ok((session.remoteSettings.maxConcurrentStreams ?? 0) >= 256);
   } finally {
     session.destroy();
+  }
+});
+
+test('silent clients do not take every descriptor of a process that has few', async () => {
+  await using echo = await echoServer();
+  const wrap = ['prlimit', '--nofile=300:300'];
+  await using weir = await Weir.start(`[log]\nlevel = "debug"\n${freedom()}${socksIn('in')}`, {
+    wrap,
+  });
+  const port = portOf(weir.address('in'));
+  const silent = await Promise.all(
+    Array.from({ length: 200 }, async () => {
+      const socket = connect({ host: '127.0.0.1', port, localAddress: '127.0.0.2' });
+      socket.on('error', () => undefined).resume();
+      // Some are disconnected before they learn that they were connected.
+      await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve));
+      return socket;
+    }),
+  );
+  try {
+    const socket = await within(socksConnect(weir.address('in'), echo.target), 'a connection');
+    assert.equal(String(await roundTrip(socket, 'hello')), 'hello');
+    socket.destroy();
+    // They have given way; otherwise they would have kept the listener busy for their ten seconds.
+    await weir.child.until('all but 38 were disconnected', ({ stderr }) => {
+      const lines = stderr.match(/too many clients have not authenticated/g) ?? [];
+      return lines.length === 200 - 38 || undefined;
+    });
+  } finally {
+    for (const one of silent) one.destroy();
   }
 });

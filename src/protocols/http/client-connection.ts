@@ -331,8 +331,7 @@ export class ClientConnection {
     const { log, tag } = this.#context;
     const keep = canKeep(request);
     log.debug(`inbound ${tag}: responded 200: Max-Forwards is 0`);
-    const full = this.#link.write(finalResponse(request.head, keep));
-    if (full) await full;
+    await this.#send(finalResponse(request.head, keep));
     return keep ? this.#drain(request) : 'close';
   }
 
@@ -347,9 +346,19 @@ export class ClientConnection {
   ): Promise<Next> {
     const { log, tag } = this.#context;
     log.debug(`inbound ${tag}: responded ${status}: ${reason}`);
-    const full = this.#link.write(responseBytes({ status, reason, fields, keep, headOnly }));
-    if (full) await full;
+    await this.#send(responseBytes({ status, reason, fields, keep, headOnly }));
     return keep ? 'request' : 'close';
+  }
+
+  /** Sends a response of the proxy's own. A client that does not read has HANDSHAKE_MS for it. */
+  async #send(response: Uint8Array): Promise<void> {
+    const full = this.#link.write(response);
+    if (!full) return;
+    using deadline = new Deadline(this.#context.clock, HANDSHAKE_MS, 'the response');
+    const { signal } = deadline;
+    const onAbort = (): void => this.#link.destroy(asError(signal.reason));
+    signal.addEventListener('abort', onAbort, { once: true });
+    await full;
   }
 
   /** What the client has sent during the dial. @throws the failure of its connection. */

@@ -172,7 +172,7 @@ export class Exchange {
       const bytes = clientHead({ head, framing: { kind: 'none' }, keep: true });
       const full = this.#client.write(bytes);
       if (!full) return;
-      await new SourceWatch({ link: this.#origin, side: 'origin' }).unlessFailed(full);
+      await SourceWatch.of({ link: this.#origin, side: 'origin' }).unlessFailed(full);
     } catch (error) {
       throw error instanceof SideError ? error : new SideError('client', error);
     }

@@ -38,7 +38,7 @@ export interface Transfer {
  */
 export async function transferBody(transfer: Transfer): Promise<void> {
   const { from, to, decoder, encoder, touch, signal } = transfer;
-  const source = new SourceWatch(from);
+  const source = SourceWatch.of(from);
   let waiting: Uint8Array[] = [transfer.head];
   if (!decoder.done && !transfer.ready) {
     await send(to, waiting, source);
@@ -92,17 +92,30 @@ async function send(
   }
 }
 
-/** Learns of the failure of a link that is not being read, because the other side is full. */
+/**
+ * Learns of the failure of a link that is not being read, because the other side is full. A link has one for
+ * all requests that it carries: what waits for its end is kept until then.
+ */
 export class SourceWatch {
+  static readonly #all = new WeakMap<ByteLink, SourceWatch>();
   #failure: SideError | undefined;
-  /** Rejects the wait under way; one callback for all waits of a body. */
-  #reject: ((error: SideError) => void) | undefined;
+  /** Each rejects a wait under way. */
+  readonly #waits = new Set<(error: SideError) => void>();
 
-  constructor({ link, side }: End) {
+  static of(end: End): SourceWatch {
+    let watch = SourceWatch.#all.get(end.link);
+    if (watch === undefined) {
+      watch = new SourceWatch(end);
+      SourceWatch.#all.set(end.link, watch);
+    }
+    return watch;
+  }
+
+  private constructor({ link, side }: End) {
     void link.closed.then((cause) => {
       if (!cause) return;
       this.#failure = new SideError(side, cause);
-      this.#reject?.(this.#failure);
+      for (const reject of this.#waits) reject(this.#failure);
     });
   }
 
@@ -113,12 +126,12 @@ export class SourceWatch {
       throw this.#failure;
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#reject = reject;
+    this.#waits.add(reject);
     full.then(resolve, reject);
     try {
       await promise;
     } finally {
-      this.#reject = undefined;
+      this.#waits.delete(reject);
     }
   }
 }

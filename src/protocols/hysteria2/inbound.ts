@@ -2,7 +2,6 @@ import { hmacSha256 } from '../../crypto/keyed-hash.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { Http3ErrorCode } from '../../http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
-import { Shares } from '../../net/shares.ts';
 import type { Steps } from '../../net/turns.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
 import { ResetTokens } from '../../quic/protection/tokens.ts';
@@ -11,16 +10,14 @@ import type { ListenSpec, TlsServerSpec } from '../../spec.ts';
 import { BindError } from '../../transports/bind-error.ts';
 import { bindFirst } from '../../transports/bind-first.ts';
 import type { InboundContext, SessionBook, SessionListener, SessionServer } from '../contract.ts';
-import { sourceGroup } from '../../net/source-group.ts';
 import { logAcceptFailure } from '../rejected-client.ts';
-import { AssociationPlaces } from './association-places.ts';
 import { accountsOf, type AcceptedAccounts } from '../standing.ts';
+import { AssociationPlaces } from './association-places.ts';
 import { Authenticator } from './authentication.ts';
 import { Circuits } from './circuits.ts';
 import { MasqueradeSite } from './masquerade.ts';
 import type { BindServer, ServerEndpoint } from './quic-endpoints.ts';
 import { ServerConnection, type ConnectionOwner, type Service } from './server-connection.ts';
-import { MOST_UNAUTHENTICATED } from './service-limits.ts';
 import type { Hysteria2InboundSettings } from './settings.ts';
 import { WaitingRequests } from './waiting-requests.ts';
 
@@ -128,7 +125,8 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
   #state: 'bound' | 'serving' | 'retired' | 'kept' | 'released' = 'bound';
   readonly waiting: WaitingRequests;
   readonly associations = new AssociationPlaces();
-  readonly #unauthenticated = new Shares<ServerConnection, string>();
+  /** The port bounds their number: see `Newcomers`. */
+  readonly #unauthenticated = new Set<ServerConnection>();
   readonly #live = new Set<ServerConnection>();
   /** Of the next connection. */
   #numbers = 0;
@@ -184,7 +182,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     const wasServing = this.#state !== 'bound';
     this.#state = 'retired';
     if (wasServing) this.#receive();
-    this.#endUnauthenticated();
+    for (const connection of this.#unauthenticated) connection.end();
     this.#releaseIfIdle();
   }
 
@@ -226,24 +224,10 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
 
   #onConnection(connection: QuicConnection): QuicHandlers {
     const client = new ServerConnection(connection, this, this.#numbers++);
-    this.#unauthenticated.add(client, sourceGroup(connection.remote.host));
+    this.#unauthenticated.add(client);
     // A handshake that was under way when this was retired.
     if (this.#state !== 'serving') client.end();
-    const most = Math.min(MOST_UNAUTHENTICATED, this.#server.settings.maxConnections / 2);
-    // The newest one stays, which may be about to authenticate.
-    const heaviest =
-      this.#unauthenticated.size > Math.max(1, most) && this.#unauthenticated.heaviest;
-    if (heaviest) heaviest.oldest.end();
     return client.handlers;
-  }
-
-  #endUnauthenticated(): void {
-    for (;;) {
-      const { heaviest } = this.#unauthenticated;
-      if (!heaviest) return;
-      this.#unauthenticated.delete(heaviest.oldest);
-      heaviest.oldest.end();
-    }
   }
 
   #releaseIfIdle(): void {
@@ -253,8 +237,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
   #release(): void {
     if (this.#state === 'released') return;
     this.#state = 'released';
-    this.#endUnauthenticated();
-    for (const connection of this.#live) connection.end();
+    for (const connection of [...this.#unauthenticated, ...this.#live]) connection.end();
     this.#port.close(Http3ErrorCode.H3_NO_ERROR);
   }
 }

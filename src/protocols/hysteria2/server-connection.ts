@@ -5,6 +5,7 @@ import type { RequestHead, Response } from '../../http3/message.ts';
 import { Http3Server } from '../../http3/server.ts';
 import { unmapIPv4, type Endpoint } from '../../net/address.ts';
 import { BoundedReader } from '../../net/bounded-reader.ts';
+import type { Timer } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';
 import { DialError } from '../../net/errors.ts';
 import { HANDSHAKE_MS } from '../../net/time-limits.ts';
@@ -78,6 +79,10 @@ export class ServerConnection {
   #client: Client | undefined;
   #ended = false;
   #associations = 0;
+  /** Streams that the engine has: flows, and those that it opens. */
+  #flows = 0;
+  /** Runs while a removed client has no flow. */
+  #farewell: Timer | undefined;
   /** Circuits that are streams, and how many streams the client may have open. */
   #streams = 0;
   #allowed = 0;
@@ -116,9 +121,20 @@ export class ServerConnection {
     if (this.#associations === 0 && !this.#connection.hasOpenStream) this.end();
   }
 
-  /** A client whose account was removed stays until its last flow has ended. */
+  /**
+   * A client whose account was removed stays until its last flow has ended. It gets some time for what is
+   * on its way, refusals among it: its own end of a stream is not waited for, which may never come.
+   */
   #endIfRemoved(): void {
-    if (this.#client?.standing.stands === false) this.endIfIdle();
+    const client = this.#client;
+    if (client?.standing.stands !== false) return;
+    this.endIfIdle();
+    if (this.#ended || this.#farewell || this.#flows > 0 || this.#associations > 0) return;
+    this.#farewell = client.service.context.clock.after(HANDSHAKE_MS, () => {
+      this.#farewell = undefined;
+      const isOver = this.#flows === 0 && this.#associations === 0;
+      if (isOver && !client.standing.stands) this.end();
+    });
   }
 
   /**
@@ -174,7 +190,7 @@ export class ServerConnection {
       open,
       user: user === '' ? undefined : user,
       standing,
-      endWatch: standing.watch(() => this.endIfIdle()),
+      endWatch: standing.watch(() => this.#endIfRemoved()),
       udp:
         service.udpIdleMs === undefined
           ? undefined
@@ -190,6 +206,7 @@ export class ServerConnection {
   #onEnded(): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#farewell?.cancel();
     this.#client?.endWatch();
     this.#client?.udp?.close();
     this.#client?.open.close();
@@ -206,7 +223,9 @@ export class ServerConnection {
       void this.#serve(stream, this.#client).finally(() => {
         circuits.close();
         this.#streams--;
-        if (!this.#ended) this.allowStreams();
+        if (this.#ended) return;
+        this.allowStreams();
+        this.#endIfRemoved();
       });
     } else {
       stream.reset(Http3ErrorCode.H3_REQUEST_REJECTED);
@@ -232,17 +251,22 @@ export class ServerConnection {
         return;
       }
       const origin = this.#originOf(client);
-      await dispatcher.stream({
-        origin,
-        destination,
-        sniff,
-        client: stream,
-        accept: async () => {
-          const response = { ok: true, message: 'Connected' };
-          await stream.write(encodeTcpResponse(response, this.#owner.random));
-          return stream;
-        },
-      });
+      this.#flows++;
+      try {
+        await dispatcher.stream({
+          origin,
+          destination,
+          sniff,
+          client: stream,
+          accept: async () => {
+            const response = { ok: true, message: 'Connected' };
+            await stream.write(encodeTcpResponse(response, this.#owner.random));
+            return stream;
+          },
+        });
+      } finally {
+        this.#flows--;
+      }
     } catch (error) {
       if (error instanceof DialError) {
         await this.#refuse(stream, error.message);

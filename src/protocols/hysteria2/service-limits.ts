@@ -3,14 +3,6 @@
  */
 
 /**
- * Connections that have not authenticated, and never more than half of `max_connections`. Beyond it one is
- * closed for the newest: the oldest of the address that has the most, so that a crowd that never
- * authenticates keeps out neither clients that do nor visitors. There is no time limit: a visitor of the
- * web server stays as long as with any other, until it is silent for IDLE_MS.
- */
-export const MOST_UNAUTHENTICATED = 1024;
-
-/**
  * Streams of one connection, and of all connections of a listener, whose request has not arrived whole.
  * Each costs 4 KB, so that these are 36 MB. Beyond it the oldest one of the connection that has the most is
  * rejected; an honest client sends a request at once, and is late only by what gets lost.

@@ -103,16 +103,21 @@ export class Lobby {
     this.#spent = 0;
     if (this.#isScheduled || this.#count === 0) return;
     const end = clock.now() + HANDSHAKE_MS_A_TURN;
-    for (let left = HANDSHAKE_DATAGRAMS_A_TURN; left > 0 && !isBlocked(); left--) {
-      const next = this.#take();
-      if (next === undefined) break;
-      serve(next);
-      if (clock.now() >= end) break;
+    try {
+      for (let left = HANDSHAKE_DATAGRAMS_A_TURN; left > 0 && !isBlocked(); left--) {
+        const next = this.#take();
+        if (next === undefined) break;
+        serve(next);
+        if (clock.now() >= end) break;
+      }
+    } finally {
+      // Also after a defect of one handshake: those of others are answered and served.
+      onServed();
+      if (this.#count > 0 && !isBlocked()) {
+        this.#isScheduled = true;
+        this.#options.soon(this.#onTurn);
+      }
     }
-    onServed();
-    if (this.#count === 0 || isBlocked()) return;
-    this.#isScheduled = true;
-    this.#options.soon(this.#onTurn);
   }
 
   readonly #onTurn = (): void => {

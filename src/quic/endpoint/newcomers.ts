@@ -5,11 +5,12 @@ import { MAX_NEWCOMERS, MAX_NEWCOMERS_OF_SOURCE, NEWCOMER_STAY } from './limits.
 /**
  * The clients that are not known yet: their handshake is not complete, or the protocol above does not
  * know who they are. They give way to each other where they are too many, so that one source of them does
- * not keep out the others: that of the source that has the most, or the oldest one that had its time.
+ * not keep out the others: the oldest one of the source that has the most, which has its time before one of
+ * a source that has as many.
  */
 export class Newcomers<Client> {
   readonly #shares = new Shares<Client, string>();
-  /** When each has come; the oldest first. */
+  /** When each has come. */
   readonly #since = new Map<Client, number>();
 
   get count(): number {
@@ -33,19 +34,20 @@ export class Newcomers<Client> {
     );
   }
 
-  /** The one that gives way to a newcomer from this address; `undefined` when there is none. */
+  /**
+   * The one that gives way to a newcomer from this address; `undefined` when there is none. A source that
+   * has the most makes room for itself, so that it takes no place of another.
+   */
   victimOf(peer: IpEndpoint, now: number): Client | undefined {
     const source = sourceOf(peer);
     const own = this.#shares.countOf(source);
-    const isOld = (client: Client | undefined): boolean =>
-      client !== undefined && now - (this.#since.get(client) ?? now) >= NEWCOMER_STAY;
-    if (own >= MAX_NEWCOMERS_OF_SOURCE) {
-      const oldest = this.#shares.oldestOf(source);
-      return isOld(oldest) ? oldest : undefined;
-    }
-    if (this.#shares.most > own + 1) return this.#shares.heaviest?.oldest;
-    for (const oldest of this.#since.keys()) return isOld(oldest) ? oldest : undefined;
-    return undefined;
+    const { most } = this.#shares;
+    const isHeaviest = own >= MAX_NEWCOMERS_OF_SOURCE || own >= most;
+    const oldest = isHeaviest ? this.#shares.oldestOf(source) : this.#shares.heaviest?.oldest;
+    if (oldest === undefined) return undefined;
+    if (!isHeaviest && most > own + 1) return oldest;
+    const since = this.#since.get(oldest) ?? now;
+    return now - since >= NEWCOMER_STAY ? oldest : undefined;
   }
 }
 

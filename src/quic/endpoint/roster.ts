@@ -42,6 +42,7 @@ interface Entry extends Origin {
 export interface RosterOwner {
   readonly clock: Clock;
   touch(connection: ConnectionDriver): void;
+  onFault(connection: ConnectionDriver, error: unknown): void;
   /** A connection is forgotten. */
   onForgotten(connection: ConnectionDriver): void;
 }
@@ -178,6 +179,10 @@ export class Roster implements ConnectionHost {
 
   touch(connection: ConnectionDriver): void {
     this.#owner.touch(connection);
+  }
+
+  onFault(connection: ConnectionDriver, error: unknown): void {
+    this.#owner.onFault(connection, error);
   }
 
   onEstablished(connection: ConnectionDriver): QuicHandlers | undefined {

@@ -33,6 +33,22 @@ test('addresses of one network of IPv6 are one source', () => {
   assert.deepEqual([clients.count, evicted], [4, 6]);
 });
 
+test('a process with few descriptors has few of them', () => {
+  for (const [descriptors, limit, share] of [
+    [1024, 256, 128],
+    [300, 75, 38],
+    [1_048_576, 8192, 4096],
+    [Infinity, 8192, 4096],
+    [0, 1, 1],
+  ] as const) {
+    const clients = UnauthenticatedClients.within(descriptors);
+    for (let i = 0; i < 5000; i++) clients.enter('198.51.100.1', { evict: () => undefined });
+    assert.equal(clients.count, share);
+    for (let i = 0; i < 10_000; i++) clients.enter(`192.0.2.${i}`, { evict: () => undefined });
+    assert.equal(clients.count, limit);
+  }
+});
+
 test('a client that has left is not disconnected, and leaves once', () => {
   const clients = new UnauthenticatedClients(2, 2);
   const evicted: number[] = [];

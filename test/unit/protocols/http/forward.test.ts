@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError, LinkClosedError } from '../../../../src/net/errors.ts';
+import { HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
 import { settle, startProxy, type Peer } from './support.ts';
 
 const LIMIT = { timeout: 10_000 };
@@ -757,3 +758,43 @@ test('the flow of a connection that is ended between two requests ends at once',
   await served;
   assert.equal(dispatcher.live, 0);
 });
+
+test('a kept connection keeps nothing of the requests that it has served', async () => {
+  const { client, dispatcher, server } = startProxy();
+  const { closed } = server;
+  let waits = 0;
+  Object.defineProperty(server, 'closed', {
+    get: () => {
+      waits++;
+      return closed;
+    },
+  });
+  const post = 'POST http://a.example/ HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi';
+  const first = await exchange({ client, origin: dispatcher.origin() }, post, EMPTY);
+  await first.origin.exactly(2);
+  await client.head();
+  const before = waits;
+  for (let i = 0; i < 50; i++) {
+    await exchange({ client, origin: Promise.resolve(first.origin) }, post, EMPTY);
+    await first.origin.exactly(2);
+    await client.head();
+  }
+  assert.equal(waits, before);
+});
+
+for (const [what, request, fails] of [
+  ['a 407', GET, false],
+  ['a 502', GET, true],
+] as const) {
+  test(`a client that does not read ${what} is disconnected in time`, async () => {
+    const accounts = fails ? [] : [{ user: 'ann', pass: 'secret' }];
+    const { client, clock, dispatcher, served } = startProxy({ accounts });
+    if (fails) dispatcher.failure = new DialError('refused', 'nothing listens there');
+    for (let i = 0; i < 2000; i++) client.link.write(Buffer.from(request))?.catch(() => undefined);
+    await settle();
+    for (let i = 0; i < 1000; i++) await settle();
+    clock.advance(HANDSHAKE_MS);
+    assert.match(String(await served), /the response took longer than 10 s/);
+    assert.equal(clock.timers, 0);
+  });
+}

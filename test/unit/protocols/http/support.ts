@@ -171,6 +171,8 @@ export const carrierOf = (link: ByteLink): Carrier => ({
 
 export interface Proxy {
   readonly client: Peer;
+  /** The proxy's end of the client's connection. */
+  readonly server: ByteLink;
   readonly dispatcher: ScriptedDispatcher;
   readonly clock: ManualClock;
   /** Resolves with what ended the connection, `undefined` after a clean end. */
@@ -194,5 +196,5 @@ export function startProxy(
     () => undefined,
     (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
   );
-  return { client: new Peer(client), dispatcher, clock: dispatcher.clock, served };
+  return { client: new Peer(client), server, dispatcher, clock: dispatcher.clock, served };
 }

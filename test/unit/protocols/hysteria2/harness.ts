@@ -14,6 +14,7 @@ import type {
   Hysteria2OutboundSettings,
 } from '../../../../src/protocols/hysteria2/settings.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { accountsOf, NO_ACCOUNTS } from '../../../../src/protocols/standing.ts';
 import { Http3Client } from '../../../../src/http3/client.ts';
 import type { QuicConnection } from '../../../../src/quic/contract.ts';
 import type { ClientTls, ServerTls } from '../../../../src/quic/tls-port.ts';
@@ -80,6 +81,16 @@ export class Bench {
         { bind: this.network.bind, createTls: () => tls, random: this.#random },
       ),
     );
+  }
+
+  /** Removes all accounts, as a reload does. */
+  async removeAccounts(): Promise<void> {
+    const accounts = accountsOf(this.#memory);
+    accounts.replace(NO_ACCOUNTS);
+    const turns = { due: false, next: () => Promise.resolve() };
+    await accounts.endRemoved(turns, (error) => {
+      throw error;
+    });
   }
 
   /** A listener that serves. */

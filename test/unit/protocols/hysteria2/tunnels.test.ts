@@ -11,7 +11,6 @@ import { AUTHENTICATED } from '../../../../src/protocols/hysteria2/authenticatio
 import { READER_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
 import { MasqueradeSite } from '../../../../src/protocols/hysteria2/masquerade.ts';
 import {
-  MOST_UNAUTHENTICATED,
   ASSOCIATION_QUEUE,
   ASSOCIATION_SILENCE_MS,
   SILENCE_MS,
@@ -681,36 +680,56 @@ describe('a listener', () => {
     assert.equal(bench.book.count, 1);
   });
 
-  test('closes the oldest of too many clients that do not authenticate', async () => {
+  test('ends every client that has not authenticated when it is retired, and no other', async () => {
     const bench = new Bench();
-    await bench.listen();
-    const { connection: oldest } = await bench.prober();
-    const { http } = await bench.prober();
-    for (let count = 2; count <= MOST_UNAUTHENTICATED; count++) await bench.prober();
-    assert.equal((await oldest.closed).code, 0x100);
-    assert.equal((await http.request(authentication())).status, AUTHENTICATED);
+    const listener = await bench.listen();
+    const link = await bench.client().connect(echo, patient);
+    const visitors = [await bench.prober(), await bench.prober(), await bench.prober()];
+    listener.retire();
+    for (const { connection } of visitors) assert.equal((await connection.closed).code, 0x100);
+    await link.write(Buffer.from('still here'));
+    await link.closeWrite();
+    assert.equal(String(await readAll(link)), 'still here');
   });
 
-  test('keeps a visitor beside any crowd of another address that does not authenticate', async () => {
+  test('ends a removed client after its last flow, also when it holds a stream open', async () => {
     const bench = new Bench();
     await bench.listen();
-    const { http } = await bench.prober();
-    bench.network.clientHost = '192.0.2.66';
-    const { connection: oldest } = await bench.prober();
-    for (let count = 0; count < 2 * MOST_UNAUTHENTICATED; count++) await bench.prober();
-    assert.equal((await oldest.closed).code, 0x100);
-    const open = bench.network.connections.filter(([near]) => near.reason === undefined);
-    assert.equal(open.length, MOST_UNAUTHENTICATED);
-    assert.equal((await http.request(authentication())).status, AUTHENTICATED);
+    const { connection, http } = await bench.prober();
+    await http.request(authentication());
+    const flow = await connection.openStream('bidirectional');
+    await flow.write(encodeTcpRequest('echo.example:7', new SeededRandom(1)));
+    await settle();
+    await bench.removeAccounts();
+    bench.clock.advance(2 * HANDSHAKE_MS);
+    await settle();
+    const codeOfEnd = (): number | undefined => bench.network.connections[0]?.[0].reason?.code;
+    assert.equal(codeOfEnd(), undefined, 'its open flow goes on');
+    bench.dispatcher.failure = new DialError('forbidden', 'the account has been removed');
+    // Each is refused, and its client does not end it: none of them keeps the connection.
+    const request = async (): Promise<void> => {
+      const refused = await connection.openStream('bidirectional');
+      await refused.write(encodeTcpRequest('echo.example:7', new SeededRandom(1)));
+      await settle();
+    };
+    await request();
+    await flow.closeWrite();
+    await readAll(flow);
+    for (let i = 0; i < 3; i++) {
+      assert.equal(codeOfEnd(), undefined);
+      await request();
+      bench.clock.advance(Math.ceil(HANDSHAKE_MS / 3));
+      await settle();
+    }
+    assert.equal(codeOfEnd(), 0x100);
+    assert.equal(bench.clock.timers, 0);
   });
 
-  test('leaves half of its connections to clients that authenticate', async () => {
+  test('bounds no clients itself that do not authenticate: its port does', async () => {
     const bench = new Bench();
     await bench.listen({ maxConnections: 8 });
-    for (let count = 0; count < 20; count++) await bench.prober();
-    const open = bench.network.connections.filter(([near]) => near.reason === undefined);
-    assert.equal(open.length, 4);
-    await bench.client().connect(echo, patient);
+    for (let count = 0; count < 8; count++) await bench.prober();
+    assert.ok(bench.network.connections.every(([near]) => near.reason === undefined));
   });
 
   test('gives up the oldest of many streams whose request never ends, and each in time', async () => {

@@ -268,3 +268,38 @@ test('a connection that throws ends alone, and the others are served in the same
     assert.deepEqual([first.timeouts.length, last.timeouts.length], [1, 1]);
   }
 });
+
+test('a connection that throws over what it receives ends alone, and the rest of the batch is served', async () => {
+  for (const where of ['receiveBatch', 'onDatagram'] as const) {
+    const errors: unknown[] = [];
+    const soon = (task: () => void): void =>
+      rig.network.soon(() => {
+        try {
+          task();
+        } catch (error) {
+          errors.push(error);
+        }
+      });
+    const rig: Rig = await Rig.open({ soon });
+    rig.record();
+    const fault = new Error(`the fault in ${where}`);
+    const fail = (): never => {
+      throw fault;
+    };
+    const [first, faulty, last] = [0, 1, 2].map((i) => {
+      rig.dial({
+        handlers: { onStream: () => undefined, onDatagram: i === 1 ? fail : () => undefined },
+      });
+      return rig.cores.clients.at(-1);
+    }) as [ScriptedCore, ScriptedCore, ScriptedCore];
+    for (const core of [first, faulty, last]) core.events.push({ kind: 'established' });
+    await rig.network.settle();
+    if (where === 'receiveBatch') faulty.receiveBatch = fail;
+    else faulty.datagrams.push(Buffer.of(1));
+    const before = last.received.length;
+    await rig.deliver([shortPacket(first.id), shortPacket(faulty.id), shortPacket(last.id)]);
+    assert.deepEqual(errors, [fault]);
+    assert.deepEqual([first.abandoned, faulty.abandoned, last.abandoned], [false, true, false]);
+    assert.equal(last.received.length, before + 1);
+  }
+});

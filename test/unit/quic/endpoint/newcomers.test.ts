@@ -121,6 +121,54 @@ test('clients that never authenticate do not keep the places of those that do', 
   assert.equal(core.closeReason, undefined, 'an authenticated one keeps its place');
 });
 
+test('visitors that never authenticate stay for as long as there is room', async () => {
+  const server = await Server.open(8);
+  const visitors: (ScriptedCore | undefined)[] = [];
+  for (let i = 0; i < 8; i++) {
+    const visitor = await server.enter(numeric(`198.51.100.${1 + (i % 2)}`, 1000 + i));
+    await server.establish(visitor);
+    visitors.push(visitor);
+  }
+  server.rig.clock.advance(100 * NEWCOMER_STAY);
+  for (const visitor of visitors) assert.equal(visitor?.closeReason, undefined);
+  assert.equal(server.rig.endpoint.connections, 8);
+});
+
+test('a visitor stays beside any crowd of another address that does not authenticate', async () => {
+  for (const most of [8, 4096]) {
+    const server = await Server.open(most);
+    const visitor = await server.enter(honest);
+    assert.ok(visitor);
+    await server.establish(visitor);
+    for (let i = 0; i < 2 * MAX_NEWCOMERS_OF_SOURCE; i++) {
+      server.rig.clock.advance(NEWCOMER_STAY / 4);
+      const one = await server.enter(flooder);
+      if (one) await server.establish(one);
+    }
+    assert.equal(visitor.closeReason, undefined);
+    assert.equal(server.rig.endpoint.connections, Math.min(most, MAX_NEWCOMERS_OF_SOURCE + 1));
+    server.rig.accepted[0]?.authenticated();
+    await server.enter(numeric('203.0.113.9', 1));
+    assert.equal(visitor.closeReason, undefined, 'and can still authenticate');
+  }
+});
+
+test('a crowd that does not authenticate leaves all places to clients that do', async () => {
+  const server = await Server.open(8);
+  for (let i = 0; i < 8; i++) await server.establish(await server.enter(flooder));
+  const known: (ScriptedCore | undefined)[] = [];
+  for (let i = 0; i < 8; i++) {
+    server.rig.clock.advance(NEWCOMER_STAY);
+    const core = await server.enter(honest);
+    await server.establish(core);
+    server.rig.accepted.at(-1)?.authenticated();
+    known.push(core);
+  }
+  assert.equal(server.rig.endpoint.connections, 8);
+  for (const core of known) assert.equal(core?.closeReason, undefined);
+  assert.equal(await server.enter(flooder), undefined);
+});
+
 test('a client that is as alone as the newcomer keeps its place for its time', async () => {
   const server = await Server.open(1);
   const first = await server.enter(numeric('198.51.100.1', 1));

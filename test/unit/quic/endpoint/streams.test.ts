@@ -235,11 +235,8 @@ for (const { count, what } of [
       return what === 'downloads' ? { from: right, to: left } : { from: left, to: right };
     };
     const chunk = Buffer.alloc(128 * 1024, 'x');
-    // Their writers wait for readers until the connection ends.
-    for (let i = 0; i < count; i++) {
-      const { from } = await pour();
-      from.write(chunk)?.catch(() => undefined);
-    }
+    // Its writer waits, as what is not read keeps the rest of it from being sent.
+    for (let i = 0; i < count; i++) (await pour()).from.write(chunk)?.catch(() => undefined);
     await quic.network.pass(2000);
     const { from, to } = await pour();
     const body = Buffer.alloc(4 << 20, 'y');

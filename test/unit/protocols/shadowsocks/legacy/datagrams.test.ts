@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Endpoint } from '../../../../../src/net/address.ts';
-import { costOfDatagram } from '../../../../../src/net/datagram-cost.ts';
 import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
+import { costOfDatagram } from '../../../../../src/net/datagram-cost.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { WaitingDatagrams } from '../../../../../src/protocols/shadowsocks/legacy/waiting-datagrams.ts';
 import { codec, FakeSocket, listening, text } from '../datagram-harness.ts';
@@ -200,6 +200,7 @@ describe('datagrams that wait for a search', () => {
       while (waiting.add(`${kept}`, arrived(64 * 1024))) kept++;
       return kept;
     };
+    // Each costs some memory beside its data.
     const most = Math.floor((4 * 1024 * 1024) / costOfDatagram(64 * 1024));
     assert.equal(fill(), most);
     assert.equal(waiting.has(`${most - 1}`), true);
