@@ -15,7 +15,7 @@ import {
   causeOfSilence,
   clientLeft,
   closedLine,
-  failureLine,
+  flowFields,
   flowInfo,
   openedLine,
 } from './flow-record.ts';
@@ -113,7 +113,7 @@ export class SubLink {
     this.#remote?.close();
     this.#flow?.close();
     if (this.#flow && this.#deps.log.enabled('debug')) {
-      this.#deps.log.debug(closedLine(this.#flow));
+      this.#deps.log.debug(closedLine(this.#flow), flowFields(this.#flow));
     }
     this.#deps.onClose();
   }
@@ -127,7 +127,10 @@ export class SubLink {
       await receiveAll(dialled.link, (packet) => this.#receive(packet));
     } catch (error) {
       failure = asError(error);
-      this.#deps.log.debug(`udp by ${this.#resolved.version.tag} ended: ${failure.message}`);
+      const { tag } = this.#resolved.version;
+      const { inbound, source } = this.#request.origin;
+      const fields = { inbound, source, outbound: tag, error: failure.message };
+      this.#deps.log.debug(`udp by ${tag} ended: ${failure.message}`, fields);
     }
     if (this.#state === 'open') this.#reportSilence(failure);
     this.close();
@@ -138,14 +141,14 @@ export class SubLink {
    * that falls silent is not, since many protocols over UDP expect none.
    */
   #reportSilence(failure: Error | undefined): void {
-    const { failures, stopped } = this.#deps.dialer;
+    const { dialer } = this.#deps;
+    const { failures, stopped } = dialer;
     const flow = this.#flow;
     if (!flow || flow.down > 0 || flow.killed || stopped || !failures.enabled) return;
     const { suspect } = this.#resolved.version.outbound;
     const cause = causeOfSilence(flow.up, { failure, first: 'remote', failed: 'remote' }, suspect);
     if (cause === undefined) return;
-    const { inbound, destination } = flow.info;
-    failures.write(failureLine(inbound, destination, this.#resolved, cause));
+    dialer.report(flow.info, flow.info.destination, this.#resolved, cause);
   }
 
   async #associate(): Promise<DialledFlow<PacketLink> | undefined> {
@@ -187,7 +190,9 @@ export class SubLink {
       flowInfo(this.#request, destination, undefined, this.#resolved),
       () => this.close(),
     );
-    if (this.#deps.log.enabled('debug')) this.#deps.log.debug(openedLine(this.#flow));
+    if (this.#deps.log.enabled('debug')) {
+      this.#deps.log.debug(openedLine(this.#flow), flowFields(this.#flow));
+    }
     const waiting = this.#waiting;
     this.#waiting = [];
     this.#idle.start();
