@@ -181,7 +181,7 @@ export class Instance implements ControlledApp {
         this.#log.debug('reload: the files have not changed');
         break;
       case 'failed':
-        this.#log.error(linesOf(outcome.line));
+        this.#log.error(linesOf(outcome.line), { error: outcome.line });
         break;
       default:
         outcome satisfies never;

@@ -2,6 +2,7 @@ import { APP_TARGET } from '../app/process-log.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { DEFAULT_LEVEL } from '../config/tables/log.ts';
 import { chooseFilter, passes } from '../log/filter.ts';
+import { printable } from '../printable.ts';
 import { silentLogger } from '../log/output.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { OwnListeners } from '../net/own-listeners.ts';
@@ -33,7 +34,9 @@ export async function check(
   });
   if (!loaded) return 1;
   process.stdout.write('Configuration OK.\n');
-  const lines = shownWarnings(loaded).map((warning) => `warning: ${renderWarning(warning)}\n`);
+  const lines = shownWarnings(loaded).map(
+    (warning) => `warning: ${printable(renderWarning(warning))}\n`,
+  );
   process.stderr.write(lines.join(''));
   return 0;
 }

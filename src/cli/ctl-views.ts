@@ -77,6 +77,9 @@ export function reportTable(report: ReloadReport): string {
 const endpoint = (host: string, port: number): string =>
   host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 
+/** Queries to the proxy's own resolver, which is no outbound, have the empty tag in the API. */
+const outboundText = (tag: string): string => (tag === '' ? 'dns' : tag);
+
 /** @param now Unix milliseconds. */
 export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
   table(
@@ -103,7 +106,7 @@ export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
       flow.source,
       endpoint(flow.host, flow.port),
       flow.sniffed,
-      flow.outbound,
+      outboundText(flow.outbound),
       flow.rule ?? 'default',
       bytes(flow.up),
       bytes(flow.down),
@@ -141,6 +144,6 @@ export function eventLine(event: string, data: unknown): string {
   const { id, network, inbound, user, host, port, outbound, up, down } = data as FlowJson;
   const account = user === null ? '' : ` (${user})`;
   const moved = event === 'closed' ? `  up ${bytes(up)}, down ${bytes(down)}` : '';
-  const line = `${event.padEnd(7)}  ${id}  ${inbound}${account} -> ${network} ${endpoint(host, port)} by ${outbound}${moved}`;
+  const line = `${event.padEnd(7)}  ${id}  ${inbound}${account} -> ${network} ${endpoint(host, port)} by ${outboundText(outbound)}${moved}`;
   return `${printable(line)}\n`;
 }

@@ -1,3 +1,4 @@
+import { messageOf } from '../errors.ts';
 import { formatEndpoint, type Endpoint } from '../net/address.ts';
 import type { Packet } from '../net/link.ts';
 import { receiveAll } from '../net/receive-all.ts';
@@ -53,6 +54,7 @@ export class Association {
     } catch (error) {
       this.#deps.log.debug(
         `${this.#request.origin.inbound}: udp association ended: ${String(error)}`,
+        { inbound: origin.inbound, source: origin.source, error: messageOf(error) },
       );
     } finally {
       endWatch?.();
@@ -109,8 +111,10 @@ export class Association {
   #peerOf(written: Endpoint): Endpoint | undefined {
     const host = normalizeHost(written.host);
     if (host === undefined) {
-      const { inbound } = this.#request.origin;
-      this.#deps.dialer.failures.write(`${inbound} -> udp: ${notAHost(written.host).message}`);
+      const { inbound, user, source } = this.#request.origin;
+      const { message: error } = notAHost(written.host);
+      const fields = { inbound, user, source, port: written.port, error };
+      this.#deps.dialer.failures.write(`${inbound} -> udp: ${error}`, fields);
       return undefined;
     }
     return { host, port: written.port };

@@ -18,7 +18,7 @@ import {
   accountRemoved,
   causeOfSilence,
   closedLine,
-  failureLine,
+  flowFields,
   flowInfo,
   notAHost,
   openedLine,
@@ -93,7 +93,11 @@ export class Dispatcher implements DispatcherContract {
       client = await request.accept();
     } catch (error) {
       dialled[Symbol.dispose]();
-      this.#deps.log.debug(`${origin.inbound}: the client has left: ${messageOf(error)}`);
+      this.#deps.log.debug(`${origin.inbound}: the client has left: ${messageOf(error)}`, {
+        inbound: origin.inbound,
+        source: origin.source,
+        error: messageOf(error),
+      });
       return;
     }
     const sniffed = sniffable ? await this.#sniffBeside(client, dialled.link) : undefined;
@@ -110,7 +114,9 @@ export class Dispatcher implements DispatcherContract {
     const host = normalizeHost(destination.host);
     if (host !== undefined) return host;
     const failure = notAHost(destination.host);
-    this.#dialer.failures.write(`${origin.inbound} -> tcp: ${failure.message}`);
+    const { inbound, user, source } = origin;
+    const fields = { inbound, user, source, port: destination.port, error: failure.message };
+    this.#dialer.failures.write(`${inbound} -> tcp: ${failure.message}`, fields);
     throw failure;
   }
 
@@ -160,11 +166,13 @@ export class Dispatcher implements DispatcherContract {
       dialled[Symbol.dispose]();
       throw error;
     }
-    if (log.enabled('debug')) log.debug(openedLine(flow));
+    if (log.enabled('debug')) log.debug(openedLine(flow), flowFields(flow));
     return relay(client, remote, flow, clock).then((end) => {
       try {
         flow.close();
-        if (log.enabled('debug')) log.debug(closedLine(flow, end.failure));
+        if (log.enabled('debug')) {
+          log.debug(closedLine(flow, end.failure), flowFields(flow, end.failure));
+        }
         if (flow.down === 0) this.#reportSilence(flow, resolved, end);
       } finally {
         dialled[Symbol.dispose]();
@@ -177,9 +185,8 @@ export class Dispatcher implements DispatcherContract {
     const { failures, stopped } = this.#dialer;
     if (!failures.enabled || stopped || flow.killed || this.#dialer.leadsToResolver(resolved))
       return;
-    const { inbound, destination } = flow.info;
     const cause = causeOfSilence(flow.up, end, resolved.version.outbound.suspect);
-    if (cause !== undefined) failures.write(failureLine(inbound, destination, resolved, cause));
+    if (cause !== undefined) this.#dialer.report(flow.info, flow.info.destination, resolved, cause);
   }
 }
 

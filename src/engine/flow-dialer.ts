@@ -7,9 +7,16 @@ import type { ByteLink, PacketLink } from '../net/link.ts';
 import { DIAL_MS } from '../net/time-limits.ts';
 import type { Origin, Outbound } from '../protocols/contract.ts';
 import { LogLimiter } from '../protocols/log-limiter.ts';
+import { clientFeatureHint } from './client-features.ts';
 import { ClientWatch } from './client-watch.ts';
 import { FailureLog } from './failure-log.ts';
-import { accountRemoved, asDialError, clientLeft, failureLine } from './flow-record.ts';
+import {
+  accountRemoved,
+  asDialError,
+  clientLeft,
+  failureFields,
+  failureLine,
+} from './flow-record.ts';
 import { OutboundVersion } from './outbound-version.ts';
 import { resolveRoute, type Plane, type Resolved } from './plane.ts';
 import type { RouteQuery } from './router/query.ts';
@@ -22,6 +29,9 @@ export const WATCH_AFTER_MS = 100;
 
 /** A dial that lasted this long failed, although it is the client that has ended it. */
 const SLOW_DIAL_MS = 2_000;
+
+/** Pairs of rule and inbound whose blocked flows have lines of their own; the others share one. */
+const MOST_BLOCKED_LINES = 128;
 
 /**
  * What a dial has opened: the link, and the route that it was opened on. Keeps the outbound's
@@ -90,12 +100,14 @@ export class FlowDialer {
   readonly #stopping = new AbortController();
   #refusesNew = false;
   readonly #refused: LogLimiter;
+  readonly #blocked: LogLimiter;
   readonly #resolver: OutboundVersion;
 
   constructor(deps: FlowDialerDeps) {
     this.#deps = deps;
     this.#resolver = new OutboundVersion(RESOLVER.tag, RESOLVER.version, deps.resolver);
     this.#refused = new LogLimiter(deps.clock);
+    this.#blocked = new LogLimiter(deps.clock, MOST_BLOCKED_LINES);
     this.failures = new FailureLog(deps.log, deps.clock);
   }
 
@@ -204,7 +216,7 @@ export class FlowDialer {
     }
   }
 
-  /** Failures are logged at `info`; what the configuration or the client caused is for debugging. */
+  /** Failures are logged at `info`; what the client caused is for debugging. */
   #logFailure(
     origin: Origin,
     to: Destination,
@@ -221,24 +233,73 @@ export class FlowDialer {
     }
     const slow = code === 'aborted' && clock.now() - startedAt >= SLOW_DIAL_MS && !this.stopped;
     if (slow && this.failures.enabled) {
-      const cause = 'no connection was made before the client left';
-      this.failures.write(failureLine(origin.inbound, to, resolved, cause));
-    } else if (isRemoved || code === 'blocked' || code === 'aborted') {
+      this.report(origin, to, resolved, 'no connection was made before the client left');
+    } else if (!isRemoved && code === 'blocked') {
+      this.#logBlocked(origin, to, resolved, failure);
+    } else if (isRemoved || (code === 'aborted' && !this.#isFeature(to))) {
       if (log.enabled('debug')) {
-        log.debug(failureLine(origin.inbound, to, resolved, failure.message));
+        log.debug(
+          failureLine(origin.inbound, to, resolved, failure.message),
+          failureFields(origin, to, resolved, failure.message),
+        );
       }
     } else if (this.failures.enabled) {
-      this.failures.write(failureLine(origin.inbound, to, resolved, failure.message));
+      this.report(origin, to, resolved, failure.message);
     }
   }
 
+  /** Whether a dial was made for a feature of the client, and did not fail because of a stop. */
+  #isFeature({ host }: Destination): boolean {
+    return clientFeatureHint(host) !== undefined && !this.stopped;
+  }
+
+  /** Writes the line of a flow that has failed, with a hint where the client wants what is no host. */
+  report(
+    origin: Pick<Origin, 'inbound' | 'user' | 'source'>,
+    to: Destination,
+    resolved: Resolved,
+    cause: string,
+  ): void {
+    const hint = clientFeatureHint(to.host);
+    const text = hint === undefined ? cause : `${cause}; ${hint}`;
+    this.failures.write(
+      failureLine(origin.inbound, to, resolved, text),
+      failureFields(origin, to, resolved, text),
+    );
+  }
+
+  /** A page may request many blocked names: one line a minute for each rule and inbound. */
+  #logBlocked(origin: Origin, to: Destination, resolved: Resolved, { message }: DialError): void {
+    const { log } = this.#deps;
+    if (!log.enabled('info')) return;
+    const { version, rule } = resolved;
+    const line = failureLine(origin.inbound, to, resolved, message);
+    const fields = failureFields(origin, to, resolved, message);
+    const note = this.#blocked.note(`${origin.inbound} ${rule ?? ''} ${version.tag}`);
+    if (!note) {
+      log.debug(line, fields);
+      return;
+    }
+    const { suppressed, others } = note;
+    const like = others ? 'of other rules' : 'like this';
+    log.info(
+      suppressed > 0 ? `${line}; ${suppressed} more ${like} since the last such line` : line,
+      fields,
+    );
+  }
+
   /** Clients may request the proxy itself any number of times: one line a minute for each target. */
-  #logRefusal({ inbound, source }: Origin, to: Destination, { code, message }: DialError): void {
+  #logRefusal(
+    { inbound, source, user }: Origin,
+    to: Destination,
+    { code, message }: DialError,
+  ): void {
     const note = this.#refused.note(`${inbound} ${code} ${formatEndpoint(to)}`);
     if (!note) return;
     const more = note.suppressed > 0 ? ` (${note.suppressed} more since the last such line)` : '';
     this.#deps.log.warn(
       `${inbound} -> ${to.network} ${formatEndpoint(to)} for ${source ?? 'a local client'} refused: ${message}${more}`,
+      { inbound, source, user, host: to.host, port: to.port, error: message },
     );
   }
 }

@@ -1,8 +1,9 @@
 import { codeOf } from '../errors.ts';
+import type { LogFields } from '../log/logger.ts';
 import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
 import { abortedDial, DialError, toDialError, TruncatedError } from '../net/errors.ts';
 import type { RelayEnd } from '../net/relay.ts';
-import type { PacketRequest, StreamRequest } from '../protocols/contract.ts';
+import type { Origin, PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
 import type { Resolved } from './plane.ts';
 
@@ -54,6 +55,29 @@ export const failureLine = (
   { version, rule }: Pick<Resolved, 'version' | 'rule'>,
   cause: string,
 ): string => `${describe(inbound, to, version.tag)}: ${cause} (${describeRule(rule)})`;
+
+/** What `failureLine` says, as fields. */
+export const failureFields = (
+  { inbound, user, source }: Pick<Origin, 'inbound' | 'user' | 'source'>,
+  { host, port }: Endpoint,
+  { version, rule }: Pick<Resolved, 'version' | 'rule'>,
+  error: string,
+): LogFields => ({ inbound, outbound: tagOf(version.tag), host, port, rule, user, source, error });
+
+/** What `openedLine` and `closedLine` say, as fields. */
+export const flowFields = ({ info }: Flow, failure?: Error): LogFields => ({
+  inbound: info.inbound,
+  outbound: tagOf(info.outbound),
+  host: info.destination.host,
+  port: info.destination.port,
+  rule: info.rule,
+  user: info.user,
+  source: info.source,
+  error: failure?.message,
+});
+
+/** The resolver of the proxy itself, which is no outbound, has the empty tag. */
+const tagOf = (tag: string): string | undefined => (tag === '' ? undefined : tag);
 
 /**
  * Why a flow has ended without a byte from its destination; `undefined` where the client is the only

@@ -15,7 +15,7 @@ import {
   causeOfSilence,
   clientLeft,
   closedLine,
-  failureLine,
+  flowFields,
   flowInfo,
   openedLine,
 } from './flow-record.ts';
@@ -120,7 +120,7 @@ export class SubLink {
       this.#remote?.close();
       this.#flow?.close();
       if (this.#flow && this.#deps.log.enabled('debug')) {
-        this.#deps.log.debug(closedLine(this.#flow));
+        this.#deps.log.debug(closedLine(this.#flow), flowFields(this.#flow));
       }
     } finally {
       this.#deps.onClose();
@@ -137,7 +137,10 @@ export class SubLink {
       await receiveAll(dialled.link, (packet) => this.#receive(packet));
     } catch (error) {
       failure = asError(error);
-      this.#deps.log.debug(`udp by ${this.#resolved.version.tag} ended: ${failure.message}`);
+      const { tag } = this.#resolved.version;
+      const { inbound, source } = this.#request.origin;
+      const fields = { inbound, source, outbound: tag, error: failure.message };
+      this.#deps.log.debug(`udp by ${tag} ended: ${failure.message}`, fields);
     }
     if (this.#state === 'open') this.#reportSilence(failure);
     this.close();
@@ -148,14 +151,14 @@ export class SubLink {
    * that falls silent is not, since many protocols over UDP expect none.
    */
   #reportSilence(failure: Error | undefined): void {
-    const { failures, stopped } = this.#deps.dialer;
+    const { dialer } = this.#deps;
+    const { failures, stopped } = dialer;
     const flow = this.#flow;
     if (!flow || flow.down > 0 || flow.killed || stopped || !failures.enabled) return;
     const { suspect } = this.#resolved.version.outbound;
     const cause = causeOfSilence(flow.up, { failure, first: 'remote', failed: 'remote' }, suspect);
     if (cause === undefined) return;
-    const { inbound, destination } = flow.info;
-    failures.write(failureLine(inbound, destination, this.#resolved, cause));
+    dialer.report(flow.info, flow.info.destination, this.#resolved, cause);
   }
 
   async #associate(): Promise<DialledFlow<PacketLink> | undefined> {
@@ -195,7 +198,9 @@ export class SubLink {
       flowInfo(this.#request, destination, undefined, this.#resolved),
       () => this.close(),
     );
-    if (this.#deps.log.enabled('debug')) this.#deps.log.debug(openedLine(this.#flow));
+    if (this.#deps.log.enabled('debug')) {
+      this.#deps.log.debug(openedLine(this.#flow), flowFields(this.#flow));
+    }
     this.#idle.start();
     for (const packet of this.#takeWaiting()) this.send(packet);
   }

@@ -51,6 +51,8 @@ export class RepeatedDial<Made> {
   readonly #limit: IdleTimer;
   readonly #result = Promise.withResolvers<Made>();
   #timer: Timer | undefined;
+  #hasTried = false;
+  #hasHeard = false;
   #isOver = false;
 
   constructor(options: RepeatedDialOptions<Made>) {
@@ -62,6 +64,15 @@ export class RepeatedDial<Made> {
     );
     this.#limit.start();
     this.#begin();
+  }
+
+  /** Whether connections were tried, and no packet has come back. */
+  get isSilent(): boolean {
+    if (!this.#hasTried || this.#hasHeard) return false;
+    for (const { wires } of this.#attempts) {
+      if (wires.some(({ bytesRead }) => bytesRead > 0)) return false;
+    }
+    return true;
   }
 
   /** Another flow waits for the connection, and has its own time. */
@@ -79,7 +90,10 @@ export class RepeatedDial<Made> {
   async #run(attempt: Attempt): Promise<void> {
     const { signal } = attempt.controller;
     try {
-      const made = await this.#options.attempt(signal, (wire) => attempt.wires.push(wire));
+      const made = await this.#options.attempt(signal, (wire) => {
+        this.#hasTried = true;
+        attempt.wires.push(wire);
+      });
       if (this.#isOver || signal.aborted) this.#options.discard(made);
       else this.#win(attempt, made);
     } catch (error) {
@@ -102,6 +116,7 @@ export class RepeatedDial<Made> {
       attempt.received = received;
     }
     if (hears) {
+      this.#hasHeard = true;
       this.#timer = this.#options.clock.after(SILENT_ATTEMPT_MS, this.#look);
       return;
     }
@@ -122,6 +137,7 @@ export class RepeatedDial<Made> {
     this.#limit.stop();
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.#hasHeard ||= this.#hasTried && !this.isSilent;
     for (const attempt of this.#attempts) this.#abandon(attempt);
   }
 }

@@ -35,7 +35,11 @@ export function logRejection(
   const note = limiter.note(source ?? '');
   if (!note) return;
   const client = source ?? 'a local client';
-  log.info(`inbound ${tag}: rejected ${client}: ${error.message}${suppressedBefore(note)}`);
+  log.info(`inbound ${tag}: rejected ${client}: ${error.message}${suppressedBefore(note)}`, {
+    inbound: tag,
+    source,
+    error: error.message,
+  });
 }
 
 /** Logs that this side could not serve a client, once a minute for the inbound. */
@@ -46,7 +50,13 @@ export function logAcceptFailure(
   const limiter = memory.recall('failures to accept', LogLimiter, () => new LogLimiter(clock));
   const note = limiter.note('');
   if (!note) return;
-  log.error(`inbound ${tag}: a client was not accepted: ${error.message}${suppressedBefore(note)}`);
+  log.error(
+    `inbound ${tag}: a client was not accepted: ${error.message}${suppressedBefore(note)}`,
+    {
+      inbound: tag,
+      error: error.message,
+    },
+  );
 }
 
 function suppressedBefore({ suppressed, others }: LogNote): string {

@@ -1,3 +1,4 @@
+import { printable } from '../printable.ts';
 import type { Lifecycle } from './connection-state.ts';
 import type { CloseReason } from './contract.ts';
 import type { Deadlines } from './deadlines.ts';
@@ -15,11 +16,9 @@ const { APPLICATION_ERROR } = TransportErrorCode;
 
 const NOTHING = new Uint8Array(0);
 
-/** A text of the peer for logs: what is not printable, or not UTF-8, is replaced. */
-const printable = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.subarray(0, MAX_REASON_BYTES))
-    .toString()
-    .replaceAll(/[^\P{C}]/gu, '?');
+/** A text of the peer for messages: what is not printable is escaped, what is not UTF-8 replaced. */
+const textOf = (bytes: Uint8Array): string =>
+  printable(Buffer.from(bytes.subarray(0, MAX_REASON_BYTES)).toString());
 
 /** At most `MAX_REASON_BYTES` of UTF-8, without a part of a character. */
 function encodeReason(reason: string): Uint8Array {
@@ -78,7 +77,7 @@ export class Closing {
   ): void {
     if (!this.#lifecycle.isOpen) return;
     this.#text = encodeReason(reason);
-    this.#reason = { kind, by: 'self', code, reason: printable(this.#text) };
+    this.#reason = { kind, by: 'self', code, reason: textOf(this.#text) };
     this.#isFrameDue = true;
     this.#wait('closing', probeTimeout, now);
   }
@@ -91,7 +90,7 @@ export class Closing {
     probeTimeout: number,
     now: number,
   ): void {
-    this.#reason ??= { kind, by: 'peer', code, reason: printable(reason) };
+    this.#reason ??= { kind, by: 'peer', code, reason: textOf(reason) };
     this.#isFrameDue = false;
     this.#wait('draining', probeTimeout, now);
   }

@@ -147,7 +147,11 @@ export class ListenerExchange {
       try {
         await listener.reopen();
       } catch (error) {
-        this.#log.error(`inbound ${tag} could not be restored: ${messageOf(error)}`);
+        const reason = messageOf(error);
+        this.#log.error(`inbound ${tag} could not be restored: ${reason}`, {
+          inbound: tag,
+          error: reason,
+        });
       }
     }
     this.#closedEarly.length = 0;

@@ -248,6 +248,9 @@ function heldBackLine(
     const now = clock.now();
     if (now < next) return;
     next = now + SAME_LINE_MS;
-    log.warn(`inbound ${tag}: ${reason}; new connections wait until others are closed`);
+    log.warn(`inbound ${tag}: ${reason}; new connections wait until others are closed`, {
+      inbound: tag,
+      error: reason,
+    });
   };
 }

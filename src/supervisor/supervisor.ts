@@ -308,7 +308,9 @@ export class Supervisor {
       const ready = staged.sessions.get(tag)?.ready;
       if (action === 'swap' && ready && running.kind === 'sessions') running.listener.swap(ready);
       if (action !== 'swap' && action !== 'reuse') {
-        this.#deps.log.info(`inbound ${tag} listening on ${running.listener.address}`);
+        this.#deps.log.info(`inbound ${tag} listening on ${running.listener.address}`, {
+          inbound: tag,
+        });
       }
     }
     this.#inbounds = inbounds;

@@ -1,3 +1,4 @@
+import { printable, quoted as quotedText } from '../../printable.ts';
 import type { Span } from '../../schema/node.ts';
 import type { ConfigLocation } from '../errors.ts';
 import type { Places } from '../places.ts';
@@ -69,7 +70,7 @@ export class WarningList {
       .slice(0, MOST_SHOWN)
       .map(({ id, span, message }): Warning => ({
         id,
-        message: oneLine(message(lineOf)),
+        message: printable(message(lineOf)),
         location: places.locate(span.start),
       }));
     const rest = this.#count - shown.length;
@@ -92,8 +93,5 @@ const LONGEST_QUOTE = 100;
 /** A text of the document as a message shows it. */
 export function quoted(text: string): string {
   const shown = text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text;
-  return JSON.stringify(shown);
+  return quotedText(shown);
 }
-
-/** Tags are shown as they are elsewhere, and may hold control characters. */
-const oneLine = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\u{FFFD}');

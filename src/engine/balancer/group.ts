@@ -35,6 +35,7 @@ export class BalancerGroup implements Exit {
       if (this.#probers.has(version)) continue;
       const prober = new Prober({
         name: `balancer ${spec.tag}: outbound ${version.tag}`,
+        outbound: version.tag,
         intervalMs: spec.probeInterval * 1000,
         timeoutMs: spec.probeTimeout * 1000,
         initial: previous?.healthOf(version) ?? 'unknown',

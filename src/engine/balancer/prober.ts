@@ -12,6 +12,8 @@ const LEAST_TIMEOUT_MS = 1;
 export interface ProberOptions {
   /** How the log names the member. */
   readonly name: string;
+  /** Tag of the member. */
+  readonly outbound: string;
   /** From the end of one probe to the start of the next; 0 runs them back to back. */
   readonly intervalMs: number;
   readonly timeoutMs: number;
@@ -71,10 +73,11 @@ export class Prober {
   /** Changes are logged, probes that confirm a state are not. */
   #learn(health: Health, reason: string): void {
     if (this.#stopping.signal.aborted || health === this.#health) return;
-    const { log, name } = this.#options;
-    if (health === 'unavailable') log.warn(`${name} is unavailable: ${reason}`);
-    else if (this.#health === 'unavailable') log.info(`${name} is available again`);
-    else log.debug(`${name} is available`);
+    const { log, name, outbound } = this.#options;
+    if (health === 'unavailable') {
+      log.warn(`${name} is unavailable: ${reason}`, { outbound, error: reason });
+    } else if (this.#health === 'unavailable') log.info(`${name} is available again`, { outbound });
+    else log.debug(`${name} is available`, { outbound });
     this.#health = health;
   }
 }

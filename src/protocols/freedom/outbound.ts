@@ -16,7 +16,14 @@ export function createFreedomOutbound(context: OutboundContext): Outbound {
     const target = formatEndpoint(peer);
     if (!refused.note(`${inbound} ${target}`)) return;
     const client = source ?? 'a local client';
-    log.warn(`${inbound} -> udp ${target} for ${client} refused: ${error.message}`);
+    log.warn(`${inbound} -> udp ${target} for ${client} refused: ${error.message}`, {
+      inbound,
+      outbound: tag,
+      source,
+      host: peer.host,
+      port: peer.port,
+      error: error.message,
+    });
   };
   return {
     async connect(destination: Endpoint, { signal, origin }: DialOptions): Promise<ByteLink> {
@@ -42,7 +49,8 @@ export function createFreedomOutbound(context: OutboundContext): Outbound {
             new OwnPeers(ownListeners, origin, socket, (error, peer) =>
               logRefused(error, peer, origin),
             )),
-        onUnresolved: (error) => log.info(`udp by ${tag}: ${error.message}`),
+        onUnresolved: (error) =>
+          log.info(`udp by ${tag}: ${error.message}`, { outbound: tag, error: error.message }),
       });
     },
     close: () => undefined,

@@ -148,7 +148,7 @@ class Hysteria2Listener implements SessionListener, ConnectionOwner {
     this.closed = port.closed.then(() => {
       if (this.#state === 'released') return;
       const { log, tag } = this.service.context;
-      log.error(`inbound ${tag}: its UDP port ${this.address} has failed`);
+      log.error(`inbound ${tag}: its UDP port ${this.address} has failed`, { inbound: tag });
       this.#release();
     });
   }

@@ -105,9 +105,13 @@ export class Hysteria2Outbound implements Outbound {
     if (known?.isUsable) return known;
     const connecting = this.#connecting.get(group) ?? this.#open(group, origin);
     connecting.dial.join();
-    return unlessAborted(connecting.connection, signal, (aborted) =>
-      abortedDial(aborted, this.#server),
-    );
+    return unlessAborted(connecting.connection, signal, (aborted) => {
+      const failure = abortedDial(aborted, this.#server);
+      if (failure.code !== 'timed_out' || !connecting.dial.isSilent) return failure;
+      return new DialError('timed_out', `${failure.message}; ${this.#causesOfSilence}`, {
+        cause: failure,
+      });
+    });
   }
 
   #open(group: string, origin: DialOrigin | undefined): Connecting {
@@ -126,7 +130,8 @@ export class Hysteria2Outbound implements Outbound {
       (error: unknown) => {
         if (signal.aborted) throw abortedDial(signal, this.#server);
         if (!(error instanceof DeadlineError)) throw error;
-        throw this.#failure('timed_out', error.message, error);
+        const causes = dial.isSilent ? `; ${this.#causesOfSilence}` : '';
+        throw this.#failure('timed_out', `${error.message}${causes}`, error);
       },
     );
     const connecting = { dial, connection };
@@ -200,6 +205,14 @@ export class Hysteria2Outbound implements Outbound {
   #createTls(): ClientTls {
     const { serverName, allowInsecure, ca } = this.#settings;
     return this.#means.createTls({ serverName, allowInsecure, ca: ca && parsedCa(ca) });
+  }
+
+  /** A server drops packets whose obfuscation it does not expect. */
+  get #causesOfSilence(): string {
+    const obfs = this.#settings.obfuscation
+      ? 'it may have another obfs_password, or no obfs'
+      : 'no obfs is set here, and a server with obfs stays silent like this';
+    return `nothing came back from the server: ${obfs}; or it does not run there, or a firewall drops UDP`;
   }
 
   #failure(code: DialError['code'], what: string, cause?: Error): DialError {

@@ -95,14 +95,17 @@ export class TunServer implements SessionServer {
       onRestored: (device, what) =>
         log.warn(
           `inbound ${tag}: another program has changed the device ${device}; restored: ${what.join(', ')}`,
+          { inbound: tag },
         ),
       onManyRoutes: (most) =>
         log.warn(
           `inbound ${tag}: the system has more than ${most} routes; Weir's own connections may not find the best of them`,
+          { inbound: tag },
         ),
       onUnrestored: (device, reason) =>
         log.error(
           `inbound ${tag}: another program has changed the device ${device}, which cannot be restored for now: ${reason}`,
+          { inbound: tag, error: reason },
         ),
     };
   }
@@ -159,6 +162,7 @@ class TunListener implements SessionListener {
         const { log, tag } = this.#server.context;
         log.warn(
           `inbound ${tag}: programs of this host are not answered at ${where}, only at the other addresses of its subnet: ${reason}`,
+          { inbound: tag, error: reason },
         );
       },
     });
@@ -167,7 +171,10 @@ class TunListener implements SessionListener {
       if (this.#state === 'released') return;
       this.#state = 'released';
       const { log, tag } = this.#server.context;
-      log.error(`inbound ${tag}: the device ${this.address} has failed: ${cause?.message}`);
+      log.error(`inbound ${tag}: the device ${this.address} has failed: ${cause?.message}`, {
+        inbound: tag,
+        error: cause?.message,
+      });
     });
   }
 

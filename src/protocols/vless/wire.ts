@@ -2,6 +2,7 @@ import { encodeAddressField, readAddressField, V2RAY_ADDRESS } from '../../net/a
 import type { Endpoint } from '../../net/address.ts';
 import type { BoundedReader } from '../../net/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
+import { RejectedClientError } from '../rejected-client.ts';
 
 /**
  * The messages of VLESS (Xray-core, `proxy/vless/encoding`). A request is version, UUID, addons,
@@ -42,7 +43,9 @@ export type RequestBody =
 export async function readRequestBody(reader: BoundedReader): Promise<RequestBody> {
   const addons = await reader.bytes(await reader.byte());
   if (namesFlow(addons))
-    throw new ProtocolError('vless: flows (such as xtls-rprx-vision) are not supported');
+    throw new RejectedClientError(
+      'vless: the client asks for a flow (such as xtls-rprx-vision), which Weir does not support: leave "flow" empty in the client',
+    );
   const command = await reader.byte();
   switch (command) {
     case Command.tcp:

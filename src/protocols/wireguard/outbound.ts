@@ -10,6 +10,7 @@ import { unlessAborted } from '../../net/unless-aborted.ts';
 import { toEndpoint } from '../../ip/ip-endpoint.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { ResolvedPackets } from '../resolved-packets.ts';
+import { causesOfSilence } from './silence.ts';
 import { PATIENCE, SILENCE_LIMIT } from './limits.ts';
 import type { WireGuardSettings } from './settings.ts';
 import type { RunningTunnel, SharedTunnels, TunnelLease } from './shared-tunnels.ts';
@@ -71,7 +72,8 @@ export class WireGuardOutbound implements Outbound {
       client: origin?.source,
       // A stack drops what it has no address for by itself.
       allows: (peer) => isAllowed(family, peer),
-      onUnresolved: (error) => log.info(`udp by ${tag}: ${error.message}`),
+      onUnresolved: (error) =>
+        log.info(`udp by ${tag}: ${error.message}`, { outbound: tag, error: error.message }),
     });
   }
 
@@ -148,7 +150,7 @@ export class WireGuardOutbound implements Outbound {
   #silence(tunnel: RunningTunnel | undefined): DialError {
     const peer = formatEndpoint(this.#settings.endpoint);
     const what = tunnel
-      ? 'the WireGuard peer does not respond'
+      ? `the WireGuard peer does not respond${tunnel.device.receivedAt > -Infinity ? '' : `; ${causesOfSilence(this.#settings)}`}`
       : 'the name did not resolve in time';
     return new DialError('timed_out', `${peer}: ${what}`);
   }

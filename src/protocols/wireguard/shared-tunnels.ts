@@ -1,5 +1,5 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { formatEndpoint, ipVersion, type Endpoint } from '../../net/address.ts';
+import { formatEndpoint, ipVersion } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
 import { numericEndpoint } from '../../net/numeric-endpoint.ts';
@@ -10,6 +10,7 @@ import { TunnelDevice, type BindDatagrams } from './driver.ts';
 import { MAX_FLOWS } from './limits.ts';
 import { createIdentity } from './noise.ts';
 import type { WireGuardSettings } from './settings.ts';
+import { causesOfSilence } from './silence.ts';
 import type { TunnelEvent, TunnelSettings } from './tunnel.ts';
 import { timestampAfter } from './wire.ts';
 
@@ -187,6 +188,7 @@ class SharedTunnel {
       const identity = identityOf(this.#settings);
       const remote = await this.#resolve();
       const { bind, random, timestamp } = this.#means;
+      let isKnown = false;
       const device = await TunnelDevice.open({
         name: `wireguard ${tag}`,
         identity,
@@ -196,7 +198,10 @@ class SharedTunnel {
         random,
         bind,
         timestamp,
-        onEvent: (event) => logEvent(log, tag, endpoint, event),
+        onEvent: (event) => {
+          logEvent(log, tag, this.#settings, event, isKnown);
+          isKnown ||= event === 'established';
+        },
       });
       const stack = new Netstack({
         device,
@@ -256,20 +261,32 @@ export function firstOfEachFamily(addresses: readonly string[]): readonly IpEndp
   });
 }
 
-function logEvent(log: Logger, tag: string, endpoint: Endpoint, event: TunnelEvent): void {
-  const peer = `outbound ${tag}: the WireGuard peer ${formatEndpoint(endpoint)}`;
+/** @param isKnown whether there was a session with the peer. */
+function logEvent(
+  log: Logger,
+  outbound: string,
+  settings: WireGuardSettings,
+  event: TunnelEvent,
+  isKnown: boolean,
+): void {
+  const { endpoint } = settings;
+  const peer = `outbound ${outbound}: the WireGuard peer ${formatEndpoint(endpoint)}`;
+  const fields = { outbound, host: endpoint.host, port: endpoint.port };
   switch (event) {
     case 'established':
-      log.info(`${peer} has completed a handshake`);
+      log.info(`${peer} has completed a handshake`, fields);
       break;
     case 'silent':
-      log.warn(`${peer} does not respond`);
+      log.warn(
+        `${peer} does not respond${isKnown ? '' : `; ${causesOfSilence(settings)}`}`,
+        fields,
+      );
       break;
     case 'restored':
-      log.info(`${peer} responds again`);
+      log.info(`${peer} responds again`, fields);
       break;
     case 'moved':
-      log.info(`${peer} sends from another address`);
+      log.info(`${peer} sends from another address`, fields);
       break;
     default:
       event satisfies never;

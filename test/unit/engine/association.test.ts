@@ -216,7 +216,7 @@ describe('a UDP association', () => {
 
   test('a flow that cannot be registered leaves nothing open, and the next packet tries again', async () => {
     const { tracker, plain, versions, send, end } = start();
-    const { openFlow } = tracker;
+    const openFlow = tracker.openFlow.bind(tracker);
     tracker.openFlow = () => {
       throw new Error('injected');
     };

@@ -11,6 +11,7 @@ function start(over: { intervalMs?: number; timeoutMs?: number; initial?: Health
   const lines: string[] = [];
   const state = { probes: 0, fail: undefined as string | undefined, hang: false };
   const prober = new Prober({
+    outbound: 'member',
     name: 'balancer b: outbound m',
     intervalMs: over.intervalMs ?? 30_000,
     timeoutMs: over.timeoutMs ?? 5_000,
