@@ -67,10 +67,11 @@ function keysReadBy(file: string): ReadonlySet<string> {
 }
 
 /** Keys that hold others, or servers of their own, and need no row. */
-const CONTAINERS = new Set([
-  ...['settings', 'streamSettings', 'users', 'headers', 'endpoints', 'rules', 'proxies', 'default'],
-  ...['proxy-groups', 'balancers', 'vnext', 'servers', 'routing', 'domain_resolver', 'peers'],
-]);
+const CONTAINERS = new Set(
+  'settings streamSettings users headers endpoints rules proxies default proxy-groups balancers vnext servers routing domain_resolver peers'.split(
+    ' ',
+  ),
+);
 
 describe('the page of keys of other programs', () => {
   test('has the verdicts of weir import on the keys that are not carried over', () => {
