@@ -1,0 +1,45 @@
+/**
+ * Programs of the pages that no test runs: what they change is the machine, or another host. Each with the reason, and
+ * with what stands in for it.
+ */
+export const NOT_RUN: ReadonlyMap<string, string> = new Map([
+  ['acme.sh', 'needs a public name and a certificate authority'],
+  [
+    'apt',
+    'installs on the machine; test/packaging/debian.test.ts installs the package in a root of its own',
+  ],
+  ['certbot', 'needs a public name and a certificate authority'],
+  ['install', 'writes to /usr/local/bin'],
+  ['journalctl', 'reads the journal of an installed service'],
+  ['podman', 'needs a container engine'],
+  ['sha256sum', 'needs built packages; test/packaging/executable.test.ts builds them'],
+  ['sudoedit', 'opens an editor'],
+  [
+    'sysctl',
+    'changes the kernel; test/interop/tun.test.ts routes a network with the same settings',
+  ],
+  [
+    'systemctl',
+    'needs systemd; test/scenarios/service-unit.test.ts checks the unit, service-notify.test.ts the messages',
+  ],
+  [
+    'systemd-socket-activate',
+    'needs systemd; test/scenarios/passed-sockets.test.ts passes sockets',
+  ],
+  ['ufw', 'changes the firewall of the machine'],
+  ['wl-paste', 'reads the clipboard of a desktop'],
+]);
+
+/** Programs with files of their page as input: they run, or would, after a command that is looked at. */
+export const PLAIN_TOOLS: ReadonlySet<string> = new Set([
+  'cat',
+  'cd',
+  'chmod',
+  'echo',
+  'jq',
+  'mkdir',
+  'mv',
+  'openssl',
+  'sort',
+  'uniq',
+]);

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { configSchema } from '../../../src/config/json-schema.ts';
+import { CLASH_KEYS } from '../../../src/import/keys/clash.ts';
+import { LINK_KEYS } from '../../../src/import/keys/share-links.ts';
+import { SING_BOX_KEYS } from '../../../src/import/keys/sing-box.ts';
+import { XRAY_KEYS } from '../../../src/import/keys/xray.ts';
+import type { KeyTable } from '../../../src/import/verdicts.ts';
+import { importConfigOf } from '../../support/docs/imported.ts';
+import { blocksOf, page, ROOT } from '../../support/docs/pages.ts';
+
+const PATH = 'docs/guides/coming-from.md';
+const START = /^<!-- refused and dropped: .* -->$/m;
+const END = '<!-- end -->';
+
+const PROGRAMS: readonly (readonly [string, KeyTable])[] = [
+  ['sing-box', SING_BOX_KEYS],
+  ['Xray, v2ray', XRAY_KEYS],
+  ['Clash, mihomo', CLASH_KEYS],
+  ['Share links', LINK_KEYS],
+];
+
+/** The tables of `weir import` as the page has them: keys with one reason share a row. */
+function verdictTables(): string {
+  const sections = PROGRAMS.map(([program, keys]) => {
+    const rows = new Map<string, string[]>();
+    for (const [key, verdict] of Object.entries(keys)) {
+      if (verdict.kind === 'same') continue;
+      const what = verdict.kind === 'refused' ? 'left out' : 'dropped';
+      const row = `${what} | ${verdict.reason} |`;
+      rows.set(row, [...(rows.get(row) ?? []), `\`${key}\``]);
+    }
+    const lines = Array.from(rows, ([row, names]) => `| ${names.join(', ')} | ${row}`);
+    return [`### ${program}`, '', '| Keys | | Reason |', '|---|---|---|', ...lines].join('\n');
+  });
+  return sections.join('\n\n');
+}
+
+/** The cells of the tables of a section, by row; what stands before the first row is left out. */
+function cellsOf(text: string): readonly (readonly string[])[] {
+  const rows = text.split('\n').filter((line) => line.startsWith('| '));
+  return rows.slice(1).map((row) => row.split('|').slice(1, -1));
+}
+
+const { text } = page(PATH);
+const [, carried = '', others = ''] = text.split(/^## (?:Keys of servers|The other parts)$/m);
+
+/** The keys in a column; those of a path one by one. */
+const keysIn = (rows: readonly (readonly string[])[], column: number): ReadonlySet<string> =>
+  new Set(
+    rows.flatMap((cells) =>
+      Array.from((cells[column] ?? '').matchAll(/`([^`]+)`/g), ([, key = '']) =>
+        key.split('.'),
+      ).flat(),
+    ),
+  );
+
+/** The keys that a reader of `src/import` looks at, as its source has them. */
+function keysReadBy(file: string): ReadonlySet<string> {
+  const source = readFileSync(join(ROOT, 'src/import', file), 'utf8');
+  const calls = source.matchAll(
+    /\.(?:text|needText|flag|list|number|fields|has|only)\(\s*'([^']+)'/g,
+  );
+  return new Set(Array.from(calls, ([, key = '']) => key));
+}
+
+/** Keys that hold others, or servers of their own, and need no row. */
+const CONTAINERS = new Set(
+  'settings streamSettings users headers endpoints rules proxies default proxy-groups balancers vnext servers routing domain_resolver peers'.split(
+    ' ',
+  ),
+);
+
+describe('the page of keys of other programs', () => {
+  test('has the verdicts of weir import on the keys that are not carried over', () => {
+    const found = START.exec(text);
+    assert.ok(found);
+    const from = found.index + found[0].length;
+    const wanted = `${text.slice(0, from)}\n\n${verdictTables()}\n\n${END}\n`;
+    if (process.env['WEIR_WRITE_DOCS'] === '1') writeFileSync(join(ROOT, PATH), wanted);
+    else assert.equal(text, wanted);
+  });
+
+  const READERS = [
+    ['sing-box', 'sing-box.ts', 1],
+    ['Xray', 'xray.ts', 2],
+    ['Clash', 'clash.ts', 3],
+  ] as const;
+  for (const [program, file, column] of READERS) {
+    test(`names every key that the reader of ${program} carries over`, () => {
+      const named = keysIn(cellsOf(carried), column);
+      const missing = [...keysReadBy(file)].filter(
+        (key) => !named.has(key) && !CONTAINERS.has(key),
+      );
+      assert.deepEqual(missing, []);
+    });
+
+    test(`names no key of ${program} that its reader does not know`, () => {
+      const source = readFileSync(join(ROOT, 'src/import', file), 'utf8');
+      const unknown = [...keysIn(cellsOf(carried), column)].filter(
+        (key) => !source.includes(`'${key}'`) && !key.startsWith('?'),
+      );
+      assert.deepEqual(unknown, []);
+    });
+  }
+
+  test('says it in keys and words that a configuration of Weir has', () => {
+    const schema = JSON.stringify(configSchema());
+    const words = new Set(
+      [...keysIn(cellsOf(carried), 4), ...keysIn(cellsOf(others), 4)].map((word) =>
+        word.replaceAll(/^\[+|\]+$|"/g, ''),
+      ),
+    );
+    // A command, the end of a path, keys of the other programs.
+    const other = new Set([
+      'weir ctl pick',
+      '?ed=',
+      'auto_route',
+      'silent',
+      'warning',
+      'off',
+      'warn',
+    ]);
+    const unknown = [...words].filter((word) => !other.has(word) && !schema.includes(`"${word}"`));
+    assert.deepEqual(unknown, []);
+  });
+
+  test('shows what weir import makes of its example', async () => {
+    const [example, result] = blocksOf(page(PATH)).filter(({ language }) => language !== 'sh');
+    assert.equal((await importConfigOf(example?.text ?? '')).trim(), result?.text.trim());
+  });
+});

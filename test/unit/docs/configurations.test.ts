@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { FileLog } from '../../../src/app/file-log.ts';
+import { importConfigOf } from '../../support/docs/imported.ts';
+import { blocksOf, PAGES, type Block } from '../../support/docs/pages.ts';
+import { load, makeGeoFiles } from '../config/support.ts';
+import { specOfBoth } from '../config/subscribe-support.ts';
+
+const folder = makeGeoFiles();
+after(() => rmSync(folder, { recursive: true }));
+
+/** The files that configurations name are those of the scratch folder. */
+const withFiles = (text: string): string =>
+  text.replaceAll(/"(?:[^"\n]*\/)?(geo\w+\.dat|cert\.pem|key\.pem)"/g, (_, file: string) =>
+    JSON.stringify(join(folder, file)),
+  );
+
+const ALL = PAGES.flatMap((page) => blocksOf(page)).filter(({ language }) => language === 'toml');
+const isSubscribe = ({ text }: Block): boolean => text.includes('[[proxy_server]]');
+const isComment = ({ text }: Block): boolean => /^\s*(?:#.*\s*)*$/.test(text);
+const usesSubscribe = ({ text }: Block): boolean => text.includes('[subscribe]');
+const CONFIGS = ALL.filter((block) => !isSubscribe(block) && !isComment(block));
+
+/** Guides and the README show whole files; a reference page may show a part of one. */
+const isWhole = ({ page }: Block): boolean => page === 'README.md' || page.includes('/guides/');
+
+/** A part with what it leaves out. */
+function completed(block: Block): string {
+  const { text } = block;
+  if (isWhole(block) || usesSubscribe(block) || text.includes('[[outbound]]')) return text;
+  return `${text}\n[[outbound]]\ntag = "direct"\nprotocol = "freedom"\n`;
+}
+
+describe('a configuration of the documentation is accepted', () => {
+  for (const block of CONFIGS.filter((each) => !usesSubscribe(each))) {
+    test(`${block.page}:${block.line}`, async () => {
+      const { spec, warnings } = await load(withFiles(completed(block)), new FileLog());
+      if (!isWhole(block)) return;
+      assert.ok(spec.inbounds.length > 0);
+      assert.deepEqual(warnings, []);
+    });
+  }
+
+  for (const block of CONFIGS.filter(usesSubscribe)) {
+    test(`${block.page}:${block.line}, with the subscribe file beside it`, () => {
+      const file = ALL.find((each) => each.page === block.page && isSubscribe(each));
+      assert.ok(file);
+      assert.ok(specOfBoth(block.text, file.text).outbounds.length > 1);
+    });
+  }
+});
+
+test('the share links of the VPS are the servers of its client file', async () => {
+  const blocks = ALL.filter(({ page }) => page === 'docs/guides/vps.md');
+  const links = PAGES.flatMap((page) => blocksOf(page)).find(({ text }) =>
+    text.startsWith('vless://'),
+  );
+  const { spec: byLinks } = await load(await importConfigOf(links?.text ?? ''));
+  const { spec: byFile } = await load(blocks[1]?.text ?? '');
+  const plain = (outbounds: typeof byFile.outbounds): unknown =>
+    JSON.parse(
+      JSON.stringify(outbounds.map(({ tag, protocol, settings }) => [tag, protocol, settings])),
+    );
+  assert.deepEqual(plain(byLinks.outbounds), plain(byFile.outbounds));
+});
