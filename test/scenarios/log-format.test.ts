@@ -81,7 +81,7 @@ test('with WEIR_LOG=json a blocked flow is one line a minute, with its facts as 
     },
   );
   assert.equal(typeof error, 'string');
-  assert.doesNotMatch(weir.child.stderr, /\u001b|\u202e/);
+  for (const char of ['\u001b', '\u202e']) assert.equal(weir.child.stderr.includes(char), false);
 });
 
 test('a tag with line breaks and escapes forges no line of text', async () => {
@@ -94,5 +94,6 @@ test('a tag with line breaks and escapes forges no line of text', async () => {
     stderr.includes('a.ads.test:80 by ') ? true : undefined,
   );
   await weir.stop();
-  assert.doesNotMatch(weir.child.stderr, /\u001b|^2026-01-01T00:00:00Z ERROR/m);
+  assert.equal(weir.child.stderr.includes('\u001b'), false);
+  assert.doesNotMatch(weir.child.stderr, /^2026-01-01T00:00:00Z ERROR/m);
 });
