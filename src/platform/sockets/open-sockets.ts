@@ -31,7 +31,10 @@ export function bindConnected(io: OpenSocketsIo, deviceFor: (peer: IpEndpoint) =
     const isForeign = debug !== undefined && known?.has(fd) === false;
     if (isForeign) debug.adopt(fd);
     try {
-      if (readPeer(io, fd, peer)) bind(io, fd, deviceFor(peer));
+      // One call for each that an earlier pass has bound.
+      if (!isUnbound(io, fd) || !readPeer(io, fd, peer)) continue;
+      const device = deviceFor(peer);
+      if (device > ANY_DEVICE) setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device);
     } finally {
       if (isForeign) debug.disown(fd);
     }
@@ -47,10 +50,9 @@ function openDescriptors(): Iterable<number> {
   }
 }
 
-function bind(io: OpenSocketsIo, fd: number, device: number): void {
-  if (device <= ANY_DEVICE || getOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX) !== 0) return;
-  setOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX, device);
-}
+/** Whether it is a socket that sends by any device. */
+const isUnbound = (io: OpenSocketsIo, fd: number): boolean =>
+  getOption(io, fd, SOL_SOCKET, SO_BINDTOIFINDEX) === 0;
 
 /** The peer of a socket that has one, or is about to: `getpeername` has none for the latter. */
 function readPeer({ calls, scratch }: OpenSocketsIo, fd: number, peer: MutableIpEndpoint): boolean {

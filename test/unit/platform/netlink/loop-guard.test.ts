@@ -17,6 +17,7 @@ import {
   SOL_SOCKET,
   SO_BINDTOIFINDEX,
 } from '../../../../src/platform/sockets/linux.ts';
+import { bindConnected } from '../../../../src/platform/sockets/open-sockets.ts';
 import { getOption } from '../../../../src/platform/sockets/socket-options.ts';
 import { faultyNetlink } from '../../../support/netlink-faults.ts';
 import { inOwnNetwork } from '../../../support/netns/own-network.ts';
@@ -275,6 +276,14 @@ inOwnNetwork(import.meta.url, () => {
       const uplink = calls.ifNameToIndex('uplink');
       // The one that connects and the one of Node, not the one on the loopback.
       assert.deepEqual(bound(), [uplink, uplink]);
+      // Another pass asks for no destination of those.
+      const asked: number[] = [];
+      bindConnected(io, (peer) => {
+        asked.push(peer.port);
+        return ANY_DEVICE;
+      });
+      assert.ok(asked.includes(port));
+      assert.ok(!asked.includes(9));
       device.close();
       await device.closed;
       enough.abort(new Error('enough'));
