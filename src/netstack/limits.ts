@@ -56,6 +56,12 @@ export const LEAST_QUEUED_BYTES = 2048;
 export const DATAGRAM_OVERHEAD = 256;
 
 /**
+ * The least limit of flows at which one gives way to another. A smaller one is a choice of the operator
+ * for exactly that number of flows: at it new ones are dropped.
+ */
+export const LEAST_SHARED_FLOWS = 16;
+
+/**
  * The part of all flows that connections leave to UDP associations: DNS has to be asked beside any number
  * of connections. With fewer than 128 flows it is none.
  */

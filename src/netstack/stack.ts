@@ -7,7 +7,13 @@ import { Drops } from './drops.ts';
 import { IcmpMessages } from './icmp-messages.ts';
 import type { IcmpError } from './icmp-replies.ts';
 import { IpOutput } from './ip-output.ts';
-import { LEFT_TO_UDP, MAX_BUFFERED_BYTES, SENT_BYTES_A_TURN, TIMEOUTS_A_TURN } from './limits.ts';
+import {
+  LEAST_SHARED_FLOWS,
+  LEFT_TO_UDP,
+  MAX_BUFFERED_BYTES,
+  SENT_BYTES_A_TURN,
+  TIMEOUTS_A_TURN,
+} from './limits.ts';
 import { Reassembly } from './reassembly.ts';
 import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
@@ -331,7 +337,7 @@ export class Stack {
   /** Whether a flow that ends makes room: after a change of the settings there may be more than fit. */
   get #isWithinLimit(): boolean {
     const { maxFlows } = this.#settings;
-    return maxFlows > 0 && this.flows <= maxFlows;
+    return maxFlows >= LEAST_SHARED_FLOWS && this.flows <= maxFlows;
   }
 
   /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { REPLACED_A_SECOND } from '../../../src/netstack/limits.ts';
+import { LEAST_SHARED_FLOWS, REPLACED_A_SECOND } from '../../../src/netstack/limits.ts';
 import type { Stack, StackEvent } from '../../../src/netstack/stack.ts';
 import type { UdpFlow } from '../../../src/netstack/udp-flow.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
@@ -79,8 +79,8 @@ describe('at the limit of flows', () => {
   });
 
   test('what gave way is closed, and a datagram of its client opens it again', () => {
-    const { bare, ended, flows, flood } = rig(10);
-    flood(11);
+    const { bare, ended, flows, flood } = rig(20);
+    flood(21);
     assert.deepEqual(ended, [1024]);
     assert.equal(flows.get(1024)?.isClosed, true);
     flows.delete(1024);
@@ -89,20 +89,20 @@ describe('at the limit of flows', () => {
   });
 
   test('associations that have not been opened yet give way without an event', () => {
-    const { bare, ended, flows } = rig(10);
+    const { bare, ended, flows } = rig(20);
     bare.receive(...Array.from({ length: 100 }, (_, i) => datagram(FLOOD, 1024 + i)));
-    assert.equal(flows.size, 10);
+    assert.equal(flows.size, 20);
     assert.deepEqual(ended, []);
   });
 
   test('conversations that are not idle are dropped for no newcomer', () => {
-    const { bare, ended, requests, respond } = rig(2);
-    for (const port of [40_000, 40_001]) {
+    const { bare, ended, requests, respond } = rig(LEAST_SHARED_FLOWS);
+    for (let port = 40_000; port < 40_000 + LEAST_SHARED_FLOWS; port++) {
       bare.receive(datagram(FLOOD, port));
       respond(port);
       bare.receive(datagram(FLOOD, port));
     }
-    bare.receive(datagram(FLOOD, 40_002), syn(FLOOD, 50_000));
+    bare.receive(datagram(FLOOD, 41_000), syn(FLOOD, 50_000));
     assert.deepEqual([ended, requests], [[], []]);
     assert.deepEqual(bare.drops, ['flow limit', 'flow limit']);
     bare.advance(40_000);
@@ -121,11 +121,21 @@ describe('at the limit of flows', () => {
   });
 
   test('new associations in the place of others are limited a second, and questions of DNS beside them', () => {
-    const { bare, flows, flood } = rig(10);
-    flood(10 + REPLACED_A_SECOND + 5);
+    const { bare, flows, flood } = rig(20);
+    flood(20 + REPLACED_A_SECOND + 5);
     assert.equal(bare.drops.filter((reason) => reason === 'flow limit').length, 5);
     bare.receive(datagram(FLOOD, 40_000, endpoint('172.19.0.2', 53)));
     assert.equal(flows.get(40_000)?.isClosed, false);
+  });
+
+  test('a small limit is exact: what is new is dropped, whatever there is', () => {
+    const { bare, ended, requests, flows } = rig(LEAST_SHARED_FLOWS - 1);
+    for (let i = 0; i < LEAST_SHARED_FLOWS; i++) bare.receive(datagram(FLOOD, 1024 + i));
+    bare.advance(40_000);
+    bare.receive(datagram(OTHER, 40_000), syn(OTHER, 50_000));
+    assert.equal(flows.size, LEAST_SHARED_FLOWS - 1);
+    assert.deepEqual([ended, requests], [[], []]);
+    assert.ok(bare.drops.every((reason) => reason === 'flow limit'));
   });
 
   test('a limit below the number of flows ends none of them, and 0 takes no new one', () => {
