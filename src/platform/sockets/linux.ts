@@ -124,4 +124,6 @@ export const ENOTCONN = 107;
 export const ETIMEDOUT = 110;
 export const ECONNREFUSED = 111;
 export const EHOSTUNREACH = 113;
+export const EISCONN = 106;
+export const EALREADY = 114;
 export const EINPROGRESS = 115;

@@ -6,7 +6,9 @@ import { RECEIVE_SIZE, type KernelIo } from './kernel-io.ts';
 import {
   AF_UNIX,
   EAGAIN,
+  EALREADY,
   EINPROGRESS,
+  EISCONN,
   ENETUNREACH,
   EPOLLERR,
   EPOLLET,
@@ -43,6 +45,29 @@ export interface SocketOwner {
 const WATCHED = EPOLLIN + EPOLLPRI + EPOLLOUT + EPOLLRDHUP + EPOLLET;
 const READABLE = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 const WRITABLE = EPOLLOUT | EPOLLHUP | EPOLLERR;
+
+/**
+ * Starts to connect to the address that was encoded last.
+ *
+ * TCP has no EAGAIN here: it is that of another call of this thread, such as a futex of the collector, between
+ * connect(2) and the look at errno. A second call tells what became of the first.
+ *
+ * @returns 0, or the number of the error, which is EINPROGRESS as a rule.
+ */
+function connectError(
+  { calls, addresses }: KernelIo,
+  fd: number,
+  length: number,
+  isTcp: boolean,
+): number {
+  if (calls.connect(fd, addresses.at, length) === 0) return 0;
+  const error = calls.errno();
+  if (error !== EAGAIN || !isTcp) return error;
+  if (calls.connect(fd, addresses.at, length) === 0) return 0;
+  const second = calls.errno();
+  if (second === EISCONN) return 0;
+  return second === EALREADY || second === EAGAIN ? EINPROGRESS : second;
+}
 
 /**
  * A connected stream socket, TCP or unix, watched edge-triggered from birth to close.
@@ -115,7 +140,7 @@ export class StreamSocket implements Readiness {
       const isBound =
         'path' in address || bindToDevice(io, fd, toEndpoint(address.host, address.port));
       if (!isBound) error = ENETUNREACH;
-      else error = calls.connect(fd, addresses.at, length) === 0 ? 0 : calls.errno();
+      else error = connectError(io, fd, length, isTcp);
     } catch (cause) {
       calls.close(fd);
       throw cause;
