@@ -4,7 +4,11 @@ import { byteLinkConformance, type LinkEnds } from './byte-link.ts';
 /** The dialling end is left in one run and right in the other. */
 async function ends(stream: StreamPair, dialerIsLeft: boolean): Promise<LinkEnds> {
   const carriers = await CarrierPair.open(stream);
-  const { client, server } = await carriers.connect();
+  const { client, server } = await carriers.connect().catch(async (error: unknown) => {
+    // A listener that is left open would keep the process from ending.
+    await carriers[Symbol.asyncDispose]();
+    throw error;
+  });
   const [left, right] = dialerIsLeft ? [client, server] : [server, client];
   return {
     left: left.link,

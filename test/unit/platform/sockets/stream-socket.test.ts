@@ -42,7 +42,6 @@ function listen(io: KernelIo, host = '127.0.0.1') {
   return { accepted, listener, local: listener.local as IpAddress };
 }
 
-/** Connects, and waits until it is done. */
 /** Connects to a port, and ends as soon as that is done. */
 const CONNECT_ONCE = `
   const socket = require('node:net').connect(Number(process.argv[1]), '127.0.0.1', () => {
@@ -50,6 +49,7 @@ const CONNECT_ONCE = `
   });
 `;
 
+/** Connects, and waits until it is done. */
 async function connected(io: KernelIo, address: SocketAddress): Promise<StreamSocket> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const attempt = StreamSocket.connect(io, address, (error) => (error ? reject(error) : resolve()));
@@ -324,6 +324,28 @@ describe('a stream socket of the kernel', { skip: noKernelSockets }, () => {
     assert.equal(io.room.reserved, 0);
     refuse = false;
     client.destroy();
+    listener.close();
+    assert.equal(checked.debug.open().length, 1);
+  });
+
+  test('connects although errno is that of another call of the thread', async () => {
+    const checked = checkCalls(openSystemCalls());
+    let overwritten = 0;
+    using io = new KernelIo(
+      {
+        ...checked,
+        connect: (...all) => {
+          overwritten = 1;
+          return checked.connect(...all);
+        },
+        errno: () => (overwritten-- > 0 ? linux.EAGAIN : checked.errno()),
+      },
+      new ManualClock(),
+    );
+    const { accepted, listener, local } = listen(io);
+    const socket = await connected(io, local);
+    await until(() => accepted.length === 1);
+    for (const each of [socket, ...accepted.map((one) => one.socket)]) each.close();
     listener.close();
     assert.equal(checked.debug.open().length, 1);
   });
