@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { RouteView } from '../config/route-view.ts';
 import { WeirError, hintsOf, messageOf } from '../errors.ts';
-import { printable, printableLines } from '../printable.ts';
+import { printable, printableJson, printableLines } from '../printable.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { CommandIo } from './command.ts';
 import {
@@ -84,9 +84,7 @@ class Output {
 
   /** One table of all things, or a line of JSON for each. */
   async write(things: readonly unknown[], table: () => string): Promise<void> {
-    const text = this.#json
-      ? things.map((thing) => `${JSON.stringify(thing)}\n`).join('')
-      : table();
+    const text = this.#json ? things.map((thing) => `${printableJson(thing)}\n`).join('') : table();
     await this.#put(text);
   }
 
