@@ -13,7 +13,16 @@ import { runWeir, scratch, Weir } from '../support/weir.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 /** Names as a provider may choose them; those of one line are offered as they are. */
-const HOSTILE = ['a name', `it's "quoted"`, '$(touch x)', '`touch x`', 'a:b', '*', 'back\\slash'];
+const HOSTILE = [
+  'a name',
+  `it's "quoted"`,
+  '$(touch x)',
+  '`touch x`',
+  'a:b',
+  'a=b',
+  '*',
+  'back\\slash',
+];
 const UNPRINTABLE = ['two\nlines', 'red\u001b[31m', 'csi\u009b31m', 'bidi\u202e'];
 
 const table = (head: string, name: string, rest = ''): string =>
@@ -150,6 +159,51 @@ for (const [shell, { args, script }] of Object.entries(SHELLS)) {
     });
   });
 }
+
+const noBash = spawnSync('bash', ['--version']).error ? 'there is no bash here' : false;
+
+test(
+  'bash completes words that readline splits, and inside the quotes that were begun',
+  { skip: noBash },
+  async () => {
+    await using folder = await scratch();
+    const script = join(folder.path, 'script');
+    writeFileSync(script, (await runWeir(['completion', 'bash'])).stdout);
+    const names = HOSTILE.map((name) => `${name}\n`).join('');
+    writeFileSync(join(folder.path, 'names'), names);
+    writeFileSync(join(folder.path, 'weir'), '#!/bin/sh\nexec cat names\n', { mode: 0o755 });
+    const PATH = `${folder.path}${delimiter}${process.env['PATH'] ?? ''}`;
+    const cases: readonly (readonly [line: string, words: string[], offered: string[]])[] = [
+      ['a:', ['a', ':'], ['b']],
+      ['a=', ['a', '='], ['b']],
+      ['a:', ['a:'], ['b']],
+      ['"a', ['"a'], ['a name', 'a:b', 'a=b']],
+      ["'$", ["'$"], ['$(touch x)']],
+      ['"$', ['"$'], []],
+      [String.raw`it\'`, [String.raw`it\'`], [String.raw`it\'s\ \"quoted\"`]],
+      [String.raw`a:b `, ['a', ':', 'b', String.raw`\*`], [String.raw`\*`]],
+    ];
+    for (const [line, words, offered] of cases) {
+      const shell = `source ${script}; COMP_LINE=$1; shift; COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _weir
+      printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const before = ['weir', 'ctl', '--api', '192.0.2.1', ':', '9090', 'pick'];
+      const text = `weir ctl --api 192.0.2.1:9090 pick ${line}${line.endsWith(' ') ? words.at(-1) : ''}`;
+      const call = ['--norc', '-c', shell, 'bash', text, ...before, ...words];
+      const { stdout, stderr } = spawnSync('bash', call, {
+        cwd: folder.path,
+        encoding: 'utf8',
+        env: { ...process.env, PATH },
+      });
+      assert.equal(stderr, '', line);
+      assert.deepEqual(
+        stdout.split('\n').filter((each) => each !== ''),
+        offered,
+        line,
+      );
+    }
+    assert.equal(existsSync(join(folder.path, 'x')), false);
+  },
+);
 
 test('another shell is refused', async () => {
   const child = await runWeir(['completion', 'tcsh']);

@@ -6,17 +6,17 @@ ${namesFunction}_weir() {
   local cur place= option= word i glue= rest operands=0
   local -a line=() api=()
   COMPREPLY=()
-  # Readline splits words at colons.
+  # Readline splits words at colons and equals signs; those behind an option stay apart.
   rest=\${COMP_LINE#*"\${COMP_WORDS[0]}"}
   for ((i = 1; i <= COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
-    if ((i > 1)) && [[ $rest != [[:blank:]]* && ($glue || $word == :*) ]]; then
+    if ((i > 1)) && [[ $rest != [[:blank:]]* && ($glue || ($word == [:=]* && \${line[-1]} != [-=]*)) ]]; then
       line[-1]+=$word
     else
       line+=("$word")
     fi
     glue=
-    [[ $word == *: ]] && glue=1
+    [[ $word == *[:=] && \${line[-1]} != [-=]* ]] && glue=1
     rest=\${rest#*"$word"}
   done
   cur=\${line[-1]}
@@ -25,7 +25,7 @@ ${namesFunction}_weir() {
   for word in "\${line[@]}"; do
     [[ $word == = ]] && continue
     if [[ $option ]]; then
-      case $option in --api | --secret-file) api+=("$option" "\${word/#\\~\\//$HOME/}") ;; esac
+      case $option in --api | --secret-file) api+=("$option" "\${word/#\\~\\//"$HOME"/}") ;; esac
       option=
       continue
     fi
@@ -40,9 +40,9 @@ ${places.flatMap(values).join('\n')}
   *:?*) ;;
 ${places.map(words).join('\n')}
   esac
-  # What precedes the last colon stays on the line.
-  if [[ $cur == *:* && $cur != [\\'\\"]* ]]; then
-    rest=\${cur%"\${cur##*:}"}
+  # What precedes the last of them stays on the line.
+  if [[ $cur == *[:=]* && $cur != [\\'\\"]* ]]; then
+    rest=\${cur%"\${cur##*[:=]}"}
     COMPREPLY=("\${COMPREPLY[@]#"$rest"}")
   fi
 }
