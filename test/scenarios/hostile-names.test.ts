@@ -6,11 +6,9 @@ import { suite, test } from 'node:test';
 import { ctl } from '../../src/cli/ctl.ts';
 import { freedom, socksIn } from '../support/config.ts';
 import { API } from '../support/control.ts';
+import { assertHarmless, FORGERY } from '../support/harmless-output.ts';
 import { eventually } from '../support/wait.ts';
 import { runWeir, scratch, Weir } from '../support/weir.ts';
-
-/** What a name of a foreign file tries: a line of its own, and what moves the cursor or turns the text. */
-const FORGERY = '\n2026-01-01T00:00:00Z ERROR forged\r\n\u001b[2J\u001b]0;x\u0007\u009b31m\u202e';
 
 const named = (name: string): string => JSON.stringify(name + FORGERY);
 
@@ -38,15 +36,6 @@ const REFUSED = `${SUBSCRIBE}
 name = ${named('cycle')}
 inherit = { group = ${named('cycle')} }
 `;
-
-/** Nothing but lines of the program, without a character that a terminal would obey. */
-function assertHarmless(text: string, what: string): void {
-  // Colours are for terminals only, so there are none here.
-  const found = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.exec(text);
-  assert.equal(found, null, `${what}: ${JSON.stringify(text)}`);
-  assert.doesNotMatch(text, /^(<\d>)?2026-01-01T00:00:00Z/m, what);
-  assert.doesNotMatch(text, /^(<\d>)?ERROR forged/m, what);
-}
 
 class Terminal extends Writable {
   readonly isTTY = true;
@@ -132,6 +121,9 @@ suite('names of a subscribe file forge no line and reach no terminal', () => {
     const explained = await runWeir(['explain', '--config', file, 'www.a.example:443']);
     assert.match(explained.stdout, /forged/);
     assertHarmless(explained.stdout + explained.stderr, 'explain');
+    const asJson = await runWeir(['explain', '--json', '--config', file, 'www.a.example:443']);
+    assert.match(asJson.stdout, /forged/);
+    assertHarmless(asJson.stdout, 'explain --json');
     const valid = await runWeir(['--test', '--config', file]);
     assert.equal(valid.ended?.code, 0, valid.stderr);
     assertHarmless(valid.stdout + valid.stderr, '--test');
