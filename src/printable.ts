@@ -19,3 +19,14 @@ export const quoted = (text: string): string => printable(JSON.stringify(text));
 
 /** The same of a text that may have several lines, such as another process's report. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
+
+/**
+ * JSON on one line, `null` for undefined. JSON itself escapes only some of what a terminal must not get.
+ */
+export const printableJson = (value: unknown): string =>
+  replaceUnprintable(JSON.stringify(value ?? null), (codePoint) =>
+    String.fromCodePoint(codePoint)
+      .split('')
+      .map((unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );

@@ -9,6 +9,10 @@ import {
 } from './command.ts';
 import { commandLines, optionLines } from './help.ts';
 
+const ROUTE_NAMES = ['groups', 'targets'] as const;
+
+export type RouteNames = (typeof ROUTE_NAMES)[number];
+
 export interface CtlArguments {
   readonly command: CtlCommand;
   /** `--api` as given. */
@@ -19,7 +23,12 @@ export interface CtlArguments {
 }
 
 export type CtlCommand =
-  | { readonly kind: 'help' | 'routes' | 'reload' | 'traffic' | 'events' | 'version' }
+  | {
+      readonly kind: 'routes';
+      /** Only the names that `ctl pick` takes, for the scripts of `weir completion`. */
+      readonly names: RouteNames | undefined;
+    }
+  | { readonly kind: 'help' | 'reload' | 'traffic' | 'events' | 'version' }
   | { readonly kind: 'connections'; readonly sessions: boolean }
   | {
       readonly kind: 'pick';
@@ -49,6 +58,17 @@ const PICK_OPTIONS = {
   },
 } as const satisfies OptionTable;
 
+const ROUTES_OPTIONS = {
+  names: {
+    type: 'string',
+    value: 'groups|targets',
+    choices: ROUTE_NAMES,
+    summary:
+      'only the names that pick takes, one on each line, without those\n' +
+      'that hold control characters; fails after one second',
+  },
+} as const satisfies OptionTable;
+
 const CONNECTIONS_OPTIONS = {
   sessions: { type: 'boolean', summary: 'the sessions that carry the flows' },
 } as const satisfies OptionTable;
@@ -72,7 +92,7 @@ const COMMANDS = [
     name: 'routes',
     operands: '',
     summary: 'the default route, the groups and the possible targets',
-    options: {},
+    options: ROUTES_OPTIONS,
   },
   {
     name: 'pick',
@@ -155,6 +175,8 @@ function toCommand(
 ): CtlCommand {
   switch (name) {
     case 'routes':
+      expectOperands(`ctl ${name}`, operands);
+      return { kind: name, names: toRouteNames(values.names) };
     case 'reload':
     case 'traffic':
     case 'events':
@@ -177,6 +199,13 @@ function toCommand(
   }
 }
 
+function toRouteNames(text: string | undefined): RouteNames | undefined {
+  if (text === undefined) return undefined;
+  const names = ROUTE_NAMES.find((one) => one === text);
+  if (!names) throw new UsageError(`--names is ${ROUTE_NAMES.join(' or ')}`);
+  return names;
+}
+
 function toClose(flows: readonly string[], values: Values): CtlCommand {
   const selector = new Map<string, string>();
   for (const field of SELECTORS) {
@@ -195,6 +224,7 @@ type Values = ReturnType<typeof parse>['values'];
 const parse = (argv: readonly string[]) =>
   parseOptions(argv, {
     ...CTL_OPTIONS,
+    ...ROUTES_OPTIONS,
     ...PICK_OPTIONS,
     ...CONNECTIONS_OPTIONS,
     ...CLOSE_OPTIONS,

@@ -40,6 +40,8 @@ function parseUrl(url: string, text: string): URL {
 export interface RequestParts {
   readonly body?: unknown;
   readonly ifMatch?: string | undefined;
+  /** Aborts the request and the reading of its response. */
+  readonly signal?: AbortSignal;
 }
 
 /** A client of the API; every failure is a CtlError. */
@@ -86,7 +88,7 @@ export class CtlClient {
   async #send(
     method: string,
     path: string,
-    { body, ifMatch }: RequestParts,
+    { body, ifMatch, signal }: RequestParts,
   ): Promise<IncomingMessage> {
     const headers: Record<string, string> = {};
     if (this.#place.kind === 'unix') headers['Host'] = 'localhost';
@@ -95,7 +97,10 @@ export class CtlClient {
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     try {
-      const request = this.#request({ method, headers, timeout: SILENCE_MS }, path);
+      const request = this.#request(
+        { method, headers, timeout: SILENCE_MS, ...(signal && { signal }) },
+        path,
+      );
       request
         .once('response', (response) => {
           request.setTimeout(0);

@@ -2,10 +2,16 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { RouteView } from '../config/route-view.ts';
 import { WeirError, hintsOf, messageOf } from '../errors.ts';
-import { printableLines } from '../printable.ts';
+import { printable, printableJson, printableLines } from '../printable.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { CommandIo } from './command.ts';
-import { CTL_HELP, parseCtl, type CtlArguments, type CtlCommand } from './ctl-arguments.ts';
+import {
+  CTL_HELP,
+  parseCtl,
+  type CtlArguments,
+  type CtlCommand,
+  type RouteNames,
+} from './ctl-arguments.ts';
 import { CtlClient, CtlError, parsePlace } from './ctl-client.ts';
 import {
   TRAFFIC_HEAD,
@@ -19,6 +25,9 @@ import {
   type SessionJson,
   type TrafficJson,
 } from './ctl-views.ts';
+
+/** How long the names may take for which a shell waits while a word is completed. */
+const NAMES_MS = 1000;
 
 /**
  * `weir ctl`: a client of the API of a running Weir. Resolves with the exit status: 1 when a request
@@ -75,11 +84,19 @@ class Output {
 
   /** One table of all things, or a line of JSON for each. */
   async write(things: readonly unknown[], table: () => string): Promise<void> {
-    const text = this.#json
-      ? things.map((thing) => `${JSON.stringify(thing)}\n`).join('')
-      : table();
+    const text = this.#json ? things.map((thing) => `${printableJson(thing)}\n`).join('') : table();
+    await this.#put(text);
+  }
+
+  async #put(text: string): Promise<void> {
     if (this.#closed) throw new CtlError('the output has been closed');
     if (!this.#stream.write(text)) await once(this.#stream, 'drain');
+  }
+
+  /** Texts that are each a line of their own, as they are; those that could not be are left out. */
+  async lines(texts: readonly string[]): Promise<void> {
+    const whole = [...new Set(texts)].filter((text) => text !== '' && printable(text) === text);
+    await this.#put(whole.map((text) => `${text}\n`).join(''));
   }
 
   /** For tables only. */
@@ -93,6 +110,7 @@ async function carryOut(command: CtlCommand, client: CtlClient, output: Output):
     case 'help':
       return;
     case 'routes': {
+      if (command.names) return routeNames(command.names, client, output);
       const view = (await client.ask('GET', '/v1/routes')) as RouteView;
       return output.write([view], () => routesTable(view));
     }
@@ -124,6 +142,13 @@ async function carryOut(command: CtlCommand, client: CtlClient, output: Output):
     default:
       return command satisfies never;
   }
+}
+
+async function routeNames(names: RouteNames, client: CtlClient, output: Output): Promise<void> {
+  const signal = AbortSignal.timeout(NAMES_MS);
+  const { groups, targets } = (await client.ask('GET', '/v1/routes', { signal })) as RouteView;
+  const all = (names === 'groups' ? groups : targets).map(({ name }) => name);
+  await output.lines(names === 'groups' ? ['default', ...all] : all);
 }
 
 async function pick(

@@ -4,6 +4,7 @@ import type { MatcherKey } from '../engine/router/conditions.ts';
 import type { RouteQuery } from '../engine/router/query.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
 import { ipVersion } from '../net/address.ts';
+import { printableJson } from '../printable.ts';
 import type { InboundSpec, Spec } from '../spec.ts';
 import { UsageError, type CommandIo } from './command.ts';
 import { EXPLAIN_HELP, parseExplain, type ExplainArguments } from './explain-arguments.ts';
@@ -74,7 +75,7 @@ async function answer(
       : []),
   ];
   if (asked.json) {
-    await write(io.stdout, `${JSON.stringify(result)}\n`);
+    await write(io.stdout, `${printableJson(result)}\n`);
     io.stderr.write(notes.map((note) => `weir explain: ${note}\n`).join(''));
   } else {
     await write(io.stdout, explainText(spec, query, result, places, notes));

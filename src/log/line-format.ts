@@ -1,4 +1,4 @@
-import { replaceUnprintable } from '../printable.ts';
+import { printableJson } from '../printable.ts';
 import type { LogFields, LogLevel } from './logger.ts';
 
 /** Makes the text of a line of the log, its line feed included. */
@@ -42,16 +42,7 @@ export const plainFormat: LineFormat = (level, target, message) =>
 
 /** An object of JSON on a line: `time`, `level`, `target`, `message` and the fields of the line. */
 export const jsonFormat: LineFormat = (level, target, message, fields) =>
-  `${escaped(JSON.stringify({ time: timestamp(), level, target, message, ...fields }))}\n`;
-
-/** JSON itself escapes only some of what a terminal must not get: fields are as other programs wrote them. */
-const escaped = (json: string): string =>
-  replaceUnprintable(json, (codePoint) =>
-    String.fromCodePoint(codePoint)
-      .split('')
-      .map((unit) => String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-      .join(''),
-  );
+  `${printableJson({ time: timestamp(), level, target, message, ...fields })}\n`;
 
 /**
  * With the priority in front, as in `<6>INFO svc_app: message`: sd-daemon(3). A journal makes an entry of

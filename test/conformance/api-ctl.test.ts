@@ -8,6 +8,7 @@ import { UsageError, type CommandIo } from '../../src/cli/command.ts';
 import { CTL_HELP } from '../../src/cli/ctl-arguments.ts';
 import { parsePlace } from '../../src/cli/ctl-client.ts';
 import { age, bytes, table } from '../../src/cli/ctl-table.ts';
+import { ControlError } from '../../src/api/contract.ts';
 import { printable } from '../../src/printable.ts';
 import { eventLine } from '../../src/cli/ctl-views.ts';
 import { ctl } from '../../src/cli/ctl.ts';
@@ -119,6 +120,18 @@ for (const carrier of ['tcp', 'unix'] as const) {
           err: `weir ctl: ${text}\n`,
         });
       }
+    });
+
+    test('shows where the reason for a refused reload is, below the text of the API', async () => {
+      await using api = await serve(carrier);
+      api.app.reloadError = new ControlError('invalid', 'outbound x: no\u001b[2J\u202e');
+      assert.deepEqual(await run(['reload', ...at(api)]), {
+        status: 1,
+        out: '',
+        err:
+          String.raw`weir ctl: outbound x: no\u{1b}[2J\u{202e}` +
+          '\nhint: the log of Weir has the file and the line, and further hints\n',
+      });
     });
 
     test('closes flows by id, by selector, or all', async () => {
@@ -298,11 +311,38 @@ describe('weir ctl on a terminal', () => {
 
   test('escapes control characters in texts of clients', async () => {
     await using api = await serve('tcp');
-    openFlow(api.app, { destination: { network: 'tcp', host: '\x1b[2Jevil\n', port: 1 } });
+    openFlow(api.app, {
+      destination: { network: 'tcp', host: '\x1b[2Jevil\u009b\u202e\n', port: 1 },
+    });
     const { out } = await run(['connections', ...at(api)], true);
     assert.ok(!out.includes('\x1b'));
     assert.equal(out.split('\n').length, 3);
+    const asJson = await run(['connections', '--json', ...at(api)], true);
+    assert.deepEqual(/[\u007f-\u009f\u202e]/.exec(asJson.out), null);
+    assert.equal((JSON.parse(asJson.out) as { host: string }).host, '\x1b[2Jevil\u009b\u202e\n');
     assert.equal(printable('a\u202eb\u0007'), String.raw`a\u{202e}b\u{7}`);
+  });
+});
+
+describe('weir ctl routes --names', () => {
+  test('prints the names alone, those of one line', async () => {
+    await using api = await serve('tcp');
+    const groups = await run(['routes', '--names', 'groups', ...at(api)], true);
+    assert.equal(groups.out, 'default\nVideo Streaming\na/b\ngröße\n日本\n');
+    const targets = await run(['routes', '--names', 'targets', ...at(api)]);
+    assert.equal(targets.out, 'tokyo\nauto\nosaka\ndirect\nblackhole\n');
+    await assert.rejects(run(['routes', '--names', 'nodes', ...at(api)]), UsageError);
+  });
+
+  test('gives up on a server that says nothing, or stops in the middle', async () => {
+    await using silent = await tcpServer(() => undefined);
+    const begun = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{';
+    await using stuck = await tcpServer((socket) => void socket.write(begun));
+    for (const { port } of [silent, stuck]) {
+      const api = `127.0.0.1:${port}`;
+      const { status, out } = await run(['routes', '--names', 'groups', '--api', api]);
+      assert.deepEqual([status, out], [1, '']);
+    }
   });
 });
 

@@ -1,20 +1,38 @@
-import type { Completed, Place } from './places.ts';
+import { NAMES, type Completed, type Place } from './places.ts';
 
 /** A script for bash, which is to be sourced. */
 export const bashScript = (places: readonly Place[]): string => `# bash completion for weir
-_weir() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} place= option= word i
+${namesFunction}_weir() {
+  local cur place= option= word i glue= rest operands=0
+  local -a line=() api=()
   COMPREPLY=()
-  [[ $cur == = ]] && cur=
-  for ((i = 1; i < COMP_CWORD; i++)); do
+  # Readline splits words at colons and equals signs; those behind an option stay apart.
+  rest=\${COMP_LINE#*"\${COMP_WORDS[0]}"}
+  for ((i = 1; i <= COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
+    if ((i > 1)) && [[ $rest != [[:blank:]]* && ($glue || ($word == [:=]* && \${line[-1]} != [-=]*)) ]]; then
+      line[-1]+=$word
+    else
+      line+=("$word")
+    fi
+    glue=
+    [[ $word == *[:=] && \${line[-1]} != [-=]* ]] && glue=1
+    rest=\${rest#*"$word"}
+  done
+  cur=\${line[-1]}
+  unset 'line[-1]'
+  [[ $cur == = ]] && cur=
+  for word in "\${line[@]}"; do
     [[ $word == = ]] && continue
     if [[ $option ]]; then
+      case $option in --api | --secret-file) api+=("$option" "\${word/#\\~\\//"$HOME"/}") ;; esac
       option=
       continue
     fi
     case "$place:$word" in
 ${places.flatMap(steps).join('\n')}
+    *:-*) ;;
+    *) ((++operands)) ;;
     esac
   done
   case "$place:$option" in
@@ -22,8 +40,40 @@ ${places.flatMap(values).join('\n')}
   *:?*) ;;
 ${places.map(words).join('\n')}
   esac
+  # What precedes the last of them stays on the line.
+  if [[ $cur == *[:=]* && $cur != [\\'\\"]* ]]; then
+    rest=\${cur%"\${cur##*[:=]}"}
+    COMPREPLY=("\${COMPREPLY[@]#"$rest"}")
+  fi
 }
 complete -F _weir weir
+`;
+
+/** What completes names: `_weir_names KIND TYPED [OPTION...]`. Names that cannot be quoted as was begun are left out. */
+const namesFunction = `_weir_names() {
+  local kind=$1 typed=$2 name quote=
+  local -a names=()
+  shift 2
+  case $typed in
+  [\\'\\"]*)
+    quote=\${typed:0:1}
+    typed=\${typed:1}
+    ;;
+  esac
+  [[ $quote == \\' ]] || typed=\${typed//\\\\/}
+  mapfile -t names < <(command weir ctl "$@" routes --names "$kind" 2>/dev/null </dev/null)
+  for name in "\${names[@]}"; do
+    [[ $name == "$typed"* ]] || continue
+    case $quote in
+    \\') [[ $name == *[\\'\\!]* ]] || COMPREPLY+=("$name") ;;
+    \\") [[ $name == *[\\"\\$\\\`\\\\\\!]* ]] || COMPREPLY+=("$name") ;;
+    *)
+      printf -v name %q "$name"
+      COMPREPLY+=("$name")
+      ;;
+    esac
+  done
+}
 `;
 
 /** Which words lead from a place to another, and which take the next word as their value. */
@@ -64,6 +114,10 @@ function reply(completed: Completed): string {
       return `compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur")`;
     case 'choices':
       return `mapfile -t COMPREPLY < <(compgen -W '${completed.choices.join(' ')}' -- "$cur")`;
+    case 'names':
+      return `case $operands in
+${NAMES.map((kind, index) => `      ${index}) _weir_names ${kind} "$cur" "\${api[@]}" ;;`).join('\n')}
+      esac`;
     case 'other':
       return ':';
     default:

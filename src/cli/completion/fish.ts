@@ -1,10 +1,11 @@
-import type { Completed, Place, PlaceOption } from './places.ts';
+import { NAMES, type Completed, type Place, type PlaceOption } from './places.ts';
 
 /** A script for fish, which is to be sourced or put into its folder of completions. */
 export const fishScript = (places: readonly Place[]): string => `# fish completion for weir
 function __weir_place
     set -l place ''
     set -l option ''
+    set -l operands 0
     for word in (commandline -opc)[2..]
         if test -n "$option"
             set option ''
@@ -12,9 +13,34 @@ function __weir_place
         end
         switch "$place:$word"
 ${places.flatMap(steps).join('\n')}
+            case '*:-*'
+            case '*'
+                set operands (math $operands + 1)
         end
     end
-    echo "at:$place"
+    if set -q argv[1]
+        echo "at:$place:$operands"
+    else
+        echo "at:$place"
+    end
+end
+function __weir_names
+    set -l api
+    set -l option ''
+    for word in (commandline -opc)[2..]
+        if test -n "$option"
+            set -a api $option (string replace -r '^~/' -- "$HOME/" $word)
+            set option ''
+            continue
+        end
+        switch $word
+            case --api --secret-file
+                set option $word
+            case '--api=*' '--secret-file=*'
+                set -a api $word
+        end
+    end
+    command weir ctl $api routes --names $argv[1] 2>/dev/null </dev/null
 end
 complete -c weir -f
 ${places.flatMap(lines).join('\n')}
@@ -40,8 +66,14 @@ function lines(place: Place): string[] {
   return [...commands, ...operandLines(at, place), ...options];
 }
 
-function operandLines(at: string, { operand }: Place): string[] {
+function operandLines(at: string, { name, operand }: Place): string[] {
   if (operand.kind === 'files') return [`${at} -F`];
+  if (operand.kind === 'names') {
+    return NAMES.map(
+      (kind, index) =>
+        `complete -c weir -n 'test (__weir_place count) = at:${name}:${index}' -a '(__weir_names ${kind})'`,
+    );
+  }
   return operand.kind === 'choices' ? [`${at} -a ${quoted(operand.choices.join(' '))}`] : [];
 }
 
@@ -56,6 +88,8 @@ function requirement(value: Completed): string {
       return '-r -F';
     case 'choices':
       return `-x -a ${quoted(value.choices.join(' '))}`;
+    // No option takes such a name.
+    case 'names':
     case 'other':
       return '-x';
     default:

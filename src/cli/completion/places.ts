@@ -4,6 +4,8 @@ import type { CommandSpec, OptionSpec, OptionTable } from '../command.ts';
 export type Completed =
   | { readonly kind: 'files' }
   | { readonly kind: 'choices'; readonly choices: readonly string[] }
+  /** Names that the running Weir has: those of `NAMES[n]` for the n-th operand. */
+  | { readonly kind: 'names' }
   /** Nothing that the shell could know. */
   | { readonly kind: 'other' };
 
@@ -63,9 +65,16 @@ const optionOf = ([name, option]: [string, OptionSpec]): PlaceOption => ({
 const valueOf = ({ choices, value = '' }: OptionSpec): Completed =>
   choices ? { kind: 'choices', choices } : completedBy(value);
 
+/**
+ * What `ctl pick` is given, in order, as `weir ctl routes --names` calls it. The names come from files of
+ * others: a script never lets a shell expand them, and quotes them before they reach a command line.
+ */
+export const NAMES = ['groups', 'targets'] as const;
+
 /** What a value is called says what it is: `FILE`, or `bash|zsh|fish` for one of few. */
 function completedBy(word: string): Completed {
   if (/^\[?(FILE|PATH|SOCKET|WHERE)\b/.test(word)) return { kind: 'files' };
+  if (word === 'GROUP TARGET') return { kind: 'names' };
   return word.includes('|') ? { kind: 'choices', choices: word.split('|') } : { kind: 'other' };
 }
 

@@ -1,18 +1,22 @@
-import type { Completed, Place } from './places.ts';
+import { NAMES, type Completed, type Place } from './places.ts';
 
 /** A script for zsh: to be sourced after `compinit`, or `_weir` in a folder of `fpath`. */
 export const zshScript = (places: readonly Place[]): string => `#compdef weir
 _weir() {
-  local place= option= word i
-  local -a found
+  local place= option= word i operands=0
+  local -a found api
   for ((i = 2; i < CURRENT; i++)); do
     word=$words[i]
     if [[ -n $option ]]; then
+      case $option in (--api|--secret-file) api+=($option "\${\${(Q)word}/#\\~\\//$HOME/}") ;; esac
       option=
       continue
     fi
     case "$place:$word" in
 ${places.flatMap(steps).join('\n')}
+      (*:(--api|--secret-file)=*) api+=(\${word%%=*} "\${(Q)word#*=}") ;;
+      (*:-*) ;;
+      (*) (( ++operands )) ;;
     esac
   done
   case "$place:$option" in
@@ -71,6 +75,13 @@ function reply(completed: Completed): string {
       return '_files';
     case 'choices':
       return `compadd ${completed.choices.join(' ')}`;
+    case 'names':
+      return `found=()
+        case $operands in
+${NAMES.map((kind, index) => `          (${index}) found=("\${(@f)$(command weir ctl $api routes --names ${kind} 2>/dev/null </dev/null)}") ;;`).join('\n')}
+        esac
+        found=(\${found:#})
+        (( $#found )) && compadd -- "\${found[@]}"`;
     case 'other':
       return ':';
     default:

@@ -6,7 +6,7 @@ import { foreignFormat, foreignFormatHint } from '../../../src/config/foreign-fo
 import { parseCertificateChain, parseServerKey } from '../../../src/crypto/server-certificate.ts';
 import { WeirError } from '../../../src/errors.ts';
 import { TestAuthority } from '../../support/test-certificates.ts';
-import { DIRECT, errorOf, inbound, outbound, rule } from './support.ts';
+import { DIRECT, errorOf, fakeFiles, inbound, loadErrorOf, outbound, rule } from './support.ts';
 
 const stream = (network: string): string =>
   outbound(`protocol = "http"\nserver = "a.example"\nport = 1\nstream.network = "${network}"`);
@@ -235,6 +235,12 @@ outbounds = ["inner"]
       /^a geosite matcher is used but no geosite file is configured$/,
       /^\[route\]\.geosite names a geosite\.dat, which comes with Xray/,
     ],
+    [
+      'a geoip matcher without a file',
+      rule('geoip = ["cn"]'),
+      /^a geoip matcher is used but no geoip file is configured$/,
+      /^\[route\]\.geoip names a geoip\.dat, which comes with Xray .* v2fly\/geoip /,
+    ],
   ];
 
 describe('a hint leads on from', () => {
@@ -245,6 +251,20 @@ describe('a hint leads on from', () => {
       const hints = configHints(error);
       assert.ok(
         hints.some((each) => hint.test(each)),
+        JSON.stringify(hints),
+      );
+    });
+  }
+
+  for (const kind of ['geoip', 'geosite']) {
+    test(`a ${kind} file that is not there`, async () => {
+      const text = `[route]\n${kind} = "/nowhere/lists.dat"\n${rule(`${kind} = ["cn"]`)}`;
+      const error = await loadErrorOf(text, fakeFiles(), '/etc/weir.toml');
+      assert.match(error.message, /^cannot read \w+ file .*: no such file or directory$/);
+      const names = `[route].${kind} names a ${kind}.dat, which comes with Xray`;
+      const hints = configHints(error);
+      assert.ok(
+        hints.some((each) => each.startsWith(names)),
         JSON.stringify(hints),
       );
     });

@@ -7,6 +7,7 @@ import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
+import { failureLine } from '../../../support/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { chunksOf } from '../../http1/fuzz.ts';
 import { OwnListeners } from '../../../../src/net/own-listeners.ts';
@@ -102,6 +103,19 @@ describe('an outbound over an HTTP proxy', LIMIT, () => {
       await assert.rejects(proxy.send('x'), 'the carrier is released');
     });
   }
+
+  test('fails on a reason phrase with escapes, which the log writes escaped', async () => {
+    const failure = async (reason: string): Promise<string> => {
+      const { connect, proxy } = start();
+      const failed = failureLine(connect());
+      await proxy.head();
+      await proxy.send(`HTTP/1.1 403 ${reason}\r\n\r\n`).catch(() => undefined);
+      return failed;
+    };
+    // One byte of latin1, which HTTP allows, is a control character of the second set.
+    assert.match(await failure('no\u009b31m'), /the proxy responded 403 no\\u\{9b\}31m\n$/);
+    assert.match(await failure('no\u001b[2J'), /the reason phrase has a control character/);
+  });
 
   test('does not read interim responses without end', async () => {
     const { connect, proxy } = start();

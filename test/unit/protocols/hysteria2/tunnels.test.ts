@@ -27,6 +27,7 @@ import {
   encodeUdpMessage,
   readTcpResponse,
 } from '../../../../src/protocols/hysteria2/wire.ts';
+import { failureLine, FORGERY } from '../../../support/harmless-output.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { readAll } from '../socks/harness.ts';
 import { settle } from '../tunnel-harness.ts';
@@ -81,6 +82,14 @@ describe('a stream through Hysteria 2', () => {
     );
     await settle();
     assert.equal(bench.book.count, 1, 'the connection lives on');
+  });
+
+  test('fails with a reason whose escapes the log writes escaped', async () => {
+    const bench = new Bench();
+    await bench.listen();
+    bench.dispatcher.failure = new DialError('refused', `echo.example:7: no${FORGERY}`);
+    const line = await failureLine(bench.client().connect(echo, patient));
+    assert.match(line, /hy\.example:443: echo\.example:7: no 2026.*forged.*\\u\{202e\}\n$/);
   });
 
   test('fails with the name of its server once, when requests go round through it', async () => {

@@ -7,6 +7,7 @@ import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { UnauthenticatedClients } from '../../../../src/transports/unauthenticated-clients.ts';
 import { CarrierPair, grpcPair, TLS_PAIR, wsPair } from '../../../support/carriers.ts';
+import { failureLine } from '../../../support/harmless-output.ts';
 import { Http2Server } from '../../../support/http2-server.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
@@ -335,6 +336,23 @@ test('a status in trailers fails the tunnel behind its last byte', async () => {
   stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '14' }));
   stream.end(Buffer.concat(encodeHunks(Buffer.from('x'))));
   await assert.rejects(readAll(link), /status 14/);
+  dialer.close();
+});
+
+test('a status with escapes, and its message, write nothing else to the log', async () => {
+  await using server = await Http2Server.open();
+  const dialer = server.dialer();
+  const { link } = await dialer.dial({ signal: never });
+  const headers = {
+    ':status': 200,
+    'content-type': GRPC,
+    'grpc-status': '14\u009b31m',
+    'grpc-message': 'forged\u009b2J',
+  };
+  (await server.stream(0)).respond(headers, { endStream: true });
+  const line = await failureLine(Promise.resolve(link.read()));
+  assert.match(line, /the server ended the call with status 14/);
+  assert.doesNotMatch(line, /forged/);
   dialer.close();
 });
 

@@ -7,6 +7,7 @@ import type { ByteLink } from '../../../../src/net/link.ts';
 import { linkPair } from '../../../../src/net/memory-link.ts';
 import type { OutboundCarrierSpec } from '../../../../src/spec.ts';
 import { frameHeader, Opcode } from '../../../../src/transports/ws/frames.ts';
+import { failureLine } from '../../../support/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { SocketLink } from '../../../../src/net/node/socket-link.ts';
@@ -170,6 +171,14 @@ for (const [what, response, problem] of RESPONSES) {
     await far.closed;
   });
 }
+
+test('a redirection with escapes is written escaped in the log', async () => {
+  const { far, opening } = dial();
+  const failed = failureLine(opening);
+  const response = head('HTTP/1.1 302 no\u009b31m', 'Location: http://x/\u009b2J\u0085forged');
+  far.write(Buffer.from(response, 'latin1'))?.catch(() => undefined);
+  assert.match(await failed, /redirects to "http:\/\/x\/\\u\{9b\}2J\\u\{85\}forged"/);
+});
 
 test('interim responses are skipped, and what comes with the response is read', async () => {
   const { far, opening } = dial();
