@@ -11,7 +11,15 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['certbot', 'needs a public name and a certificate authority'],
   ['install', 'writes to /usr/local/bin'],
   ['journalctl', 'reads the journal of an installed service'],
+  [
+    'nmcli',
+    'test/interop/tun-resolvers.test.ts runs the recipes of docs/tun.md in a system of their own',
+  ],
   ['podman', 'needs a container engine'],
+  [
+    'resolvconf',
+    'test/interop/tun-resolvers.test.ts runs the recipes of docs/tun.md in a system of their own',
+  ],
   ['sha256sum', 'needs built packages; test/packaging/executable.test.ts builds them'],
   ['sudoedit', 'opens an editor'],
   [
@@ -40,6 +48,8 @@ export const PLAIN_TOOLS: ReadonlySet<string> = new Set([
   'mkdir',
   'mv',
   'openssl',
+  'printf',
+  'rm',
   'sort',
   'uniq',
 ]);
