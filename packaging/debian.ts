@@ -106,8 +106,10 @@ async function writeDocumentation(file: Files, notices: string): Promise<void> {
     ['docs', 'docs'],
     ['config', 'examples'],
   ] as const) {
-    for (const name of await readdir(join(ROOT, from))) {
-      await file.copy(join(ROOT, from, name), `${folder}/${to}/${name}`);
+    for (const entry of await readdir(join(ROOT, from), { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const path = join(entry.parentPath, entry.name);
+      await file.copy(path, `${folder}/${to}/${relative(join(ROOT, from), path)}`);
     }
   }
 }
