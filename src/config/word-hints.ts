@@ -29,15 +29,20 @@ export function protocolHint(name: string, side: 'inbound' | 'outbound'): string
   if (known?.[other]) return `${written} is for an ${other}; ${listed}`;
   const lower = name.toLowerCase();
   if (side === 'outbound' && GROUPS.has(lower)) {
-    return `${written}: several outbounds behind one tag are a [[balancer]]; ${listed}`;
+    return `${written}: several outbounds behind one tag are a [[balancer]] with a tag and a list of outbounds, which rules name as they name an outbound; ${listed}`;
   }
   if (side === 'inbound' && lower === 'mixed') {
     return `${written}: SOCKS and HTTP are two inbounds here, each on its own port; ${listed}`;
   }
   const elsewhere = PROTOCOLS_ELSEWHERE[lower];
   const meant = elsewhere !== undefined && choices.includes(elsewhere) ? elsewhere : undefined;
-  return `${written} is unknown; ${listed}${didYouMean(meant ?? suggestion(name, choices))}`;
+  const hidden = valueShown(name) === '' ? LINK_HERE : '';
+  return `${written} is unknown; ${listed}${didYouMean(meant ?? suggestion(name, choices))}${hidden}`;
 }
+
+/** For a value that is not shown. */
+const LINK_HERE =
+  '; its value is not shown, since it may hold a secret: `weir import` reads share links';
 
 const NETWORKS = ['tcp', 'tls', 'ws', 'grpc'];
 
@@ -49,8 +54,23 @@ const NETWORKS_ELSEWHERE: Readonly<Record<string, string>> = {
   ssl: 'tls',
 };
 
+/** Carriers of other programs. */
+const NETWORKS_NOT_HERE = new Set([
+  'xhttp',
+  'splithttp',
+  'httpupgrade',
+  'h2',
+  'http',
+  'kcp',
+  'mkcp',
+  'quic',
+]);
+
 /** The same for `network` of a stream. */
 export function networkHint(name: string): string {
+  if (NETWORKS_NOT_HERE.has(name.trim().toLowerCase())) {
+    return `network${valueShown(name)} is not supported, so that the other end needs another one too; a stream has ${NETWORKS.join(', ')}`;
+  }
   const meant = NETWORKS_ELSEWHERE[name.trim().toLowerCase()] ?? suggestion(name.trim(), NETWORKS);
   return `network${valueShown(name)} is unknown; a stream has ${NETWORKS.join(', ')}${didYouMean(meant)}`;
 }

@@ -19,9 +19,12 @@ export function parseUuid(text: string): string | undefined {
 /** The 16 bytes of a UUID that `parseUuid` returned. */
 export const uuidBytes = (digits: string): Buffer => Buffer.from(digits, 'hex');
 
+export const UUID_HINT =
+  'a UUID has 32 hex digits, as in 0b1c6d5e-4f3a-4b2c-9d8e-7f6a5b4c3d2e: uuidgen makes one, and both ends have the same';
+
 /** A UUID that is a credential: error messages do not quote it. */
 export const uuid: Decoder<string> = converted(secret, (text, reject) => {
   const digits = parseUuid(text);
-  if (digits === undefined) throw reject('invalid uuid');
+  if (digits === undefined) throw reject('invalid uuid', UUID_HINT);
   return digits;
 });

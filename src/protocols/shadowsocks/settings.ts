@@ -98,8 +98,9 @@ export function outboundSettings(table: TableNode): ShadowsocksOutboundSettings 
   const parts = password.value.split(':');
   if (parts.length > 1) requireIdentities(method, password.span);
   const keys = parts.map((value, index) => {
-    const which = parts.length === 1 ? 'password' : `part ${index + 1} of password`;
-    return keyOf(method, { value, span: password.span }, which);
+    const which =
+      parts.length === 1 ? 'password' : `part ${index + 1} of password, which ":" divides,`;
+    return keyOf(method, { value, span: password.span }, which, 'copy it from the server');
   });
   return { method: name, keys };
 }
@@ -114,11 +115,12 @@ function keyOf(
   { edition, keyLength }: Method,
   { value, span }: Located<string>,
   which: string,
+  how = `openssl rand -base64 ${keyLength}`,
 ): string {
   if (edition === 'legacy') return keyOfPassword(value, keyLength).toString('base64');
   const key = parsePsk(value, keyLength);
   if (typeof key === 'string') {
-    const hint = `${which} has to be ${keyLength} random bytes in base64: openssl rand -base64 ${keyLength}`;
+    const hint = `${which} has to be ${keyLength} random bytes in base64: ${how}`;
     throw new DecodeError(`shadowsocks-2022: ${key}`, span, { hint });
   }
   return key.toString('base64');

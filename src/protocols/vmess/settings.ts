@@ -10,7 +10,7 @@ import {
 import { PlainDecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
-import { parseUuid } from '../uuid.ts';
+import { parseUuid, UUID_HINT } from '../uuid.ts';
 import type { SettingsWarning } from '../protocol.ts';
 import { repeated, textOf } from '../settings-warnings.ts';
 
@@ -37,7 +37,7 @@ const id = located(secret);
 function uuidOf({ value, span }: Located<string>): string {
   const uuid = parseUuid(value);
   if (uuid !== undefined) return uuid;
-  throw new PlainDecodeError(`invalid uuid ${JSON.stringify(value)}`, span);
+  throw new PlainDecodeError(`invalid uuid ${JSON.stringify(value)}`, span, { hint: UUID_HINT });
 }
 
 export const inboundTable = struct(

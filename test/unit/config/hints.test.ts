@@ -72,7 +72,7 @@ const ROWS: readonly (readonly [what: string, text: string, message: string, hin
     'a network of another program',
     stream('xhttp'),
     'unknown stream network',
-    /a stream has tcp, tls, ws, grpc$/,
+    /^network = "xhttp" is not supported, so that the other end needs another one too; a stream has tcp, tls, ws, grpc$/,
   ],
   ...['block', 'reject', 'drop'].map(
     (tag) =>
@@ -91,9 +91,9 @@ const ROWS: readonly (readonly [what: string, text: string, message: string, hin
   ],
   [
     'the place of settings',
-    inbound('protocol = "vless"\nport = 1\nsettings.users = [{ id = "mia" }]'),
-    'inbound in: invalid settings: invalid uuid',
-    /^at \/etc\/weir\.toml:8:26 \(inbound in\)$/,
+    inbound('protocol = "vless"\nport = 1\nsettings.users = 1'),
+    'inbound in: invalid settings: invalid type: integer, expected a sequence',
+    /^at \/etc\/weir\.toml:8:18 \(inbound in\)$/,
   ],
 ];
 
@@ -198,7 +198,7 @@ const MISTAKES: readonly (readonly [what: string, text: string, message: RegExp,
         `protocol = "shadowsocks"\nserver = "a"\nport = 1\nsettings = { method = "2022-blake3-aes-128-gcm", password = "${KEY_128}:x" }`,
       ),
       /PSK is not valid base64$/,
-      /^part 2 of password has to be 16 random bytes/,
+      /^part 2 of password, which ":" divides, has to be 16 random bytes in base64: copy it from the server$/,
     ],
     [
       'sni',
