@@ -25,6 +25,7 @@ const READER: EntryReader = {
   name: 'name',
   verdicts: CLASH_KEYS,
   read: readProxy,
+  family: familyOf,
   notes: (fields) =>
     fields.text('type') === 'wireguard'
       ? limitNotes(peerOf(fields).list('allowed-ips'), 'allowed-ips')
@@ -93,11 +94,6 @@ function defaultOf(
   return { kind: 'direct' };
 }
 
-function readProxy(fields: Fields): Draft {
-  const family = familyOf(fields.text('ip-version') ?? '');
-  return { ...readServer(fields), ...(family === undefined ? {} : { family }) };
-}
-
 const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
   ['', undefined],
   ['dual', undefined],
@@ -108,12 +104,13 @@ const FAMILIES: ReadonlyMap<string, string | undefined> = new Map([
 ]);
 
 /** @throws {ImportError} for a version that Clash does not have. */
-function familyOf(version: string): string | undefined {
+function familyOf(fields: Fields): string | undefined {
+  const version = fields.text('ip-version') ?? '';
   if (FAMILIES.has(version)) return FAMILIES.get(version);
   throw new ImportError(`the ip-version ${JSON.stringify(version)} is unknown`);
 }
 
-function readServer(fields: Fields): Draft {
+function readProxy(fields: Fields): Draft {
   const type = fields.text('type') ?? '';
   const name = fields.text('name') ?? '';
   switch (type) {

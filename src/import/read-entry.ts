@@ -10,6 +10,8 @@ export interface EntryReader {
   readonly verdicts: KeyTable;
   /** @throws {ImportError} */
   read(fields: Fields): Draft;
+  /** Its `address_family`. @throws {ImportError} */
+  family(fields: Fields): string | undefined;
   /** More notes on the entry that was read, of keys that are carried over in part. */
   notes?(fields: Fields): readonly string[];
 }
@@ -18,7 +20,8 @@ export interface EntryReader {
 export function readEntry(value: unknown, reader: EntryReader): Entry {
   return entryOf(nameOf(value, reader.name), () => {
     const fields = new Fields(value);
-    const draft = reader.read(fields);
+    const family = reader.family(fields);
+    const draft = { ...reader.read(fields), ...(family === undefined ? {} : { family }) };
     const notes = reader.notes?.(fields) ?? [];
     return { draft, notes: [...notes, ...notesOn(fields, reader.verdicts)] };
   });

@@ -28,6 +28,7 @@ const READER: EntryReader = {
   name: 'tag',
   verdicts: SING_BOX_KEYS,
   read: readOutbound,
+  family: familyOf,
   notes: (fields) =>
     fields.text('type') === 'wireguard'
       ? limitNotes(peerOf(fields).fields.list('allowed_ips'), 'allowed_ips')
@@ -70,11 +71,6 @@ function groupOf(fields: Fields, type: string): Group {
   return { members: chosen === '' ? members : [chosen], choosesOne: true };
 }
 
-function readOutbound(fields: Fields): Draft {
-  const family = familyOf(fields);
-  return { ...readServer(fields), ...(family === undefined ? {} : { family }) };
-}
-
 /** `domain_strategy`, or that of the resolver, in words that Weir has too. */
 function familyOf(fields: Fields): string | undefined {
   const own = fields.text('domain_strategy') ?? '';
@@ -86,7 +82,7 @@ function familyOf(fields: Fields): string | undefined {
   return strategy === '' ? undefined : strategy;
 }
 
-function readServer(fields: Fields): Draft {
+function readOutbound(fields: Fields): Draft {
   const type = fields.text('type') ?? '';
   const name = fields.text('tag') ?? '';
   switch (type) {

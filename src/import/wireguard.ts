@@ -117,7 +117,7 @@ function confNotes(own: Section | undefined, peer: Section | undefined): readonl
   );
   const read = new Set(READ_BY_CONF);
   const others = [...(own ?? []), ...(peer ?? [])].flatMap(([key]) =>
-    read.has(key) ? [] : [new Map(Object.entries(CONF_KEYS)).get(key) ?? unknownKey(key)],
+    read.has(key) ? [] : [CONF_KEYS.get(key) ?? unknownKey(key)],
   );
   return [...limits, ...others];
 }
@@ -137,7 +137,7 @@ const unknownKey = (key: string): string =>
   `${quoted(key)} is not carried over: this key is unknown here`;
 
 /** Keys of wg-quick(8) and wg(8) that an outbound does without, in lower case. */
-const CONF_KEYS: Readonly<Record<string, string>> = Object.fromEntries(
+const CONF_KEYS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     DNS: 'names are resolved by [dns]',
     Table: 'the tunnel has a TCP/IP stack of its own and no routes',
@@ -148,7 +148,10 @@ const CONF_KEYS: Readonly<Record<string, string>> = Object.fromEntries(
     SaveConfig: 'the configuration is never written back',
     ListenPort: 'the tunnel leaves by a port that the kernel chooses',
     FwMark: 'connections leave by the routes of the system',
-  }).map(([key, reason]) => [key.toLowerCase(), `${quoted(key)} is not carried over: ${reason}`]),
+  }).map(
+    ([key, reason]) =>
+      [key.toLowerCase(), `${quoted(key)} is not carried over: ${reason}`] as const,
+  ),
 );
 
 function readConf(own: Section | undefined, [peer, ...others]: readonly Section[]): Draft {

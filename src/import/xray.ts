@@ -28,6 +28,7 @@ const READER: EntryReader = {
   name: 'tag',
   verdicts: XRAY_KEYS,
   read: readOutbound,
+  family: familyOf,
   notes: (fields) =>
     fields.text('protocol') === 'wireguard'
       ? limitNotes(fields.fields('settings').only('peers').list('allowedIPs'), 'allowedIPs')
@@ -50,11 +51,6 @@ export function readXray(document: Fields): Servers {
         ? { kind: 'missing', name: nameOf(first, 'tag') }
         : { kind: 'entries', name: nameOf(first, 'tag'), among: [at] },
   };
-}
-
-function readOutbound(fields: Fields): Draft {
-  const family = familyOf(fields);
-  return { ...readServer(fields), ...(family === undefined ? {} : { family }) };
 }
 
 /** Xray's ways to resolve names that limit the family of addresses, or prefer one. */
@@ -98,7 +94,7 @@ function familyOf(fields: Fields): string | undefined {
   return family;
 }
 
-function readServer(fields: Fields): Draft {
+function readOutbound(fields: Fields): Draft {
   const name = fields.text('tag') ?? '';
   const protocol = fields.text('protocol') ?? '';
   const settings = fields.fields('settings');

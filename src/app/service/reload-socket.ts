@@ -13,11 +13,6 @@ export interface SocketWords {
   readonly setLogFilter: (text: string) => void;
 }
 
-/** The response to `log-level`. */
-type FilterOutcome =
-  | { readonly kind: 'applied'; readonly summary: string }
-  | { readonly kind: 'failed'; readonly line: string };
-
 /** Bytes of a request; log filters name some targets. */
 const MAX_REQUEST = 4096;
 
@@ -87,10 +82,7 @@ function serve(client: Socket, words: SocketWords): void {
 const LOG_LEVEL = 'log-level ';
 
 /** `undefined` for a line that is no request. */
-function respond(
-  line: string,
-  words: SocketWords,
-): Promise<ReloadOutcome | FilterOutcome> | undefined {
+function respond(line: string, words: SocketWords): Promise<ReloadOutcome> | undefined {
   if (line === 'reload') return words.reload();
   if (line.startsWith(LOG_LEVEL)) {
     return Promise.resolve(setFilter(line.slice(LOG_LEVEL.length), words));
@@ -98,7 +90,7 @@ function respond(
   return undefined;
 }
 
-function setFilter(text: string, words: SocketWords): FilterOutcome {
+function setFilter(text: string, words: SocketWords): ReloadOutcome {
   try {
     words.setLogFilter(text);
     return { kind: 'applied', summary: text };

@@ -1,4 +1,4 @@
-import { dropped, refused, same, type Verdict } from '../verdicts.ts';
+import { dropped, refused } from '../verdicts.ts';
 
 /* What the programs share under different names, and why an outbound of Weir is without it. */
 
@@ -22,10 +22,8 @@ export const TUNING = dropped('Weir has no setting for it');
 export const TLS_VERSIONS = dropped('TLS 1.2 and 1.3 are used, with the ciphers of OpenSSL');
 export const NO_RESOLVER = dropped('names are resolved by [dns]');
 export const HEADERS = dropped('no further HTTP headers are sent');
-export const OTHER_USE = dropped('it is of no use to an outbound');
 
 /** A network that the outbound is limited to; Weir sends it both. */
 export const ONE_NETWORK = dropped(
   'flows of every network are sent; limit them by `network` in a rule',
 );
-export const EVERY_NETWORK: Verdict = same();
