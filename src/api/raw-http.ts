@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { trimBlanks } from '../net/trim-blanks.ts';
+import { trimBlanks } from '../http/fields/trim-blanks.ts';
 import { type ApiResponse, json } from './response.ts';
 import type { RequestHead, Front } from './front.ts';
 import { codeOf } from '../errors.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
-import { Http3Client } from '../../src/http3/client.ts';
+import { Http3Client } from '../../src/http/http3/client.ts';
 import { systemClock } from '../../src/net/clock.ts';
 import { authenticationRequest } from '../../src/protocols/hysteria2/authentication.ts';
 import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';

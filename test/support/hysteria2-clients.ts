@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
-import { Http3Client } from '../../src/http3/client.ts';
-import { Http3ErrorCode } from '../../src/http3/errors.ts';
-import type { ResponseHead } from '../../src/http3/message.ts';
+import { Http3Client } from '../../src/http/http3/client.ts';
+import { Http3ErrorCode } from '../../src/http/http3/errors.ts';
+import type { ResponseHead } from '../../src/http/http3/message.ts';
 import { silentLogger } from '../../src/log/output.ts';
 import { systemClock } from '../../src/net/clock.ts';
 import { DialError } from '../../src/net/errors.ts';

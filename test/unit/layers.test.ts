@@ -11,10 +11,10 @@ const LAYERS: readonly (readonly string[])[] = [
   ['errors.ts', 'printable.ts', 'version.ts', 'ip'],
   ['schema', 'log', 'platform'],
   ['crypto', 'net'],
-  ['congestion', 'header-coding'],
+  ['congestion'],
   ['netstack'],
   ['quic'],
-  ['http1', 'http2', 'http3'],
+  ['http'],
   ['spec.ts'],
   ['transports', 'mux', 'tracker', 'dns'],
   ['protocols'],
@@ -34,7 +34,7 @@ const SIBLINGS = new Set(['config', 'supervisor']);
  * in its hands. The files of a core that touch sockets and timers are named by what they are.
  */
 const PURE = [
-  /^(quic|http2|http3|header-coding|netstack|congestion)\/(?!driver\.ts|.*-link\.ts)/,
+  /^(quic|http\/(http2|http3|fields)|netstack|congestion)\/(?!driver\.ts|.*-link\.ts)/,
   /^protocols\/.+\/wire\.ts$/,
   /^protocols\/wireguard\/(admission|cookies|deadlines|handshakes|key-pairs|liveness|noise|session|tunnel)\.ts$/,
   /^mux\/frame(-decoder)?\.ts$/,

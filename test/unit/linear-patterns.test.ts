@@ -14,11 +14,11 @@ import { parseToml } from '../../src/config/toml/parse.ts';
 import { parseServerKey } from '../../src/crypto/server-certificate.ts';
 import { DomainSniffer, sniffDomain } from '../../src/engine/sniff/sniff.ts';
 import { chooseFilter } from '../../src/log/filter.ts';
-import { trimBlanks } from '../../src/net/trim-blanks.ts';
+import { trimBlanks } from '../../src/http/fields/trim-blanks.ts';
 import { ChunkedDecoder } from '../../src/protocols/http/body.ts';
-import { listOf, parseField } from '../../src/http1/fields.ts';
-import { HeadScanner } from '../../src/http1/read-head.ts';
-import { parseRequestHead, parseResponseHead } from '../../src/http1/head.ts';
+import { listOf, parseField } from '../../src/http/http1/fields.ts';
+import { HeadScanner } from '../../src/http/http1/read-head.ts';
+import { parseRequestHead, parseResponseHead } from '../../src/http/http1/head.ts';
 import { parseTarget } from '../../src/protocols/http/target.ts';
 import {
   decodeEarlyData,
@@ -193,12 +193,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('basic', ' '), run('basic ', 'a'), runs('basic ', ' ', 'a'), run('basic a', '=')],
   },
   {
-    file: 'http1/framing.ts',
+    file: 'http/http1/framing.ts',
     pattern: /^[ \t]*([0-9]+)[ \t]*$/,
     worst: [run('', ' '), run('', '1'), run('1', ' '), runs('', ' ', '1')],
   },
   {
-    file: 'http1/head.ts',
+    file: 'http/http1/head.ts',
     pattern: /^([^:\s]+)[ \t]+:/,
     worst: [run('', 'a'), run('a', ' '), run('', 'a '), run('', ' ')],
   },

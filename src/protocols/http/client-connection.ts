@@ -9,12 +9,12 @@ import { HANDSHAKE_MS } from '../../net/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';
-import type { Framing } from '../../http1/framing.ts';
+import type { Framing } from '../../http/http1/framing.ts';
 import { accountsOf, OPEN_TO_ALL, type Accounts, type Standing } from '../standing.ts';
 import { accountOf } from './credentials.ts';
-import { MessageError } from '../../http1/message-error.ts';
+import { MessageError } from '../../http/http1/message-error.ts';
 import { Exchange } from './exchange.ts';
-import { valuesOf, type Fields } from '../../http1/fields.ts';
+import { valuesOf, type Fields } from '../../http/http1/fields.ts';
 import {
   expectsContinue,
   hasPassed,
@@ -22,13 +22,13 @@ import {
   upgradeOf,
   type OriginRequest,
 } from './forwarding.ts';
-import { requestFraming } from '../../http1/framing.ts';
-import { parseRequestHead, type RequestHead } from '../../http1/head.ts';
+import { requestFraming } from '../../http/http1/framing.ts';
+import { parseRequestHead, type RequestHead } from '../../http/http1/head.ts';
 import { KEEP_ALIVE_MS, LINGER_MS } from './limits.ts';
 import { finalResponse, hopsLeft, withOneHopLess } from './max-forwards.ts';
 import { OriginFlow } from './origin-flow.ts';
 import { CHALLENGE, CONNECTED, responseBytes, STATUS_OF } from './own-response.ts';
-import { readHead, startsRequest, type HeadBytes } from '../../http1/read-head.ts';
+import { readHead, startsRequest, type HeadBytes } from '../../http/http1/read-head.ts';
 import { parseHost, parseTarget, type Place } from './target.ts';
 import { drainBody, isDrainable } from './transfer-body.ts';
 

@@ -1,5 +1,5 @@
 import type { Account, AccountTable, AuthenticatedAccount } from '../account-table.ts';
-import { valuesOf, type Fields } from '../../http1/fields.ts';
+import { valuesOf, type Fields } from '../../http/http1/fields.ts';
 
 /** The value of `Proxy-Authorization` for an account (RFC 7617 §2). */
 export const basicCredentials = ({ user, pass }: Account): string =>

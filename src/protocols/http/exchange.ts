@@ -12,13 +12,13 @@ import {
   type BodyDecoder,
   type BodyEncoder,
 } from './body.ts';
-import { type Framing } from '../../http1/framing.ts';
-import { MessageError } from '../../http1/message-error.ts';
+import { type Framing } from '../../http/http1/framing.ts';
+import { MessageError } from '../../http/http1/message-error.ts';
 import { SideError, type Side } from './errors.ts';
 import { clientHead, mayTrail, originHead, persists, type OriginRequest } from './forwarding.ts';
-import { responseFraming } from '../../http1/framing.ts';
-import { parseResponseHead, type ResponseHead, type Version } from '../../http1/head.ts';
-import { readHead, startsResponse } from '../../http1/read-head.ts';
+import { responseFraming } from '../../http/http1/framing.ts';
+import { parseResponseHead, type ResponseHead, type Version } from '../../http/http1/head.ts';
+import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import { SourceWatch, transferBody } from './transfer-body.ts';
 
 /** The client has its response. */

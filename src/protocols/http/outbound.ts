@@ -5,11 +5,11 @@ import type { ByteLink } from '../../net/link.ts';
 import { abortReason } from '../../net/read-queue.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { basicCredentials } from './credentials.ts';
-import { field } from '../../http1/fields.ts';
+import { field } from '../../http/http1/fields.ts';
 import { headBytes } from './forwarding.ts';
-import { parseResponseHead, type ResponseHead } from '../../http1/head.ts';
-import { INTERIM_LIMIT } from '../../http1/limits.ts';
-import { readHead, startsResponse } from '../../http1/read-head.ts';
+import { parseResponseHead, type ResponseHead } from '../../http/http1/head.ts';
+import { INTERIM_LIMIT } from '../../http/http1/limits.ts';
+import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import type { HttpOutboundSettings } from './settings.ts';
 import { isHost } from './target.ts';
 

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { DialErrorCode } from '../../net/errors.ts';
-import { field, type Fields } from '../../http1/fields.ts';
+import { field, type Fields } from '../../http/http1/fields.ts';
 import { headBytes } from './forwarding.ts';
 
 /** The response to a CONNECT whose destination is connected (RFC 9110 §9.3.6). */

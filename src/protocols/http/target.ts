@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { Endpoint } from '../../net/address.ts';
-import { MessageError } from '../../http1/message-error.ts';
+import { MessageError } from '../../http/http1/message-error.ts';
 
 /** An authority as a destination, and as it was written, for `Host`. */
 export interface Place {

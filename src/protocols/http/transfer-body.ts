@@ -3,9 +3,9 @@ import { Deadline } from '../../net/deadline.ts';
 import { DeadlineError } from '../../net/errors.ts';
 import type { ByteLink } from '../../net/link.ts';
 import { createDecoder, type BodyDecoder, type BodyEncoder } from './body.ts';
-import { type Framing } from '../../http1/framing.ts';
+import { type Framing } from '../../http/http1/framing.ts';
 import { SideError, type Side } from './errors.ts';
-import { MessageError } from '../../http1/message-error.ts';
+import { MessageError } from '../../http/http1/message-error.ts';
 import { DRAIN_LIMIT, DRAIN_MS } from './limits.ts';
 
 /** One end of a transfer: a link, and the side that an error of it has. */

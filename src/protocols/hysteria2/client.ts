@@ -1,7 +1,7 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { messageOf, WeirError } from '../../errors.ts';
-import { Http3Client } from '../../http3/client.ts';
-import { Http3ErrorCode } from '../../http3/errors.ts';
+import { Http3Client } from '../../http/http3/client.ts';
+import { Http3ErrorCode } from '../../http/http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import { BoundedReader } from '../../net/bounded-reader.ts';
 import type { Clock } from '../../net/clock.ts';

@@ -1,6 +1,6 @@
 import { hmacSha256 } from '../../crypto/keyed-hash.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
-import { Http3ErrorCode } from '../../http3/errors.ts';
+import { Http3ErrorCode } from '../../http/http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Steps } from '../../net/turns.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';

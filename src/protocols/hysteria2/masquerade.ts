@@ -1,4 +1,4 @@
-import type { Response } from '../../http3/message.ts';
+import type { Response } from '../../http/http3/message.ts';
 import type { Clock } from '../../net/clock.ts';
 import type { Masquerade } from './settings.ts';
 

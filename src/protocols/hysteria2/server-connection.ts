@@ -1,8 +1,8 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { asError } from '../../errors.ts';
-import { Http3ErrorCode } from '../../http3/errors.ts';
-import type { RequestHead, Response } from '../../http3/message.ts';
-import { Http3Server } from '../../http3/server.ts';
+import { Http3ErrorCode } from '../../http/http3/errors.ts';
+import type { RequestHead, Response } from '../../http/http3/message.ts';
+import { Http3Server } from '../../http/http3/server.ts';
 import { unmapIPv4, type Endpoint } from '../../net/address.ts';
 import { BoundedReader } from '../../net/bounded-reader.ts';
 import type { Timer } from '../../net/clock.ts';

@@ -3,7 +3,7 @@ import {
   parseServerKey,
   ServerCertificateError,
 } from '../../crypto/server-certificate.ts';
-import { hasControl } from '../../net/http-text.ts';
+import { hasControl } from '../../http/fields/http-text.ts';
 import {
   array,
   bool,

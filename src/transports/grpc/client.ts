@@ -6,9 +6,9 @@ import type { Carrier, WireCounter } from '../../net/link.ts';
 import { RepeatedDial } from '../../net/repeated-dial.ts';
 import { unlessAborted } from '../../net/unless-aborted.ts';
 import { messageOf } from '../../errors.ts';
-import { Http2Driver } from '../../http2/driver.ts';
-import type { Field } from '../../http2/fields.ts';
-import type { Http2Stream } from '../../http2/stream.ts';
+import { Http2Driver } from '../../http/http2/driver.ts';
+import type { Field } from '../../http/http2/fields.ts';
+import type { Http2Stream } from '../../http/http2/stream.ts';
 import type { OutboundCarrierSpec } from '../../spec.ts';
 import {
   CONNECTION_LIMIT,

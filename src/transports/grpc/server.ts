@@ -1,9 +1,9 @@
 import type { Clock, Timer } from '../../net/clock.ts';
 import type { ByteLink, Carrier, WireCounter } from '../../net/link.ts';
-import { Http2Driver } from '../../http2/driver.ts';
-import { Http2ErrorCode } from '../../http2/errors.ts';
-import { valueOf, type Field } from '../../http2/fields.ts';
-import type { Http2Stream } from '../../http2/stream.ts';
+import { Http2Driver } from '../../http/http2/driver.ts';
+import { Http2ErrorCode } from '../../http/http2/errors.ts';
+import { valueOf, type Field } from '../../http/http2/fields.ts';
+import type { Http2Stream } from '../../http/http2/stream.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { FIRST_TUNNEL_MS, IDLE_CONNECTION_MS, UNPROVEN_TUNNELS } from '../limits.ts';
 import type { UnauthenticatedClients } from '../unauthenticated-clients.ts';

@@ -1,6 +1,6 @@
-import type { Http2Connection } from '../../http2/connection.ts';
-import { HEADER_LIST_LIMIT } from '../../http2/limits.ts';
-import type { Http2Settings } from '../../http2/settings.ts';
+import type { Http2Connection } from '../../http/http2/connection.ts';
+import { HEADER_LIST_LIMIT } from '../../http/http2/limits.ts';
+import type { Http2Settings } from '../../http/http2/settings.ts';
 import { UNPROVEN_TUNNELS } from '../limits.ts';
 import { toRequestTarget } from '../ws/handshake.ts';
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../../net/clock.ts';
 import type { WireCounter } from '../../net/link.ts';
-import type { Http2Driver } from '../../http2/driver.ts';
-import type { Field } from '../../http2/fields.ts';
-import type { Http2Stream } from '../../http2/stream.ts';
+import type { Http2Driver } from '../../http/http2/driver.ts';
+import type { Field } from '../../http/http2/fields.ts';
+import type { Http2Stream } from '../../http/http2/stream.ts';
 import { GrpcLink } from './link.ts';
 import { StreamWindow } from './settings.ts';
 import { PeerWatch } from './peer-watch.ts';

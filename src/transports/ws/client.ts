@@ -1,8 +1,8 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { messageOf } from '../../errors.ts';
-import { parseStrictResponseHead, type ResponseHead } from '../../http1/head.ts';
-import { INTERIM_LIMIT } from '../../http1/limits.ts';
-import { readHead, startsResponse } from '../../http1/read-head.ts';
+import { parseStrictResponseHead, type ResponseHead } from '../../http/http1/head.ts';
+import { INTERIM_LIMIT } from '../../http/http1/limits.ts';
+import { readHead, startsResponse } from '../../http/http1/read-head.ts';
 import { formatEndpoint, type Endpoint } from '../../net/address.ts';
 import type { Clock } from '../../net/clock.ts';
 import { Deadline } from '../../net/deadline.ts';

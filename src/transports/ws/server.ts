@@ -1,6 +1,6 @@
-import { parseRequestHead } from '../../http1/head.ts';
-import { MessageError } from '../../http1/message-error.ts';
-import { readHead, startsRequest } from '../../http1/read-head.ts';
+import { parseRequestHead } from '../../http/http1/head.ts';
+import { MessageError } from '../../http/http1/message-error.ts';
+import { readHead, startsRequest } from '../../http/http1/read-head.ts';
 import type { Clock } from '../../net/clock.ts';
 import { closeGracefully } from '../../net/close-gracefully.ts';
 import { Deadline } from '../../net/deadline.ts';

@@ -1,7 +1,7 @@
-import { combinedOf, listOf, valuesOf, type Fields } from '../../http1/fields.ts';
-import { requestFraming } from '../../http1/framing.ts';
-import type { RequestHead, ResponseHead } from '../../http1/head.ts';
-import { hasControl } from '../../net/http-text.ts';
+import { combinedOf, listOf, valuesOf, type Fields } from '../../http/http1/fields.ts';
+import { requestFraming } from '../../http/http1/framing.ts';
+import type { RequestHead, ResponseHead } from '../../http/http1/head.ts';
+import { hasControl } from '../../http/fields/http-text.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { InboundCarrierSpec, OutboundCarrierSpec } from '../../spec.ts';
 import {

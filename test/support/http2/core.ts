@@ -1,7 +1,7 @@
-import { Http2Connection, type ConnectionOptions } from '../../../src/http2/connection.ts';
-import { Http2Error } from '../../../src/http2/errors.ts';
-import type { Field } from '../../../src/http2/fields.ts';
-import type { Http2Stream, StreamEnd, StreamHandler } from '../../../src/http2/stream.ts';
+import { Http2Connection, type ConnectionOptions } from '../../../src/http/http2/connection.ts';
+import { Http2Error } from '../../../src/http/http2/errors.ts';
+import type { Field } from '../../../src/http/http2/fields.ts';
+import type { Http2Stream, StreamEnd, StreamHandler } from '../../../src/http/http2/stream.ts';
 import { parseFrames, type ParsedFrame } from './raw-frames.ts';
 
 /** What one stream has reported; reads all that comes unless it rests. */

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { atOnce } from '../../../../src/net/turns.ts';
 import { AccountTable } from '../../../../src/protocols/account-table.ts';
 import { basicCredentials, accountOf } from '../../../../src/protocols/http/credentials.ts';
-import { field } from '../../../../src/http1/fields.ts';
+import { field } from '../../../../src/http/http1/fields.ts';
 
 const accounts = atOnce(
   AccountTable.of([

@@ -4,11 +4,11 @@ import { duplexPair } from 'node:stream';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { createDecoder } from '../../../../src/protocols/http/body.ts';
-import { MessageError } from '../../../../src/http1/message-error.ts';
-import { requestFraming } from '../../../../src/http1/framing.ts';
-import { HeadScanner, startsRequest } from '../../../../src/http1/read-head.ts';
-import { parseRequestHead } from '../../../../src/http1/head.ts';
-import { HEAD_LIMIT } from '../../../../src/http1/limits.ts';
+import { MessageError } from '../../../../src/http/http1/message-error.ts';
+import { requestFraming } from '../../../../src/http/http1/framing.ts';
+import { HeadScanner, startsRequest } from '../../../../src/http/http1/read-head.ts';
+import { parseRequestHead } from '../../../../src/http/http1/head.ts';
+import { HEAD_LIMIT } from '../../../../src/http/http1/limits.ts';
 
 /** A request as a reader understood it. */
 interface Understood {

@@ -9,7 +9,7 @@ import { linkPair } from '../../../../src/net/memory-link.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { failureLine } from '../../../support/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
-import { chunksOf } from '../../http1/fuzz.ts';
+import { chunksOf } from '../../http/http1/fuzz.ts';
 import { OwnListeners } from '../../../../src/net/own-listeners.ts';
 import { carrierOf, Peer, quietLog, settle } from './support.ts';
 

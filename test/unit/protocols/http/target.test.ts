@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MessageError } from '../../../../src/http1/message-error.ts';
+import { MessageError } from '../../../../src/http/http1/message-error.ts';
 import { parseHost, parseTarget } from '../../../../src/protocols/http/target.ts';
 
 describe('a request target', () => {

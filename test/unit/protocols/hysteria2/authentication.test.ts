@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { atOnce } from '../../../../src/net/turns.ts';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { RequestHead } from '../../../../src/http3/message.ts';
+import type { RequestHead } from '../../../../src/http/http3/message.ts';
 import {
   authenticationRequest,
   authenticationResponse,

@@ -15,7 +15,7 @@ import type {
 } from '../../../../src/protocols/hysteria2/settings.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 import { accountsOf, NO_ACCOUNTS } from '../../../../src/protocols/standing.ts';
-import { Http3Client } from '../../../../src/http3/client.ts';
+import { Http3Client } from '../../../../src/http/http3/client.ts';
 import type { QuicConnection } from '../../../../src/quic/contract.ts';
 import type { ClientTls, ServerTls } from '../../../../src/quic/tls-port.ts';
 import { Tracker } from '../../../../src/tracker/tracker.ts';

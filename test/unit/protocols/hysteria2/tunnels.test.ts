@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { RequestHead, ResponseHead } from '../../../../src/http3/message.ts';
+import type { RequestHead, ResponseHead } from '../../../../src/http/http3/message.ts';
 import { BoundedReader } from '../../../../src/net/bounded-reader.ts';
 import { Deadline } from '../../../../src/net/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';

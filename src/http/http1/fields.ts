@@ -1,0 +1,67 @@
+import { hasControl, isToken } from '../fields/http-text.ts';
+import { trimBlanks } from '../fields/trim-blanks.ts';
+import { MessageError } from './message-error.ts';
+
+/**
+ * One header or trailer line. Text is latin1, one character a byte, so that it is forwarded byte for
+ * byte (RFC 9110 §5.5 leaves the encoding of values open).
+ */
+export interface Field {
+  readonly name: string;
+  /** The name in lower case, for comparison. */
+  readonly key: string;
+  readonly value: string;
+}
+
+export type Fields = readonly Field[];
+
+export const field = (name: string, value: string): Field => ({
+  name,
+  key: name.toLowerCase(),
+  value,
+});
+
+/**
+ * Reads one line `name: value`, without its line end (RFC 9112 §5.1).
+ *
+ * @throws {MessageError} 400 for a name that is not a token, as with whitespace before the colon,
+ *   and for control characters.
+ */
+export function parseField(line: string): Field {
+  const colon = line.indexOf(':');
+  const name = line.slice(0, colon);
+  if (colon < 0 || !isToken(name)) throw new MessageError(400, 'a header line has an invalid name');
+  const value = trimBlanks(line.slice(colon + 1));
+  if (hasControl(value)) throw new MessageError(400, `the ${name} header has a control character`);
+  return field(name, value);
+}
+
+/** The values of every line with that name; `key` is in lower case. */
+export function valuesOf(fields: Fields, key: string): string[] {
+  const values: string[] = [];
+  for (const entry of fields) if (entry.key === key) values.push(entry.value);
+  return values;
+}
+
+/** The values of every line with that name as one (RFC 9110 §5.3); `undefined` where there is none. */
+export function combinedOf(fields: Fields, key: string): string | undefined {
+  let combined: string | undefined;
+  for (const entry of fields) {
+    if (entry.key === key)
+      combined = combined === undefined ? entry.value : `${combined}, ${entry.value}`;
+  }
+  return combined;
+}
+
+/** The members of a comma-separated list, over all its lines, in lower case, empty ones dropped. */
+export function listOf(fields: Fields, key: string): string[] {
+  const members: string[] = [];
+  for (const entry of fields) {
+    if (entry.key !== key) continue;
+    for (const part of entry.value.split(',')) {
+      const member = trimBlanks(part).toLowerCase();
+      if (member !== '') members.push(member);
+    }
+  }
+  return members;
+}

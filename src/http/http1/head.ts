@@ -1,0 +1,125 @@
+import { MessageError } from './message-error.ts';
+import { hasControl, isToken } from '../fields/http-text.ts';
+import { parseField, type Field, type Fields } from './fields.ts';
+import { FIELD_LIMIT } from './limits.ts';
+
+/** HTTP/1.0 or HTTP/1.1; a higher minor version is handled as 1.1 (RFC 9110 §2.5). */
+export type Version = '1.0' | '1.1';
+
+export interface RequestHead {
+  readonly method: string;
+  /** As it is in the request line. */
+  readonly target: string;
+  readonly version: Version;
+  readonly fields: Fields;
+}
+
+export interface ResponseHead {
+  readonly version: Version;
+  readonly status: number;
+  readonly reason: string;
+  readonly fields: Fields;
+}
+
+// Bytes above ASCII are invalid in a URI, but some clients send them; they are forwarded as they are.
+const TARGET = /^[\x21-\x7e\x80-\xff]+$/;
+
+/**
+ * Reads the head of a request, from its request line to the empty line at its end.
+ *
+ * It is strict where recipients differ, since request smuggling exploits these differences: lines
+ * must end in CR LF; folded lines and spaces before a colon are rejected.
+ *
+ * @throws {MessageError} 400, 431 for too many lines, 505 for another major version.
+ */
+export function parseRequestHead(bytes: Uint8Array, fieldLimit = FIELD_LIMIT): RequestHead {
+  const [start = '', ...lines] = strictLines(textOf(bytes));
+  const parts = start.split(' ');
+  const [method = '', target = '', protocol = ''] = parts;
+  if (parts.length !== 3 || !isToken(method) || !TARGET.test(target)) {
+    throw new MessageError(400, 'the request line is malformed');
+  }
+  return {
+    method,
+    target,
+    version: parseVersion(protocol),
+    fields: parseFields(lines, fieldLimit),
+  };
+}
+
+/**
+ * Reads the head of a response. It accepts common faults of origins that are harmless since the head
+ * is generated anew: lines that end in a bare LF, folded lines, which are joined (RFC 9112 §5.2),
+ * spaces before a colon (§5.1), and a missing reason phrase (§4).
+ *
+ * @throws {MessageError} for anything else.
+ */
+export function parseResponseHead(bytes: Uint8Array): ResponseHead {
+  const [start = '', ...lines] = unfold(looseLines(textOf(bytes)));
+  const fields = lines.map((line) => line.replace(/^([^:\s]+)[ \t]+:/, '$1:'));
+  return responseOf(start, fields, FIELD_LIMIT);
+}
+
+/**
+ * Reads the head of a response as strictly as that of a request, for a peer that has no reason for
+ * these faults; a missing reason phrase is accepted.
+ *
+ * @throws {MessageError} for anything else.
+ */
+export function parseStrictResponseHead(bytes: Uint8Array, fieldLimit: number): ResponseHead {
+  const [start = '', ...lines] = strictLines(textOf(bytes));
+  return responseOf(start, lines, fieldLimit);
+}
+
+function responseOf(start: string, lines: readonly string[], fieldLimit: number): ResponseHead {
+  const match = /^(HTTP\/[0-9]\.[0-9]) ([1-9][0-9]{2})(?: (.*))?$/.exec(start);
+  if (!match) throw new MessageError(502, 'the status line is malformed');
+  const [, protocol = '', status = '', reason = ''] = match;
+  if (hasControl(reason)) throw new MessageError(502, 'the reason phrase has a control character');
+  return {
+    version: parseVersion(protocol),
+    status: Number(status),
+    reason,
+    fields: parseFields(lines, fieldLimit),
+  };
+}
+
+const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+
+/** The lines of a head without the empty one at its end. A bare CR or LF is left in place. */
+function strictLines(text: string): string[] {
+  if (!text.endsWith('\r\n\r\n')) throw new MessageError(400, 'a line does not end in CR LF');
+  return text.slice(0, -4).split('\r\n');
+}
+
+function looseLines(text: string): string[] {
+  return text.replace(/\r?\n\r?\n$/, '').split(/\r?\n/);
+}
+
+function unfold(lines: readonly string[]): string[] {
+  const unfolded: string[] = [];
+  for (const line of lines) {
+    const previous = unfolded.length - 1;
+    if (previous > 0 && (line.startsWith(' ') || line.startsWith('\t'))) {
+      unfolded[previous] += ` ${line.replace(/^[ \t]+/, '')}`;
+    } else {
+      unfolded.push(line);
+    }
+  }
+  return unfolded;
+}
+
+function parseVersion(protocol: string): Version {
+  const match = /^HTTP\/([0-9])\.([0-9])$/.exec(protocol);
+  if (!match) throw new MessageError(400, 'invalid HTTP version');
+  if (match[1] !== '1') throw new MessageError(505, `${protocol} is not supported`);
+  return match[2] === '0' ? '1.0' : '1.1';
+}
+
+function parseFields(lines: readonly string[], limit: number): Field[] {
+  if (lines.length > limit) {
+    throw new MessageError(431, `more than ${limit} header lines`);
+  }
+  return lines.map(parseField);
+}

@@ -1,0 +1,154 @@
+import type { ByteLink } from '../../net/link.ts';
+import { MessageError } from './message-error.ts';
+import { isToken } from '../fields/http-text.ts';
+import { HEAD_LIMIT } from './limits.ts';
+
+const LF = 0x0a;
+const CR = 0x0d;
+
+/**
+ * Finds the end of a message head in a stream of chunks, wherever they are split, and buffers no
+ * more than `limit` bytes. Empty lines before the start line are skipped (RFC 9112 §2.2).
+ *
+ * An empty line ends the head whether its line ends are CR LF or LF alone, so that the parser can
+ * reject the latter at once and not after a time limit.
+ */
+export class HeadScanner {
+  readonly #limit: number;
+  readonly #startsWell: (byte: number) => boolean;
+  #buffer = Buffer.allocUnsafe(0);
+  #length = 0;
+  #start = 0;
+  #searched = 0;
+  #started = false;
+
+  /**
+   * @param startsWell whether a byte can begin the start line; any other is rejected at once, so
+   *   that a peer of another protocol does not wait for the time limit.
+   */
+  constructor(limit: number, startsWell: (byte: number) => boolean) {
+    this.#limit = limit;
+    this.#startsWell = startsWell;
+  }
+
+  /** Whether a start line has begun. */
+  get started(): boolean {
+    return this.#started;
+  }
+
+  /** The head, its empty line included, once `push` has found its end. */
+  get head(): Buffer {
+    return this.#buffer.subarray(this.#start, this.#searched);
+  }
+
+  /**
+   * Adds the next chunk. Returns the number of its bytes that belong to the head when the head ends
+   * in it, `undefined` when more is needed.
+   *
+   * @throws {MessageError} 400 when this cannot be HTTP, 431 beyond the limit.
+   */
+  push(chunk: Uint8Array): number | undefined {
+    const before = this.#length;
+    this.#append(chunk.subarray(0, this.#limit - before));
+    this.#started ||= this.#seekStart();
+    const end = this.#started ? this.#findEnd() : undefined;
+    if (end !== undefined) {
+      this.#searched = end;
+      return end - before;
+    }
+    if (this.#length >= this.#limit) {
+      throw new MessageError(431, `the head is longer than ${this.#limit} bytes`);
+    }
+    return undefined;
+  }
+
+  #append(chunk: Uint8Array): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.min(this.#limit, Math.max(length, 2 * this.#length)));
+      this.#buffer.copy(larger, 0, 0, this.#length);
+      this.#buffer = larger;
+    }
+    this.#buffer.set(chunk, this.#length);
+    this.#length = length;
+  }
+
+  #seekStart(): boolean {
+    for (;;) {
+      const first = this.#at(this.#start);
+      const second = this.#at(this.#start + 1);
+      if (first === LF) this.#start += 1;
+      else if (first === CR && second === LF) this.#start += 2;
+      else if (first === undefined || (first === CR && second === undefined)) return false;
+      else if (this.#startsWell(first)) break;
+      else throw new MessageError(400, 'this is not HTTP/1');
+    }
+    this.#searched = this.#start;
+    return true;
+  }
+
+  #findEnd(): number | undefined {
+    for (;;) {
+      const lf = this.#buffer.indexOf(LF, this.#searched);
+      if (lf < 0 || lf >= this.#length) {
+        this.#searched = this.#length;
+        return undefined;
+      }
+      const next = this.#at(lf + 1);
+      if (next === LF) return lf + 2;
+      if (next === CR && this.#at(lf + 2) === LF) return lf + 3;
+      if (next === undefined || (next === CR && this.#at(lf + 2) === undefined)) {
+        this.#searched = lf;
+        return undefined;
+      }
+      this.#searched = lf + 1;
+    }
+  }
+
+  #at(index: number): number | undefined {
+    return index < this.#length ? this.#buffer[index] : undefined;
+  }
+}
+
+export interface HeadBytes {
+  readonly bytes: Uint8Array;
+  /** Whether bytes after the head arrived with it; they are back in the link. */
+  readonly followed: boolean;
+}
+
+const TOKEN_BYTES = Uint8Array.from({ length: 256 }, (_, byte) =>
+  isToken(String.fromCharCode(byte)) ? 1 : 0,
+);
+
+/** Whether a byte can begin a request line. */
+export const startsRequest = (byte: number): boolean => TOKEN_BYTES[byte] === 1;
+
+/** Whether a byte can begin a status line: the H of HTTP. */
+export const startsResponse = (byte: number): boolean => byte === 0x48;
+
+/**
+ * Reads one message head from a link and leaves what follows it there; `undefined` when the peer
+ * ended before its start line began.
+ *
+ * @throws {MessageError} 400 for a truncated or impossible head, 431 for one beyond the limit.
+ */
+export async function readHead(
+  link: ByteLink,
+  startsWell: (byte: number) => boolean,
+  signal?: AbortSignal,
+  limit = HEAD_LIMIT,
+): Promise<HeadBytes | undefined> {
+  const scanner = new HeadScanner(limit, startsWell);
+  for (;;) {
+    const chunk = await link.read(signal);
+    if (chunk === undefined) {
+      if (!scanner.started) return undefined;
+      throw new MessageError(400, 'the peer closed in the middle of a message head');
+    }
+    const used = scanner.push(chunk);
+    if (used === undefined) continue;
+    const followed = used < chunk.length;
+    if (followed) link.unread(chunk.subarray(used));
+    return { bytes: scanner.head, followed };
+  }
+}

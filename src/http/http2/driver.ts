@@ -1,0 +1,192 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { asError } from '../../errors.ts';
+import type { Clock, Timer } from '../../net/clock.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/link.ts';
+import { freeChunk } from '../../net/spent-chunk.ts';
+import { Http2Connection, type ConnectionOptions } from './connection.ts';
+import { Http2Error } from './errors.ts';
+import type { Field } from './fields.ts';
+import { recycleBatch } from './output.ts';
+import type { Http2Stream } from './stream.ts';
+
+/** The last frames of a connection may take this long to be sent, in milliseconds. */
+const LINGER_MS = 5_000;
+
+/** The user of a driven connection. */
+export interface DriverHandler {
+  onRequest?(stream: Http2Stream, fields: readonly Field[]): void;
+  onPeerSettings?(): void;
+  onGoAway?(): void;
+  /** The connection is over; the streams have failed before. */
+  onEnd(cause: Error | undefined): void;
+}
+
+/** Runs a connection on a link, which it owns: reads, and writes what gathers in a turn together. */
+export class Http2Driver {
+  readonly connection: Http2Connection;
+  /** Bytes received, and when the last ones were. */
+  bytesReceived = 0;
+  heardAt: number;
+  readonly #link: ByteLink;
+  readonly #clock: Clock;
+  readonly #handler: DriverHandler;
+  #isScheduled = false;
+  #isWriting = false;
+  #isBlocked = false;
+  #linger: Timer | undefined;
+  /** Whether the connection ends with its last stream. */
+  #isEnding = false;
+
+  constructor(link: ByteLink, clock: Clock, options: ConnectionOptions, handler: DriverHandler) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#handler = handler;
+    this.heardAt = clock.now();
+    this.connection = new Http2Connection(options, {
+      onOutput: () => this.#schedule(),
+      onFullBatch: () => this.#flush(),
+      onRequest: (stream, fields) => handler.onRequest?.(stream, fields),
+      onPeerSettings: () => handler.onPeerSettings?.(),
+      onGoAway: () => handler.onGoAway?.(),
+      onStreamEnd: () => {
+        if (this.#isEnding) this.#schedule();
+      },
+      onEnd: (cause) => this.#onEnd(cause),
+    });
+  }
+
+  /** Whether the connection is over. */
+  get isClosed(): boolean {
+    return this.connection.state === 'closed';
+  }
+
+  /** Sends the preface and begins to read. */
+  start(): void {
+    this.connection.start();
+    void this.#read();
+  }
+
+  /** Accepts no more streams, and ends the connection with the last one that is open. */
+  close(): void {
+    this.#isEnding = true;
+    this.connection.goAway();
+    this.#schedule();
+  }
+
+  /** Ends the connection and all its streams. */
+  destroy(cause?: Error): void {
+    this.connection.fail(cause);
+  }
+
+  /** Ends the connection with a peer that does not read any more, without a word. */
+  abandon(cause: Error): void {
+    this.connection.lost(cause);
+    this.#link.destroy(cause);
+  }
+
+  async #read(): Promise<void> {
+    const { connection } = this;
+    try {
+      for (;;) {
+        const chunk = await this.#link.read();
+        if (!chunk) {
+          connection.lost(this.#lossOf(undefined));
+          return;
+        }
+        this.bytesReceived += chunk.length;
+        this.heardAt = this.#clock.now();
+        let taken = connection.receive(chunk, this.heardAt);
+        // Frames of many streams: what else the event loop has to do comes between.
+        while (taken < chunk.length) {
+          await turn();
+          taken += connection.receive(chunk.subarray(taken), this.#clock.now());
+        }
+        // Its readers have copied what they took, the connection what they left.
+        freeChunk(chunk);
+        if (connection.state === 'closed') return;
+      }
+    } catch (error) {
+      connection.lost(this.#lossOf(asError(error)));
+    }
+  }
+
+  /** Why the connection is lost: what the peer said before, the error, or `undefined` for its end. */
+  #lossOf(error: Error | undefined): Error | undefined {
+    const { goodbye } = this.connection;
+    if (goodbye === undefined) return error;
+    return new ProtocolError(`HTTP/2: the peer closed the connection with ${goodbye}`, {
+      cause: error,
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    // Behind the promises of this turn, which may have more to send.
+    process.nextTick(this.#onTurn);
+  }
+
+  readonly #onTurn = (): void => {
+    this.#isScheduled = false;
+    this.#flush();
+    if (!this.#isEnding || this.isClosed || this.connection.streamCount > 0) return;
+    this.connection.fail(undefined);
+  };
+
+  #flush(): void {
+    const { connection } = this;
+    if (this.#isBlocked || this.#isWriting || connection.outputLength === 0) return;
+    this.#isWriting = true;
+    const batch = connection.takeOutput();
+    const link = this.#link;
+    let full: Promise<void> | undefined;
+    if (link.lend) {
+      full = link.lend(batch);
+      recycleBatch(batch);
+    } else {
+      full = link.write(batch);
+    }
+    this.#isWriting = false;
+    if (!full) return;
+    this.#isBlocked = true;
+    connection.isBlocked = true;
+    full.then(this.#onDrained, this.#onWriteError);
+  }
+
+  readonly #onDrained = (): void => {
+    this.#isBlocked = false;
+    this.connection.isBlocked = false;
+    this.#flush();
+  };
+
+  readonly #onWriteError = (error: unknown): void => {
+    // What was received before it is still read, and the failure met there.
+    if (this.isClosed) return;
+    this.connection.lost(this.#lossOf(asError(error)));
+  };
+
+  #onEnd(cause: Error | Http2Error | undefined): void {
+    // After this call, which may have left a GOAWAY.
+    process.nextTick(() => this.#shut());
+    this.#handler.onEnd(
+      cause instanceof Http2Error
+        ? new ProtocolError(`HTTP/2: ${cause.reason} (${cause.name})`)
+        : cause,
+    );
+  }
+
+  /** Sends what is left, then ends the link; a peer that does not read has its time. */
+  #shut(): void {
+    this.#flush();
+    const link = this.#link;
+    this.#linger = this.#clock.after(LINGER_MS, () => link.destroy());
+    link
+      .closeWrite()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#linger?.cancel();
+        link.destroy();
+      });
+  }
+}

@@ -1,0 +1,75 @@
+import {
+  CONNECTION_SPECIFIC,
+  FIELD_NAME,
+  NO_PSEUDO,
+  REQUEST_PSEUDO,
+  RESPONSE_PSEUDO,
+  STATUS,
+} from '../fields/field-rules.ts';
+import { hasControl } from '../fields/http-text.ts';
+import { streamError, type Http2Error } from './errors.ts';
+
+/** A field line; the name is lower-case, texts are latin1. */
+export interface Field {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Values neither begin nor end with white space (RFC 9113 §8.2.1). */
+const PADDED = /^[ \t]|[ \t]$/;
+
+const malformed = (reason: string): Http2Error => streamError('PROTOCOL_ERROR', reason);
+
+/** The value of the first field with that name. */
+export const valueOf = (fields: readonly Field[], name: string): string | undefined =>
+  fields.find((field) => field.name === name)?.value;
+
+/** Checks the header list of a request (RFC 9113 §8.2, §8.3.1). */
+export function checkRequest(fields: readonly Field[]): Http2Error | undefined {
+  const problem = problemOf(fields, REQUEST_PSEUDO);
+  if (problem !== undefined) return malformed(problem);
+  const method = valueOf(fields, ':method');
+  if (method === undefined || method === '') return malformed('the method is missing');
+  if (method === 'CONNECT') return undefined;
+  if (!valueOf(fields, ':scheme')) return malformed('the scheme is missing');
+  if (!valueOf(fields, ':path')) return malformed('the path is missing');
+  return undefined;
+}
+
+/** The status of a response, or why its header list is malformed (§8.3.2). */
+export function checkResponse(fields: readonly Field[]): number | Http2Error {
+  const problem = problemOf(fields, RESPONSE_PSEUDO);
+  if (problem !== undefined) return malformed(problem);
+  const status = valueOf(fields, ':status') ?? '';
+  // Switching protocols does not exist in HTTP/2 (§8.6).
+  if (!STATUS.test(status) || status === '101')
+    return malformed('the status is missing or invalid');
+  return Number(status);
+}
+
+/** Checks a trailer section, which has no pseudo-header fields (§8.1). */
+export function checkTrailers(fields: readonly Field[]): Http2Error | undefined {
+  const problem = problemOf(fields, NO_PSEUDO);
+  return problem === undefined ? undefined : malformed(problem);
+}
+
+function problemOf(fields: readonly Field[], allowed: ReadonlySet<string>): string | undefined {
+  let pseudo: Set<string> | undefined;
+  let isPastPseudo = false;
+  for (const { name, value } of fields) {
+    if (hasControl(value) || PADDED.test(value)) return 'a field has an invalid value';
+    if (name.startsWith(':')) {
+      pseudo ??= new Set();
+      if (isPastPseudo) return 'a pseudo-header field follows another field';
+      if (!allowed.has(name)) return 'a pseudo-header field is unknown';
+      if (pseudo.has(name)) return 'a pseudo-header field is repeated';
+      pseudo.add(name);
+      continue;
+    }
+    isPastPseudo = true;
+    if (!FIELD_NAME.test(name)) return 'a field has an invalid name';
+    if (CONNECTION_SPECIFIC.has(name)) return 'a field describes the connection';
+    if (name === 'te' && value.toLowerCase() !== 'trailers') return 'te is not trailers';
+  }
+  return undefined;
+}

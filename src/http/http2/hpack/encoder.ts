@@ -1,0 +1,102 @@
+import { writePrefixInteger } from '../../fields/prefix-integer.ts';
+import { writeText } from '../../fields/string-literal.ts';
+import type { Field } from '../fields.ts';
+import { ENCODER_TABLE_BYTES } from '../limits.ts';
+import { DynamicTable, entrySize } from './dynamic-table.ts';
+import { findStatic, STATIC_TABLE } from './static-table.ts';
+
+/** First octets of representations (RFC 7541 §6). */
+const INDEXED = 0x80;
+const INCREMENTAL = 0x40;
+const SIZE_UPDATE = 0x20;
+const UNINDEXED = 0x00;
+
+/** A length or an index takes at most this many octets. */
+const INTEGER_BYTES = 9;
+
+/** Header lists whose blocks are kept. */
+const REMEMBERED_LISTS = 8;
+
+interface Remembered {
+  readonly block: Uint8Array;
+  readonly generation: number;
+}
+
+/**
+ * Encodes header lists with a dynamic table (RFC 7541 §3). Every field is indexed that fits, so that the
+ * next list with it takes one or two octets a field; the block of a list that is encoded again, the same
+ * array, is made once as long as the table does not change.
+ */
+export class HpackEncoder {
+  readonly #table = new DynamicTable(ENCODER_TABLE_BYTES);
+  readonly #remembered = new Map<readonly Field[], Remembered>();
+  /** The capacities to announce (§4.2): the smallest since the last block, and the one in force. */
+  #smallest: number | undefined;
+
+  /** Bytes of the dynamic table by the count of §4.1. */
+  get tableSize(): number {
+    return this.#table.size;
+  }
+
+  /** Follows the peer's HEADER_TABLE_SIZE. */
+  limit(peerCapacity: number): void {
+    const capacity = Math.min(peerCapacity, ENCODER_TABLE_BYTES);
+    if (capacity === this.#table.capacity) return;
+    this.#smallest = Math.min(this.#smallest ?? this.#table.capacity, capacity);
+    this.#table.resize(capacity);
+  }
+
+  /** The header block of `fields`, whose texts are latin1. It must not be changed. */
+  encode(fields: readonly Field[]): Uint8Array {
+    const known = this.#remembered.get(fields);
+    if (known && known.generation === this.#table.generation && this.#smallest === undefined) {
+      return known.block;
+    }
+    const { generation } = this.#table;
+    const isPlain = this.#smallest === undefined;
+    const block = this.#write(fields);
+    if (isPlain && generation === this.#table.generation) {
+      if (this.#remembered.size >= REMEMBERED_LISTS) this.#remembered.clear();
+      this.#remembered.set(fields, { block, generation });
+    }
+    return block;
+  }
+
+  #write(fields: readonly Field[]): Uint8Array {
+    let bound = 2 * INTEGER_BYTES;
+    for (const { name, value } of fields) bound += name.length + value.length + 3 * INTEGER_BYTES;
+    const out = new Uint8Array(bound);
+    let at = this.#writeUpdates(out);
+    for (const { name, value } of fields) at = this.#writeField(out, at, name, value);
+    return out.slice(0, at);
+  }
+
+  #writeUpdates(out: Uint8Array): number {
+    if (this.#smallest === undefined) return 0;
+    const { capacity } = this.#table;
+    let at = 0;
+    if (this.#smallest < capacity) at = writePrefixInteger(out, at, this.#smallest, 5, SIZE_UPDATE);
+    this.#smallest = undefined;
+    return writePrefixInteger(out, at, capacity, 5, SIZE_UPDATE);
+  }
+
+  #writeField(out: Uint8Array, offset: number, name: string, value: string): number {
+    const fixed = findStatic(name, value);
+    if (fixed?.isWhole) return writePrefixInteger(out, offset, fixed.index, 7, INDEXED);
+    const own = this.#table.find(name, value);
+    if (own?.isWhole) {
+      return writePrefixInteger(out, offset, STATIC_TABLE.length + 1 + own.place, 7, INDEXED);
+    }
+    const place = own && STATIC_TABLE.length + 1 + own.place;
+    const index = fixed?.index ?? place ?? 0;
+    // An entry that does not fit would empty the table.
+    const isIndexed = entrySize(name, value) <= this.#table.capacity;
+    let at = isIndexed
+      ? writePrefixInteger(out, offset, index, 6, INCREMENTAL)
+      : writePrefixInteger(out, offset, index, 4, UNINDEXED);
+    if (index === 0) at = writeText(out, at, name, 7, 0);
+    at = writeText(out, at, value, 7, 0);
+    if (isIndexed) this.#table.insert({ name, value });
+    return at;
+  }
+}

@@ -1,0 +1,57 @@
+import { freeChunk } from '../../net/spent-chunk.ts';
+
+interface Piece {
+  readonly bytes: Uint8Array;
+  /** Whether its memory may be freed once it was copied. */
+  readonly isOwned: boolean;
+}
+
+/** What a stream has to send, which waits for windows or for the link below. */
+export class SendQueue {
+  #pieces: Piece[] = [];
+  /** Bytes of the first piece that were copied. */
+  #offset = 0;
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(bytes: Uint8Array, isOwned: boolean): void {
+    if (bytes.length === 0) return;
+    this.#pieces.push({ bytes, isOwned });
+    this.#length += bytes.length;
+  }
+
+  /** Moves the first `length` bytes, which are there, to `out`. */
+  copyTo(out: Uint8Array, offset: number, length: number): void {
+    let done = 0;
+    let at = offset;
+    let left = length;
+    for (let piece = this.#pieces[0]; piece && left > 0; piece = this.#pieces[done]) {
+      const { bytes, isOwned } = piece;
+      const count = Math.min(left, bytes.length - this.#offset);
+      out.set(
+        count === bytes.length ? bytes : bytes.subarray(this.#offset, this.#offset + count),
+        at,
+      );
+      at += count;
+      left -= count;
+      this.#offset += count;
+      if (this.#offset < bytes.length) break;
+      if (isOwned) freeChunk(bytes);
+      this.#offset = 0;
+      done++;
+    }
+    if (done === this.#pieces.length) this.#pieces = [];
+    else if (done > 0) this.#pieces.splice(0, done);
+    this.#length -= length - left;
+  }
+
+  clear(): void {
+    for (const { bytes, isOwned } of this.#pieces) if (isOwned) freeChunk(bytes);
+    this.#pieces = [];
+    this.#offset = 0;
+    this.#length = 0;
+  }
+}

@@ -1,0 +1,104 @@
+import { asError } from '../../errors.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { QuicConnection, QuicStream } from '../../quic/contract.ts';
+import { abandon, Http3Connection } from './connection.ts';
+import { connectionError, Http3ErrorCode, http3ErrorName, type Http3Error } from './errors.ts';
+import { frameHead, FrameType } from './frames.ts';
+import type { RequestHead, ResponseHead } from './message.ts';
+import { encodeHeaderBlock } from './qpack/header-block.ts';
+import { ResponseReader } from './request-stream.ts';
+
+/**
+ * The client's side of HTTP/3 (RFC 9114) on one QUIC connection, as far as requests without a body
+ * and responses whose body does not matter need it. Opens its control stream at once.
+ */
+export class Http3Client {
+  readonly #connection: QuicConnection;
+  readonly #shared: Http3Connection;
+
+  constructor(connection: QuicConnection) {
+    this.#connection = connection;
+    this.#shared = new Http3Connection(connection, 'client');
+  }
+
+  /** Takes a stream that the server opened (`QuicHandlers.onStream`). Never throws. */
+  accept(stream: QuicStream): void {
+    if (stream.bidirectional) {
+      // No extension that allows it was agreed on (§6.1).
+      this.#shared.fail(
+        connectionError('H3_STREAM_CREATION_ERROR', 'a request stream from a server'),
+      );
+      return;
+    }
+    this.#shared.acceptUnidirectional(stream);
+  }
+
+  /**
+   * Sends a request without a body and resolves with the head of the final response, whose body is
+   * dropped.
+   * @throws {ProtocolError} when the response is invalid or missing, the cause when the connection or
+   *   the stream fails, the reason of `signal`.
+   */
+  async request(request: RequestHead, signal?: AbortSignal): Promise<ResponseHead> {
+    const stream = await this.#connection.openStream('bidirectional', signal);
+    const reader = new ResponseReader(this.#shared.budget);
+    try {
+      await stream.writeAll(encodeRequest(request));
+      await stream.closeWrite();
+      const head = await this.#readHead(stream, reader, signal);
+      // Its failure concerns no one any more.
+      this.#drop(stream, reader).catch(() => reader.release());
+      return head;
+    } catch (error) {
+      reader.release();
+      abandon(stream, Http3ErrorCode.H3_REQUEST_CANCELLED);
+      throw asError(error);
+    }
+  }
+
+  async #readHead(
+    stream: QuicStream,
+    reader: ResponseReader,
+    signal: AbortSignal | undefined,
+  ): Promise<ResponseHead> {
+    for (;;) {
+      const chunk = await stream.read(signal);
+      const error = chunk === undefined ? reader.end() : reader.feed(chunk);
+      if (error !== undefined) throw this.#failed(stream, error);
+      if (reader.head !== undefined) return reader.head;
+    }
+  }
+
+  /** Reads the rest of a response, up to BODY_LIMIT. */
+  async #drop(stream: QuicStream, reader: ResponseReader): Promise<void> {
+    while (!reader.isBodyTooLong) {
+      const chunk = await stream.read();
+      const error = chunk === undefined ? reader.end() : reader.feed(chunk);
+      if (error !== undefined) {
+        this.#shared.failRequest(stream, error);
+        return;
+      }
+      if (chunk === undefined) return;
+    }
+    reader.release();
+    stream.stopSending(Http3ErrorCode.H3_REQUEST_CANCELLED);
+  }
+
+  #failed(stream: QuicStream, error: Http3Error): ProtocolError {
+    this.#shared.failRequest(stream, error);
+    return new ProtocolError(
+      `the server's response is invalid: ${error.reason} (${http3ErrorName(error.code)})`,
+    );
+  }
+}
+
+function encodeRequest({ method, scheme, authority, path, fields }: RequestHead): Uint8Array[] {
+  const block = encodeHeaderBlock([
+    { name: ':authority', value: authority },
+    { name: ':method', value: method },
+    { name: ':path', value: path },
+    { name: ':scheme', value: scheme },
+    ...fields,
+  ]);
+  return [frameHead(FrameType.HEADERS, block.length), block];
+}

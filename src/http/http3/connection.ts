@@ -1,0 +1,168 @@
+import type { QuicConnection, QuicStream } from '../../quic/contract.ts';
+import { TRUNCATED, writeVarint } from '../../quic/wire/varint.ts';
+import { ControlReader } from './control-stream.ts';
+import { connectionError, Http3ErrorCode, type Http3Error } from './errors.ts';
+import { frameHead, FrameType, varintFrame } from './frames.ts';
+import { BUFFERED_FIELDS_LIMIT } from './limits.ts';
+import { InstructionReader } from './qpack/instructions.ts';
+import { FieldBudget } from './request-stream.ts';
+import { encodeSettings, ownSettings } from './settings.ts';
+import { readFirstVarint, StreamType } from './stream-types.ts';
+
+/** A reader of a critical stream. */
+interface StreamReader {
+  feed(bytes: Uint8Array): Http3Error | undefined;
+}
+
+/**
+ * What both sides of an HTTP/3 connection (RFC 9114) have: the critical streams in both directions,
+ * and how the connection ends when the peer breaks a rule.
+ */
+export class Http3Connection {
+  readonly budget = new FieldBudget(BUFFERED_FIELDS_LIMIT);
+  readonly #connection: QuicConnection;
+  readonly #role: 'client' | 'server';
+  readonly #peerStreams = new Set<number>();
+  #control: QuicStream | undefined;
+  /** Frames for the control stream from before it was open. */
+  readonly #waiting: Uint8Array[] = [];
+
+  constructor(connection: QuicConnection, role: 'client' | 'server') {
+    this.#connection = connection;
+    this.#role = role;
+    void this.#openControl();
+    // A client has no use for QPACK streams, and the clients of the reference open none.
+    if (role === 'server') {
+      void this.#openCritical(StreamType.QPACK_ENCODER);
+      void this.#openCritical(StreamType.QPACK_DECODER);
+    }
+  }
+
+  /** Ends the connection because of a violation. */
+  fail(error: Http3Error): void {
+    this.#connection.close(error.code, error.reason);
+  }
+
+  /** Ends the connection or the request, whichever the error is about. */
+  failRequest(stream: QuicStream, error: Http3Error): void {
+    if (error.scope === 'connection') this.fail(error);
+    else abandon(stream, error.code);
+  }
+
+  /** Sends GOAWAY (RFC 9114 §5.2). */
+  sendGoAway(id: number): void {
+    const frame = varintFrame(FrameType.GOAWAY, id);
+    if (this.#control === undefined) this.#waiting.push(frame);
+    else void send(this.#control, frame);
+  }
+
+  /** Reads a unidirectional stream that the peer opened. */
+  acceptUnidirectional(stream: QuicStream): void {
+    // A stream that fails before its type is known is of no consequence (§6.2).
+    this.#read(stream).catch(() => undefined);
+  }
+
+  async #read(stream: QuicStream): Promise<void> {
+    const first = await readFirstVarint(stream);
+    switch (first.value) {
+      case TRUNCATED:
+        return;
+      case StreamType.CONTROL:
+        return this.#readCritical(stream, first.value, first.bytes.subarray(first.size), {
+          reader: new ControlReader(this.#role),
+          name: 'control',
+        });
+      case StreamType.QPACK_ENCODER:
+        return this.#readCritical(stream, first.value, first.bytes.subarray(first.size), {
+          reader: new InstructionReader('encoder'),
+          name: 'QPACK encoder',
+        });
+      case StreamType.QPACK_DECODER:
+        return this.#readCritical(stream, first.value, first.bytes.subarray(first.size), {
+          reader: new InstructionReader('decoder'),
+          name: 'QPACK decoder',
+        });
+      case StreamType.PUSH:
+        return this.fail(
+          this.#role === 'server'
+            ? connectionError('H3_STREAM_CREATION_ERROR', 'a push stream from a client')
+            : connectionError('H3_ID_ERROR', 'a push was not allowed'),
+        );
+      default:
+        // Unknown types, reserved ones among them, may be refused at any time (§6.2).
+        stream.stopSending(Http3ErrorCode.H3_STREAM_CREATION_ERROR);
+    }
+  }
+
+  /** Reads a stream that there is one of, and that may not end (§6.2.1, RFC 9204 §4.2). */
+  async #readCritical(
+    stream: QuicStream,
+    type: number,
+    first: Uint8Array,
+    { reader, name }: { readonly reader: StreamReader; readonly name: string },
+  ): Promise<void> {
+    if (this.#peerStreams.has(type)) {
+      return this.fail(connectionError('H3_STREAM_CREATION_ERROR', `a second ${name} stream`));
+    }
+    this.#peerStreams.add(type);
+    try {
+      for (
+        let chunk: Uint8Array | undefined = first;
+        chunk !== undefined;
+        chunk = await stream.read()
+      ) {
+        const error = reader.feed(chunk);
+        if (error !== undefined) return this.fail(error);
+      }
+    } catch {
+      // Reset, which is the same as ended; after the end of the connection nothing changes.
+    }
+    this.fail(connectionError('H3_CLOSED_CRITICAL_STREAM', `the ${name} stream was closed`));
+  }
+
+  async #openControl(): Promise<void> {
+    const settings = encodeSettings(ownSettings(this.#role));
+    const control = await this.#openCritical(
+      StreamType.CONTROL,
+      Buffer.concat([frameHead(FrameType.SETTINGS, settings.length), settings]),
+    );
+    if (control === undefined) return;
+    this.#control = control;
+    for (const frame of this.#waiting) void send(control, frame);
+  }
+
+  /** Opens one of the own critical streams; `undefined` when the connection ends before. */
+  async #openCritical(
+    type: number,
+    content: Uint8Array = new Uint8Array(0),
+  ): Promise<QuicStream | undefined> {
+    const head = new Uint8Array(1);
+    writeVarint(head, 0, type);
+    try {
+      const stream = await this.#connection.openStream('unidirectional');
+      void send(stream, Buffer.concat([head, content]));
+      // It ends before the connection only when the peer asks to stop it, which it must not.
+      void stream.closed.then(() =>
+        this.fail(connectionError('H3_CLOSED_CRITICAL_STREAM', 'a critical stream was stopped')),
+      );
+      return stream;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** Writes to a stream whose failure is seen elsewhere. Never rejects. */
+async function send(stream: QuicStream, bytes: Uint8Array): Promise<void> {
+  try {
+    await stream.write(bytes);
+  } catch {
+    // The stream or the connection has ended.
+  }
+}
+
+/** Ends both directions of a request stream with one code. */
+export function abandon(stream: QuicStream, code: number): void {
+  stream.reset(code);
+  stream.stopSending(code);
+}

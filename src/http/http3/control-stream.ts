@@ -1,0 +1,93 @@
+import { readVarint, varintSizeAt } from '../../quic/wire/varint.ts';
+import { connectionError, type Http3Error } from './errors.ts';
+import { FrameReader, FrameType, isHttp2Frame, type FrameSink, type Payload } from './frames.ts';
+import { CONTROL_FRAME_LIMIT } from './limits.ts';
+import { decodeSettings } from './settings.ts';
+
+/** Reads the peer's control stream (RFC 9114 §6.2.1, §7.2), of which `role` is the own side. */
+export class ControlReader implements FrameSink {
+  readonly #role: 'client' | 'server';
+  readonly #frames = new FrameReader(this);
+  #settings: ReadonlyMap<number, number> | undefined;
+  #goAway = Infinity;
+  #maxPushId = -1;
+
+  constructor(role: 'client' | 'server') {
+    this.#role = role;
+  }
+
+  /** The peer's settings; `undefined` until they have arrived. */
+  get settings(): ReadonlyMap<number, number> | undefined {
+    return this.#settings;
+  }
+
+  feed(bytes: Uint8Array): Http3Error | undefined {
+    return this.#frames.feed(bytes);
+  }
+
+  onFrame(type: number, length: number): Payload | Http3Error {
+    if (this.#settings === undefined && type !== FrameType.SETTINGS) {
+      return connectionError('H3_MISSING_SETTINGS', 'the control stream begins without SETTINGS');
+    }
+    switch (type) {
+      case FrameType.SETTINGS:
+        if (this.#settings !== undefined) return unexpected('a second SETTINGS frame');
+        return length > CONTROL_FRAME_LIMIT
+          ? connectionError('H3_EXCESSIVE_LOAD', 'the SETTINGS frame is too large')
+          : 'whole';
+      case FrameType.MAX_PUSH_ID:
+        if (this.#role === 'client') return unexpected('MAX_PUSH_ID from a server');
+        return wholeVarint(length);
+      case FrameType.GOAWAY:
+      case FrameType.CANCEL_PUSH:
+        return wholeVarint(length);
+      case FrameType.DATA:
+      case FrameType.HEADERS:
+      case FrameType.PUSH_PROMISE:
+        return unexpected('a frame of requests on the control stream');
+      default:
+        return isHttp2Frame(type) ? unexpected('a frame of HTTP/2') : 'dropped';
+    }
+  }
+
+  onPayload(type: number, payload: Uint8Array): Http3Error | undefined {
+    if (type === FrameType.SETTINGS) {
+      const settings = decodeSettings(payload);
+      if (!(settings instanceof Map)) return settings as Http3Error;
+      this.#settings = settings;
+      return undefined;
+    }
+    const id = readVarint(payload, 0, payload.length);
+    if (id < 0 || varintSizeAt(payload, 0) !== payload.length) return notOneVarint();
+    switch (type) {
+      case FrameType.GOAWAY:
+        return this.#onGoAway(id, payload);
+      case FrameType.MAX_PUSH_ID:
+        if (id < this.#maxPushId) return idError('MAX_PUSH_ID was reduced');
+        this.#maxPushId = id;
+        return undefined;
+      default:
+        // CANCEL_PUSH (§7.2.3): no push was promised, and no client allowed one.
+        return idError('CANCEL_PUSH of a push that was not promised');
+    }
+  }
+
+  /** A server names a request stream, a client a push; the number may only fall (§5.2). */
+  #onGoAway(id: number, payload: Uint8Array): Http3Error | undefined {
+    // The type of a stream is in its low bits, also of 2^62 - 4, which a server may send first.
+    const type = (payload.at(-1) ?? 0) & 0x03;
+    if (this.#role === 'client' && type !== 0) return idError('GOAWAY names no request stream');
+    if (id > this.#goAway) return idError('GOAWAY was raised');
+    this.#goAway = id;
+    return undefined;
+  }
+}
+
+const unexpected = (reason: string): Http3Error => connectionError('H3_FRAME_UNEXPECTED', reason);
+const idError = (reason: string): Http3Error => connectionError('H3_ID_ERROR', reason);
+const notOneVarint = (): Http3Error =>
+  connectionError('H3_FRAME_ERROR', 'the payload is not one integer');
+
+/** Checked before anything is collected. */
+const wholeVarint = (length: number): Payload | Http3Error =>
+  length < 1 || length > 8 ? notOneVarint() : 'whole';

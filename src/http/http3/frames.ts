@@ -1,0 +1,140 @@
+import { GrowingBytes } from '../../net/growing-bytes.ts';
+import {
+  readVarint,
+  TRUNCATED,
+  varintSize,
+  varintSizeAt,
+  writeVarint,
+} from '../../quic/wire/varint.ts';
+import { connectionError, type Http3Error } from './errors.ts';
+
+/** Frame types (RFC 9114 §7.2). */
+export const FrameType = {
+  DATA: 0x00,
+  HEADERS: 0x01,
+  CANCEL_PUSH: 0x03,
+  SETTINGS: 0x04,
+  PUSH_PROMISE: 0x05,
+  GOAWAY: 0x07,
+  MAX_PUSH_ID: 0x0d,
+} as const;
+
+/** Types of HTTP/2 that have no counterpart: their receipt is an error (RFC 9114 §7.2.8). */
+const HTTP2_TYPES: ReadonlySet<number> = new Set([0x02, 0x06, 0x08, 0x09]);
+
+/** Whether a type is reserved because HTTP/2 used it. */
+export const isHttp2Frame = (type: number): boolean => HTTP2_TYPES.has(type);
+
+/** What happens with the payload of a frame: it is collected, passed on as it comes, or dropped. */
+export type Payload = 'whole' | 'pieces' | 'dropped';
+
+/** What reads the frames of a stream. */
+export interface FrameSink {
+  /**
+   * The head of a frame has arrived. A sink that wants it whole has checked the length, which is
+   * Infinity above 2^53 - 1, as may be the type.
+   */
+  onFrame(type: number, length: number): Payload | Http3Error;
+  /** The payload, or a piece of it, which is valid during the call. Empty only for a whole one. */
+  onPayload(type: number, payload: Uint8Array): Http3Error | undefined;
+}
+
+/** Type and length: two varints. */
+const HEAD_LIMIT = 16;
+
+/** Splits a stream, in pieces of any size, into its frames (RFC 9114 §7.1). */
+export class FrameReader {
+  readonly #sink: FrameSink;
+  /** A frame's head that has not arrived whole. */
+  readonly #head = new Uint8Array(HEAD_LIMIT);
+  #headLength = 0;
+  #type = 0;
+  /** Bytes of the payload to come; 0 between frames. */
+  #missing = 0;
+  #payload: Payload = 'dropped';
+  /** Where a payload is collected that did not arrive in one piece. */
+  #whole: GrowingBytes | undefined;
+
+  constructor(sink: FrameSink) {
+    this.#sink = sink;
+  }
+
+  /** Reads what has arrived. After an error nothing more may be fed. */
+  feed(bytes: Uint8Array): Http3Error | undefined {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#missing > 0) {
+        const end = Math.min(bytes.length, at + this.#missing);
+        const error = this.#take(bytes.subarray(at, end));
+        if (error) return error;
+        at = end;
+        continue;
+      }
+      this.#head[this.#headLength++] = bytes[at++] as number; // below the length
+      const error = this.#tryHead();
+      if (error) return error;
+    }
+    return undefined;
+  }
+
+  /** The stream has ended: H3_FRAME_ERROR within a frame (§7.1). */
+  end(): Http3Error | undefined {
+    return this.#missing > 0 || this.#headLength > 0
+      ? connectionError('H3_FRAME_ERROR', 'the stream ended within a frame')
+      : undefined;
+  }
+
+  /** Drops what has been collected. */
+  release(): void {
+    this.#whole = undefined;
+    this.#payload = 'dropped';
+  }
+
+  #tryHead(): Http3Error | undefined {
+    const type = readVarint(this.#head, 0, this.#headLength);
+    if (type === TRUNCATED) return undefined;
+    const length = readVarint(this.#head, varintSizeAt(this.#head, 0), this.#headLength);
+    if (length === TRUNCATED) return undefined;
+    this.#headLength = 0;
+    const payload = this.#sink.onFrame(type, length);
+    if (typeof payload === 'object') return payload;
+    this.#type = type;
+    this.#payload = payload;
+    this.#missing = length;
+    if (length > 0 || payload !== 'whole') return undefined;
+    return this.#sink.onPayload(type, new Uint8Array(0));
+  }
+
+  #take(bytes: Uint8Array): Http3Error | undefined {
+    this.#missing -= bytes.length;
+    if (this.#payload === 'dropped') return undefined;
+    const isWhole = this.#whole === undefined && this.#missing === 0;
+    return this.#payload === 'pieces' || isWhole
+      ? this.#sink.onPayload(this.#type, bytes)
+      : this.#collect(bytes);
+  }
+
+  /** Takes a piece of a payload. Memory follows what has come, not the length that was announced. */
+  #collect(bytes: Uint8Array): Http3Error | undefined {
+    const whole = (this.#whole ??= new GrowingBytes());
+    whole.append(bytes);
+    if (this.#missing > 0) return undefined;
+    this.#whole = undefined;
+    return this.#sink.onPayload(this.#type, whole.bytes);
+  }
+}
+
+/** The head of a frame with a payload of that length. */
+export function frameHead(type: number, length: number): Uint8Array {
+  const head = new Uint8Array(varintSize(type) + varintSize(length));
+  writeVarint(head, writeVarint(head, 0, type), length);
+  return head;
+}
+
+/** A frame whose payload is one varint: GOAWAY, MAX_PUSH_ID, CANCEL_PUSH. */
+export function varintFrame(type: number, value: number): Uint8Array {
+  const size = varintSize(value);
+  const frame = new Uint8Array(varintSize(type) + 1 + size);
+  writeVarint(frame, writeVarint(frame, writeVarint(frame, 0, type), size), value);
+  return frame;
+}

@@ -1,0 +1,173 @@
+import type { QuicConnection, QuicStream } from '../../quic/contract.ts';
+import { TRUNCATED } from '../../quic/wire/varint.ts';
+import { abandon, Http3Connection } from './connection.ts';
+import { Http3ErrorCode, type Http3Error } from './errors.ts';
+import { frameHead, FrameType } from './frames.ts';
+import type { Field, RequestHead, Response } from './message.ts';
+import { encodeHeaderBlock } from './qpack/header-block.ts';
+import { RequestReader } from './request-stream.ts';
+import { readFirstVarint } from './stream-types.ts';
+
+/** What the protocol above decides. None of these functions may throw. */
+export interface Http3ServerHandlers {
+  /**
+   * The response to a request. It is asked for when the header section is complete and, when the
+   * request declares a body, when that has arrived or has turned out longer than BODY_LIMIT.
+   */
+  readonly respond: (request: RequestHead) => Response | Promise<Response>;
+  /**
+   * Offers a bidirectional stream whose first varint, a frame type in HTTP/3, is `type`. The handler
+   * that returns true owns the stream, which continues behind that varint. With false, and without
+   * this function, it is a request stream.
+   */
+  readonly takeStream?: ((type: number, stream: QuicStream) => boolean) | undefined;
+  /**
+   * A stream was opened, of which nothing may have arrived. `giveUp` may be called while it is read:
+   * then a request whose header section is complete gets its response and is read no more, and any other
+   * is rejected. The function that is returned is called when nothing is waited for any more, and then again.
+   */
+  readonly onWaiting?: ((giveUp: () => void) => () => void) | undefined;
+}
+
+/**
+ * The server's side of HTTP/3 (RFC 9114) on one QUIC connection. Opens its control and QPACK streams
+ * at once; a violation closes the connection with the code of the RFC.
+ */
+export class Http3Server {
+  readonly #shared: Http3Connection;
+  readonly #handlers: Http3ServerHandlers;
+  /** The id behind the newest request: what GOAWAY announces. */
+  #nextId = 0;
+  #goingAway = false;
+
+  constructor(connection: QuicConnection, handlers: Http3ServerHandlers) {
+    this.#handlers = handlers;
+    this.#shared = new Http3Connection(connection, 'server');
+  }
+
+  /** Takes a stream that the client opened (`QuicHandlers.onStream`). Never throws. */
+  accept(stream: QuicStream): void {
+    if (!stream.bidirectional) {
+      this.#shared.acceptUnidirectional(stream);
+      return;
+    }
+    // Its link fails when the client resets it or the connection ends: then the request is over.
+    this.#serve(stream).catch(() => abandon(stream, Http3ErrorCode.H3_REQUEST_CANCELLED));
+  }
+
+  /** Announces that no further request is served (RFC 9114 §5.2); streams taken over go on. */
+  goAway(): void {
+    if (this.#goingAway) return;
+    this.#goingAway = true;
+    this.#shared.sendGoAway(this.#nextId);
+  }
+
+  async #serve(stream: QuicStream): Promise<void> {
+    const wait: Wait = { reader: undefined, wasGivenUp: false, end: undefined };
+    wait.end = this.#handlers.onWaiting?.(() => giveUp(stream, wait));
+    try {
+      const first = await readFirstVarint(stream);
+      const type = first.bytes.subarray(0, first.size);
+      if (first.bytes.length > first.size) stream.unread(first.bytes.subarray(first.size));
+      if (first.value !== TRUNCATED && this.#handlers.takeStream?.(first.value, stream)) return;
+      if (this.#goingAway && stream.id >= this.#nextId) {
+        abandon(stream, Http3ErrorCode.H3_REQUEST_REJECTED);
+        return;
+      }
+      this.#nextId = Math.max(this.#nextId, stream.id + 4);
+      wait.reader = new RequestReader(this.#shared.budget);
+      await this.#serveRequest(stream, wait.reader, type, wait);
+    } finally {
+      wait.reader?.release();
+      wait.end?.();
+    }
+  }
+
+  /** Reads a request to its end, and responds to it meanwhile. */
+  async #serveRequest(
+    stream: QuicStream,
+    reader: RequestReader,
+    type: Uint8Array,
+    wait: Wait,
+  ): Promise<void> {
+    let response: Promise<void> | undefined;
+    let error: Http3Error | undefined;
+    for (
+      let chunk: Uint8Array | undefined = type;
+      chunk !== undefined;
+      chunk = await readUnlessGivenUp(stream, wait)
+    ) {
+      error = reader.feed(chunk);
+      if (error !== undefined) break;
+      const { head } = reader;
+      if (head !== undefined && (reader.hasDeclaredBody || reader.isBodyTooLong)) {
+        response ??= this.#respond(stream, head);
+      }
+      if (reader.isBodyTooLong) {
+        await response;
+        // The response is complete, so that the rest of the request is of no use (§4.1).
+        stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
+        return;
+      }
+    }
+    wait.end?.();
+    if (wait.wasGivenUp && reader.head !== undefined) {
+      await (response ?? this.#respond(stream, reader.head));
+      return;
+    }
+    error ??= reader.end();
+    if (error !== undefined) this.#shared.failRequest(stream, error);
+    await response;
+  }
+
+  /** Never rejects: a stream that cannot be written any more has no use for a response. */
+  async #respond(stream: QuicStream, request: RequestHead): Promise<void> {
+    try {
+      const response = await this.#handlers.respond(request);
+      await stream.writeAll(encodeResponse(request.method, response));
+      await stream.closeWrite();
+    } catch {
+      abandon(stream, Http3ErrorCode.H3_INTERNAL_ERROR);
+    }
+  }
+}
+
+/** How far a request has come that is waited for. */
+interface Wait {
+  reader: RequestReader | undefined;
+  wasGivenUp: boolean;
+  end: (() => void) | undefined;
+}
+
+/** Ends the wait for a request. One that can be responded to is read no more (§4.1). */
+function giveUp(stream: QuicStream, wait: Wait): void {
+  wait.wasGivenUp = true;
+  if (wait.reader?.head === undefined) abandon(stream, Http3ErrorCode.H3_REQUEST_REJECTED);
+  else stream.stopSending(Http3ErrorCode.H3_NO_ERROR);
+}
+
+/** The next chunk; `undefined` at the end, and when the rest of the request is not waited for. */
+async function readUnlessGivenUp(stream: QuicStream, wait: Wait): Promise<Uint8Array | undefined> {
+  try {
+    return await stream.read();
+  } catch (error) {
+    if (wait.wasGivenUp && wait.reader?.head !== undefined) return undefined;
+    throw error;
+  }
+}
+
+/** The frames of a response: without a body to HEAD, and for statuses that have none. */
+function encodeResponse(method: string, response: Response): Uint8Array[] {
+  const { status, interim, fields, body } = response;
+  const frames = interim === undefined ? [] : headersFrame(interim, []);
+  frames.push(...headersFrame(status, fields));
+  const isEmpty = method === 'HEAD' || status === 204 || status === 304 || body.length === 0;
+  if (!isEmpty) frames.push(frameHead(FrameType.DATA, body.length), body);
+  return frames;
+}
+
+/** A header section: the head of its frame, and its content. */
+function headersFrame(status: number, fields: readonly Field[]): Uint8Array[] {
+  const block = encodeHeaderBlock([{ name: ':status', value: String(status) }, ...fields]);
+  return [frameHead(FrameType.HEADERS, block.length), block];
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Http2Driver, type DriverHandler } from '../../../../src/http/http2/driver.ts';
+import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
+import type { Field } from '../../../../src/http/http2/fields.ts';
+import { FrameType } from '../../../../src/http/http2/frames.ts';
+import { ProtocolError } from '../../../../src/net/errors.ts';
+import type { ByteLink } from '../../../../src/net/link.ts';
+import { linkPair } from '../../../../src/net/memory-link.ts';
+import { REQUEST, StreamLog } from '../../../support/http2/core.ts';
+import { ManualClock } from '../../../support/manual-clock.ts';
+import {
+  CLIENT_START,
+  frame,
+  parseFrames,
+  requestFrame,
+  SETTINGS_ACK,
+  settingsFrame,
+  uint32,
+} from '../../../support/http2/raw-frames.ts';
+
+const OK: readonly Field[] = [{ name: ':status', value: '200' }];
+
+/** A driven side of a connection, and the other end of its link. */
+function driven(role: 'client' | 'server', handler: Partial<DriverHandler> = {}) {
+  const [link, peer] = linkPair();
+  const clock = new ManualClock();
+  const ended = Promise.withResolvers<Error | undefined>();
+  const driver = new Http2Driver(
+    link,
+    clock,
+    { role, settings: {}, connectionWindow: 1 << 20 },
+    { onEnd: ended.resolve, ...handler },
+  );
+  driver.start();
+  return { driver, peer, clock, link, ended: ended.promise };
+}
+
+/** Everything until the end of the stream. */
+async function drain(link: ByteLink): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for (let chunk = await link.read(); chunk; chunk = await link.read()) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+test('what a turn has to send leaves with one write', async () => {
+  const { driver, peer } = driven('client');
+  await peer.read();
+  await peer.write(settingsFrame());
+  await peer.read();
+  const logs = [1, 2, 3].map(() => {
+    const stream = driver.connection.request(REQUEST);
+    assert.ok(stream);
+    return new StreamLog(stream);
+  });
+  await Promise.resolve();
+  for (const log of logs) log.write('hello');
+  const chunk = (await peer.read()) ?? assert.fail('the end');
+  assert.deepEqual(
+    parseFrames(chunk).map(({ type }) => type),
+    [...logs.map(() => FrameType.HEADERS), ...logs.map(() => FrameType.DATA)],
+  );
+  driver.destroy();
+});
+
+test('a peer that breaks a rule gets a GOAWAY with the code and the reason, then the end', async () => {
+  const { peer, ended } = driven('server');
+  await peer.write(Buffer.concat([CLIENT_START, frame(FrameType.DATA, 0, 0)]));
+  const goAway = parseFrames(await drain(peer)).at(-1);
+  assert.equal(goAway?.type, FrameType.GOAWAY);
+  assert.equal(goAway.payload.readUInt32BE(4), Http2ErrorCode.PROTOCOL_ERROR);
+  assert.equal(String(goAway.payload.subarray(8)), 'DATA on a wrong stream');
+  const error = await ended;
+  assert.ok(error instanceof ProtocolError);
+  assert.match(error.message, /DATA on a wrong stream \(PROTOCOL_ERROR\)/);
+});
+
+test('a connection that is lost behind a GOAWAY names what the peer said', async () => {
+  const { peer, ended } = driven('client');
+  await peer.write(
+    Buffer.concat([
+      settingsFrame(),
+      frame(
+        FrameType.GOAWAY,
+        0,
+        0,
+        Buffer.concat([uint32(0), uint32(11), Buffer.from('too_many_pings')]),
+      ),
+    ]),
+  );
+  await peer.closeWrite();
+  assert.match(String(await ended), /ENHANCE_YOUR_CALM: too_many_pings/);
+});
+
+test('the end of the link ends the streams, with no error of the connection', async () => {
+  const { driver, peer, ended } = driven('client');
+  await peer.write(settingsFrame());
+  await peer.read();
+  const stream = driver.connection.request(REQUEST);
+  assert.ok(stream);
+  const log = new StreamLog(stream);
+  await peer.closeWrite();
+  assert.equal(await ended, undefined);
+  assert.equal(log.end?.by, 'connection');
+  assert.ok(driver.isClosed);
+});
+
+test('a closed connection ends with its last stream', async () => {
+  const requests: StreamLog[] = [];
+  const accepted = Promise.withResolvers<void>();
+  const { driver, peer, ended } = driven('server', {
+    onRequest: (stream) => {
+      requests.push(new StreamLog(stream));
+      accepted.resolve();
+    },
+  });
+  await peer.write(Buffer.concat([CLIENT_START, SETTINGS_ACK, requestFrame(1)]));
+  await accepted.promise;
+  driver.close();
+  assert.equal(driver.connection.state, 'going');
+  const [log] = requests;
+  assert.ok(log);
+  log.stream.respond(OK, false);
+  log.write('last');
+  log.stream.end();
+  await peer.write(frame(FrameType.DATA, 1, 1));
+  assert.equal(await ended, undefined);
+  const frames = parseFrames(await drain(peer));
+  assert.deepEqual(
+    frames
+      .filter(({ type }) => type === FrameType.GOAWAY)
+      .map(({ payload }) => payload.readUInt32BE(0)),
+    [1],
+  );
+  assert.equal(String(frames.find(({ type }) => type === FrameType.DATA)?.payload), 'last');
+});
+
+test('a peer that does not read holds back DATA, and its connection ends at the limit', async () => {
+  const requests: StreamLog[] = [];
+  const accepted = Promise.withResolvers<void>();
+  const { driver, peer, clock, link } = driven('server', {
+    onRequest: (stream) => {
+      requests.push(new StreamLog(stream));
+      accepted.resolve();
+    },
+  });
+  const window = frame(FrameType.WINDOW_UPDATE, 0, 0, uint32(1 << 28));
+  await peer.write(
+    Buffer.concat([
+      CLIENT_START,
+      settingsFrame([4, 1 << 28]),
+      SETTINGS_ACK,
+      window,
+      requestFrame(1),
+    ]),
+  );
+  await accepted.promise;
+  const [log] = requests;
+  assert.ok(log);
+  let sent = 0;
+  while (log.write(Buffer.alloc(16 << 10)) === true) sent += 16 << 10;
+  assert.ok(sent < 1 << 20, `${sent} bytes were taken`);
+  assert.ok(log.stream.queued > 0);
+  driver.destroy();
+  await new Promise(setImmediate);
+  clock.advance(5_000);
+  await link.closed;
+});

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { ControlReader } from '../../../../src/http/http3/control-stream.ts';
+import { Http3Error, Http3ErrorCode, http3ErrorName } from '../../../../src/http/http3/errors.ts';
+import { FrameReader, type FrameSink, type Payload } from '../../../../src/http/http3/frames.ts';
+import { BUFFERED_FIELDS_LIMIT } from '../../../../src/http/http3/limits.ts';
+import { InstructionReader } from '../../../../src/http/http3/qpack/instructions.ts';
+import {
+  FieldBudget,
+  RequestReader,
+  ResponseReader,
+} from '../../../../src/http/http3/request-stream.ts';
+import {
+  decodeSettings,
+  encodeSettings,
+  ownSettings,
+} from '../../../../src/http/http3/settings.ts';
+import { chunksOf, cuts, nearly } from '../../../support/chunks.ts';
+
+const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
+
+/** Writes down what it is given. */
+class Recording implements FrameSink {
+  readonly frames: string[] = [];
+  readonly #payload: Payload;
+
+  constructor(payload: Payload) {
+    this.#payload = payload;
+  }
+
+  onFrame(type: number, length: number): Payload {
+    this.frames.push(`${type}/${length}`);
+    return this.#payload;
+  }
+
+  onPayload(_type: number, payload: Uint8Array): undefined {
+    this.frames.push(Buffer.from(payload).toString('hex'));
+  }
+}
+
+function framesOf(chunks: readonly Uint8Array[], payload: Payload): string[] {
+  const sink = new Recording(payload);
+  const reader = new FrameReader(sink);
+  for (const chunk of chunks) assert.equal(reader.feed(chunk), undefined);
+  if (reader.end() !== undefined) sink.frames.push('truncated');
+  return sink.frames;
+}
+
+test('frames are the same however their bytes are divided', () => {
+  const whole = hex('0003 aabbcc 4021 02 0102 07 00 80000401 05 0102030405');
+  const expected = ['0/3', 'aabbcc', '33/2', '0102', '7/0', '', '1025/5', '0102030405'];
+  fc.assert(
+    fc.property(cuts, (at) => {
+      assert.deepEqual(framesOf(chunksOf(whole, at), 'whole'), expected);
+    }),
+  );
+});
+
+test('memory for a payload follows what has come of it, not its announced length', () => {
+  const readers = Array.from({ length: 512 }, () => new FrameReader(new Recording('whole')));
+  const before = process.memoryUsage().arrayBuffers;
+  // HEADERS of 16,383 bytes, of which one has come.
+  for (const reader of readers) assert.equal(reader.feed(hex('01 7fff aa')), undefined);
+  const taken = process.memoryUsage().arrayBuffers - before;
+  assert.ok(taken < readers.length * 2048, `${taken} bytes`);
+});
+
+test('a payload in pieces is passed on as it comes', () => {
+  assert.deepEqual(framesOf([hex('0003aa'), hex('bbcc')], 'pieces'), ['0/3', 'aa', 'bbcc']);
+});
+
+test('a stream that ends within a frame is truncated', () => {
+  for (const text of ['00', '40', '0003aabb', '21ff']) {
+    assert.equal(framesOf([hex(text)], 'dropped').at(-1), 'truncated');
+  }
+  assert.deepEqual(framesOf([], 'dropped'), []);
+});
+
+test('a type and a length above 2^53 - 1 are read without loss of precision', () => {
+  assert.deepEqual(framesOf([hex('ffffffffffffffff ffffffffffffffff 00')], 'dropped'), [
+    'Infinity/Infinity',
+    'truncated',
+  ]);
+});
+
+test('the settings announce neither a dynamic table nor blocked streams', () => {
+  assert.equal(
+    Buffer.from(encodeSettings(ownSettings('server'))).toString('hex'),
+    '0100068000400007000801',
+  );
+  assert.equal(
+    Buffer.from(encodeSettings(ownSettings('client'))).toString('hex'),
+    '010006800040000700',
+  );
+});
+
+const settingsError = (text: string): string => {
+  const result = decodeSettings(hex(text));
+  return result instanceof Http3Error ? http3ErrorName(result.code) : 'accepted';
+};
+
+test('settings: unknown identifiers are ignored, whatever their value', () => {
+  assert.equal(settingsError(''), 'accepted');
+  assert.equal(settingsError('0140640650000740 64 3301 0801'), 'accepted');
+  assert.equal(settingsError('4021 ffffffffffffffff ffffffffffffffff 01'), 'accepted');
+});
+
+test('settings: those of HTTP/2, repeated ones and flags above 1 are H3_SETTINGS_ERROR', () => {
+  for (const text of ['0000', '0201', '0300', '0400', '0500', '06000600', '3302', '0802']) {
+    assert.equal(settingsError(text), 'H3_SETTINGS_ERROR', text);
+  }
+});
+
+test('settings: a payload that ends within a setting is H3_FRAME_ERROR', () => {
+  for (const text of ['06', '0640', '40', '06000140']) {
+    assert.equal(settingsError(text), 'H3_FRAME_ERROR', text);
+  }
+});
+
+const feedAll = (
+  reader: { feed(bytes: Uint8Array): Http3Error | undefined },
+  chunks: readonly Uint8Array[],
+): string | undefined => {
+  for (const chunk of chunks) {
+    const error = reader.feed(chunk);
+    if (error !== undefined) return `${error.scope} ${http3ErrorName(error.code)}`;
+  }
+  return undefined;
+};
+
+test('any bytes on any stream give a state or an error, the same in one piece and in many', () => {
+  const samples = [
+    hex('04 06 0600 0700 0801'),
+    hex('07 01 04'),
+    hex('0d 01 05'),
+    hex('01 12 0000 d1 d7 50 86 9fd2125b0c3f 51 84 6076a67f 00 03 616263'),
+    hex('21 04 01020304'),
+    hex('3f 40 80 00'),
+  ];
+  const readers = [
+    () => new ControlReader('server'),
+    () => new ControlReader('client'),
+    () => new InstructionReader('encoder'),
+    () => new InstructionReader('decoder'),
+    () => new RequestReader(new FieldBudget(BUFFERED_FIELDS_LIMIT)),
+    () => new ResponseReader(new FieldBudget(BUFFERED_FIELDS_LIMIT)),
+  ];
+  fc.assert(
+    fc.property(nearly(...samples), cuts, fc.constantFrom(...readers), (bytes, at, make) => {
+      assert.equal(feedAll(make(), chunksOf(bytes, at)), feedAll(make(), [bytes]));
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test('a reader that failed or was released has returned its share of the budget', () => {
+  const budget = new FieldBudget(BUFFERED_FIELDS_LIMIT);
+  fc.assert(
+    fc.property(nearly(hex('01 20 0000 d1'), hex('01 7fff 0000'), hex('00 01 00')), (bytes) => {
+      const reader = new RequestReader(budget);
+      reader.feed(bytes);
+      reader.release();
+      assert.ok(budget.take(BUFFERED_FIELDS_LIMIT));
+      budget.give(BUFFERED_FIELDS_LIMIT);
+    }),
+  );
+});
+
+test('header blocks of unfinished requests of one connection share a budget', () => {
+  const budget = new FieldBudget(20_000);
+  const [first, second] = [new RequestReader(budget), new RequestReader(budget)];
+  assert.equal(first.feed(hex('01 7fff')), undefined);
+  const error = second.feed(hex('01 7fff'));
+  assert.equal(error?.code, Http3ErrorCode.H3_EXCESSIVE_LOAD);
+  assert.equal(error.scope, 'stream');
+  first.release();
+  assert.equal(new RequestReader(budget).feed(hex('01 7fff')), undefined);
+});
+
+test('a request that waits for its body keeps its share, and an interim response returns it', () => {
+  const budget = new FieldBudget(100);
+  const waiting = new RequestReader(budget);
+  // :method POST, :scheme https, :authority a, :path /, content-length 1
+  assert.equal(waiting.feed(hex('01 0b 0000 d4 d7 500161 c1 540131')), undefined);
+  assert.equal(waiting.state, 'body');
+  assert.ok(budget.take(89) && !budget.take(1));
+  waiting.release();
+  assert.ok(budget.take(11) && !budget.take(1));
+  budget.give(100);
+  const response = new ResponseReader(budget);
+  for (let round = 0; round < 3; round++) {
+    assert.equal(response.feed(hex('01 04 0000 ff00')), undefined); // :status 100
+  }
+  assert.ok(budget.take(100));
+});
+
+test('error codes have the names of RFC 9114 and RFC 9204', () => {
+  assert.equal(http3ErrorName(0x10e), 'H3_MESSAGE_ERROR');
+  assert.equal(http3ErrorName(0x202), 'QPACK_DECODER_STREAM_ERROR');
+  assert.equal(http3ErrorName(0x77), '0x77');
+});
