@@ -1,6 +1,6 @@
 import type { Cidr } from './ip/cidr.ts';
-import type { Endpoint } from './net/address.ts';
-import type { FamilyPolicy } from './net/resolver.ts';
+import type { Endpoint } from './net/addresses/address.ts';
+import type { FamilyPolicy } from './net/addresses/resolver.ts';
 
 /**
  * The meaning of a configuration: plain, immutable data that survives `structuredClone`, the only

@@ -15,7 +15,7 @@ import { Worker, isMainThread, parentPort, workerData } from 'node:worker_thread
 import type { ControlledApp } from '../../src/api/contract.ts';
 import { ApiServer } from '../../src/api/server.ts';
 import { lowerApi } from '../../src/config/api.ts';
-import { systemClock } from '../../src/net/clock.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
 import type { FlowInfo } from '../../src/tracker/flow.ts';
 import { Tracker } from '../../src/tracker/tracker.ts';
 import { parseAddress, portOf } from '../../test/support/address.ts';

@@ -6,8 +6,8 @@
  *     WEIR_CRYPTO=baseline node bench/micro/vmess.ts
  */
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
-import { BoundedReader } from '../../src/net/bounded-reader.ts';
-import { linkPair } from '../../src/net/memory-link.ts';
+import { BoundedReader } from '../../src/net/links/bounded-reader.ts';
+import { linkPair } from '../../src/net/links/memory-link.ts';
 import { AuthIdReader, userKey } from '../../src/protocols/vmess/auth-id.ts';
 import { requestKeys, responseKeys } from '../../src/protocols/vmess/body-keys.ts';
 import { ChunkOpener, ChunkSealer, type BodyDecoder } from '../../src/protocols/vmess/chunks.ts';

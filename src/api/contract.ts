@@ -1,6 +1,6 @@
 import type { RouteView } from '../config/route-view.ts';
 import { WeirError } from '../errors.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import type { IfMatch } from './if-match.ts';

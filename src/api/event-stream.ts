@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 
 /** A comment is sent after this long without an event. */
 export const KEEP_ALIVE_MS = 15_000;

@@ -1,4 +1,4 @@
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { KEPT_EVENTS, type FlowNotice, type FlowSubscription } from '../tracker/flow-events.ts';
 import type { FlowEvent } from '../tracker/flow-events.ts';
 import type { Tracker } from '../tracker/tracker.ts';

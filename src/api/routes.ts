@@ -1,5 +1,5 @@
 import type { RouteView } from '../config/route-view.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { empty, json, jsonText, withEtag, type ApiResponse, type Streaming } from './response.ts';
 import { requireJson } from './body.ts';

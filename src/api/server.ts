@@ -6,7 +6,7 @@ import type { ApiListen, ApiOptions } from '../config/api.ts';
 import { WeirError, codeOf, messageOf } from '../errors.ts';
 import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
 import { claimPassed, type Claim } from '../platform/service/passed-sockets.ts';
 import type { SocketListenSpec } from '../spec.ts';
 import { bindReason } from '../transports/bind-error.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { setImmediate as turn } from 'node:timers/promises';
 
 /** How long the thread works for clients at a stretch, in milliseconds: traffic waits that long. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import type { TrafficSampler, TrafficSnapshot } from '../tracker/traffic.ts';
 import { eventText, type EventStream } from './event-stream.ts';
 import { Rounds } from './slices.ts';

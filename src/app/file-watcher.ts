@@ -2,7 +2,7 @@ import { readlinkSync, statSync, watch } from 'node:fs';
 import { dirname, isAbsolute, join, parse, sep } from 'node:path';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import { systemClock, type Clock, type Timer } from '../net/clock.ts';
+import { systemClock, type Clock, type Timer } from '../net/time/clock.ts';
 
 /** An editor writes in several steps; a change is reported after the last. */
 const SETTLE_MS = 200;

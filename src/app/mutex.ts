@@ -1,4 +1,4 @@
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 
 /** Admits one caller at a time, in the order of their calls. */
 export class Mutex {

@@ -9,7 +9,7 @@ import {
 import type { IfMatch } from '../api/if-match.ts';
 import { DEFAULT_GROUP } from '../config/route-targets.ts';
 import { messageOf } from '../errors.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError, toReadError } from './outcomes.ts';
 import { FileLog } from './file-log.ts';

@@ -5,7 +5,7 @@ import { chooseFilter, parseFilter, passes } from '../log/filter.ts';
 import type { Logger } from '../log/logger.ts';
 import { createLogger, FilterSwitch } from '../log/output.ts';
 import { standardError, standardErrorNumbers } from './standard-error.ts';
-import { systemClock } from '../net/clock.ts';
+import { systemClock } from '../net/time/clock.ts';
 
 /** The target of the app's own lines. */
 export const APP_TARGET = 'svc_app';

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, write } from 'node:fs';
 import { isatty } from 'node:tty';
 import { codeOf } from '../errors.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import type { LineDevice } from '../log/bounded-sink.ts';
 import type { FileNumbers } from '../log/choose-format.ts';
 

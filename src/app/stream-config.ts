@@ -2,8 +2,8 @@ import type { Stats } from 'node:fs';
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { ConfigError } from '../config/errors.ts';
 import { codeOf, messageOf } from '../errors.ts';
-import { systemClock, type Clock } from '../net/clock.ts';
-import { CONFIG_STREAM_MS } from '../net/time-limits.ts';
+import { systemClock, type Clock } from '../net/time/clock.ts';
+import { CONFIG_STREAM_MS } from '../net/time/time-limits.ts';
 import { kindOfOther, READ_WITHOUT_WAITING } from '../platform/regular-file.ts';
 
 /** Between two attempts to read what has nothing to be read. */

@@ -1,6 +1,6 @@
 import { WeirError } from '../errors.ts';
-import { systemClock, type Clock, type Timer } from '../net/clock.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { systemClock, type Clock, type Timer } from '../net/time/clock.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 import { threadHolds } from '../platform/end-process.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
 import type { FirstPiece, NextPiece } from './pieces.ts';

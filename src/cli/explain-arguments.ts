@@ -1,5 +1,5 @@
-import { ipVersion, unmapIPv4, type Endpoint, type Network } from '../net/address.ts';
-import { normalizeHost } from '../net/host-name.ts';
+import { ipVersion, unmapIPv4, type Endpoint, type Network } from '../net/addresses/address.ts';
+import { normalizeHost } from '../net/addresses/host-name.ts';
 import {
   expectOperands,
   HELP_OPTION,

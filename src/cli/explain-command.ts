@@ -3,7 +3,7 @@ import { RouteExplainer, type RouteExplanation } from '../engine/router/explain.
 import type { MatcherKey } from '../engine/router/conditions.ts';
 import type { RouteQuery } from '../engine/router/query.ts';
 import { RegexCache } from '../engine/router/regex-set.ts';
-import { ipVersion } from '../net/address.ts';
+import { ipVersion } from '../net/addresses/address.ts';
 import { printableJson } from '../printable.ts';
 import type { InboundSpec, Spec } from '../spec.ts';
 import { UsageError, type CommandIo } from './command.ts';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { ConfigLocation } from '../config/errors.ts';
 import type { RouteQuery } from '../engine/router/query.ts';
-import { formatEndpoint } from '../net/address.ts';
+import { formatEndpoint } from '../net/addresses/address.ts';
 import type { Spec } from '../spec.ts';
 import { printable } from '../printable.ts';
 import { table } from './ctl-table.ts';

@@ -2,7 +2,7 @@ import type { RouteExplanation, PassedRule } from '../engine/router/explain.ts';
 import { entriesOf } from '../engine/router/matcher-entries.ts';
 import type { MatcherKey } from '../engine/router/conditions.ts';
 import type { RouteQuery } from '../engine/router/query.ts';
-import { ipVersion } from '../net/address.ts';
+import { ipVersion } from '../net/addresses/address.ts';
 import type { Spec } from '../spec.ts';
 import type { RulePlaces } from './rule-places.ts';
 

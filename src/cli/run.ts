@@ -13,7 +13,7 @@ import { RegexCache } from '../engine/router/regex-set.ts';
 import { messageOf, WeirError } from '../errors.ts';
 import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
-import { systemClock } from '../net/clock.ts';
+import { systemClock } from '../net/time/clock.ts';
 import { endProcessAtOnce } from '../platform/end-process.ts';
 import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../platform/young-heap.ts';
 import { logHints, type Importable } from '../app/error-lines.ts';

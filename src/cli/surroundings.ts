@@ -1,5 +1,5 @@
-import { systemSockets } from '../net/system-sockets.ts';
-import type { Sockets } from '../net/sockets.ts';
+import { systemSockets } from '../net/sockets/system-sockets.ts';
+import type { Sockets } from '../net/sockets/sockets.ts';
 
 /** Which sockets are in use, and why where these are Node's. */
 export const socketsInUse = ({ kind, reason }: Sockets = systemSockets()): string =>

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { inspect } from 'node:util';
-import { parseIPv6 } from '../net/address.ts';
+import { parseIPv6 } from '../net/addresses/address.ts';
 import { located, narrowed, secret, str, type Located } from '../schema/decoder.ts';
 import { DecodeError } from '../schema/errors.ts';
 import type { Node } from '../schema/node.ts';

@@ -1,5 +1,5 @@
 import { SystemRandomSource, type RandomSource } from './random-source.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 
 /** Slots of a table at first and at most; a table is full when half of them are taken. */
 const FIRST_SLOTS = 1024;

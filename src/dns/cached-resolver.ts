@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { ipVersion } from '../net/address.ts';
-import type { Clock, Timer } from '../net/clock.ts';
+import { ipVersion } from '../net/addresses/address.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
-import { normalizeHost, isLocalhost } from '../net/host-name.ts';
-import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
+import { normalizeHost, isLocalhost } from '../net/addresses/host-name.ts';
+import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { DnsAnswer, DnsBackend, DnsService } from './backend.ts';
 import { Forwarding } from './forwarding.ts';
 import type { RawQuestion } from './message.ts';
@@ -15,7 +15,7 @@ import {
   type AddressType,
 } from './policy.ts';
 import { Questions, type KeptAnswer, type Outcome, type PendingQuestion } from './questions.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 
 /** Names kept; the least recently used one makes room. */
 const MAX_NAMES = 4096;

@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import { trustContext } from '../crypto/ca-bundle.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import type { DnsBackend } from './backend.ts';
 import { CachedResolver, type OwnedResolver } from './cached-resolver.ts';
 import { HostBackend } from './host-backend.ts';

@@ -1,4 +1,4 @@
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
 import { codeOf, messageOf, WeirError } from '../errors.ts';
 import { DialError, toDialError, DeadlineError } from '../net/errors.ts';
 import type { Question, RawQuestion, Reply } from './message.ts';

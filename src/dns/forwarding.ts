@@ -1,9 +1,9 @@
-import type { Clock } from '../net/clock.ts';
-import { Deadline } from '../net/deadline.ts';
+import type { Clock } from '../net/time/clock.ts';
+import { Deadline } from '../net/time/deadline.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
-import { RateLimit } from '../net/rate-limit.ts';
-import { Shares } from '../net/shares.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { RateLimit } from '../net/time/rate-limit.ts';
+import { Shares } from '../net/bounds/shares.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 import type { DnsBackend } from './backend.ts';
 import { DISPLACED_A_SECOND, MAX_FORWARDED } from './limits.ts';
 import type { RawQuestion } from './message.ts';

@@ -1,5 +1,5 @@
-import { BoundedReader } from '../net/bounded-reader.ts';
-import type { ByteLink } from '../net/link.ts';
+import { BoundedReader } from '../net/links/bounded-reader.ts';
+import type { ByteLink } from '../net/links/link.ts';
 import { MAX_MESSAGE_SIZE } from './message.ts';
 
 const LENGTH_SIZE = 2;

@@ -3,7 +3,7 @@ import { codeOf, messageOf } from '../errors.ts';
 import { abortedDial, DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 
 /** getaddrinfo(3) returns no TTL; these are in seconds. */
 const POSITIVE_TTL = 60;

@@ -1,6 +1,6 @@
 import { silentLogger } from '../log/output.ts';
-import { ipVersion } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
+import { ipVersion } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import { HostFiles, LINUX_PATHS, type HostConfig, type HostPaths } from './host-config.ts';

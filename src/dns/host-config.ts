@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { codeOf } from '../errors.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { readHosts, type HostsTable } from './hosts-file.ts';
 import { hostSources } from './name-switch.ts';
 import { parseResolvConf, type ResolvConf } from './resolv-conf.ts';

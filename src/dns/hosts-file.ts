@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { ipVersion } from '../net/address.ts';
-import { normalizeHost, normalizeDomain } from '../net/host-name.ts';
+import { ipVersion } from '../net/addresses/address.ts';
+import { normalizeHost, normalizeDomain } from '../net/addresses/host-name.ts';
 
 /** Addresses by canonical name, of both families. */
 export type HostsTable = ReadonlyMap<string, readonly string[]>;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { asError } from '../errors.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { abortedDial, ProtocolError } from '../net/errors.ts';
 import { ConnectionLostError } from './exchange.ts';
 import {
@@ -14,7 +14,7 @@ import {
 } from './http-connection.ts';
 import { Liveness } from './liveness.ts';
 import { connectTls, type TlsTarget } from './tls-connect.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 
 /** Concurrent questions, each on a socket of its own; further ones wait for a free socket. */
 const MAX_SOCKETS = 6;

@@ -6,7 +6,7 @@ import {
   type IncomingHttpHeaders,
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { abortedDial, ProtocolError } from '../net/errors.ts';
 import { ConnectionLostError } from './exchange.ts';
 import {
@@ -17,7 +17,7 @@ import {
   type HttpConnection,
 } from './http-connection.ts';
 import { Liveness } from './liveness.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 
 /** DNS over HTTP/2: each question is a stream of one connection. */
 export class Http2Connection implements HttpConnection {

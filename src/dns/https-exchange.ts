@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { ProtocolError } from '../net/errors.ts';
 import { serverError, type Exchange } from './exchange.ts';
 import type { DohTarget, HttpConnection } from './http-connection.ts';

@@ -1,10 +1,10 @@
-import type { Clock } from '../net/clock.ts';
-import { Deadline } from '../net/deadline.ts';
+import type { Clock } from '../net/time/clock.ts';
+import { Deadline } from '../net/time/deadline.ts';
 import { ConnectionLostError } from './exchange.ts';
 import { abortedDial } from '../net/errors.ts';
-import type { WireCounter } from '../net/link.ts';
-import { RepeatedDial } from '../net/repeated-dial.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import type { WireCounter } from '../net/links/link.ts';
+import { RepeatedDial } from '../net/sockets/repeated-dial.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 
 /** How long a question waits for connecting and the TLS handshake together. */
 const CONNECT_MS = 5000;

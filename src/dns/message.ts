@@ -1,5 +1,5 @@
 import { decode, encode, RECURSION_DESIRED, type Answer, type DecodedPacket } from 'dns-packet';
-import { formatIP, parseIP } from '../net/address.ts';
+import { formatIP, parseIP } from '../net/addresses/address.ts';
 import { ProtocolError } from '../net/errors.ts';
 import type { AddressType } from './policy.ts';
 

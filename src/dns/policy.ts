@@ -1,6 +1,6 @@
-import { ipVersion } from '../net/address.ts';
-import { alternate } from '../net/happy-eyeballs.ts';
-import type { FamilyPolicy } from '../net/resolver.ts';
+import { ipVersion } from '../net/addresses/address.ts';
+import { alternate } from '../net/sockets/happy-eyeballs.ts';
+import type { FamilyPolicy } from '../net/addresses/resolver.ts';
 
 /** The two kinds of address records. */
 export type AddressType = 'A' | 'AAAA';

@@ -1,12 +1,12 @@
 import { messageOf } from '../errors.ts';
-import type { Clock } from '../net/clock.ts';
-import { Deadline } from '../net/deadline.ts';
+import type { Clock } from '../net/time/clock.ts';
+import { Deadline } from '../net/time/deadline.ts';
 import { abortedDial, DialError, type DialErrorCode } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import type { AddressType } from './policy.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
-import { RateLimit } from '../net/rate-limit.ts';
-import { Shares } from '../net/shares.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
+import { RateLimit } from '../net/time/rate-limit.ts';
+import { Shares } from '../net/bounds/shares.ts';
 import { DISPLACED_A_SECOND, MAX_QUESTIONS } from './limits.ts';
 
 /** Limit of one question, all attempts together. */

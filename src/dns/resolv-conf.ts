@@ -1,5 +1,5 @@
-import { ipVersion } from '../net/address.ts';
-import { normalizeDomain } from '../net/host-name.ts';
+import { ipVersion } from '../net/addresses/address.ts';
+import { normalizeDomain } from '../net/addresses/host-name.ts';
 
 /** The settings of resolv.conf(5) that are used. */
 export interface ResolvConf {

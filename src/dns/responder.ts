@@ -1,6 +1,6 @@
-import { ipVersion, parseIP } from '../net/address.ts';
+import { ipVersion, parseIP } from '../net/addresses/address.ts';
 import { DialError } from '../net/errors.ts';
-import { normalizeHost } from '../net/host-name.ts';
+import { normalizeHost } from '../net/addresses/host-name.ts';
 import type { DnsService } from './backend.ts';
 import {
   HEADER_SIZE,

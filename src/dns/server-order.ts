@@ -1,5 +1,5 @@
-import type { Endpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
 
 /** How long a server that did not respond is asked after the others, in milliseconds. */
 const HOLD_MS = 10_000;

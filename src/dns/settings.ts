@@ -1,7 +1,7 @@
 import { parseCaBundle } from '../crypto/ca-bundle.ts';
 import { messageOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 import { socketAddressHint } from '../ip/address-hints.ts';
-import { ipVersion } from '../net/address.ts';
+import { ipVersion } from '../net/addresses/address.ts';
 import type { CaSpec, DnsBackendName, DnsServer, DnsSpec } from '../spec.ts';
 
 /** The keys of `[dns]` as they stand in the file. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../net/clock.ts';
-import type { ByteLink } from '../net/link.ts';
+import type { Clock } from '../net/time/clock.ts';
+import type { ByteLink } from '../net/links/link.ts';
 import { ConnectionLostError } from './exchange.ts';
 import { frame, MessageReader } from './framing.ts';
 import type { Connection } from './kept-connection.ts';
@@ -13,7 +13,7 @@ import {
   type Reply,
 } from './message.ts';
 import { abortedDial } from '../net/errors.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 import { asError } from '../errors.ts';
 
 const IDS = 0x1_0000;

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ipVersion } from '../net/address.ts';
+import { ipVersion } from '../net/addresses/address.ts';
 import { openRegularFile } from '../platform/regular-file.ts';
 import { MAX_CONF_SIZE, RESOLVED_STUBS } from './host-config.ts';
 import { MAX_DROP_INS, MAX_UPSTREAMS } from './limits.ts';

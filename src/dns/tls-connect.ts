@@ -6,10 +6,10 @@ import {
   type SecureContext,
   type TLSSocket,
 } from 'node:tls';
-import type { Endpoint } from '../net/address.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
 import { abortedDial, toDialError } from '../net/errors.ts';
-import type { WireCounter } from '../net/link.ts';
-import { systemSockets } from '../net/system-sockets.ts';
+import type { WireCounter } from '../net/links/link.ts';
+import { systemSockets } from '../net/sockets/system-sockets.ts';
 
 export interface TlsTarget {
   /** What is dialled. */

@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls';
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
-import { SocketLink } from '../net/node/socket-link.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
+import { SocketLink } from '../net/sockets/node/socket-link.ts';
 import { serverError, type Exchange } from './exchange.ts';
 import { KeptConnection } from './kept-connection.ts';
 import type { Question, RawQuestion, Reply } from './message.ts';

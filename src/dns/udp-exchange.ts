@@ -1,6 +1,6 @@
 import { SystemRandomSource, type RandomSource } from '../crypto/random-source.ts';
-import { formatEndpoint, ipVersion, type Endpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
+import { formatEndpoint, ipVersion, type Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { abortedDial, DeadlineError, DialError, ProtocolError } from '../net/errors.ts';
 import { serverError, type Exchange } from './exchange.ts';
 import {
@@ -14,10 +14,10 @@ import {
   type RawQuestion,
   type Reply,
 } from './message.ts';
-import { Deadline } from '../net/deadline.ts';
-import type { PacketLink } from '../net/link.ts';
-import { systemSockets } from '../net/system-sockets.ts';
-import { unlessAborted } from '../net/unless-aborted.ts';
+import { Deadline } from '../net/time/deadline.ts';
+import type { PacketLink } from '../net/links/link.ts';
+import { systemSockets } from '../net/sockets/system-sockets.ts';
+import { unlessAborted } from '../net/time/unless-aborted.ts';
 import { frame, MessageReader } from './framing.ts';
 import { ServerOrder } from './server-order.ts';
 

@@ -11,7 +11,7 @@ import {
   type RawQuestion,
   type Reply,
 } from './message.ts';
-import { normalizeDomain } from '../net/host-name.ts';
+import { normalizeDomain } from '../net/addresses/host-name.ts';
 import type { AddressType } from './policy.ts';
 
 /** Questions per name: the first, and those for the targets of its aliases. */

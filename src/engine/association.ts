@@ -1,8 +1,8 @@
 import { messageOf } from '../errors.ts';
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import type { Packet } from '../net/link.ts';
-import { receiveAll } from '../net/receive-all.ts';
-import { normalizeHost } from '../net/host-name.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import type { Packet } from '../net/links/link.ts';
+import { receiveAll } from '../net/links/receive-all.ts';
+import { normalizeHost } from '../net/addresses/host-name.ts';
 import type { PacketRequest } from '../protocols/contract.ts';
 import type { OutboundVersion } from './outbound-version.ts';
 import { accountRemoved, notAHost } from './flow-record.ts';

@@ -1,6 +1,6 @@
-import type { ByteLink } from '../net/link.ts';
-import { LinkWatch } from '../net/link-watch.ts';
-import { onClosed } from '../net/on-closed.ts';
+import type { ByteLink } from '../net/links/link.ts';
+import { LinkWatch } from '../net/links/link-watch.ts';
+import { onClosed } from '../net/links/on-closed.ts';
 
 /** Bytes read ahead from a client while its destination is dialled, give or take a chunk. */
 const AHEAD_BYTES = 16 * 1024;

@@ -1,10 +1,10 @@
 import { asError, messageOf } from '../errors.ts';
-import { ipVersion, type Destination } from '../net/address.ts';
-import { Deadline } from '../net/deadline.ts';
+import { ipVersion, type Destination } from '../net/addresses/address.ts';
+import { Deadline } from '../net/time/deadline.ts';
 import { LinkClosedError } from '../net/errors.ts';
-import { normalizeHost } from '../net/host-name.ts';
-import type { ByteLink } from '../net/link.ts';
-import { relay, type RelayEnd } from '../net/relay.ts';
+import { normalizeHost } from '../net/addresses/host-name.ts';
+import type { ByteLink } from '../net/links/link.ts';
+import { relay, type RelayEnd } from '../net/links/relay.ts';
 import type {
   Dispatcher as DispatcherContract,
   PacketRequest,

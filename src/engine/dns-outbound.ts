@@ -1,13 +1,13 @@
 import type { DnsService } from '../dns/backend.ts';
 import { frame, MessageReader } from '../dns/framing.ts';
 import { respond } from '../dns/responder.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
-import { IdleTimer } from '../net/idle-timer.ts';
-import type { ByteLink, Packet, PacketLink } from '../net/link.ts';
-import { linkPair } from '../net/memory-link.ts';
-import { PacketQueue } from '../net/packet-queue.ts';
-import { UDP_DNS_IDLE_MS } from '../net/time-limits.ts';
+import { IdleTimer } from '../net/time/idle-timer.ts';
+import type { ByteLink, Packet, PacketLink } from '../net/links/link.ts';
+import { linkPair } from '../net/links/memory-link.ts';
+import { PacketQueue } from '../net/links/packet-queue.ts';
+import { UDP_DNS_IDLE_MS } from '../net/time/time-limits.ts';
 import type { DialOptions, Outbound } from '../protocols/contract.ts';
 
 /** Queries of one client that are being answered; further ones of a stream wait, datagrams are dropped. */

@@ -1,5 +1,5 @@
 import type { LogFields, Logger } from '../log/logger.ts';
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 
 /** Lines that are alike count as one in this time. */
 const WINDOW_MS = 60_000;

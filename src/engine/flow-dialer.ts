@@ -1,10 +1,10 @@
 import type { Logger } from '../log/logger.ts';
-import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
-import { Deadline } from '../net/deadline.ts';
+import { formatEndpoint, type Destination, type Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
+import { Deadline } from '../net/time/deadline.ts';
 import { DialError } from '../net/errors.ts';
-import type { ByteLink, PacketLink } from '../net/link.ts';
-import { DIAL_MS } from '../net/time-limits.ts';
+import type { ByteLink, PacketLink } from '../net/links/link.ts';
+import { DIAL_MS } from '../net/time/time-limits.ts';
 import type { Origin, Outbound } from '../protocols/contract.ts';
 import { LogLimiter } from '../protocols/log-limiter.ts';
 import { clientFeatureHint } from './client-features.ts';

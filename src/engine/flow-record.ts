@@ -1,8 +1,8 @@
 import { codeOf } from '../errors.ts';
 import type { LogFields } from '../log/logger.ts';
-import { formatEndpoint, type Destination, type Endpoint } from '../net/address.ts';
+import { formatEndpoint, type Destination, type Endpoint } from '../net/addresses/address.ts';
 import { abortedDial, DialError, toDialError, TruncatedError } from '../net/errors.ts';
-import type { RelayEnd } from '../net/relay.ts';
+import type { RelayEnd } from '../net/links/relay.ts';
 import type { Origin, PacketRequest, StreamRequest } from '../protocols/contract.ts';
 import type { Flow, FlowInfo } from '../tracker/flow.ts';
 import type { Resolved } from './plane.ts';

@@ -1,7 +1,7 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Carrier, Packet, ReplyPath } from '../net/link.ts';
-import type { OwnListeners } from '../net/own-listeners.ts';
+import type { Carrier, Packet, ReplyPath } from '../net/links/link.ts';
+import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
 import type { InboundMemory } from '../protocols/inbound-memory.ts';
 import { accountsOf, NO_ACCOUNTS } from '../protocols/standing.ts';

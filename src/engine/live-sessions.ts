@@ -1,5 +1,5 @@
-import { unmapIPv4, type Endpoint } from '../net/address.ts';
-import type { OwnListeners } from '../net/own-listeners.ts';
+import { unmapIPv4, type Endpoint } from '../net/addresses/address.ts';
+import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { OpenSession, SessionBook, SessionClient } from '../protocols/contract.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 

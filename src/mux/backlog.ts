@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { DeadlineError } from '../net/errors.ts';
 import type { MuxStream } from './mux-stream.ts';
 

@@ -1,4 +1,4 @@
-import { ByteQueue } from '../net/byte-queue.ts';
+import { ByteQueue } from '../collections/byte-queue.ts';
 import { ProtocolError } from '../net/errors.ts';
 import { decodeHeader, HEADER_LIMIT, type FrameHeader } from './frame.ts';
 

@@ -1,5 +1,9 @@
-import { decodeAddressField, encodeAddressField, V2RAY_ADDRESS } from '../net/address-field.ts';
-import type { Endpoint, Network } from '../net/address.ts';
+import {
+  decodeAddressField,
+  encodeAddressField,
+  V2RAY_ADDRESS,
+} from '../net/addresses/address-field.ts';
+import type { Endpoint, Network } from '../net/addresses/address.ts';
 import { ProtocolError } from '../net/errors.ts';
 
 /**

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { asError } from '../errors.ts';
-import type { Endpoint } from '../net/address.ts';
-import { ByteQueue } from '../net/byte-queue.ts';
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import { ByteQueue } from '../collections/byte-queue.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { DeadlineError, LinkClosedError } from '../net/errors.ts';
-import type { ByteLink } from '../net/link.ts';
-import { UDP_IDLE_MS } from '../net/time-limits.ts';
+import type { ByteLink } from '../net/links/link.ts';
+import { UDP_IDLE_MS } from '../net/time/time-limits.ts';
 import { Backlog } from './backlog.ts';
 import { encodeEnd, Status, type FrameHeader } from './frame.ts';
 import { FrameDecoder, type FrameEvent } from './frame-decoder.ts';

@@ -1,6 +1,6 @@
 import { LinkClosedError } from '../net/errors.ts';
-import type { ByteLink } from '../net/link.ts';
-import { ReadQueue } from '../net/read-queue.ts';
+import type { ByteLink } from '../net/links/link.ts';
+import { ReadQueue } from '../net/links/read-queue.ts';
 import { encodeEnd, encodeStreamHeader } from './frame.ts';
 import type { Outlet } from './outlet.ts';
 

@@ -1,7 +1,7 @@
 import { asError } from '../errors.ts';
-import { costOfDatagram } from '../net/datagram-cost.ts';
-import { MAX_UNSENT_BYTES } from '../net/limits.ts';
-import type { ByteLink } from '../net/link.ts';
+import { costOfDatagram } from '../net/bounds/datagram-cost.ts';
+import { MAX_UNSENT_BYTES } from '../net/bounds/limits.ts';
+import type { ByteLink } from '../net/links/link.ts';
 
 /** Bytes of short frames that may wait before the carrier is no longer read. */
 const MAX_URGENT = 16 * 1024;

@@ -1,5 +1,5 @@
 import { WeirError, codeOf, messageOf } from '../errors.ts';
-import { formatEndpoint, type Endpoint } from './address.ts';
+import { formatEndpoint, type Endpoint } from './addresses/address.ts';
 
 /**
  * Why a destination could not be reached. Inbounds translate the code for their client (a SOCKS

@@ -1,6 +1,6 @@
-import { Fifo } from '../net/fifo.ts';
+import { Fifo } from '../collections/fifo.ts';
 import type { TcpFlow } from './tcp-flow.ts';
-import { TimerWheel } from './timer-wheel.ts';
+import { TimerWheel } from '../collections/timer-wheel.ts';
 import type { UdpFlow } from './udp-flow.ts';
 
 /** A TCP connection or a UDP association of the stack. */

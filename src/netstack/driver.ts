@@ -1,10 +1,10 @@
 import type { RandomSource } from '../crypto/random-source.ts';
 import { addressText, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { PacketDevice } from '../ip/packet-device.ts';
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import type { Clock, Timer } from '../net/clock.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { abortedDial, DialError, LinkClosedError } from '../net/errors.ts';
-import type { ByteLink, PacketLink } from '../net/link.ts';
+import type { ByteLink, PacketLink } from '../net/links/link.ts';
 import { dialFailed, TcpFailedError } from './failures.ts';
 import { Stack, type RefusalReason, type StackEvent, type StackSettings } from './stack.ts';
 import type { TcpFlow } from './tcp-flow.ts';

@@ -1,4 +1,4 @@
-import { Shares } from '../net/shares.ts';
+import { Shares } from '../net/bounds/shares.ts';
 import { FAR_MORE_CONNECTIONS } from './limits.ts';
 
 /** Connections that are looked at for the one that gives way. */

@@ -1,5 +1,5 @@
 import { WeirError } from '../errors.ts';
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../net/errors.ts';
 import type { TcpFailure } from './tcp/events.ts';
 

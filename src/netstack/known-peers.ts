@@ -5,7 +5,7 @@ import {
   toEndpoint,
   type IpEndpoint,
 } from '../ip/ip-endpoint.ts';
-import type { Endpoint } from '../net/address.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
 import { KNOWN_PEERS } from './limits.ts';
 
 /** A peer, in both forms. */

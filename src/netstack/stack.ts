@@ -1,7 +1,7 @@
 import type { RandomSource } from '../crypto/random-source.ts';
 import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
-import type { Unreachable } from '../net/link.ts';
+import type { Unreachable } from '../net/links/link.ts';
 import { Activity } from './activity.ts';
 import { Drops } from './drops.ts';
 import { IcmpMessages } from './icmp-messages.ts';

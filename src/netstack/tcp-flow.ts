@@ -2,7 +2,7 @@ import { copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { Keyed } from './flow-table.ts';
 import type { TcpConnection } from './tcp/connection.ts';
 import type { TcpEvent } from './tcp/events.ts';
-import type { Timed } from './timer-wheel.ts';
+import type { Timed } from '../collections/timer-wheel.ts';
 
 /** What a connection is for: gets its events. */
 export interface TcpOwner {

@@ -2,7 +2,7 @@ import { Cubic } from '../congestion/cubic.ts';
 import { SendControl } from '../congestion/send-control.ts';
 import type { RandomSource } from '../crypto/random-source.ts';
 import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
-import { RateLimit } from '../net/rate-limit.ts';
+import { RateLimit } from '../net/time/rate-limit.ts';
 import type { Activity } from './activity.ts';
 import { addressNumber, networkNumber } from './address-hash.ts';
 import type { Drops } from './drops.ts';

@@ -1,7 +1,7 @@
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
-import type { ByteLink } from '../net/link.ts';
-import { PulledLink } from '../net/pulled-link.ts';
+import type { ByteLink } from '../net/links/link.ts';
+import { PulledLink } from '../net/links/pulled-link.ts';
 import { TcpFailedError } from './failures.ts';
 import { LINGER, RESTING_LINGER } from './limits.ts';
 import type { TcpEvent } from './tcp/events.ts';

@@ -1,5 +1,5 @@
 import { copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
-import { AgedSet } from './aged-set.ts';
+import { AgedSet } from '../collections/aged-set.ts';
 import type { FlowTable, Keyed } from './flow-table.ts';
 import { MAX_TIME_WAIT } from './tcp/limits.ts';
 import type { TimeWait } from './tcp/time-wait.ts';

@@ -1,7 +1,7 @@
 import { copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
-import { Stage, type Ordered } from '../net/association-order.ts';
-import type { Packet } from '../net/link.ts';
-import { Fifo } from '../net/fifo.ts';
+import { Stage, type Ordered } from '../net/bounds/association-order.ts';
+import type { Packet } from '../net/links/link.ts';
+import { Fifo } from '../collections/fifo.ts';
 import type { Keyed } from './flow-table.ts';
 import { KnownPeers } from './known-peers.ts';
 import {
@@ -11,7 +11,7 @@ import {
   MAX_QUEUED_BYTES,
   MAX_QUEUED_DATAGRAMS,
 } from './limits.ts';
-import type { Timed } from './timer-wheel.ts';
+import type { Timed } from '../collections/timer-wheel.ts';
 
 /** What happened to an association. */
 export type UdpEvent =

@@ -5,8 +5,8 @@ import {
   type IpEndpoint,
   type MutableIpEndpoint,
 } from '../ip/ip-endpoint.ts';
-import { AssociationOrder, Stage } from '../net/association-order.ts';
-import { RateLimit } from '../net/rate-limit.ts';
+import { AssociationOrder, Stage } from '../net/bounds/association-order.ts';
+import { RateLimit } from '../net/time/rate-limit.ts';
 import type { Activity } from './activity.ts';
 import { addressNumber } from './address-hash.ts';
 import type { Drops } from './drops.ts';

@@ -1,8 +1,8 @@
 import type { IpEndpoint } from '../ip/ip-endpoint.ts';
-import type { Endpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
-import type { Packet, PacketLink, Unreachable } from '../net/link.ts';
+import type { Packet, PacketLink, Unreachable } from '../net/links/link.ts';
 import type { UdpEvent, UdpFlow, UdpOwner } from './udp-flow.ts';
 import type { UdpFlows } from './udp-flows.ts';
 

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Steps } from '../net/turns.ts';
+import type { Steps } from '../net/time/turns.ts';
 import type { AcceptedAccounts } from './standing.ts';
 
 /** A user name with its password, as the `accounts` of several inbounds have it. */

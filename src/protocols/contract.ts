@@ -1,8 +1,15 @@
-import type { Endpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
-import type { ByteLink, Carrier, Packet, PacketLink, ReplyPath, WireCounter } from '../net/link.ts';
-import type { DialOrigin, OwnListeners } from '../net/own-listeners.ts';
-import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
+import type {
+  ByteLink,
+  Carrier,
+  Packet,
+  PacketLink,
+  ReplyPath,
+  WireCounter,
+} from '../net/links/link.ts';
+import type { DialOrigin, OwnListeners } from '../net/loop-guard/own-listeners.ts';
+import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Session } from '../tracker/session.ts';

@@ -1,4 +1,4 @@
-import type { Steps } from '../net/turns.ts';
+import type { Steps } from '../net/time/turns.ts';
 
 /**
  * What was derived of the secrets of an inbound's users, by secret. Kept in its memory, so that a

@@ -1,13 +1,13 @@
 import { messageOf } from '../errors.ts';
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import type { Timer } from '../net/clock.ts';
-import { KeptDatagrams } from '../net/datagram-cost.ts';
-import { Deadline } from '../net/deadline.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import type { Timer } from '../net/time/clock.ts';
+import { KeptDatagrams } from '../net/bounds/datagram-cost.ts';
+import { Deadline } from '../net/time/deadline.ts';
 import { DialError } from '../net/errors.ts';
-import type { Packet, PacketLink } from '../net/link.ts';
-import { PacketQueue } from '../net/packet-queue.ts';
-import { receiveAll } from '../net/receive-all.ts';
-import { DIAL_MS, udpIdleMs } from '../net/time-limits.ts';
+import type { Packet, PacketLink } from '../net/links/link.ts';
+import { PacketQueue } from '../net/links/packet-queue.ts';
+import { receiveAll } from '../net/links/receive-all.ts';
+import { DIAL_MS, udpIdleMs } from '../net/time/time-limits.ts';
 import type { DialOptions, OutboundContext } from './contract.ts';
 
 /** Streams of one association; beyond it the least recently used is closed. */

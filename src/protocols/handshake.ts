@@ -1,9 +1,9 @@
-import { BoundedReader } from '../net/bounded-reader.ts';
-import type { Clock } from '../net/clock.ts';
-import { closeGracefully } from '../net/close-gracefully.ts';
-import { Deadline } from '../net/deadline.ts';
-import type { ByteLink } from '../net/link.ts';
-import { HANDSHAKE_MS } from '../net/time-limits.ts';
+import { BoundedReader } from '../net/links/bounded-reader.ts';
+import type { Clock } from '../net/time/clock.ts';
+import { closeGracefully } from '../net/links/close-gracefully.ts';
+import { Deadline } from '../net/time/deadline.ts';
+import type { ByteLink } from '../net/links/link.ts';
+import { HANDSHAKE_MS } from '../net/time/time-limits.ts';
 
 export interface HandshakeOptions {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { sourceGroup } from '../net/source-group.ts';
-import type { Steps } from '../net/turns.ts';
+import { sourceGroup } from '../net/bounds/source-group.ts';
+import type { Steps } from '../net/time/turns.ts';
 import type { InboundMemory } from './inbound-memory.ts';
 
 /** Sources whose users are remembered; beyond it the least recently used is removed. */

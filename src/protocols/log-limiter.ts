@@ -1,4 +1,4 @@
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 
 /** A key is logged once in this time. */
 const INTERVAL_MS = 60_000;

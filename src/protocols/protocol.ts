@@ -1,4 +1,4 @@
-import type { Steps } from '../net/turns.ts';
+import type { Steps } from '../net/time/turns.ts';
 import type { Located } from '../schema/decoder.ts';
 import type { Span, TableNode } from '../schema/node.ts';
 import type { Shape } from '../schema/shape.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from '../log/logger.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { ProtocolError } from '../net/errors.ts';
 import type { InboundMemory } from './inbound-memory.ts';
 import { LogLimiter, type LogNote } from './log-limiter.ts';

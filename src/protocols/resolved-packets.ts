@@ -1,9 +1,9 @@
-import { ipVersion, type Endpoint } from '../net/address.ts';
-import { KeptDatagrams } from '../net/datagram-cost.ts';
+import { ipVersion, type Endpoint } from '../net/addresses/address.ts';
+import { KeptDatagrams } from '../net/bounds/datagram-cost.ts';
 import { DialError, toDialError } from '../net/errors.ts';
-import type { Packet, PacketLink } from '../net/link.ts';
-import { receiveAll } from '../net/receive-all.ts';
-import { preferredAddress, type FamilyPolicy, type Resolver } from '../net/resolver.ts';
+import type { Packet, PacketLink } from '../net/links/link.ts';
+import { receiveAll } from '../net/links/receive-all.ts';
+import { preferredAddress, type FamilyPolicy, type Resolver } from '../net/addresses/resolver.ts';
 
 /** Names whose address one association remembers; beyond it the oldest is resolved again. */
 const MAX_NAMES = 256;

@@ -1,4 +1,4 @@
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 
 /** The share of all time that searches may take in the long run. */
 const SHARE = 0.2;

@@ -1,7 +1,7 @@
 import { MuxCarrier } from '../mux/mux-carrier.ts';
-import type { Endpoint } from '../net/address.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
 import { DialError } from '../net/errors.ts';
-import type { ByteLink } from '../net/link.ts';
+import type { ByteLink } from '../net/links/link.ts';
 import type { InboundContext, Origin } from './contract.ts';
 
 /**

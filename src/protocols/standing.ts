@@ -1,4 +1,4 @@
-import type { Turns } from '../net/turns.ts';
+import type { Turns } from '../net/time/turns.ts';
 import type { InboundMemory } from './inbound-memory.ts';
 
 /** The accounts that an inbound accepts. Their number does not show in the time of an answer. */

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import { asError } from '../errors.ts';
-import type { Clock } from '../net/clock.ts';
+import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../net/errors.ts';
-import type { ByteLink } from '../net/link.ts';
-import { onClosed } from '../net/on-closed.ts';
-import { abortReason } from '../net/read-queue.ts';
+import type { ByteLink } from '../net/links/link.ts';
+import { onClosed } from '../net/links/on-closed.ts';
+import { abortReason } from '../net/links/read-queue.ts';
 import type { InboundContext } from './contract.ts';
-import { sourceGroup } from '../net/source-group.ts';
+import { sourceGroup } from '../net/bounds/source-group.ts';
 import type { KnownUsers } from './known-users.ts';
 import { SearchBudget } from './search-budget.ts';
 

@@ -1,9 +1,9 @@
 import { addressText, isSameEndpoint, copyEndpoint, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { Ecn } from '../ip/datagram-socket.ts';
-import type { Endpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
-import type { WireCounter } from '../net/link.ts';
-import { abortReason } from '../net/read-queue.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
+import type { WireCounter } from '../net/links/link.ts';
+import { abortReason } from '../net/links/read-queue.ts';
 import type { ConnectionEvent } from './connection-events.ts';
 import type { Connection } from './connection.ts';
 import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from './contract.ts';

@@ -1,6 +1,6 @@
 import type { WeirError } from '../errors.ts';
-import type { Endpoint } from '../net/address.ts';
-import type { ByteLink, WireCounter } from '../net/link.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { ByteLink, WireCounter } from '../net/links/link.ts';
 
 /** One stream of a connection (RFC 9000 §2), as a link. */
 export interface QuicStream extends ByteLink {

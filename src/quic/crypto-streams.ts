@@ -3,7 +3,7 @@ import type { TlsLevel } from './tls-port.ts';
 import { fittingSize } from './wire/frame-writers.ts';
 import { FrameType } from './wire/frame-types.ts';
 import { varintSize } from './wire/varint.ts';
-import { RangeSet } from '../net/range-set.ts';
+import { RangeSet } from '../collections/range-set.ts';
 
 /** A part of the CRYPTO data of one level: what a frame carries. Reused: valid until the next call. */
 export interface CryptoRange {

@@ -1,7 +1,7 @@
 import { QuicError, TransportErrorCode } from './errors.ts';
 import type { CarriedLog } from './recovery/carried.ts';
-import { copyBytes } from '../net/copy-bytes.ts';
-import { Fifo } from '../net/fifo.ts';
+import { copyBytes } from '../collections/copy-bytes.ts';
+import { Fifo } from '../collections/fifo.ts';
 import { MAX_QUEUED_DATAGRAM_BYTES, MAX_QUEUED_DATAGRAMS } from './streams/limits.ts';
 import { datagramHeaderSize, fittingSize, writeDatagramHeader } from './wire/frame-writers.ts';
 import { FrameType } from './wire/frame-types.ts';

@@ -1,5 +1,5 @@
 import { asError } from '../errors.ts';
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import type { ConnectionDriver } from './connection-driver.ts';
 import { DeadlineQueue } from './endpoint/deadline-queue.ts';
 import { SENT_BYTES_A_TURN } from './endpoint/limits.ts';

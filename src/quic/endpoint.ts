@@ -7,8 +7,8 @@ import type {
 } from '../ip/datagram-socket.ts';
 import { addressBytes, addressText, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import { asError } from '../errors.ts';
-import type { Endpoint } from '../net/address.ts';
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';
 import type { ConnectionCore, ConnectionDriver } from './connection-driver.ts';
 import type { ConnectionSettings } from './connection-settings.ts';

@@ -1,6 +1,6 @@
 import { LinkClosedError } from '../net/errors.ts';
-import type { Clock, Timer } from '../net/clock.ts';
-import { PulledLink } from '../net/pulled-link.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
+import { PulledLink } from '../net/links/pulled-link.ts';
 import type { Connection } from './connection.ts';
 import type { QuicStream } from './contract.ts';
 import { STREAM_LINGER } from './endpoint/limits.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Turns } from '../net/turns.ts';
+import type { Turns } from '../net/time/turns.ts';
 import type { InboundSpec, Spec, RouteSpec } from '../spec.ts';
 import { hash } from 'node:crypto';
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Turns } from '../net/turns.ts';
+import type { Turns } from '../net/time/turns.ts';
 import type { ListenSpec } from '../spec.ts';
 import { ApplyError } from './apply-error.ts';
 import {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Steps } from '../net/turns.ts';
+import type { Steps } from '../net/time/turns.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, Spec } from '../spec.ts';
 import { type Same, exitsNamedBy, isSameRoute } from './compare.ts';
 import type { InboundFacts } from './inbound-facts.ts';

@@ -2,7 +2,7 @@ import type { DnsAnswer, DnsService } from '../dns/backend.ts';
 import type { OwnedResolver } from '../dns/cached-resolver.ts';
 import type { RawQuestion } from '../dns/message.ts';
 import type { AddressType } from '../dns/policy.ts';
-import type { FamilyPolicy, Resolver } from '../net/resolver.ts';
+import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 
 /**
  * The resolver that outbounds are built with: it stays the same object while a reload changes what

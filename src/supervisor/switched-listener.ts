@@ -1,7 +1,7 @@
 import { codeOf } from '../errors.ts';
-import type { Packet, ReplyPath } from '../net/link.ts';
-import type { AcceptedConnection } from '../net/sockets.ts';
-import type { OwnEndpoint } from '../net/own-listeners.ts';
+import type { Packet, ReplyPath } from '../net/links/link.ts';
+import type { AcceptedConnection } from '../net/sockets/sockets.ts';
+import type { OwnEndpoint } from '../net/loop-guard/own-listeners.ts';
 import type { SocketListenSpec } from '../spec.ts';
 import { listenTcp, type Listener } from '../transports/tcp-listener.ts';
 import { listenUdp, type DatagramListener } from '../transports/udp-listener.ts';

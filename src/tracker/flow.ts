@@ -1,4 +1,4 @@
-import type { Destination } from '../net/address.ts';
+import type { Destination } from '../net/addresses/address.ts';
 import type { ByteCounter } from './counter-slab.ts';
 import type { Session } from './session.ts';
 

@@ -1,5 +1,5 @@
-import type { WireCounter } from '../net/link.ts';
-import type { Lineage } from '../net/own-listeners.ts';
+import type { WireCounter } from '../net/links/link.ts';
+import type { Lineage } from '../net/loop-guard/own-listeners.ts';
 
 /** One accepted carrier, as long as it lives. */
 export interface Session {

@@ -1,6 +1,6 @@
-import type { Clock } from '../net/clock.ts';
-import type { WireCounter } from '../net/link.ts';
-import type { Lineage } from '../net/own-listeners.ts';
+import type { Clock } from '../net/time/clock.ts';
+import type { WireCounter } from '../net/links/link.ts';
+import type { Lineage } from '../net/loop-guard/own-listeners.ts';
 import { CounterSlab, type ByteCounter } from './counter-slab.ts';
 import { FlowEvents } from './flow-events.ts';
 import { Flow, type FlowInfo, type FlowRegistry } from './flow.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../net/clock.ts';
+import type { Clock, Timer } from '../net/time/clock.ts';
 import type { Flow } from './flow.ts';
 
 /** What one inbound, one outbound or the whole process has moved; bytes, bytes a second, flows. */

@@ -1,8 +1,8 @@
 import { messageOf } from '../errors.ts';
-import { formatEndpoint } from '../net/address.ts';
-import type { Clock } from '../net/clock.ts';
-import type { Carrier } from '../net/link.ts';
-import type { AcceptedConnection } from '../net/sockets.ts';
+import { formatEndpoint } from '../net/addresses/address.ts';
+import type { Clock } from '../net/time/clock.ts';
+import type { Carrier } from '../net/links/link.ts';
+import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { Logger } from '../log/logger.ts';
 import type { InboundCarrierSpec, InboundStreamSpec } from '../spec.ts';
 import { CountedConnection } from './counted-connection.ts';

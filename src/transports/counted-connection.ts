@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import type { Endpoint } from '../net/address.ts';
-import type { ByteLink, WireCounter } from '../net/link.ts';
-import type { AcceptedConnection } from '../net/sockets.ts';
+import type { Endpoint } from '../net/addresses/address.ts';
+import type { ByteLink, WireCounter } from '../net/links/link.ts';
+import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { Evictable, Place, UnauthenticatedClients } from './unauthenticated-clients.ts';
 
 /** An accepted connection with its place among those whose clients have not authenticated. */

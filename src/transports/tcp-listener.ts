@@ -1,6 +1,6 @@
-import { formatEndpoint, type Endpoint } from '../net/address.ts';
-import type { ListenOptions, UnixPath } from '../net/sockets.ts';
-import { systemSockets } from '../net/system-sockets.ts';
+import { formatEndpoint, type Endpoint } from '../net/addresses/address.ts';
+import type { ListenOptions, UnixPath } from '../net/sockets/sockets.ts';
+import { systemSockets } from '../net/sockets/system-sockets.ts';
 import type { SocketListenSpec } from '../spec.ts';
 import { BindError } from './bind-error.ts';
 import { bindFirst } from './bind-first.ts';

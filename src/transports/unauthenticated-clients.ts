@@ -1,5 +1,5 @@
 import { LinkClosedError } from '../net/errors.ts';
-import { sourceGroup } from '../net/source-group.ts';
+import { sourceGroup } from '../net/bounds/source-group.ts';
 import { UNAUTHENTICATED_LIMIT, UNAUTHENTICATED_PART, UNAUTHENTICATED_SHARE } from './limits.ts';
 
 interface Linked<Item> {

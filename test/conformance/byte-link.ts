@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { BoundedReader } from '../../src/net/bounded-reader.ts';
-import type { ByteLink } from '../../src/net/link.ts';
+import { BoundedReader } from '../../src/net/links/bounded-reader.ts';
+import type { ByteLink } from '../../src/net/links/link.ts';
 
 /** Two ends of one link: what one writes, the other reads. `dispose` releases what made them. */
 export interface LinkEnds {
@@ -22,7 +22,7 @@ export async function readAll(link: ByteLink): Promise<Buffer> {
   }
 }
 
-/** Runs the promise of ByteLink (src/net/link.ts) against an implementation. */
+/** Runs the promise of ByteLink (src/net/links/link.ts) against an implementation. */
 export function byteLinkConformance(name: string, create: () => Promise<LinkEnds>): void {
   const check = (title: string, body: (ends: LinkEnds) => Promise<void>): void => {
     test(title, { timeout: 20_000 }, async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { kernelSockets } from '../../src/net/kernel/kernel-sockets.ts';
-import { nodeSockets } from '../../src/net/node/node-sockets.ts';
-import type { Sockets } from '../../src/net/sockets.ts';
+import { kernelSockets } from '../../src/net/sockets/kernel/kernel-sockets.ts';
+import { nodeSockets } from '../../src/net/sockets/node/node-sockets.ts';
+import type { Sockets } from '../../src/net/sockets/sockets.ts';
 import { checkedIo, noKernelSockets } from '../support/kernel-io.ts';
 import { datagramSocketConformance } from './datagram-socket.ts';
 

@@ -10,7 +10,7 @@ import type {
   Transmit,
 } from '../../src/ip/datagram-socket.ts';
 import { addressText, toEndpoint, type IpEndpoint } from '../../src/ip/ip-endpoint.ts';
-import { ReadQueue } from '../../src/net/read-queue.ts';
+import { ReadQueue } from '../../src/net/links/read-queue.ts';
 
 /** Opens a socket under test. */
 export type OpenDatagramSocket = (

@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 import { Http2Driver } from '../../src/http/http2/driver.ts';
 import type { Field } from '../../src/http/http2/fields.ts';
 import type { Http2Settings } from '../../src/http/http2/settings.ts';
-import { systemClock } from '../../src/net/clock.ts';
-import { SocketLink } from '../../src/net/node/socket-link.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
+import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
 import { StreamLog } from '../support/http2/core.ts';
 
 /** Our HTTP/2 against Node's (nghttp2), in either role. */

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadConfigFile } from '../../src/app/load-aside.ts';
 import { Weir } from '../../src/library/weir.ts';
-import type { Endpoint } from '../../src/net/address.ts';
+import type { Endpoint } from '../../src/net/addresses/address.ts';
 import { findProtocol } from '../../src/protocols/registry.ts';
 import type { OutboundSpec } from '../../src/spec.ts';
 import { parseAddress, portOf } from '../support/address.ts';

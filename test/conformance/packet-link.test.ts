@@ -1,11 +1,11 @@
 import { networkInterfaces } from 'node:os';
-import type { Endpoint } from '../../src/net/address.ts';
-import { UdpLink } from '../../src/net/node/udp-link.ts';
-import { linkPair } from '../../src/net/memory-link.ts';
+import type { Endpoint } from '../../src/net/addresses/address.ts';
+import { UdpLink } from '../../src/net/sockets/node/udp-link.ts';
+import { linkPair } from '../../src/net/links/memory-link.ts';
 import { ClientDatagrams, ServerDatagrams } from '../../src/protocols/socks/association.ts';
 import { UdpFraming } from '../../src/protocols/socks/udp-framing.ts';
-import { FramedPackets, type PacketFraming } from '../../src/net/framed-packets.ts';
-import type { ByteLink, PacketLink } from '../../src/net/link.ts';
+import { FramedPackets, type PacketFraming } from '../../src/net/links/framed-packets.ts';
+import type { ByteLink, PacketLink } from '../../src/net/links/link.ts';
 import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
 import { MuxPackets } from '../../src/mux/mux-packets.ts';
 import { Outlet } from '../../src/mux/outlet.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Endpoint } from '../../src/net/address.ts';
-import type { PacketLink } from '../../src/net/link.ts';
+import type { Endpoint } from '../../src/net/addresses/address.ts';
+import type { PacketLink } from '../../src/net/links/link.ts';
 
 /** A link under test with a peer at its other side. */
 export interface PacketLinkFixture {
@@ -25,7 +25,7 @@ export async function until(condition: () => boolean): Promise<void> {
 
 const datagram = (...bytes: number[]): Uint8Array => Uint8Array.from(bytes);
 
-/** Checks the promise that `src/net/link.ts` writes beside PacketLink. */
+/** Checks the promise that `src/net/links/link.ts` writes beside PacketLink. */
 export function packetLinkConformance(name: string, make: () => Promise<PacketLinkFixture>): void {
   const check = (title: string, body: (fixture: PacketLinkFixture) => Promise<void>): void => {
     test(title, async () => {

@@ -1,4 +1,4 @@
-import { linkPair } from '../../src/net/memory-link.ts';
+import { linkPair } from '../../src/net/links/memory-link.ts';
 import {
   LegacyStreamOpener,
   LegacyStreamSealer,

@@ -1,4 +1,4 @@
-import { linkPair } from '../../src/net/memory-link.ts';
+import { linkPair } from '../../src/net/links/memory-link.ts';
 import { BodyLink } from '../../src/protocols/vmess/body.ts';
 import { requestKeys, responseKeys, type BodyTerms } from '../../src/protocols/vmess/body-keys.ts';
 import { ChunkOpener, ChunkSealer } from '../../src/protocols/vmess/chunks.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { systemClock } from '../../src/net/clock.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
-import { SocketLink } from '../../src/net/node/socket-link.ts';
+import { SocketLink } from '../../src/net/sockets/node/socket-link.ts';
 import { preferHttp1 } from '../../src/transports/tls/alpn.ts';
 import { TlsClient } from '../../src/transports/tls/client.ts';
 import { TlsServer } from '../../src/transports/tls/server.ts';

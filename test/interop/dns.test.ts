@@ -7,7 +7,7 @@ import test, { type TestContext } from 'node:test';
 import type { OwnedResolver } from '../../src/dns/cached-resolver.ts';
 import { createResolver } from '../../src/dns/create-resolver.ts';
 import type { DnsSpec } from '../../src/spec.ts';
-import { systemClock } from '../../src/net/clock.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
 import { portOf, type Address } from '../support/address.ts';
 import { KEPT_REQUESTS, startNginx, startUnbound } from '../support/dns-peers.ts';
 import { without } from '../support/peers.ts';

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { Http3Client } from '../../src/http/http3/client.ts';
-import { systemClock } from '../../src/net/clock.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
 import { authenticationRequest } from '../../src/protocols/hysteria2/authentication.ts';
 import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
 import { ASSOCIATIONS_A_CONNECTION } from '../../src/protocols/hysteria2/service-limits.ts';

@@ -1,7 +1,7 @@
-import type { FamilyPolicy, Resolver } from '../../src/net/resolver.ts';
-import { systemClock, type Clock } from '../../src/net/clock.ts';
-import type { Carrier } from '../../src/net/link.ts';
-import { ReadQueue } from '../../src/net/read-queue.ts';
+import type { FamilyPolicy, Resolver } from '../../src/net/addresses/resolver.ts';
+import { systemClock, type Clock } from '../../src/net/time/clock.ts';
+import type { Carrier } from '../../src/net/links/link.ts';
+import { ReadQueue } from '../../src/net/links/read-queue.ts';
 import type {
   InboundCarrierSpec,
   InboundStreamSpec,

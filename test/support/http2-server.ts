@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { systemClock, type Clock } from '../../src/net/clock.ts';
+import { systemClock, type Clock } from '../../src/net/time/clock.ts';
 import { createDialer, type Dialer } from '../../src/transports/dialer.ts';
 import { loopback } from './carriers.ts';
 

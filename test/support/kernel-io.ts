@@ -1,5 +1,5 @@
-import { systemClock } from '../../src/net/clock.ts';
-import { LinkWatchdog, type LostEvent } from '../../src/net/kernel/watchdog.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
+import { LinkWatchdog, type LostEvent } from '../../src/net/sockets/kernel/watchdog.ts';
 import { openSystemCalls } from '../../src/platform/sockets/bindings.ts';
 import { checkCalls, type CheckedCalls } from '../../src/platform/sockets/check-calls.ts';
 import { AF_UNIX, NONBLOCK_CLOEXEC, SOCK_STREAM } from '../../src/platform/sockets/linux.ts';

@@ -1,8 +1,8 @@
-import { connectKernel } from '../../src/net/kernel/kernel-dial.ts';
-import { KernelLink } from '../../src/net/kernel/kernel-link.ts';
-import { listenKernel } from '../../src/net/kernel/kernel-listener.ts';
-import type { LinkWatchdog } from '../../src/net/kernel/watchdog.ts';
-import type { AcceptedConnection } from '../../src/net/sockets.ts';
+import { connectKernel } from '../../src/net/sockets/kernel/kernel-dial.ts';
+import { KernelLink } from '../../src/net/sockets/kernel/kernel-link.ts';
+import { listenKernel } from '../../src/net/sockets/kernel/kernel-listener.ts';
+import type { LinkWatchdog } from '../../src/net/sockets/kernel/watchdog.ts';
+import type { AcceptedConnection } from '../../src/net/sockets/sockets.ts';
 import type { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
 
 /** Two ends of one TCP connection, both kernel links. */

@@ -1,6 +1,6 @@
-import type { ByteLink } from '../../src/net/link.ts';
-import { KernelLink } from '../../src/net/kernel/kernel-link.ts';
-import { giveOrWrite } from '../../src/net/spent-chunk.ts';
+import type { ByteLink } from '../../src/net/links/link.ts';
+import { KernelLink } from '../../src/net/sockets/kernel/kernel-link.ts';
+import { giveOrWrite } from '../../src/net/links/spent-chunk.ts';
 
 /**
  * The relay as it is to be with kernel links: a link that can move the rest by itself does so, and

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../src/net/clock.ts';
+import type { Clock, Timer } from '../../src/net/time/clock.ts';
 
 interface Pending {
   readonly at: number;

@@ -1,6 +1,6 @@
-import { encodeAddressField, V2RAY_ADDRESS } from '../../src/net/address-field.ts';
-import type { Endpoint } from '../../src/net/address.ts';
-import type { ByteLink } from '../../src/net/link.ts';
+import { encodeAddressField, V2RAY_ADDRESS } from '../../src/net/addresses/address-field.ts';
+import type { Endpoint } from '../../src/net/addresses/address.ts';
+import type { ByteLink } from '../../src/net/links/link.ts';
 import type { FrameHeader } from '../../src/mux/frame.ts';
 import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
 

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/net/clock.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
 import { openSystemCalls } from '../../src/platform/sockets/bindings.ts';
 import { checkCalls, type CheckedCalls } from '../../src/platform/sockets/check-calls.ts';
 import { KernelIo } from '../../src/platform/sockets/kernel-io.ts';

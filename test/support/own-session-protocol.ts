@@ -1,8 +1,8 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { WeirError } from '../../src/errors.ts';
-import type { Endpoint } from '../../src/net/address.ts';
-import { formatEndpoint } from '../../src/net/address.ts';
+import type { Endpoint } from '../../src/net/addresses/address.ts';
+import { formatEndpoint } from '../../src/net/addresses/address.ts';
 import type {
   OpenSession,
   SessionBook,
@@ -10,7 +10,7 @@ import type {
   SessionServer,
 } from '../../src/protocols/contract.ts';
 import { defineProtocol, type Protocol } from '../../src/protocols/protocol.ts';
-import type { Steps } from '../../src/net/turns.ts';
+import type { Steps } from '../../src/net/time/turns.ts';
 import type { ListenSpec } from '../../src/spec.ts';
 import { BindError } from '../../src/transports/bind-error.ts';
 

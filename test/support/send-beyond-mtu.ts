@@ -4,8 +4,8 @@
  */
 import type { Transmit } from '../../src/ip/datagram-socket.ts';
 import { toEndpoint } from '../../src/ip/ip-endpoint.ts';
-import { systemClock } from '../../src/net/clock.ts';
-import { kernelSockets } from '../../src/net/kernel/kernel-sockets.ts';
+import { systemClock } from '../../src/net/time/clock.ts';
+import { kernelSockets } from '../../src/net/sockets/kernel/kernel-sockets.ts';
 import { openSystemCalls } from '../../src/platform/sockets/bindings.ts';
 import { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
 

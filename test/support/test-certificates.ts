@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import { parseIP } from '../../src/net/address.ts';
+import { parseIP } from '../../src/net/addresses/address.ts';
 
 /** A certificate and its key as PEM text, as `node:tls` takes them. */
 export interface TestCertificate {

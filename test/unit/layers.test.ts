@@ -8,7 +8,7 @@ const SRC = join(import.meta.dirname, '../../src');
 
 /** From the bottom up; a file may import its own layer and those before it. */
 const LAYERS: readonly (readonly string[])[] = [
-  ['errors.ts', 'printable.ts', 'version.ts', 'ip'],
+  ['errors.ts', 'printable.ts', 'version.ts', 'collections', 'ip'],
   ['schema', 'log', 'platform'],
   ['crypto', 'net'],
   ['congestion'],
@@ -42,7 +42,7 @@ const PURE = [
 ];
 
 /** What a pure core must not import: Node but for pure functions of it, and the clock. */
-const IMPURE = /^node:(?!url$)|^(\.\.?\/)+(net\/)?clock\.ts$/;
+const IMPURE = /^node:(?!url$)|^(\.\.?\/)+(net\/)?(time\/)?clock\.ts$/;
 
 /** What lives in `protocols/` itself is shared; a folder below it is one protocol. */
 const SHARED_BY_PROTOCOLS = 'protocols/registry.ts';

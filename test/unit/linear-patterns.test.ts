@@ -238,7 +238,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('[', 'a'), run('[', '['), run('[]:', '1'), run('', '[]')],
   },
   {
-    file: 'net/host-name.ts',
+    file: 'net/addresses/host-name.ts',
     pattern: /(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)$/,
     worst: [run('', '.'), run('', '.1'), run('', '1'), run('.0x', 'a'), run('', '.0x0')],
   },

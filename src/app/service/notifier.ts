@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../net/clock.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
 
 export interface NotifierOptions {
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-import { ipVersion } from '../../net/address.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
 import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';

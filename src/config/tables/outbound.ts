@@ -1,7 +1,7 @@
 import { located, narrowed, str, table, u16, type Located } from '../../schema/decoder.ts';
 import { emptyTable } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
-import type { FamilyPolicy } from '../../net/resolver.ts';
+import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
 import { findProtocol, protocolNames } from '../../protocols/registry.ts';
 import type { OutboundProtocol } from '../../protocols/protocol.ts';
 import type { OutboundSpec } from '../../spec.ts';

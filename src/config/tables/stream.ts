@@ -1,7 +1,7 @@
 import { parseCaBundle } from '../../crypto/ca-bundle.ts';
 import { parseCertificateChain, parseServerKey } from '../../crypto/server-certificate.ts';
 import { WeirError } from '../../errors.ts';
-import { ipVersion } from '../../net/address.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
 import { bool, located, narrowed, str, type Located } from '../../schema/decoder.ts';
 import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';

@@ -1,5 +1,5 @@
-import { ipVersion } from '../../net/address.ts';
-import type { FamilyPolicy } from '../../net/resolver.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
+import type { FamilyPolicy } from '../../net/addresses/resolver.ts';
 
 /** White space and the delimiters of URLs, paths and socket addresses, which no host name has. */
 const NOT_IN_NAMES = /[\s/\\:@[\]?#%\p{Cc}]/u;

@@ -1,4 +1,4 @@
-import { ipVersion } from '../../net/address.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
 import type { DnsTable } from '../tables/dns.ts';
 import type { WarningList } from './warning.ts';
 

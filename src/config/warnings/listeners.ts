@@ -1,5 +1,11 @@
 import { addressInNetwork, parseCidr, type Cidr } from '../../ip/cidr.ts';
-import { formatEndpoint, formatIP, ipVersion, parseIP, unmapIPv4 } from '../../net/address.ts';
+import {
+  formatEndpoint,
+  formatIP,
+  ipVersion,
+  parseIP,
+  unmapIPv4,
+} from '../../net/addresses/address.ts';
 import { inboundProtocol } from '../../protocols/registry.ts';
 import type { Span } from '../../schema/node.ts';
 import type { InboundSpec, SocketListenSpec } from '../../spec.ts';

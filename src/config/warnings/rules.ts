@@ -1,4 +1,4 @@
-import { ipVersion } from '../../net/address.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
 import { geositeKey } from '../../engine/geo/geo-data.ts';
 import { isEmptyDomainList, normalizeName } from '../../engine/router/domain-list.ts';
 import type { Located } from '../../schema/decoder.ts';

@@ -1,5 +1,5 @@
 import type { Cidr } from '../../ip/cidr.ts';
-import { formatIP, parseIP } from '../../net/address.ts';
+import { formatIP, parseIP } from '../../net/addresses/address.ts';
 import type { PortRangeSpec } from '../../spec.ts';
 import { suffixesOf } from './rules.ts';
 

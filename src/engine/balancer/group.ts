@@ -1,6 +1,6 @@
 import type { Logger } from '../../log/logger.ts';
-import type { Clock } from '../../net/clock.ts';
-import type { Steps } from '../../net/turns.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { BalancerSpec } from '../../spec.ts';
 import type { OutboundVersion } from '../outbound-version.ts';
 import type { Exit } from '../plane.ts';

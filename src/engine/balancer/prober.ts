@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { Clock, Timer } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 
 /** The result of the last probe of a member; `unknown` before the first has ended. */
 export type Health = 'unknown' | 'available' | 'unavailable';

@@ -1,4 +1,4 @@
-import { normalizeHost } from '../../net/host-name.ts';
+import { normalizeHost } from '../../net/addresses/host-name.ts';
 
 /**
  * Names in one buffer: the bytes of each in UTF-8 one after the other, and where each one ends.

@@ -1,4 +1,4 @@
-import { unicodeName } from '../../net/host-name.ts';
+import { unicodeName } from '../../net/addresses/host-name.ts';
 import { type DomainList, normalizeName } from './domain-list.ts';
 import type { Hits } from './conditions.ts';
 import { KeywordTable, type KeywordTableData } from './keyword-table.ts';

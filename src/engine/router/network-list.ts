@@ -1,4 +1,4 @@
-import { parseIP } from '../../net/address.ts';
+import { parseIP } from '../../net/addresses/address.ts';
 import type { CidrSpec, PortRangeSpec } from '../../spec.ts';
 
 /**

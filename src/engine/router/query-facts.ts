@@ -1,4 +1,4 @@
-import { ipVersion } from '../../net/address.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
 import { BlockTable } from './block-table.ts';
 import { type Space, type Facts, Hits } from './conditions.ts';
 import { DomainTable } from './domain-table.ts';

@@ -1,4 +1,4 @@
-import type { Network } from '../../net/address.ts';
+import type { Network } from '../../net/addresses/address.ts';
 
 /** The properties of a flow that rules match. */
 export interface RouteQuery {

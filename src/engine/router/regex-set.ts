@@ -1,6 +1,6 @@
 import { RRegexSet } from 'rregex';
 import { WeirError, messageOf } from '../../errors.ts';
-import { atOnce, type Steps } from '../../net/turns.ts';
+import { atOnce, type Steps } from '../../net/time/turns.ts';
 
 /**
  * Patterns in one compiled set: one pass over the text matches all of them. This many take a few

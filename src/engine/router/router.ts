@@ -1,4 +1,4 @@
-import { ipVersion } from '../../net/address.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
 import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
 import type { RouteDecision, RouteQuery } from './query.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
-import { GrowingBytes } from '../../net/growing-bytes.ts';
-import type { ByteLink } from '../../net/link.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
+import { GrowingBytes } from '../../collections/growing-bytes.ts';
+import type { ByteLink } from '../../net/links/link.ts';
 import { HttpSniffer } from './http.ts';
 import { MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 import { TLS_HANDSHAKE, TlsSniffer } from './tls.ts';

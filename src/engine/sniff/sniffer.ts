@@ -1,4 +1,4 @@
-import { normalizeDomain } from '../../net/host-name.ts';
+import { normalizeDomain } from '../../net/addresses/host-name.ts';
 
 /**
  * The result for the first bytes of a stream: a name or none (`done`), or that more bytes are needed.

@@ -1,4 +1,4 @@
-import { GrowingBytes } from '../../net/growing-bytes.ts';
+import { GrowingBytes } from '../../collections/growing-bytes.ts';
 import { domainName, MORE, NO_NAME, type Sniffed, type Sniffer } from './sniffer.ts';
 
 /** ContentType handshake (RFC 8446 §5.1): the first byte of every TLS connection. */

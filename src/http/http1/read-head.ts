@@ -1,4 +1,4 @@
-import type { ByteLink } from '../../net/link.ts';
+import type { ByteLink } from '../../net/links/link.ts';
 import { MessageError } from './message-error.ts';
 import { isToken } from '../fields/http-text.ts';
 import { HEAD_LIMIT } from './limits.ts';

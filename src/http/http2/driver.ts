@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { asError } from '../../errors.ts';
-import type { Clock, Timer } from '../../net/clock.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { freeChunk } from '../../net/spent-chunk.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { freeChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Connection, type ConnectionOptions } from './connection.ts';
 import { Http2Error } from './errors.ts';
 import type { Field } from './fields.ts';

@@ -1,4 +1,4 @@
-import { freeChunk } from '../../net/spent-chunk.ts';
+import { freeChunk } from '../../net/links/spent-chunk.ts';
 
 interface Piece {
   readonly bytes: Uint8Array;

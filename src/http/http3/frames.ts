@@ -1,4 +1,4 @@
-import { GrowingBytes } from '../../net/growing-bytes.ts';
+import { GrowingBytes } from '../../collections/growing-bytes.ts';
 import {
   readVarint,
   TRUNCATED,

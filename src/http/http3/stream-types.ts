@@ -1,4 +1,4 @@
-import type { ByteLink } from '../../net/link.ts';
+import type { ByteLink } from '../../net/links/link.ts';
 import { readVarint, TRUNCATED, varintSizeAt } from '../../quic/wire/varint.ts';
 
 /** Types of unidirectional streams (RFC 9114 §6.2, RFC 9204 §4.2). */

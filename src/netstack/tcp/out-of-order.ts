@@ -1,5 +1,5 @@
-import { RangeSet } from '../../net/range-set.ts';
-import { copyBytes } from '../../net/copy-bytes.ts';
+import { RangeSet } from '../../collections/range-set.ts';
+import { copyBytes } from '../../collections/copy-bytes.ts';
 import { MAX_RANGES, OUT_OF_ORDER_BLOCK } from './recovery-limits.ts';
 
 /** The most blocks that an option has room for, and of them one for duplicates. */

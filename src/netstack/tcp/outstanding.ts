@@ -1,6 +1,6 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import { LEAST_TIME } from '../../congestion/controller.ts';
-import { RangeSet } from '../../net/range-set.ts';
+import { RangeSet } from '../../collections/range-set.ts';
 import type { Trace } from '../trace.ts';
 import { Rack } from './rack.ts';
 import { RecoveryEpisode } from './recovery-episode.ts';

@@ -1,6 +1,6 @@
-import { copyBytes } from '../../net/copy-bytes.ts';
-import { Fifo } from '../../net/fifo.ts';
-import { asSole } from '../../net/spent-chunk.ts';
+import { copyBytes } from '../../collections/copy-bytes.ts';
+import { Fifo } from '../../collections/fifo.ts';
+import { asSole } from '../../net/links/spent-chunk.ts';
 import { OutOfOrder } from './out-of-order.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import {

@@ -1,4 +1,4 @@
-import { RangeSet } from '../../net/range-set.ts';
+import { RangeSet } from '../../collections/range-set.ts';
 import type { Acknowledgement } from './recovery-contract.ts';
 import { MAX_SACK_BLOCKS } from './recovery-limits.ts';
 

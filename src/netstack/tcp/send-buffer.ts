@@ -1,6 +1,6 @@
-import { copyBytes } from '../../net/copy-bytes.ts';
-import { Fifo } from '../../net/fifo.ts';
-import { freeChunk } from '../../net/spent-chunk.ts';
+import { copyBytes } from '../../collections/copy-bytes.ts';
+import { Fifo } from '../../collections/fifo.ts';
+import { freeChunk } from '../../net/links/spent-chunk.ts';
 import {
   CHUNK_OVERHEAD,
   FIRST_SEND_BUFFER,

@@ -1,6 +1,6 @@
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { DialError } from '../../net/errors.ts';
-import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { Outbound, OutboundContext } from '../contract.ts';
 
 /** Rejects every stream and association at once. */

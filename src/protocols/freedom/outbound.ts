@@ -1,8 +1,8 @@
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { abortedDial, type DialError } from '../../net/errors.ts';
-import type { ByteLink, PacketLink } from '../../net/link.ts';
-import type { DialOrigin } from '../../net/own-listeners.ts';
-import { OwnPeers } from '../../net/own-peers.ts';
+import type { ByteLink, PacketLink } from '../../net/links/link.ts';
+import type { DialOrigin } from '../../net/loop-guard/own-listeners.ts';
+import { OwnPeers } from '../../net/loop-guard/own-peers.ts';
 import { dialTcp } from '../../transports/dialer.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { LogLimiter } from '../log-limiter.ts';

@@ -1,11 +1,11 @@
 import { codeOf } from '../../errors.ts';
-import { ipVersion, type Endpoint } from '../../net/address.ts';
+import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { toDialError, type DialError } from '../../net/errors.ts';
-import type { PacketLink } from '../../net/link.ts';
-import type { FamilyPolicy, Resolver } from '../../net/resolver.ts';
-import { systemSockets } from '../../net/system-sockets.ts';
-import type { OwnPeers } from '../../net/own-peers.ts';
-import type { UdpSocket } from '../../net/sockets.ts';
+import type { PacketLink } from '../../net/links/link.ts';
+import type { FamilyPolicy, Resolver } from '../../net/addresses/resolver.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
+import type { OwnPeers } from '../../net/loop-guard/own-peers.ts';
+import type { UdpSocket } from '../../net/sockets/sockets.ts';
 import { ResolvedPackets } from '../resolved-packets.ts';
 
 export interface FreedomPacketsOptions {

@@ -1,11 +1,11 @@
 import { asError, messageOf } from '../../errors.ts';
-import type { Endpoint } from '../../net/address.ts';
-import { closeGracefully } from '../../net/close-gracefully.ts';
-import { Deadline } from '../../net/deadline.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import { closeGracefully } from '../../net/links/close-gracefully.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 import { DialError, LinkClosedError } from '../../net/errors.ts';
-import { LinkWatch, type WatchResult } from '../../net/link-watch.ts';
-import type { ByteLink, Carrier } from '../../net/link.ts';
-import { HANDSHAKE_MS } from '../../net/time-limits.ts';
+import { LinkWatch, type WatchResult } from '../../net/links/link-watch.ts';
+import type { ByteLink, Carrier } from '../../net/links/link.ts';
+import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../account-table.ts';
 import type { InboundContext, Origin, StreamRequest } from '../contract.ts';

@@ -1,10 +1,10 @@
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import { DeadlineError, LinkClosedError } from '../../net/errors.ts';
-import { IdleTimer } from '../../net/idle-timer.ts';
-import { LinkWatch } from '../../net/link-watch.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { relay } from '../../net/relay.ts';
-import { HALF_CLOSED_IDLE_MS } from '../../net/time-limits.ts';
+import { IdleTimer } from '../../net/time/idle-timer.ts';
+import { LinkWatch } from '../../net/links/link-watch.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { relay } from '../../net/links/relay.ts';
+import { HALF_CLOSED_IDLE_MS } from '../../net/time/time-limits.ts';
 import {
   chunkedEncoder,
   createDecoder,

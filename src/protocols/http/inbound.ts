@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Steps } from '../../net/turns.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import { AccountTable } from '../account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { ClientConnection } from './client-connection.ts';

@@ -1,8 +1,8 @@
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import { DialError, LinkClosedError } from '../../net/errors.ts';
-import { LinkWatch } from '../../net/link-watch.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { linkPair } from '../../net/memory-link.ts';
+import { LinkWatch } from '../../net/links/link-watch.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { linkPair } from '../../net/links/memory-link.ts';
 import type { Dispatcher, StreamRequest } from '../contract.ts';
 import { RETIRE_MS } from './limits.ts';
 

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 
 /** An authority as a destination, and as it was written, for `Host`. */

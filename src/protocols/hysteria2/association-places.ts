@@ -1,4 +1,4 @@
-import { Shares } from '../../net/shares.ts';
+import { Shares } from '../../net/bounds/shares.ts';
 import { ASSOCIATIONS_A_CONNECTION, MOST_ASSOCIATIONS } from './service-limits.ts';
 
 /** An association that gives way to another one when it is closed. */

@@ -1,8 +1,8 @@
 import { hmacSha256 } from '../../crypto/keyed-hash.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { Http3ErrorCode } from '../../http/http3/errors.ts';
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
-import type { Steps } from '../../net/turns.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';
 import { ResetTokens } from '../../quic/protection/tokens.ts';
 import type { ServerTls } from '../../quic/tls-port.ts';

@@ -1,5 +1,5 @@
 import type { Response } from '../../http/http3/message.ts';
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import type { Masquerade } from './settings.ts';
 
 /**

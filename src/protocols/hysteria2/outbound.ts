@@ -1,12 +1,12 @@
 import { CaBundleError, NoCertificateError, parseCaBundle } from '../../crypto/ca-bundle.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { abortedDial, DeadlineError, DialError, toDialError } from '../../net/errors.ts';
-import { connectAny } from '../../net/happy-eyeballs.ts';
-import type { ByteLink, PacketLink, WireCounter } from '../../net/link.ts';
-import { lineageGroup, type DialOrigin } from '../../net/own-listeners.ts';
-import { RepeatedDial } from '../../net/repeated-dial.ts';
-import { unlessAborted } from '../../net/unless-aborted.ts';
+import { connectAny } from '../../net/sockets/happy-eyeballs.ts';
+import type { ByteLink, PacketLink, WireCounter } from '../../net/links/link.ts';
+import { lineageGroup, type DialOrigin } from '../../net/loop-guard/own-listeners.ts';
+import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import type { ClientTls } from '../../quic/tls-port.ts';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';

@@ -1,11 +1,11 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { WeirError } from '../../errors.ts';
-import { ipVersion, type Endpoint } from '../../net/address.ts';
-import type { Clock } from '../../net/clock.ts';
-import { numericEndpoint } from '../../net/numeric-endpoint.ts';
-import { dialledUdp } from '../../net/own-peers.ts';
-import type { DialledSocket } from '../../net/sockets.ts';
-import { systemSockets } from '../../net/system-sockets.ts';
+import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
+import { dialledUdp } from '../../net/loop-guard/own-peers.ts';
+import type { DialledSocket } from '../../net/sockets/sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { DEFAULT_SETTINGS, type ConnectionSettings } from '../../quic/connection-settings.ts';
 import { Connection } from '../../quic/connection.ts';
 import type { QuicConnection, QuicHandlers } from '../../quic/contract.ts';

@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../../net/clock.ts';
-import type { WireCounter } from '../../net/link.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
+import type { WireCounter } from '../../net/links/link.ts';
 import { ASSOCIATION_SILENCE_MS, SILENCE_MS } from './service-limits.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type { Endpoint } from '../../net/address.ts';
-import type { BoundedReader } from '../../net/bounded-reader.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { decodeName } from '../../net/host-name.ts';
+import { decodeName } from '../../net/addresses/host-name.ts';
 import { readVarint, varintSize, varintSizeAt, writeVarint } from '../../quic/wire/varint.ts';
 import { ADDRESS_LIMIT, MESSAGE_LIMIT, PADDING_LIMIT } from './limits.ts';
 import { padding, PADDING } from './padding.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { unmapIPv4, type Endpoint } from '../../net/address.ts';
+import { unmapIPv4, type Endpoint } from '../../net/addresses/address.ts';
 import type { DatagramSessions, InboundContext } from '../contract.ts';
 import type { Standing } from '../standing.ts';
 import { ClientAssociation, type ResponseSealer } from './client-association.ts';

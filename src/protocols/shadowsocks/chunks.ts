@@ -8,8 +8,8 @@ import {
 } from '../../crypto/aead.ts';
 import { NonceCounter } from '../../crypto/nonce-counter.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { PieceReader } from '../../net/piece-reader.ts';
-import { ownChunk } from '../../net/spent-chunk.ts';
+import { PieceReader } from '../../collections/piece-reader.ts';
+import { ownChunk } from '../../net/links/spent-chunk.ts';
 import type { Method } from './methods.ts';
 
 /** A sealed length: two bytes and their tag. */

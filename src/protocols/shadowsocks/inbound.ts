@@ -1,11 +1,11 @@
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
-import { unmapIPv4 } from '../../net/address.ts';
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
+import { unmapIPv4 } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { ByteLink, Carrier } from '../../net/link.ts';
-import { HANDSHAKE_MS } from '../../net/time-limits.ts';
-import type { Steps } from '../../net/turns.ts';
+import type { ByteLink, Carrier } from '../../net/links/link.ts';
+import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream } from '../serve-flows.ts';
 import type {

@@ -1,8 +1,8 @@
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
-import { encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
-import { ipVersion, type Endpoint } from '../../net/address.ts';
+import { encodeAddressField, SOCKS_ADDRESS } from '../../net/addresses/address-field.ts';
+import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { abortedDial, DialError, toDialError } from '../../net/errors.ts';
-import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DatagramCodec2022 } from './edition-2022/datagram-codec.ts';
 import { RequestStreamSealer, ResponseStreamOpener } from './edition-2022/stream.ts';

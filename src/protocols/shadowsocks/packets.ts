@@ -1,7 +1,11 @@
-import { decodeAddressField, encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
-import type { Endpoint } from '../../net/address.ts';
+import {
+  decodeAddressField,
+  encodeAddressField,
+  SOCKS_ADDRESS,
+} from '../../net/addresses/address-field.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { Packet } from '../../net/link.ts';
+import type { Packet } from '../../net/links/link.ts';
 
 /** The client's side of one association: packets to datagrams of the protocol, and back. */
 export interface DatagramCodec extends Disposable {

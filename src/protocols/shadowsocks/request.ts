@@ -1,7 +1,7 @@
-import type { Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { GrowingBytes } from '../../net/growing-bytes.ts';
-import type { ByteLink } from '../../net/link.ts';
+import { GrowingBytes } from '../../collections/growing-bytes.ts';
+import type { ByteLink } from '../../net/links/link.ts';
 import type { ChunkOpener } from './chunks.ts';
 import type { User, UserTable } from './user-table.ts';
 

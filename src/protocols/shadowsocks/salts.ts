@@ -1,4 +1,4 @@
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import type { InboundMemory } from '../inbound-memory.ts';
 import { textOf } from './keys.ts';
 

@@ -1,9 +1,9 @@
 import { asError } from '../../errors.ts';
-import type { Clock, Timer } from '../../net/clock.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveOrWrite } from '../../net/spent-chunk.ts';
-import { FIRST_PAYLOAD_MS } from '../../net/time-limits.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { freeChunk, giveOrWrite } from '../../net/links/spent-chunk.ts';
+import { FIRST_PAYLOAD_MS } from '../../net/time/time-limits.ts';
 
 /** The sending half of a stream: from payload to bytes of the carrier. */
 export interface StreamSealer extends Disposable {

@@ -1,4 +1,4 @@
-import type { Steps } from '../../net/turns.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import { DerivedUsers } from '../derived-users.ts';
 import type { InboundMemory } from '../inbound-memory.ts';
 import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';

@@ -1,6 +1,6 @@
-import { formatIP, parseIP, unmapIPv4, type Endpoint } from '../../net/address.ts';
-import type { BoundedReader } from '../../net/bounded-reader.ts';
-import { decodeName } from '../../net/host-name.ts';
+import { formatIP, parseIP, unmapIPv4, type Endpoint } from '../../net/addresses/address.ts';
+import type { BoundedReader } from '../../net/links/bounded-reader.ts';
+import { decodeName } from '../../net/addresses/host-name.ts';
 
 /** Address types (RFC 1928 §5). */
 export const AddressType = { ipv4: 1, name: 3, ipv6: 4 } as const;

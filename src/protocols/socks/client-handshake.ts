@@ -1,4 +1,4 @@
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { DialError, ProtocolError } from '../../net/errors.ts';
 import type { Account } from '../account-table.ts';
 import { readAddress } from './address.ts';

@@ -1,10 +1,10 @@
 import { WeirError } from '../../errors.ts';
-import { BoundedReader } from '../../net/bounded-reader.ts';
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { abortReason } from '../../net/read-queue.ts';
-import { HANDSHAKE_MS } from '../../net/time-limits.ts';
+import { BoundedReader } from '../../net/links/bounded-reader.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { abortReason } from '../../net/links/read-queue.ts';
+import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 
 /** The longest message is a user name and a password of 255 bytes each. */
 const HANDSHAKE_BYTES = 1024;

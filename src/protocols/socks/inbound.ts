@@ -1,8 +1,8 @@
-import { unmapIPv4 } from '../../net/address.ts';
-import { closeGracefully } from '../../net/close-gracefully.ts';
+import { unmapIPv4 } from '../../net/addresses/address.ts';
+import { closeGracefully } from '../../net/links/close-gracefully.ts';
 import { DialError } from '../../net/errors.ts';
-import type { ByteLink, Carrier } from '../../net/link.ts';
-import type { Steps } from '../../net/turns.ts';
+import type { ByteLink, Carrier } from '../../net/links/link.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { AccountTable } from '../account-table.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';

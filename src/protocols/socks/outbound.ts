@@ -1,7 +1,7 @@
 import { asError, messageOf } from '../../errors.ts';
-import { ipVersion, type Endpoint } from '../../net/address.ts';
+import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { DeadlineError, DialError, toDialError } from '../../net/errors.ts';
-import type { ByteLink, Carrier, PacketLink } from '../../net/link.ts';
+import type { ByteLink, Carrier, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { UNSPECIFIED } from './address.ts';
 import { ServerDatagrams } from './association.ts';

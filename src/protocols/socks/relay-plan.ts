@@ -1,4 +1,4 @@
-import { canonicalHost, ipVersion, type Endpoint } from '../../net/address.ts';
+import { canonicalHost, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 
 export interface RelayQuestion {
   /** The `udp_bind` setting. */

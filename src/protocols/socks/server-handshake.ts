@@ -1,7 +1,7 @@
-import type { Endpoint } from '../../net/address.ts';
-import type { BoundedReader } from '../../net/bounded-reader.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { decodeName } from '../../net/host-name.ts';
+import { decodeName } from '../../net/addresses/host-name.ts';
 import type { AccountTable, AuthenticatedAccount } from '../account-table.ts';
 import { AddressType, decodeHost, readAddress } from './address.ts';
 import { SocksRejection, type Handshake } from './handshake.ts';

@@ -1,5 +1,5 @@
 import { addressHint } from '../../ip/address-hints.ts';
-import { formatIP, parseIP } from '../../net/address.ts';
+import { formatIP, parseIP } from '../../net/addresses/address.ts';
 import {
   array,
   bool,

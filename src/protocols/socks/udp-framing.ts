@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../net/address.ts';
-import type { Packet } from '../../net/link.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { Packet } from '../../net/links/link.ts';
 import { decodeAddress, encodeAddress } from './address.ts';
 
 /** Two reserved octets and the fragment number precede the address (RFC 1928 §7). */

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
 import { encodeAddress, UNSPECIFIED } from './address.ts';
 

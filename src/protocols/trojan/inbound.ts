@@ -1,8 +1,8 @@
-import { unmapIPv4 } from '../../net/address.ts';
-import type { BoundedReader } from '../../net/bounded-reader.ts';
-import { FramedPackets } from '../../net/framed-packets.ts';
-import type { Carrier } from '../../net/link.ts';
-import type { Steps } from '../../net/turns.ts';
+import { unmapIPv4 } from '../../net/addresses/address.ts';
+import type { BoundedReader } from '../../net/links/bounded-reader.ts';
+import { FramedPackets } from '../../net/links/framed-packets.ts';
+import type { Carrier } from '../../net/links/link.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';
 import { carryStream } from '../serve-flows.ts';

@@ -1,9 +1,13 @@
-import { decodeAddressField, encodeAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
-import type { Endpoint } from '../../net/address.ts';
-import { ByteQueue } from '../../net/byte-queue.ts';
+import {
+  decodeAddressField,
+  encodeAddressField,
+  SOCKS_ADDRESS,
+} from '../../net/addresses/address-field.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import { ByteQueue } from '../../collections/byte-queue.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { PacketFraming } from '../../net/framed-packets.ts';
-import type { Packet } from '../../net/link.ts';
+import type { PacketFraming } from '../../net/links/framed-packets.ts';
+import type { Packet } from '../../net/links/link.ts';
 import { CRLF, Command, encodeRequest } from './wire.ts';
 
 /** Length and CRLF. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Steps } from '../../net/turns.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { AcceptedAccounts } from '../standing.ts';
 import type { TrojanUser } from './settings.ts';
 

@@ -1,6 +1,10 @@
-import { encodeAddressField, readAddressField, SOCKS_ADDRESS } from '../../net/address-field.ts';
-import type { Endpoint } from '../../net/address.ts';
-import type { BoundedReader } from '../../net/bounded-reader.ts';
+import {
+  encodeAddressField,
+  readAddressField,
+  SOCKS_ADDRESS,
+} from '../../net/addresses/address-field.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 
 /**

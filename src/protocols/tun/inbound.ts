@@ -2,10 +2,10 @@ import { asError } from '../../errors.ts';
 import type { PacketDevice } from '../../ip/packet-device.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { SystemResolver } from '../../dns/system-resolvers.ts';
-import type { Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
-import type { Sockets, TunEvents, TunPlan } from '../../net/sockets.ts';
-import { UDP_IDLE_MS } from '../../net/time-limits.ts';
+import type { Sockets, TunEvents, TunPlan } from '../../net/sockets/sockets.ts';
+import { UDP_IDLE_MS } from '../../net/time/time-limits.ts';
 import {
   Netstack,
   type AssociationRequest,
@@ -23,7 +23,7 @@ import type {
   SessionServer,
 } from '../contract.ts';
 import { LogLimiter } from '../log-limiter.ts';
-import type { ByteLink, PacketLink } from '../../net/link.ts';
+import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import { broadcastAddresses } from './broadcast-addresses.ts';
 import { LocalResolver } from './local-resolver.ts';
 import { ResolverAddresses } from './resolver-addresses.ts';

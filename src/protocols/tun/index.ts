@@ -1,6 +1,6 @@
 import { SystemRandomSource } from '../../crypto/random-source.ts';
 import { systemResolvers } from '../../dns/system-resolvers.ts';
-import { systemSockets } from '../../net/system-sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { defineProtocol } from '../protocol.ts';
 import { TunServer, type TunMeans } from './inbound.ts';
 import { inboundWarnings, restartReason, tunSettings, tunTable } from './settings.ts';

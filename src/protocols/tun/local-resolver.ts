@@ -1,11 +1,11 @@
 import { messageOf } from '../../errors.ts';
 import type { Cidr } from '../../ip/cidr.ts';
-import { formatEndpoint, ipVersion, type Endpoint } from '../../net/address.ts';
+import { formatEndpoint, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
 import { LinkClosedError } from '../../net/errors.ts';
-import type { ByteLink, Packet, PacketLink } from '../../net/link.ts';
-import { PacketQueue } from '../../net/packet-queue.ts';
-import { receiveAll } from '../../net/receive-all.ts';
-import type { AcceptedConnection, Sockets } from '../../net/sockets.ts';
+import type { ByteLink, Packet, PacketLink } from '../../net/links/link.ts';
+import { PacketQueue } from '../../net/links/packet-queue.ts';
+import { receiveAll } from '../../net/links/receive-all.ts';
+import type { AcceptedConnection, Sockets } from '../../net/sockets/sockets.ts';
 import { MOST_LOCAL_CLIENTS, MOST_LOCAL_CONNECTIONS } from './limits.ts';
 import { DNS_PORT } from './resolver-addresses.ts';
 

@@ -1,5 +1,5 @@
 import { addressInNetwork, type Cidr } from '../../ip/cidr.ts';
-import type { Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 
 export const DNS_PORT = 53;
 

@@ -1,7 +1,7 @@
 import type { SystemResolver } from '../../dns/system-resolvers.ts';
 import { addressInNetwork, formatCidr, type Cidr } from '../../ip/cidr.ts';
 import { formatIP, parseIP } from '../../ip/ip-text.ts';
-import type { ProgramRoute } from '../../net/sockets.ts';
+import type { ProgramRoute } from '../../net/sockets/sockets.ts';
 import type { TunSettings } from './settings.ts';
 
 /** Routes that together cover a default route, of either family. */

@@ -1,10 +1,10 @@
-import { unmapIPv4 } from '../../net/address.ts';
-import type { BoundedReader } from '../../net/bounded-reader.ts';
+import { unmapIPv4 } from '../../net/addresses/address.ts';
+import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { FramedPackets } from '../../net/framed-packets.ts';
-import { GreetingLink } from '../../net/greeting-link.ts';
-import type { Carrier } from '../../net/link.ts';
-import type { Steps } from '../../net/turns.ts';
+import { FramedPackets } from '../../net/links/framed-packets.ts';
+import { GreetingLink } from '../../net/links/greeting-link.ts';
+import type { Carrier } from '../../net/links/link.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';

@@ -1,8 +1,8 @@
-import type { Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
-import { FramedPackets } from '../../net/framed-packets.ts';
-import { GreetingLink } from '../../net/greeting-link.ts';
-import type { ByteLink, PacketLink } from '../../net/link.ts';
+import { FramedPackets } from '../../net/links/framed-packets.ts';
+import { GreetingLink } from '../../net/links/greeting-link.ts';
+import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DestinationLinks } from '../destination-links.ts';
 import { uuidBytes } from '../uuid.ts';

@@ -1,7 +1,7 @@
-import { type Endpoint, mayRespondFor } from '../../net/address.ts';
-import { ByteQueue } from '../../net/byte-queue.ts';
-import type { PacketFraming } from '../../net/framed-packets.ts';
-import type { Packet } from '../../net/link.ts';
+import { type Endpoint, mayRespondFor } from '../../net/addresses/address.ts';
+import { ByteQueue } from '../../collections/byte-queue.ts';
+import type { PacketFraming } from '../../net/links/framed-packets.ts';
+import type { Packet } from '../../net/links/link.ts';
 
 const LENGTH_BYTES = 2;
 const MAX_DATA = 0xffff;

@@ -1,7 +1,7 @@
-import { ByteQueue } from '../../net/byte-queue.ts';
+import { ByteQueue } from '../../collections/byte-queue.ts';
 import { ProtocolError, TruncatedError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { giveOrWrite } from '../../net/spent-chunk.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { giveOrWrite } from '../../net/links/spent-chunk.ts';
 import { VERSION } from './wire.ts';
 
 /** Version and length of the addons. */

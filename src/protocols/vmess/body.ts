@@ -1,8 +1,8 @@
 import { LinkClosedError, TruncatedError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveOrWrite } from '../../net/spent-chunk.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { freeChunk, giveOrWrite } from '../../net/links/spent-chunk.ts';
 import type { BodyDecoder, ChunkSealer } from './chunks.ts';
-import { abortReason } from '../../net/read-queue.ts';
+import { abortReason } from '../../net/links/read-queue.ts';
 
 /** A connection after its request was read or written: what carries both kinds of payload. */
 export interface BodyParts {

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../net/errors.ts';
-import { ownChunk } from '../../net/spent-chunk.ts';
+import { ownChunk } from '../../net/links/spent-chunk.ts';
 import {
   createOpener,
   TAG_LENGTH,
@@ -15,7 +15,7 @@ import {
   PADDING_LIMIT,
   type ChunkShape,
 } from './chunk-lengths.ts';
-import { PieceReader } from '../../net/piece-reader.ts';
+import { PieceReader } from '../../collections/piece-reader.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 
 /** The receiving half of a body. */

@@ -1,6 +1,6 @@
-import { unmapIPv4 } from '../../net/address.ts';
-import type { ByteLink, Carrier } from '../../net/link.ts';
-import type { Steps } from '../../net/turns.ts';
+import { unmapIPv4 } from '../../net/addresses/address.ts';
+import type { ByteLink, Carrier } from '../../net/links/link.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
 import { carryStream, serveMux } from '../serve-flows.ts';
 import type { InboundContext, InboundHandler, Origin } from '../contract.ts';

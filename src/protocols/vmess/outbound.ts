@@ -1,7 +1,7 @@
-import type { Endpoint } from '../../net/address.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
-import { FIRST_PAYLOAD_MS } from '../../net/time-limits.ts';
-import type { ByteLink, PacketLink } from '../../net/link.ts';
+import { FIRST_PAYLOAD_MS } from '../../net/time/time-limits.ts';
+import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
 import { DestinationLinks } from '../destination-links.ts';
 import { type BodyParts, BodyLink } from './body.ts';

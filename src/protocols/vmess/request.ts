@@ -1,5 +1,5 @@
-import { HANDSHAKE_MS } from '../../net/time-limits.ts';
-import { BoundedReader } from '../../net/bounded-reader.ts';
+import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
+import { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { AuthIdMaker, AUTH_ID_RANDOM } from './auth-id.ts';
 import { TAG_LENGTH } from '../../crypto/aead.ts';
@@ -15,9 +15,9 @@ import {
   CONNECTION_NONCE_LENGTH,
   SEALED_LENGTH,
 } from './wire.ts';
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
-import type { ByteLink } from '../../net/link.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
+import type { ByteLink } from '../../net/links/link.ts';
 import { drain } from '../handshake.ts';
 
 /** What `readRequest` may have to hold. */

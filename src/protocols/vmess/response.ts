@@ -15,7 +15,7 @@ import {
   sealLength,
   type HeaderBox,
 } from './header-seal.ts';
-import { PieceReader } from '../../net/piece-reader.ts';
+import { PieceReader } from '../../collections/piece-reader.ts';
 import { SEALED_LENGTH } from './wire.ts';
 
 /** Response byte, options, command and its length; then at most 255 bytes of command. */

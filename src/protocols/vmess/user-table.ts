@@ -1,6 +1,6 @@
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { Steps } from '../../net/turns.ts';
+import type { Steps } from '../../net/time/turns.ts';
 import type { InboundContext } from '../contract.ts';
 import { DerivedUsers } from '../derived-users.ts';
 import type { InboundMemory } from '../inbound-memory.ts';

@@ -1,5 +1,9 @@
-import type { Endpoint } from '../../net/address.ts';
-import { decodeAddressField, encodeAddressField, V2RAY_ADDRESS } from '../../net/address-field.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import {
+  decodeAddressField,
+  encodeAddressField,
+  V2RAY_ADDRESS,
+} from '../../net/addresses/address-field.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { RejectedClientError } from '../rejected-client.ts';
 

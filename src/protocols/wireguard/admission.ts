@@ -1,6 +1,6 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { addressText, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { RateLimit } from '../../net/rate-limit.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
 import { MacReader } from './cookies.ts';
 import {
   COOKIE_REPLIES_A_SECOND,

@@ -13,7 +13,7 @@ import type {
   PacketDevice,
   PacketOutput,
 } from '../../ip/packet-device.ts';
-import type { Clock, Timer } from '../../net/clock.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
 import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
 import type { Identity } from './noise.ts';
 import { Outgoing } from './outgoing.ts';

@@ -1,6 +1,6 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { copyEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { Fifo } from '../../net/fifo.ts';
+import { Fifo } from '../../collections/fifo.ts';
 import { Admission } from './admission.ts';
 import { MacWriter } from './cookies.ts';
 import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from './limits.ts';

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { SystemRandomSource } from '../../crypto/random-source.ts';
-import { systemSockets } from '../../net/system-sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { defineProtocol } from '../protocol.ts';
 import { WireGuardOutbound } from './outbound.ts';
 import { outboundSettings, outboundWarnings, outboundTable } from './settings.ts';

@@ -1,5 +1,5 @@
 import { addressHint } from '../../ip/address-hints.ts';
-import { formatIP, parseIP, unmapIPv4 } from '../../net/address.ts';
+import { formatIP, parseIP, unmapIPv4 } from '../../net/addresses/address.ts';
 import { array, converted, secret, str, u16, u64, u8, type Decoder } from '../../schema/decoder.ts';
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';

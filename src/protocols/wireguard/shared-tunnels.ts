@@ -1,8 +1,8 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import { formatEndpoint, ipVersion } from '../../net/address.ts';
-import type { Clock } from '../../net/clock.ts';
+import { formatEndpoint, ipVersion } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import { DialError, toDialError } from '../../net/errors.ts';
-import { numericEndpoint } from '../../net/numeric-endpoint.ts';
+import { numericEndpoint } from '../../net/addresses/numeric-endpoint.ts';
 import type { Logger } from '../../log/logger.ts';
 import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { Netstack } from '../../netstack/driver.ts';

@@ -1,4 +1,4 @@
-import { Fifo } from '../../net/fifo.ts';
+import { Fifo } from '../../collections/fifo.ts';
 import { MAX_WAITING_BYTES, MAX_WAITING_PACKETS } from './limits.ts';
 
 /** Packets that wait for a session: a queue that drops its oldest ones when it is full. */

@@ -1,11 +1,11 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { ReceivedDatagrams } from '../../ip/datagram-socket.ts';
-import { RateLimit } from '../../net/rate-limit.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
 import type { ConnectionDriver } from '../connection-driver.ts';
 import type { PacketObfuscation } from '../obfuscation.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import type { Soon } from '../driver.ts';
 import type { Acceptance, Admission } from './admission.ts';
 import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';

@@ -1,8 +1,8 @@
 import type { ReceivedDatagrams } from '../../ip/datagram-socket.ts';
 import { copyEndpoint } from '../../ip/ip-endpoint.ts';
-import { Fifo } from '../../net/fifo.ts';
+import { Fifo } from '../../collections/fifo.ts';
 import { copyOf } from '../wire/copy-of.ts';
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import type { Soon } from '../driver.ts';
 import {
   HANDSHAKE_DATAGRAMS_A_TURN,

@@ -1,5 +1,5 @@
 import { isIPv4Endpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { Shares } from '../../net/shares.ts';
+import { Shares } from '../../net/bounds/shares.ts';
 import { MAX_NEWCOMERS, MAX_NEWCOMERS_OF_SOURCE, NEWCOMER_STAY } from './limits.ts';
 
 /**

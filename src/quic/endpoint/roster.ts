@@ -1,6 +1,6 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import {
   ConnectionDriver,
   type ConnectionCore,

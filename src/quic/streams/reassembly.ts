@@ -1,5 +1,5 @@
-import { asSole, ownChunk } from '../../net/spent-chunk.ts';
-import { copyBytes } from '../../net/copy-bytes.ts';
+import { asSole, ownChunk } from '../../net/links/spent-chunk.ts';
+import { copyBytes } from '../../collections/copy-bytes.ts';
 
 /** A piece of the stream's memory: bytes from `start` to `end`, each of which has its place. */
 interface Block {

@@ -1,5 +1,5 @@
 import type { SendCredit } from './flow-control.ts';
-import { Fifo } from '../../net/fifo.ts';
+import { Fifo } from '../../collections/fifo.ts';
 import { STREAM_TURN } from './limits.ts';
 import type { Stream } from './stream.ts';
 import { type StreamFrameNotes, writeStreamControl } from './control-frames.ts';

@@ -1,11 +1,11 @@
-import { freeChunk } from '../../net/spent-chunk.ts';
+import { freeChunk } from '../../net/links/spent-chunk.ts';
 import type { CarriedLog } from '../recovery/carried.ts';
 import { fittingSize, streamHeaderSize, writeStreamHeader } from '../wire/frame-writers.ts';
-import { copyBytes } from '../../net/copy-bytes.ts';
-import { Fifo } from '../../net/fifo.ts';
+import { copyBytes } from '../../collections/copy-bytes.ts';
+import { Fifo } from '../../collections/fifo.ts';
 import { SendCredit } from './flow-control.ts';
 import { SEND_HIGH_WATER, SEND_LEAST, SEND_LOW_WATER, SEND_SHARED } from './limits.ts';
-import { RangeSet } from '../../net/range-set.ts';
+import { RangeSet } from '../../collections/range-set.ts';
 
 /** The states of the sending part of a stream (RFC 9000 §3.1). */
 export type SendState =

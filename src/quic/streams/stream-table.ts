@@ -1,5 +1,5 @@
 import { QuicError, TransportErrorCode } from '../errors.ts';
-import type { Fifo } from '../../net/fifo.ts';
+import type { Fifo } from '../../collections/fifo.ts';
 import type { ConnectionReceiveWindow, Pace } from './flow-control.ts';
 import type { PeerGrants, StreamGrants } from './grants.ts';
 import { ReceiveStream } from './receive-stream.ts';

@@ -9,7 +9,7 @@ import {
 } from '../wire/frame-writers.ts';
 import { CarriedStreams } from './carried-streams.ts';
 import type { StreamFrameNotes } from './control-frames.ts';
-import { Fifo } from '../../net/fifo.ts';
+import { Fifo } from '../../collections/fifo.ts';
 import { ConnectionReceiveWindow, type Pace, SendCredit } from './flow-control.ts';
 import {
   DEFAULT_STREAM_GRANTS,

@@ -1,10 +1,10 @@
 import type { Approach, DialerOptions } from '../dialer.ts';
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
-import type { Clock, Timer } from '../../net/clock.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
 import { abortedDial, DeadlineError, DialError } from '../../net/errors.ts';
-import type { Carrier, WireCounter } from '../../net/link.ts';
-import { RepeatedDial } from '../../net/repeated-dial.ts';
-import { unlessAborted } from '../../net/unless-aborted.ts';
+import type { Carrier, WireCounter } from '../../net/links/link.ts';
+import { RepeatedDial } from '../../net/sockets/repeated-dial.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { messageOf } from '../../errors.ts';
 import { Http2Driver } from '../../http/http2/driver.ts';
 import type { Field } from '../../http/http2/fields.ts';

@@ -1,8 +1,8 @@
-import type { Clock, Timer } from '../../net/clock.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { PulledLink } from '../../net/pulled-link.ts';
-import { ownChunk } from '../../net/spent-chunk.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { PulledLink } from '../../net/links/pulled-link.ts';
+import { ownChunk } from '../../net/links/spent-chunk.ts';
 import { Http2Error, Http2ErrorCode, http2ErrorName } from '../../http/http2/errors.ts';
 import { valueOf, type Field } from '../../http/http2/fields.ts';
 import type { Http2Stream, StreamEnd, StreamHandler } from '../../http/http2/stream.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../net/clock.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { Http2Driver } from '../../http/http2/driver.ts';
 import { PROBE_INTERVAL_MS, PROBE_RESPONSE_MS } from '../limits.ts';

@@ -1,10 +1,10 @@
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 import { asError } from '../../errors.ts';
 import { LinkClosedError } from '../../net/errors.ts';
-import type { ByteLink, WireCounter } from '../../net/link.ts';
-import { giveOrWrite } from '../../net/spent-chunk.ts';
-import { unlessAborted } from '../../net/unless-aborted.ts';
+import type { ByteLink, WireCounter } from '../../net/links/link.ts';
+import { giveOrWrite } from '../../net/links/spent-chunk.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { UPGRADE_MS } from '../limits.ts';
 
 /** Sent bytes that are kept until the server responds: requests of protocols and first payloads. */

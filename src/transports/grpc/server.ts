@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../../net/clock.ts';
-import type { ByteLink, Carrier, WireCounter } from '../../net/link.ts';
+import type { Clock, Timer } from '../../net/time/clock.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../net/links/link.ts';
 import { Http2Driver } from '../../http/http2/driver.ts';
 import { Http2ErrorCode } from '../../http/http2/errors.ts';
 import { valueOf, type Field } from '../../http/http2/fields.ts';

@@ -1,4 +1,4 @@
-import type { WireCounter } from '../../net/link.ts';
+import type { WireCounter } from '../../net/links/link.ts';
 
 /** Counts the bytes that one tunnel moves. */
 export interface TunnelMeter {

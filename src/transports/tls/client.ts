@@ -8,11 +8,11 @@ import {
   type TLSSocket,
 } from 'node:tls';
 import { trustContext } from '../../crypto/ca-bundle.ts';
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
-import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { TlsClientSpec } from '../../spec.ts';
 import { withAdvice } from './tls-advice.ts';
 import { tlsReason } from './tls-reason.ts';

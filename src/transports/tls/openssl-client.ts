@@ -1,10 +1,10 @@
 import { asError } from '../../errors.ts';
-import { formatEndpoint, type Endpoint } from '../../net/address.ts';
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 import { abortedDial, DialError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';
 import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
 import { StreamTls } from '../../platform/tls/stream-tls.ts';

@@ -1,11 +1,11 @@
 import { asError } from '../../errors.ts';
 import { ServerCertificateError } from '../../crypto/server-certificate.ts';
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { abortReason } from '../../net/read-queue.ts';
-import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { abortReason } from '../../net/links/read-queue.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { AlpnChoice } from '../../platform/alpn.ts';
 import { StreamTlsContext } from '../../platform/tls/stream-tls-context.ts';
 import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import type { AlpnChoice } from '../../platform/alpn.ts';
-import { systemSockets } from '../../net/system-sockets.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { streamTls } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';
 import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';

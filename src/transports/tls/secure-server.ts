@@ -1,7 +1,7 @@
-import type { AcceptedConnection } from '../../net/sockets.ts';
-import type { Clock } from '../../net/clock.ts';
-import type { Carrier } from '../../net/link.ts';
-import { socketCarrier } from '../../net/node/socket-carrier.ts';
+import type { AcceptedConnection } from '../../net/sockets/sockets.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import type { Carrier } from '../../net/links/link.ts';
+import { socketCarrier } from '../../net/sockets/node/socket-carrier.ts';
 import type { AlpnChoice } from '../../platform/alpn.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { opensslServer } from './openssl.ts';

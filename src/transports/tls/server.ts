@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
-import type { Clock } from '../../net/clock.ts';
-import { Deadline } from '../../net/deadline.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { Deadline } from '../../net/time/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { abortReason } from '../../net/read-queue.ts';
-import { TLS_HANDSHAKE_MS } from '../../net/time-limits.ts';
+import { abortReason } from '../../net/links/read-queue.ts';
+import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { AlpnChoice } from '../../platform/alpn.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { tlsReason } from './tls-reason.ts';

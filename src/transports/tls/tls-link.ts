@@ -1,8 +1,8 @@
 import { CALL_BYTES, CALL_PIECES, WRITE_BYTES } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTls } from '../../platform/tls/stream-tls.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, ownChunk, strip } from '../../net/spent-chunk.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { freeChunk, ownChunk, strip } from '../../net/links/spent-chunk.ts';
 import { tlsReasonOf } from './tls-reason.ts';
 
 /** Payload of a full record (RFC 8446 §5.1). */

@@ -1,7 +1,7 @@
 import { LinkClosedError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { unlessAborted } from '../../net/unless-aborted.ts';
-import { giveOrWrite } from '../../net/spent-chunk.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
+import { giveOrWrite } from '../../net/links/spent-chunk.ts';
 
 /** Opens the underlying link, with the first bytes in the opening request or without any. */
 type Open = (early: Uint8Array | undefined, signal: AbortSignal) => Promise<ByteLink>;

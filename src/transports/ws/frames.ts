@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../net/errors.ts';
-import { ownChunk } from '../../net/spent-chunk.ts';
+import { ownChunk } from '../../net/links/spent-chunk.ts';
 import { xorInPlace, xorInto } from '../../platform/xor.ts';
 
 /** Frames of RFC 6455 §5 as a stream of bytes: boundaries of messages and frames mean nothing. */

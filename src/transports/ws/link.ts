@@ -1,8 +1,8 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type { Clock } from '../../net/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
 import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
-import type { ByteLink } from '../../net/link.ts';
-import { freeChunk, giveOrWrite, strip } from '../../net/spent-chunk.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { freeChunk, giveOrWrite, strip } from '../../net/links/spent-chunk.ts';
 import { LINGER_MS } from '../limits.ts';
 import {
   applyMask,

@@ -1,10 +1,10 @@
 import { parseRequestHead } from '../../http/http1/head.ts';
 import { MessageError } from '../../http/http1/message-error.ts';
 import { readHead, startsRequest } from '../../http/http1/read-head.ts';
-import type { Clock } from '../../net/clock.ts';
-import { closeGracefully } from '../../net/close-gracefully.ts';
-import { Deadline } from '../../net/deadline.ts';
-import type { ByteLink } from '../../net/link.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { closeGracefully } from '../../net/links/close-gracefully.ts';
+import { Deadline } from '../../net/time/deadline.ts';
+import type { ByteLink } from '../../net/links/link.ts';
 import type { InboundCarrierSpec } from '../../spec.ts';
 import { UPGRADE_MS } from '../limits.ts';
 import { WsLink } from './link.ts';

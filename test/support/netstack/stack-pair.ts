@@ -1,6 +1,6 @@
 import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { DeviceTraits } from '../../../src/ip/packet-device.ts';
-import { systemClock, type Clock } from '../../../src/net/clock.ts';
+import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
 import {
   Netstack,
   type AssociationRequest,

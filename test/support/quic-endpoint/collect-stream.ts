@@ -1,4 +1,4 @@
-import type { ByteLink } from '../../../src/net/link.ts';
+import type { ByteLink } from '../../../src/net/links/link.ts';
 
 /** The text of a stream, to its end. */
 export async function collectAll(link: ByteLink): Promise<string> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { SystemRandomSource } from '../../../src/crypto/random-source.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import { systemClock } from '../../../src/net/clock.ts';
+import { systemClock } from '../../../src/net/time/clock.ts';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
@@ -12,7 +12,7 @@ import {
   type BindDatagrams,
   type EndpointOptions,
 } from '../../../src/quic/endpoint.ts';
-import { ReadQueue } from '../../../src/net/read-queue.ts';
+import { ReadQueue } from '../../../src/net/links/read-queue.ts';
 import { testClientTls, testServerTls } from '../quic/tls.ts';
 import { numeric } from './memory-network.ts';
 

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../../../src/net/address.ts';
+import type { Endpoint } from '../../../src/net/addresses/address.ts';
 
 /** One datagram on a simulated path. */
 export interface Datagram {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, test } from 'node:test';
 import { Rounds, writeList } from '../../../src/api/slices.ts';
-import type { Clock, Timer } from '../../../src/net/clock.ts';
+import type { Clock, Timer } from '../../../src/net/time/clock.ts';
 
 /** A clock on which work takes time as well: what is due while something works comes after it. */
 class WorkClock implements Clock {

@@ -10,7 +10,7 @@ import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import type { LoadedConfig } from '../../../src/config/load-config.ts';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
 import { Router } from '../../../src/engine/router/router.ts';
-import { atOnce } from '../../../src/net/turns.ts';
+import { atOnce } from '../../../src/net/time/turns.ts';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
 import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import { encodeGeosite } from '../../support/geo-fixture.ts';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { readStreamConfig } from '../../../src/app/stream-config.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
-import { CONFIG_STREAM_MS } from '../../../src/net/time-limits.ts';
+import { CONFIG_STREAM_MS } from '../../../src/net/time/time-limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { makeNamedPipe } from '../../support/named-pipe.ts';
 import { scratch } from '../../support/weir.ts';

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { parsePortRange } from '../../../src/config/values/matchers.ts';
 import { parseCidr } from '../../../src/ip/cidr.ts';
 import { parseFamilyPolicy, hostProblem } from '../../../src/config/values/addresses.ts';
-import { formatIP } from '../../../src/net/address.ts';
+import { formatIP } from '../../../src/net/addresses/address.ts';
 
 describe('a network', () => {
   const GOOD: readonly [string, string, number][] = [

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { frame, MessageReader } from '../../../src/dns/framing.ts';
 import { ProtocolError } from '../../../src/net/errors.ts';
-import { linkPair } from '../../../src/net/memory-link.ts';
+import { linkPair } from '../../../src/net/links/memory-link.ts';
 
 test('a message stands behind its length', () => {
   assert.deepEqual(frame(Buffer.from('abc')), Buffer.from('\0\x03abc'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KeptConnection } from '../../../src/dns/kept-connection.ts';
-import { SILENT_ATTEMPT_MS } from '../../../src/net/time-limits.ts';
+import { SILENT_ATTEMPT_MS } from '../../../src/net/time/time-limits.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
 const never = new AbortController().signal;

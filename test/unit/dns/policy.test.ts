@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allowsAddress, orderAddresses, wantedTypes } from '../../../src/dns/policy.ts';
-import type { FamilyPolicy } from '../../../src/net/resolver.ts';
+import type { FamilyPolicy } from '../../../src/net/addresses/resolver.ts';
 
 const V4 = ['192.0.2.1', '192.0.2.2'];
 const V6 = ['2001:db8::1', '2001:db8::2'];

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { Dispatcher } from '../../../src/engine/dispatcher.ts';
 import { OutboundVersion } from '../../../src/engine/outbound-version.ts';
 import type { Plane } from '../../../src/engine/plane.ts';
-import { KEPT_ROOM } from '../../../src/net/datagram-cost.ts';
-import { MAX_ALL_KEPT_BYTES } from '../../../src/net/limits.ts';
-import { UDP_DNS_IDLE_MS, UDP_IDLE_MS } from '../../../src/net/time-limits.ts';
+import { KEPT_ROOM } from '../../../src/net/bounds/datagram-cost.ts';
+import { MAX_ALL_KEPT_BYTES } from '../../../src/net/bounds/limits.ts';
+import { UDP_DNS_IDLE_MS, UDP_IDLE_MS } from '../../../src/net/time/time-limits.ts';
 import { DialError } from '../../../src/net/errors.ts';
-import type { PacketLink } from '../../../src/net/link.ts';
+import type { PacketLink } from '../../../src/net/links/link.ts';
 import type { DialOptions, Outbound } from '../../../src/protocols/contract.ts';
 import {
   Accounts,

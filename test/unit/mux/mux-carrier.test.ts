@@ -9,10 +9,10 @@ import {
 } from '../../../src/mux/mux-carrier.ts';
 import { SHORT_BYTES, MuxStream } from '../../../src/mux/mux-stream.ts';
 import type { MuxPackets } from '../../../src/mux/mux-packets.ts';
-import type { Endpoint } from '../../../src/net/address.ts';
+import type { Endpoint } from '../../../src/net/addresses/address.ts';
 import { DialError, ProtocolError } from '../../../src/net/errors.ts';
-import type { ByteLink } from '../../../src/net/link.ts';
-import { linkPair } from '../../../src/net/memory-link.ts';
+import type { ByteLink } from '../../../src/net/links/link.ts';
+import { linkPair } from '../../../src/net/links/memory-link.ts';
 import { until } from '../../conformance/packet-link.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import {

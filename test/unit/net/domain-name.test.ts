@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { normalizeDomain, isLocalhost } from '../../../src/net/host-name.ts';
+import { normalizeDomain, isLocalhost } from '../../../src/net/addresses/host-name.ts';
 
 const GOOD: Readonly<Record<string, string>> = {
   'example.com': 'example.com',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, mock, test } from 'node:test';
-import type { ByteLink } from '../../../src/net/link.ts';
+import type { ByteLink } from '../../../src/net/links/link.ts';
 import { DialError } from '../../../src/net/errors.ts';
 import type { ConnectionRequest } from '../../../src/netstack/driver.ts';
 import { LINGER, RESTING_LINGER } from '../../../src/netstack/limits.ts';

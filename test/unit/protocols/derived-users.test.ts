@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { atOnce } from '../../../src/net/turns.ts';
+import { atOnce } from '../../../src/net/time/turns.ts';
 import { DerivedUsers } from '../../../src/protocols/derived-users.ts';
 
 /** Users whose derivation is counted. */

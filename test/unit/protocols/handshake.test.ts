@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { atOnce } from '../../../src/net/turns.ts';
-import { HANDSHAKE_MS } from '../../../src/net/time-limits.ts';
+import { atOnce } from '../../../src/net/time/turns.ts';
+import { HANDSHAKE_MS } from '../../../src/net/time/time-limits.ts';
 import type { InboundContext, InboundHandler } from '../../../src/protocols/contract.ts';
 import { createShadowsocksInbound } from '../../../src/protocols/shadowsocks/inbound.ts';
 import { createTrojanInbound } from '../../../src/protocols/trojan/inbound.ts';

@@ -1,5 +1,5 @@
 import { silentLogger } from '../../../src/log/output.ts';
-import type { Clock } from '../../../src/net/clock.ts';
+import type { Clock } from '../../../src/net/time/clock.ts';
 import type { Dispatcher, InboundContext } from '../../../src/protocols/contract.ts';
 import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { atOnce } from '../../../src/net/turns.ts';
+import { atOnce } from '../../../src/net/time/turns.ts';
 import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
-import { sourceGroup } from '../../../src/net/source-group.ts';
+import { sourceGroup } from '../../../src/net/bounds/source-group.ts';
 import { KnownUsers } from '../../../src/protocols/known-users.ts';
 
 /** Which users are tried for a source, and in which order. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { atOnce } from '../../../src/net/turns.ts';
+import { atOnce } from '../../../src/net/time/turns.ts';
 import { AccountTable, type Account } from '../../../src/protocols/account-table.ts';
 import {
   Authenticator,

@@ -1,11 +1,11 @@
-import type { ByteLink } from '../../../src/net/link.ts';
-import { linkPair } from '../../../src/net/memory-link.ts';
+import type { ByteLink } from '../../../src/net/links/link.ts';
+import { linkPair } from '../../../src/net/links/memory-link.ts';
 import type { Outbound, OutboundContext, InboundContext } from '../../../src/protocols/contract.ts';
 import type { InboundHandler } from '../../../src/protocols/contract.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { inboundContext } from './inbound-context.ts';
-import { OwnListeners } from '../../../src/net/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
 import { carrierOf, EchoDispatcher, type InboundFixture } from './socks/harness.ts';
 
 /** A handler in an engine that echoes. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { atOnce } from '../../../src/net/turns.ts';
+import { atOnce } from '../../../src/net/time/turns.ts';
 import { LinkClosedError } from '../../../src/net/errors.ts';
 import { InboundMemory } from '../../../src/protocols/inbound-memory.ts';
 import { KnownUsers } from '../../../src/protocols/known-users.ts';

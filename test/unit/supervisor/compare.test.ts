@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Turns } from '../../../src/net/turns.ts';
+import { Turns } from '../../../src/net/time/turns.ts';
 import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import { compareSpecs } from '../../../src/supervisor/compare.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

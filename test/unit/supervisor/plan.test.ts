@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { atOnce, type Steps } from '../../../src/net/turns.ts';
+import { atOnce, type Steps } from '../../../src/net/time/turns.ts';
 import { planReload, reportOf } from '../../../src/supervisor/plan.ts';
 import { inboundFacts } from '../../../src/supervisor/inbound-facts.ts';
 import type { AppliedReport } from '../../../src/supervisor/reload-report.ts';

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { RegexCache } from '../../../src/engine/router/regex-set.ts';
-import { systemClock, type Clock } from '../../../src/net/clock.ts';
+import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';
 import type { InboundSpec, ListenSpec, Spec } from '../../../src/spec.ts';
 import { silentLogger } from '../../../src/log/output.ts';
-import { OwnListeners } from '../../../src/net/own-listeners.ts';
+import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';
 import { inboundSpec, outboundSpec, routeSpec, ruleSpec, spec } from '../../support/specs.ts';
 
 const NO_GEO = { geosite: new Map(), geoip: new Map() };

@@ -1,6 +1,6 @@
 import type { Opener } from '../../../crypto/aead.ts';
 import { ReplayWindow } from '../../../crypto/replay-window.ts';
-import type { Packet } from '../../../net/link.ts';
+import type { Packet } from '../../../net/links/link.ts';
 import type { DatagramCodec } from '../packets.ts';
 import {
   DatagramSealer,

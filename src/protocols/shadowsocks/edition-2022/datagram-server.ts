@@ -1,6 +1,6 @@
 import type { Opener } from '../../../crypto/aead.ts';
 import { ReplayWindow } from '../../../crypto/replay-window.ts';
-import type { Packet, ReplyPath } from '../../../net/link.ts';
+import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import {
   AssociationTable,

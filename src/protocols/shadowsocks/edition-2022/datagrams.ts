@@ -7,7 +7,7 @@ import {
 } from '../../../crypto/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { ProtocolError } from '../../../net/errors.ts';
-import type { Packet } from '../../../net/link.ts';
+import type { Packet } from '../../../net/links/link.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
 import { AddressMemo, decodeAddressed } from '../packets.ts';

@@ -1,6 +1,6 @@
 import { TAG_LENGTH } from '../../../crypto/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
-import type { Clock } from '../../../net/clock.ts';
+import type { Clock } from '../../../net/time/clock.ts';
 import { ProtocolError } from '../../../net/errors.ts';
 import { RejectedClientError } from '../../rejected-client.ts';
 import { ChunkOpener, ChunkSealer } from '../chunks.ts';

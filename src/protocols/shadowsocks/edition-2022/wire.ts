@@ -1,5 +1,5 @@
-import { decodeAddressField, SOCKS_ADDRESS } from '../../../net/address-field.ts';
-import type { Endpoint } from '../../../net/address.ts';
+import { decodeAddressField, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
+import type { Endpoint } from '../../../net/addresses/address.ts';
 import { ProtocolError } from '../../../net/errors.ts';
 
 /** The headers of SIP022 before they are sealed. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../../../net/clock.ts';
-import { Deadline } from '../../../net/deadline.ts';
-import type { Packet, ReplyPath } from '../../../net/link.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { Deadline } from '../../../net/time/deadline.ts';
+import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import type { KnownUsers } from '../../known-users.ts';
 import { UserSearch } from '../../user-search.ts';

@@ -7,7 +7,7 @@ import {
   type Sealer,
 } from '../../../crypto/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
-import type { Packet } from '../../../net/link.ts';
+import type { Packet } from '../../../net/links/link.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';
 import { AddressMemo, decodeAddressed, type DatagramCodec } from '../packets.ts';

@@ -1,5 +1,5 @@
 import { AEAD_SHAPES, createOpener, TAG_LENGTH } from '../../../crypto/aead.ts';
-import { decodeAddressField, SOCKS_ADDRESS } from '../../../net/address-field.ts';
+import { decodeAddressField, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import { ProtocolError } from '../../../net/errors.ts';
 import type { KnownUsers } from '../../known-users.ts';
 import { RejectedClientError } from '../../rejected-client.ts';

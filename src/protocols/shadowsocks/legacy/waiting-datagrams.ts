@@ -1,5 +1,5 @@
-import { costOfDatagram } from '../../../net/datagram-cost.ts';
-import type { Packet, ReplyPath } from '../../../net/link.ts';
+import { costOfDatagram } from '../../../net/bounds/datagram-cost.ts';
+import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 
 /** Memory of all datagrams that wait, in bytes with what each costs beside its data. */
 const MOST_BYTES = 4 * 1024 * 1024;

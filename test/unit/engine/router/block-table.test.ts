@@ -10,7 +10,7 @@ import {
   parseAddress,
   portWords,
 } from '../../../../src/engine/router/network-list.ts';
-import { formatIP, parseIP } from '../../../../src/net/address.ts';
+import { formatIP, parseIP } from '../../../../src/net/addresses/address.ts';
 import { cidr } from './rules.ts';
 
 const sorted = (hits: Hits): number[] => hits.lists.toSorted((a, b) => a - b);

@@ -1,6 +1,6 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { isIP } from 'node:net';
-import { parseIP, unmapIPv4 } from '../../../../src/net/address.ts';
+import { parseIP, unmapIPv4 } from '../../../../src/net/addresses/address.ts';
 import type { RouteDecision, RouteQuery } from '../../../../src/engine/router/query.ts';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '../../../../src/spec.ts';
 

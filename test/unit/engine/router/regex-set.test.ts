@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemClock } from '../../../../src/net/clock.ts';
-import { Turns } from '../../../../src/net/turns.ts';
+import { systemClock } from '../../../../src/net/time/clock.ts';
+import { Turns } from '../../../../src/net/time/turns.ts';
 import { RegexCache, RegexError, checkRegex } from '../../../../src/engine/router/regex-set.ts';
 
 const sorted = (indices: number[]): number[] => indices.toSorted((a, b) => a - b);

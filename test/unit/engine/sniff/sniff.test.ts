@@ -7,8 +7,8 @@ import {
   sniff,
   sniffAhead,
 } from '../../../../src/engine/sniff/sniff.ts';
-import type { ByteLink } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { OPENSSL } from './client-hello.ts';
 

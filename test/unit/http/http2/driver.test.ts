@@ -5,8 +5,8 @@ import { Http2ErrorCode } from '../../../../src/http/http2/errors.ts';
 import type { Field } from '../../../../src/http/http2/fields.ts';
 import { FrameType } from '../../../../src/http/http2/frames.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
-import type { ByteLink } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { REQUEST, StreamLog } from '../../../support/http2/core.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import {

@@ -5,8 +5,8 @@ import type {
   StreamFailure,
 } from '../../../../src/quic/contract.ts';
 import { WeirError } from '../../../../src/errors.ts';
-import type { ByteLink } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 
 class Failure extends WeirError implements StreamFailure {
   readonly streamCode: number;

@@ -1,6 +1,6 @@
 import { SendControl } from '../../../../src/congestion/send-control.ts';
 import { SentSegments } from '../../../../src/netstack/tcp/sent-segments.ts';
-import { RangeSet } from '../../../../src/net/range-set.ts';
+import { RangeSet } from '../../../../src/collections/range-set.ts';
 
 /**
  * Counts the calls of methods and getters of the tables under recovery and buffers while something runs:

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { freeChunk } from '../../../../src/net/spent-chunk.ts';
+import { freeChunk } from '../../../../src/net/links/spent-chunk.ts';
 import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive-buffer.ts';
 import {
   FIRST_RECEIVE_WINDOW,

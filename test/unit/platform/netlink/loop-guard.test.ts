@@ -7,9 +7,9 @@ import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import type { PacketDevice } from '../../../../src/ip/packet-device.ts';
-import { openKernelTun } from '../../../../src/net/kernel/kernel-tun.ts';
-import { connectKernel } from '../../../../src/net/kernel/kernel-dial.ts';
-import { ownAddresses } from '../../../../src/net/kernel/own-addresses.ts';
+import { openKernelTun } from '../../../../src/net/sockets/kernel/kernel-tun.ts';
+import { connectKernel } from '../../../../src/net/sockets/kernel/kernel-dial.ts';
+import { ownAddresses } from '../../../../src/net/sockets/kernel/own-addresses.ts';
 import { ANY_DEVICE, NO_DEVICE } from '../../../../src/platform/sockets/device-choice.ts';
 import {
   ENOBUFS,

@@ -6,7 +6,7 @@ import type {
   Transmit,
 } from '../../../../src/ip/datagram-socket.ts';
 import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
-import { systemClock } from '../../../../src/net/clock.ts';
+import { systemClock } from '../../../../src/net/time/clock.ts';
 import type { SystemCalls } from '../../../../src/platform/sockets/bindings.ts';
 import { DatagramSocket } from '../../../../src/platform/sockets/datagram-socket.ts';
 import { KernelIo } from '../../../../src/platform/sockets/kernel-io.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError } from '../../../../src/net/errors.ts';
-import type { FamilyPolicy, Resolver } from '../../../../src/net/resolver.ts';
-import { UdpLink } from '../../../../src/net/node/udp-link.ts';
+import type { FamilyPolicy, Resolver } from '../../../../src/net/addresses/resolver.ts';
+import { UdpLink } from '../../../../src/net/sockets/node/udp-link.ts';
 import { openFreedomPackets } from '../../../../src/protocols/freedom/packets.ts';
 
 /** Resolves names from a table; other names fail. */

@@ -16,17 +16,17 @@ import {
   type Socket,
 } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { atOnce } from '../../../../src/net/turns.ts';
-import { systemClock } from '../../../../src/net/clock.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
+import { systemClock } from '../../../../src/net/time/clock.ts';
 import { toDialError } from '../../../../src/net/errors.ts';
-import { relay } from '../../../../src/net/relay.ts';
-import { SocketLink } from '../../../../src/net/node/socket-link.ts';
+import { relay } from '../../../../src/net/links/relay.ts';
+import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
 import type { Dispatcher, StreamRequest } from '../../../../src/protocols/contract.ts';
 import { createHttpInbound } from '../../../../src/protocols/http/inbound.ts';
 import { createHttpOutbound } from '../../../../src/protocols/http/outbound.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { freePort } from '../../../support/ports.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { carrierOf, Peer, quietLog, session } from './support.ts';
 
 /** Dials destinations; the open flows can be counted. */

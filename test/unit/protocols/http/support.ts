@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { atOnce } from '../../../../src/net/turns.ts';
-import type { ByteLink, Carrier } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
-import { relay } from '../../../../src/net/relay.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
+import type { ByteLink, Carrier } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { relay } from '../../../../src/net/links/relay.ts';
 import type { Logger } from '../../../../src/log/logger.ts';
 import type {
   Dispatcher,

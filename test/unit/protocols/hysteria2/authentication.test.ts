@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { atOnce } from '../../../../src/net/turns.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { RequestHead } from '../../../../src/http/http3/message.ts';

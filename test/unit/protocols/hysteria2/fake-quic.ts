@@ -1,7 +1,7 @@
-import { formatEndpoint, type Endpoint } from '../../../../src/net/address.ts';
-import type { ByteLink } from '../../../../src/net/link.ts';
-import { unlessAborted } from '../../../../src/net/unless-aborted.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import { formatEndpoint, type Endpoint } from '../../../../src/net/addresses/address.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { unlessAborted } from '../../../../src/net/time/unless-aborted.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type {
   DialRequest,
   DialledQuic,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RequestHead, ResponseHead } from '../../../../src/http/http3/message.ts';
-import { BoundedReader } from '../../../../src/net/bounded-reader.ts';
-import { Deadline } from '../../../../src/net/deadline.ts';
+import { BoundedReader } from '../../../../src/net/links/bounded-reader.ts';
+import { Deadline } from '../../../../src/net/time/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import { ATTEMPT_DELAY_MS } from '../../../../src/net/happy-eyeballs.ts';
-import { ATTEMPTS_AT_ONCE } from '../../../../src/net/repeated-dial.ts';
-import { DIAL_MS, HANDSHAKE_MS, SILENT_ATTEMPT_MS } from '../../../../src/net/time-limits.ts';
+import { ATTEMPT_DELAY_MS } from '../../../../src/net/sockets/happy-eyeballs.ts';
+import { ATTEMPTS_AT_ONCE } from '../../../../src/net/sockets/repeated-dial.ts';
+import { DIAL_MS, HANDSHAKE_MS, SILENT_ATTEMPT_MS } from '../../../../src/net/time/time-limits.ts';
 import { AUTHENTICATED } from '../../../../src/protocols/hysteria2/authentication.ts';
 import { READER_LIMIT } from '../../../../src/protocols/hysteria2/limits.ts';
 import { MasqueradeSite } from '../../../../src/protocols/hysteria2/masquerade.ts';

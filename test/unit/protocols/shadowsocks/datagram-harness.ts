@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Endpoint } from '../../../../src/net/address.ts';
-import type { Packet, WireCounter, ReplyPath } from '../../../../src/net/link.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
+import type { Packet, WireCounter, ReplyPath } from '../../../../src/net/links/link.ts';
 import type {
   DatagramServer,
   DatagramSessions,

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { atOnce } from '../../../../src/net/turns.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
 import type { RandomSource } from '../../../../src/crypto/random-source.ts';
 import { asError } from '../../../../src/errors.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
-import type { Endpoint } from '../../../../src/net/address.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import type {
   Dispatcher,
   InboundHandler,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { UdpLink } from '../../../../src/net/node/udp-link.ts';
+import { UdpLink } from '../../../../src/net/sockets/node/udp-link.ts';
 import { serverAddress } from '../../../../src/protocols/shadowsocks/upstream-association.ts';
 import { client, dialOptions } from './harness.ts';
 

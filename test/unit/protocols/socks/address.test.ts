@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { decodeName } from '../../../../src/net/host-name.ts';
+import { decodeName } from '../../../../src/net/addresses/host-name.ts';
 import {
   AddressType,
   decodeAddress,

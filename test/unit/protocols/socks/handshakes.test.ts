@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError, type DialErrorCode } from '../../../../src/net/errors.ts';
-import type { Endpoint } from '../../../../src/net/address.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import { codeOf } from '../../../../src/errors.ts';
-import type { Carrier } from '../../../../src/net/link.ts';
+import type { Carrier } from '../../../../src/net/links/link.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import {
   bytes,

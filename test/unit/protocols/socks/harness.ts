@@ -1,8 +1,8 @@
-import { atOnce } from '../../../../src/net/turns.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import type { Endpoint } from '../../../../src/net/address.ts';
-import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/link.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
 import type {
   Dispatcher,
   InboundContext,
@@ -21,7 +21,7 @@ import type {
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
 /** Echoes streams and packets, and records the requests. */

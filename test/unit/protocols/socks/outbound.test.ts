@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { DialError } from '../../../../src/net/errors.ts';
-import type { Endpoint } from '../../../../src/net/address.ts';
-import type { ByteLink, PacketLink } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
-import { UdpLink } from '../../../../src/net/node/udp-link.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
+import type { ByteLink, PacketLink } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { UdpLink } from '../../../../src/net/sockets/node/udp-link.ts';
 import type { Outbound, OutboundContext } from '../../../../src/protocols/contract.ts';
 import { encodeReply } from '../../../../src/protocols/socks/wire.ts';
 import type { SocksOutboundSettings } from '../../../../src/protocols/socks/settings.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Endpoint } from '../../../../src/net/address.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import { planRelay } from '../../../../src/protocols/socks/relay-plan.ts';
 
 const at = (host: string, port = 50_000): Endpoint => ({ host, port });

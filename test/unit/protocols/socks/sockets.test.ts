@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { systemClock } from '../../../../src/net/clock.ts';
-import { SocketLink } from '../../../../src/net/node/socket-link.ts';
+import { systemClock } from '../../../../src/net/time/clock.ts';
+import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
 import { bytes, inbound, onLoopback, plainSettings, withAccounts } from './harness.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 

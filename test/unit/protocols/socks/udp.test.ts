@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
-import type { Endpoint } from '../../../../src/net/address.ts';
-import type { ByteLink, Carrier } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
-import { UdpLink } from '../../../../src/net/node/udp-link.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
+import type { ByteLink, Carrier } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { UdpLink } from '../../../../src/net/sockets/node/udp-link.ts';
 import { decodeAddress, encodeAddress } from '../../../../src/protocols/socks/address.ts';
 import type { SocksInboundSettings } from '../../../../src/protocols/socks/settings.ts';
 import { until } from '../../../conformance/packet-link.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { atOnce } from '../../../../src/net/turns.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
 import { WeirError } from '../../../../src/errors.ts';
 import { DialError } from '../../../../src/net/errors.ts';
-import { FIRST_PAYLOAD_MS } from '../../../../src/net/time-limits.ts';
-import { HANDSHAKE_MS } from '../../../../src/net/time-limits.ts';
+import { FIRST_PAYLOAD_MS } from '../../../../src/net/time/time-limits.ts';
+import { HANDSHAKE_MS } from '../../../../src/net/time/time-limits.ts';
 import { createTrojanInbound } from '../../../../src/protocols/trojan/inbound.ts';
 import { createTrojanOutbound } from '../../../../src/protocols/trojan/outbound.ts';
 import { MAX_DATA, TrojanFraming } from '../../../../src/protocols/trojan/packet-framing.ts';

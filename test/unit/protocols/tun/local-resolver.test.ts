@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Endpoint } from '../../../../src/net/address.ts';
-import type { ByteLink, PacketLink } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
-import type { ListenOptions, Sockets, UdpSocket } from '../../../../src/net/sockets.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
+import type { ByteLink, PacketLink } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import type { ListenOptions, Sockets, UdpSocket } from '../../../../src/net/sockets/sockets.ts';
 import {
   MOST_LOCAL_CLIENTS,
   MOST_LOCAL_CONNECTIONS,

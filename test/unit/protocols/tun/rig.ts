@@ -4,9 +4,9 @@ import { LiveSessions } from '../../../../src/engine/live-sessions.ts';
 import { toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
 import type { Logger } from '../../../../src/log/logger.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
-import { systemClock } from '../../../../src/net/clock.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
-import type { TunPlan } from '../../../../src/net/sockets.ts';
+import { systemClock } from '../../../../src/net/time/clock.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
+import type { TunPlan } from '../../../../src/net/sockets/sockets.ts';
 import { Netstack } from '../../../../src/netstack/driver.ts';
 import type {
   Dispatcher,

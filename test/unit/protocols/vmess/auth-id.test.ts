@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { atOnce } from '../../../../src/net/turns.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 import { RejectedClientError } from '../../../../src/protocols/rejected-client.ts';

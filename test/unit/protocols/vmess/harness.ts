@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { atOnce } from '../../../../src/net/turns.ts';
-import type { Endpoint } from '../../../../src/net/address.ts';
+import { atOnce } from '../../../../src/net/time/turns.ts';
+import type { Endpoint } from '../../../../src/net/addresses/address.ts';
 import { LinkClosedError } from '../../../../src/net/errors.ts';
-import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import type { ByteLink, Carrier, WireCounter } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type {
   Dispatcher,
   InboundHandler,
@@ -18,7 +18,7 @@ import type { VmessSecurity } from '../../../../src/protocols/vmess/settings.ts'
 import type { Session } from '../../../../src/tracker/session.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { silentLogger } from '../../../../src/log/output.ts';
-import { OwnListeners } from '../../../../src/net/own-listeners.ts';
+import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import { inboundContext } from '../inbound-context.ts';
 
 /** An account that exists in these tests alone. */

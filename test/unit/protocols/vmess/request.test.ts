@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { BoundedReader } from '../../../../src/net/bounded-reader.ts';
+import { BoundedReader } from '../../../../src/net/links/bounded-reader.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import {
   openHeader,
   openLength,

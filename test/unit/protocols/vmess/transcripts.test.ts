@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { connectTo, inbound, neverAborted, outbound, readAll, readExactly } from './harness.ts';
 import { ACCEPTED_BY_V2RAY, SENT_BY_OTHERS } from './transcripts.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { freeChunk } from '../../../../src/net/spent-chunk.ts';
+import { freeChunk } from '../../../../src/net/links/spent-chunk.ts';
 import { Reassembly } from '../../../../src/quic/streams/reassembly.ts';
 
 /** A byte for every offset, so that a wrong place shows. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { test } from 'node:test';
-import type { Carrier } from '../../../../src/net/link.ts';
+import type { Carrier } from '../../../../src/net/links/link.ts';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { UnauthenticatedClients } from '../../../../src/transports/unauthenticated-clients.ts';

@@ -4,7 +4,7 @@ import * as http2 from 'node:http2';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { encodeHunks } from '../../../../src/transports/grpc/hunks.ts';
-import type { ByteLink } from '../../../../src/net/link.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
 import { readAll } from '../../../conformance/byte-link.ts';
 import { CarrierPair, grpcPair } from '../../../support/carriers.ts';
 import { Http2Server } from '../../../support/http2-server.ts';

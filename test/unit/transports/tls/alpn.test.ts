@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import * as tls from 'node:tls';
-import { systemClock } from '../../../../src/net/clock.ts';
-import { SocketLink } from '../../../../src/net/node/socket-link.ts';
+import { systemClock } from '../../../../src/net/time/clock.ts';
+import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
 import {
   decodeProtocols,
   encodeProtocols,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ProtocolError } from '../../../../src/net/errors.ts';
-import type { ByteLink } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
-import { systemClock } from '../../../../src/net/clock.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
+import { systemClock } from '../../../../src/net/time/clock.ts';
 import { StreamTlsContext } from '../../../../src/platform/tls/stream-tls-context.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
 import { StreamTls } from '../../../../src/platform/tls/stream-tls.ts';

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { test } from 'node:test';
 import { DialError } from '../../../../src/net/errors.ts';
-import type { ByteLink } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import type { OutboundCarrierSpec } from '../../../../src/spec.ts';
 import { frameHeader, Opcode } from '../../../../src/transports/ws/frames.ts';
 import { failureLine } from '../../../support/harmless-output.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
-import { SocketLink } from '../../../../src/net/node/socket-link.ts';
+import { SocketLink } from '../../../../src/net/sockets/node/socket-link.ts';
 import { WsClient } from '../../../../src/transports/ws/client.ts';
 import { acceptKey } from '../../../../src/transports/ws/handshake.ts';
 

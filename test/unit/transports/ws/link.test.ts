@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { FrameDecoder, Opcode, wholeFrame } from '../../../../src/transports/ws/frames.ts';
 import { WsLink } from '../../../../src/transports/ws/link.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

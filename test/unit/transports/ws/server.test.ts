@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import type { ByteLink } from '../../../../src/net/link.ts';
-import { linkPair } from '../../../../src/net/memory-link.ts';
+import type { ByteLink } from '../../../../src/net/links/link.ts';
+import { linkPair } from '../../../../src/net/links/memory-link.ts';
 import { frameHeader, Opcode } from '../../../../src/transports/ws/frames.ts';
 import { acceptKey } from '../../../../src/transports/ws/handshake.ts';
 import { WsServer } from '../../../../src/transports/ws/server.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Endpoint } from '../../../../../src/net/address.ts';
+import type { Endpoint } from '../../../../../src/net/addresses/address.ts';
 import type { DatagramCodec } from '../../../../../src/protocols/shadowsocks/packets.ts';
-import { costOfDatagram } from '../../../../../src/net/datagram-cost.ts';
+import { costOfDatagram } from '../../../../../src/net/bounds/datagram-cost.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import { WaitingDatagrams } from '../../../../../src/protocols/shadowsocks/legacy/waiting-datagrams.ts';
 import { codec, FakeSocket, listening, text } from '../datagram-harness.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Endpoint } from '../../../../../src/net/address.ts';
+import type { Endpoint } from '../../../../../src/net/addresses/address.ts';
 import { ManualClock } from '../../../../support/manual-clock.ts';
 import {
   client,

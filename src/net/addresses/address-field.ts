@@ -1,0 +1,107 @@
+import { formatIP, parseIP, unmapIPv4, type Endpoint } from './address.ts';
+import type { BoundedReader } from '../links/bounded-reader.ts';
+import { ProtocolError } from '../errors.ts';
+import { decodeName } from './host-name.ts';
+
+/** How a protocol encodes an address and a port: the octets of the types, and the order. */
+export interface AddressFormat {
+  readonly ipv4: number;
+  readonly name: number;
+  readonly ipv6: number;
+  readonly portFirst: boolean;
+}
+
+/** The fields of SOCKS5 (RFC 1928 §5), of Trojan and of Shadowsocks. */
+export const SOCKS_ADDRESS: AddressFormat = { ipv4: 1, name: 3, ipv6: 4, portFirst: false };
+
+/** The fields of VMess, VLESS and Mux.Cool. */
+export const V2RAY_ADDRESS: AddressFormat = { ipv4: 1, name: 2, ipv6: 3, portFirst: true };
+
+/** The length of a name is one octet. */
+const NAME_LIMIT = 255;
+const PORT_LIMIT = 0xffff;
+const PORT_BYTES = 2;
+
+/** A decoded address field. */
+export interface AddressField {
+  /** `undefined` when the host name is invalid; `end` is valid all the same. */
+  readonly endpoint: Endpoint | undefined;
+  /** Offset of the first byte after the field. */
+  readonly end: number;
+}
+
+/**
+ * Reads an address field at `offset`; `undefined` while it is incomplete.
+ * @throws {ProtocolError} for an unknown type, whose length is unknown as well.
+ */
+export function decodeAddressField(
+  bytes: Uint8Array,
+  offset: number,
+  format: AddressFormat,
+): AddressField | undefined {
+  const typeAt = offset + (format.portFirst ? PORT_BYTES : 0);
+  const type = bytes[typeAt];
+  if (type === undefined) return undefined;
+  const fixed = fixedLength(type, format);
+  const length = fixed ?? bytes[typeAt + 1];
+  if (length === undefined) return undefined;
+  const start = typeAt + (fixed === undefined ? 2 : 1);
+  const end = start + length + (format.portFirst ? 0 : PORT_BYTES);
+  if (bytes.length < end) return undefined;
+  const host = hostOf(type, bytes.subarray(start, start + length), format);
+  const portAt = format.portFirst ? offset : start + length;
+  const port = ((bytes[portAt] ?? 0) << 8) | (bytes[portAt + 1] ?? 0);
+  return { endpoint: host === undefined ? undefined : { host, port }, end };
+}
+
+/**
+ * Reads an address field of a handshake.
+ * @throws {ProtocolError} for an unknown type or an invalid host name.
+ */
+export async function readAddressField(
+  reader: BoundedReader,
+  format: AddressFormat,
+): Promise<Endpoint> {
+  let port = format.portFirst ? (await reader.bytes(PORT_BYTES)).readUInt16BE() : 0;
+  const type = await reader.byte();
+  const length = fixedLength(type, format) ?? (await reader.byte());
+  const host = hostOf(type, await reader.bytes(length), format);
+  if (!format.portFirst) port = (await reader.bytes(PORT_BYTES)).readUInt16BE();
+  if (host === undefined) throw new ProtocolError('the destination has an invalid host name');
+  return { host, port };
+}
+
+/** Encodes an address field; `undefined` for an invalid port or a name of 0 or more than 255 bytes. */
+export function encodeAddressField(
+  { host, port }: Endpoint,
+  format: AddressFormat,
+): Buffer | undefined {
+  if (!Number.isInteger(port) || port < 0 || port > PORT_LIMIT) return undefined;
+  const ip = parseIP(host);
+  const bytes = ip ?? Buffer.from(host, 'utf8');
+  if (!ip && (bytes.length === 0 || bytes.length > NAME_LIMIT)) return undefined;
+  const type = ip ? (ip.length === 4 ? format.ipv4 : format.ipv6) : format.name;
+  const head = ip ? [type] : [type, bytes.length];
+  const portBytes = [port >> 8, port & 0xff];
+  return Buffer.from(
+    format.portFirst ? [...portBytes, ...head, ...bytes] : [...head, ...bytes, ...portBytes],
+  );
+}
+
+/** Bytes of an address of that type; `undefined` for a name, which is preceded by its length. */
+function fixedLength(type: number, format: AddressFormat): number | undefined {
+  switch (type) {
+    case format.ipv4:
+      return 4;
+    case format.ipv6:
+      return 16;
+    case format.name:
+      return undefined;
+    default:
+      throw new ProtocolError(`unknown address type ${type}`);
+  }
+}
+
+/** IPv4-mapped addresses become IPv4, so that rules on IPv4 addresses cannot be bypassed. */
+const hostOf = (type: number, bytes: Uint8Array, format: AddressFormat): string | undefined =>
+  type === format.name ? decodeName(bytes) : unmapIPv4(formatIP(bytes));

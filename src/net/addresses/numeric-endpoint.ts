@@ -1,0 +1,18 @@
+import { networkInterfaces } from 'node:os';
+import { splitZone } from '../../ip/ip-text.ts';
+import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+
+/**
+ * An IP address in text, with its zone if it has one, and a port as numbers. `undefined` for a name,
+ * and for a zone that is no interface with a link-local address.
+ */
+export function numericEndpoint(host: string, port: number): IpEndpoint | undefined {
+  const { address, zone } = splitZone(host);
+  if (zone === '') return toEndpoint(address, port);
+  const scope = networkInterfaces()[zone]?.find(isLinkLocal)?.scopeid;
+  return scope === undefined ? undefined : toEndpoint(address, port, scope);
+}
+
+/** Whether it is an address that needs its interface. */
+export const isLinkLocal = ({ scopeid }: { readonly scopeid?: number | undefined }): boolean =>
+  scopeid !== undefined && scopeid !== 0;

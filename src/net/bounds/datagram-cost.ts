@@ -1,0 +1,119 @@
+import {
+  DATAGRAM_COST,
+  LEAST_KEPT_BYTES,
+  MAX_ALL_KEPT_BYTES,
+  MAX_KEPT_BYTES,
+  MAX_UNSENT_BYTES,
+} from './limits.ts';
+import { LEAST_UNSENT_BYTES, MAX_ALL_UNSENT_BYTES } from '../sockets/socket-limits.ts';
+import type { Packet } from '../links/link.ts';
+
+/** What a datagram of `length` bytes costs while it waits, in bytes of memory. */
+export const costOfDatagram = (length: number): number => length + DATAGRAM_COST;
+
+/**
+ * The data of a datagram that has to wait, in memory of its own where it is a small part of the chunk
+ * that it was received in: the chunk would be kept as a whole, and is not what is counted.
+ */
+export function keptData(data: Uint8Array): Uint8Array {
+  if (data.length + DATAGRAM_COST >= data.buffer.byteLength) return data;
+  // Not from Node's pool, which would be kept as a whole as well.
+  const copy = Buffer.allocUnsafeSlow(data.length);
+  copy.set(data);
+  return copy;
+}
+
+/** Datagrams that were written to a carrier which is full; the next ones are dropped at the bound. */
+export class UnsentDatagrams {
+  readonly #onFailed: (error: unknown) => void;
+  #bytes = 0;
+  #waits = false;
+
+  /** @param onFailed called with the failure of the carrier that ends the wait. */
+  constructor(onFailed: (error: unknown) => void) {
+    this.#onFailed = onFailed;
+  }
+
+  get hasRoom(): boolean {
+    return this.#bytes < MAX_UNSENT_BYTES;
+  }
+
+  /**
+   * Adds a datagram.
+   *
+   * @param drained what its write returned: resolves when the carrier takes more.
+   */
+  add(length: number, drained: Promise<void>): void {
+    this.#bytes += costOfDatagram(length);
+    if (this.#waits) {
+      // The wait under way handles the failure; this rejection must not be unhandled.
+      drained.catch(ignore);
+      return;
+    }
+    this.#waits = true;
+    drained.then(this.#onDrained, this.#onFailed);
+  }
+
+  readonly #onDrained = (): void => {
+    this.#waits = false;
+    this.#bytes = 0;
+  };
+}
+
+const ignore = (): void => undefined;
+
+/** Memory that all parts of the process share for datagrams which wait. */
+export class SharedRoom {
+  /** In use. */
+  bytes = 0;
+  readonly #most: number;
+  readonly #least: number;
+
+  /**
+   * @param most bytes of all parts together.
+   * @param least bytes that a part may have beyond that, so that others do not take everything.
+   */
+  constructor(most: number, least: number) {
+    this.#most = most;
+    this.#least = least;
+  }
+
+  /** Whether a part that has `own` bytes may have `cost` more. */
+  allows(own: number, cost: number): boolean {
+    return this.bytes + cost <= this.#most || own + cost <= this.#least;
+  }
+}
+
+/** Of all `KeptDatagrams`. */
+export const KEPT_ROOM = new SharedRoom(MAX_ALL_KEPT_BYTES, LEAST_KEPT_BYTES);
+
+/** Of all sockets that wait for the kernel. */
+export const UNSENT_ROOM = new SharedRoom(MAX_ALL_UNSENT_BYTES, LEAST_UNSENT_BYTES);
+
+/** The room that one association has for datagrams which wait until they can be sent. */
+export class KeptDatagrams {
+  #bytes = 0;
+
+  /**
+   * Takes the place of a packet and returns it as it may be kept; `undefined` when there is none. Each that is
+   * kept has to be released.
+   */
+  keep(packet: Packet): Packet | undefined {
+    const cost = costOfDatagram(packet.data.length);
+    if (this.#bytes + cost > MAX_KEPT_BYTES || !KEPT_ROOM.allows(this.#bytes, cost))
+      return undefined;
+    this.#bytes += cost;
+    KEPT_ROOM.bytes += cost;
+    const data = keptData(packet.data);
+    return data === packet.data ? packet : { data, peer: packet.peer };
+  }
+
+  /** Gives back the place of packets that `keep` has returned. */
+  release(packets: readonly Packet[]): void {
+    for (const { data } of packets) {
+      const cost = costOfDatagram(data.length);
+      this.#bytes -= cost;
+      KEPT_ROOM.bytes -= cost;
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { asError } from '../../errors.ts';
+import { UnsentDatagrams } from '../bounds/datagram-cost.ts';
+import type { ByteLink, Packet, PacketLink } from './link.ts';
+import { PacketQueue } from './packet-queue.ts';
+
+/** The encoding of datagrams in a stream of bytes. One instance belongs to one link. */
+export interface PacketFraming {
+  /**
+   * The datagrams that this chunk completes; `undefined` for one that cannot be passed on.
+   * @throws {ProtocolError} when the framing is invalid.
+   */
+  decode(chunk: Uint8Array): Iterable<Packet | undefined>;
+  /** The chunks of a frame; `undefined` when the datagram does not fit into one. */
+  encode(packet: Packet): readonly Uint8Array[] | undefined;
+}
+
+/**
+ * Datagrams over a byte link. When the reader or the carrier does not keep up, the newest datagrams
+ * are dropped. The link ends with its carrier, and the carrier with the link.
+ */
+export class FramedPackets implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #link: ByteLink;
+  readonly #framing: PacketFraming;
+  readonly #queue = new PacketQueue();
+  readonly #unsent = new UnsentDatagrams((error) => this.close(asError(error)));
+  #refused = 0;
+  #ended = false;
+  #cause: Error | undefined;
+
+  constructor(link: ByteLink, framing: PacketFraming) {
+    this.#link = link;
+    this.#framing = framing;
+    this.closed = link.closed.then((cause) => (this.#ended ? this.#cause : cause));
+    void this.#pump();
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#queue.dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
+  send(packet: Packet): void {
+    const pieces = this.#ended || !this.#unsent.hasRoom ? undefined : this.#framing.encode(packet);
+    if (!pieces) {
+      this.#refused++;
+      return;
+    }
+    const full = this.#link.writeAll(pieces);
+    if (full) this.#unsent.add(packet.data.length, full);
+  }
+
+  close(cause?: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cause = cause;
+    this.#queue.end(cause);
+    this.#link.destroy(cause);
+  }
+
+  async #pump(): Promise<void> {
+    try {
+      for (;;) {
+        const chunk = await this.#link.read();
+        if (chunk === undefined) break;
+        for (const packet of this.#framing.decode(chunk)) {
+          if (packet) this.#queue.push(packet);
+          else this.#refused++;
+        }
+      }
+      this.close();
+    } catch (error) {
+      this.close(asError(error));
+    }
+  }
+}

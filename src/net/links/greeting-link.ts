@@ -1,0 +1,82 @@
+import type { Clock, Timer } from '../time/clock.ts';
+import type { ByteLink } from './link.ts';
+import { FIRST_PAYLOAD_MS } from '../time/time-limits.ts';
+import { giveOrWrite } from './spent-chunk.ts';
+
+/**
+ * A link that sends `greeting` before the first payload, and in one write with it: a header on its
+ * own would cost a packet and be recognizable by its length.
+ *
+ * With a `clock` the greeting is sent alone when there is no payload within FIRST_PAYLOAD_MS, since
+ * in some protocols the server sends first. Without one it waits for the first payload. A half-close
+ * sends it in any case.
+ */
+export class GreetingLink implements ByteLink {
+  readonly #inner: ByteLink;
+  #greeting: Uint8Array | undefined;
+  #timer: Timer | undefined;
+
+  constructor(inner: ByteLink, greeting: Uint8Array, clock?: Clock) {
+    this.#inner = inner;
+    this.#greeting = greeting;
+    if (clock) this.greetSoon(clock);
+  }
+
+  /** Sends the greeting after FIRST_PAYLOAD_MS at the latest. */
+  greetSoon(clock: Clock): void {
+    if (this.#greeting === undefined || this.#timer) return;
+    this.#timer = clock.after(FIRST_PAYLOAD_MS, () => {
+      // A failed link reports that to its readers and writers.
+      this.#greet()?.catch(() => undefined);
+    });
+    void this.#inner.closed.then(() => this.#takeGreeting());
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#inner.closed;
+  }
+
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    return this.#inner.read(signal);
+  }
+
+  unread(chunk: Uint8Array): void {
+    this.#inner.unread(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#greeting === undefined ? this.#inner.write(chunk) : this.writeAll([chunk]);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    const greeting = this.#takeGreeting();
+    return this.#inner.writeAll(greeting ? [greeting, ...chunks] : chunks);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#greeting === undefined ? giveOrWrite(this.#inner, chunk) : this.write(chunk);
+  }
+
+  async closeWrite(): Promise<void> {
+    await this.#greet();
+    await this.#inner.closeWrite();
+  }
+
+  destroy(cause?: Error): void {
+    this.#takeGreeting();
+    this.#inner.destroy(cause);
+  }
+
+  #greet(): Promise<void> | undefined {
+    const greeting = this.#takeGreeting();
+    return greeting && this.#inner.write(greeting);
+  }
+
+  #takeGreeting(): Uint8Array | undefined {
+    const greeting = this.#greeting;
+    this.#greeting = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    return greeting;
+  }
+}

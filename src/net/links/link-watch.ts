@@ -1,0 +1,56 @@
+import { asError } from '../../errors.ts';
+import { LinkClosedError } from '../errors.ts';
+import type { ByteLink } from './link.ts';
+
+/** Each chunk counts this many bytes at least, so that many short ones are not kept either. */
+const MIN_CHUNK_COST = 1024;
+
+/** How a watch ended. */
+export type WatchResult =
+  /** It was stopped before anything else ended it. */
+  | { readonly kind: 'stopped' }
+  /** The peer has sent as much as may be read ahead. */
+  | { readonly kind: 'bytes' }
+  | { readonly kind: 'end' }
+  | { readonly kind: 'failure'; readonly error: Error };
+
+/**
+ * Reads ahead on a link while no bytes of the peer are needed, since only a reader learns of a
+ * reset. What was read is put back before the watch ends.
+ */
+export class LinkWatch {
+  /** Resolves, never rejects, when the watch has ended; the link may be read then. */
+  readonly result: Promise<WatchResult>;
+  readonly #stop = new AbortController();
+
+  /** @param limit bytes to read ahead, exceeded by a chunk at most; by default a single chunk. */
+  constructor(link: ByteLink, limit = 1) {
+    this.result = this.#watch(link, limit);
+  }
+
+  /** Ends the watch. Idempotent. */
+  stop(): Promise<WatchResult> {
+    this.#stop.abort(STOPPED);
+    return this.result;
+  }
+
+  async #watch(link: ByteLink, limit: number): Promise<WatchResult> {
+    const ahead: Uint8Array[] = [];
+    try {
+      for (let left = limit; left > 0;) {
+        const chunk = await link.read(this.#stop.signal);
+        if (chunk === undefined) return { kind: 'end' };
+        ahead.push(chunk);
+        left -= Math.max(chunk.length, MIN_CHUNK_COST);
+      }
+      return { kind: 'bytes' };
+    } catch (error) {
+      return error === STOPPED ? { kind: 'stopped' } : { kind: 'failure', error: asError(error) };
+    } finally {
+      for (const chunk of ahead.toReversed()) link.unread(chunk);
+    }
+  }
+}
+
+/** One for all watches: an error with its stack costs more than the watch. */
+const STOPPED = new LinkClosedError('the watch was stopped');

@@ -1,0 +1,137 @@
+import type { Endpoint } from '../addresses/address.ts';
+
+/**
+ * A full-duplex stream of bytes between two layers.
+ *
+ * The contract, checked by `test/conformance/byte-link.ts` for every implementation:
+ *
+ * - `read` resolves with the next chunk, which the caller then owns, or with `undefined` at the end
+ *   of the stream, also when it is called again. It rejects when the link has failed or was
+ *   destroyed. One read may be pending at a time. Aborting `signal` rejects the read without loss of
+ *   data.
+ * - `unread` puts bytes back in front of the stream: the next `read` returns them. It must not be
+ *   called while a read is pending.
+ * - `takeAhead`, which is optional, takes a chunk that the link holds already, such as one that was put
+ *   back; `undefined` says nothing of what a `read` brings. It must not be called while a read is
+ *   pending.
+ * - `write` appends a chunk, which the caller must no longer change. It returns `undefined` when the
+ *   caller may continue at once, or a promise that resolves when the link has drained. It rejects or
+ *   throws when the link is closed for writing or has failed. `writeAll` does the same for several
+ *   chunks, with one system call where possible.
+ * - `give`, which is optional, is a `write` that also transfers the memory of the chunk: the caller
+ *   must no longer read it either. The chunk must be the result of a `read` and not be referenced
+ *   elsewhere.
+ * - `giveAll`, which is optional, is a `writeAll` that transfers the memory of the chunks as `give` does.
+ * - `lend`, which is optional, is a `write` of memory that the caller may change as soon as the call
+ *   returns.
+ * - `closeWrite` half-closes the link: the peer receives everything written before, then the end of
+ *   the stream, and this side may continue to read. Idempotent.
+ * - `closeWith`, which is optional, is a `write` and a `closeWrite` whose bytes may travel with the
+ *   end of the stream.
+ * - `destroy` ends both directions at once, discards queued data and rejects pending operations with
+ *   `cause`. Idempotent; never throws.
+ * - `closed` resolves, and never rejects, when both directions have ended or the link was destroyed:
+ *   with `undefined` after a clean end, with the cause otherwise. All resources are released by then.
+ */
+export interface ByteLink {
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined>;
+  unread(chunk: Uint8Array): void;
+  takeAhead?(): Uint8Array | undefined;
+  write(chunk: Uint8Array): Promise<void> | undefined;
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined;
+  give?(chunk: Uint8Array): Promise<void> | undefined;
+  giveAll?(chunks: readonly Uint8Array[]): Promise<void> | undefined;
+  lend?(chunk: Uint8Array): Promise<void> | undefined;
+  closeWrite(): Promise<void>;
+  closeWith?(last: Uint8Array): Promise<void>;
+  destroy(cause?: Error): void;
+  readonly closed: Promise<Error | undefined>;
+  /**
+   * Moves everything from here to `to` until the end of this link's stream, by a shorter way than
+   * chunks that are read and written, where there is one. Chunks that were put back go first.
+   * Nothing else may read here or write there meanwhile; the end is not passed on.
+   *
+   * @param moved is called with the number of bytes that were written since its last call.
+   * @returns a promise that rejects when either link fails; `undefined` where there is no such way
+   *   to `to`, and nothing has been moved.
+   */
+  pourInto?(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined;
+  /**
+   * Passes the kernel socket of this link to the caller; the link must not be used afterwards.
+   * `undefined` while data is buffered. Links that are more than a kernel socket leave it out.
+   */
+  release?(): ReleasedSocket | undefined;
+}
+
+/** A kernel socket that no longer belongs to Node: its owner must close it. */
+export interface ReleasedSocket {
+  readonly fd: number;
+}
+
+/** Bytes moved on the wire below a link, including the overhead of upper layers. */
+export interface WireCounter {
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+}
+
+/** A link that was accepted or dialled, with its wire counter and its addresses. */
+export interface Carrier {
+  readonly link: ByteLink;
+  readonly wire: WireCounter;
+  /** The peer's address; `undefined` on a unix socket. IPv4-mapped addresses are unmapped. */
+  readonly remote: Endpoint | undefined;
+  /** The local address of the connection; `undefined` on a unix socket. */
+  readonly local: Endpoint | undefined;
+  /**
+   * Of an accepted one, to be called when its client has authenticated, and when it is over. Left out
+   * where nothing waits for that.
+   */
+  readonly onAuthenticated?: (() => void) | undefined;
+  readonly onOver?: (() => void) | undefined;
+}
+
+/** One datagram: `peer` is the destination of a sent one and the source of a received one. */
+export interface Packet {
+  readonly data: Uint8Array;
+  readonly peer: Endpoint;
+}
+
+/** Why datagrams to a peer go nowhere. */
+export type Unreachable = 'network unreachable' | 'host unreachable';
+
+/**
+ * Datagrams to and from any number of peers.
+ *
+ * The contract, checked by `test/conformance/packet-link.ts`:
+ *
+ * - `receive` resolves with packets in order of arrival, whose data the caller then owns, or with
+ *   `undefined` after `close`. It rejects when the link has failed. One receive may be pending at a
+ *   time.
+ * - `receiveAll`, where there is one, takes the place of `receive`: it passes every packet to `take` as
+ *   it arrives, those that wait first, so that a burst loses nothing to a full queue. Its promise
+ *   resolves after `close`, and rejects when the link has failed or `take` has thrown; then no more is
+ *   passed.
+ * - `send` never waits: a datagram that cannot be queued, also on a closed link, is dropped and
+ *   counted in `dropped`.
+ * - The receive queue is bounded; when it is full the newest datagram is dropped and counted.
+ * - `close` is idempotent. `closed` resolves, and never rejects, when the link has ended, with the
+ *   cause if there was one.
+ */
+export interface PacketLink {
+  receive(): Promise<Packet | undefined>;
+  receiveAll?(take: (packet: Packet) => void): Promise<void>;
+  send(packet: Packet): void;
+  close(cause?: Error): void;
+  readonly closed: Promise<Error | undefined>;
+  readonly dropped: number;
+  /**
+   * Called for a datagram that was dropped because there is no route to its peer; set by the owner of
+   * the link, where the link can say so. It must neither throw nor send by this link.
+   */
+  onUnreachable?: ((peer: Endpoint, reason: Unreachable) => void) | undefined;
+  /** Tells the client, whose datagrams the link receives, that those to `peer` go nowhere. */
+  refuse?(peer: Endpoint, reason: Unreachable): void;
+}
+
+/** The path back to the clients of a UDP listener. Ends with the listener. */
+export type ReplyPath = Pick<PacketLink, 'send' | 'closed'>;

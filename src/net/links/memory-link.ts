@@ -1,0 +1,124 @@
+import { LinkClosedError } from '../errors.ts';
+import { CHUNK_COST } from '../bounds/limits.ts';
+import type { ByteLink } from './link.ts';
+import { ReadQueue } from './read-queue.ts';
+
+/** Memory that may wait in one direction before writers have to wait, in bytes. */
+const HIGH_WATER_MARK = 64 * 1024;
+
+/**
+ * Two ByteLinks joined back to back in memory: what one writes, the other reads.
+ *
+ * An inbound that is itself an endpoint (the HTTP proxy as the client of an origin) passes one end to
+ * the dispatcher and keeps the other; tests use pairs instead of sockets.
+ */
+export function linkPair(): [ByteLink, ByteLink] {
+  const left = new MemoryLink();
+  const right = new MemoryLink();
+  left.join(right);
+  right.join(left);
+  return [left, right];
+}
+
+class MemoryLink implements ByteLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #queue = new ReadQueue<Uint8Array>();
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  #peer!: MemoryLink; // set by linkPair before either end is handed out
+  #queuedCost = 0;
+  #drain: PromiseWithResolvers<void> | undefined;
+  #writeClosed = false;
+  #destroyed = false;
+  #cause: Error | undefined;
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  join(peer: MemoryLink): void {
+    this.#peer = peer;
+  }
+
+  async read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    const chunk = await this.#queue.take(signal);
+    if (chunk) this.#consumed(costOf(chunk));
+    return chunk;
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length === 0) return;
+    this.#queuedCost += costOf(chunk);
+    this.#queue.unshift(chunk);
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.writeAll([chunk]);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    if (this.#destroyed || this.#writeClosed) return Promise.reject(this.#closedError());
+    for (const chunk of chunks) if (chunk.length > 0) this.#peer.#deliver(chunk);
+    return this.#peer.#room();
+  }
+
+  closeWrite(): Promise<void> {
+    if (this.#writeClosed) return Promise.resolve();
+    if (this.#destroyed) return Promise.reject(this.#closedError());
+    this.#writeClosed = true;
+    this.#peer.#queue.end();
+    this.#settle();
+    this.#peer.#settle();
+    return Promise.resolve();
+  }
+
+  destroy(cause?: Error): void {
+    const first = !this.#destroyed;
+    this.#end(cause, true);
+    // Data written before a half-close still arrives, as over a socket.
+    if (first) this.#peer.#end(cause, cause !== undefined || !this.#writeClosed);
+  }
+
+  #deliver(chunk: Uint8Array): void {
+    this.#queuedCost += costOf(chunk);
+    this.#queue.push(chunk);
+  }
+
+  #consumed(cost: number): void {
+    this.#queuedCost -= cost;
+    if (this.#queuedCost >= HIGH_WATER_MARK) return;
+    this.#drain?.resolve();
+    this.#drain = undefined;
+  }
+
+  #room(): Promise<void> | undefined {
+    if (this.#queuedCost < HIGH_WATER_MARK) return undefined;
+    this.#drain ??= Promise.withResolvers<void>();
+    return this.#drain.promise;
+  }
+
+  /** Resolves `closed` when both directions have ended cleanly. */
+  #settle(): void {
+    if (this.#writeClosed && this.#peer.#writeClosed) this.#resolveClosed(this.#cause);
+  }
+
+  #end(cause: Error | undefined, dropQueued: boolean): void {
+    if (!this.#destroyed) this.#cause = cause;
+    this.#destroyed = true;
+    if (dropQueued) this.#queue.fail(this.#closedError());
+    if (this.#drain) {
+      this.#drain.promise.catch(() => undefined);
+      this.#drain.reject(this.#closedError());
+      this.#drain = undefined;
+    }
+    this.#resolveClosed(this.#cause);
+  }
+
+  #closedError(): Error {
+    return this.#cause ?? new LinkClosedError();
+  }
+}
+
+/** The memory of a chunk that waits. */
+const costOf = (chunk: Uint8Array): number => chunk.length + CHUNK_COST;

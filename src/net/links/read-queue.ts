@@ -1,0 +1,92 @@
+import { asError } from '../../errors.ts';
+import { LinkClosedError } from '../errors.ts';
+
+interface Waiter<T> {
+  readonly resolve: (item: T | undefined) => void;
+  readonly reject: (error: Error) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly onAbort: (() => void) | undefined;
+}
+
+/**
+ * The receiving half of a link: a queue of items with one consumer.
+ *
+ * It implements the parts of the ByteLink contract that every implementation shares: one pending
+ * read, items before the end of the stream, and a failure that takes effect at once.
+ */
+export class ReadQueue<T> {
+  readonly #items: T[] = [];
+  #waiter: Waiter<T> | undefined;
+  #ended = false;
+  #error: Error | undefined;
+
+  /** Items in the queue. */
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Whether a take is pending, so that the next item is passed on at once. */
+  get wanted(): boolean {
+    return this.#waiter !== undefined;
+  }
+
+  /** Whether the queue has ended or failed. */
+  get finished(): boolean {
+    return this.#ended || this.#error !== undefined;
+  }
+
+  /** Appends an item; ignored after the end or a failure. */
+  push(item: T): void {
+    if (this.finished) return;
+    const waiter = this.#takeWaiter();
+    if (waiter) waiter.resolve(item);
+    else this.#items.push(item);
+  }
+
+  /** Puts an item back in front, even after the end. */
+  unshift(item: T): void {
+    this.#items.unshift(item);
+  }
+
+  /** Ends the queue; queued items can still be taken. */
+  end(): void {
+    if (this.finished) return;
+    this.#ended = true;
+    this.#takeWaiter()?.resolve(undefined);
+  }
+
+  /** Drops queued items and rejects the pending take and every later one. */
+  fail(error: Error): void {
+    if (this.#error) return;
+    this.#error = error;
+    this.#items.length = 0;
+    this.#takeWaiter()?.reject(error);
+  }
+
+  /** The next item, `undefined` at the end. An aborted take loses nothing. */
+  take(signal?: AbortSignal): Promise<T | undefined> {
+    if (this.#waiter) return Promise.reject(new LinkClosedError('a read is already pending'));
+    if (this.#error) return Promise.reject(this.#error);
+    if (signal?.aborted) return Promise.reject(abortReason(signal));
+    if (this.#items.length > 0) return Promise.resolve(this.#items.shift());
+    if (this.#ended) return Promise.resolve(undefined);
+    return new Promise((resolve, reject) => {
+      let onAbort: (() => void) | undefined;
+      if (signal) {
+        onAbort = () => this.#takeWaiter()?.reject(abortReason(signal));
+        signal.addEventListener('abort', onAbort, { once: true });
+      }
+      this.#waiter = { resolve, reject, signal, onAbort };
+    });
+  }
+
+  #takeWaiter(): Waiter<T> | undefined {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    if (waiter?.onAbort) waiter.signal?.removeEventListener('abort', waiter.onAbort);
+    return waiter;
+  }
+}
+
+/** The reason of an aborted signal, as an Error. */
+export const abortReason = (signal: AbortSignal): Error => asError(signal.reason);

@@ -1,0 +1,193 @@
+import { asError } from '../../errors.ts';
+import type { Clock } from '../time/clock.ts';
+import { DeadlineError } from '../errors.ts';
+import { IdleTimer } from '../time/idle-timer.ts';
+import type { ByteLink } from './link.ts';
+import { giveOrWrite } from './spent-chunk.ts';
+import { HALF_CLOSED_IDLE_MS } from '../time/time-limits.ts';
+
+/** Counts the payload that a relay moves. */
+export interface PayloadCounter {
+  addUp(bytes: number): void;
+  addDown(bytes: number): void;
+}
+
+export type RelaySide = 'client' | 'remote';
+
+/** How a relay ended. */
+export interface RelayEnd {
+  /** `undefined` after a clean end of both directions. */
+  readonly failure: Error | undefined;
+  /** The side whose end of stream or failure came first; `undefined` where that is not known. */
+  readonly first: RelaySide | undefined;
+  /** The side whose link has failed; `undefined` where none has, or that is not known. */
+  readonly failed: RelaySide | undefined;
+}
+
+/**
+ * Moves bytes both ways between a client and its destination until both have ended.
+ *
+ * A half-close of one side is passed on and the other direction continues. A failure of either link
+ * destroys both, so that no peer takes a truncated stream for a complete one. Never rejects. Both
+ * links are closed when it resolves.
+ */
+export function relay(
+  client: ByteLink,
+  remote: ByteLink,
+  counter: PayloadCounter,
+  clock: Clock,
+): Promise<RelayEnd> {
+  return new Promise((resolve) => {
+    new Relay(client, remote, clock, resolve).start(counter);
+  });
+}
+
+/**
+ * One relay. Most flows rest most of the time, and what they hold then is their price: no frame of
+ * an async function waits here for the kernel to move the bytes, and what only a half-closed or
+ * failed flow needs is made when it is.
+ */
+class Relay {
+  readonly #client: ByteLink;
+  readonly #remote: ByteLink;
+  readonly #clock: Clock;
+  readonly #over: (end: RelayEnd) => void;
+  #failure: Error | undefined;
+  #first: RelaySide | undefined;
+  #failed: RelaySide | undefined;
+  /** Directions that have not ended. */
+  #open = 2;
+  /** Runs while one direction has ended and the other has not. */
+  #idle: IdleTimer | undefined;
+
+  constructor(client: ByteLink, remote: ByteLink, clock: Clock, over: (end: RelayEnd) => void) {
+    this.#client = client;
+    this.#remote = remote;
+    this.#clock = clock;
+    this.#over = over;
+  }
+
+  start(counter: PayloadCounter): void {
+    const [client, remote] = [this.#client, this.#remote];
+    const up = this.#move(client, remote, (bytes) => {
+      this.#touch();
+      counter.addUp(bytes);
+    });
+    const down = this.#move(remote, client, (bytes) => {
+      this.#touch();
+      counter.addDown(bytes);
+    });
+    // A link can fail without a pending read or write: after its end, or when the flow was killed.
+    // What the kernel moves both ways fails with either link, and needs no watch of its own.
+    if (up === 'poured' && down === 'poured') return;
+    const watch = (link: ByteLink): void => {
+      void link.closed.then((cause) => {
+        if (cause) this.#abort(cause, link);
+      });
+    };
+    watch(client);
+    watch(remote);
+  }
+
+  /** Moves one direction, in the kernel where both links are its sockets, and passes on the end. */
+  #move(from: ByteLink, to: ByteLink, moved: (bytes: number) => void): 'poured' | 'copied' {
+    const poured = from.pourInto?.(to, moved);
+    const end = (): void => {
+      this.#first ??= this.#sideOf(from);
+      to.closeWrite().then(this.#ended, (error: unknown) => this.#abort(error, to));
+    };
+    if (poured) {
+      poured.then(end, this.#pourFailed);
+      return 'poured';
+    }
+    copy(from, to, () => this.#touch(), moved).then(end, (error: unknown) => {
+      if (error instanceof WriteError) this.#abort(error.cause, to);
+      else this.#abort(error, from);
+    });
+    return 'copied';
+  }
+
+  #sideOf(link: ByteLink): RelaySide {
+    return link === this.#client ? 'client' : 'remote';
+  }
+
+  /** One of the links has failed, which is the one that is closed at this moment. */
+  readonly #pourFailed = async (cause: unknown): Promise<void> => {
+    let closed: ByteLink | undefined;
+    for (const link of [this.#remote, this.#client]) {
+      void link.closed.then(() => (closed ??= link));
+    }
+    // The callbacks of what has happened already come first.
+    await Promise.resolve();
+    this.#abort(cause, closed);
+  };
+
+  #touch(): void {
+    this.#idle?.touch();
+  }
+
+  /** A direction has ended, and its end was passed on. */
+  readonly #ended = (): void => {
+    this.#open--;
+    if (this.#open === 0) {
+      this.#finish();
+      return;
+    }
+    this.#idle = new IdleTimer(this.#clock, HALF_CLOSED_IDLE_MS, () =>
+      this.#abort(new DeadlineError('half-closed and silent for 300 s'), undefined),
+    );
+    this.#idle.start();
+  };
+
+  #abort(error: unknown, link: ByteLink | undefined): void {
+    if (this.#failure || this.#open === 0) return;
+    this.#failure = asError(error);
+    this.#failed = link && this.#sideOf(link);
+    this.#first ??= this.#failed;
+    this.#finish();
+  }
+
+  #finish(): void {
+    this.#idle?.stop();
+    // Nothing is queued after a clean end.
+    this.#client.destroy(this.#failure);
+    this.#remote.destroy(this.#failure);
+    this.#over({ failure: this.#failure, first: this.#first, failed: this.#failed });
+  }
+}
+
+/** The failure of the link that is written to; its cause is the error of the link. */
+class WriteError extends Error {
+  constructor(cause: unknown) {
+    super('a write has failed', { cause });
+  }
+}
+
+/**
+ * Reads and writes chunks; back-pressure of `to` stops reading `from`.
+ * @throws {WriteError} for a failure of `to`; what `from` rejects with is passed on.
+ */
+async function copy(
+  from: ByteLink,
+  to: ByteLink,
+  touch: () => void,
+  moved: (bytes: number) => void,
+): Promise<void> {
+  for (;;) {
+    const chunk = await from.read();
+    if (chunk === undefined) return;
+    touch();
+    const { length } = chunk;
+    try {
+      const full = giveOrWrite(to, chunk);
+      if (full) {
+        await full;
+        // A peer that drains a chunk slowly is active until then.
+        touch();
+      }
+    } catch (error) {
+      throw new WriteError(error);
+    }
+    moved(length);
+  }
+}

@@ -1,0 +1,273 @@
+import { canonicalHost, formatEndpoint, ipVersion, type Endpoint } from '../addresses/address.ts';
+import { DialError } from '../errors.ts';
+import type { DialledSocket, SocketObserver } from '../sockets/sockets.ts';
+import { systemSockets } from '../sockets/system-sockets.ts';
+
+/** Inbounds of this process that one connection may pass through. */
+export const MAX_HOPS = 16;
+
+/** The history of a connection that this process has made to one of its own listeners. */
+export interface Lineage {
+  /** Own connections so far, this one included. */
+  readonly hops: number;
+  /** Whether the client at the beginning is on another host. */
+  readonly foreign: boolean;
+}
+
+/** The parts of a request's origin that concern its connection. */
+export interface DialOrigin {
+  /** Tag of the inbound. */
+  readonly inbound: string;
+  /** The client's IP address; `undefined` on a unix socket. */
+  readonly source: string | undefined;
+  readonly session: { readonly lineage?: Lineage | undefined } | undefined;
+}
+
+/** Whose ports are meant: those of UDP are apart from those of TCP. */
+export type PortNetwork = 'tcp' | 'udp';
+
+/** A bound address. */
+export interface OwnEndpoint {
+  readonly endpoint: Endpoint;
+  readonly network: PortNetwork;
+}
+
+/** A bound address of an inbound. */
+export interface OwnInbound extends OwnEndpoint {
+  readonly inbound: string;
+}
+
+interface Listener {
+  /** In canonical form. */
+  readonly host: string;
+  readonly port: number;
+  readonly network: PortNetwork;
+  /** `undefined` for the API. */
+  readonly inbound: string | undefined;
+}
+
+/** A connection to an own listener, or a UDP socket that sends to one. */
+interface Made {
+  readonly socket: DialledSocket;
+  readonly network: PortNetwork;
+  /** The address that it reaches. */
+  readonly host: string;
+  readonly port: number;
+  readonly lineage: Lineage;
+  /** Its own port, under which it is filed; 0 until that is known. */
+  placedAt: number;
+}
+
+/**
+ * The listeners of this process, and the connections and UDP sockets by which it reaches them:
+ * prevents request loops and clients that reach the API with the address of the proxy.
+ *
+ * A dial of another destination, and a datagram to one, cost one look-up of its port.
+ */
+export class OwnListeners {
+  #inbounds: readonly Listener[] = [];
+  #api: Listener | undefined;
+  #byPort: Readonly<Record<PortNetwork, ReadonlyMap<number, readonly Listener[]>>> = {
+    tcp: new Map(),
+    udp: new Map(),
+  };
+  #changes = 0;
+  /** Connections to own listeners by their own port, including those that are connecting. */
+  readonly #made: Readonly<Record<PortNetwork, Map<number, Made[]>>> = {
+    tcp: new Map(),
+    udp: new Map(),
+  };
+  /** Those whose port was not known yet: sockets of Node's that begin to connect in this turn. */
+  readonly #portless = new Set<Made>();
+
+  /** Grows with every change of the listeners: what was found before may no longer be so. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Replaces the listeners of the inbounds. */
+  setInbounds(listeners: readonly OwnInbound[]): void {
+    this.#inbounds = listeners.map(({ inbound, endpoint, network }) => ({
+      inbound,
+      network,
+      host: bareHost(endpoint.host),
+      port: endpoint.port,
+    }));
+    this.#index();
+  }
+
+  /** Sets the listener of an API without a secret; `undefined` when there is none. */
+  setOpenApi(endpoint: Endpoint | undefined): void {
+    this.#api = endpoint && {
+      inbound: undefined,
+      network: 'tcp',
+      host: bareHost(endpoint.host),
+      port: endpoint.port,
+    };
+    this.#index();
+  }
+
+  /** Whether any of the listeners has that port; without one, `approach` finds nothing. */
+  hasPort(port: number, network: PortNetwork): boolean {
+    return this.#byPort[network].has(port);
+  }
+
+  /**
+   * Checks a connection to an IP address before it is made, or datagrams before they are sent.
+   *
+   * @param direct whether the client chose the address; an outbound's server is the operator's choice
+   * @returns an observer for the socket; `undefined` when the listener is not one of this process
+   * @throws {DialError} `loop` when the connection would enter the inbound that its request came in
+   *   by, or has passed `MAX_HOPS` inbounds; `forbidden` when it would bring a client of another
+   *   host to an API without a secret
+   */
+  approach(
+    to: Endpoint,
+    origin: DialOrigin,
+    direct: boolean,
+    network: PortNetwork = 'tcp',
+  ): SocketObserver | undefined {
+    const candidates = this.#byPort[network].get(to.port);
+    if (!candidates) return undefined;
+    const host = reachedHost(to.host);
+    const listener = candidates.find((each) => accepts(each.host, host));
+    if (!listener) return undefined;
+    const { hops: passed, foreign } = lineageBefore(origin);
+    if (listener.inbound === undefined) {
+      if (direct && foreign) {
+        throw new DialError(
+          'forbidden',
+          `${formatEndpoint(to)} is the API of this proxy, which has no secret: only clients of this host may reach it`,
+        );
+      }
+      return undefined;
+    }
+    if (direct && listener.inbound === origin.inbound) {
+      throw new DialError(
+        'loop',
+        `${formatEndpoint(to)} is the inbound that the request came in by`,
+      );
+    }
+    const hops = passed + 1;
+    if (hops > MAX_HOPS) {
+      throw new DialError('loop', `the request has passed ${MAX_HOPS} inbounds of this proxy`);
+    }
+    return (socket) =>
+      this.#remember({
+        socket,
+        network,
+        host,
+        port: to.port,
+        lineage: { hops, foreign },
+        placedAt: 0,
+      });
+  }
+
+  /**
+   * The lineage of an accepted connection, or of a client's first datagram; `undefined` when another
+   * process has sent it.
+   *
+   * @param local what the client connected to. With UDP it may be unknown, or a wildcard.
+   */
+  lineageOf(
+    remote: Endpoint | undefined,
+    local: Endpoint | undefined,
+    network: PortNetwork = 'tcp',
+  ): Lineage | undefined {
+    if (!remote) return undefined;
+    // The kernel has chosen the port by now, even where the connection has yet to be reported.
+    for (const made of this.#portless) this.#place(made);
+    const candidates = this.#made[network].get(remote.port);
+    if (!candidates) return undefined;
+    const from = bareHost(remote.host);
+    return candidates.find((made) => {
+      const own = made.socket.local;
+      if (own === undefined || !reaches(made, local)) return false;
+      const host = bareHost(own.host);
+      // No other UDP socket of this host can have the port of one that is bound to all addresses.
+      return network === 'udp' ? accepts(host, from) : host === from;
+    })?.lineage;
+  }
+
+  #remember(made: Made): void {
+    this.#portless.add(made);
+    this.#place(made);
+    made.socket.onClose(() => this.#forget(made));
+  }
+
+  /** Files a connection by its own port, as soon as that is known. */
+  #place(made: Made): void {
+    const port = made.socket.local?.port ?? 0;
+    if (port === 0) return;
+    this.#portless.delete(made);
+    made.placedAt = port;
+    const byPort = this.#made[made.network];
+    const others = byPort.get(port);
+    if (others) others.push(made);
+    else byPort.set(port, [made]);
+  }
+
+  #forget(made: Made): void {
+    this.#portless.delete(made);
+    const byPort = this.#made[made.network];
+    const others = byPort.get(made.placedAt);
+    if (!others) return;
+    const left = others.filter((other) => other !== made);
+    if (left.length > 0) byPort.set(made.placedAt, left);
+    else byPort.delete(made.placedAt);
+  }
+
+  #index(): void {
+    const byPort = { tcp: new Map<number, Listener[]>(), udp: new Map<number, Listener[]>() };
+    for (const listener of this.#api ? [...this.#inbounds, this.#api] : this.#inbounds) {
+      const ports = byPort[listener.network];
+      const known = ports.get(listener.port);
+      if (known) known.push(listener);
+      else ports.set(listener.port, [listener]);
+    }
+    this.#byPort = byPort;
+    this.#changes++;
+  }
+}
+
+/**
+ * The group of requests that may share a connection: what is accepted from a shared connection
+ * inherits the lineage of the request that it was made for, so that must be the lineage of all.
+ */
+export function lineageGroup(origin: DialOrigin): string {
+  const { hops, foreign } = lineageBefore(origin);
+  return `${foreign ? 'foreign' : 'local'} ${hops}`;
+}
+
+/** The lineage of the connection that a request came in by. */
+const lineageBefore = ({ session, source }: DialOrigin): Lineage =>
+  session?.lineage ?? { hops: 0, foreign: !isLocalClient(source) };
+
+/** Whether an own socket reaches the address that a client has connected to. */
+function reaches({ network, host, port }: Made, local: Endpoint | undefined): boolean {
+  if (!local) return network === 'udp';
+  return port === local.port && (network === 'udp' || host === bareHost(local.host));
+}
+
+/** A client of this host: on a unix socket or on loopback. */
+const isLocalClient = (source: string | undefined): boolean =>
+  source === undefined || isLoopback(bareHost(source));
+
+const isLoopback = (host: string): boolean => host === '::1' || host.startsWith('127.');
+
+/** The canonical text of an address, without a zone. */
+const bareHost = (host: string): string => canonicalHost(host.split('%', 1)[0] ?? host);
+
+/** The address that a connection reaches: an unspecified address means loopback. */
+function reachedHost(host: string): string {
+  const bare = bareHost(host);
+  if (bare === '0.0.0.0') return '127.0.0.1';
+  return bare === '::' ? '::1' : bare;
+}
+
+/** Whether a listener on `bound` accepts connections to `host`; a wildcard accepts all of this host. */
+function accepts(bound: string, host: string): boolean {
+  if (bound === host) return true;
+  if (bound !== '::' && !(bound === '0.0.0.0' && ipVersion(host) === 4)) return false;
+  return isLoopback(host) || systemSockets().isOwnAddress(host);
+}

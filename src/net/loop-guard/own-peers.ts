@@ -1,0 +1,74 @@
+import { formatEndpoint, type Endpoint } from '../addresses/address.ts';
+import { DialError } from '../errors.ts';
+import type { DialOrigin, OwnListeners } from './own-listeners.ts';
+import type { DialledSocket, UdpSocket } from '../sockets/sockets.ts';
+
+/** Results kept for peers on ports of own listeners; beyond it all are found again. */
+const KEPT_RESULTS = 256;
+
+/** A UDP socket as OwnListeners observes it. */
+export const dialledUdp = ({
+  local,
+  closed,
+}: Pick<UdpSocket, 'local' | 'closed'>): DialledSocket => ({
+  local,
+  onClose: (callback) => void closed.then(callback),
+});
+
+/**
+ * Checks to whom a UDP socket sends for a client, as `OwnListeners.approach` checks a connection. A
+ * datagram to another port than those of own listeners costs one look-up.
+ */
+export class OwnPeers {
+  readonly #own: OwnListeners;
+  readonly #origin: DialOrigin;
+  readonly #socket: DialledSocket;
+  readonly #onRefused: (error: DialError, peer: Endpoint) => void;
+  readonly #results = new Map<string, boolean>();
+  /** Ports of own listeners that the socket is known to send to. */
+  readonly #ports = new Set<number>();
+  #foundAt = 0;
+
+  /** @param onRefused called once for each refused peer, as long as results are kept. */
+  constructor(
+    own: OwnListeners,
+    origin: DialOrigin,
+    socket: UdpSocket,
+    onRefused: (error: DialError, peer: Endpoint) => void,
+  ) {
+    this.#own = own;
+    this.#origin = origin;
+    this.#socket = dialledUdp(socket);
+    this.#onRefused = onRefused;
+  }
+
+  /** Whether a datagram may be sent to a peer, which is an IP address. */
+  allows(peer: Endpoint): boolean {
+    if (!this.#own.hasPort(peer.port, 'udp')) return true;
+    if (this.#foundAt !== this.#own.changes || this.#results.size >= KEPT_RESULTS) {
+      this.#results.clear();
+      this.#foundAt = this.#own.changes;
+    }
+    const key = formatEndpoint(peer);
+    const known = this.#results.get(key);
+    if (known !== undefined) return known;
+    const allowed = this.#approach(peer);
+    this.#results.set(key, allowed);
+    return allowed;
+  }
+
+  #approach(peer: Endpoint): boolean {
+    try {
+      const observe = this.#own.approach(peer, this.#origin, true, 'udp');
+      if (observe && !this.#ports.has(peer.port)) {
+        this.#ports.add(peer.port);
+        observe(this.#socket);
+      }
+      return true;
+    } catch (error) {
+      if (!(error instanceof DialError)) throw error;
+      this.#onRefused(error, peer);
+      return false;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { SystemError } from '../../../platform/sockets/errno.ts';
+import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
+import { EMFILE } from '../../../platform/sockets/linux.ts';
+import { AssociationOrder, type Ordered } from '../../bounds/association-order.ts';
+import type { Clock } from '../../time/clock.ts';
+import { LinkClosedError } from '../../errors.ts';
+
+type Room = Pick<KernelIo['room'], 'takeForAssociation'>;
+
+/** The socket of an association. */
+export interface AssociationSocket extends Ordered {
+  close(cause: Error): void;
+}
+
+/**
+ * The sockets of all UDP associations of a thread, of every inbound and outbound. Clients may open any
+ * number of them, and share the descriptors that are not reserved for other things (`DescriptorRoom`).
+ */
+export class AssociationSockets {
+  readonly #room: Room;
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #order = new AssociationOrder<AssociationSocket, string>();
+
+  constructor(room: Room, clock: Pick<Clock, 'now'>) {
+    this.#room = room;
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#order.size;
+  }
+
+  /** On the monotonic clock, in milliseconds. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /**
+   * Sees to it that a descriptor is free for another socket of a client: by closing one that is less alive.
+   * @throws {SystemError} `EMFILE` where there is none.
+   */
+  makeRoom(client: string): void {
+    if (this.#room.takeForAssociation()) return;
+    const victim = this.#order.victim(client, this.#clock.now());
+    if (victim === undefined) throw new SystemError('bind', EMFILE);
+    victim.close(new LinkClosedError('too many open files: it gave way to another association'));
+  }
+
+  add(socket: AssociationSocket, client: string): void {
+    this.#order.add(socket, client);
+  }
+
+  /** See `AssociationOrder`. */
+  answered(socket: AssociationSocket): void {
+    this.#order.answered(socket);
+  }
+
+  /** See `AssociationOrder`. */
+  lasts(socket: AssociationSocket): void {
+    this.#order.lasts(socket);
+  }
+
+  delete(socket: AssociationSocket): void {
+    this.#order.delete(socket);
+  }
+}

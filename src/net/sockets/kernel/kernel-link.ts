@@ -1,0 +1,218 @@
+import { SystemError } from '../../../platform/sockets/errno.ts';
+import type { SocketOwner, StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import { LinkClosedError } from '../../errors.ts';
+import type { ByteLink, ReleasedSocket, WireCounter } from '../../links/link.ts';
+import { Linger } from './linger.ts';
+import { LinkReader, type HalfOwner } from './link-reader.ts';
+import { LinkWriter } from './link-writer.ts';
+import { Transfer } from './transfer.ts';
+import type { LinkWatchdog } from './watchdog.ts';
+
+/** One for all links that were closed as usual: an error with its stack costs more than the close. */
+const CLOSED = new LinkClosedError();
+
+/**
+ * A kernel socket (TCP or unix) that Node knows nothing of, as a ByteLink: the life of the
+ * connection, and the halves that receive and send.
+ */
+export class KernelLink implements ByteLink, WireCounter, SocketOwner, HalfOwner {
+  readonly #socket: StreamSocket;
+  readonly #watchdog: LinkWatchdog | undefined;
+  readonly #reader: LinkReader;
+  readonly #writer: LinkWriter;
+  #cause: Error | undefined;
+  #destroyed = false;
+  #linger: Linger | undefined;
+  #closed: PromiseWithResolvers<Error | undefined> | undefined;
+
+  /** Takes a connected socket over. */
+  constructor(socket: StreamSocket, watchdog?: LinkWatchdog) {
+    this.#socket = socket;
+    this.#watchdog = watchdog;
+    this.#reader = new LinkReader(socket, this);
+    this.#writer = new LinkWriter(socket, this);
+    socket.owner = this;
+  }
+
+  get bytesRead(): number {
+    return this.#reader.bytesRead;
+  }
+
+  get bytesWritten(): number {
+    return this.#writer.bytesWritten;
+  }
+
+  get closed(): Promise<Error | undefined> {
+    if (!this.#closed) {
+      this.#closed = Promise.withResolvers();
+      if (!this.#socket.isOpen) this.#closed.resolve(this.#cause);
+    }
+    return this.#closed.promise;
+  }
+
+  /** For the watchdog: what this link waits for. */
+  get waitsFor(): { readonly input: boolean; readonly output: boolean } {
+    return { input: this.#reader.isWaiting, output: this.#writer.isWaiting };
+  }
+
+  /** For the watchdog, and for diagnostics. */
+  get socket(): StreamSocket {
+    return this.#socket;
+  }
+
+  read(signal?: AbortSignal): Promise<Uint8Array | undefined> {
+    return this.#reader.read(signal);
+  }
+
+  unread(chunk: Uint8Array): void {
+    this.#reader.unread(chunk);
+  }
+
+  takeAhead(): Uint8Array | undefined {
+    return this.#reader.takeFront();
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#writer.write(chunk);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#writer.give(chunk);
+  }
+
+  lend(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#writer.lend(chunk);
+  }
+
+  writeAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    return this.#writer.writeAll(chunks, false);
+  }
+
+  giveAll(chunks: readonly Uint8Array[]): Promise<void> | undefined {
+    return this.#writer.writeAll(chunks, true);
+  }
+
+  closeWrite(): Promise<void> {
+    return this.#writer.closeWrite();
+  }
+
+  closeWith(last: Uint8Array): Promise<void> {
+    return this.#writer.closeWith(last);
+  }
+
+  destroy(cause?: Error): void {
+    if (!this.#socket.isOpen) return;
+    if (this.#destroyed) {
+      // While it lingers, or in the middle of its own end.
+      if (cause) this.#close(cause);
+      return;
+    }
+    this.#destroyed = true;
+    this.#cause = cause;
+    if (!cause && this.#writer.isShut && !this.#reader.ended) this.#startLinger();
+    // With a cause the stream is not complete, and a reset says so; a plain close would look like
+    // a complete body to a protocol that ends at the end of the stream.
+    else this.#close(cause);
+  }
+
+  /**
+   * Hands the descriptor over, for layers that need Node's own socket: only while nothing was put
+   * back, queued or is being waited for.
+   */
+  release(): ReleasedSocket | undefined {
+    const [reader, writer] = [this.#reader, this.#writer];
+    if (this.#destroyed || reader.hasFront || reader.isInUse || reader.ended) return undefined;
+    if (writer.isWaiting || !writer.mayWrite) return undefined;
+    const fd = this.#socket.release();
+    if (fd < 0) return undefined;
+    this.#destroyed = true;
+    this.#failHalves(new LinkClosedError('the link was released'));
+    this.#watchdog?.forget(this);
+    this.#closed?.resolve(undefined);
+    return { fd };
+  }
+
+  pourInto(to: ByteLink, moved: (bytes: number) => void): Promise<void> | undefined {
+    if (!(to instanceof KernelLink) || to === this) return undefined;
+    const reader = this.#reader;
+    if (reader.isInUse || reader.ended || reader.error || !to.#writer.mayWrite) return undefined;
+    return Transfer.run(reader, to.#writer, moved);
+  }
+
+  /** @internal of the poller: the socket may be read from or written to. */
+  onReady(failed: boolean): void {
+    const socket = this.#socket;
+    if (socket.readable) {
+      if (this.#linger) this.#linger.swallow();
+      else this.#reader.onReadable();
+    }
+    if (socket.isOpen && socket.writable) this.#writer.onWritable();
+    if (failed && socket.isOpen) this.#onError();
+  }
+
+  /** @internal of the halves. */
+  waits(): void {
+    this.#watchdog?.watch(this);
+  }
+
+  /** @internal of the halves. */
+  get inputEnded(): boolean {
+    return this.#reader.ended;
+  }
+
+  /** @internal of the halves: the end of both directions closes the link. */
+  halfEnded(): void {
+    if (this.#reader.ended && this.#writer.isShut) this.#close(undefined);
+  }
+
+  /** @internal of the halves: the connection failed, and both directions are over. */
+  fail(error: Error): void {
+    if (!this.#socket.isOpen) return;
+    if (this.#linger) {
+      this.#close(undefined);
+      return;
+    }
+    this.#destroyed = true;
+    this.#cause ??= error;
+    this.#close(error);
+  }
+
+  #startLinger(): void {
+    this.#failHalves(CLOSED);
+    this.#linger = new Linger(this.#socket, () => this.#close(undefined));
+    this.#linger.swallow();
+  }
+
+  /** The kernel reports an error that no call has met. */
+  #onError(): void {
+    if (this.#linger) {
+      this.#close(undefined);
+      return;
+    }
+    // What came before the failure belongs to the reader, who then meets the error in turn.
+    const { ended, isInUse } = this.#reader;
+    if (!ended && (isInUse || this.#socket.unread() > 0)) return;
+    const number = this.#socket.takeError();
+    if (number !== 0) this.fail(new SystemError('read', number));
+  }
+
+  /** @param cause `undefined` for a clean end, or an end without a reason. */
+  #close(cause: Error | undefined): void {
+    if (!this.#socket.isOpen) return;
+    if (cause) this.#socket.reset();
+    else this.#socket.close();
+    const lingered = this.#linger !== undefined; // then both halves have failed before
+    this.#linger?.cancel();
+    this.#linger = undefined;
+    this.#watchdog?.forget(this);
+    const isClean = this.#reader.ended && this.#writer.isShut && !cause;
+    if (!isClean && !lingered) this.#failHalves(this.#cause ?? cause ?? CLOSED);
+    this.#destroyed = true;
+    this.#closed?.resolve(this.#cause);
+  }
+
+  #failHalves(reason: Error): void {
+    this.#reader.fail(reason);
+    this.#writer.fail(reason);
+  }
+}

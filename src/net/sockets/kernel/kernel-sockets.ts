@@ -1,0 +1,33 @@
+import { DatagramSocket } from '../../../platform/sockets/datagram-socket.ts';
+import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
+import { systemClock } from '../../time/clock.ts';
+import type { Sockets } from '../sockets.ts';
+import { AssociationSockets } from './association-sockets.ts';
+import { connectKernel, connectNodeSocket } from './kernel-dial.ts';
+import { listenKernel } from './kernel-listener.ts';
+import { openKernelTun, programRoute } from './kernel-tun.ts';
+import { ownAddresses } from './own-addresses.ts';
+import { KernelUdpLink } from './kernel-udp-link.ts';
+import type { LinkWatchdog } from './watchdog.ts';
+
+/** Sockets of the kernel, without Node's streams. */
+export const kernelSockets = (
+  io: KernelIo,
+  watchdog?: LinkWatchdog,
+  associations = new AssociationSockets(io.room, systemClock),
+): Sockets => ({
+  kind: 'kernel',
+  reason: undefined,
+  get descriptorLimit() {
+    return io.room.limit;
+  },
+  hasRoomForDial: () => io.room.takeForDial(),
+  connect: ({ host, port }, options) => connectKernel(io, host, port, { ...options, watchdog }),
+  connectSocket: (target, options) => connectNodeSocket(io, target, options),
+  listen: async (where, options) => listenKernel(io, where, options, watchdog),
+  bindUdp: async (options) => KernelUdpLink.bind(io, options, associations),
+  bindDatagrams: async (options, handlers) => new DatagramSocket(io, options, handlers),
+  openTun: (plan, events) => openKernelTun(io, plan, events),
+  isOwnAddress: ownAddresses(io),
+  programRoute: (host) => programRoute(io, host),
+});

@@ -1,0 +1,202 @@
+import { SystemError } from '../../../platform/sockets/errno.ts';
+import type { Resumable } from '../../../platform/sockets/poller.ts';
+import { AGAIN, type StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import { LinkClosedError } from '../../errors.ts';
+import { abortReason } from '../../links/read-queue.ts';
+import { ownChunk } from '../../links/spent-chunk.ts';
+import type { Transfer } from './transfer.ts';
+
+/** Reads of one link in one turn of the loop; a reader that asks for more has them in the next. */
+const READS_A_TURN = 4;
+
+/** What receiving brought instead of a chunk. */
+const NOTHING_YET = Symbol('nothing to read yet');
+const FAILED = Symbol('the link failed');
+
+/** The link that a reader and a writer are the halves of. */
+export interface HalfOwner {
+  /** Resolves when the connection is over. */
+  readonly closed: Promise<unknown>;
+  /** Whether the end of the peer's stream has been met. */
+  readonly inputEnded: boolean;
+  /** The connection failed: both halves are over. */
+  fail(error: Error): void;
+  /** One half has come to its end. */
+  halfEnded(): void;
+  /** One half begins to wait for the kernel. */
+  waits(): void;
+}
+
+interface Waiter {
+  readonly resolve: (chunk: Uint8Array | undefined) => void;
+  readonly reject: (error: Error) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly onAbort: (() => void) | undefined;
+}
+
+/**
+ * The receiving half of a kernel link. Bytes are received when a reader asks, so that nothing is
+ * queued here but what was put back.
+ */
+export class LinkReader implements Resumable {
+  readonly socket: StreamSocket;
+  readonly owner: HalfOwner;
+  bytesRead = 0;
+  /** What moves bytes from here by itself. */
+  source: Transfer | undefined;
+  /** Chunks that were put back, the next one first. */
+  #front: Uint8Array[] = [];
+  #waiter: Waiter | undefined;
+  #ended = false;
+  #error: Error | undefined;
+  /** The turn in which this link read last, and how often. */
+  #turn = -1;
+  #reads = 0;
+  #deferred = false;
+
+  constructor(socket: StreamSocket, owner: HalfOwner) {
+    this.socket = socket;
+    this.owner = owner;
+  }
+
+  /** The peer's end of the stream has been read. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** What reads reject with. */
+  get error(): Error | undefined {
+    return this.#error;
+  }
+
+  /** Whether chunks were put back that come before what the socket brings. */
+  get hasFront(): boolean {
+    return this.#front.length > 0;
+  }
+
+  /** Whether a read or a transfer will meet what the socket brings next. */
+  get isInUse(): boolean {
+    return this.#waiter !== undefined || this.source !== undefined;
+  }
+
+  /** Whether an event is what it waits for. */
+  get isWaiting(): boolean {
+    return (this.#waiter !== undefined && !this.#deferred) || (this.source?.isWaiting ?? false);
+  }
+
+  read(signal: AbortSignal | undefined): Promise<Uint8Array | undefined> {
+    if (this.isInUse) return Promise.reject(new LinkClosedError('a read is already pending'));
+    if (this.#error) return Promise.reject(this.#error);
+    if (signal?.aborted) return Promise.reject(abortReason(signal));
+    if (this.#front.length > 0) return Promise.resolve(this.#front.shift());
+    if (this.#ended) return Promise.resolve(undefined);
+    const mayRead = this.#mayRead();
+    if (mayRead) {
+      // Also where no event has announced anything: a look at the socket when a wait begins makes
+      // sure that the wait is for something that comes later.
+      const chunk = this.#receive();
+      if (chunk === FAILED) return Promise.reject(this.#error ?? new LinkClosedError());
+      if (chunk !== NOTHING_YET) return Promise.resolve(chunk);
+    }
+    return new Promise((resolve, reject) => {
+      let onAbort: (() => void) | undefined;
+      if (signal) {
+        onAbort = () => this.#takeWaiter()?.reject(abortReason(signal));
+        signal.addEventListener('abort', onAbort, { once: true });
+      }
+      this.#waiter = { resolve, reject, signal, onAbort };
+      if (mayRead) this.owner.waits();
+      else this.#defer();
+    });
+  }
+
+  unread(chunk: Uint8Array): void {
+    if (chunk.length > 0) this.#front.unshift(chunk);
+  }
+
+  /** The next chunk that was put back. */
+  takeFront(): Uint8Array | undefined {
+    return this.#front.shift();
+  }
+
+  /** The socket may be read from. */
+  onReadable(): void {
+    if (this.source) this.source.pump();
+    else if (this.#waiter) this.#receiveForWaiter();
+  }
+
+  /** The turn has come that a read was put off to. */
+  resume(): void {
+    this.#deferred = false;
+    if (!this.#waiter) return;
+    this.#receiveForWaiter();
+    if (this.#waiter) this.owner.waits();
+  }
+
+  /** The end of the peer's stream has been met. */
+  end(): void {
+    this.#ended = true;
+    this.owner.halfEnded();
+  }
+
+  /** Rejects what is pending and everything that comes; what was put back is dropped. */
+  fail(reason: Error): void {
+    this.#error ??= reason;
+    this.#front = [];
+    this.#takeWaiter()?.reject(reason);
+    this.source?.fail(reason);
+  }
+
+  /** Counts a read of this turn; false when the link or the thread has had its share. */
+  #mayRead(): boolean {
+    const { poller } = this.socket.io;
+    if (this.#turn !== poller.turn) {
+      this.#turn = poller.turn;
+      this.#reads = 0;
+    }
+    return poller.mayMove && this.#reads++ < READS_A_TURN;
+  }
+
+  #defer(): void {
+    if (this.#deferred) return;
+    this.#deferred = true;
+    this.socket.io.poller.later(this);
+  }
+
+  /** The next chunk, `undefined` at the end. After FAILED the link is closed. */
+  #receive(): Uint8Array | undefined | typeof NOTHING_YET | typeof FAILED {
+    const { io } = this.socket;
+    const count = this.socket.receive();
+    if (count > 0) {
+      this.bytesRead += count;
+      io.poller.moved(count);
+      const chunk = ownChunk(count);
+      io.scratch.bytes.copy(chunk, 0, 0, count);
+      return chunk;
+    }
+    if (count === AGAIN) return NOTHING_YET;
+    if (count === 0) {
+      this.end();
+      return undefined;
+    }
+    this.owner.fail(new SystemError('read', -count));
+    return FAILED;
+  }
+
+  #receiveForWaiter(): void {
+    if (!this.#mayRead()) {
+      this.#defer();
+      return;
+    }
+    const chunk = this.#receive();
+    if (chunk === NOTHING_YET || chunk === FAILED) return;
+    this.#takeWaiter()?.resolve(chunk);
+  }
+
+  #takeWaiter(): Waiter | undefined {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    if (waiter?.onAbort) waiter.signal?.removeEventListener('abort', waiter.onAbort);
+    return waiter;
+  }
+}

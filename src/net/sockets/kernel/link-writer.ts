@@ -1,0 +1,237 @@
+import { SystemError } from '../../../platform/sockets/errno.ts';
+import { AGAIN, type StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import { LinkClosedError } from '../../errors.ts';
+import { freeChunk } from '../../links/spent-chunk.ts';
+import type { HalfOwner } from './link-reader.ts';
+import type { Transfer } from './transfer.ts';
+
+/** A frame up to this size is gathered by copying; a longer one is sent piece by piece. */
+const GATHERED_BYTES = 8 << 10;
+
+/** What sending brought instead of a number of bytes. */
+const FAILED = Symbol('the link failed');
+
+/** What waits for the kernel. */
+interface Piece {
+  /** What is left of the chunk. */
+  rest: Uint8Array;
+  /** The whole chunk, when its memory came with it. */
+  readonly given: Uint8Array | undefined;
+}
+
+/** The sending half of a kernel link: what the kernel does not take at once is queued. */
+export class LinkWriter {
+  readonly socket: StreamSocket;
+  readonly owner: HalfOwner;
+  bytesWritten = 0;
+  /** What moves bytes here by itself. */
+  sink: Transfer | undefined;
+  /** Chunks that the kernel has not taken yet. */
+  #pending: Piece[] = [];
+  #drain: PromiseWithResolvers<void> | undefined;
+  #closing: PromiseWithResolvers<void> | undefined;
+  #shut = false;
+  #error: Error | undefined;
+
+  constructor(socket: StreamSocket, owner: HalfOwner) {
+    this.socket = socket;
+    this.owner = owner;
+  }
+
+  /** The end of this side has been sent. */
+  get isShut(): boolean {
+    return this.#shut;
+  }
+
+  /** Whether chunks wait for the kernel. */
+  get isWaiting(): boolean {
+    return this.#pending.length > 0;
+  }
+
+  /** Whether a transfer may begin, or a chunk be written. */
+  get mayWrite(): boolean {
+    return !this.#error && !this.#closing && !this.#shut && !this.sink;
+  }
+
+  get closedError(): Error {
+    return this.#error ?? new LinkClosedError();
+  }
+
+  write(chunk: Uint8Array): Promise<void> | undefined {
+    return this.#write(chunk, undefined);
+  }
+
+  give(chunk: Uint8Array): Promise<void> | undefined {
+    const drained = this.#write(chunk, chunk);
+    if (!drained) freeChunk(chunk);
+    return drained;
+  }
+
+  /** A write that copies what the kernel does not take at once. */
+  lend(chunk: Uint8Array): Promise<void> | undefined {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    const sent = this.#pending.length > 0 ? 0 : this.#send(chunk, false);
+    if (sent === FAILED) return Promise.reject(this.closedError);
+    return sent === chunk.length ? undefined : this.#queue(Uint8Array.from(chunk.subarray(sent)));
+  }
+
+  /** @param areGiven whether the memory of the chunks comes with them. */
+  writeAll(chunks: readonly Uint8Array[], areGiven: boolean): Promise<void> | undefined {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    let length = 0;
+    for (const chunk of chunks) length += chunk.length;
+    if (this.#pending.length === 0 && length <= GATHERED_BYTES) return this.#gather(chunks, length);
+    let drained: Promise<void> | undefined;
+    for (const [index, chunk] of chunks.entries()) {
+      const given = areGiven ? chunk : undefined;
+      if (this.#pending.length > 0) {
+        drained = this.#queue(chunk, given);
+        continue;
+      }
+      const sent = this.#send(chunk, index < chunks.length - 1);
+      if (sent === FAILED) return Promise.reject(this.closedError);
+      if (sent < chunk.length) drained = this.#queue(chunk.subarray(sent), given);
+      else if (given) freeChunk(given);
+    }
+    return drained;
+  }
+
+  closeWrite(): Promise<void> {
+    if (this.#shut) return Promise.resolve();
+    if (this.#closing) return this.#closing.promise;
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    this.#closing = Promise.withResolvers();
+    const { promise } = this.#closing;
+    if (this.#pending.length === 0) this.#shutdown();
+    return promise;
+  }
+
+  /**
+   * Sends the last bytes with the end of the stream: in one segment, which wakes the peer once, where
+   * the kernel takes them at once.
+   */
+  closeWith(last: Uint8Array): Promise<void> {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    let left = last;
+    if (this.#pending.length === 0) {
+      const sent = this.#send(last, true);
+      if (sent === FAILED) return Promise.reject(this.closedError);
+      left = last.subarray(sent);
+    }
+    if (left.length > 0) void this.#queue(left);
+    return this.closeWrite();
+  }
+
+  /** Resolves when the kernel has taken all that is queued. */
+  drained(): Promise<void> {
+    this.#drain ??= Promise.withResolvers<void>();
+    return this.#drain.promise;
+  }
+
+  /** The socket may be written to. */
+  onWritable(): void {
+    if (this.sink) this.sink.pump();
+    else if (this.#pending.length > 0) this.#flush();
+  }
+
+  /** Rejects what is pending and everything that comes; what is queued is dropped. */
+  fail(reason: Error): void {
+    this.#error ??= reason;
+    this.#pending = [];
+    const { promise, reject } = this.#drain ?? {};
+    this.#drain = undefined;
+    // The next write meets the failure as well: a drain without a waiting writer is no rejection
+    // to report.
+    promise?.catch(() => undefined);
+    reject?.(reason);
+    if (this.#closing && !this.#shut) {
+      this.#closing.promise.catch(() => undefined);
+      this.#closing.reject(reason);
+    }
+    this.sink?.fail(reason);
+  }
+
+  #write(chunk: Uint8Array, given: Uint8Array | undefined): Promise<void> | undefined {
+    if (!this.mayWrite) return Promise.reject(this.closedError);
+    if (this.#pending.length > 0) return this.#queue(chunk, given);
+    const sent = this.#send(chunk, false);
+    if (sent === FAILED) return Promise.reject(this.closedError);
+    return sent === chunk.length ? undefined : this.#queue(chunk.subarray(sent), given);
+  }
+
+  /** Bytes of a chunk that the kernel took, which may be none. After FAILED the link is closed. */
+  #send(chunk: Uint8Array, more: boolean): number | typeof FAILED {
+    let sent = 0;
+    // A short result clears nothing: only EAGAIN brings an event later.
+    while (sent < chunk.length && this.socket.writable) {
+      const rest = sent === 0 ? chunk : chunk.subarray(sent);
+      const count = this.#book(this.socket.send(rest, more));
+      if (count === FAILED) return FAILED;
+      sent += count;
+    }
+    return sent;
+  }
+
+  /** Sends small pieces in one call. */
+  #gather(chunks: readonly Uint8Array[], length: number): Promise<void> | undefined {
+    const { bytes } = this.socket.io.scratch;
+    let at = 0;
+    for (const chunk of chunks) {
+      bytes.set(chunk, at);
+      at += chunk.length;
+    }
+    let sent = 0;
+    if (length > 0 && this.socket.writable) {
+      const count = this.#book(this.socket.sendScratch(length));
+      if (count === FAILED) return Promise.reject(this.closedError);
+      sent = count;
+    }
+    return sent === length ? undefined : this.write(Uint8Array.from(bytes.subarray(sent, length)));
+  }
+
+  #book(result: number): number | typeof FAILED {
+    if (result >= 0) {
+      this.bytesWritten += result;
+      return result;
+    }
+    if (result === AGAIN) return 0;
+    this.owner.fail(new SystemError('write', -result));
+    return FAILED;
+  }
+
+  #queue(rest: Uint8Array, given?: Uint8Array): Promise<void> {
+    if (rest.length > 0) this.#pending.push({ rest, given });
+    this.owner.waits();
+    return this.drained();
+  }
+
+  #flush(): void {
+    const pending = this.#pending;
+    let done = 0;
+    while (done < pending.length) {
+      const piece = pending[done] as Piece; // within
+      const { rest, given } = piece;
+      const sent = this.#send(rest, done < pending.length - 1);
+      if (sent === FAILED) return;
+      if (sent < rest.length) {
+        piece.rest = rest.subarray(sent);
+        break;
+      }
+      if (given) freeChunk(given);
+      done++;
+    }
+    pending.splice(0, done);
+    if (pending.length > 0) return;
+    this.#drain?.resolve();
+    this.#drain = undefined;
+    if (this.#closing) this.#shutdown();
+  }
+
+  #shutdown(): void {
+    this.#shut = true;
+    // With both ends of the stream met the link is closed, which sends this one as well.
+    if (!this.owner.inputEnded) this.socket.shutdown();
+    this.#closing?.resolve();
+    this.owner.halfEnded();
+  }
+}

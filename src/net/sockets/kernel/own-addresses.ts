@@ -1,0 +1,23 @@
+import { toEndpoint } from '../../../ip/ip-endpoint.ts';
+import { NetlinkSocket } from '../../../platform/netlink/netlink-socket.ts';
+import { usualRoute } from '../../../platform/netlink/route-query.ts';
+import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
+import { systemOwnAddresses } from '../../loop-guard/own-addresses.ts';
+
+/**
+ * Whether an address is one of this host: a question to the kernel about that address alone, whatever
+ * the number of interfaces. Without netlink all interfaces are looked at.
+ */
+export function ownAddresses(io: KernelIo): (host: string) => boolean {
+  let netlink: NetlinkSocket | undefined;
+  return (host) => {
+    const endpoint = toEndpoint(host, 0);
+    if (!endpoint) return false;
+    try {
+      netlink ??= new NetlinkSocket(io.calls);
+      return usualRoute(netlink, endpoint)?.isLocal ?? false;
+    } catch {
+      return systemOwnAddresses(host);
+    }
+  };
+}

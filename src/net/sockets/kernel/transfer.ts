@@ -1,0 +1,117 @@
+import type { SystemError } from '../../../platform/sockets/errno.ts';
+import { StreamPump, type PumpEvents } from '../../../platform/sockets/stream-pump.ts';
+import { LinkClosedError } from '../../errors.ts';
+import type { LinkReader } from './link-reader.ts';
+import type { LinkWriter } from './link-writer.ts';
+
+/**
+ * Moves bytes from the reader of one link to the writer of another by itself. Both know it
+ * meanwhile, as `source` and `sink`: events go to it, other reads and writes are refused.
+ */
+export class Transfer implements PumpEvents {
+  readonly #from: LinkReader;
+  readonly #to: LinkWriter;
+  readonly #moved: (bytes: number) => void;
+  readonly #pump: StreamPump;
+  readonly #done = Promise.withResolvers<void>();
+
+  private constructor(from: LinkReader, to: LinkWriter, moved: (bytes: number) => void) {
+    this.#from = from;
+    this.#to = to;
+    this.#moved = moved;
+    this.#pump = new StreamPump(from.socket, to.socket, this);
+  }
+
+  /**
+   * Moves everything until the end of the stream; what was put back or is queued goes first. The
+   * end is not passed on.
+   *
+   * @param moved is called with the number of bytes that were written, at most once a turn.
+   * @returns a promise that rejects when either link fails.
+   */
+  static run(from: LinkReader, to: LinkWriter, moved: (bytes: number) => void): Promise<void> {
+    if (from.hasFront || to.isWaiting) return runAfterFront(from, to, moved);
+    const transfer = new Transfer(from, to, moved);
+    from.source = transfer;
+    to.sink = transfer;
+    from.owner.waits();
+    transfer.pump();
+    return transfer.#done.promise;
+  }
+
+  /** Whether it waits for an event of its source. */
+  get isWaiting(): boolean {
+    return this.#pump.isWaiting;
+  }
+
+  /** One of the sockets is ready. */
+  pump(): void {
+    this.#pump.pump();
+  }
+
+  /** One of the links has failed or was closed. */
+  fail(error: Error): void {
+    this.#detach();
+    this.#pump.stop();
+    this.#done.reject(error);
+  }
+
+  /** @internal of the pump. */
+  moved(bytes: number): void {
+    this.#from.bytesRead += bytes;
+    this.#to.bytesWritten += bytes;
+    this.#moved(bytes);
+  }
+
+  /** @internal of the pump. */
+  ended(): void {
+    this.#detach();
+    this.#done.resolve();
+    this.#from.end();
+  }
+
+  /** @internal of the pump. */
+  failed(side: 'from' | 'to', error: SystemError): void {
+    this.#detach();
+    this.#done.reject(error);
+    (side === 'from' ? this.#from : this.#to).owner.fail(error);
+  }
+
+  #detach(): void {
+    this.#from.source = undefined;
+    this.#to.sink = undefined;
+  }
+}
+
+/** What a handshake read too far, or a destination still has to take, goes first. */
+async function runAfterFront(
+  from: LinkReader,
+  to: LinkWriter,
+  moved: (bytes: number) => void,
+): Promise<void> {
+  if (to.isWaiting) await unlessFailed(from, to.drained());
+  for (;;) {
+    const chunk = from.takeFront();
+    if (!chunk) break;
+    const { length } = chunk;
+    const full = to.give(chunk);
+    if (full) await unlessFailed(from, full);
+    moved(length);
+  }
+  if (from.ended) return;
+  const error = from.error ?? (to.mayWrite ? undefined : to.closedError);
+  if (error) throw error;
+  if (from.isInUse) throw new LinkClosedError('a read is already pending');
+  // Not awaited: this frame would be kept for as long as the flow lives.
+  return Transfer.run(from, to, moved);
+}
+
+/** Waits for the destination; the failure of the source, which nothing reads meanwhile, ends it. */
+const unlessFailed = (from: LinkReader, drained: Promise<void>): Promise<void> =>
+  Promise.race([
+    drained,
+    from.owner.closed.then(() => {
+      if (from.error) throw from.error;
+      return drained;
+    }),
+  ]);

@@ -1,0 +1,102 @@
+import { pollEvents } from '../../../platform/sockets/poll-events.ts';
+import type { Clock, Timer } from '../../time/clock.ts';
+import type { KernelLink } from './kernel-link.ts';
+
+/** A link that has waited for so long while the kernel was ready has missed an event. */
+const PATIENCE_MS = 1_000;
+
+/** A link that waits although its socket is ready: an event was lost. */
+export interface LostEvent {
+  readonly fd: number;
+  /** What the link waits for. */
+  readonly waitsFor: 'input' | 'output';
+  readonly waitedMs: number;
+  /** The bits that poll(2) reports. */
+  readonly events: number;
+  /** Bytes that can be received. */
+  readonly unread: number;
+  /** The last system calls and events of the descriptor. */
+  readonly history: readonly string[];
+}
+
+/**
+ * Watches the links of a thread in the debug mode: one that waits for a second although poll(2)
+ * reports its socket as ready, in two looks with a turn of the event loop between them, is a defect
+ * of this layer, and is reported once with its history.
+ */
+export class LinkWatchdog implements Disposable {
+  readonly #clock: Clock;
+  readonly #report: (lost: LostEvent) => void;
+  /** When each waiting link was last seen to have no event outstanding. */
+  readonly #waiting = new Map<KernelLink, number>();
+  /** Links that the last look found ready: a process that was stopped has events outstanding. */
+  readonly #suspects = new Set<KernelLink>();
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, report: (lost: LostEvent) => void) {
+    this.#clock = clock;
+    this.#report = report;
+  }
+
+  /** Links that are watched. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** A link begins to wait. */
+  watch(link: KernelLink): void {
+    this.#waiting.set(link, this.#clock.now());
+    this.#suspects.delete(link);
+    this.#timer ??= this.#clock.after(PATIENCE_MS, this.#look);
+  }
+
+  /** A link is closed. */
+  forget(link: KernelLink): void {
+    this.#waiting.delete(link);
+    this.#suspects.delete(link);
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.cancel();
+    this.#waiting.clear();
+    this.#suspects.clear();
+  }
+
+  /** Also called between two looks by tests. */
+  readonly look = (): void => {
+    const now = this.#clock.now();
+    for (const [link, since] of this.#waiting) {
+      const { input, output } = link.waitsFor;
+      if (!input && !output) {
+        this.forget(link);
+        continue;
+      }
+      const { socket } = link;
+      const events = pollEvents(socket.io, socket.fd, { input, output });
+      if (events === 0) {
+        this.#waiting.set(link, now);
+        this.#suspects.delete(link);
+      } else if (now - since < PATIENCE_MS) {
+        continue;
+      } else if (!this.#suspects.has(link)) {
+        this.#suspects.add(link);
+      } else {
+        this.forget(link);
+        this.#report({
+          fd: socket.fd,
+          waitsFor: input ? 'input' : 'output',
+          waitedMs: now - since,
+          events,
+          unread: socket.unread(),
+          history: socket.io.calls.debug?.historyOf(socket.fd) ?? [],
+        });
+      }
+    }
+  };
+
+  readonly #look = (): void => {
+    this.#timer = undefined;
+    this.look();
+    if (this.#waiting.size > 0) this.#timer = this.#clock.after(PATIENCE_MS, this.#look);
+  };
+}

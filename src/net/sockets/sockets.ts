@@ -1,0 +1,192 @@
+import type { Socket } from 'node:net';
+import type {
+  DatagramHandlers,
+  DatagramSocket,
+  DatagramSocketOptions,
+} from '../../ip/datagram-socket.ts';
+import type { Cidr } from '../../ip/cidr.ts';
+import type { PacketDevice } from '../../ip/packet-device.ts';
+import type { Endpoint } from '../addresses/address.ts';
+import type { ByteLink, Carrier, Packet, PacketLink, WireCounter } from '../links/link.ts';
+
+/**
+ * How a thread opens sockets: over Node's own (`net/node`) or over the kernel's directly
+ * (`net/kernel`). Both keep the same promises and pass the same conformance suites.
+ */
+export interface Sockets {
+  readonly kind: 'kernel' | 'node';
+  /** Why Node's sockets are in use; `undefined` for the kernel's. */
+  readonly reason: string | undefined;
+  /** Descriptors that the process may have open; Infinity where that is not known. */
+  readonly descriptorLimit: number;
+  /**
+   * Whether there is a descriptor for the destination of a connection that came by a device, beside a reserve
+   * for accepted connections and questions of DNS.
+   */
+  hasRoomForDial(): boolean;
+  /**
+   * Opens a TCP connection to an IP address in text.
+   * @throws {DialError} with the kernel's reason, or that of `signal`, which also closes the socket.
+   */
+  connect(target: Endpoint, options: ConnectOptions): Promise<Carrier>;
+  /**
+   * Opens a TCP connection as a socket of Node's, for layers that need one. No error of it is
+   * unhandled before its taker listens.
+   * @throws {DialError} as `connect` does.
+   */
+  connectSocket(target: Endpoint, options: ConnectOptions): Promise<Socket>;
+  /**
+   * Binds to an IP address or a unix path, and accepts until closed. The IPv6 wildcard takes IPv4
+   * connections as well.
+   * @throws the system's error (`EADDRINUSE`, `EACCES`, …).
+   */
+  listen(where: Endpoint | UnixPath, options: ListenOptions): Promise<BoundListener>;
+  /**
+   * Opens and binds a UDP socket.
+   * @throws the system's error (`EADDRINUSE`, `EADDRNOTAVAIL`, `EAFNOSUPPORT` without IPv6).
+   */
+  bindUdp(options: UdpBindOptions): Promise<UdpSocket>;
+  /**
+   * Opens and binds a UDP socket for batches, with addresses in numbers: what QUIC needs.
+   * @throws the system's error, as `bindUdp` does.
+   */
+  bindDatagrams(
+    options: DatagramSocketOptions,
+    handlers: DatagramHandlers,
+  ): Promise<DatagramSocket>;
+  /**
+   * Creates a TUN device with its addresses and routes. As long as it lives, no socket of this layer
+   * sends by it: what the proxy sends must not come back to it.
+   * @throws {WeirError} with the reason in words; its code is `EEXIST` when another device has the name,
+   *   or a route.
+   */
+  openTun(plan: TunPlan, events?: TunEvents): PacketDevice;
+  /** Whether an IP address in text, without a zone, is one of this host: an interface has it, or loopback. */
+  isOwnAddress(host: string): boolean;
+  /** How packets of a program of this host reach an IP address in text, which may have a zone. */
+  programRoute(host: string): ProgramRoute;
+}
+
+/**
+ * How a program of this host reaches an address: one in the subnet of a TUN device of this process, which
+ * is nowhere else; another one by such a device; this host itself; another interface; or not at all.
+ */
+export type ProgramRoute = 'subnet' | 'device' | 'host' | 'uplink' | 'none';
+
+/** What is reported of a device while it lives. The functions must not throw. */
+export interface TunEvents {
+  /** Another program had changed the device. @param what is as it was again. */
+  readonly onRestored: (device: string, what: readonly string[]) => void;
+  /** The system has more routes than are looked at, for the way past the device. @param most of them. */
+  readonly onManyRoutes: (most: number) => void;
+  /** It was changed, and stays so for now. @param reason in words; reported once. */
+  readonly onUnrestored: (device: string, reason: string) => void;
+}
+
+/** A TUN device as it is asked for. */
+export interface TunPlan {
+  /** `undefined` lets the kernel choose. */
+  readonly name: string | undefined;
+  /** Bytes of the largest packet. */
+  readonly mtu: number;
+  /** Of the interface; bits of a host may be set. */
+  readonly addresses: readonly Cidr[];
+  /** Networks that the main routing table sends by it. */
+  readonly routes: readonly Cidr[];
+}
+
+export interface UnixPath {
+  readonly path: string;
+}
+
+export interface ConnectOptions {
+  readonly signal: AbortSignal;
+  /** Called with the socket once its connection has been asked for and its local port is known. */
+  readonly onSocket?: SocketObserver | undefined;
+}
+
+/** A TCP socket whose connection is being made, or stands. */
+export interface DialledSocket {
+  /** Its own address; `undefined` while, or when, the kernel has none for it. */
+  readonly local: Endpoint | undefined;
+  /** Calls back once the socket is closed. */
+  onClose(callback: () => void): void;
+}
+
+export type SocketObserver = (socket: DialledSocket) => void;
+
+export interface ListenOptions {
+  readonly onConnection: (connection: AcceptedConnection) => void;
+  /**
+   * Descriptors have run out: accepting is held back until some are free, and the kernel keeps the
+   * connections that wait. Node's sockets cannot do that, and do not call this.
+   */
+  readonly onHeldBack?: ((reason: string) => void) | undefined;
+}
+
+/**
+ * A connection that a listener has accepted and nothing has been read from. It is taken once: as a
+ * link, or as a socket of Node's for layers that need one, or destroyed.
+ */
+export interface AcceptedConnection {
+  /** The peer's address; `undefined` on a unix socket. IPv4-mapped addresses are unmapped. */
+  readonly remote: Endpoint | undefined;
+  readonly local: Endpoint | undefined;
+  link(): ByteLink & WireCounter;
+  socket(): Socket;
+  destroy(): void;
+}
+
+/** A bound listening socket. */
+export interface BoundListener {
+  /** `undefined` for a unix socket. */
+  readonly endpoint: Endpoint | undefined;
+  /** Stops accepting and frees the address at once; accepted connections live on. Idempotent. */
+  close(): void;
+}
+
+export interface UdpBindOptions {
+  readonly family: 4 | 6;
+  /**
+   * The local IP address; every address of the family when left out. The IPv6 wildcard `::` is dual
+   * stack: it reaches and is reached by IPv4 peers as well, and shows them with IPv4 addresses.
+   */
+  readonly address?: string | undefined;
+  /** 0, or left out, lets the kernel choose. */
+  readonly port?: number | undefined;
+  /**
+   * The one peer, an IP address in text: datagrams of others do not arrive, and when its host reports
+   * that there is no such port, the link ends with that error.
+   */
+  readonly peer?: Endpoint | undefined;
+  /** Datagrams that may wait for a reader; 256 when left out. */
+  readonly queue?: number | undefined;
+  /**
+   * For the socket of a client's association, of which there may be any number: the client's address, ''
+   * where there is none. Such sockets leave a reserve of descriptors to accepted connections, dials and
+   * questions of DNS. Without room for another one, one that has brought nothing yet, of the client with
+   * the most, is closed with an error; with none of those, `bindUdp` throws `EMFILE`. Node's sockets do not
+   * count descriptors, and ignore this.
+   */
+  readonly association?: string | undefined;
+  /**
+   * Whether a datagram to a peer leaves from the address that the peer's last datagram came to, where
+   * the socket is bound to all addresses: what clients of a server expect. Node's sockets cannot.
+   */
+  readonly respondsFromOwn?: boolean | undefined;
+  /**
+   * Examines every datagram before it is queued, so that foreign datagrams cannot fill the queue and
+   * a framing is removed without a second queue. What it returns is queued; `undefined` drops.
+   * It must not throw.
+   */
+  readonly incoming?:
+    | ((data: Uint8Array, host: string, port: number) => Packet | undefined)
+    | undefined;
+}
+
+/** A UDP socket as a PacketLink to any number of IP peers, with the bytes of its datagrams. */
+export interface UdpSocket extends PacketLink, WireCounter {
+  /** The bound address, the port that the kernel chose included. */
+  readonly local: Endpoint;
+  receiveAll(take: (packet: Packet) => void): Promise<void>;
+}

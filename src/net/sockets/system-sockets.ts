@@ -1,0 +1,26 @@
+import { systemClock } from '../time/clock.ts';
+import { kernelSockets } from './kernel/kernel-sockets.ts';
+import { openKernelIo } from './kernel/open-kernel-io.ts';
+import { LinkWatchdog, type LostEvent } from './kernel/watchdog.ts';
+import { nodeSockets } from './node/node-sockets.ts';
+import type { Sockets } from './sockets.ts';
+
+let chosen: Sockets | undefined;
+
+/**
+ * The sockets of this thread, like `systemClock` a property of the process and not of any part of
+ * it: one epoll instance serves a thread's event loop. Chosen on first use, since the probe loads
+ * native code.
+ */
+export const systemSockets = (): Sockets => (chosen ??= choose());
+
+function choose(): Sockets {
+  const { io, reason } = openKernelIo();
+  if (!io) return nodeSockets(reason);
+  return kernelSockets(io, io.calls.debug ? new LinkWatchdog(systemClock, raise) : undefined);
+}
+
+/** In the debug mode a lost event is a defect that no test may overlook. */
+function raise(lost: LostEvent): void {
+  throw new Error(`an event of a socket was lost: ${JSON.stringify(lost)}`);
+}
