@@ -1,10 +1,10 @@
 import { LinkClosedError } from '../net/errors.ts';
 import type { Clock, Timer } from '../net/time/clock.ts';
 import { PulledLink } from '../net/links/pulled-link.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './connection/connection.ts';
 import type { QuicStream } from './contract.ts';
 import { STREAM_LINGER } from './endpoint/limits.ts';
-import { StreamFailedError } from './failures.ts';
+import { StreamFailedError } from './connection/failures.ts';
 
 /** The calls of a connection that concern one stream. */
 export type StreamCalls = Pick<

@@ -1,4 +1,4 @@
-import type { ConnectionState } from './connection-state.ts';
+import type { ConnectionState } from './connection/connection-state.ts';
 import type { Space } from './recovery/space.ts';
 
 /** Why a received packet, or the rest of a datagram, was not used. None of it ends a connection. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { IpEndpoint } from '../../src/ip/ip-endpoint.ts';
-import { QuicEndpoint } from '../../src/quic/endpoint.ts';
+import { QuicEndpoint } from '../../src/quic/endpoint/endpoint.ts';
 import { MAX_UNVALIDATED_HANDSHAKES, MAX_WAITING_BYTES } from '../../src/quic/endpoint/limits.ts';
 import { MAX_LOCAL_IDS } from '../../src/quic/path/limits.ts';
 import type { CloseReason } from '../../src/quic/contract.ts';

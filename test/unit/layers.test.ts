@@ -34,7 +34,7 @@ const SIBLINGS = new Set(['config', 'supervisor']);
  * in its hands. The files of a core that touch sockets and timers are named by what they are.
  */
 const PURE = [
-  /^(quic|http\/(http2|http3|fields)|netstack|congestion)\/(?!driver\.ts|.*-link\.ts)/,
+  /^(quic|http\/(http2|http3|fields)|netstack|congestion)\/(?!(.*\/)?driver\.ts|.*-link\.ts)/,
   /^protocols\/.+\/wire\.ts$/,
   /^protocols\/wireguard\/(admission|cookies|deadlines|handshakes|key-pairs|liveness|noise|session|tunnel)\.ts$/,
   /^mux\/frame(-decoder)?\.ts$/,

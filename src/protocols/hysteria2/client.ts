@@ -10,7 +10,7 @@ import type { ByteLink, PacketLink, WireCounter } from '../../net/links/link.ts'
 import type { SocketObserver } from '../../net/sockets/sockets.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import type { QuicConnection } from '../../quic/contract.ts';
-import { ConnectionEndedError, StreamFailedError } from '../../quic/failures.ts';
+import { ConnectionEndedError, StreamFailedError } from '../../quic/connection/failures.ts';
 import { AUTHENTICATED, authenticationRequest, readTerms } from './authentication.ts';
 import { READER_LIMIT } from './limits.ts';
 import type { DialRequest, DialServer } from './quic-endpoints.ts';

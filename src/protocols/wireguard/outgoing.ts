@@ -1,6 +1,6 @@
 import type { DatagramSocket } from '../../ip/datagram-socket.ts';
 import { isSameEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
-import { TransmitBatch } from '../../quic/transmit-batch.ts';
+import { TransmitBatch } from '../../quic/endpoint/transmit-batch.ts';
 import { BATCHED_BYTES, MAX_BATCH_DATAGRAMS, MAX_BATCHES } from './limits.ts';
 import type { TunnelOutput } from './tunnel.ts';
 

@@ -1,18 +1,18 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { ReceivedDatagrams } from '../../ip/datagram-socket.ts';
 import { RateLimit } from '../../net/time/rate-limit.ts';
-import type { ConnectionDriver } from '../connection-driver.ts';
-import type { PacketObfuscation } from '../obfuscation.ts';
+import type { ConnectionDriver } from './connection-driver.ts';
+import type { PacketObfuscation } from './obfuscation.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { MAX_CONNECTION_ID } from '../wire/packet-header.ts';
 import type { Clock } from '../../net/time/clock.ts';
-import type { Soon } from '../driver.ts';
-import type { Acceptance, Admission } from './admission.ts';
+import type { Soon } from './driver.ts';
+import type { Acceptance, Admission } from './admission/admission.ts';
 import { LOCAL_ID_SIZE, RESETS_A_SECOND } from './limits.ts';
-import { Lobby, type Waiting } from './lobby.ts';
+import { Lobby, type Waiting } from './admission/lobby.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { Roster } from './roster.ts';
-import { reset } from './stateless-packets.ts';
+import { reset } from './admission/stateless-packets.ts';
 
 const LONG_HEADER = 0x80;
 const FIXED_BIT = 0x40;

@@ -1,7 +1,7 @@
 import type { DatagramSocket } from '../../ip/datagram-socket.ts';
 import { MAX_BATCH_BYTES, MAX_BATCH_DATAGRAMS } from '../limits.ts';
-import type { PacketObfuscation } from '../obfuscation.ts';
-import { TransmitBatch } from '../transmit-batch.ts';
+import type { PacketObfuscation } from './obfuscation.ts';
+import { TransmitBatch } from './transmit-batch.ts';
 import { BATCHED_BYTES, MAX_BATCHES } from './limits.ts';
 
 /** The sender of a batch: gets what the socket reports about it. */

@@ -1,19 +1,15 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type { Clock } from '../../net/time/clock.ts';
-import {
-  ConnectionDriver,
-  type ConnectionCore,
-  type ConnectionHost,
-} from '../connection-driver.ts';
-import type { IdIssuer } from '../connection.ts';
+import { ConnectionDriver, type ConnectionCore, type ConnectionHost } from './connection-driver.ts';
+import type { IdIssuer } from '../connection/connection.ts';
 import type { QuicHandlers } from '../contract.ts';
 import type { ResetTokens } from '../protection/tokens.ts';
 import { TransportErrorCode } from '../errors.ts';
-import type { Occupancy } from './admission.ts';
+import type { Occupancy } from './admission/admission.ts';
 import { ConnectionTable } from './connection-table.ts';
 import { MAX_CLOSING_CONNECTIONS, MAX_RESET_CANDIDATES } from './limits.ts';
-import { Newcomers } from './newcomers.ts';
+import { Newcomers } from './admission/newcomers.ts';
 import { PeerIndex } from './peer-index.ts';
 
 /** Where a new connection comes from, and what is called for it. */

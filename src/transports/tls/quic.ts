@@ -5,7 +5,12 @@ import type { QuicTlsLibrary } from '../../platform/quic-tls-library.ts';
 import { quicTls } from '../../platform/quic-tls-probe.ts';
 import { QuicTls } from '../../platform/quic-tls.ts';
 import { TlsCertificateError } from '../../platform/tls-credentials.ts';
-import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '../../quic/tls-port.ts';
+import type {
+  ClientTls,
+  ServerTls,
+  TlsEvents,
+  TlsHandshake,
+} from '../../quic/connection/tls-port.ts';
 import type { TlsClientSpec, TlsServerSpec } from '../../spec.ts';
 import { trustStore } from './trust-store.ts';
 

@@ -5,13 +5,13 @@ import { systemClock } from '../../../src/net/time/clock.ts';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../src/quic/connection-settings.ts';
+} from '../../../src/quic/connection/connection-settings.ts';
 import type { QuicConnection, QuicStream } from '../../../src/quic/contract.ts';
 import {
   QuicEndpoint,
   type BindDatagrams,
   type EndpointOptions,
-} from '../../../src/quic/endpoint.ts';
+} from '../../../src/quic/endpoint/endpoint.ts';
 import { ReadQueue } from '../../../src/net/links/read-queue.ts';
 import { testClientTls, testServerTls } from '../quic/tls.ts';
 import { numeric } from './memory-network.ts';

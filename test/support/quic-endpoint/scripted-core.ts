@@ -1,12 +1,12 @@
-import type { ConnectionEvent } from '../../../src/quic/connection-events.ts';
-import type { ConnectionCore } from '../../../src/quic/connection-driver.ts';
+import type { ConnectionEvent } from '../../../src/quic/connection/connection-events.ts';
+import type { ConnectionCore } from '../../../src/quic/endpoint/connection-driver.ts';
 import type {
   ClientOptions,
   ConnectionStatistics,
   ServerOptions,
-} from '../../../src/quic/connection.ts';
+} from '../../../src/quic/connection/connection.ts';
 import type { CloseReason } from '../../../src/quic/contract.ts';
-import type { TransmitBatch } from '../../../src/quic/transmit-batch.ts';
+import type { TransmitBatch } from '../../../src/quic/endpoint/transmit-batch.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 
 /** What a scripted connection sends next: datagrams of one size, the last may be shorter. */

@@ -1,4 +1,9 @@
-import type { ClientTls, ServerTls, TlsEvents, TlsHandshake } from '../../../src/quic/tls-port.ts';
+import type {
+  ClientTls,
+  ServerTls,
+  TlsEvents,
+  TlsHandshake,
+} from '../../../src/quic/connection/tls-port.ts';
 
 /** TLS that sends other transport parameters than its connection wants to. */
 export class OtherParameters implements ClientTls, ServerTls {

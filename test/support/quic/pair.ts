@@ -3,13 +3,13 @@ import { toEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../src/quic/connection-settings.ts';
+} from '../../../src/quic/connection/connection-settings.ts';
 import {
   type ClientOptions,
   Connection,
   type ServerOptions,
-} from '../../../src/quic/connection.ts';
-import type { ClientTls, ServerTls } from '../../../src/quic/tls-port.ts';
+} from '../../../src/quic/connection/connection.ts';
+import type { ClientTls, ServerTls } from '../../../src/quic/connection/tls-port.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { Ecn } from '../../../src/ip/datagram-socket.ts';
 import { copyEndpoint, type IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import type { ConnectionEvent } from '../../../src/quic/connection-events.ts';
-import type { Connection, IdIssuer, IssuedId } from '../../../src/quic/connection.ts';
+import type { ConnectionEvent } from '../../../src/quic/connection/connection-events.ts';
+import type { Connection, IdIssuer, IssuedId } from '../../../src/quic/connection/connection.ts';
 import type { TraceEvent } from '../../../src/quic/trace.ts';
-import { TransmitBatch } from '../../../src/quic/transmit-batch.ts';
+import { TransmitBatch } from '../../../src/quic/endpoint/transmit-batch.ts';
 import type { SeededRandom } from '../simnet/seeded-random.ts';
 
 /** A datagram on its way. */

@@ -3,8 +3,8 @@ import { addressText, toEndpoint, type IpEndpoint } from '../../../src/ip/ip-end
 import {
   DEFAULT_SETTINGS,
   type ConnectionSettings,
-} from '../../../src/quic/connection-settings.ts';
-import { Connection } from '../../../src/quic/connection.ts';
+} from '../../../src/quic/connection/connection-settings.ts';
+import { Connection } from '../../../src/quic/connection/connection.ts';
 import type { Trace } from '../../../src/quic/trace.ts';
 import { PacketHeader, readPacketHeader } from '../../../src/quic/wire/packet-header.ts';
 import { IDLE, send, wait, type Datagram, type Node, type Output } from '../simnet/node.ts';

@@ -14,7 +14,10 @@ import type {
   QuicHandlers,
   QuicStream,
 } from '../../../../src/quic/contract.ts';
-import { ConnectionEndedError, StreamFailedError } from '../../../../src/quic/failures.ts';
+import {
+  ConnectionEndedError,
+  StreamFailedError,
+} from '../../../../src/quic/connection/failures.ts';
 
 /** A stream in memory: a reset and a stop reach the peer as the failure of its link. */
 export class FakeStream implements QuicStream {

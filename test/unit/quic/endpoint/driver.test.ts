@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SENT_BYTES_A_TURN } from '../../../../src/quic/endpoint/limits.ts';
-import type { PacketObfuscation } from '../../../../src/quic/obfuscation.ts';
+import type { PacketObfuscation } from '../../../../src/quic/endpoint/obfuscation.ts';
 import type { ScriptedCore } from '../../../support/quic-endpoint/scripted-core.ts';
 import { shortPacket } from '../../../support/quic-endpoint/packets.ts';
 import { Rig } from './rig.ts';

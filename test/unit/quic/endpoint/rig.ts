@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { DEFAULT_SETTINGS } from '../../../../src/quic/connection-settings.ts';
+import { DEFAULT_SETTINGS } from '../../../../src/quic/connection/connection-settings.ts';
 import type { QuicConnection, QuicHandlers } from '../../../../src/quic/contract.ts';
 import {
   QuicEndpoint,
   type DialSettings,
   type EndpointOptions,
   type ServerSettings,
-} from '../../../../src/quic/endpoint.ts';
-import type { ClientTls, ServerTls } from '../../../../src/quic/tls-port.ts';
+} from '../../../../src/quic/endpoint/endpoint.ts';
+import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-port.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import {
   MemoryNetwork,

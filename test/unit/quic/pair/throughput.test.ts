@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConnectionSettings } from '../../../../src/quic/connection-settings.ts';
+import type { ConnectionSettings } from '../../../../src/quic/connection/connection-settings.ts';
 import { DEFAULT_STREAM_GRANTS } from '../../../../src/quic/streams/streams.ts';
 import { address } from '../../../support/quic/pair.ts';
 import { ClientNode, ServerNode } from '../../../support/quic/sim.ts';

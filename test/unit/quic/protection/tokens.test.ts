@@ -7,7 +7,7 @@ import {
   type TokenClaim,
 } from '../../../../src/quic/protection/tokens.ts';
 import { PeerConnectionIds } from '../../../../src/quic/path/connection-ids.ts';
-import { endsWithResetTokenOf } from '../../../../src/quic/stateless-reset.ts';
+import { endsWithResetTokenOf } from '../../../../src/quic/endpoint/stateless-reset.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 
 const V4 = Uint8Array.of(192, 0, 2, 1);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { Activity } from '../../../../src/quic/activity.ts';
-import { Deadlines } from '../../../../src/quic/deadlines.ts';
+import { Activity } from '../../../../src/quic/connection/activity.ts';
+import { Deadlines } from '../../../../src/quic/connection/deadlines.ts';
 import {
   MAX_PACKETS,
   PINGLESS_PACKETS,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Datagrams } from '../../../../src/quic/datagrams.ts';
+import { Datagrams } from '../../../../src/quic/packets/datagrams.ts';
 import { TransportErrorCode } from '../../../../src/quic/errors.ts';
 import { CarriedLog } from '../../../../src/quic/recovery/carried.ts';
 import { Space } from '../../../../src/quic/recovery/space.ts';

@@ -2,7 +2,11 @@ import { QuicClientTls, QuicServerTls } from '../../../../src/transports/tls/qui
 import type { QuicClientChoices } from '../../../../src/transports/tls/quic.ts';
 import type { QuicTlsChoices } from '../../../../src/platform/quic-tls-context.ts';
 import { parseCaBundle } from '../../../../src/crypto/ca-bundle.ts';
-import type { TlsEvents, TlsHandshake, TlsLevel } from '../../../../src/quic/tls-port.ts';
+import type {
+  TlsEvents,
+  TlsHandshake,
+  TlsLevel,
+} from '../../../../src/quic/connection/tls-port.ts';
 import { TestAuthority, type TestCertificate } from '../../../support/test-certificates.ts';
 
 export const authority = new TestAuthority();

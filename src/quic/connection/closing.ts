@@ -1,0 +1,151 @@
+import { printable } from '../../printable.ts';
+import type { Lifecycle } from './connection-state.ts';
+import type { CloseReason } from '../contract.ts';
+import type { Deadlines } from './deadlines.ts';
+import { type QuicError, TransportErrorCode } from '../errors.ts';
+import {
+  CLOSE_PROBE_TIMEOUTS,
+  FIRST_CLOSE_INTERVAL,
+  MAX_CLOSE_INTERVAL,
+  MAX_REASON_BYTES,
+} from '../limits.ts';
+import { applicationCloseSize, connectionCloseSize } from '../wire/frame-writers.ts';
+import { writeApplicationClose, writeConnectionClose } from '../wire/frame-writers.ts';
+
+const { APPLICATION_ERROR } = TransportErrorCode;
+
+const NOTHING = new Uint8Array(0);
+
+/** A text of the peer for messages: what is not printable is escaped, what is not UTF-8 replaced. */
+const textOf = (bytes: Uint8Array): string =>
+  printable(Buffer.from(bytes.subarray(0, MAX_REASON_BYTES)).toString());
+
+/** At most `MAX_REASON_BYTES` of UTF-8, without a part of a character. */
+function encodeReason(reason: string): Uint8Array {
+  const bytes = new Uint8Array(MAX_REASON_BYTES);
+  const { written } = new TextEncoder().encodeInto(reason, bytes);
+  return bytes.subarray(0, written);
+}
+
+/**
+ * The end of a connection (RFC 9000 §10): why it ends, the CONNECTION_CLOSE frame and when it is sent,
+ * and how long the closing and draining states last.
+ */
+export class Closing {
+  readonly #lifecycle: Lifecycle;
+  readonly #deadlines: Deadlines;
+  #reason: CloseReason | undefined;
+  #text: Uint8Array = NOTHING;
+  #frameType = 0;
+  #isFrameDue = false;
+  /** Packets to receive until the frame is sent again. */
+  #interval = FIRST_CLOSE_INTERVAL;
+  #received = 0;
+
+  constructor(lifecycle: Lifecycle, deadlines: Deadlines) {
+    this.#lifecycle = lifecycle;
+    this.#deadlines = deadlines;
+  }
+
+  /** Why the connection has ended; `undefined` while it has not. */
+  get reason(): CloseReason | undefined {
+    return this.#reason;
+  }
+
+  /** Whether CONNECTION_CLOSE is to be sent now. */
+  get isFrameDue(): boolean {
+    return this.#isFrameDue;
+  }
+
+  /** This side closes because of an error, the peer's or its own. */
+  fail(error: QuicError, probeTimeout: number, now: number): void {
+    this.#frameType = error.frameType;
+    this.#begin('transport', error.code, error.reason, probeTimeout, now);
+  }
+
+  /** This side closes because the application wants it to. */
+  closeByApplication(code: number, reason: string, probeTimeout: number, now: number): void {
+    this.#begin('application', code, reason, probeTimeout, now);
+  }
+
+  #begin(
+    kind: 'application' | 'transport',
+    code: number,
+    reason: string,
+    probeTimeout: number,
+    now: number,
+  ): void {
+    if (!this.#lifecycle.isOpen) return;
+    this.#text = encodeReason(reason);
+    this.#reason = { kind, by: 'self', code, reason: textOf(this.#text) };
+    this.#isFrameDue = true;
+    this.#wait('closing', probeTimeout, now);
+  }
+
+  /** The peer has closed (§10.2.2). */
+  onPeerClose(
+    kind: 'application' | 'transport',
+    code: number,
+    reason: Uint8Array,
+    probeTimeout: number,
+    now: number,
+  ): void {
+    this.#reason ??= { kind, by: 'peer', code, reason: textOf(reason) };
+    this.#isFrameDue = false;
+    this.#wait('draining', probeTimeout, now);
+  }
+
+  /** Ends at once, without a packet. */
+  end(reason: CloseReason, now: number): void {
+    this.#reason ??= reason;
+    this.#isFrameDue = false;
+    this.#deadlines.clearAll();
+    this.#lifecycle.go('closed', now);
+  }
+
+  /** A packet has come in the closing state: the peer may not have received the frame (§10.2.1). */
+  onPacket(): void {
+    this.#received++;
+    if (this.#received < this.#interval) return;
+    this.#received = 0;
+    this.#interval = Math.min(this.#interval * 2, MAX_CLOSE_INTERVAL);
+    this.#isFrameDue = true;
+  }
+
+  onFrameSent(): void {
+    this.#isFrameDue = false;
+  }
+
+  /** The time of the closing or draining state is over. */
+  onTimeout(now: number): void {
+    this.#deadlines.clearAll();
+    this.#isFrameDue = false;
+    this.#lifecycle.go('closed', now);
+  }
+
+  /**
+   * Writes the frame. What the application says is left out of Initial and Handshake packets, which are
+   * not confidential, or whose peer is not yet known (§10.2.3).
+   *
+   * @returns the offset behind it; `at` when it does not fit.
+   */
+  writeFrame(out: Uint8Array, at: number, limit: number, isOneRtt: boolean): number {
+    const reason = this.#reason;
+    if (reason === undefined) return at;
+    if (reason.kind === 'application' && isOneRtt) {
+      const size = applicationCloseSize(reason.code, this.#text.length);
+      return at + size > limit ? at : writeApplicationClose(out, at, reason.code, this.#text);
+    }
+    const isHidden = reason.kind === 'application';
+    const code = isHidden ? APPLICATION_ERROR : reason.code;
+    const text = isHidden ? NOTHING : this.#text;
+    const size = connectionCloseSize(code, this.#frameType, text.length);
+    return at + size > limit ? at : writeConnectionClose(out, at, code, this.#frameType, text);
+  }
+
+  #wait(state: 'closing' | 'draining', probeTimeout: number, now: number): void {
+    if (!this.#lifecycle.go(state, now)) return;
+    this.#deadlines.clearAll();
+    this.#deadlines.set('close', now + CLOSE_PROBE_TIMEOUTS * probeTimeout);
+  }
+}

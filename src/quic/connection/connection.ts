@@ -1,0 +1,393 @@
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import type { Ecn } from '../../ip/datagram-socket.ts';
+import { CarriedRouter } from '../packets/carried-router.ts';
+import type { ConnectionEvent } from './connection-events.ts';
+import type { ClientOptions, ConnectionStatistics, ServerOptions } from './connection-options.ts';
+import type { ConnectionState } from './connection-state.ts';
+import type { CloseReason } from '../contract.ts';
+import { createParts, type Identity } from './create-parts.ts';
+import { DatagramSize } from '../path/datagram-size.ts';
+import { QuicError } from '../errors.ts';
+import { FrameHandler } from '../packets/frame-handler.ts';
+import { Milestones } from './milestones.ts';
+import { ownParameters } from './own-parameters.ts';
+import { PacketAssembler } from '../packets/packet-assembler.ts';
+import { PacketBuilder } from '../packets/packet-builder.ts';
+import { PacketReceiver } from '../packets/packet-receiver.ts';
+import type { ConnectionParts } from './parts.ts';
+import { PathChanges } from '../path/path-changes.ts';
+import type { SendRates } from './send-rates.ts';
+import { ServerStart } from './server-start.ts';
+import { endsWithResetTokenOf } from '../endpoint/stateless-reset.ts';
+import { Space, SPACES } from '../recovery/space.ts';
+import type { END_OF_STREAM } from '../streams/streams.ts';
+import type { TransmitBatch } from '../endpoint/transmit-batch.ts';
+
+export type {
+  ClientOptions,
+  ConnectionStatistics,
+  IdIssuer,
+  IssuedId,
+  ServerOptions,
+} from './connection-options.ts';
+
+const ORIGINAL_ID_SIZE = 8;
+
+/**
+ * A QUIC connection (RFC 9000), without a socket, a clock or a timer: a driver passes datagrams in,
+ * sends what `transmit` assembles, calls `onTimeout` at `nextTimeout()`, and handles the events. Times are
+ * milliseconds of one clock that never goes back. Nothing that a peer sends makes a method throw.
+ *
+ * After every call but the pure queries: `transmit` until it returns false, events until there are none,
+ * and `transmit` again if the handling of events has queued anything; then `nextTimeout`.
+ */
+export class Connection {
+  readonly #parts: ConnectionParts;
+  readonly #router = new CarriedRouter();
+  readonly #rates: SendRates;
+  readonly #size: DatagramSize;
+  readonly #pathChanges: PathChanges;
+  readonly #receiver: PacketReceiver;
+  readonly #assembler: PacketAssembler;
+  #isReleased = false;
+
+  static client(options: ClientOptions): Connection {
+    const originalId = options.random.bytes(ORIGINAL_ID_SIZE);
+    const own = options.ids.issue();
+    const identity: Identity = {
+      role: 'client',
+      own,
+      originalId,
+      destinationId: originalId,
+      initialKeyId: originalId,
+      peerId: undefined,
+      retrySourceId: undefined,
+      isValidated: true,
+    };
+    return new Connection(options, identity, options.token, undefined);
+  }
+
+  /** For a client's first Initial packet, which is then passed to `receive`. */
+  static server(options: ServerOptions): Connection {
+    const { originalId, retrySourceId, clientId, isValidated } = options;
+    const identity: Identity = {
+      role: 'server',
+      own: options.ids.issue(),
+      originalId,
+      destinationId: clientId,
+      initialKeyId: retrySourceId ?? originalId,
+      peerId: clientId,
+      retrySourceId,
+      isValidated,
+    };
+    return new Connection(options, identity, undefined, options.makeToken);
+  }
+
+  private constructor(
+    options: ClientOptions | ServerOptions,
+    identity: Identity,
+    token: Uint8Array | undefined,
+    makeToken: ServerOptions['makeToken'],
+  ) {
+    const { parts, rates } = createParts(options, identity, this.#router);
+    this.#router.connect(parts);
+    this.#parts = parts;
+    this.#rates = rates;
+    this.#size = new DatagramSize(parts);
+    const milestones = new Milestones(parts, this.#size, makeToken);
+    this.#pathChanges = new PathChanges(parts, this.#size);
+    const builder = new PacketBuilder(parts, identity.own.id);
+    if (token !== undefined) builder.token = token;
+    const serverStart =
+      identity.role === 'client' ? new ServerStart(parts, builder, identity.own.id) : undefined;
+    const handler = new FrameHandler(parts, milestones);
+    this.#receiver = new PacketReceiver(parts, handler, milestones, this.#pathChanges, serverStart);
+    this.#assembler = new PacketAssembler(parts, milestones, builder);
+    const { now, settings } = options;
+    parts.deadlines.set('handshake', now + settings.handshakeTimeout);
+    parts.activity.onReceived(parts.loss, now);
+    parts.handshake.start(ownParameters(settings, identity));
+  }
+
+  get role(): 'client' | 'server' {
+    return this.#parts.role;
+  }
+
+  get state(): ConnectionState {
+    return this.#parts.lifecycle.state;
+  }
+
+  /** The peer's address of the path in use. */
+  get remote(): IpEndpoint {
+    return this.#parts.paths.active.remote;
+  }
+
+  get local(): IpEndpoint | undefined {
+    return this.#parts.paths.active.local;
+  }
+
+  /** Why the connection has ended; `undefined` while it has not. */
+  get closeReason(): CloseReason | undefined {
+    return this.#parts.closing.reason;
+  }
+
+  // ---- the driver's calls ----
+
+  /**
+   * Takes a datagram of the peer. Its bytes are decrypted in place; they are not used after the call.
+   * @param own the address that it was sent to, where known.
+   */
+  receive(
+    buffer: Uint8Array,
+    offset: number,
+    length: number,
+    peer: IpEndpoint,
+    own: IpEndpoint | undefined,
+    ecn: Ecn,
+    now: number,
+  ): void {
+    this.receiveBatch(buffer, offset, length, length, peer, own, ecn, now);
+  }
+
+  /**
+   * The same for datagrams of one peer behind each other, which is faster than one by one.
+   * @param stride bytes of each datagram but the last, which may be shorter.
+   */
+  receiveBatch(
+    buffer: Uint8Array,
+    offset: number,
+    length: number,
+    stride: number,
+    peer: IpEndpoint,
+    own: IpEndpoint | undefined,
+    ecn: Ecn,
+    now: number,
+  ): void {
+    const { lifecycle, counters, streams, loss } = this.#parts;
+    counters.bytesReceived += length;
+    this.#router.now = now;
+    streams.setPace(now, loss.control.rtt.smoothed);
+    const end = offset + length;
+    if (length > stride) this.#receiver.prepare(buffer, offset, stride, end);
+    for (let at = offset; at < end; at += stride) {
+      counters.datagramsReceived++;
+      if (!lifecycle.isOpen && lifecycle.state !== 'closing') continue;
+      const size = Math.min(stride, end - at);
+      this.#receiver.receive(buffer, at, size, peer, own, ecn, now);
+    }
+    this.#receiver.forgetMasks();
+    this.#pathChanges.retireIds();
+    this.#size.update(now);
+    this.#releaseWhenClosed();
+  }
+
+  /** Whether a datagram for no known id is a stateless reset by this peer (§10.3.1); `receive` checks too. */
+  isStatelessReset(buffer: Uint8Array, offset: number, length: number): boolean {
+    return endsWithResetTokenOf(this.#parts.peerIds, buffer, offset, length);
+  }
+
+  /** Fills `out` with what may leave now, for one send. False when there is nothing. */
+  transmit(now: number, out: TransmitBatch): boolean {
+    const { lifecycle, closing, keys, trace, work } = this.#parts;
+    work.restart();
+    if (lifecycle.isOpen) {
+      const { exhausted } = keys.oneRtt;
+      if (exhausted !== undefined) this.#fail(exhausted, now);
+      else if (keys.oneRtt.updateDue && keys.oneRtt.initiateUpdate() && trace !== undefined) {
+        trace({ kind: 'key-update', updates: keys.oneRtt.updates }, now);
+      }
+    }
+    if (lifecycle.isOpen) return this.#assembler.assemble(out, now);
+    return closing.isFrameDue && this.#assembler.close(out, now);
+  }
+
+  /**
+   * When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. It may lie in the
+   * past after `receive`, when a shorter round trip was measured: then it is due at once.
+   */
+  nextTimeout(): number {
+    const { lifecycle, deadlines, loss, paths, keys, received } = this.#parts;
+    if (!lifecycle.isOpen) return deadlines.next;
+    const path = paths.active;
+    const next = Math.min(
+      deadlines.next,
+      loss.timeout,
+      paths.timeout,
+      path.mtu.timeout,
+      keys.oneRtt.nextTimeout() ?? Infinity,
+    );
+    // What cannot be sent is not waited for: a packet of the peer has to come first.
+    if (!this.#assembler.maySend) return next;
+    let acknowledgement = Infinity;
+    for (const space of SPACES) {
+      if (!keys.canSeal(space)) continue;
+      if (space === Space.APPLICATION && !lifecycle.isEstablished) continue;
+      acknowledgement = Math.min(acknowledgement, received.of(space)?.deadline ?? Infinity);
+    }
+    return Math.min(next, acknowledgement);
+  }
+
+  /** Does what is due; before `nextTimeout()` it does nothing. */
+  onTimeout(now: number): void {
+    const { lifecycle, deadlines, closing, loss, paths, keys, once, trace } = this.#parts;
+    if (lifecycle.isOpen) {
+      if (deadlines.take('idle', now)) this.#endIdle('the peer was silent for too long', now);
+      else if (deadlines.take('handshake', now)) this.#endIdle('the handshake took too long', now);
+    }
+    if (lifecycle.isOpen) {
+      deadlines.take('pacing', now);
+      if (deadlines.take('keepAlive', now)) once.isPingDue = true;
+      keys.oneRtt.onTimeout(now);
+      if (now >= paths.timeout) this.#pathChanges.onTimeout(now);
+    }
+    if (lifecycle.isOpen && now >= loss.timeout) {
+      const { probeCount } = loss;
+      this.#router.now = now;
+      loss.onTimeout(now);
+      if (loss.probeCount > probeCount) {
+        paths.active.mtu.onProbeTimeout(loss.probeCount, now);
+        if (trace !== undefined) trace({ kind: 'probe', count: loss.probeCount }, now);
+      }
+      this.#size.update(now);
+    }
+    if (deadlines.take('close', now)) closing.onTimeout(now);
+    this.#releaseWhenClosed();
+  }
+
+  /**
+   * The next received DATAGRAM frame, which otherwise comes as an event; `undefined` when there is none. To
+   * be taken after each `receiveBatch`, so that the queue holds no more than one.
+   */
+  nextDatagram(): Uint8Array | undefined {
+    return this.#parts.datagrams.next();
+  }
+
+  /** The next event; `undefined` when there is none. */
+  nextEvent(): ConnectionEvent | undefined {
+    return this.#parts.events.next();
+  }
+
+  /** The system refused a datagram of this size (EMSGSIZE). */
+  onTooLarge(bytes: number, now: number): void {
+    this.#parts.paths.active.mtu.onTooLarge(bytes, now);
+    this.#size.update(now);
+  }
+
+  /** Ends everything at once and sends nothing: the socket is gone. */
+  abandon(now: number): void {
+    const reason = 'the connection was abandoned';
+    this.#parts.closing.end({ kind: 'transport', by: 'self', code: 0, reason }, now);
+    this.#releaseWhenClosed();
+  }
+
+  // ---- the application's calls; see `Streams` and `Datagrams` ----
+
+  /** Opens a stream; `undefined` while the peer allows no more, or before the handshake is complete. */
+  openStream(bidirectional: boolean): number | undefined {
+    return this.#parts.lifecycle.isOpen ? this.#parts.streams.open(bidirectional) : undefined;
+  }
+
+  /** See `Streams.allowStreams`. */
+  allowStreams(atOnce: number): void {
+    this.#parts.streams.allowStreams(atOnce);
+  }
+
+  /** The protocol above knows who the peer is: see `ConnectionSettings.authenticates`. Idempotent. */
+  authenticated(): void {
+    this.#parts.streams.onAuthenticated();
+    this.#parts.work.onAuthenticated();
+  }
+
+  /** See `Streams.write`. */
+  write(id: number, chunk: Uint8Array, isOwned = false): boolean | undefined {
+    return this.#parts.lifecycle.isOpen ? this.#parts.streams.write(id, chunk, isOwned) : undefined;
+  }
+
+  /** Bytes of a stream that were written and not sent. */
+  queued(id: number): number {
+    return this.#parts.streams.queued(id);
+  }
+
+  finish(id: number): void {
+    this.#parts.streams.finish(id);
+  }
+
+  reset(id: number, code: number): void {
+    this.#parts.streams.reset(id, code);
+  }
+
+  /** See `Streams.read`. */
+  read(id: number): Uint8Array | typeof END_OF_STREAM | undefined {
+    return this.#parts.streams.read(id);
+  }
+
+  stopSending(id: number, code: number): void {
+    this.#parts.streams.stopSending(id, code);
+  }
+
+  /** Queues a DATAGRAM frame; false when it was dropped: too large, full, or the connection has ended. */
+  sendDatagram(data: Uint8Array): boolean {
+    return this.#parts.lifecycle.isOpen && this.#parts.datagrams.send(data);
+  }
+
+  /** The largest payload that `sendDatagram` takes at present; 0 when the peer accepts none. */
+  get maxDatagramSize(): number {
+    return this.#parts.datagrams.maxSize;
+  }
+
+  /** Sends at this many bytes a second from now on, whatever is lost. */
+  useFixedRate(bytesPerSecond: number): void {
+    this.#rates.useFixedRate(bytesPerSecond, this.#parts.paths.active);
+  }
+
+  /** Ends the connection with an error code of the application (§10.2). Idempotent. */
+  close(code: number, reason: string, now: number): void {
+    const { closing, loss } = this.#parts;
+    closing.closeByApplication(code, reason, loss.probeTimeout(), now);
+  }
+
+  /** The same with a code of §20.1: NO_ERROR, or e.g. CONNECTION_REFUSED by a server. */
+  closeTransport(code: number, reason: string, now: number): void {
+    this.#fail(new QuicError(code, reason), now);
+  }
+
+  statistics(): ConnectionStatistics {
+    const { counters, loss, paths } = this.#parts;
+    const { control } = loss;
+    return {
+      bytesSent: counters.bytesSent,
+      bytesReceived: counters.bytesReceived,
+      datagramsSent: counters.datagramsSent,
+      datagramsReceived: counters.datagramsReceived,
+      packetsSent: counters.packetsSent,
+      packetsReceived: counters.packetsReceived,
+      packetsDropped: counters.packetsDropped,
+      packetsLost: loss.lostPackets,
+      inFlight: control.inFlight,
+      window: control.controller.window,
+      pacingRate: control.controller.pacingRate,
+      smoothedRtt: control.rtt.smoothed,
+      minimumRtt: control.rtt.minimum,
+      datagramSize: paths.active.mtu.current,
+    };
+  }
+
+  #fail(error: QuicError, now: number): void {
+    const { closing, loss } = this.#parts;
+    closing.fail(error, loss.probeTimeout(), now);
+  }
+
+  #endIdle(reason: string, now: number): void {
+    this.#parts.closing.end({ kind: 'idle', by: 'self', code: 0, reason }, now);
+  }
+
+  /** Frees what is outside of the heap, and the ids at the endpoint. */
+  #releaseWhenClosed(): void {
+    const { lifecycle, keys, handshake, localIds } = this.#parts;
+    if (this.#isReleased || lifecycle.state !== 'closed') return;
+    this.#isReleased = true;
+    keys[Symbol.dispose]();
+    handshake[Symbol.dispose]();
+    localIds.dispose();
+  }
+}

@@ -1,0 +1,117 @@
+import { cryptoErrorCode, QuicError, TransportErrorCode } from '../errors.ts';
+import { isCipherSuite } from '../protection/packet-keys.ts';
+import type { ConnectionKeys } from './connection-keys.ts';
+import type { CryptoStreams } from '../packets/crypto-streams.ts';
+import type { HandshakeIds } from './handshake-ids.ts';
+import type { ClientTls, SecretDirection, ServerTls, TlsHandshake, TlsLevel } from './tls-port.ts';
+import { FrameType } from '../wire/frame-types.ts';
+import type { Verdict } from '../wire/frame-visitor.ts';
+import {
+  decodeTransportParameters,
+  type TransportParameters,
+} from '../wire/transport-parameters.ts';
+
+/**
+ * The TLS handshake of a connection (RFC 9001 §4): takes CRYPTO data to TLS and back, its keys to
+ * `ConnectionKeys`, and checks the peer's transport parameters.
+ */
+export class Handshake implements Disposable {
+  readonly #role: 'client' | 'server';
+  readonly #tls: TlsHandshake;
+  readonly #keys: ConnectionKeys;
+  readonly #crypto: CryptoStreams;
+  readonly #ids: HandshakeIds;
+  #peer: TransportParameters | undefined;
+  #error: QuicError | undefined;
+  #isComplete = false;
+
+  constructor(
+    role: 'client' | 'server',
+    tls: ClientTls | ServerTls,
+    keys: ConnectionKeys,
+    crypto: CryptoStreams,
+    ids: HandshakeIds,
+  ) {
+    this.#role = role;
+    this.#keys = keys;
+    this.#crypto = crypto;
+    this.#ids = ids;
+    this.#tls = tls.createHandshake({
+      onCryptoData: (level, bytes) => {
+        this.#crypto.write(level, bytes);
+      },
+      onSecret: (level, direction, suite, secret) => {
+        this.#onSecret(level, direction, suite, secret);
+      },
+      onPeerParameters: (bytes) => {
+        this.#onPeerParameters(bytes);
+      },
+      onAlert: (code) => {
+        const reason = this.#tls.failure ?? 'the TLS handshake failed';
+        this.#error ??= new QuicError(cryptoErrorCode(code), reason, FrameType.CRYPTO);
+      },
+      onViolation: (reason) => {
+        const { PROTOCOL_VIOLATION } = TransportErrorCode;
+        this.#error ??= new QuicError(PROTOCOL_VIOLATION, reason, FrameType.CRYPTO);
+      },
+      onComplete: () => {
+        this.#isComplete = true;
+      },
+    });
+  }
+
+  /** Whether TLS is complete, and the peer's transport parameters are authentic. */
+  get isComplete(): boolean {
+    return this.#isComplete && this.#peer !== undefined && this.#error === undefined;
+  }
+
+  /** The peer's, once they have come. */
+  get peerParameters(): TransportParameters | undefined {
+    return this.#peer;
+  }
+
+  /** @param parameters the own transport parameters, encoded. A client makes its first message. */
+  start(parameters: Uint8Array): void {
+    this.#tls.setTransportParameters(parameters);
+    if (this.#role === 'client') this.#tls.start();
+  }
+
+  /** Gives TLS what has arrived of a level, in order. */
+  advance(level: TlsLevel): Verdict {
+    while (this.#error === undefined) {
+      const bytes = this.#crypto.read(level);
+      if (bytes === undefined) return undefined;
+      this.#tls.receive(level, bytes);
+    }
+    return this.#error;
+  }
+
+  [Symbol.dispose](): void {
+    this.#tls[Symbol.dispose]();
+  }
+
+  #onSecret(
+    level: Exclude<TlsLevel, 'initial'>,
+    direction: SecretDirection,
+    suite: number,
+    secret: Uint8Array,
+  ): void {
+    if (isCipherSuite(suite)) this.#keys.install(level, direction, suite, secret);
+    else {
+      const { INTERNAL_ERROR } = TransportErrorCode;
+      this.#error ??= new QuicError(INTERNAL_ERROR, 'TLS chose a suite that QUIC does not know');
+    }
+    secret.fill(0);
+  }
+
+  #onPeerParameters(bytes: Uint8Array): void {
+    const peer = decodeTransportParameters(bytes, this.#role === 'client' ? 'server' : 'client');
+    if (peer instanceof QuicError) {
+      this.#error ??= peer;
+      return;
+    }
+    const fault = this.#ids.check(peer);
+    if (fault === undefined) this.#peer = peer;
+    else this.#error ??= fault;
+  }
+}

@@ -1,0 +1,355 @@
+import {
+  addressText,
+  isSameEndpoint,
+  copyEndpoint,
+  type IpEndpoint,
+} from '../../ip/ip-endpoint.ts';
+import type { Ecn } from '../../ip/datagram-socket.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import type { WireCounter } from '../../net/links/link.ts';
+import { abortReason } from '../../net/links/read-queue.ts';
+import type { ConnectionEvent } from '../connection/connection-events.ts';
+import type { Connection } from '../connection/connection.ts';
+import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from '../contract.ts';
+import type { Scheduled } from './deadline-queue.ts';
+import type { BatchOwner } from './outgoing.ts';
+import type { HasPeer } from './peer-index.ts';
+import { ConnectionEndedError } from '../connection/failures.ts';
+import { StreamLink, type StreamHost } from '../stream-link.ts';
+
+/** What a driver calls of a connection's core: a test gives a scripted one. */
+export type ConnectionCore = Pick<Connection, keyof Connection>;
+
+/** What a connection needs of its endpoint. */
+export interface ConnectionHost {
+  readonly clock: Clock;
+  /** It has something to do: it is served in this turn of the event loop, or the next one. */
+  touch(connection: ConnectionDriver): void;
+  /** What it does with what has come has thrown: it is to end, and nothing else. */
+  onFault(connection: ConnectionDriver, error: unknown): void;
+  /** The handshake is complete. @returns what its events are for. */
+  onEstablished(connection: ConnectionDriver): QuicHandlers | undefined;
+  /** The protocol above knows who the peer is. */
+  onAuthenticated(connection: ConnectionDriver): void;
+  /** It is confirmed: the id that a client had made up is not used any more. */
+  onConfirmed(connection: ConnectionDriver): void;
+  onMigrated(connection: ConnectionDriver): void;
+  onToken(connection: ConnectionDriver, token: Uint8Array): void;
+  /** It has ended, and is kept for stray packets only. */
+  onClosed(connection: ConnectionDriver): void;
+  /** It is to be forgotten. */
+  onDrained(connection: ConnectionDriver): void;
+}
+
+type StreamKind = 'bidirectional' | 'unidirectional';
+
+interface OpenWaiter {
+  readonly resolve: (stream: QuicStream) => void;
+  readonly reject: (error: Error) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly onAbort: () => void;
+}
+
+/** A connection as the protocols above use it, between its core and the driver of its socket. */
+export class ConnectionDriver
+  implements QuicConnection, Scheduled, HasPeer, BatchOwner, StreamHost
+{
+  // For the queues of the driver and the tables of the endpoint.
+  place = -1;
+  placedAt = 0;
+  peerKey = 0;
+  isQueued = false;
+
+  readonly calls: ConnectionCore;
+  readonly wire: { -readonly [key in keyof WireCounter]: number } = {
+    bytesRead: 0,
+    bytesWritten: 0,
+  };
+  readonly established: Promise<void>;
+  readonly closed: Promise<CloseReason>;
+  readonly #host: ConnectionHost;
+  readonly #streams = new Map<number, StreamLink>();
+  readonly #waiting: Readonly<Record<StreamKind, Set<OpenWaiter>>> = {
+    bidirectional: new Set(),
+    unidirectional: new Set(),
+  };
+  readonly #established = Promise.withResolvers<void>();
+  readonly #closed = Promise.withResolvers<CloseReason>();
+  #handlers: QuicHandlers | undefined;
+  #ended: CloseReason | undefined;
+  #remote: { readonly numbers: IpEndpoint; readonly text: Endpoint } | undefined;
+
+  /** @param create makes the core; its packets are for this connection from then on. */
+  constructor(host: ConnectionHost, create: (owner: ConnectionDriver) => ConnectionCore) {
+    this.#host = host;
+    this.established = this.#established.promise;
+    this.closed = this.#closed.promise;
+    // Nothing waits for that of a server, or of a dial that was given up.
+    this.established.catch(() => undefined);
+    this.calls = create(this);
+  }
+
+  get clock(): Clock {
+    return this.#host.clock;
+  }
+
+  get remote(): Endpoint {
+    const numbers = this.calls.remote;
+    if (!this.#remote || !isSameEndpoint(this.#remote.numbers, numbers)) {
+      this.#remote = { numbers: copyEndpoint(numbers), text: endpointText(numbers) };
+    }
+    return this.#remote.text;
+  }
+
+  get local(): Endpoint | undefined {
+    const { local } = this.calls;
+    return local && endpointText(local);
+  }
+
+  get peer(): IpEndpoint {
+    return this.calls.remote;
+  }
+
+  get maxDatagramSize(): number {
+    return this.calls.maxDatagramSize;
+  }
+
+  get hasOpenStream(): boolean {
+    for (const { bidirectional } of this.#streams.values()) if (bidirectional) return true;
+    return false;
+  }
+
+  /** Whether it has ended for the protocol above. */
+  get isEnded(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  openStream(kind: StreamKind, signal?: AbortSignal): Promise<QuicStream> {
+    if (this.#ended) return Promise.reject(new ConnectionEndedError(this.#ended));
+    if (signal?.aborted) return Promise.reject(abortReason(signal));
+    const waiting = this.#waiting[kind];
+    const id = waiting.size === 0 ? this.calls.openStream(kind === 'bidirectional') : undefined;
+    if (id !== undefined) return Promise.resolve(this.#addStream(id, true));
+    const { promise, resolve, reject } = Promise.withResolvers<QuicStream>();
+    const onAbort = (): void => {
+      waiting.delete(waiter);
+      if (signal) reject(abortReason(signal));
+    };
+    const waiter: OpenWaiter = { resolve, reject, signal, onAbort };
+    waiting.add(waiter);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    // The core asks for more streams with STREAMS_BLOCKED.
+    this.touch();
+    return promise;
+  }
+
+  authenticated(): void {
+    this.calls.authenticated();
+    this.#host.onAuthenticated(this);
+    this.touch();
+  }
+
+  allowStreams(atOnce: number): void {
+    this.calls.allowStreams(atOnce);
+    this.touch();
+  }
+
+  sendDatagram(data: Uint8Array): boolean {
+    if (this.#ended || !this.calls.sendDatagram(data)) return false;
+    this.touch();
+    return true;
+  }
+
+  useFixedRate(bytesPerSecond: number): void {
+    this.calls.useFixedRate(bytesPerSecond);
+    this.touch();
+  }
+
+  close(code: number, reason = ''): void {
+    if (this.#ended) return;
+    this.calls.close(code, reason, this.clock.now());
+    this.touch();
+  }
+
+  // ---- for the endpoint, the driver and the streams ----
+
+  /** Ends the connection with a code of the transport, at once for all that count it. */
+  closeTransport(code: number): void {
+    try {
+      this.calls.closeTransport(code, '', this.clock.now());
+      this.handleEvents();
+      this.touch();
+    } catch (error) {
+      this.#host.onFault(this, error);
+    }
+  }
+
+  touch(): void {
+    this.#host.touch(this);
+  }
+
+  /**
+   * Datagrams of the peer, one behind the other.
+   * @param stride bytes of each but the last, which may be shorter.
+   * Never throws: the socket has datagrams of others behind them.
+   * @param size of all on the wire, obfuscation included.
+   */
+  receive(
+    buffer: Uint8Array,
+    offset: number,
+    length: number,
+    stride: number,
+    peer: IpEndpoint,
+    own: IpEndpoint | undefined,
+    ecn: Ecn,
+    now: number,
+    size: number,
+  ): void {
+    this.wire.bytesRead += size;
+    try {
+      this.calls.receiveBatch(buffer, offset, length, stride, peer, own, ecn, now);
+      this.#passDatagrams();
+      this.touch();
+    } catch (error) {
+      this.#host.onFault(this, error);
+    }
+  }
+
+  /** Passes on what has come before more does: one turn may bring more than the core would keep. */
+  #passDatagrams(): void {
+    const handlers = this.#handlers;
+    if (!handlers) return;
+    for (;;) {
+      const data = this.calls.nextDatagram();
+      if (data === undefined) return;
+      handlers.onDatagram(data);
+    }
+  }
+
+  onTooLarge(bytes: number): void {
+    this.calls.onTooLarge(bytes, this.clock.now());
+    this.touch();
+  }
+
+  /** Handles what has happened. Returns whether anything had. */
+  handleEvents(): boolean {
+    let any = false;
+    for (;;) {
+      const event = this.calls.nextEvent();
+      if (event === undefined) return any;
+      any = true;
+      this.#handle(event);
+    }
+  }
+
+  /** The socket is gone, or the connection is in the way: it ends, and nothing is sent. */
+  abandon(): void {
+    this.calls.abandon(this.clock.now());
+    this.handleEvents();
+  }
+
+  #handle(event: ConnectionEvent): void {
+    switch (event.kind) {
+      case 'stream-readable':
+        this.#streams.get(event.id)?.onReadable();
+        break;
+      case 'stream-writable':
+        this.#streams.get(event.id)?.onWritable();
+        break;
+      case 'datagram':
+        this.#handlers?.onDatagram(event.data);
+        break;
+      case 'stream-opened':
+        this.#onStreamOpened(event.id);
+        break;
+      case 'stream-reset':
+        this.#streams.get(event.id)?.onReset(event.code);
+        break;
+      case 'stream-stopped':
+        this.#streams.get(event.id)?.onStopped(event.code);
+        break;
+      case 'stream-closed':
+        this.#streams.get(event.id)?.onClosed();
+        this.#streams.delete(event.id);
+        this.#handlers?.onStreamClosed?.();
+        break;
+      case 'streams-available':
+        this.#openWaiting(event.bidirectional ? 'bidirectional' : 'unidirectional');
+        break;
+      case 'established':
+        this.#onEstablished();
+        break;
+      case 'confirmed':
+        this.#host.onConfirmed(this);
+        break;
+      case 'migrated':
+        this.#host.onMigrated(this);
+        this.#handlers?.onMigrated?.(this.remote);
+        break;
+      case 'token':
+        this.#host.onToken(this, event.token);
+        break;
+      case 'closed':
+        this.#onClosed(event.reason);
+        break;
+      case 'drained':
+        this.#host.onDrained(this);
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #onEstablished(): void {
+    this.#handlers = this.#host.onEstablished(this);
+    this.#established.resolve();
+    this.#openWaiting('bidirectional');
+    this.#openWaiting('unidirectional');
+  }
+
+  #onStreamOpened(id: number): void {
+    this.#handlers?.onStream(this.#addStream(id, false));
+  }
+
+  #addStream(id: number, isOwn: boolean): StreamLink {
+    const stream = new StreamLink(this, id, isOwn);
+    this.#streams.set(id, stream);
+    return stream;
+  }
+
+  #openWaiting(kind: StreamKind): void {
+    const waiting = this.#waiting[kind];
+    for (const waiter of waiting) {
+      const id = this.calls.openStream(kind === 'bidirectional');
+      if (id === undefined) return;
+      waiting.delete(waiter);
+      waiter.signal?.removeEventListener('abort', waiter.onAbort);
+      waiter.resolve(this.#addStream(id, true));
+    }
+  }
+
+  #onClosed(reason: CloseReason): void {
+    if (this.#ended) return;
+    this.#ended = reason;
+    const error = new ConnectionEndedError(reason);
+    this.#established.reject(error);
+    for (const waiting of Object.values(this.#waiting)) {
+      for (const waiter of waiting) {
+        waiter.signal?.removeEventListener('abort', waiter.onAbort);
+        waiter.reject(error);
+      }
+      waiting.clear();
+    }
+    for (const stream of this.#streams.values()) stream.onConnectionEnd(error);
+    this.#streams.clear();
+    this.#handlers = undefined;
+    this.#closed.resolve(reason);
+    this.#host.onClosed(this);
+  }
+}
+
+const endpointText = (endpoint: IpEndpoint): Endpoint => ({
+  host: addressText(endpoint),
+  port: endpoint.port,
+});

@@ -1,0 +1,41 @@
+import type { Ecn, Transmit } from '../../ip/datagram-socket.ts';
+import { assignEndpoint, blankEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { MAX_BATCH_BYTES } from '../limits.ts';
+
+/**
+ * Datagrams for one send: of one path, one behind the other, all of one size but the last, which may be
+ * shorter. One batch is used for all connections of a socket, over and over.
+ */
+export class TransmitBatch implements Transmit {
+  readonly buffer: Uint8Array;
+  readonly offset = 0;
+  length = 0;
+  /** Bytes of each datagram but the last; 0 for a single one. */
+  segmentSize = 0;
+  ecn: Ecn = 0;
+  readonly #destination = blankEndpoint();
+  readonly #source = blankEndpoint();
+  #hasSource = false;
+
+  constructor(bytes: number = MAX_BATCH_BYTES) {
+    this.buffer = Buffer.allocUnsafeSlow(bytes);
+  }
+
+  get destination(): IpEndpoint {
+    return this.#destination;
+  }
+
+  get source(): IpEndpoint | undefined {
+    return this.#hasSource ? this.#source : undefined;
+  }
+
+  /** Starts an empty batch for a path. */
+  begin(destination: IpEndpoint, source: IpEndpoint | undefined): void {
+    this.length = 0;
+    this.segmentSize = 0;
+    this.ecn = 0;
+    assignEndpoint(this.#destination, destination);
+    this.#hasSource = source !== undefined;
+    if (source !== undefined) assignEndpoint(this.#source, source);
+  }
+}

@@ -1,0 +1,277 @@
+import { QuicError, TransportErrorCode } from '../errors.ts';
+import type { TlsLevel } from '../connection/tls-port.ts';
+import { fittingSize } from '../wire/frame-writers.ts';
+import { FrameType } from '../wire/frame-types.ts';
+import { varintSize } from '../wire/varint.ts';
+import { RangeSet } from '../../collections/range-set.ts';
+
+/** A part of the CRYPTO data of one level: what a frame carries. Reused: valid until the next call. */
+export interface CryptoRange {
+  offset: number;
+  bytes: Uint8Array;
+  /** Where in `bytes` the part starts. */
+  at: number;
+  size: number;
+}
+
+/**
+ * How far received CRYPTO data may lie ahead of what TLS has read, in bytes. RFC 9000 §7.5 demands at
+ * least 4,096; these hold a ClientHello in any order, and a server's whole flight whose first packet is
+ * lost. Data beyond it closes the connection with CRYPTO_BUFFER_EXCEEDED.
+ */
+export const CRYPTO_WINDOW = { initial: 0x4000, handshake: 0x10000, application: 0x4000 } as const;
+
+/**
+ * How much CRYPTO data a peer may send at a level in all, in bytes: two ClientHellos, a long chain of
+ * certificates, the session tickets of a long connection. More is CRYPTO_BUFFER_EXCEEDED.
+ */
+export const CRYPTO_TOTAL = { initial: 0x8000, handshake: 0x20000, application: 0x10000 } as const;
+
+/**
+ * How many separate pieces of received data a level holds. Browsers scatter a ClientHello over about ten
+ * frames; more than this is CRYPTO_BUFFER_EXCEEDED.
+ */
+export const MAX_CRYPTO_PIECES = 64;
+
+const NO_BYTES = new Uint8Array(0);
+
+const exceeded = (reason: string): QuicError =>
+  new QuicError(TransportErrorCode.CRYPTO_BUFFER_EXCEEDED, reason, FrameType.CRYPTO);
+
+/**
+ * The CRYPTO data of a connection (RFC 9000 §7.5, RFC 9001 §4.1.3): a stream in each direction for each
+ * level, without flow control, so that bounds take its place.
+ */
+export class CryptoStreams {
+  readonly #levels = {
+    initial: new LevelStreams('initial'),
+    handshake: new LevelStreams('handshake'),
+    application: new LevelStreams('application'),
+  };
+
+  /** Queues bytes that TLS has made. */
+  write(level: TlsLevel, bytes: Uint8Array): void {
+    this.#levels[level].sending.write(bytes);
+  }
+
+  /** Whether there is something to send that has never been sent, or was lost. */
+  hasPending(level: TlsLevel): boolean {
+    return this.#levels[level].sending.hasPending;
+  }
+
+  /**
+   * The next part to send, lost ones first, that fits into a frame of at most `room` bytes, header
+   * included; it counts as sent. `undefined` when there is nothing, or no room.
+   */
+  next(level: TlsLevel, room: number): CryptoRange | undefined {
+    return this.#levels[level].sending.next(room);
+  }
+
+  /** A packet with this part was acknowledged. */
+  acknowledged(level: TlsLevel, offset: number, size: number): void {
+    this.#levels[level].sending.acknowledged(offset, size);
+  }
+
+  /** A packet with this part was lost: what of it is not yet acknowledged is sent again. */
+  lost(level: TlsLevel, offset: number, size: number): void {
+    this.#levels[level].sending.lost(offset, offset + size);
+  }
+
+  /** Everything that is not yet acknowledged is sent again: for probes (RFC 9002 §6.2.4). */
+  resend(level: TlsLevel): void {
+    this.#levels[level].sending.resend();
+  }
+
+  /** Whether everything written has been acknowledged. */
+  isAcknowledged(level: TlsLevel): boolean {
+    return this.#levels[level].sending.isAcknowledged;
+  }
+
+  /**
+   * Takes the data of a CRYPTO frame, which is copied.
+   * @returns CRYPTO_BUFFER_EXCEEDED for data beyond the bounds, PROTOCOL_VIOLATION for new data of a
+   *   level whose end was announced by `finish`.
+   */
+  receive(
+    level: TlsLevel,
+    offset: number,
+    bytes: Uint8Array,
+    at: number,
+    size: number,
+  ): QuicError | undefined {
+    return this.#levels[level].receiving.receive(offset, bytes, at, size);
+  }
+
+  /** The next bytes in order, for TLS, valid until the next `receive`; `undefined` for none. */
+  read(level: TlsLevel): Uint8Array | undefined {
+    return this.#levels[level].receiving.read();
+  }
+
+  /**
+   * TLS reads a higher level from now on (RFC 9001 §4.1.3).
+   * @returns PROTOCOL_VIOLATION when the level has data that TLS has not read.
+   */
+  finish(level: TlsLevel): QuicError | undefined {
+    return this.#levels[level].receiving.finish();
+  }
+
+  /** The keys of a level are gone: forgets what it held and ignores what comes (RFC 9001 §4.9). */
+  discard(level: TlsLevel): void {
+    const { sending, receiving } = this.#levels[level];
+    sending.discard();
+    receiving.discard();
+  }
+}
+
+class LevelStreams {
+  readonly sending = new CryptoSending();
+  readonly receiving: CryptoReceiving;
+
+  constructor(level: TlsLevel) {
+    this.receiving = new CryptoReceiving(CRYPTO_WINDOW[level], CRYPTO_TOTAL[level]);
+  }
+}
+
+/** What TLS has made for one level, until it is acknowledged. */
+class CryptoSending {
+  #bytes: Uint8Array = NO_BYTES;
+  /** Everything before it was sent. */
+  #sent = 0;
+  readonly #lost = new RangeSet();
+  readonly #acknowledged = new RangeSet();
+  readonly #range: CryptoRange = { offset: 0, bytes: NO_BYTES, at: 0, size: 0 };
+
+  get hasPending(): boolean {
+    return this.#lost.size > 0 || this.#sent < this.#bytes.length;
+  }
+
+  get isAcknowledged(): boolean {
+    const { length } = this.#bytes;
+    return length === 0 || this.#acknowledged.has(0, length);
+  }
+
+  /** Seldom more than five times for a connection. */
+  write(bytes: Uint8Array): void {
+    const all = new Uint8Array(this.#bytes.length + bytes.length);
+    all.set(this.#bytes);
+    all.set(bytes, this.#bytes.length);
+    this.#bytes = all;
+  }
+
+  next(room: number): CryptoRange | undefined {
+    const isLost = this.#lost.size > 0;
+    const offset = isLost ? this.#lost.start(0) : this.#sent;
+    const end = isLost ? this.#lost.end(0) : this.#bytes.length;
+    const size = fittingSize(room - 1 - varintSize(offset), end - offset);
+    if (size < 1) return undefined;
+    if (isLost) this.#lost.remove(offset, offset + size);
+    else this.#sent = offset + size;
+    const range = this.#range;
+    range.offset = range.at = offset;
+    range.bytes = this.#bytes;
+    range.size = size;
+    return range;
+  }
+
+  acknowledged(offset: number, size: number): void {
+    this.#acknowledged.add(offset, offset + size);
+    this.#lost.remove(offset, offset + size);
+  }
+
+  lost(start: number, end: number): void {
+    // What was discarded is not sent again.
+    const last = Math.min(end, this.#sent);
+    if (start >= last) return;
+    this.#lost.add(start, last);
+    for (let i = 0; i < this.#acknowledged.size; i++) {
+      this.#lost.remove(this.#acknowledged.start(i), this.#acknowledged.end(i));
+    }
+  }
+
+  resend(): void {
+    this.lost(0, this.#sent);
+  }
+
+  discard(): void {
+    this.#bytes = NO_BYTES;
+    this.#range.bytes = NO_BYTES;
+    this.#sent = 0;
+    this.#lost.clear();
+    this.#acknowledged.clear();
+  }
+}
+
+/** What the peer has sent at one level and TLS has not read. */
+class CryptoReceiving {
+  readonly #window: number;
+  readonly #total: number;
+  /** Everything before it was given to TLS. */
+  #read = 0;
+  readonly #pieces = new RangeSet();
+  /** Holds the bytes from `#base` on; empty when there is nothing to hold. */
+  #bytes: Uint8Array = NO_BYTES;
+  #base = 0;
+  #state: 'open' | 'finished' | 'discarded' = 'open';
+
+  constructor(window: number, total: number) {
+    this.#window = window;
+    this.#total = total;
+  }
+
+  receive(offset: number, bytes: Uint8Array, at: number, size: number): QuicError | undefined {
+    if (this.#state === 'discarded') return undefined;
+    const end = offset + size;
+    if (end <= this.#read) return undefined;
+    if (this.#state === 'finished') return violation();
+    if (end > this.#total) return exceeded('more CRYPTO data than a connection needs');
+    if (end > this.#read + this.#window) return exceeded('CRYPTO data too far ahead');
+    const start = Math.max(offset, this.#read);
+    // A peer does not change what it has sent: the bytes that came last count.
+    this.#room(end);
+    this.#bytes.set(bytes.subarray(at + (start - offset), at + size), start - this.#base);
+    this.#pieces.add(start, end);
+    if (this.#pieces.size > MAX_CRYPTO_PIECES) return exceeded('CRYPTO data in too many pieces');
+    return undefined;
+  }
+
+  read(): Uint8Array | undefined {
+    if (this.#pieces.size === 0 || this.#pieces.start(0) !== this.#read) return undefined;
+    const end = this.#pieces.end(0);
+    const bytes = this.#bytes.subarray(this.#read - this.#base, end - this.#base);
+    this.#pieces.remove(this.#read, end);
+    this.#read = end;
+    if (this.#pieces.size === 0) this.#bytes = NO_BYTES;
+    return bytes;
+  }
+
+  finish(): QuicError | undefined {
+    if (this.#state !== 'open') return undefined;
+    this.#state = 'finished';
+    return this.#pieces.size > 0 ? violation() : undefined;
+  }
+
+  discard(): void {
+    this.#state = 'discarded';
+    this.#bytes = NO_BYTES;
+    this.#pieces.clear();
+  }
+
+  /** Makes room for bytes up to `end`, which is within the window. */
+  #room(end: number): void {
+    if (this.#bytes.length === 0) this.#base = this.#read;
+    if (end - this.#base <= this.#bytes.length) return;
+    // Twice as much as is needed, so that a stream in small pieces is not copied for each of them.
+    const held = this.#bytes.subarray(this.#read - this.#base);
+    const grown = new Uint8Array(Math.min(this.#window, 2 * (end - this.#read)));
+    grown.set(held.subarray(0, grown.length));
+    this.#bytes = grown;
+    this.#base = this.#read;
+  }
+}
+
+const violation = (): QuicError =>
+  new QuicError(
+    TransportErrorCode.PROTOCOL_VIOLATION,
+    'new CRYPTO data at a level that TLS has left',
+    FrameType.CRYPTO,
+  );

@@ -1,0 +1,188 @@
+import { levelOf } from './levels.ts';
+import type { ConnectionParts } from '../connection/parts.ts';
+import type { CarriedLog } from '../recovery/carried.ts';
+import { Space } from '../recovery/space.ts';
+import {
+  newConnectionIdSize,
+  newTokenSize,
+  retireConnectionIdSize,
+  writeAck,
+  writeCryptoHeader,
+  writeHandshakeDone,
+  writeNewConnectionId,
+  writeNewToken,
+  writePing,
+  writeRetireConnectionId,
+} from '../wire/frame-writers.ts';
+
+/** The ack_delay_exponent that this side uses: the default, which is not announced. */
+const ACK_DELAY_EXPONENT = 3;
+
+/** The frames that are due in each packet number space, in the order in which they are written. */
+export class LevelFrames {
+  readonly #parts: ConnectionParts;
+  #isAckEliciting = false;
+  /** Datagrams and streams are first in turns, so that neither keeps the other from being sent. */
+  #areDatagramsFirst = true;
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether what was written last has to be acknowledged. */
+  get isAckEliciting(): boolean {
+    return this.#isAckEliciting;
+  }
+
+  /** Whether there are frames, other than ACK, for packets of a space. */
+  isDue(space: Space): boolean {
+    const { crypto, streams, datagrams, once, localIds, peerIds, lifecycle } = this.#parts;
+    if (space !== Space.APPLICATION) return crypto.hasPending(levelOf(space));
+    if (!lifecycle.isEstablished) return false;
+    return (
+      streams.hasFrames ||
+      datagrams.hasFrames ||
+      once.isDue ||
+      localIds.due !== undefined ||
+      peerIds.retirementDue !== undefined ||
+      crypto.hasPending('application')
+    );
+  }
+
+  /** Whether DATAGRAM frames are due, and nothing that would fill the packets of a longer datagram. */
+  get areAllDatagrams(): boolean {
+    const { streams, datagrams, lifecycle } = this.#parts;
+    return lifecycle.isConfirmed && datagrams.hasFrames && !streams.hasFrames;
+  }
+
+  /**
+   * Writes frames between `at` and `limit`.
+   *
+   * @param mayElicit whether frames other than ACK may be written.
+   * @param isProbe whether there has to be one that elicits an acknowledgement.
+   * @returns the offset behind them.
+   */
+  write(
+    space: Space,
+    out: Uint8Array,
+    at: number,
+    limit: number,
+    mayElicit: boolean,
+    isProbe: boolean,
+    now: number,
+  ): number {
+    const { loss, once } = this.#parts;
+    const carried = loss.carried(space);
+    this.#isAckEliciting = false;
+    const start = this.#writeAck(space, out, at, limit, carried, now);
+    let next = start;
+    if (mayElicit) {
+      next =
+        space === Space.APPLICATION
+          ? this.#writeApplication(out, next, limit, carried)
+          : this.#writeCrypto(space, out, next, limit, carried);
+    }
+    const wantsPing =
+      isProbe ||
+      (mayElicit && once.isPingDue) ||
+      (start > at && loss.control.hasRoom && loss.wantsPing(space));
+    if (next === start && wantsPing && next < limit) next = writePing(out, next);
+    if (next > start) {
+      this.#isAckEliciting = true;
+      if (space === Space.APPLICATION) once.isPingDue = false;
+    }
+    return next;
+  }
+
+  #writeAck(
+    space: Space,
+    out: Uint8Array,
+    at: number,
+    limit: number,
+    carried: CarriedLog,
+    now: number,
+  ): number {
+    const schedule = this.#parts.received.of(space);
+    if (schedule === undefined || !schedule.isPending) return at;
+    const delay = schedule.delayField(ACK_DELAY_EXPONENT, now);
+    const next = writeAck(out, at, limit, schedule.ranges, delay, schedule.ecn);
+    if (next > at) {
+      carried.ack(schedule.ranges.largest(0));
+      schedule.onAckSent();
+    }
+    return next;
+  }
+
+  #writeCrypto(
+    space: Space,
+    out: Uint8Array,
+    at: number,
+    limit: number,
+    carried: CarriedLog,
+  ): number {
+    const { crypto } = this.#parts;
+    const level = levelOf(space);
+    let next = at;
+    while (!carried.isPacketFull) {
+      const range = crypto.next(level, limit - next);
+      if (range === undefined) break;
+      const { offset, bytes, at: from, size } = range;
+      next = writeCryptoHeader(out, next, offset, size);
+      out.set(bytes.subarray(from, from + size), next);
+      next += size;
+      carried.crypto(offset, size);
+    }
+    return next;
+  }
+
+  #writeApplication(out: Uint8Array, at: number, limit: number, carried: CarriedLog): number {
+    const { streams, datagrams, crypto } = this.#parts;
+    let next = this.#writeConnection(out, at, limit, carried);
+    if (crypto.hasPending('application')) {
+      next = this.#writeCrypto(Space.APPLICATION, out, next, limit, carried);
+    }
+    if (!datagrams.hasFrames) return streams.writeFrames(out, next, limit, carried);
+    this.#areDatagramsFirst = !this.#areDatagramsFirst;
+    if (this.#areDatagramsFirst) {
+      next = datagrams.writeFrames(out, next, limit, carried);
+      return streams.writeFrames(out, next, limit, carried);
+    }
+    next = streams.writeFrames(out, next, limit, carried);
+    return datagrams.writeFrames(out, next, limit, carried);
+  }
+
+  /** HANDSHAKE_DONE, NEW_TOKEN, NEW_CONNECTION_ID, RETIRE_CONNECTION_ID. */
+  #writeConnection(out: Uint8Array, at: number, limit: number, carried: CarriedLog): number {
+    const { once, localIds, peerIds } = this.#parts;
+    let next = at;
+    if (once.isHandshakeDoneDue && next < limit) {
+      next = writeHandshakeDone(out, next);
+      carried.handshakeDone();
+      once.onHandshakeDoneSent();
+    }
+    const token = once.tokenDue;
+    if (token !== undefined && next + newTokenSize(token.length) <= limit) {
+      next = writeNewToken(out, next, token);
+      carried.newToken();
+      once.onNewTokenSent();
+    }
+    for (;;) {
+      const issued = localIds.due;
+      if (issued === undefined || carried.isPacketFull) break;
+      const { sequence, id, resetToken } = issued;
+      if (next + newConnectionIdSize(sequence, 0, id.length) > limit) break;
+      next = writeNewConnectionId(out, next, sequence, 0, id, resetToken);
+      carried.newConnectionId(sequence);
+      localIds.onSent(sequence);
+    }
+    for (;;) {
+      const sequence = peerIds.retirementDue;
+      if (sequence === undefined || carried.isPacketFull) break;
+      if (next + retireConnectionIdSize(sequence) > limit) break;
+      next = writeRetireConnectionId(out, next, sequence);
+      carried.retireConnectionId(sequence);
+      peerIds.onRetirementSent(sequence);
+    }
+    return next;
+  }
+}
