@@ -7,11 +7,11 @@ import { abortedDial, DialError, LinkClosedError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
 import { dialFailed, TcpFailedError } from './failures.ts';
 import { Stack, type RefusalReason, type StackEvent, type StackSettings } from './stack.ts';
-import type { TcpFlow } from './tcp-flow.ts';
-import { TcpLink, type TcpHost } from './tcp-link.ts';
+import type { TcpFlow } from './flows/tcp-flow.ts';
+import { TcpLink, type TcpHost } from './flows/tcp-link.ts';
 import type { Trace } from './trace.ts';
-import type { UdpFlow } from './udp-flow.ts';
-import { UdpLink, type UdpHost } from './udp-link.ts';
+import type { UdpFlow } from './flows/udp-flow.ts';
+import { UdpLink, type UdpHost } from './flows/udp-link.ts';
 
 /** Runs a task later: once for each call. */
 export type Soon = (task: () => void) => void;

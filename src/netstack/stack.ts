@@ -2,11 +2,11 @@ import type { RandomSource } from '../crypto/random-source.ts';
 import { isIPv4Endpoint, isSameAddress, type IpEndpoint } from '../ip/ip-endpoint.ts';
 import type { DeviceTraits, InboundPacket, PacketOutput } from '../ip/packet-device.ts';
 import type { Unreachable } from '../net/links/link.ts';
-import { Activity } from './activity.ts';
+import { Activity } from './flows/activity.ts';
 import { Drops } from './drops.ts';
-import { IcmpMessages } from './icmp-messages.ts';
-import type { IcmpError } from './icmp-replies.ts';
-import { IpOutput } from './ip-output.ts';
+import { IcmpMessages } from './ip/icmp-messages.ts';
+import type { IcmpError } from './ip/icmp-replies.ts';
+import { IpOutput } from './ip/ip-output.ts';
 import {
   LEAST_SHARED_FLOWS,
   LEFT_TO_UDP,
@@ -14,15 +14,15 @@ import {
   SENT_BYTES_A_TURN,
   TIMEOUTS_A_TURN,
 } from './limits.ts';
-import { Reassembly } from './reassembly.ts';
+import { Reassembly } from './ip/reassembly.ts';
 import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
-import { MAX_RECEIVE_WINDOW } from './tcp/recovery-limits.ts';
-import type { TcpFlow } from './tcp-flow.ts';
-import { TcpFlows } from './tcp-flows.ts';
+import { MAX_RECEIVE_WINDOW } from './tcp/recovery/recovery-limits.ts';
+import type { TcpFlow } from './flows/tcp-flow.ts';
+import { TcpFlows } from './flows/tcp-flows.ts';
 import type { Trace } from './trace.ts';
-import type { UdpEvent, UdpFlow } from './udp-flow.ts';
-import { UdpFlows } from './udp-flows.ts';
+import type { UdpEvent, UdpFlow } from './flows/udp-flow.ts';
+import { UdpFlows } from './flows/udp-flows.ts';
 import { IpPacket, Protocol } from './wire/ip-packet.ts';
 import { emptyDatagram } from './wire/empty-datagram.ts';
 import { readIpPacket } from './wire/ip.ts';

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { Fragmentation } from '../../src/netstack/fragmentation.ts';
-import { icmpErrorSize, mayCauseError, writeIcmpError } from '../../src/netstack/icmp-replies.ts';
-import { Reassembly, type FragmentOutcome } from '../../src/netstack/reassembly.ts';
-import { UdpBatch } from '../../src/netstack/udp-batch.ts';
-import { MAX_FRAGMENT_BYTES, MAX_INCOMPLETE_DATAGRAMS } from '../../src/netstack/wire-limits.ts';
+import { Fragmentation } from '../../src/netstack/ip/fragmentation.ts';
+import {
+  icmpErrorSize,
+  mayCauseError,
+  writeIcmpError,
+} from '../../src/netstack/ip/icmp-replies.ts';
+import { Reassembly, type FragmentOutcome } from '../../src/netstack/ip/reassembly.ts';
+import { UdpBatch } from '../../src/netstack/flows/udp-batch.ts';
+import { MAX_FRAGMENT_BYTES, MAX_INCOMPLETE_DATAGRAMS } from '../../src/netstack/ip/wire-limits.ts';
 import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../../src/netstack/wire/icmp.ts';
 import { readIpPacket } from '../../src/netstack/wire/ip.ts';
 import { IpPacket, Protocol } from '../../src/netstack/wire/ip-packet.ts';

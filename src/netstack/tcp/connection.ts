@@ -6,13 +6,13 @@ import type { TcpEvent, TcpFailure } from './events.ts';
 import { KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES, SYN_ACK_RETRIES, SYN_RETRIES } from './limits.ts';
 import { NegotiatedOptions } from './options.ts';
 import { Output } from './output.ts';
-import { ReceiveBuffer } from './receive-buffer.ts';
-import { Recovery } from './recovery.ts';
+import { ReceiveBuffer } from './receive/receive-buffer.ts';
+import { Recovery } from './recovery/recovery.ts';
 import { SegmentArrives } from './segment-arrives.ts';
 import type { SegmentOutput, TcpPath } from './segment-output.ts';
 import { SendBuffer } from './send-buffer.ts';
 import type { TcpState } from './state.ts';
-import type { TimeWait } from './time-wait.ts';
+import type { TimeWait } from './lifecycle/time-wait.ts';
 import { Timestamps } from './timestamps.ts';
 
 export interface TcpSettings {

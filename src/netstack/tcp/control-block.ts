@@ -1,18 +1,18 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { SegmentDropReason, Trace } from '../trace.ts';
 import type { TcpSegment } from '../wire/tcp.ts';
-import { Acknowledgments } from './acknowledgments.ts';
-import { ChallengeLimit } from './challenges.ts';
+import { Acknowledgments } from './receive/acknowledgments.ts';
+import { ChallengeLimit } from './receive/challenges.ts';
 import { Deadlines } from './deadlines.ts';
 import { EventFlags, type TcpEvent, type TcpFailure } from './events.ts';
 import { USER_TIMEOUT } from './limits.ts';
 import type { NegotiatedOptions } from './options.ts';
-import type { ReceiveBuffer } from './receive-buffer.ts';
-import type { Recovery } from './recovery.ts';
+import type { ReceiveBuffer } from './receive/receive-buffer.ts';
+import type { Recovery } from './recovery/recovery.ts';
 import type { SendBuffer } from './send-buffer.ts';
 import { SequenceSpace } from './sequence.ts';
 import { mayGo, type TcpState } from './state.ts';
-import { TimeWait } from './time-wait.ts';
+import { TimeWait } from './lifecycle/time-wait.ts';
 import type { Timestamps } from './timestamps.ts';
 
 /** A RST that is to leave: in response to an ACK with its number, or with an ACK of everything received. */

@@ -1,8 +1,8 @@
 import type { SegmentDropReason } from '../trace.ts';
 import { MAX_SACK_BLOCKS, TcpFlag, type TcpSegment } from '../wire/tcp.ts';
 import type { ControlBlock } from './control-block.ts';
-import { Opening } from './opening.ts';
-import type { Acknowledgement } from './recovery-contract.ts';
+import { Opening } from './lifecycle/opening.ts';
+import type { Acknowledgement } from './recovery/recovery-contract.ts';
 
 const { FIN, SYN, RST, ACK } = TcpFlag;
 

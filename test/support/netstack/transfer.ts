@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import type { Stack, StackEvent } from '../../../src/netstack/stack.ts';
-import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
+import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
 import type { App } from './stack-node.ts';
 
 const PERIOD = 65_521;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Stack, StackEvent } from '../../../src/netstack/stack.ts';
-import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
+import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
 import { MAX_BACKLOG, MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
 import { endpoint, segment, tcpPacket } from '../../support/ip-packets.ts';

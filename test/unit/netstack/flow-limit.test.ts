@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { LEAST_SHARED_FLOWS, REPLACED_A_SECOND } from '../../../src/netstack/limits.ts';
 import type { Stack, StackEvent } from '../../../src/netstack/stack.ts';
-import type { UdpFlow } from '../../../src/netstack/udp-flow.ts';
+import type { UdpFlow } from '../../../src/netstack/flows/udp-flow.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
 import { endpoint, segment, SERVER4, tcpPacket, udpPacket } from '../../support/ip-packets.ts';
 import { BareStack } from '../../support/netstack/bare-stack.ts';

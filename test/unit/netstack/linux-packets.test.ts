@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressText } from '../../../src/ip/ip-endpoint.ts';
-import { Fragmentation } from '../../../src/netstack/fragmentation.ts';
-import { Reassembly } from '../../../src/netstack/reassembly.ts';
+import { Fragmentation } from '../../../src/netstack/ip/fragmentation.ts';
+import { Reassembly } from '../../../src/netstack/ip/reassembly.ts';
 import { readTcpSegment, TcpSegment, tcpHeaderSize } from '../../../src/netstack/wire/tcp.ts';
 import { readUdpDatagram, UdpDatagram } from '../../../src/netstack/wire/udp.ts';
 import { parsed, tcpPacket } from '../../support/ip-packets.ts';

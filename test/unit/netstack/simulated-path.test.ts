@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
-import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
+import { writeIcmpError } from '../../../src/netstack/ip/icmp-replies.ts';
 import type { Stack } from '../../../src/netstack/stack.ts';
-import { LEAST_BUFFER, MAX_SEND_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
+import {
+  LEAST_BUFFER,
+  MAX_SEND_BUFFER,
+} from '../../../src/netstack/tcp/recovery/recovery-limits.ts';
 import { MAX_BACKLOG } from '../../../src/netstack/tcp/limits.ts';
-import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
+import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';
 import { plainTraits } from '../../support/netstack/device-pair.ts';
 import { StackNode } from '../../support/netstack/stack-node.ts';

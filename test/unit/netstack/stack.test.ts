@@ -7,10 +7,13 @@ import {
   STRAY_RESPONSES_A_SECOND,
   UNUSED_ATTEMPTS,
 } from '../../../src/netstack/limits.ts';
-import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../src/netstack/wire-limits.ts';
-import { writeIcmpError } from '../../../src/netstack/icmp-replies.ts';
-import type { TcpFlow } from '../../../src/netstack/tcp-flow.ts';
-import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/recovery-limits.ts';
+import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../src/netstack/ip/wire-limits.ts';
+import { writeIcmpError } from '../../../src/netstack/ip/icmp-replies.ts';
+import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
+import {
+  CHUNK_OVERHEAD,
+  LEAST_BUFFER,
+} from '../../../src/netstack/tcp/recovery/recovery-limits.ts';
 import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
 import { Protocol } from '../../../src/netstack/wire/ip-packet.ts';

@@ -1,5 +1,5 @@
 import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { SentSegments } from '../../../../src/netstack/tcp/sent-segments.ts';
+import { SentSegments } from '../../../../src/netstack/tcp/recovery/sent-segments.ts';
 import { RangeSet } from '../../../../src/collections/range-set.ts';
 
 /**

@@ -3,16 +3,16 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { NewReno } from '../../../../src/congestion/new-reno.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive-buffer.ts';
-import { Recovery } from '../../../../src/netstack/tcp/recovery.ts';
-import type { Acknowledgement } from '../../../../src/netstack/tcp/recovery-contract.ts';
+import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive/receive-buffer.ts';
+import { Recovery } from '../../../../src/netstack/tcp/recovery/recovery.ts';
+import type { Acknowledgement } from '../../../../src/netstack/tcp/recovery/recovery-contract.ts';
 import {
   FIRST_RECEIVE_WINDOW,
   MAX_RANGES,
   MAX_SEGMENTS,
   MOST_BLOCK,
   OUT_OF_ORDER_BLOCK,
-} from '../../../../src/netstack/tcp/recovery-limits.ts';
+} from '../../../../src/netstack/tcp/recovery/recovery-limits.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { countSteps } from './count-steps.ts';
 import { MSS, RecoveryRig } from './recovery-rig.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { NewReno } from '../../../../src/congestion/new-reno.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { Outstanding } from '../../../../src/netstack/tcp/outstanding.ts';
+import { Outstanding } from '../../../../src/netstack/tcp/recovery/outstanding.ts';
 
 const MSS = 1000;
 /** Packets that acknowledgements and SACK blocks speak of, from the first unacknowledged one. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Backlog, type Ends } from '../../../../src/netstack/tcp/backlog.ts';
-import { ChallengeLimit } from '../../../../src/netstack/tcp/challenges.ts';
+import { Backlog, type Ends } from '../../../../src/netstack/tcp/lifecycle/backlog.ts';
+import { ChallengeLimit } from '../../../../src/netstack/tcp/receive/challenges.ts';
 import { EventFlags } from '../../../../src/netstack/tcp/events.ts';
-import { InitialSequences } from '../../../../src/netstack/tcp/initial-sequence.ts';
+import { InitialSequences } from '../../../../src/netstack/tcp/lifecycle/initial-sequence.ts';
 import {
   DISPLACED_A_SECOND,
   MAX_CHALLENGES,
@@ -11,7 +11,7 @@ import {
 } from '../../../../src/netstack/tcp/limits.ts';
 import { advance, distance, SequenceSpace } from '../../../../src/netstack/tcp/sequence.ts';
 import { mayGo, type TcpState } from '../../../../src/netstack/tcp/state.ts';
-import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/time-wait.ts';
+import { TimeWait, type TimeWaitFacts } from '../../../../src/netstack/tcp/lifecycle/time-wait.ts';
 import { Timestamps } from '../../../../src/netstack/tcp/timestamps.ts';
 import { endpoint } from '../../../support/ip-packets.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { NewReno } from '../../../../src/congestion/new-reno.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { Recovery } from '../../../../src/netstack/tcp/recovery.ts';
+import { Recovery } from '../../../../src/netstack/tcp/recovery/recovery.ts';
 import type { TraceEvent } from '../../../../src/netstack/trace.ts';
 
 export const MSS = 1000;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { Cubic } from '../../../../src/congestion/cubic.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
-import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive-buffer.ts';
-import { Recovery } from '../../../../src/netstack/tcp/recovery.ts';
+import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive/receive-buffer.ts';
+import { Recovery } from '../../../../src/netstack/tcp/recovery/recovery.ts';
 import { SendBuffer } from '../../../../src/netstack/tcp/send-buffer.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 

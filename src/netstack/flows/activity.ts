@@ -1,0 +1,62 @@
+import { Fifo } from '../../collections/fifo.ts';
+import type { TcpFlow } from './tcp-flow.ts';
+import { TimerWheel } from '../../collections/timer-wheel.ts';
+import type { UdpFlow } from './udp-flow.ts';
+
+/** A TCP connection or a UDP association of the stack. */
+export type Flow = TcpFlow | UdpFlow;
+
+/** Which flows have something to do: events for their owners, segments to send, or a deadline. */
+export class Activity {
+  readonly wheel: TimerWheel<Flow>;
+  readonly #eventful = new Fifo<Flow>();
+  readonly #ready = new Fifo<TcpFlow>();
+
+  constructor(now: number) {
+    this.wheel = new TimerWheel(now);
+  }
+
+  /** Whether `nextReady` has something. */
+  get isReady(): boolean {
+    return this.#ready.size > 0;
+  }
+
+  /** The flow may have events. */
+  report(flow: Flow): void {
+    if (flow.isEventful) return;
+    flow.isEventful = true;
+    this.#eventful.push(flow);
+  }
+
+  /** The connection may have events, and segments to send. */
+  touch(flow: TcpFlow): void {
+    if (flow.isForgotten) return;
+    this.report(flow);
+    this.queue(flow);
+  }
+
+  /** The connection has its next turn to send after all others. */
+  queue(flow: TcpFlow): void {
+    if (flow.isReady) return;
+    flow.isReady = true;
+    this.#ready.push(flow);
+  }
+
+  /** The first that may have events; it stays the first until `done`. */
+  get eventful(): Flow | undefined {
+    return this.#eventful.peek();
+  }
+
+  /** The first has no more events. */
+  done(): void {
+    const flow = this.#eventful.shift();
+    if (flow !== undefined) flow.isEventful = false;
+  }
+
+  /** Takes the connection whose turn it is to send. */
+  nextReady(): TcpFlow | undefined {
+    const flow = this.#ready.shift();
+    if (flow !== undefined) flow.isReady = false;
+    return flow;
+  }
+}

@@ -1,0 +1,49 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import { FIRST_LOCAL_PORT, LAST_LOCAL_PORT, PORT_ATTEMPTS, UNUSED_ATTEMPTS } from '../limits.ts';
+
+/**
+ * What is known of a port, for connections to one destination.
+ *
+ * - `free`: nothing uses it.
+ * - `reusable`: a connection of it is in TIME-WAIT, which a new one may follow safely.
+ * - `last resort`: the same, where old segments are told apart by sequence numbers alone.
+ * - `used`: by a live connection.
+ */
+export type PortState = 'free' | 'reusable' | 'last resort' | 'used';
+
+/**
+ * A dynamic port, beginning the search at a random one each time, so that others cannot predict it (RFC 6056
+ * §3.3.1): a free one where there is one nearby, otherwise the best of those in TIME-WAIT.
+ *
+ * @param stateOf what is known of a port.
+ * @returns undefined when `PORT_ATTEMPTS` ports are used.
+ */
+export function chooseLocalPort(
+  random: RandomSource,
+  stateOf: (port: number) => PortState,
+): number | undefined {
+  const count = LAST_LOCAL_PORT - FIRST_LOCAL_PORT + 1;
+  const first = random.below(count);
+  let reusable: number | undefined;
+  let lastResort: number | undefined;
+  for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt++) {
+    if (attempt >= UNUSED_ATTEMPTS && reusable !== undefined) break;
+    const port = FIRST_LOCAL_PORT + ((first + attempt) % count);
+    const state = stateOf(port);
+    switch (state) {
+      case 'free':
+        return port;
+      case 'reusable':
+        reusable ??= port;
+        break;
+      case 'last resort':
+        lastResort ??= port;
+        break;
+      case 'used':
+        break;
+      default:
+        state satisfies never;
+    }
+  }
+  return reusable ?? lastResort;
+}

@@ -1,0 +1,40 @@
+import { RESTORED_A_TURN, RESTORED_INTERVAL, SCANNED_A_TURN } from '../limits.ts';
+import type { TcpFlow } from './tcp-flow.ts';
+
+/**
+ * Connections that send again what had no answer, now that their path is restored: a few at a time, since
+ * all of them may have waited for it.
+ */
+export class RestoredFlows {
+  #flows: readonly TcpFlow[] = [];
+  #next = 0;
+  #at = Infinity;
+
+  /** Begins with the first of `flows`, of which those that wait are restored. Ends an earlier round. */
+  begin(flows: readonly TcpFlow[], now: number): void {
+    this.#flows = flows;
+    this.#next = 0;
+    this.#at = now;
+  }
+
+  /** When the next ones are due, in milliseconds; Infinity for none. */
+  nextTimeout(): number {
+    return this.#at;
+  }
+
+  /** Calls `restore` for those that are due. */
+  onTimeout(now: number, restore: (flow: TcpFlow) => void): void {
+    if (now < this.#at) return;
+    const end = Math.min(this.#next + SCANNED_A_TURN, this.#flows.length);
+    for (let count = 0; this.#next < end && count < RESTORED_A_TURN; this.#next++) {
+      const flow = this.#flows[this.#next];
+      if (flow === undefined || flow.isForgotten || !flow.connection.isBackedOff) continue;
+      restore(flow);
+      count++;
+    }
+    this.#at = now + RESTORED_INTERVAL;
+    if (this.#next < this.#flows.length) return;
+    this.#flows = [];
+    this.#at = Infinity;
+  }
+}

@@ -1,0 +1,75 @@
+import { copyEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { AgedSet } from '../../collections/aged-set.ts';
+import type { FlowTable, Keyed } from './flow-table.ts';
+import { MAX_TIME_WAIT } from '../tcp/limits.ts';
+import type { TimeWait } from '../tcp/lifecycle/time-wait.ts';
+
+/** A connection in TIME-WAIT: what its packets are found by, and what responds to them. */
+export class TimeWaitFlow implements Keyed {
+  readonly local: IpEndpoint;
+  readonly remote: IpEndpoint;
+  readonly timeWait: TimeWait;
+  hash = 0;
+  nextKeyed: Keyed | undefined = undefined;
+
+  constructor(local: IpEndpoint, remote: IpEndpoint, timeWait: TimeWait) {
+    this.local = copyEndpoint(local);
+    this.remote = copyEndpoint(remote);
+    this.timeWait = timeWait;
+  }
+}
+
+/**
+ * The connections in TIME-WAIT, found by their endpoints. All wait for the same time, so that the first
+ * of a list is always the next to be forgotten, and nothing is sorted. When there are `MAX_TIME_WAIT`,
+ * the oldest is forgotten early.
+ */
+export class TimeWaitFlows {
+  readonly #table: FlowTable<TimeWaitFlow>;
+  /** In the order in which their time is over. */
+  readonly #waiting = new AgedSet<TimeWaitFlow>();
+  readonly #most: number;
+
+  constructor(table: FlowTable<TimeWaitFlow>, most = MAX_TIME_WAIT) {
+    this.#table = table;
+    this.#most = most;
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  find(local: IpEndpoint, remote: IpEndpoint): TimeWaitFlow | undefined {
+    return this.#table.find(local, remote);
+  }
+
+  add(flow: TimeWaitFlow): void {
+    if (this.#waiting.size >= this.#most) {
+      const { oldest } = this.#waiting;
+      if (oldest !== undefined) this.remove(oldest);
+    }
+    this.#table.add(flow);
+    this.#waiting.add(flow);
+  }
+
+  /** Its time has begun anew. */
+  restart(flow: TimeWaitFlow): void {
+    if (this.#waiting.delete(flow)) this.#waiting.add(flow);
+  }
+
+  remove(flow: TimeWaitFlow): void {
+    if (this.#waiting.delete(flow)) this.#table.remove(flow);
+  }
+
+  /** When `onTimeout` is due, in milliseconds; Infinity for none. */
+  nextTimeout(): number {
+    return this.#waiting.oldest?.timeWait.expiresAt ?? Infinity;
+  }
+
+  onTimeout(now: number): void {
+    for (let flow = this.#waiting.oldest; flow; flow = this.#waiting.oldest) {
+      if (flow.timeWait.expiresAt > now) return;
+      this.remove(flow);
+    }
+  }
+}

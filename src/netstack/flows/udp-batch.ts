@@ -1,0 +1,41 @@
+import type { UdpDatagram } from '../wire/udp.ts';
+
+/**
+ * The datagrams of a batch that the device has merged (UDP segmentation offload): all of one size but for
+ * the last. A datagram that was not merged is a batch of one.
+ *
+ *     batch.begin(datagram, segmentSize);
+ *     while (batch.next()) use(datagram.bytes, batch.start, batch.end);
+ */
+export class UdpBatch {
+  /** Where the payload of the present datagram lies. */
+  start = 0;
+  end = 0;
+  #next = 0;
+  #batchEnd = 0;
+  #size = 0;
+  #isEmpty = false;
+
+  /** @param segmentSize bytes of payload in each datagram; 0 where nothing was merged. */
+  begin(datagram: UdpDatagram, segmentSize: number): void {
+    this.#next = datagram.payload;
+    this.#batchEnd = datagram.payloadEnd;
+    this.#size = segmentSize === 0 ? Infinity : segmentSize;
+    // An empty datagram is one too.
+    this.#isEmpty = datagram.payload === datagram.payloadEnd;
+    this.start = this.end = datagram.payload;
+  }
+
+  /** Moves to the next datagram. @returns false behind the last one. */
+  next(): boolean {
+    if (this.#isEmpty) {
+      this.#isEmpty = false;
+      return true;
+    }
+    if (this.#next >= this.#batchEnd) return false;
+    this.start = this.#next;
+    this.end = Math.min(this.#batchEnd, this.start + this.#size);
+    this.#next = this.end;
+    return true;
+  }
+}

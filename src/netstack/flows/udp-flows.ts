@@ -1,0 +1,315 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import {
+  blankEndpoint,
+  isIPv4Endpoint,
+  type IpEndpoint,
+  type MutableIpEndpoint,
+} from '../../ip/ip-endpoint.ts';
+import { AssociationOrder, Stage } from '../../net/bounds/association-order.ts';
+import { RateLimit } from '../../net/time/rate-limit.ts';
+import type { Activity } from './activity.ts';
+import { addressNumber } from '../ip/address-hash.ts';
+import type { Drops } from '../drops.ts';
+import { FlowTable } from './flow-table.ts';
+import { ipHeaderSize, largestTransport, type IpOutput } from '../ip/ip-output.ts';
+import { REPLACED_A_SECOND } from '../limits.ts';
+import { chooseLocalPort } from './local-ports.ts';
+import { UdpBatch } from './udp-batch.ts';
+import { UdpFlow, type QueuedDatagrams } from './udp-flow.ts';
+import { copyOf } from '../wire/bytes.ts';
+import { Protocol, type IpPacket } from '../wire/ip-packet.ts';
+import {
+  readUdpDatagram,
+  UDP_CHECKSUM_OFFSET,
+  UDP_HEADER_SIZE,
+  UdpDatagram,
+  writeUdpHeader,
+} from '../wire/udp.ts';
+
+/** What the associations of a stack share. */
+export interface UdpFlowsOptions {
+  readonly random: RandomSource;
+  readonly output: IpOutput;
+  readonly activity: Activity;
+  readonly drops: Drops;
+  /** Whether a datagram of a new client makes an association; else they are for own ports. */
+  readonly listens: boolean;
+  /** The own address to send from to such a destination; `undefined` where there is none. */
+  readonly sourceFor: (remote: IpEndpoint) => IpEndpoint | undefined;
+  /** Whether there is room for another association. */
+  readonly hasRoom: () => boolean;
+  /** Whether there is room as soon as another flow ends. */
+  readonly isFull: () => boolean;
+  /** Milliseconds without datagrams after which the association of a client ends. */
+  readonly idle: () => number;
+  /** Bytes of the largest packet to an address. */
+  readonly pathMtu: (remote: IpEndpoint, now: number) => number;
+}
+
+/** The other end of every association: any address, any port. */
+const ANY: IpEndpoint = blankEndpoint();
+
+const DNS_PORT = 53;
+
+/** What became of a datagram that came. */
+export type UdpOutcome = 'taken' | 'dropped' | 'no socket';
+
+/** The UDP associations of a stack. */
+export class UdpFlows {
+  readonly #options: UdpFlowsOptions;
+  readonly #flows: FlowTable<UdpFlow>;
+  /** What gives way: of clients by their addresses, of own ports by whom they were opened for. */
+  readonly #order = new AssociationOrder<UdpFlow, number | string>();
+  readonly #replaced = new RateLimit(REPLACED_A_SECOND);
+  readonly #replacedByQuestions = new RateLimit(REPLACED_A_SECOND);
+  readonly #queued: QueuedDatagrams = { bytes: 0 };
+  #isCrowded = false;
+  readonly #datagram = new UdpDatagram();
+  readonly #batch = new UdpBatch();
+  readonly #key = blankEndpoint();
+  readonly #from = blankEndpoint();
+
+  constructor(options: UdpFlowsOptions) {
+    this.#options = options;
+    this.#flows = new FlowTable(options.random);
+  }
+
+  get size(): number {
+    return this.#flows.size;
+  }
+
+  /** Bytes of memory of the datagrams that were not taken yet. */
+  get queued(): number {
+    return this.#queued.bytes;
+  }
+
+  [Symbol.iterator](): Iterator<UdpFlow> {
+    return this.#flows[Symbol.iterator]();
+  }
+
+  /**
+   * Takes the datagram in `packet`, or several that the device has merged.
+   * @param segmentSize bytes of payload of each of them; 0 for one.
+   */
+  receive(packet: IpPacket, vouched: boolean, segmentSize: number, now: number): UdpOutcome {
+    const datagram = this.#datagram;
+    const { drops, activity } = this.#options;
+    const size = packet.end - packet.start;
+    const fault = readUdpDatagram(packet, vouched, datagram);
+    if (fault !== undefined) {
+      drops.add(fault, size, now);
+      return 'dropped';
+    }
+    const flow = this.#flowOf(packet, size, now);
+    if (typeof flow === 'string') return flow;
+    const known = flow.peers.known(flow.isClient ? packet.destination : packet.source);
+    if (!known.isChecked) {
+      if (flow.isClient && this.#isReturned(packet)) {
+        drops.add('returned', size, now);
+        return 'dropped';
+      }
+      known.isChecked = true;
+    }
+    flow.activeAt = now;
+    if (flow.isClient) {
+      if (flow.stage === Stage.answered) this.#order.lasts(flow);
+    } else if (flow.stage === Stage.unanswered) this.#order.answered(flow);
+    const peer = known.text;
+    const batch = this.#batch;
+    batch.begin(datagram, segmentSize);
+    while (batch.next()) {
+      const data = copyOf(datagram.bytes, batch.start, batch.end);
+      if (!flow.push({ data, peer })) drops.add('queue', data.length, now);
+    }
+    if (flow.isCrowded) this.#isCrowded = true;
+    activity.report(flow);
+    return 'taken';
+  }
+
+  /** Whether datagrams should be taken before more come; says so once. */
+  takeCrowded(): boolean {
+    const isCrowded = this.#isCrowded;
+    this.#isCrowded = false;
+    return isCrowded;
+  }
+
+  /**
+   * An association of an own port. Where there is none left, one that is less alive gives way.
+   *
+   * @param client whom it is for, by its address; '' where it has none.
+   * @returns undefined when there is no room for it.
+   */
+  bind(client: string, now: number): UdpFlow | undefined {
+    const local = blankEndpoint();
+    const port = this.#freePort(local) ?? this.#giveWay(client, now)?.local.port;
+    if (port === undefined) return undefined;
+    local.port = port;
+    const flow = new UdpFlow(local, ANY, false, Infinity, this.#queued, now);
+    this.#flows.add(flow);
+    this.#order.add(flow, client);
+    return flow;
+  }
+
+  /**
+   * Sends one datagram: of a client's association from `peer` to the client, else from the own port to
+   * `peer`. It does not wait.
+   *
+   * @returns false when it was dropped: too large, of another family, or no room.
+   */
+  send(flow: UdpFlow, data: Uint8Array, peer: IpEndpoint, now: number): boolean {
+    const { output, pathMtu } = this.#options;
+    const from = flow.isClient ? peer : this.#ownEndpoint(flow, peer);
+    const to = flow.isClient ? flow.remote : peer;
+    const size = UDP_HEADER_SIZE + data.length;
+    if (
+      flow.isClosed ||
+      from === undefined ||
+      isIPv4Endpoint(from) !== isIPv4Endpoint(to) ||
+      size > largestTransport(to)
+    ) {
+      return false;
+    }
+    const at = output.begin(to, size, this.#mtuFor(to, size, pathMtu, now));
+    if (at < 0) return false;
+    const { buffer } = output;
+    writeUdpHeader(buffer, at, from.port, to.port, data.length);
+    buffer.set(data, at + UDP_HEADER_SIZE);
+    output.end(from, to, Protocol.UDP, UDP_CHECKSUM_OFFSET, 0, false);
+    flow.activeAt = now;
+    if (!flow.isClient) {
+      if (flow.stage === Stage.answered) this.#order.lasts(flow);
+      return true;
+    }
+    if (flow.stage === Stage.unanswered) this.#order.answered(flow);
+    if (flow.lastSender !== peer) this.#onSender(flow, peer);
+    return true;
+  }
+
+  /**
+   * Ends an association so that another flow of a client can begin: see `AssociationOrder`.
+   * @returns false when all are more alive than a new one.
+   */
+  giveWay(client: IpEndpoint, now: number): boolean {
+    return this.#giveWay(addressNumber(client), now) !== undefined;
+  }
+
+  /** Whether there is an association that sends from `local` to `remote`. */
+  has(local: IpEndpoint, remote: IpEndpoint): boolean {
+    if (this.#options.listens) return this.#flows.find(ANY, remote) !== undefined;
+    this.#key.port = local.port;
+    return this.#flows.find(this.#key, ANY) !== undefined;
+  }
+
+  close(flow: UdpFlow): void {
+    if (flow.isClosed) return;
+    flow.isClosed = true;
+    flow.clear();
+    this.#order.delete(flow);
+    this.#flows.remove(flow);
+    this.#options.activity.wheel.remove(flow);
+  }
+
+  /** Its deadline may have come. */
+  onTimeout(flow: UdpFlow, now: number): void {
+    const { activity } = this.#options;
+    if (flow.deadline > now) activity.wheel.schedule(flow, flow.deadline);
+    else {
+      flow.expire();
+      activity.report(flow);
+    }
+  }
+
+  /** @returns the association that has ended. */
+  #giveWay(client: number | string, now: number): UdpFlow | undefined {
+    const victim = this.#order.victim(client, now);
+    if (victim === undefined) return undefined;
+    const { drops, activity } = this.#options;
+    drops.add('gave way', 0, now);
+    this.close(victim);
+    victim.giveWay();
+    activity.report(victim);
+    return victim;
+  }
+
+  /** @param local of which the port is changed. */
+  #freePort(local: MutableIpEndpoint): number | undefined {
+    const { random, hasRoom } = this.#options;
+    if (!hasRoom()) return undefined;
+    return chooseLocalPort(random, (candidate) => {
+      local.port = candidate;
+      return this.#flows.find(local, ANY) === undefined ? 'free' : 'used';
+    });
+  }
+
+  #flowOf(packet: IpPacket, size: number, now: number): UdpFlow | UdpOutcome {
+    const { listens, hasRoom, drops, idle, activity } = this.#options;
+    const { source, destination } = packet;
+    const key = this.#key;
+    key.port = destination.port;
+    const known = listens ? this.#flows.find(ANY, source) : this.#flows.find(key, ANY);
+    if (known !== undefined) return known;
+    if (!listens) {
+      drops.add('no socket', size, now);
+      return 'no socket';
+    }
+    if (this.#isReturned(packet)) {
+      drops.add('returned', size, now);
+      return 'dropped';
+    }
+    // Without a port there is no way back.
+    if (source.port === 0 || !(hasRoom() || this.#replace(source, destination.port, now))) {
+      drops.add(source.port === 0 ? 'udp port zero' : 'flow limit', size, now);
+      return 'dropped';
+    }
+    const flow = new UdpFlow(ANY, source, true, idle(), this.#queued, now);
+    this.#flows.add(flow);
+    this.#order.add(flow, addressNumber(source));
+    activity.wheel.schedule(flow, flow.deadline);
+    return flow;
+  }
+
+  /** Whether an association gives way to a new one. */
+  #replace(client: IpEndpoint, port: number, now: number): boolean {
+    const limit = port === DNS_PORT ? this.#replacedByQuestions : this.#replaced;
+    return this.#options.isFull() && limit.take(now) && this.giveWay(client, now);
+  }
+
+  /**
+   * Whether this stack has sent the datagram: its source, standing for a peer, to a client that it is for.
+   * Where such a client's address is routed to the device, by a forged datagram for example, what it is sent
+   * comes back, and two services that respond to each other would go on for ever.
+   */
+  #isReturned({ source, destination }: IpPacket): boolean {
+    const client = this.#flows.find(ANY, destination);
+    return client?.peers.find(source)?.isSent === true;
+  }
+
+  /** A client is sent datagrams from another peer: what that peer sends to it as a client may be those. */
+  #onSender(flow: UdpFlow, peer: IpEndpoint): void {
+    flow.lastSender = peer;
+    const sender = flow.peers.find(peer);
+    if (sender === undefined || sender.isSent) return;
+    sender.isSent = true;
+    const reverse = this.#flows.find(ANY, peer)?.peers.find(flow.remote);
+    if (reverse !== undefined) reverse.isChecked = false;
+  }
+
+  #ownEndpoint(flow: UdpFlow, peer: IpEndpoint): IpEndpoint | undefined {
+    const address = this.#options.sourceFor(peer);
+    if (address === undefined) return undefined;
+    Object.assign(this.#from, address);
+    this.#from.port = flow.local.port;
+    return this.#from;
+  }
+
+  /** The MTU of the path is asked for only where it matters. */
+  #mtuFor(
+    to: IpEndpoint,
+    size: number,
+    pathMtu: (remote: IpEndpoint, now: number) => number,
+    now: number,
+  ): number {
+    const { mtu } = this.#options.output.traits;
+    return Math.min(mtu, ipHeaderSize(to) + size > 1280 ? pathMtu(to, now) : mtu);
+  }
+}

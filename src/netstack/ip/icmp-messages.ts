@@ -1,0 +1,138 @@
+import type { RandomSource } from '../../crypto/random-source.ts';
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import type { Drops } from '../drops.ts';
+import {
+  echoReplySize,
+  IcmpErrorLimit,
+  icmpErrorSize,
+  mayCauseError,
+  writeEchoReply,
+  writeIcmpError,
+  type IcmpError,
+} from './icmp-replies.ts';
+import type { IpOutput } from './ip-output.ts';
+import { LARGEST_PACKET } from '../limits.ts';
+import { PathMtus } from './path-mtu.ts';
+import type { TcpFlows } from '../flows/tcp-flows.ts';
+import { IcmpMessage, IcmpQuote, readIcmp, readQuote } from '../wire/icmp.ts';
+import { IpPacket, Protocol } from '../wire/ip-packet.ts';
+import { readIpPacket } from '../wire/ip.ts';
+
+/** What ICMP shares with the rest of a stack. */
+export interface IcmpOptions {
+  readonly random: RandomSource;
+  readonly output: IpOutput;
+  readonly drops: Drops;
+  readonly tcp: TcpFlows;
+  /** Whether there is an association between these endpoints. */
+  readonly hasUdp: (local: IpEndpoint, remote: IpEndpoint) => boolean;
+}
+
+/** ICMP and ICMPv6 of a stack: echo replies, what errors of the path mean, and errors of its own. */
+export class IcmpMessages {
+  readonly #output: IpOutput;
+  readonly #drops: Drops;
+  readonly #tcp: TcpFlows;
+  readonly #limit: IcmpErrorLimit;
+  readonly #paths: PathMtus;
+  readonly #message = new IcmpMessage();
+  readonly #quote = new IcmpQuote();
+  readonly #cause = new IpPacket();
+
+  constructor({ random, output, drops, tcp, hasUdp }: IcmpOptions) {
+    this.#output = output;
+    this.#drops = drops;
+    this.#tcp = tcp;
+    const salts = random.bytes(8);
+    this.#limit = new IcmpErrorLimit(salts.readUInt32LE(0));
+    // What the device takes is not known here, and may change: both bounds apply.
+    this.#paths = new PathMtus(LARGEST_PACKET, salts.readUInt32LE(4), (quote) =>
+      quote.protocol === Protocol.TCP
+        ? this.#isInFlight(quote)
+        : quote.protocol === Protocol.UDP && hasUdp(quote.source, quote.destination),
+    );
+  }
+
+  /** Bytes of the largest packet that the path to an address is known to take. */
+  pathMtu(remote: IpEndpoint, now: number): number {
+    return this.#paths.get(remote, now);
+  }
+
+  /** Takes the ICMP message in `packet`. */
+  receive(packet: IpPacket, vouched: boolean, now: number): void {
+    const message = this.#message;
+    const fault = readIcmp(packet, vouched, message);
+    if (fault !== undefined) {
+      this.#drops.add(fault, packet.end - packet.start, now);
+      return;
+    }
+    switch (message.kind) {
+      case 'echo request':
+        this.#reply(packet);
+        break;
+      case 'too big':
+        this.#onTooBig(now);
+        break;
+      case 'unreachable':
+        this.#onUnreachable(now);
+        break;
+      case 'echo reply':
+      case 'time exceeded':
+      case 'parameter problem':
+      case 'other':
+        break;
+      default:
+        message.kind satisfies never;
+    }
+  }
+
+  /**
+   * Reports to the source of a packet why it goes no further, where that is permitted. The report comes
+   * from the address that the packet was for.
+   * @returns whether it was sent.
+   */
+  report(error: IcmpError, cause: IpPacket, now: number): boolean {
+    const { trace } = this.#drops;
+    if (!mayCauseError(cause)) return false;
+    if (!this.#limit.take(cause.source, now)) {
+      if (trace !== undefined) trace({ kind: 'response-limited' }, now);
+      return false;
+    }
+    const at = this.#output.reserve(icmpErrorSize(cause), Infinity);
+    if (at < 0) return false;
+    const from = cause.destination;
+    this.#output.commit(writeIcmpError(error, cause, from, 0, this.#output.buffer, at));
+    if (trace !== undefined) trace({ kind: 'icmp-sent', error }, now);
+    return true;
+  }
+
+  /** The same for a packet of which a copy was kept. */
+  reportCopy(error: IcmpError, copy: Uint8Array, now: number): boolean {
+    if (readIpPacket(copy, 0, copy.length, this.#cause) !== undefined) return false;
+    return this.report(error, this.#cause, now);
+  }
+
+  #onTooBig(now: number): void {
+    if (this.#paths.receive(this.#message, now) !== 'lowered') return;
+    const { source, destination } = this.#paths.quote;
+    this.#tcp.onPathMtu(source, destination, now);
+  }
+
+  #reply(packet: IpPacket): void {
+    const size = echoReplySize(this.#message);
+    const at = this.#output.reserve(size, this.#output.traits.mtu);
+    if (at < 0) return;
+    writeEchoReply(packet, this.#message, this.#output.buffer, at);
+    this.#output.commit(size);
+  }
+
+  #onUnreachable(now: number): void {
+    const quote = this.#quote;
+    if (!readQuote(this.#message, quote) || quote.protocol !== Protocol.TCP) return;
+    this.#tcp.onUnreachable(quote.source, quote.destination, quote.sequence, now);
+  }
+
+  #isInFlight({ source, destination, sequence }: IcmpQuote): boolean {
+    return this.#tcp.find(source, destination)?.connection.isInFlight(sequence) ?? false;
+  }
+}

@@ -1,0 +1,210 @@
+import type { IpEndpoint } from '../../ip/ip-endpoint.ts';
+import { hashAddress } from './address-hash.ts';
+import {
+  ICMP_ADDRESS_BUCKETS,
+  ICMP_ERRORS_A_SECOND,
+  ICMP_ERRORS_TO_ADDRESS_A_SECOND,
+} from './wire-limits.ts';
+import { writeUint32 } from '../wire/bytes.ts';
+import { pseudoHeaderSum } from '../wire/checksum.ts';
+import {
+  FRAGMENTATION_NEEDED,
+  ICMP_CHECKSUM_OFFSET,
+  ICMP_HEADER_SIZE,
+  IcmpV4Type,
+  IcmpV6Type,
+  type IcmpMessage,
+} from '../wire/icmp.ts';
+import { Protocol, writeTransportChecksum, type IpPacket } from '../wire/ip-packet.ts';
+import { IPV4_HEADER_SIZE, writeIPv4Header } from '../wire/ipv4.ts';
+import { IPV6_HEADER_SIZE, MIN_IPV6_MTU, writeIPv6Header } from '../wire/ipv6.ts';
+
+/** What is reported of a packet that goes no further. */
+export type IcmpError =
+  | 'no route'
+  | 'host unreachable'
+  | 'protocol unreachable'
+  | 'port unreachable'
+  | 'prohibited'
+  | 'too big'
+  | 'hop limit'
+  | 'reassembly';
+
+/** Type and code of each error in either version (RFC 792, RFC 1812 §5.2.7, RFC 4443 §3). */
+const CODES: Record<IcmpError, readonly [number, number, number, number]> = {
+  'no route': [IcmpV4Type.UNREACHABLE, 0, IcmpV6Type.UNREACHABLE, 0],
+  'host unreachable': [IcmpV4Type.UNREACHABLE, 1, IcmpV6Type.UNREACHABLE, 3],
+  'protocol unreachable': [IcmpV4Type.UNREACHABLE, 2, IcmpV6Type.PARAMETER_PROBLEM, 1],
+  'port unreachable': [IcmpV4Type.UNREACHABLE, 3, IcmpV6Type.UNREACHABLE, 4],
+  prohibited: [IcmpV4Type.UNREACHABLE, 13, IcmpV6Type.UNREACHABLE, 1],
+  'too big': [IcmpV4Type.UNREACHABLE, FRAGMENTATION_NEEDED, IcmpV6Type.TOO_BIG, 0],
+  'hop limit': [IcmpV4Type.TIME_EXCEEDED, 0, IcmpV6Type.TIME_EXCEEDED, 0],
+  reassembly: [IcmpV4Type.TIME_EXCEEDED, 1, IcmpV6Type.TIME_EXCEEDED, 1],
+};
+
+/** What an error message must not exceed (RFC 1812 §4.3.2.3, RFC 4443 §2.4 (c)). */
+const MAX_IPV4_ERROR = 576;
+/** Internetwork control (RFC 1812 §4.3.2.5). */
+const ERROR_TRAFFIC_CLASS = 0xc0;
+const HOP_LIMIT = 64;
+
+/** ICMPv6 types below this are errors (RFC 4443 §2.1). */
+const FIRST_V6_QUERY = 128;
+/** Types of ICMP that are queries and replies (RFC 1122 §3.2.2.6 to 3.2.2.9); all others count as errors. */
+const V4_QUERIES = new Set([0, 8, 9, 10, 13, 14, 15, 16, 17, 18]);
+
+/**
+ * Whether a packet may be answered with an ICMP error at all (RFC 1122 §3.2.2, RFC 4443 §2.4 (e)): not if
+ * it is an error message itself, was sent to a group, or is a fragment other than the first. Sources that
+ * are no single host do not come so far.
+ */
+export function mayCauseError(packet: IpPacket): boolean {
+  if (packet.toGroup || packet.fragmentOffset > 0) return false;
+  const type = packet.payload < packet.end ? (packet.bytes[packet.payload] as number) : -1;
+  if (packet.protocol === Protocol.ICMP) return V4_QUERIES.has(type);
+  if (packet.protocol === Protocol.ICMPV6) return type >= FIRST_V6_QUERY;
+  return true;
+}
+
+/** Limits ICMP errors in total and to each address (RFC 1812 §4.3.2.8, RFC 4443 §2.4 (f)): token buckets. */
+export class IcmpErrorLimit {
+  readonly #salt: number;
+  readonly #left = new Float64Array(ICMP_ADDRESS_BUCKETS + 1);
+  readonly #filledAt = new Float64Array(ICMP_ADDRESS_BUCKETS + 1);
+
+  /** @param salt 32 random bits, so that addresses of one bucket cannot be chosen. */
+  constructor(salt: number) {
+    this.#salt = salt;
+    this.#left.fill(ICMP_ERRORS_TO_ADDRESS_A_SECOND);
+    this.#left[TOTAL] = ICMP_ERRORS_A_SECOND;
+    this.#filledAt.fill(-Infinity);
+  }
+
+  /** Whether one more error may be sent to `to`. @param now milliseconds. */
+  take(to: IpEndpoint, now: number): boolean {
+    const bucket = hashAddress(to, this.#salt) % ICMP_ADDRESS_BUCKETS;
+    this.#fill(bucket, ICMP_ERRORS_TO_ADDRESS_A_SECOND, now);
+    this.#fill(TOTAL, ICMP_ERRORS_A_SECOND, now);
+    const own = this.#left[bucket] as number;
+    const total = this.#left[TOTAL] as number;
+    if (own < 1 || total < 1) return false;
+    this.#left[bucket] = own - 1;
+    this.#left[TOTAL] = total - 1;
+    return true;
+  }
+
+  #fill(bucket: number, perSecond: number, now: number): void {
+    const filled = ((now - (this.#filledAt[bucket] as number)) / 1000) * perSecond;
+    this.#left[bucket] = Math.min(perSecond, (this.#left[bucket] as number) + filled);
+    this.#filledAt[bucket] = now;
+  }
+}
+
+/** The bucket of all addresses together, behind those of single ones. */
+const TOTAL = ICMP_ADDRESS_BUCKETS;
+
+/** Bytes of the packet that `writeEchoReply` writes; it may exceed the MTU as the request's fragments did. */
+export const echoReplySize = (request: IcmpMessage): number =>
+  ipHeaderSize(request.version) + request.end - request.start;
+
+/**
+ * Writes the reply to an echo request, an IP packet with its addresses exchanged (RFC 792, RFC 4443 §4.2).
+ * The caller has made sure that the destination is an address of its own, and no group.
+ *
+ * @returns the size of the packet.
+ */
+export function writeEchoReply(
+  packet: IpPacket,
+  request: IcmpMessage,
+  bytes: Uint8Array,
+  at: number,
+): number {
+  const size = echoReplySize(request);
+  const { source, destination, trafficClass } = packet;
+  writeIpHeader(packet.version, bytes, at, destination, source, size, trafficClass);
+  const message = at + ipHeaderSize(packet.version);
+  bytes.set(request.bytes.subarray(request.start, request.end), message);
+  bytes[message] = packet.version === 4 ? IcmpV4Type.ECHO_REPLY : IcmpV6Type.ECHO_REPLY;
+  writeIcmpChecksum(packet.version, bytes, at, message, at + size);
+  return size;
+}
+
+/** Bytes of the packet that `writeIcmpError` writes: the error quotes as much as it may. */
+export function icmpErrorSize(cause: IpPacket): number {
+  const most = cause.version === 4 ? MAX_IPV4_ERROR : MIN_IPV6_MTU;
+  const headers = ipHeaderSize(cause.version) + ICMP_HEADER_SIZE;
+  return Math.min(most, headers + cause.end - cause.start);
+}
+
+/**
+ * Writes an ICMP error about `cause` to its source, an IP packet. Call it where `mayCauseError` and
+ * `IcmpErrorLimit.take` allow it.
+ *
+ * @param from the source of the error. Behind a TUN device this is the destination of `cause`: the host
+ *   drops packets from a device that claim to come from an address of its own.
+ * @param mtu bytes that the next hop takes, for "too big" alone.
+ * @returns the size of the packet.
+ */
+export function writeIcmpError(
+  error: IcmpError,
+  cause: IpPacket,
+  from: IpEndpoint,
+  mtu: number,
+  bytes: Uint8Array,
+  at: number,
+): number {
+  const { version } = cause;
+  const size = icmpErrorSize(cause);
+  const trafficClass = version === 4 ? ERROR_TRAFFIC_CLASS : 0;
+  writeIpHeader(version, bytes, at, from, cause.source, size, trafficClass);
+  const message = at + ipHeaderSize(version);
+  const [typeV4, codeV4, typeV6, codeV6] = CODES[error];
+  bytes[message] = version === 4 ? typeV4 : typeV6;
+  bytes[message + 1] = version === 4 ? codeV4 : codeV6;
+  writeUint32(bytes, message + 4, parameterOf(error, cause, mtu));
+  const quote = message + ICMP_HEADER_SIZE;
+  bytes.set(cause.bytes.subarray(cause.start, cause.start + at + size - quote), quote);
+  writeIcmpChecksum(version, bytes, at, message, at + size);
+  return size;
+}
+
+/** The second word of the message. */
+function parameterOf(error: IcmpError, cause: IpPacket, mtu: number): number {
+  if (error === 'too big') return cause.version === 4 ? Math.min(mtu, 0xffff) : mtu;
+  // The offset of the next-header field that was not understood (RFC 4443 §3.4).
+  const isPointer = error === 'protocol unreachable' && cause.version === 6;
+  return isPointer ? cause.protocolField - cause.start : 0;
+}
+
+const ipHeaderSize = (version: 4 | 6): number =>
+  version === 4 ? IPV4_HEADER_SIZE : IPV6_HEADER_SIZE;
+
+function writeIpHeader(
+  version: 4 | 6,
+  bytes: Uint8Array,
+  at: number,
+  from: IpEndpoint,
+  to: IpEndpoint,
+  size: number,
+  trafficClass: number,
+): void {
+  if (version === 4) {
+    writeIPv4Header(bytes, at, from, to, Protocol.ICMP, size, HOP_LIMIT, trafficClass, 0, false);
+  } else {
+    const payload = size - IPV6_HEADER_SIZE;
+    writeIPv6Header(bytes, at, from, to, Protocol.ICMPV6, payload, HOP_LIMIT, trafficClass);
+  }
+}
+
+/** Only ICMPv6 covers a pseudo-header. */
+function writeIcmpChecksum(
+  version: 4 | 6,
+  bytes: Uint8Array,
+  packet: number,
+  message: number,
+  end: number,
+): void {
+  const pseudoSum =
+    version === 4 ? 0 : pseudoHeaderSum(bytes, packet + 8, 16, Protocol.ICMPV6, end - message);
+  writeTransportChecksum(bytes, message, end, message + ICMP_CHECKSUM_OFFSET, pseudoSum);
+}

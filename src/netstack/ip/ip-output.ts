@@ -1,0 +1,153 @@
+import { isIPv4Endpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
+import type { DeviceTraits, PacketOutput } from '../../ip/packet-device.ts';
+import { FragmentedPacket } from './fragmented-packet.ts';
+import { pseudoHeaderSum } from '../wire/checksum.ts';
+import { writePartialChecksum, writeTransportChecksum } from '../wire/ip-packet.ts';
+import { IPV4_HEADER_SIZE, MAX_IPV4_PACKET, writeIPv4Header } from '../wire/ipv4.ts';
+import { IPV6_HEADER_SIZE, MAX_IPV6_PAYLOAD, writeIPv6Header } from '../wire/ipv6.ts';
+
+/** TTL and hop limit of what is sent, as the IANA recommends it and Linux has it. */
+const HOP_LIMIT = 64;
+
+/** Bytes of the IP header before what is sent to this address. */
+export const ipHeaderSize = (remote: IpEndpoint): number =>
+  isIPv4Endpoint(remote) ? IPV4_HEADER_SIZE : IPV6_HEADER_SIZE;
+
+/** Bytes of transport header and payload that a packet to this address has room for. */
+export const largestTransport = (remote: IpEndpoint): number =>
+  isIPv4Endpoint(remote) ? MAX_IPV4_PACKET - IPV4_HEADER_SIZE : MAX_IPV6_PAYLOAD;
+
+/**
+ * Writes IP packets around a transport header and its payload, straight into the memory of the device:
+ *
+ *     const at = output.begin(remote, size, Infinity);
+ *     if (at < 0) return; // no room
+ *     write the transport header and the payload to output.buffer from `at`
+ *     output.end(local, remote, Protocol.TCP, 16, 0);
+ */
+export class IpOutput {
+  traits: DeviceTraits;
+  /** Packets and bytes that were sent. */
+  packets = 0;
+  bytes = 0;
+  /** Whether the device had no room for the last packet. */
+  isFull = false;
+  readonly #output: PacketOutput;
+  #large: FragmentedPacket | undefined;
+  #identification: number;
+  #at = 0;
+  #headerSize = 0;
+  #size = 0;
+  /** Bytes of each fragment of the packet that is being written; 0 where it is not fragmented. */
+  #fragmentSize = 0;
+
+  /** @param identification 32 random bits, where the numbering of packets begins. */
+  constructor(output: PacketOutput, traits: DeviceTraits, identification: number) {
+    this.#output = output;
+    this.traits = traits;
+    this.#identification = identification;
+  }
+
+  /** Where the present packet is written. */
+  get buffer(): Uint8Array {
+    return this.#fragmentSize > 0 ? this.#scratch.buffer : this.#output.buffer;
+  }
+
+  /**
+   * Makes room for a packet.
+   *
+   * @param size bytes of transport header and payload, at most `largestTransport`.
+   * @param mtu a larger packet is sent in fragments; Infinity for one that never is.
+   * @returns the offset of the transport header in `buffer`; -1 when there is no room.
+   */
+  begin(remote: IpEndpoint, size: number, mtu: number): number {
+    this.#headerSize = ipHeaderSize(remote);
+    this.#size = size;
+    this.#at = this.reserve(this.#headerSize + size, mtu);
+    return this.isFull ? -1 : this.#at + this.#headerSize;
+  }
+
+  /**
+   * Completes the packet with its IP header and the transport checksum, and sends it.
+   *
+   * @param field where the checksum is in the transport header.
+   * @param segmentSize bytes of payload of each packet that the device makes of it; 0 for one.
+   * @param dontFragment for IPv4: a router that cannot forward it is to report that.
+   */
+  end(
+    local: IpEndpoint,
+    remote: IpEndpoint,
+    protocol: number,
+    field: number,
+    segmentSize: number,
+    dontFragment: boolean,
+  ): void {
+    const { buffer } = this;
+    const start = this.#at + this.#headerSize;
+    const size = this.#size;
+    const isIPv4 = this.#headerSize === IPV4_HEADER_SIZE;
+    if (isIPv4) {
+      this.#writeIPv4(buffer, local, remote, protocol, dontFragment);
+    } else writeIPv6Header(buffer, this.#at, local, remote, protocol, size, HOP_LIMIT, 0);
+    const addresses = this.#at + (isIPv4 ? 12 : 8);
+    const sum = pseudoHeaderSum(buffer, addresses, isIPv4 ? 4 : 16, protocol, size);
+    if (this.traits.checksumOffload && this.#fragmentSize === 0) {
+      writePartialChecksum(buffer, start + field, sum);
+      const length = this.#headerSize + size;
+      this.#output.commit(length, segmentSize, this.#headerSize, field);
+      this.#count(length);
+    } else {
+      writeTransportChecksum(buffer, start, start + size, start + field, sum);
+      this.commit(this.#headerSize + size);
+    }
+  }
+
+  /**
+   * Makes room for a packet that the caller writes with its IP header and its checksums.
+   * @param mtu as for `begin`.
+   * @returns its offset in `buffer`; -1 when there is no room.
+   */
+  reserve(bytes: number, mtu: number): number {
+    this.#fragmentSize = bytes > mtu ? mtu : 0;
+    const at = this.#fragmentSize > 0 ? 0 : this.#output.reserve(bytes);
+    this.isFull = at < 0;
+    return at;
+  }
+
+  /** Sends the packet that `reserve` made room for. */
+  commit(length: number): void {
+    const mtu = this.#fragmentSize;
+    if (mtu === 0) this.#output.commit(length, 0, -1, 0);
+    else if (!this.#scratch.send(length, mtu, this.#nextIdentification(), this.#output)) return;
+    this.#count(length);
+  }
+
+  #writeIPv4(
+    buffer: Uint8Array,
+    local: IpEndpoint,
+    remote: IpEndpoint,
+    protocol: number,
+    dontFragment: boolean,
+  ): void {
+    const total = this.#headerSize + this.#size;
+    const id = this.#nextIdentification() & 0xffff;
+    const at = this.#at;
+    writeIPv4Header(buffer, at, local, remote, protocol, total, HOP_LIMIT, 0, id, dontFragment);
+  }
+
+  /** Another number for each packet: fragments of two packets must not have the same (RFC 6864). */
+  #nextIdentification(): number {
+    this.#identification = (this.#identification + 1) >>> 0;
+    return this.#identification;
+  }
+
+  #count(length: number): void {
+    this.packets++;
+    this.bytes += length;
+  }
+
+  get #scratch(): FragmentedPacket {
+    this.#large ??= new FragmentedPacket();
+    return this.#large;
+  }
+}

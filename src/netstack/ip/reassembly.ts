@@ -1,0 +1,330 @@
+import {
+  blankEndpoint,
+  assignEndpoint,
+  isSameAddress,
+  type MutableIpEndpoint,
+} from '../../ip/ip-endpoint.ts';
+import type { IpPacket } from '../wire/ip-packet.ts';
+import { IPV4_HEADER_SIZE, rewriteIPv4Header } from '../wire/ipv4.ts';
+import { hasWholeHeaderChain, IPV6_HEADER_SIZE } from '../wire/ipv6.ts';
+import { writeUint16 } from '../wire/bytes.ts';
+import {
+  FRAGMENT_OVERHEAD,
+  MAX_FRAGMENT_BYTES,
+  MAX_FRAGMENT_BYTES_FROM_SOURCE,
+  MAX_FRAGMENTS_OF_DATAGRAM,
+  MAX_INCOMPLETE_DATAGRAMS,
+  MAX_INCOMPLETE_FROM_SOURCE,
+  REASSEMBLY_TIMEOUT_MS,
+} from './wire-limits.ts';
+
+/** Why a fragment is dropped, and with it all of its datagram. */
+export type FragmentFault =
+  | 'fragment overlap'
+  | 'fragment beyond the end'
+  | 'fragment of another end'
+  | 'too many fragments'
+  | 'fragment header chain'
+  | 'fragment of an invalid datagram';
+
+/** What came of a fragment: `held` until the others are there, or `complete` with it. */
+export type FragmentOutcome = 'held' | 'complete' | 'duplicate' | FragmentFault;
+
+/** Is called with the first fragment of a datagram that did not become complete. */
+export type OnExpired = (firstFragment: Uint8Array) => void;
+
+interface Fragment {
+  readonly start: number;
+  readonly end: number;
+  readonly data: Uint8Array;
+}
+
+/** What is held of one source address, for the bounds that keep it from taking all there is. */
+interface Source {
+  readonly address: MutableIpEndpoint;
+  datagrams: number;
+  bytes: number;
+}
+
+interface Datagram {
+  readonly version: 4 | 6;
+  readonly source: Source;
+  readonly destination: MutableIpEndpoint;
+  readonly identification: number;
+  /** Part of the key in IPv4 alone (RFC 791, RFC 8200 §4.5). */
+  readonly protocol: number;
+  readonly deadline: number;
+  /** In order, without overlaps. */
+  readonly fragments: Fragment[];
+  /** The IP packet of the first fragment, whole: the header of the datagram, and what an error quotes. */
+  first: Uint8Array | undefined;
+  /** The protocol that the first fragment names: those of later ones do not count (RFC 8200 §4.5). */
+  firstProtocol: number;
+  /** Bytes of the data in `fragments`. */
+  received: number;
+  /** Bytes of all data; -1 before the last fragment came. */
+  total: number;
+  /** What `fragments` and `first` count for the bounds. */
+  cost: number;
+  /** Some fragment was marked by a congested router (RFC 3168 §5.3). */
+  isMarked: boolean;
+  /** Its fragments contradict each other: all that still come are dropped (RFC 5722 §4). */
+  isInvalid: boolean;
+}
+
+const LARGEST_PACKET = IPV6_HEADER_SIZE + 0xffff;
+const NO_BYTES = new Uint8Array(0);
+/** Both bits of ECN: congestion experienced. */
+const CONGESTION_EXPERIENCED = 3;
+
+/**
+ * IP fragments in, whole packets out (RFC 791, RFC 8200 §4.5). The fragments of a datagram may come in any
+ * order and twice; if two overlap in any other way, the whole datagram is dropped, in IPv6 as RFC 5722
+ * requires and in IPv4 as Linux does it.
+ *
+ * Memory is bounded, in total and for each source, and a fragment costs at most a comparison with each
+ * incomplete datagram and with each fragment of its own.
+ */
+export class Reassembly {
+  /** In the order of their deadlines. */
+  readonly #datagrams: Datagram[] = [];
+  #bytes = 0;
+  #whole: Uint8Array | undefined;
+  #wholeSize = 0;
+
+  /** The packet that `receive` completed, an IP packet from offset 0 on; valid until the next call. */
+  get packet(): Uint8Array {
+    return this.#whole ?? NO_BYTES;
+  }
+
+  /** Bytes of `packet`. */
+  get packetSize(): number {
+    return this.#wholeSize;
+  }
+
+  /** Incomplete datagrams. */
+  get size(): number {
+    return this.#datagrams.length;
+  }
+
+  /** Bytes held, as the bounds count them. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Takes a fragment, of which the data are copied.
+   *
+   * @param packet a packet with `isFragment`.
+   * @param now milliseconds.
+   */
+  receive(packet: IpPacket, now: number): FragmentOutcome {
+    const datagram = this.#find(packet) ?? this.#open(packet, now);
+    if (datagram.isInvalid) return 'fragment of an invalid datagram';
+    const start = packet.fragmentOffset;
+    const end = start + packet.end - packet.payload;
+    const position = positionOf(datagram.fragments, start);
+    const fault = faultOf(datagram, packet, start, end, position);
+    if (fault === 'duplicate') return fault;
+    if (fault !== undefined) {
+      this.#empty(datagram);
+      datagram.isInvalid = true;
+      return fault;
+    }
+    this.#hold(datagram, packet, start, end, position);
+    if (datagram.received === datagram.total && datagram.first !== undefined) {
+      this.#complete(datagram, datagram.first);
+      this.#remove(datagram);
+      return 'complete';
+    }
+    this.#keepWithinBounds(datagram.source);
+    return 'held';
+  }
+
+  /** When `onTimeout` is due, in milliseconds; infinite if nothing is held. */
+  nextTimeout(): number {
+    return this.#datagrams[0]?.deadline ?? Infinity;
+  }
+
+  /**
+   * Drops what was not completed in time.
+   *
+   * @param onExpired is called with the IP packet of the first fragment, where that is known: the packet
+   *   that a "time exceeded" (`reassembly`) quotes.
+   */
+  onTimeout(now: number, onExpired?: OnExpired): void {
+    for (;;) {
+      const [oldest] = this.#datagrams;
+      if (oldest === undefined || oldest.deadline > now) return;
+      const { first } = oldest;
+      this.#remove(oldest);
+      if (first !== undefined) onExpired?.(first);
+    }
+  }
+
+  #find(packet: IpPacket): Datagram | undefined {
+    for (const datagram of this.#datagrams) {
+      if (
+        datagram.identification === packet.identification &&
+        datagram.version === packet.version &&
+        (packet.version === 6 || datagram.protocol === packet.protocol) &&
+        isSameAddress(datagram.source.address, packet.source) &&
+        isSameAddress(datagram.destination, packet.destination)
+      ) {
+        return datagram;
+      }
+    }
+    return undefined;
+  }
+
+  #open(packet: IpPacket, now: number): Datagram {
+    const datagram: Datagram = {
+      version: packet.version,
+      source: this.#sourceOf(packet),
+      destination: blankEndpoint(),
+      identification: packet.identification,
+      protocol: packet.protocol,
+      deadline: now + REASSEMBLY_TIMEOUT_MS,
+      fragments: [],
+      first: undefined,
+      firstProtocol: 0,
+      received: 0,
+      total: -1,
+      cost: 0,
+      isMarked: false,
+      isInvalid: false,
+    };
+    assignEndpoint(datagram.destination, packet.destination);
+    if (datagram.source.datagrams >= MAX_INCOMPLETE_FROM_SOURCE) {
+      this.#removeOldestOf(datagram.source);
+    }
+    if (this.#datagrams.length >= MAX_INCOMPLETE_DATAGRAMS) this.#removeOldest();
+    this.#datagrams.push(datagram);
+    datagram.source.datagrams++;
+    return datagram;
+  }
+
+  #sourceOf(packet: IpPacket): Source {
+    for (const { source } of this.#datagrams) {
+      if (isSameAddress(source.address, packet.source)) return source;
+    }
+    const address = blankEndpoint();
+    assignEndpoint(address, packet.source);
+    return { address, datagrams: 0, bytes: 0 };
+  }
+
+  #hold(datagram: Datagram, packet: IpPacket, start: number, end: number, position: number): void {
+    // The header is kept of the first fragment alone.
+    const from = start === 0 ? packet.start : packet.payload;
+    const copy = new Uint8Array(packet.end - from);
+    copy.set(packet.bytes.subarray(from, packet.end));
+    datagram.fragments.splice(position, 0, {
+      start,
+      end,
+      data: copy.subarray(packet.payload - from),
+    });
+    if (start === 0) {
+      datagram.first = copy;
+      datagram.firstProtocol = packet.protocol;
+    }
+    if (!packet.moreFragments) datagram.total = end;
+    if ((packet.trafficClass & CONGESTION_EXPERIENCED) === CONGESTION_EXPERIENCED) {
+      datagram.isMarked = true;
+    }
+    datagram.received += end - start;
+    this.#account(datagram, copy.length + FRAGMENT_OVERHEAD);
+  }
+
+  #account(datagram: Datagram, bytes: number): void {
+    datagram.cost += bytes;
+    datagram.source.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  #keepWithinBounds(source: Source): void {
+    while (source.bytes > MAX_FRAGMENT_BYTES_FROM_SOURCE) this.#removeOldestOf(source);
+    while (this.#bytes > MAX_FRAGMENT_BYTES) this.#removeOldest();
+  }
+
+  #removeOldestOf(source: Source): void {
+    const oldest = this.#datagrams.find((datagram) => datagram.source === source);
+    if (oldest !== undefined) this.#remove(oldest);
+  }
+
+  #removeOldest(): void {
+    const [oldest] = this.#datagrams;
+    if (oldest !== undefined) this.#remove(oldest);
+  }
+
+  #remove(datagram: Datagram): void {
+    this.#empty(datagram);
+    datagram.source.datagrams--;
+    this.#datagrams.splice(this.#datagrams.indexOf(datagram), 1);
+  }
+
+  /** Releases what the datagram holds. */
+  #empty(datagram: Datagram): void {
+    this.#account(datagram, -datagram.cost);
+    datagram.fragments.length = 0;
+    datagram.first = undefined;
+  }
+
+  /** Puts the packet together as its sender had made it, but for options and extension headers. */
+  #complete(datagram: Datagram, first: Uint8Array): void {
+    this.#whole ??= new Uint8Array(LARGEST_PACKET);
+    const whole = this.#whole;
+    const headerSize = datagram.version === 4 ? IPV4_HEADER_SIZE : IPV6_HEADER_SIZE;
+    whole.set(first.subarray(0, headerSize));
+    for (const { start, data } of datagram.fragments) whole.set(data, headerSize + start);
+    const size = headerSize + datagram.total;
+    if (datagram.version === 4) {
+      whole[0] = 0x45;
+      if (datagram.isMarked) whole[1] = (whole[1] as number) | CONGESTION_EXPERIENCED;
+      rewriteIPv4Header(whole, 0, headerSize, size, datagram.identification, 0, false, false);
+    } else {
+      if (datagram.isMarked) whole[1] = (whole[1] as number) | (CONGESTION_EXPERIENCED << 4);
+      writeUint16(whole, 4, datagram.total);
+      whole[6] = datagram.firstProtocol;
+    }
+    this.#wholeSize = size;
+  }
+}
+
+/** Where a fragment that starts at `start` belongs: fragments mostly come in order. */
+function positionOf(fragments: readonly Fragment[], start: number): number {
+  let position = fragments.length;
+  while (position > 0 && (fragments[position - 1] as Fragment).start >= start) position--;
+  return position;
+}
+
+function faultOf(
+  datagram: Datagram,
+  packet: IpPacket,
+  start: number,
+  end: number,
+  position: number,
+): 'duplicate' | FragmentFault | undefined {
+  const { fragments, total } = datagram;
+  const following = fragments[position];
+  if (following?.start === start && following.end === end) {
+    if (!isSame(following.data, packet)) return 'fragment overlap';
+    return packet.moreFragments === (end !== total) ? 'duplicate' : 'fragment of another end';
+  }
+  if (following !== undefined && following.start < end) return 'fragment overlap';
+  const previous = fragments[position - 1];
+  if (previous !== undefined && previous.end > start) return 'fragment overlap';
+  if (total >= 0 && end > total) return 'fragment beyond the end';
+  const last = fragments.at(-1);
+  if (!packet.moreFragments && ((total >= 0 && end !== total) || (last?.end ?? 0) > end)) {
+    return 'fragment of another end';
+  }
+  if (fragments.length === MAX_FRAGMENTS_OF_DATAGRAM) return 'too many fragments';
+  // RFC 7112 §5: a filter has to see all headers in the first fragment.
+  const isIncompleteChain = packet.version === 6 && start === 0 && !hasWholeHeaderChain(packet);
+  return isIncompleteChain ? 'fragment header chain' : undefined;
+}
+
+function isSame(data: Uint8Array, { bytes, payload }: IpPacket): boolean {
+  for (let at = 0; at < data.length; at++) if (data[at] !== bytes[payload + at]) return false;
+  return true;
+}

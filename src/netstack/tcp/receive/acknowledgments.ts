@@ -1,0 +1,68 @@
+import type { Deadlines } from '../deadlines.ts';
+import { MAX_ACK_DELAY, MAX_DUPLICATE_ACKS, MIN_MSS, QUICK_ACKS } from '../limits.ts';
+
+/**
+ * When received data is acknowledged (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once for every second full
+ * segment, for what fills or leaves a gap, and for the first segments of a connection, whose sender is in
+ * slow start; later for the rest.
+ */
+export class Acknowledgments {
+  readonly #deadlines: Deadlines;
+  /** Bytes of a full segment of the peer, as far as seen. */
+  #fullSegment = MIN_MSS;
+  #bytes = 0;
+  #quick = QUICK_ACKS;
+  #count = 0;
+
+  constructor(deadlines: Deadlines) {
+    this.#deadlines = deadlines;
+  }
+
+  /** ACKs that are to leave now; more than one only for peers that count duplicates. */
+  get due(): number {
+    return this.#count;
+  }
+
+  /** Data arrived in order. @param mss the largest segment that the peer may send. */
+  onInOrder(bytes: number, mss: number, now: number): void {
+    this.#bytes += bytes;
+    if (bytes > this.#fullSegment) this.#fullSegment = Math.min(bytes, mss);
+    if (this.#quick > 0) {
+      this.#quick--;
+      this.require();
+    } else if (this.#bytes >= 2 * this.#fullSegment) this.require();
+    else if (!this.#deadlines.isSet('acknowledgment')) {
+      this.#deadlines.set('acknowledgment', now + MAX_ACK_DELAY);
+    }
+  }
+
+  /**
+   * Data arrived out of order: each such segment gets an ACK of its own where the peer counts them to
+   * detect a loss; with SACK the newest says everything.
+   */
+  onOutOfOrder(sack: boolean): void {
+    if (sack) this.require();
+    else this.#count = Math.min(this.#count + 1, MAX_DUPLICATE_ACKS);
+  }
+
+  /** An ACK is to leave with the next `transmit`, with data or alone. */
+  require(): void {
+    if (this.#count === 0) this.#count = 1;
+  }
+
+  onTimeout(now: number): void {
+    if (this.#deadlines.take('acknowledgment', now)) this.require();
+  }
+
+  /** Nothing is acknowledged any more. */
+  clear(): void {
+    this.#count = 0;
+  }
+
+  /** A segment has left that acknowledges everything. */
+  onSent(): void {
+    this.#bytes = 0;
+    if (this.#count > 0) this.#count--;
+    this.#deadlines.clear('acknowledgment');
+  }
+}

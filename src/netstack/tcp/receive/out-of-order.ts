@@ -1,0 +1,152 @@
+import { RangeSet } from '../../../collections/range-set.ts';
+import { copyBytes } from '../../../collections/copy-bytes.ts';
+import { MAX_RANGES, OUT_OF_ORDER_BLOCK } from '../recovery/recovery-limits.ts';
+
+/** The most blocks that an option has room for, and of them one for duplicates. */
+const REMEMBERED = 4;
+
+/**
+ * What came out of order. Every byte is copied once, to its place in a block by stream offset, so there
+ * are no fragments to keep: the memory is what lies between the ends of the window, and the ranges are
+ * bounded. A segment costs a search, and moving the bounds of ranges behind it.
+ */
+export class OutOfOrder {
+  readonly #blocks = new Map<number, Uint8Array>();
+  readonly #ranges = new RangeSet();
+  /** Offsets that lie in the ranges which changed last, the newest first (RFC 2018 §4). */
+  readonly #recent = new Float64Array(REMEMBERED).fill(-1);
+
+  get isEmpty(): boolean {
+    return this.#ranges.size === 0;
+  }
+
+  /** Ranges, for checks of their bound. */
+  get ranges(): number {
+    return this.#ranges.size;
+  }
+
+  /** Bytes of memory. */
+  get memory(): number {
+    return this.#blocks.size * OUT_OF_ORDER_BLOCK;
+  }
+
+  /** Where the first range begins, and ends; there is one. */
+  get firstStart(): number {
+    return this.#ranges.start(0);
+  }
+
+  get firstEnd(): number {
+    return this.#ranges.end(0);
+  }
+
+  /** Whether all of this has come. */
+  has(start: number, end: number): boolean {
+    return this.#ranges.has(start, end);
+  }
+
+  /** Takes bytes that belong at `start`. Returns false, and takes none, when there are too many ranges. */
+  insert(start: number, end: number, bytes: Uint8Array, at: number): boolean {
+    const ranges = this.#ranges;
+    if (ranges.size >= MAX_RANGES) {
+      const next = ranges.find(start - 1);
+      // Only what extends a range that is there.
+      if (next === ranges.size || ranges.start(next) > end) return false;
+    }
+    for (let from = start; from < end;) {
+      const blockStart = from - (from % OUT_OF_ORDER_BLOCK);
+      const count = Math.min(end, blockStart + OUT_OF_ORDER_BLOCK) - from;
+      copyBytes(bytes, at + from - start, count, this.#block(blockStart), from - blockStart);
+      from += count;
+    }
+    ranges.add(start, end);
+    this.#remember(start);
+    return true;
+  }
+
+  /**
+   * Takes out bytes of the first range, which the stream has reached: from `offset` up to the end of
+   * their block or of the range. The block is not used for anything else any more.
+   */
+  take(offset: number): Uint8Array {
+    const blockStart = offset - (offset % OUT_OF_ORDER_BLOCK);
+    const end = Math.min(this.firstEnd, blockStart + OUT_OF_ORDER_BLOCK);
+    const chunk = this.#block(blockStart).subarray(offset - blockStart, end - blockStart);
+    this.forget(end);
+    return chunk;
+  }
+
+  /** The stream has come this far. */
+  forget(offset: number): void {
+    const ranges = this.#ranges;
+    const blockStart = offset - (offset % OUT_OF_ORDER_BLOCK);
+    while (ranges.size > 0 && ranges.start(0) < offset) {
+      const from = ranges.start(0);
+      const until = Math.min(ranges.end(0), offset);
+      for (let at = from - (from % OUT_OF_ORDER_BLOCK); at < until; at += OUT_OF_ORDER_BLOCK) {
+        if (at < blockStart) this.#blocks.delete(at);
+      }
+      ranges.remove(from, until);
+    }
+    if (ranges.size === 0) {
+      this.#blocks.clear();
+      this.#recent.fill(-1);
+    } else if (ranges.start(0) >= blockStart + OUT_OF_ORDER_BLOCK) {
+      this.#blocks.delete(blockStart);
+    }
+  }
+
+  clear(): void {
+    this.#ranges.clear();
+    this.#blocks.clear();
+    this.#recent.fill(-1);
+  }
+
+  /**
+   * Writes ranges to report: the one that changed last first, no range twice (RFC 2018 §4).
+   * @param blocks start and end by turns, from pair `count` on up to pair `limit`.
+   * @returns the number of pairs that there are then.
+   */
+  report(blocks: Float64Array, count: number, limit: number): number {
+    const ranges = this.#ranges;
+    let next = count;
+    for (const offset of this.#recent) {
+      if (next >= limit || offset < 0) break;
+      const index = ranges.find(offset);
+      if (index === ranges.size || ranges.start(index) > offset) continue;
+      const start = ranges.start(index);
+      let isNew = true;
+      for (let i = count; i < next; i++) if (blocks[i * 2] === start) isNew = false;
+      if (!isNew) continue;
+      blocks[next * 2] = start;
+      blocks[next * 2 + 1] = ranges.end(index);
+      next++;
+    }
+    return next;
+  }
+
+  #remember(offset: number): void {
+    const ranges = this.#ranges;
+    const recent = this.#recent;
+    const index = ranges.find(offset);
+    // The place of an older offset of the same range, or the last one, becomes free.
+    let free = REMEMBERED - 1;
+    for (let i = 0; i < REMEMBERED; i++) {
+      const other = recent[i] as number; // within, here and below
+      if (other < 0 || ranges.find(other) === index) {
+        free = i;
+        break;
+      }
+    }
+    recent.copyWithin(1, 0, free);
+    recent[0] = offset;
+  }
+
+  #block(start: number): Uint8Array {
+    let block = this.#blocks.get(start);
+    if (!block) {
+      block = Buffer.allocUnsafeSlow(OUT_OF_ORDER_BLOCK);
+      this.#blocks.set(start, block);
+    }
+    return block;
+  }
+}

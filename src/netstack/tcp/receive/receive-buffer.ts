@@ -1,0 +1,244 @@
+import { copyBytes } from '../../../collections/copy-bytes.ts';
+import { Fifo } from '../../../collections/fifo.ts';
+import { asSole } from '../../../net/links/spent-chunk.ts';
+import { OutOfOrder } from './out-of-order.ts';
+import { ReceiveWindow } from './receive-window.ts';
+import {
+  LEAST_BUFFER,
+  LEAST_BLOCK,
+  MAX_RECEIVE_WINDOW,
+  MOST_BLOCK,
+  OUT_OF_ORDER_BLOCK,
+} from '../recovery/recovery-limits.ts';
+
+/** Memory that unread chunks keep at most, as a multiple of their bytes. */
+const WASTE = 4;
+
+/**
+ * What a segment's data did: the acknowledgement of `in-order` may be delayed, all others call for one
+ * at once (RFC 5681 §4.2).
+ */
+export type Arrival =
+  | 'in-order'
+  /** In order, while some had come before its turn. */
+  | 'filled'
+  | 'out-of-order'
+  /** Nothing new; reported by SACK (RFC 2883). */
+  | 'duplicate'
+  /** Outside of the window, or one range too many. */
+  | 'dropped';
+
+/**
+ * Data of the peer by stream offset, in order for the reader: one copy from the packet into a chunk that
+ * the reader owns then, with many small segments in one chunk. Offset 0 is the byte behind the SYN.
+ */
+export class ReceiveBuffer {
+  readonly window: ReceiveWindow;
+  /** Set while there is something that came out of order. */
+  #ahead: OutOfOrder | undefined;
+  /** In order and complete, before what is in the present block. */
+  readonly #chunks = new Fifo<Uint8Array>();
+  /** Bytes that the chunks keep in memory. */
+  #chunkMemory = 0;
+  #block: Uint8Array | undefined;
+  /** What of the block was taken, and what is filled. */
+  #blockRead = 0;
+  #blockEnd = 0;
+  #read = 0;
+  #received = 0;
+  /** Bytes received since the reader last had everything: as much is expected again. */
+  #burst = 0;
+  #lastBurst = 0;
+  #duplicateStart = 0;
+  #duplicateEnd = 0;
+
+  constructor(now: number, max = MAX_RECEIVE_WINDOW) {
+    this.window = new ReceiveWindow(now, max);
+  }
+
+  /** RCV.NXT, as far as data goes. */
+  get received(): number {
+    return this.#received;
+  }
+
+  /** Bytes that `take` can return by now. */
+  get readable(): number {
+    return this.#received - this.#read;
+  }
+
+  /** Whether there is data behind a gap: each segment is to be acknowledged at once. */
+  get hasGap(): boolean {
+    return this.#ahead !== undefined;
+  }
+
+  /** Bytes of memory with data that is not the reader's yet. */
+  get memory(): number {
+    const inBlock = this.#blockEnd > this.#blockRead ? (this.#block?.length ?? 0) : 0;
+    return (this.#ahead?.memory ?? 0) + this.#chunkMemory + inBlock;
+  }
+
+  /**
+   * Takes `size` bytes, above 0, from `at` on, which belong at `offset`.
+   * @param isShort whether there is memory for the least window alone.
+   */
+  insert(offset: number, bytes: Uint8Array, at: number, size: number, isShort = false): Arrival {
+    if (isShort) this.window.shrink();
+    const start = Math.max(offset, this.#received);
+    if (offset + size <= this.#received) return this.#duplicate(offset, offset + size);
+    const end = Math.min(offset + size, isShort ? this.#leastEdge() : this.window.edge);
+    if (start >= end || (isShort && start > this.#received)) return 'dropped';
+    const ahead = this.#ahead;
+    if (start > this.#received) {
+      if (ahead?.has(start, end) === true) return this.#duplicate(start, end);
+      const gapped = (this.#ahead ??= new OutOfOrder());
+      return gapped.insert(start, end, bytes, at + start - offset) ? 'out-of-order' : 'dropped';
+    }
+    if (offset < this.#received) this.#duplicate(offset, this.#received);
+    if (ahead === undefined) {
+      this.#append(bytes, at + start - offset, end - start);
+      return 'in-order';
+    }
+    this.#fill(ahead, start, end, bytes, at - offset);
+    return 'filled';
+  }
+
+  /**
+   * The next bytes in order, which are the caller's then; `undefined` when there are none.
+   * @param mayGrow whether there is memory for a larger window.
+   */
+  take(now: number, mayGrow = true): Uint8Array | undefined {
+    const chunk = this.#takeChunk() ?? this.#takeBlock();
+    if (chunk === undefined) return undefined;
+    this.#read += chunk.length;
+    if (this.#read === this.#received) {
+      this.#lastBurst = this.#burst;
+      this.#burst = 0;
+      // An idle connection keeps no block, and a reader of all of it may free it.
+      const isWhole = this.#block?.buffer === chunk.buffer && chunk.length === this.#blockEnd;
+      if (isWhole) asSole(chunk);
+      this.#block = undefined;
+    }
+    this.window.onTaken(chunk.length, this.readable, mayGrow, now);
+    return chunk;
+  }
+
+  /** See `ReceiveWindow.announce`. */
+  announce(mss: number, scale: number): number {
+    return this.window.announce(this.#read, this.#received, mss, scale);
+  }
+
+  /** Whether the reader has made room that the peer should hear of. */
+  isUpdateDue(mss: number): boolean {
+    return this.window.isUpdateDue(this.#read, this.#received, mss);
+  }
+
+  /**
+   * Writes the SACK blocks of the next segment: a duplicate first (once), then what changed last.
+   * @param blocks start and end by turns.
+   * @param limit pairs that there is room for.
+   * @returns the number of pairs.
+   */
+  report(blocks: Float64Array, limit: number): number {
+    let count = 0;
+    if (this.#duplicateEnd > this.#duplicateStart && limit > 0) {
+      blocks[0] = this.#duplicateStart;
+      blocks[1] = this.#duplicateEnd;
+      count = 1;
+      this.#duplicateEnd = this.#duplicateStart;
+    }
+    return this.#ahead?.report(blocks, count, limit) ?? count;
+  }
+
+  /** Drops everything: the connection was reset, or the application reads no more. */
+  clear(): void {
+    this.#read = this.#received;
+    this.#chunks.clear();
+    this.#chunkMemory = 0;
+    this.#block = undefined;
+    this.#ahead = undefined;
+  }
+
+  /** Data in order while some has come before its turn. `base + offset` is the place of an offset. */
+  #fill(ahead: OutOfOrder, start: number, end: number, bytes: Uint8Array, base: number): void {
+    for (let from = start; from < end; from = this.#received) {
+      const until = ahead.isEmpty ? end : Math.min(end, ahead.firstStart);
+      this.#append(bytes, base + from, until - from);
+      while (!ahead.isEmpty && ahead.firstStart === this.#received) {
+        const chunk = ahead.take(this.#received);
+        // A view keeps its whole block in memory: small ones are not worth that.
+        if (chunk.length * WASTE < OUT_OF_ORDER_BLOCK) this.#append(chunk, 0, chunk.length);
+        else {
+          this.#seal();
+          this.#push(chunk);
+          this.#received += chunk.length;
+          this.#burst += chunk.length;
+        }
+      }
+    }
+    if (ahead.isEmpty) this.#ahead = undefined;
+  }
+
+  /** How far data is taken where memory is short. */
+  #leastEdge(): number {
+    return Math.min(this.window.edge, this.#read + LEAST_BUFFER);
+  }
+
+  #duplicate(start: number, end: number): 'duplicate' {
+    this.#duplicateStart = start;
+    this.#duplicateEnd = end;
+    return 'duplicate';
+  }
+
+  #append(bytes: Uint8Array, at: number, size: number): void {
+    this.#burst += size;
+    this.#received += size;
+    for (let done = 0; done < size;) {
+      const block = this.#block ?? this.#newBlock(size - done);
+      const count = Math.min(size - done, block.length - this.#blockEnd);
+      copyBytes(bytes, at + done, count, block, this.#blockEnd);
+      this.#blockEnd += count;
+      done += count;
+      if (this.#blockEnd === block.length) this.#seal();
+    }
+  }
+
+  /** As large as what may still come before the reader has its turn, by what came the last time. */
+  #newBlock(size: number): Uint8Array {
+    const expected = Math.max(size, this.#lastBurst - this.#burst + size, this.#burst);
+    let length = LEAST_BLOCK;
+    while (length < expected && length < MOST_BLOCK) length *= 2;
+    // Not from the pool that small ones share: one that is not read would keep all of it.
+    this.#block = Buffer.allocUnsafeSlow(length);
+    this.#blockRead = 0;
+    this.#blockEnd = 0;
+    return this.#block;
+  }
+
+  /** Nothing is added to the block any more. */
+  #seal(): void {
+    const length = this.#block?.length ?? 0;
+    const chunk = this.#takeBlock();
+    this.#block = undefined;
+    if (chunk === undefined) return;
+    this.#push(chunk.length * WASTE < length ? new Uint8Array(chunk) : chunk);
+  }
+
+  #push(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    this.#chunkMemory += chunk.buffer.byteLength;
+  }
+
+  #takeChunk(): Uint8Array | undefined {
+    const chunk = this.#chunks.shift();
+    if (chunk !== undefined) this.#chunkMemory -= chunk.buffer.byteLength;
+    return chunk;
+  }
+
+  #takeBlock(): Uint8Array | undefined {
+    const block = this.#block;
+    if (block === undefined || this.#blockRead === this.#blockEnd) return undefined;
+    const chunk = block.subarray(this.#blockRead, this.#blockEnd);
+    this.#blockRead = this.#blockEnd;
+    return chunk;
+  }
+}

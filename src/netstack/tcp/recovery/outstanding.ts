@@ -1,0 +1,326 @@
+import type { SendControl } from '../../../congestion/send-control.ts';
+import { LEAST_TIME } from '../../../congestion/controller.ts';
+import { RangeSet } from '../../../collections/range-set.ts';
+import type { Trace } from '../../trace.ts';
+import { Rack } from './rack.ts';
+import { RecoveryEpisode } from './recovery-episode.ts';
+import { TIMESTAMP_TICK } from './recovery-limits.ts';
+import { SackScoreboard, type SackOwner } from './sack-scoreboard.ts';
+import { SegmentFlag, SentSegments } from './sent-segments.ts';
+
+const { IN_FLIGHT, SACKED, LOST, RETRANSMITTED, REPORTED } = SegmentFlag;
+
+/**
+ * What lies between SND.UNA and SND.NXT, and what became of it: delivered, in flight or lost. Congestion
+ * control counts in step. Decides by RACK what is lost, but not when anything is sent.
+ */
+export class Outstanding implements SackOwner {
+  readonly segments = new SentSegments();
+  readonly scoreboard = new SackScoreboard();
+  readonly rack = new Rack();
+  readonly episode = new RecoveryEpisode();
+  /** What is to be sent again; it begins and ends where segments do. */
+  readonly lost = new RangeSet();
+  readonly #control: SendControl;
+  readonly #trace: Trace | undefined;
+  #mss: number;
+  #acknowledged = 0;
+  #sent = 0;
+  #sackedBytes = 0;
+  #transmission = 0;
+  #lossTime = Infinity;
+
+  /** Of the present acknowledgement. */
+  #now = 0;
+  #echo = -1;
+  #advances = false;
+  #newest = -1;
+  #newestRoundTrip = 0;
+  #newestIsOriginal = false;
+  #originalBytes = 0;
+
+  constructor(control: SendControl, mss: number, trace?: Trace) {
+    this.#control = control;
+    this.#trace = trace;
+    this.#mss = mss;
+  }
+
+  get acknowledged(): number {
+    return this.#acknowledged;
+  }
+
+  get sent(): number {
+    return this.#sent;
+  }
+
+  get sackedBytes(): number {
+    return this.#sackedBytes;
+  }
+
+  /** When the next segment is lost that was overtaken; `Infinity` for none. */
+  get lossTime(): number {
+    return this.#lossTime;
+  }
+
+  /** Bytes newly delivered by the present acknowledgement that were sent only once. */
+  get originalBytes(): number {
+    return this.#originalBytes;
+  }
+
+  setMss(mss: number): void {
+    this.#mss = mss;
+  }
+
+  /** A segment with data that was never sent before has left. */
+  onSent(end: number, now: number): void {
+    const { segments } = this;
+    const start = this.#sent;
+    const slot = segments.append(start, end);
+    this.#sent = end;
+    this.#control.onSent(segments.facts, slot, end - start, now);
+    segments.enlist(slot, this.#transmission++);
+  }
+
+  /** A segment with all of these bytes, which begin where a segment does, has left again. */
+  onResent(start: number, end: number, now: number): void {
+    const { segments } = this;
+    const control = this.#control;
+    const transmission = this.#transmission++;
+    this.lost.remove(start, end);
+    this.episode.onResent(end - start, now);
+    for (let index = segments.find(start); index < segments.count; index++) {
+      const slot = segments.at(index);
+      if (segments.start(slot) >= end) break;
+      if (segments.end(slot) > end) segments.divide(index, end);
+      const flags = segments.flags(slot);
+      if ((flags & SACKED) !== 0) continue;
+      if ((flags & IN_FLIGHT) !== 0) {
+        // A probe: the congestion window is to know of one of the two.
+        control.onDiscarded(segments.facts, slot);
+        segments.delist(slot);
+      }
+      segments.setFlags(slot, (flags & ~(LOST | IN_FLIGHT)) | RETRANSMITTED);
+      control.onSent(segments.facts, slot, segments.end(slot) - segments.start(slot), now);
+      segments.enlist(slot, transmission);
+    }
+  }
+
+  /**
+   * The end of a segment to be sent again that begins at `start`, with `size` bytes at most: whole
+   * segments as they were sent, or some packets of the first one.
+   */
+  resentEnd(start: number, end: number, size: number): number {
+    const { segments } = this;
+    let index = segments.find(start);
+    const first = segments.end(segments.at(index));
+    if (first - start > size) return start + Math.max(this.#mss, size - (size % this.#mss));
+    let last = first;
+    while (++index < segments.count) {
+      const next = segments.end(segments.at(index));
+      if (next > end || next - start > size) break;
+      last = next;
+    }
+    return last;
+  }
+
+  /** Begins an acknowledgement, of which the parts follow. */
+  beginAck(offset: number, echo: number, now: number): void {
+    this.#now = now;
+    this.#echo = echo;
+    this.#advances = offset > this.#acknowledged;
+    this.#newest = -1;
+    this.#originalBytes = 0;
+    this.rack.beginAck();
+  }
+
+  /** The cumulative acknowledgement, of no more than was sent. */
+  acknowledge(offset: number): void {
+    const { segments } = this;
+    while (segments.count > 0) {
+      const slot = segments.at(0);
+      if (segments.end(slot) > offset) {
+        if (segments.start(slot) >= offset) break;
+        segments.divide(0, offset);
+      }
+      if ((segments.flags(slot) & SACKED) === 0) this.#deliver(slot);
+      else this.#sackedBytes -= segments.end(slot) - segments.start(slot);
+      segments.removeFirst();
+    }
+    this.#acknowledged = offset;
+    this.scoreboard.advance(offset);
+  }
+
+  /**
+   * A part of a SACK block, for `SackScoreboard`. The peer has whole packets; parts of one are ignored, so
+   * that no acknowledgement divides what was sent into more than packets.
+   */
+  sacked(start: number, end: number): void {
+    const { segments } = this;
+    const mss = this.#mss;
+    for (let index = segments.find(start); index < segments.count; index++) {
+      const first = segments.start(segments.at(index));
+      const last = segments.end(segments.at(index));
+      if (first >= end) return;
+      const from = start <= first ? first : first + Math.ceil((start - first) / mss) * mss;
+      const to = last <= end ? last : first + Math.floor((end - first) / mss) * mss;
+      if (from >= to) continue;
+      if (from > first) segments.divide(index++, from);
+      if (to < last) segments.divide(index, to);
+      const slot = segments.at(index);
+      this.#deliver(slot);
+      segments.setFlags(slot, (segments.flags(slot) & ~LOST) | SACKED);
+      this.#sackedBytes += to - from;
+      this.scoreboard.add(from, to);
+    }
+  }
+
+  /** The round trip that the present acknowledgement measured (RFC 6298 §3, RFC 7323 §4.1); -1 for none. */
+  roundTrip(): number {
+    if (this.#newest < 0) return -1;
+    if (this.#newestIsOriginal) return this.#newestRoundTrip;
+    return this.#advances && this.#echo >= 0 ? this.#now - this.#echo : -1;
+  }
+
+  /** Takes for lost what was overtaken long enough ago (RFC 8985 §6.2). */
+  detectLost(recovers: boolean, now: number): void {
+    const { segments, rack } = this;
+    const { rtt } = this.#control;
+    const patience = rack.patience(recovers, this.#sackedBytes, this.#mss, rtt);
+    this.#lossTime = Infinity;
+    for (let slot = segments.oldest; slot >= 0; slot = segments.oldest) {
+      if (!rack.isOvertaken(segments.transmission(slot), segments.end(slot))) return;
+      const dueAt = segments.facts.sentAt(slot) + patience;
+      // The sum may miss `now` by a rounding.
+      if (dueAt > now + LEAST_TIME) {
+        this.#lossTime = dueAt;
+        return;
+      }
+      this.#lose(slot, now);
+    }
+  }
+
+  /** The first packet is lost, as three duplicate acknowledgements say where there is no SACK. */
+  loseFirst(now: number): void {
+    const { segments } = this;
+    if (segments.count === 0) return;
+    const slot = segments.at(0);
+    if ((segments.flags(slot) & IN_FLIGHT) === 0) return;
+    const end = segments.start(slot) + this.#mss;
+    if (end < segments.end(slot)) segments.divide(0, end);
+    this.#lose(slot, now);
+  }
+
+  /** Everything in flight is lost. */
+  loseAll(now: number): void {
+    const { segments } = this;
+    for (let slot = segments.oldest; slot >= 0; slot = segments.oldest) this.#lose(slot, now);
+    this.#lossTime = Infinity;
+  }
+
+  /** Packets above this size did not pass: what is in flight of them is sent again, and that is no congestion. */
+  resize(largest: number): void {
+    const { segments } = this;
+    for (let index = 0; index < segments.count; index++) {
+      const slot = segments.at(index);
+      const size = segments.end(slot) - segments.start(slot);
+      if ((segments.flags(slot) & IN_FLIGHT) === 0 || size <= largest) continue;
+      this.#control.onDiscarded(segments.facts, slot);
+      segments.delist(slot);
+      this.#repeat(slot);
+    }
+  }
+
+  /** Whether the peer dropped what it had reported: it acknowledges no further than there. */
+  get isReneged(): boolean {
+    const { segments } = this;
+    return segments.count > 0 && (segments.flags(segments.at(0)) & SACKED) !== 0;
+  }
+
+  /** Counts on nothing that was reported, and sends it again (RFC 2018 §8). */
+  forgetSacked(): void {
+    const { segments } = this;
+    for (let index = 0; index < segments.count; index++) {
+      const slot = segments.at(index);
+      if ((segments.flags(slot) & SACKED) === 0) continue;
+      segments.setFlags(slot, segments.flags(slot) & ~(SACKED | REPORTED));
+      this.#repeat(slot);
+    }
+    this.#sackedBytes = 0;
+    this.scoreboard.clear();
+  }
+
+  #repeat(slot: number): void {
+    const { segments } = this;
+    segments.setFlags(slot, segments.flags(slot) | LOST);
+    this.lost.add(segments.start(slot), segments.end(slot));
+  }
+
+  #lose(slot: number, now: number): void {
+    const { segments } = this;
+    const sentAt = segments.facts.sentAt(slot);
+    this.#control.onLost(segments.facts, slot, now);
+    segments.delist(slot);
+    segments.setLostSentAt(slot, sentAt);
+    segments.setFlags(slot, segments.flags(slot) | REPORTED);
+    this.#repeat(slot);
+    this.episode.onLoss(sentAt);
+    if (this.#trace !== undefined) {
+      this.#trace({ kind: 'lost', bytes: segments.end(slot) - segments.start(slot) }, now);
+    }
+  }
+
+  /** A segment has arrived that was not known to have. */
+  #deliver(slot: number): void {
+    const { segments } = this;
+    const flags = segments.flags(slot);
+    const isInFlight = (flags & IN_FLIGHT) !== 0;
+    const isRetransmitted = (flags & RETRANSMITTED) !== 0;
+    if (isInFlight) {
+      if (isRetransmitted && (flags & REPORTED) !== 0 && this.#isOriginal(slot)) {
+        this.#spurious(slot);
+      }
+      this.#control.onAcked(segments.facts, slot);
+      segments.delist(slot);
+    } else {
+      this.lost.remove(segments.start(slot), segments.end(slot));
+      if ((flags & REPORTED) === 0) return;
+      this.#spurious(slot);
+    }
+    this.#measure(slot, isRetransmitted);
+  }
+
+  #measure(slot: number, isRetransmitted: boolean): void {
+    const { segments } = this;
+    const now = this.#now;
+    const sentAt = segments.facts.sentAt(slot);
+    const end = segments.end(slot);
+    const transmission = segments.transmission(slot);
+    const { minimum } = this.#control.rtt;
+    this.rack.onDelivered(sentAt, transmission, end, isRetransmitted, this.#echo, minimum, now);
+    if (!isRetransmitted) this.#originalBytes += end - segments.start(slot);
+    if (transmission < this.#newest) return;
+    this.#newest = transmission;
+    this.#newestRoundTrip = now - sentAt;
+    this.#newestIsOriginal = !isRetransmitted;
+  }
+
+  /**
+   * Whether the echoed timestamp shows that not the retransmission has arrived but what was sent before
+   * (RFC 3522). It is that of the segment which moved the cumulative acknowledgement: for what lies behind
+   * the first segment it must be older than everything that was sent again.
+   */
+  #isOriginal(slot: number): boolean {
+    if (!this.#advances || this.#echo < 0) return false;
+    const { segments } = this;
+    const isFirst = segments.start(slot) === this.#acknowledged;
+    const resentAt = isFirst ? segments.facts.sentAt(slot) : this.episode.firstResentAt;
+    return this.#echo + TIMESTAMP_TICK <= resentAt;
+  }
+
+  #spurious(slot: number): void {
+    this.#control.onSpuriousLoss(this.#now, this.segments.lostSentAt(slot));
+    this.rack.onSpurious(this.#acknowledged, this.#sent);
+    this.episode.onSpurious();
+    if (this.#trace !== undefined) this.#trace({ kind: 'spurious', what: 'loss' }, this.#now);
+  }
+}

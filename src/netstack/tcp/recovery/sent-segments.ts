@@ -1,0 +1,255 @@
+import { SentFacts } from '../../../congestion/rate-sample.ts';
+import { FIRST_SEGMENT_CAPACITY, KEPT_SEGMENT_CAPACITY } from './recovery-limits.ts';
+
+/** What is known of a sent segment, as bits. */
+export const SegmentFlag = {
+  /** Its bytes count in flight: it is neither acknowledged nor lost. */
+  IN_FLIGHT: 1,
+  SACKED: 2,
+  /** To be sent again. */
+  LOST: 4,
+  /** Sent more than once. */
+  RETRANSMITTED: 8,
+  /** Congestion control has heard of the loss of an earlier transmission. */
+  REPORTED: 16,
+} as const;
+
+const { IN_FLIGHT } = SegmentFlag;
+const NONE = -1;
+
+/** Connections with something in flight come and go: this many tables wait for the next ones. */
+const SPARE_TABLES = 64;
+
+/** Memory for segments, by slot: plain numbers in columns. */
+class SegmentTable {
+  readonly capacity: number;
+  readonly facts: SentFacts;
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly transmission: Float64Array;
+  readonly lostSentAt: Float64Array;
+  readonly flags: Uint8Array;
+  readonly older: Int32Array;
+  /** Of a free slot: the next free one. */
+  readonly newer: Int32Array;
+  /** Slots by offset; twice as long as there are slots, so that it is seldom moved. */
+  readonly order: Int32Array;
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    this.facts = new SentFacts(capacity);
+    this.start = new Float64Array(capacity);
+    this.end = new Float64Array(capacity);
+    this.transmission = new Float64Array(capacity);
+    this.lostSentAt = new Float64Array(capacity);
+    this.flags = new Uint8Array(capacity);
+    this.older = new Int32Array(capacity);
+    this.newer = new Int32Array(capacity);
+    this.order = new Int32Array(capacity * 2);
+  }
+
+  /** One that is `capacity` large, with the first `slots` of this one. */
+  grown(capacity: number, slots: number): SegmentTable {
+    const table = new SegmentTable(capacity);
+    table.facts.rows.set(this.facts.rows);
+    for (const column of COLUMNS) table[column].set(this[column].subarray(0, slots));
+    return table;
+  }
+}
+
+const COLUMNS = ['start', 'end', 'transmission', 'lostSentAt', 'flags', 'older', 'newer'] as const;
+
+/** Of every connection with nothing in flight: most of them, most of the time. */
+const NO_TABLE = new SegmentTable(0);
+const spare: SegmentTable[] = [];
+
+/**
+ * The segments between SND.UNA and SND.NXT. They lie in two orders: by offset, without gaps, in an array
+ * that is searched by halves; and, those in flight, by the time of their last transmission in a list, as
+ * RACK needs them (RFC 8985 §6.1). Nothing is allocated for a segment, and where there is none no memory is held.
+ */
+export class SentSegments {
+  #table = NO_TABLE;
+  #free = NONE;
+  /** Slots that were never used begin here. */
+  #unused = 0;
+  /** Where the order of offsets begins in its column. */
+  #first = 0;
+  #count = 0;
+  #oldest = NONE;
+  #newest = NONE;
+
+  /** The number of segments. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Segments that there is memory for, for checks of the bound. */
+  get capacity(): number {
+    return this.#table.capacity;
+  }
+
+  /** The facts of transmissions, by slot. It changes as segments are added. */
+  get facts(): SentFacts {
+    return this.#table.facts;
+  }
+
+  /** The segment in flight whose last transmission is the oldest; -1 for none. */
+  get oldest(): number {
+    return this.#oldest;
+  }
+
+  /** The slot of a segment by its place in the order of offsets. */
+  at(index: number): number {
+    return this.#table.order[this.#first + index] as number; // below `count`, as the caller knows; here and below
+  }
+
+  start(slot: number): number {
+    return this.#table.start[slot] as number;
+  }
+
+  end(slot: number): number {
+    return this.#table.end[slot] as number;
+  }
+
+  flags(slot: number): number {
+    return this.#table.flags[slot] as number;
+  }
+
+  setFlags(slot: number, flags: number): void {
+    this.#table.flags[slot] = flags;
+  }
+
+  /** Numbers transmissions: of two segments the one with the greater number was sent later. */
+  transmission(slot: number): number {
+    return this.#table.transmission[slot] as number;
+  }
+
+  /** When the transmission was sent whose loss was reported last. */
+  lostSentAt(slot: number): number {
+    return this.#table.lostSentAt[slot] as number;
+  }
+
+  setLostSentAt(slot: number, sentAt: number): void {
+    this.#table.lostSentAt[slot] = sentAt;
+  }
+
+  /** The place of the first segment that ends behind `offset`; `count` when there is none. */
+  find(offset: number): number {
+    let low = 0;
+    let high = this.#count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.end(this.at(middle)) > offset) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /** Adds a segment behind all others. Returns its slot; `enlist` when it has left. */
+  append(start: number, end: number): number {
+    const slot = this.#take();
+    this.#table.start[slot] = start;
+    this.#table.end[slot] = end;
+    this.#table.flags[slot] = 0;
+    this.#insert(this.#count, slot);
+    return slot;
+  }
+
+  /** Divides the segment at a place in two, the first of which ends at `offset`. */
+  divide(index: number, offset: number): void {
+    const rest = this.#take();
+    const slot = this.at(index);
+    this.#table.facts.divide(slot, rest, offset - this.start(slot));
+    this.#table.start[rest] = offset;
+    this.#table.end[rest] = this.end(slot);
+    this.#table.end[slot] = offset;
+    this.#table.transmission[rest] = this.transmission(slot);
+    this.#table.lostSentAt[rest] = this.lostSentAt(slot);
+    this.#table.flags[rest] = this.flags(slot);
+    this.#insert(index + 1, rest);
+    if ((this.flags(slot) & IN_FLIGHT) !== 0) this.#link(rest, slot);
+  }
+
+  /** Removes the first segment, which is not in flight any more. */
+  removeFirst(): void {
+    const slot = this.at(0);
+    this.#table.newer[slot] = this.#free;
+    this.#free = slot;
+    this.#first++;
+    if (--this.#count > 0) return;
+    this.#release();
+  }
+
+  /** A segment has left: it is in flight, and the newest transmission. */
+  enlist(slot: number, transmission: number): void {
+    this.#table.transmission[slot] = transmission;
+    this.#table.flags[slot] = this.flags(slot) | IN_FLIGHT;
+    this.#link(slot, this.#newest);
+  }
+
+  /** A segment is in flight no more. */
+  delist(slot: number): void {
+    const older = this.#table.older[slot] as number;
+    const newer = this.#table.newer[slot] as number;
+    if (older === NONE) this.#oldest = newer;
+    else this.#table.newer[older] = newer;
+    if (newer === NONE) this.#newest = older;
+    else this.#table.older[newer] = older;
+    this.#table.flags[slot] = this.flags(slot) & ~IN_FLIGHT;
+  }
+
+  #link(slot: number, older: number): void {
+    const newer = older === NONE ? NONE : (this.#table.newer[older] as number);
+    this.#table.older[slot] = older;
+    this.#table.newer[slot] = newer;
+    if (older === NONE) this.#oldest = slot;
+    else this.#table.newer[older] = slot;
+    if (newer === NONE) this.#newest = slot;
+    else this.#table.older[newer] = slot;
+  }
+
+  #take(): number {
+    const slot = this.#free;
+    if (slot !== NONE) {
+      this.#free = this.#table.newer[slot] as number;
+      return slot;
+    }
+    if (this.#unused === this.#table.capacity) this.#grow();
+    return this.#unused++;
+  }
+
+  #insert(index: number, slot: number): void {
+    const order = this.#table.order;
+    if (this.#first + this.#count === order.length) {
+      order.copyWithin(0, this.#first);
+      this.#first = 0;
+    }
+    const at = this.#first + index;
+    if (index < this.#count) order.copyWithin(at + 1, at, this.#first + this.#count);
+    order[at] = slot;
+    this.#count++;
+  }
+
+  #grow(): void {
+    const table = this.#table;
+    if (table === NO_TABLE) {
+      this.#table = spare.pop() ?? new SegmentTable(FIRST_SEGMENT_CAPACITY);
+      return;
+    }
+    this.#table = table.grown(table.capacity * 2, this.#unused);
+    this.#table.order.set(table.order.subarray(this.#first, this.#first + this.#count));
+    this.#first = 0;
+  }
+
+  /** There is no segment any more. The table of a long burst is not kept. */
+  #release(): void {
+    const table = this.#table;
+    this.#table = NO_TABLE;
+    this.#first = 0;
+    this.#unused = 0;
+    this.#free = NONE;
+    const isKept = table.capacity <= KEPT_SEGMENT_CAPACITY && spare.length < SPARE_TABLES;
+    if (isKept) spare.push(table);
+  }
+}

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isSameAddress, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
+import {
+  echoReplySize,
+  IcmpErrorLimit,
+  icmpErrorSize,
+  mayCauseError,
+  writeEchoReply,
+  writeIcmpError,
+  type IcmpError,
+} from '../../../../src/netstack/ip/icmp-replies.ts';
+import {
+  IcmpMessage,
+  IcmpQuote,
+  readIcmp,
+  readQuote,
+  type IcmpFault,
+} from '../../../../src/netstack/wire/icmp.ts';
+import type { IpPacket } from '../../../../src/netstack/wire/ip-packet.ts';
+import {
+  CLIENT4,
+  CLIENT6,
+  endpoint,
+  IPV6,
+  ipPacket,
+  parsed,
+  pattern,
+  SERVER4,
+  segment,
+  tcpPacket,
+  transportPacket,
+  udpPacket,
+  type PacketParts,
+} from '../../../support/ip-packets.ts';
+
+const VERSIONS: readonly PacketParts[] = [{}, IPV6];
+const isV6 = (parts: PacketParts): boolean => parts === IPV6;
+
+function icmpPacket(parts: PacketParts, type: number, code: number, body: Uint8Array): Uint8Array {
+  const message = Uint8Array.of(type, code, 0, 0, ...body);
+  return transportPacket(isV6(parts) ? 58 : 1, message, 2, parts);
+}
+
+function readMessage(packet: IpPacket): IcmpMessage {
+  const message = new IcmpMessage();
+  assert.equal(readIcmp(packet, false, message), undefined);
+  return message;
+}
+
+const ECHO = Uint8Array.of(0x12, 0x34, 0, 9, ...pattern(1000));
+
+test('an echo request is answered with its own data', () => {
+  for (const parts of VERSIONS) {
+    const packet = parsed(icmpPacket(parts, isV6(parts) ? 128 : 8, 0, ECHO));
+    const request = readMessage(packet);
+    assert.equal(request.kind, 'echo request');
+    const bytes = new Uint8Array(echoReplySize(request) + 5);
+    assert.equal(writeEchoReply(packet, request, bytes, 5), bytes.length - 5);
+    const reply = parsed(bytes, 5);
+    const message = readMessage(reply);
+    assert.equal(message.kind, 'echo reply');
+    assert.equal(message.identifier, 0x1234);
+    assert.equal(message.sequence, 9);
+    assert.deepEqual(bytes.subarray(message.payload, message.end), pattern(1000));
+    assert.ok(isSameAddress(reply.source, packet.destination));
+    assert.ok(isSameAddress(reply.destination, packet.source));
+  }
+});
+
+test('messages that are damaged, too short or of the other version are dropped', () => {
+  const fault = (bytes: Uint8Array, vouched = false): IcmpFault | undefined =>
+    readIcmp(parsed(bytes), vouched, new IcmpMessage());
+  for (const parts of VERSIONS) {
+    const bytes = icmpPacket(parts, isV6(parts) ? 128 : 8, 0, ECHO);
+    bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
+    assert.equal(fault(bytes), 'icmp checksum');
+    assert.equal(fault(bytes, true), undefined);
+    assert.equal(fault(ipPacket(isV6(parts) ? 58 : 1, pattern(7), parts)), 'icmp truncated');
+    assert.equal(fault(ipPacket(isV6(parts) ? 1 : 58, pattern(8), parts)), 'icmp version');
+  }
+});
+
+test('unknown types are neither errors nor echoes', () => {
+  for (const parts of VERSIONS) {
+    const packet = parsed(icmpPacket(parts, isV6(parts) ? 135 : 13, 0, pattern(20)));
+    assert.equal(readMessage(packet).kind, 'other');
+  }
+});
+
+/** The error about `cause`, as its sender reads it. */
+function errorAbout(error: IcmpError, cause: IpPacket, mtu = 0): [IcmpMessage, IcmpQuote] {
+  const bytes = new Uint8Array(icmpErrorSize(cause));
+  assert.equal(writeIcmpError(error, cause, cause.destination, mtu, bytes, 0), bytes.length);
+  const packet = parsed(bytes);
+  assert.ok(isSameAddress(packet.destination, cause.source));
+  assert.equal(mayCauseError(packet), false);
+  const message = readMessage(packet);
+  const quote = new IcmpQuote();
+  assert.equal(readQuote(message, quote), true);
+  return [message, quote];
+}
+
+test('errors have the type, code and parameter of their version', () => {
+  const expected: Record<IcmpError, readonly [v4: string, v6: string]> = {
+    'no route': ['3 0 unreachable', '1 0 unreachable'],
+    'host unreachable': ['3 1 unreachable', '1 3 unreachable'],
+    'protocol unreachable': ['3 2 unreachable', '4 1 parameter problem'],
+    'port unreachable': ['3 3 unreachable', '1 4 unreachable'],
+    prohibited: ['3 13 unreachable', '1 1 unreachable'],
+    'too big': ['3 4 too big', '2 0 too big'],
+    'hop limit': ['11 0 time exceeded', '3 0 time exceeded'],
+    reassembly: ['11 1 time exceeded', '3 1 time exceeded'],
+  };
+  for (const error of Object.keys(expected) as IcmpError[]) {
+    for (const [index, parts] of VERSIONS.entries()) {
+      const cause = parsed(udpPacket(pattern(100), parts));
+      const [{ type, code, kind, mtu }] = errorAbout(error, cause, 1400);
+      assert.equal(`${type} ${code} ${kind}`, expected[error][index]);
+      assert.equal(mtu, error === 'too big' ? 1400 : 0);
+    }
+  }
+});
+
+test('the pointer of an unknown protocol is the field that names it', () => {
+  const extensions = Uint8Array.of(200, 0, 1, 4, 0, 0, 0, 0);
+  const cause = parsed(ipPacket(200, pattern(50), { ...IPV6, extensions, nextHeader: 60 }));
+  const [{ bytes, start }] = errorAbout('protocol unreachable', cause);
+  assert.deepEqual([...bytes.subarray(start + 4, start + 8)], [0, 0, 0, 40]);
+});
+
+test('an error quotes what caused it, as much as it may', () => {
+  for (const [parts, most] of [
+    [{}, 576],
+    [IPV6, 1280],
+  ] as const) {
+    const sent = segment({ flags: 0x10, sequence: 0xcafebabe });
+    for (const size of [0, 100, 3000]) {
+      const cause = parsed(tcpPacket(sent, pattern(size), parts));
+      const [message, quote] = errorAbout('port unreachable', cause);
+      assert.ok(message.end <= most);
+      if (size === 3000) assert.equal(message.end, most);
+      assert.equal(quote.protocol, 6);
+      assert.equal(quote.sequence, 0xcafebabe);
+      assert.equal(quote.size, cause.end);
+      assert.equal(quote.source.port, 40_000);
+      assert.equal(quote.destination.port, 443);
+      assert.ok(isSameAddress(quote.source, cause.source));
+      assert.ok(isSameAddress(quote.destination, cause.destination));
+    }
+  }
+});
+
+test('a quote that is too short, a later fragment or another version is not read', () => {
+  const quoteOf = (body: Uint8Array, parts: PacketParts = {}): boolean =>
+    readQuote(
+      readMessage(parsed(icmpPacket(parts, isV6(parts) ? 1 : 3, 1, body))),
+      new IcmpQuote(),
+    );
+  const cause = udpPacket(pattern(8));
+  const body = Uint8Array.of(0, 0, 0, 0, ...cause);
+  assert.equal(quoteOf(body), true);
+  for (let end = 4; end < 32; end++) assert.equal(quoteOf(body.subarray(0, end)), false);
+  const later = body.slice();
+  later[11] = 1;
+  assert.equal(quoteOf(later), false);
+  assert.equal(quoteOf(body, IPV6), false);
+  const cause6 = udpPacket(pattern(8), IPV6);
+  const body6 = Uint8Array.of(0, 0, 0, 0, ...cause6);
+  assert.equal(quoteOf(body6, IPV6), true);
+  for (let end = 4; end < 52; end++) assert.equal(quoteOf(body6.subarray(0, end), IPV6), false);
+  const extensions = Uint8Array.of(17, 0, 0, 1, 0, 0, 0, 1);
+  const first = udpPacket(pattern(16), { ...IPV6, extensions, nextHeader: 44 });
+  assert.equal(quoteOf(Uint8Array.of(0, 0, 0, 0, ...first), IPV6), true);
+  first[43] = 9;
+  assert.equal(quoteOf(Uint8Array.of(0, 0, 0, 0, ...first), IPV6), false);
+});
+
+test('errors, groups and later fragments cause no error', () => {
+  assert.equal(mayCauseError(parsed(udpPacket(pattern(8)))), true);
+  for (const parts of VERSIONS) {
+    const [unreachable, echo] = isV6(parts) ? [1, 128] : [3, 8];
+    const body = Uint8Array.of(0, 0, 0, 0, ...udpPacket(pattern(8), parts));
+    assert.equal(mayCauseError(parsed(icmpPacket(parts, unreachable, 3, body))), false);
+    assert.equal(mayCauseError(parsed(icmpPacket(parts, echo, 0, ECHO))), true);
+    // Types that are not known may be errors.
+    assert.equal(mayCauseError(parsed(icmpPacket(parts, 99, 0, ECHO))), false);
+    assert.equal(
+      mayCauseError(parsed(ipPacket(isV6(parts) ? 58 : 1, new Uint8Array(0), parts))),
+      false,
+    );
+  }
+  const toGroup = { destination: endpoint('224.0.0.1', 9) };
+  assert.equal(mayCauseError(parsed(udpPacket(pattern(8), toGroup))), false);
+  const later = parsed(udpPacket(pattern(8)));
+  later.fragmentOffset = 8;
+  assert.equal(mayCauseError(later), false);
+});
+
+test('errors are limited to one address and in total', () => {
+  const limit = new IcmpErrorLimit(1);
+  const taken = (
+    count: number,
+    now: number,
+    to: (index: number) => IpEndpoint = () => CLIENT4,
+  ): number => {
+    let granted = 0;
+    for (let index = 0; index < count; index++) if (limit.take(to(index), now)) granted++;
+    return granted;
+  };
+  assert.equal(taken(1000, 0), 200);
+  assert.equal(
+    taken(10, 0, () => SERVER4),
+    10,
+  );
+  // A tenth of a second later 20 more to this address, 100 more in total.
+  assert.equal(taken(1000, 100), 20);
+  const toMany = (index: number): IpEndpoint => ({ ...CLIENT6, d: index });
+  assert.equal(taken(5000, 100, toMany), 1000 - 200 - 10 + 100 - 20);
+  assert.equal(taken(5000, 10_000, toMany), 1000);
+});
