@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import { nameProcess } from './platform/process-name.ts';
-import { widenThreadPool } from './platform/thread-pool.ts';
+import { nameProcess } from './platform/process/process-name.ts';
+import { widenThreadPool } from './platform/process/thread-pool.ts';
 
 nameProcess();
 // Before anything else is loaded: the pool takes its size when it is first used.
 widenThreadPool(process.env);
 const { main } = await import('./cli/main.ts');
-const { endProcess } = await import('./platform/end-process.ts');
+const { endProcess } = await import('./platform/process/end-process.ts');
 
 endProcess(await main(process.argv.slice(2)));

@@ -7,7 +7,7 @@
  *
  * Processor time and the best of several rounds, so that other work on the machine matters little.
  */
-import { packetCiphers } from '../../src/crypto/packet-ciphers.ts';
+import { packetCiphers } from '../../src/crypto/aead/packet-ciphers.ts';
 import { CipherSuite, PacketOpener, PacketSealer } from '../../src/quic/protection/packet-keys.ts';
 import { FrameReader } from '../../src/quic/wire/frame-reader.ts';
 import type { FrameVisitor } from '../../src/quic/wire/frame-visitor.ts';

@@ -1,7 +1,7 @@
 import { WeirError } from '../errors.ts';
 import { systemClock, type Clock, type Timer } from '../net/time/clock.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
-import { threadHolds } from '../platform/end-process.ts';
+import { threadHolds } from '../platform/process/end-process.ts';
 import { attachError, type DetachedError } from './detached-error.ts';
 import type { FirstPiece, NextPiece } from './pieces.ts';
 import { startThread } from './start-thread.ts';

@@ -1,6 +1,6 @@
-import { baselineAead } from '../../src/crypto/baseline-aead.ts';
-import { checkedAead } from '../../src/crypto/checked-aead.ts';
-import { openOpensslAead } from '../../src/crypto/openssl-aead.ts';
+import { baselineAead } from '../../src/crypto/aead/baseline-aead.ts';
+import { checkedAead } from '../../src/crypto/aead/checked-aead.ts';
+import { openOpensslAead } from '../../src/crypto/aead/openssl-aead.ts';
 import { aeadConformance } from './aead.ts';
 
 aeadConformance('node:crypto', baselineAead);

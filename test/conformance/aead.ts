@@ -5,14 +5,14 @@ import {
   TAG_LENGTH,
   type AeadBackend,
   type AeadName,
-} from '../../src/crypto/aead-contract.ts';
+} from '../../src/crypto/aead/aead-contract.ts';
 import { WeirError } from '../../src/errors.ts';
 import { AEAD_VECTORS } from '../support/aead-vectors.ts';
 
 const NAMES = Object.keys(AEAD_SHAPES) as AeadName[];
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 
-/** Runs the promise of AeadBackend (src/crypto/aead-contract.ts) against an implementation. */
+/** Runs the promise of AeadBackend (src/crypto/aead/aead-contract.ts) against an implementation. */
 export function aeadConformance(title: string, backend: AeadBackend): void {
   describe(`${title} keeps the contract of an AEAD`, () => {
     for (const vector of AEAD_VECTORS) {

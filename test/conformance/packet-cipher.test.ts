@@ -1,6 +1,6 @@
-import { baselinePacketCiphers } from '../../src/crypto/baseline-packet-cipher.ts';
-import { checkedPacketCiphers } from '../../src/crypto/checked-packet-cipher.ts';
-import { openOpensslPacketCiphers } from '../../src/crypto/openssl-packet-cipher.ts';
+import { baselinePacketCiphers } from '../../src/crypto/aead/baseline-packet-cipher.ts';
+import { checkedPacketCiphers } from '../../src/crypto/aead/checked-packet-cipher.ts';
+import { openOpensslPacketCiphers } from '../../src/crypto/aead/openssl-packet-cipher.ts';
 import { packetCipherConformance } from './packet-cipher.ts';
 
 packetCipherConformance('node:crypto', baselinePacketCiphers);

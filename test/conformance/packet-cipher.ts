@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { AEAD_SHAPES, TAG_LENGTH } from '../../src/crypto/aead-contract.ts';
-import { baselineAead } from '../../src/crypto/baseline-aead.ts';
+import { AEAD_SHAPES, TAG_LENGTH } from '../../src/crypto/aead/aead-contract.ts';
+import { baselineAead } from '../../src/crypto/aead/baseline-aead.ts';
 import {
   MASK_BATCH,
   MASK_LENGTH,
   type PacketCipherBackend,
   type PacketCipherName,
-} from '../../src/crypto/packet-cipher-contract.ts';
+} from '../../src/crypto/aead/packet-cipher-contract.ts';
 import { WeirError } from '../../src/errors.ts';
 import { AEAD_VECTORS } from '../support/aead-vectors.ts';
 
@@ -46,7 +46,7 @@ const MASK_VECTORS: readonly {
   },
 ];
 
-/** Runs the promise of PacketCipherBackend (src/crypto/packet-cipher-contract.ts). */
+/** Runs the promise of PacketCipherBackend (src/crypto/aead/packet-cipher-contract.ts). */
 export function packetCipherConformance(title: string, backend: PacketCipherBackend): void {
   describe(`${title} keeps the contract of a packet cipher`, () => {
     for (const vector of AEAD_VECTORS) {

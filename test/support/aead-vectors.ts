@@ -1,4 +1,4 @@
-import type { AeadName } from '../../src/crypto/aead.ts';
+import type { AeadName } from '../../src/crypto/aead/aead.ts';
 
 /** One published message, in hex: `sealed` is the ciphertext and then the tag. */
 export interface AeadVector {

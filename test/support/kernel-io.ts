@@ -5,7 +5,7 @@ import { checkCalls, type CheckedCalls } from '../../src/platform/sockets/check-
 import { AF_UNIX, NONBLOCK_CLOEXEC, SOCK_STREAM } from '../../src/platform/sockets/linux.ts';
 import { KernelIo } from '../../src/platform/sockets/kernel-io.ts';
 import { probeSockets, surroundings } from '../../src/platform/sockets/probe.ts';
-import { StreamSocket } from '../../src/platform/sockets/stream-socket.ts';
+import { StreamSocket } from '../../src/platform/sockets/streams/stream-socket.ts';
 
 const probe = probeSockets({ ...surroundings(), wanted: undefined, check: false });
 

@@ -1,10 +1,10 @@
 import type { SystemCalls } from './bindings.ts';
-import { DatagramReceiver } from './datagram-receiver.ts';
-import { DatagramSender } from './datagram-sender.ts';
+import { DatagramReceiver } from './datagrams/datagram-receiver.ts';
+import { DatagramSender } from './datagrams/datagram-sender.ts';
 import type { DeviceChoice } from './device-choice.ts';
 import { DescriptorRoom } from './descriptor-room.ts';
 import type { NativeMemory } from '../native-memory.ts';
-import { PipePool } from './pipe-pool.ts';
+import { PipePool } from './streams/pipe-pool.ts';
 import { Poller } from './poller.ts';
 import { SocketAddresses } from './sockaddr.ts';
 

@@ -1,9 +1,9 @@
 import { DEFAULT_CIPHERS } from 'node:tls';
-import { encodeProtocols, type AlpnChoice } from '../alpn.ts';
+import { encodeProtocols, type AlpnChoice } from './alpn.ts';
 import { NativeError } from '../native.ts';
-import type { Address } from '../quic-tls-functions.ts';
-import type { TrustStore } from '../quic-tls-trust.ts';
-import { useCredentials, type TlsCredentials } from '../tls-credentials.ts';
+import type { Address } from '../quic-tls/quic-tls-functions.ts';
+import type { TrustStore } from '../quic-tls/quic-tls-trust.ts';
+import { useCredentials, type TlsCredentials } from './tls-credentials.ts';
 import type { StreamTlsLibrary } from './stream-tls-library.ts';
 
 /** Of openssl/ssl.h. */

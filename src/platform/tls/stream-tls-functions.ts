@@ -1,5 +1,5 @@
 import { exportsOfSelf } from '../native.ts';
-import type { Address } from '../quic-tls-functions.ts';
+import type { Address } from '../quic-tls/quic-tls-functions.ts';
 
 /** What TLS over a stream needs of OpenSSL beyond `QuicTlsFunctions`. Most return 1 on success. */
 export interface StreamTlsFunctions {

@@ -1,10 +1,10 @@
 import { messageOf } from '../../errors.ts';
-import { decodeProtocols, type AlpnChoice } from '../alpn.ts';
+import { decodeProtocols, type AlpnChoice } from './alpn.ts';
 import { putWord64, word64 } from '../native-memory.ts';
 import { nativeView, NativeError, registerCallback } from '../native.ts';
-import type { Address } from '../quic-tls-functions.ts';
-import type { QuicTlsLibrary } from '../quic-tls-library.ts';
-import { quicTls } from '../quic-tls-probe.ts';
+import type { Address } from '../quic-tls/quic-tls-functions.ts';
+import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
+import { quicTls } from '../quic-tls/quic-tls-probe.ts';
 import { openStreamTlsFunctions, type StreamTlsFunctions } from './stream-tls-functions.ts';
 
 /** Of openssl/bio.h. */

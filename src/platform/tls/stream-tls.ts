@@ -1,8 +1,8 @@
 import { NativeError } from '../native.ts';
-import type { Address } from '../quic-tls-functions.ts';
-import { verifyFailure } from '../quic-tls-verify.ts';
-import { setServerName } from '../tls-server-name.ts';
-import { tlsReasonInWords } from '../tls-reasons.ts';
+import type { Address } from '../quic-tls/quic-tls-functions.ts';
+import { verifyFailure } from '../quic-tls/quic-tls-verify.ts';
+import { setServerName } from './tls-server-name.ts';
+import { tlsReasonInWords } from './tls-reasons.ts';
 import type { StreamTlsContext } from './stream-tls-context.ts';
 
 /** Payload of a full record (RFC 8446 §5.1). */

@@ -1,4 +1,4 @@
-import { hmacSha256 } from '../../crypto/keyed-hash.ts';
+import { hmacSha256 } from '../../crypto/hash/keyed-hash.ts';
 import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
 import { Http3ErrorCode } from '../../http/http3/errors.ts';
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';

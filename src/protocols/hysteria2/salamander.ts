@@ -1,4 +1,4 @@
-import { suffixedBlake2b, type SuffixedHash } from '../../crypto/blake2b.ts';
+import { suffixedBlake2b, type SuffixedHash } from '../../crypto/hash/blake2b.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 
 /** Random bytes before each datagram. */

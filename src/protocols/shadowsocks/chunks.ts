@@ -5,8 +5,8 @@ import {
   TAG_LENGTH,
   type Opener,
   type Sealer,
-} from '../../crypto/aead.ts';
-import { NonceCounter } from '../../crypto/nonce-counter.ts';
+} from '../../crypto/aead/aead.ts';
+import { NonceCounter } from '../../crypto/aead/nonce-counter.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { PieceReader } from '../../collections/piece-reader.ts';
 import { ownChunk } from '../../net/links/spent-chunk.ts';

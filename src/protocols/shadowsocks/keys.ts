@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
-import { Blake3KeyDerivation } from '../../crypto/blake3-key.ts';
-import { hkdfSha1 } from '../../crypto/hkdf-sha1.ts';
+import { Blake3KeyDerivation } from '../../crypto/hash/blake3-key.ts';
+import { hkdfSha1 } from '../../crypto/hash/hkdf-sha1.ts';
 import type { Method } from './methods.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { AEAD_SHAPES, type AeadName } from '../../crypto/aead.ts';
+import { AEAD_SHAPES, type AeadName } from '../../crypto/aead/aead.ts';
 
 /** Canonical names of the methods. */
 export type MethodName =

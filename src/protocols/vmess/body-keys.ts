@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { AeadName } from '../../crypto/aead.ts';
+import type { AeadName } from '../../crypto/aead/aead.ts';
 import { kdf, Purpose } from './kdf.ts';
 import { KEY_LENGTH, Option, Security } from './wire.ts';
 

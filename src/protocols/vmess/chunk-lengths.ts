@@ -4,8 +4,8 @@ import {
   TAG_LENGTH,
   type Opener,
   type Sealer,
-} from '../../crypto/aead.ts';
-import { Shake128Stream } from '../../crypto/shake128.ts';
+} from '../../crypto/aead/aead.ts';
+import { Shake128Stream } from '../../crypto/hash/shake128.ts';
 import { ChunkNonce, type BodyKeys } from './body-keys.ts';
 
 /** Padding is shorter than this. */

@@ -6,7 +6,7 @@ import {
   type Opener,
   createSealer,
   type Sealer,
-} from '../../crypto/aead.ts';
+} from '../../crypto/aead/aead.ts';
 import { ChunkNonce, type BodyKeys } from './body-keys.ts';
 import {
   LengthReader,

@@ -4,7 +4,7 @@ import {
   TAG_LENGTH,
   type Opener,
   type Sealer,
-} from '../../crypto/aead.ts';
+} from '../../crypto/aead/aead.ts';
 import { kdf, Purpose } from './kdf.ts';
 import { KEY_LENGTH, NONCE_LENGTH, SEALED_LENGTH } from './wire.ts';
 

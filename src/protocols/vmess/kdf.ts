@@ -3,8 +3,8 @@ import {
   SHA256_DIGEST,
   Sha256Chain,
   type Sha256State,
-} from '../../crypto/sha256-chain.ts';
-import { sha256Compression, type Sha256Compression } from '../../crypto/sha256-compression.ts';
+} from '../../crypto/hash/sha256-chain.ts';
+import { sha256Compression, type Sha256Compression } from '../../crypto/hash/sha256-compression.ts';
 
 /**
  * The key derivation of VMess AEAD (Xray-core proxy/vmess/aead/kdf.go): HMAC-SHA256 under a fixed

@@ -2,7 +2,7 @@ import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { AuthIdMaker, AUTH_ID_RANDOM } from './auth-id.ts';
-import { TAG_LENGTH } from '../../crypto/aead.ts';
+import { TAG_LENGTH } from '../../crypto/aead/aead.ts';
 import { openHeader, openLength, requestBox, sealHeader, sealLength } from './header-seal.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import {

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../net/errors.ts';
-import { TAG_LENGTH } from '../../crypto/aead.ts';
+import { TAG_LENGTH } from '../../crypto/aead/aead.ts';
 import {
   responseKeys,
   responseSecrets,

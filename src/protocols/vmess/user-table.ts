@@ -9,7 +9,7 @@ import { RejectedClientError } from '../rejected-client.ts';
 import type { AcceptedAccounts } from '../standing.ts';
 import { UserSearch, type WaitingClient } from '../user-search.ts';
 import { AuthIdReader, userKey } from './auth-id.ts';
-import { ReplayFilter } from '../../crypto/replay-filter.ts';
+import { ReplayFilter } from '../../crypto/replay/replay-filter.ts';
 
 /** How far a client's clock may be off, in seconds. */
 export const CLOCK_SKEW = 120;

@@ -1,6 +1,6 @@
-import { createOpener, createSealer } from '../../crypto/aead.ts';
-import { blake2s256, blake2sMac } from '../../crypto/blake2s.ts';
-import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
+import { createOpener, createSealer } from '../../crypto/aead/aead.ts';
+import { blake2s256, blake2sMac } from '../../crypto/hash/blake2s.ts';
+import { equalInConstantTime } from '../../crypto/hash/keyed-hash.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { addressBytes, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { COOKIE_SECRET_TIME } from './limits.ts';

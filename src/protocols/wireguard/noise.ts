@@ -1,6 +1,6 @@
-import { createOpener, createSealer } from '../../crypto/aead.ts';
-import { blake2s256, hmacBlake2s } from '../../crypto/blake2s.ts';
-import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
+import { createOpener, createSealer } from '../../crypto/aead/aead.ts';
+import { blake2s256, hmacBlake2s } from '../../crypto/hash/blake2s.ts';
+import { equalInConstantTime } from '../../crypto/hash/keyed-hash.ts';
 import { copyOf } from '../../quic/wire/copy-of.ts';
 import { X25519PrivateKey } from '../../crypto/x25519.ts';
 import {

@@ -2,8 +2,8 @@ import {
   packetCiphers,
   type PacketOpening,
   type PacketSealing,
-} from '../../crypto/packet-ciphers.ts';
-import { ReplayWindow } from '../../crypto/replay-window.ts';
+} from '../../crypto/aead/packet-ciphers.ts';
+import { ReplayWindow } from '../../crypto/replay/replay-window.ts';
 import { REJECT_AFTER_MESSAGES, REKEY_AFTER_MESSAGES } from './deadlines.ts';
 import { REPLAY_WINDOW } from './limits.ts';
 import type { SessionKeys } from './noise.ts';

@@ -1,4 +1,4 @@
-import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
+import { equalInConstantTime } from '../../crypto/hash/keyed-hash.ts';
 import { QuicError, TransportErrorCode } from '../errors.ts';
 import { copyOf } from '../wire/copy-of.ts';
 import { FrameType } from '../wire/frame-types.ts';

@@ -1,4 +1,4 @@
-import { hkdfExpandLabel, type HkdfHash } from '../../crypto/hkdf.ts';
+import { hkdfExpandLabel, type HkdfHash } from '../../crypto/hash/hkdf.ts';
 import {
   MASK_BATCH,
   MASK_LENGTH,
@@ -7,7 +7,7 @@ import {
   type PacketCipherName,
   type PacketOpening,
   type PacketSealing,
-} from '../../crypto/packet-ciphers.ts';
+} from '../../crypto/aead/packet-ciphers.ts';
 import { decodePacketNumber } from '../wire/packet-number.ts';
 import { numberSizeOf } from '../wire/packet-header.ts';
 

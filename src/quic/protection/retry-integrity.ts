@@ -1,5 +1,5 @@
-import { createSealer, TAG_LENGTH, type Sealer } from '../../crypto/aead.ts';
-import { equalInConstantTime } from '../../crypto/keyed-hash.ts';
+import { createSealer, TAG_LENGTH, type Sealer } from '../../crypto/aead/aead.ts';
+import { equalInConstantTime } from '../../crypto/hash/keyed-hash.ts';
 
 /** Key and nonce of version 1 (RFC 9001 §5.8). They are public: the tag keeps accidents out. */
 const KEY = Buffer.from('be0c690b9f66575a1d766b54e368c84e', 'hex');

@@ -5,8 +5,8 @@ import {
   TAG_LENGTH,
   type Opener,
   type Sealer,
-} from '../../crypto/aead.ts';
-import { equalInConstantTime, hmacSha256 } from '../../crypto/keyed-hash.ts';
+} from '../../crypto/aead/aead.ts';
+import { equalInConstantTime, hmacSha256 } from '../../crypto/hash/keyed-hash.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { MAX_CONNECTION_ID, RESET_TOKEN_SIZE } from '../wire/packet-header.ts';
 

@@ -1,4 +1,4 @@
-import { ReplayWindow } from '../../crypto/replay-window.ts';
+import { ReplayWindow } from '../../crypto/replay/replay-window.ts';
 import type { AckRangeSource } from '../wire/frame-writers.ts';
 import { DUPLICATE_WINDOW, FIRST_ACK_RANGES, MAX_ACK_RANGES } from './limits.ts';
 

@@ -1,4 +1,4 @@
-import type { AlpnChoice } from '../../platform/alpn.ts';
+import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 
 /**
  * For carriers other than HTTP/2. A browser or curl that talks to an HTTPS proxy speaks the protocol

@@ -1,5 +1,5 @@
 import type { Clock } from '../../net/time/clock.ts';
-import type { AlpnChoice } from '../../platform/alpn.ts';
+import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { streamTls } from '../../platform/tls/stream-tls-library.ts';
 import type { StreamTlsLibrary } from '../../platform/tls/stream-tls-library.ts';

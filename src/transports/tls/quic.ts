@@ -1,10 +1,10 @@
 import { ServerCertificateError } from '../../crypto/server-certificate.ts';
 import { NativeError } from '../../platform/native.ts';
-import { QuicTlsContext, type QuicTlsChoices } from '../../platform/quic-tls-context.ts';
-import type { QuicTlsLibrary } from '../../platform/quic-tls-library.ts';
-import { quicTls } from '../../platform/quic-tls-probe.ts';
-import { QuicTls } from '../../platform/quic-tls.ts';
-import { TlsCertificateError } from '../../platform/tls-credentials.ts';
+import { QuicTlsContext, type QuicTlsChoices } from '../../platform/quic-tls/quic-tls-context.ts';
+import type { QuicTlsLibrary } from '../../platform/quic-tls/quic-tls-library.ts';
+import { quicTls } from '../../platform/quic-tls/quic-tls-probe.ts';
+import { QuicTls } from '../../platform/quic-tls/quic-tls.ts';
+import { TlsCertificateError } from '../../platform/tls/tls-credentials.ts';
 import type {
   ClientTls,
   ServerTls,

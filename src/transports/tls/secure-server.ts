@@ -2,7 +2,7 @@ import type { AcceptedConnection } from '../../net/sockets/sockets.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import type { Carrier } from '../../net/links/link.ts';
 import { socketCarrier } from '../../net/sockets/node/socket-carrier.ts';
-import type { AlpnChoice } from '../../platform/alpn.ts';
+import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { opensslServer } from './openssl.ts';
 import { TlsServer } from './server.ts';

@@ -5,7 +5,7 @@ import { Deadline } from '../../net/time/deadline.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { abortReason } from '../../net/links/read-queue.ts';
 import { TLS_HANDSHAKE_MS } from '../../net/time/time-limits.ts';
-import type { AlpnChoice } from '../../platform/alpn.ts';
+import type { AlpnChoice } from '../../platform/tls/alpn.ts';
 import type { TlsServerSpec } from '../../spec.ts';
 import { tlsReason } from './tls-reason.ts';
 

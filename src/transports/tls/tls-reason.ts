@@ -1,4 +1,4 @@
-import { tlsReasonInWords } from '../../platform/tls-reasons.ts';
+import { tlsReasonInWords } from '../../platform/tls/tls-reasons.ts';
 
 /**
  * Why a handshake failed, in words. The message of an OpenSSL error is a line of its queue, with a

@@ -1,6 +1,6 @@
 import { trustedCertificates } from '../../crypto/ca-bundle.ts';
-import type { QuicTlsLibrary } from '../../platform/quic-tls-library.ts';
-import { CertificateSet, TrustStore } from '../../platform/quic-tls-trust.ts';
+import type { QuicTlsLibrary } from '../../platform/quic-tls/quic-tls-library.ts';
+import { CertificateSet, TrustStore } from '../../platform/quic-tls/quic-tls-trust.ts';
 
 /**
  * The system's certificates and `extra` ones, for TLS by OpenSSL itself.

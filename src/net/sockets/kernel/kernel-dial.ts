@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { SystemError } from '../../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import type { SocketAddress } from '../../../platform/sockets/sockaddr.ts';
-import { StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import { StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import type { Endpoint } from '../../addresses/address.ts';
 import { abortedDial, toDialError } from '../../errors.ts';
 import type { Carrier } from '../../links/link.ts';

@@ -1,5 +1,5 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
-import type { SocketOwner, StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import type { SocketOwner, StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
 import type { ByteLink, ReleasedSocket, WireCounter } from '../../links/link.ts';
 import { Linger } from './linger.ts';

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import type { SocketAddress } from '../../../platform/sockets/sockaddr.ts';
-import { StreamListener } from '../../../platform/sockets/stream-listener.ts';
-import type { StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import { StreamListener } from '../../../platform/sockets/streams/stream-listener.ts';
+import type { StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import type { Endpoint } from '../../addresses/address.ts';
 import type { ByteLink, WireCounter } from '../../links/link.ts';
 import type { AcceptedConnection, BoundListener, ListenOptions, UnixPath } from '../sockets.ts';

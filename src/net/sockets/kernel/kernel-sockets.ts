@@ -1,4 +1,4 @@
-import { DatagramSocket } from '../../../platform/sockets/datagram-socket.ts';
+import { DatagramSocket } from '../../../platform/sockets/datagrams/datagram-socket.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import { systemClock } from '../../time/clock.ts';
 import type { Sockets } from '../sockets.ts';

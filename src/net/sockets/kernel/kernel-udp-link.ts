@@ -10,7 +10,7 @@ import {
   type IpEndpoint,
 } from '../../../ip/ip-endpoint.ts';
 import { splitZone } from '../../../ip/ip-text.ts';
-import { DatagramSocket } from '../../../platform/sockets/datagram-socket.ts';
+import { DatagramSocket } from '../../../platform/sockets/datagrams/datagram-socket.ts';
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { KernelIo } from '../../../platform/sockets/kernel-io.ts';
 import { EINVAL } from '../../../platform/sockets/linux.ts';

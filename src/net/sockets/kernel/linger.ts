@@ -1,4 +1,4 @@
-import { AGAIN, type StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { systemClock, type Timer } from '../../time/clock.ts';
 import { LINGER_BYTES, LINGER_MS } from '../socket-limits.ts';
 

@@ -1,6 +1,6 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
 import type { Resumable } from '../../../platform/sockets/poller.ts';
-import { AGAIN, type StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
 import { abortReason } from '../../links/read-queue.ts';
 import { ownChunk } from '../../links/spent-chunk.ts';

@@ -1,5 +1,5 @@
 import { SystemError } from '../../../platform/sockets/errno.ts';
-import { AGAIN, type StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import { AGAIN, type StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 import { LinkClosedError } from '../../errors.ts';
 import { freeChunk } from '../../links/spent-chunk.ts';
 import type { HalfOwner } from './link-reader.ts';

@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import type { StreamSocket } from '../../../platform/sockets/stream-socket.ts';
+import type { StreamSocket } from '../../../platform/sockets/streams/stream-socket.ts';
 
 const CLOSED = { allowHalfOpen: true } as const;
 const OPEN = { allowHalfOpen: true, readable: true, writable: true, pauseOnCreate: true } as const;

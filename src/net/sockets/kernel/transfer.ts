@@ -1,5 +1,5 @@
 import type { SystemError } from '../../../platform/sockets/errno.ts';
-import { StreamPump, type PumpEvents } from '../../../platform/sockets/stream-pump.ts';
+import { StreamPump, type PumpEvents } from '../../../platform/sockets/streams/stream-pump.ts';
 import { LinkClosedError } from '../../errors.ts';
 import type { LinkReader } from './link-reader.ts';
 import type { LinkWriter } from './link-writer.ts';

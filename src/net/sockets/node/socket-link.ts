@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { resetOnClose } from '../../../platform/reset-on-close.ts';
+import { resetOnClose } from '../../../platform/sockets/reset-on-close.ts';
 import { systemClock } from '../../time/clock.ts';
 import { LinkClosedError } from '../../errors.ts';
 import type { ByteLink, WireCounter } from '../../links/link.ts';

@@ -1,4 +1,4 @@
-import { sha256 } from '../../../crypto/keyed-hash.ts';
+import { sha256 } from '../../../crypto/hash/keyed-hash.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import type { IpEndpoint } from '../../../ip/ip-endpoint.ts';
 import { readUint32 } from '../../wire/bytes.ts';

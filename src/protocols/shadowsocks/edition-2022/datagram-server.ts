@@ -1,5 +1,5 @@
-import type { Opener } from '../../../crypto/aead.ts';
-import { ReplayWindow } from '../../../crypto/replay-window.ts';
+import type { Opener } from '../../../crypto/aead/aead.ts';
+import { ReplayWindow } from '../../../crypto/replay/replay-window.ts';
 import type { Packet, ReplyPath } from '../../../net/links/link.ts';
 import type { DatagramServer, DatagramSessions } from '../../contract.ts';
 import {

@@ -4,7 +4,7 @@ import {
   TAG_LENGTH,
   type Opener,
   type Sealer,
-} from '../../../crypto/aead.ts';
+} from '../../../crypto/aead/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import { ProtocolError } from '../../../net/errors.ts';
 import type { Packet } from '../../../net/links/link.ts';

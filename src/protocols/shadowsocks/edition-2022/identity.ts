@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { blake3 } from '@noble/hashes/blake3.js';
-import { Blake3KeyDerivation } from '../../../crypto/blake3-key.ts';
+import { Blake3KeyDerivation } from '../../../crypto/hash/blake3-key.ts';
 
 /** Identity headers (SIP023), by which a server of several users finds the key of a client. */
 

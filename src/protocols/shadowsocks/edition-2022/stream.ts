@@ -1,4 +1,4 @@
-import { TAG_LENGTH } from '../../../crypto/aead.ts';
+import { TAG_LENGTH } from '../../../crypto/aead/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import type { Clock } from '../../../net/time/clock.ts';
 import { ProtocolError } from '../../../net/errors.ts';

@@ -1,4 +1,4 @@
-import { AEAD_SHAPES, createOpener, TAG_LENGTH } from '../../../crypto/aead.ts';
+import { AEAD_SHAPES, createOpener, TAG_LENGTH } from '../../../crypto/aead/aead.ts';
 import { decodeAddressField, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import { ProtocolError } from '../../../net/errors.ts';
 import type { KnownUsers } from '../../known-users.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { baselineBlake2b, openOpensslBlake2b } from '../../../../src/crypto/blake2b.ts';
+import { baselineBlake2b, openOpensslBlake2b } from '../../../../src/crypto/hash/blake2b.ts';
 import { SystemRandomSource, type RandomSource } from '../../../../src/crypto/random-source.ts';
 import { SALT_LENGTH, Salamander } from '../../../../src/protocols/hysteria2/salamander.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { createSealer } from '../../../../src/crypto/aead.ts';
-import { AEAD_SHAPES } from '../../../../src/crypto/aead.ts';
+import { createSealer } from '../../../../src/crypto/aead/aead.ts';
+import { AEAD_SHAPES } from '../../../../src/crypto/aead/aead.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import { ChunkOpener, ChunkSealer } from '../../../../src/protocols/shadowsocks/chunks.ts';
 import { decodeAddressed } from '../../../../src/protocols/shadowsocks/packets.ts';
@@ -15,7 +15,7 @@ import {
   encodeRequestVariable,
   writeStamp,
 } from '../../../../src/protocols/shadowsocks/edition-2022/wire.ts';
-import { NonceCounter } from '../../../../src/crypto/nonce-counter.ts';
+import { NonceCounter } from '../../../../src/crypto/aead/nonce-counter.ts';
 import { FakeSessions, FakeSocket } from './datagram-harness.ts';
 import {
   client,

@@ -6,7 +6,7 @@ import { ProtocolError } from '../../../../src/net/errors.ts';
 import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
 import { RejectedClientError } from '../../../../src/protocols/rejected-client.ts';
 import { AuthIdMaker, AuthIdReader, userKey } from '../../../../src/protocols/vmess/auth-id.ts';
-import { ReplayFilter } from '../../../../src/crypto/replay-filter.ts';
+import { ReplayFilter } from '../../../../src/crypto/replay/replay-filter.ts';
 import { UserTable } from '../../../../src/protocols/vmess/user-table.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { ID, OTHER_ID } from './harness.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { createSealer } from '../../../../src/crypto/aead.ts';
+import { createSealer } from '../../../../src/crypto/aead/aead.ts';
 import { ProtocolError } from '../../../../src/net/errors.ts';
 import {
   ChunkNonce,

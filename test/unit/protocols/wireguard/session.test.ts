@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
-import { packetCiphers } from '../../../../src/crypto/packet-ciphers.ts';
+import { packetCiphers } from '../../../../src/crypto/aead/packet-ciphers.ts';
 import { Session } from '../../../../src/protocols/wireguard/session.ts';
 import { Data, TAG_SIZE } from '../../../../src/protocols/wireguard/wire.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { QuicTlsLibrary } from '../../../../src/platform/quic-tls-library.ts';
-import { quicTls } from '../../../../src/platform/quic-tls-probe.ts';
+import type { QuicTlsLibrary } from '../../../../src/platform/quic-tls/quic-tls-library.ts';
+import { quicTls } from '../../../../src/platform/quic-tls/quic-tls-probe.ts';
 import {
   carry,
   clientSide,

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { NativeError } from '../../../../src/platform/native.ts';
-import type { QuicTlsLibrary } from '../../../../src/platform/quic-tls-library.ts';
-import { probeQuicTls, quicTls } from '../../../../src/platform/quic-tls-probe.ts';
+import type { QuicTlsLibrary } from '../../../../src/platform/quic-tls/quic-tls-library.ts';
+import { probeQuicTls, quicTls } from '../../../../src/platform/quic-tls/quic-tls-probe.ts';
 import { quicTlsUnavailable } from '../../../../src/transports/tls/quic.ts';
 import { uncollected } from '../../../support/uncollected.ts';
 import {

@@ -1,6 +1,6 @@
 import { QuicClientTls, QuicServerTls } from '../../../../src/transports/tls/quic.ts';
 import type { QuicClientChoices } from '../../../../src/transports/tls/quic.ts';
-import type { QuicTlsChoices } from '../../../../src/platform/quic-tls-context.ts';
+import type { QuicTlsChoices } from '../../../../src/platform/quic-tls/quic-tls-context.ts';
 import { parseCaBundle } from '../../../../src/crypto/ca-bundle.ts';
 import type {
   TlsEvents,

@@ -9,7 +9,7 @@ import {
   decodeProtocols,
   encodeProtocols,
   type AlpnChoice,
-} from '../../../../src/platform/alpn.ts';
+} from '../../../../src/platform/tls/alpn.ts';
 import { streamTls } from '../../../../src/platform/tls/stream-tls-library.ts';
 import { onlyHttp2, preferHttp1 } from '../../../../src/transports/tls/alpn.ts';
 import { OpensslClient } from '../../../../src/transports/tls/openssl-client.ts';

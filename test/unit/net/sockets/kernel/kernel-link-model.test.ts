@@ -5,7 +5,7 @@ import { systemClock } from '../../../../../src/net/time/clock.ts';
 import { KernelLink } from '../../../../../src/net/sockets/kernel/kernel-link.ts';
 import type { SystemCalls } from '../../../../../src/platform/sockets/bindings.ts';
 import { KernelIo } from '../../../../../src/platform/sockets/kernel-io.ts';
-import type { StreamSocket } from '../../../../../src/platform/sockets/stream-socket.ts';
+import type { StreamSocket } from '../../../../../src/platform/sockets/streams/stream-socket.ts';
 import * as linux from '../../../../../src/platform/sockets/linux.ts';
 import { setOption } from '../../../../../src/platform/sockets/socket-options.ts';
 import {

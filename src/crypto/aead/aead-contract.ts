@@ -1,0 +1,80 @@
+import { WeirError } from '../../errors.ts';
+
+/** Authenticated ciphers that protocols here use; all have tags of 16 bytes. */
+export type AeadName =
+  | 'aes-128-gcm'
+  | 'aes-256-gcm'
+  | 'chacha20-poly1305'
+  /** draft-irtf-cfrg-xchacha §2: nonces long enough to be drawn at random. */
+  | 'xchacha20-poly1305';
+
+/** Lengths in bytes. */
+export interface AeadShape {
+  readonly keyLength: number;
+  readonly nonceLength: number;
+}
+
+export const AEAD_SHAPES: Readonly<Record<AeadName, AeadShape>> = {
+  'aes-128-gcm': { keyLength: 16, nonceLength: 12 },
+  'aes-256-gcm': { keyLength: 32, nonceLength: 12 },
+  'chacha20-poly1305': { keyLength: 32, nonceLength: 12 },
+  'xchacha20-poly1305': { keyLength: 32, nonceLength: 24 },
+};
+
+/** The bytes that sealing adds to a message. */
+export const TAG_LENGTH = 16;
+
+/** Wrong use or a failure of a cipher; never a message that is not authentic. */
+export class CryptoError extends WeirError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('crypto', message, options);
+  }
+}
+
+/**
+ * A cipher under one key, for one direction of one connection. It holds memory outside of
+ * JavaScript: dispose of it when the direction ends. Using it afterwards throws a WeirError.
+ */
+export interface AeadCipher extends Disposable {
+  readonly name: AeadName;
+  /** Puts another key of the same length in place; the bytes are copied. Cheaper than a new one. */
+  rekey(key: Uint8Array): void;
+}
+
+/** Seals messages. */
+export interface Sealer extends AeadCipher {
+  /**
+   * Writes the ciphertext of `plain` and then its tag to the start of `out`, which has room for
+   * both. `out` starts where `plain` does, or shares no byte with it.
+   *
+   * @throws {RangeError} for a nonce or an `out` of the wrong length.
+   */
+  seal(nonce: Uint8Array, plain: Uint8Array, out: Uint8Array, associated?: Uint8Array): void;
+}
+
+/** Opens messages. */
+export interface Opener extends AeadCipher {
+  /**
+   * Writes the plaintext of `sealed` (ciphertext, then tag), which is 16 bytes shorter, to the
+   * start of `out`. `out` starts where `sealed` does, or shares no byte with it.
+   *
+   * @returns false when the message is not authentic or too short; `out` then holds no plaintext.
+   * @throws {RangeError} for a nonce or an `out` of the wrong length.
+   */
+  open(nonce: Uint8Array, sealed: Uint8Array, out: Uint8Array, associated?: Uint8Array): boolean;
+}
+
+/** One implementation of the ciphers. All do the same: see test/conformance/aead.ts. */
+export interface AeadBackend {
+  readonly name: 'baseline' | 'openssl';
+  /** @throws {RangeError} for a key of the wrong length. */
+  sealer(name: AeadName, key: Uint8Array): Sealer;
+  /** @throws {RangeError} for a key of the wrong length. */
+  opener(name: AeadName, key: Uint8Array): Opener;
+}
+
+/** Rejects keys of another length before any implementation uses them. */
+export function checkKey(name: AeadName, key: Uint8Array): void {
+  const { keyLength } = AEAD_SHAPES[name];
+  if (key.length !== keyLength) throw new RangeError(`a key of ${name} has ${keyLength} bytes`);
+}

@@ -1,0 +1,91 @@
+import { swapBytes } from '../../platform/native-memory.ts';
+import { SHA256_INITIAL, type Sha256Compression } from './sha256-compression.ts';
+
+/** Bytes of a block. */
+export const SHA256_BLOCK = 64;
+/** Bytes of a digest. */
+export const SHA256_DIGEST = 32;
+
+const STATE_WORDS = 8;
+const BLOCK_WORDS = 16;
+
+/** A hash that has taken whole blocks: where any number of inputs that begin so may go on. */
+export interface Sha256State {
+  readonly words: Uint32Array;
+  /** Blocks taken so far. */
+  blocks: number;
+}
+
+export const newSha256State = (): Sha256State => ({
+  words: Uint32Array.from(SHA256_INITIAL),
+  blocks: 0,
+});
+
+/** The values that HMAC keys are combined with (RFC 2104 §2), in each byte of a word. */
+const INNER = 0x36363636;
+const OUTER = 0x5c5c5c5c;
+/** The bit that ends an input (FIPS 180-4 §5.1.1), as the machine sees it. */
+const END_BIT = 0x80;
+
+/**
+ * SHA-256 from one state to the next. The input of `finish` lies in `block`, and so does what it
+ * gives, so that digests of digests need no copy.
+ */
+export class Sha256Chain {
+  /** 64 bytes. */
+  readonly block: Uint8Array;
+  readonly #compression: Sha256Compression;
+  readonly #words: Uint32Array;
+
+  constructor(compression: Sha256Compression) {
+    this.#compression = compression;
+    const { block } = compression;
+    this.#words = block;
+    this.block = new Uint8Array(block.buffer, block.byteOffset, SHA256_BLOCK);
+  }
+
+  /** Goes from `from` to `to`, which may be the same, by the block of a key of HMAC (RFC 2104 §2). */
+  takeKey(key: Uint8Array, pad: 'inner' | 'outer', from: Sha256State, to: Sha256State): void {
+    if (key.length > SHA256_BLOCK) throw new RangeError('a key of more than a block');
+    const { block } = this;
+    const words = this.#words;
+    const value = pad === 'inner' ? INNER : OUTER;
+    // Loops: for a block, a call of a typed array's method takes longer.
+    for (let i = 0; i < key.length; i++) block[i] = key[i]!; // 64 at most
+    this.#clear(key.length);
+    for (let i = 0; i < BLOCK_WORDS; i++) words[i]! ^= value; // 16 words
+    this.#run(from);
+    const { state } = this.#compression;
+    for (let i = 0; i < STATE_WORDS; i++) to.words[i] = state[i]!; // 8 of both
+    to.blocks = from.blocks + 1;
+  }
+
+  /**
+   * Ends the hash that has come to `from` with the first `length` bytes of `block`, at most 55. The
+   * first 32 bytes of `block` are then the digest.
+   */
+  finish(from: Sha256State, length: number): void {
+    if (!(length >= 0 && length < SHA256_BLOCK - 8))
+      throw new RangeError('a second block is needed');
+    const words = this.#words;
+    this.#clear(length);
+    this.block[length] = END_BIT;
+    words[BLOCK_WORDS - 1] = swapBytes((from.blocks * SHA256_BLOCK + length) * 8);
+    this.#run(from);
+    const { state } = this.#compression;
+    for (let i = 0; i < STATE_WORDS; i++) words[i] = swapBytes(state[i]!); // 8 of 8, and of 16
+  }
+
+  /** Clears the block from `start` on. */
+  #clear(start: number): void {
+    let at = start;
+    for (; at % 4 !== 0; at++) this.block[at] = 0;
+    for (let word = at / 4; word < BLOCK_WORDS; word++) this.#words[word] = 0;
+  }
+
+  #run({ words }: Sha256State): void {
+    const { state } = this.#compression;
+    for (let i = 0; i < STATE_WORDS; i++) state[i] = words[i]!; // 8 of both
+    this.#compression.compress();
+  }
+}

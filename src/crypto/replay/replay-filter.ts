@@ -1,0 +1,117 @@
+import { SystemRandomSource, type RandomSource } from '../random-source.ts';
+import type { Clock } from '../../net/time/clock.ts';
+
+/** Slots of a table at first and at most; a table is full when half of them are taken. */
+const FIRST_SLOTS = 1024;
+const LAST_SLOTS = 2 ** 21;
+
+export type Verdict = 'new' | 'seen' | 'full';
+
+/**
+ * Remembers entries for at least a given time, in two tables that alternate: one is filled during
+ * that time while the previous one is still consulted.
+ *
+ * 64 bits of each entry are kept, mixed with a secret of the process, so that a peer cannot choose
+ * entries that collide. Memory is bounded by 16 MiB a table; when a table is full, new entries are
+ * rejected rather than old ones forgotten.
+ */
+export class ReplayFilter {
+  readonly #clock: Clock;
+  readonly #period: number;
+  readonly #last: number;
+  readonly #key: bigint;
+  #current: Table;
+  #before: Table | undefined;
+  #turnsAt: number;
+
+  /** @param period milliseconds for which entries are remembered at the least. */
+  constructor(
+    clock: Clock,
+    period: number,
+    lastSlots = LAST_SLOTS,
+    random: RandomSource = new SystemRandomSource(),
+  ) {
+    this.#key = random.bytes(8).readBigUInt64LE();
+    this.#clock = clock;
+    this.#period = period;
+    this.#last = lastSlots;
+    this.#current = new Table(Math.min(FIRST_SLOTS, lastSlots));
+    this.#turnsAt = clock.now() + period;
+  }
+
+  /** Whether an entry of at least 8 bytes is new; it is remembered from now on. */
+  check(entry: Uint8Array): Verdict {
+    this.#turn();
+    const view = new DataView(entry.buffer, entry.byteOffset, entry.byteLength);
+    const mixed = ((view.getBigUint64(0) ^ this.#key) * MULTIPLIER) & MASK64;
+    const low = Number(mixed & 0xffff_ffffn);
+    const high = Number(mixed >> 32n);
+    if (this.#before?.has(low, high) || this.#current.has(low, high)) return 'seen';
+    if (this.#current.isFull) {
+      if (this.#current.slots >= this.#last) return 'full';
+      this.#current = this.#current.grown();
+    }
+    this.#current.add(low, high);
+    return 'new';
+  }
+
+  #turn(): void {
+    const late = this.#clock.now() - this.#turnsAt;
+    if (late < 0) return;
+    this.#before = late < this.#period ? this.#current : undefined;
+    this.#current = new Table(Math.min(FIRST_SLOTS, this.#last));
+    this.#turnsAt = this.#clock.now() + this.#period;
+  }
+}
+
+const MASK64 = 2n ** 64n - 1n;
+/** Odd, so nothing is lost: 2^64 over the golden ratio. */
+const MULTIPLIER = 0x9e37_79b9_7f4a_7c15n;
+
+/** A set of 64-bit numbers by open addressing; a zero upper half is a free slot. */
+class Table {
+  readonly slots: number;
+  readonly #words: Uint32Array;
+  #taken = 0;
+
+  /** @param slots a power of two. */
+  constructor(slots: number) {
+    this.slots = slots;
+    this.#words = new Uint32Array(slots * 2);
+  }
+
+  get isFull(): boolean {
+    return this.#taken * 2 >= this.slots;
+  }
+
+  has(low: number, high: number): boolean {
+    return this.#words[this.#find(low, high) + 1] !== 0;
+  }
+
+  add(low: number, high: number): void {
+    const at = this.#find(low, high);
+    this.#words[at] = low;
+    this.#words[at + 1] = high || 1;
+    this.#taken++;
+  }
+
+  grown(): Table {
+    const table = new Table(this.slots * 2);
+    for (let at = 0; at < this.#words.length; at += 2) {
+      const high = this.#words[at + 1] ?? 0;
+      if (high !== 0) table.add(this.#words[at] ?? 0, high);
+    }
+    return table;
+  }
+
+  /** Where the number is, or the free slot where it would go; never full, so there is one. */
+  #find(low: number, high: number): number {
+    const last = this.#words.length - 1;
+    const marked = high || 1;
+    // The upper half of a product is its better mixed one.
+    for (let at = (marked * 2) & last; ; at = (at + 2) & last) {
+      const found = this.#words[at + 1];
+      if (found === 0 || (found === marked && this.#words[at] === low)) return at;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import { addressOf, exportsOfSelf, NativeError } from '../native.ts';
+import { nativeMemory, type NativeMemory } from '../native-memory.ts';
+
+/**
+ * A digest by the OpenSSL inside Node. One context serves all inputs, because each output is begun and
+ * finished in one call.
+ */
+export class EvpDigest {
+  readonly context: number;
+  readonly #digest: number;
+  readonly #init: (context: number, digest: number, parameters: number) => number;
+  readonly #update: (context: number, input: number, length: number) => number;
+
+  /**
+   * @param name as OpenSSL has it.
+   * @throws {NativeError} where the functions or the digest are not available.
+   */
+  constructor(name: string) {
+    const bind = exportsOfSelf();
+    const address = 'uintptr_t';
+    const fetch: (library: null, name: string, properties: null) => number = bind(
+      address,
+      'EVP_MD_fetch',
+      'void *',
+      'const char *',
+      'const char *',
+    );
+    const create: () => number = bind(address, 'EVP_MD_CTX_new');
+    this.#init = bind('int', 'EVP_DigestInit_ex2', address, address, address);
+    this.#update = bind('int', 'EVP_DigestUpdate', address, address, 'size_t');
+    this.#digest = fetch(null, name, null);
+    this.context = create();
+    if (this.#digest === 0 || this.context === 0) throw new NativeError(`OpenSSL has no ${name}`);
+  }
+
+  /** Chooses the digest. @param parameters the address of OSSL_PARAMs; 0 for none. */
+  choose(parameters: number): void {
+    this.must(this.#init(this.context, this.#digest, parameters));
+  }
+
+  /** Begins an output, and takes the whole input. */
+  take(input: number, length: number, parameters: number): void {
+    this.must(this.#init(this.context, 0, parameters));
+    this.must(this.#update(this.context, input, length));
+  }
+
+  /** Every function of EVP returns 1 on success. */
+  must(result: number): void {
+    if (result !== 1) throw new NativeError('OpenSSL reported a failure');
+  }
+}
+
+/** Memory that digests read and write. */
+export const digestMemory = (size: number): NativeMemory =>
+  nativeMemory(size, ({ buffer }) => addressOf(buffer));

@@ -1,0 +1,293 @@
+import { EvpContextPool } from './evp-context-pool.ts';
+import { addressOf, exportsOfSelf, NativeError } from '../native.ts';
+import { nativeMemory, type NativeMemory } from '../native-memory.ts';
+
+/** OpenSSL's names of the ciphers that are used through EVP. */
+export type EvpCipherName = 'AES-128-GCM' | 'AES-256-GCM' | 'ChaCha20-Poly1305';
+
+export const EVP_NONCE_LENGTH = 12;
+export const EVP_TAG_LENGTH = 16;
+
+/** Bytes of a key. */
+export const EVP_KEY_LENGTHS: Readonly<Record<EvpCipherName, number>> = {
+  'AES-128-GCM': 16,
+  'AES-256-GCM': 32,
+  'ChaCha20-Poly1305': 32,
+};
+
+/** `EVP_CTRL_AEAD_GET_TAG` and `EVP_CTRL_AEAD_SET_TAG` of openssl/evp.h. */
+export const GET_TAG = 0x10;
+export const SET_TAG = 0x11;
+
+/** OpenSSL counts in `int`. */
+const LONGEST = 0x7fff_ffff;
+
+/** Up to this length bytes are copied to native memory: cheaper than an address of their own. */
+const SHORT = 64;
+
+export type EvpInit = (
+  context: number,
+  cipher: number,
+  engine: number,
+  key: number,
+  nonce: number,
+) => number;
+type Update = (context: number, out: number, written: number, input: number, n: number) => number;
+/** The same for memory of JavaScript. */
+type UpdateBytes = (
+  context: number,
+  out: Uint8Array | null,
+  written: number,
+  input: Uint8Array,
+  length: number,
+) => number;
+type Final = (context: number, out: number, written: number) => number;
+
+/** The functions of one direction. */
+interface EvpDirection {
+  readonly init: EvpInit;
+  readonly update: Update;
+  readonly updateBytes: UpdateBytes;
+  readonly final: Final;
+  readonly contexts: EvpContextPool;
+}
+
+/** Offsets in the memory that all messages share. */
+const KEY_AT = 0;
+const NO_KEY_AT = 32;
+const NONCE_AT = 64;
+const TAG_AT = 80;
+const WRITTEN_AT = 96;
+const DATA_AT = 104;
+
+/**
+ * AEAD ciphers of the OpenSSL inside Node, called without the objects that node:crypto makes for
+ * each message: three to five times as fast (docs/performance.md).
+ *
+ * Lengths are checked here before any call, and a freed context is never used again, so that no
+ * input can reach memory of others. Addresses are numbers, the cheapest arguments of a native call.
+ */
+export class Evp {
+  readonly encrypt: EvpDirection;
+  readonly decrypt: EvpDirection;
+  readonly control: (context: number, command: number, length: number, data: number) => number;
+  /** Keys, nonces, tags and short messages on their way; secrets do not stay. */
+  readonly memory: NativeMemory;
+  readonly #fetchCipher: (library: null, name: string, properties: null) => number;
+  readonly #ciphers = new Map<EvpCipherName, number>();
+  /** Only for contexts that were not disposed of. */
+  readonly forgotten: FinalizationRegistry<number>;
+
+  /** @throws {NativeError} where the functions are not available. */
+  constructor() {
+    const bind = exportsOfSelf();
+    const address = 'uintptr_t';
+    const newContext: () => number = bind(address, 'EVP_CIPHER_CTX_new');
+    const freeContext: (context: number) => void = bind('void', 'EVP_CIPHER_CTX_free', address);
+    const direction = (name: string): EvpDirection => ({
+      init: bind('int', `EVP_${name}Init_ex`, address, address, address, address, address),
+      update: bind('int', `EVP_${name}Update`, address, address, address, address, 'int'),
+      updateBytes: bind('int', `EVP_${name}Update`, address, 'void *', address, 'void *', 'int'),
+      final: bind('int', `EVP_${name}Final_ex`, address, address, address),
+      contexts: new EvpContextPool(newContext, freeContext),
+    });
+    this.encrypt = direction('Encrypt');
+    this.decrypt = direction('Decrypt');
+    this.control = bind('int', 'EVP_CIPHER_CTX_ctrl', address, 'int', 'int', address);
+    this.#fetchCipher = bind(address, 'EVP_CIPHER_fetch', 'void *', 'const char *', 'const char *');
+    this.memory = nativeMemory(DATA_AT + SHORT, ({ buffer }) => addressOf(buffer));
+    this.forgotten = new FinalizationRegistry((context) => freeContext(context));
+  }
+
+  /** A context for one direction of a cipher, under a key of the cipher's length. */
+  open(name: EvpCipherName, { init, contexts }: EvpDirection, key: Uint8Array): number {
+    const pooled = contexts.take(name);
+    const context = pooled ?? contexts.create();
+    try {
+      this.rekey(context, pooled === undefined ? this.#cipher(name) : 0, init, key);
+    } catch (error) {
+      contexts.give(name, context, false);
+      throw error;
+    }
+    return context;
+  }
+
+  /** Gives a context back, without its key. */
+  close(name: EvpCipherName, { init, contexts }: EvpDirection, context: number): void {
+    const zeros = this.memory.at + NO_KEY_AT;
+    contexts.give(name, context, init(context, 0, 0, zeros, zeros) === 1);
+  }
+
+  /** Puts a key in place, which OpenSSL copies. @param cipher 0 for the one of the context. */
+  rekey(context: number, cipher: number, init: EvpInit, key: Uint8Array): void {
+    const { bytes, at } = this.memory;
+    copy(key, bytes, KEY_AT, key.length);
+    const result = init(context, cipher, 0, at + KEY_AT, 0);
+    bytes.fill(0, KEY_AT, KEY_AT + key.length);
+    must(result);
+  }
+
+  /** A cipher's description, fetched once: a fetch for each context costs a lock. */
+  #cipher(name: EvpCipherName): number {
+    let cipher = this.#ciphers.get(name);
+    if (cipher === undefined) {
+      cipher = this.#fetchCipher(null, name, null);
+      if (cipher === 0) throw new NativeError(`OpenSSL has no ${name}`);
+      this.#ciphers.set(name, cipher);
+    }
+    return cipher;
+  }
+}
+
+/** Every function of EVP returns 1 on success. */
+function must(result: number): void {
+  if (result !== 1) throw new NativeError('OpenSSL reported a failure');
+}
+
+/** Copies the first bytes; for few of them a loop is cheaper than a view and a call. */
+function copy(from: Uint8Array, to: Uint8Array, at: number, length: number): void {
+  for (let i = 0; i < length; i++) to[at + i] = from[i] as number; // within
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** One `EVP_CIPHER_CTX`, owned by one object until that is disposed of. */
+class EvpContext implements Disposable {
+  protected readonly evp: Evp;
+  protected readonly direction: EvpDirection;
+  readonly #name: EvpCipherName;
+  #context: number;
+
+  constructor(evp: Evp, direction: EvpDirection, name: EvpCipherName, key: Uint8Array) {
+    // OpenSSL reads as many bytes as the cipher needs.
+    if (key.length !== EVP_KEY_LENGTHS[name]) throw new RangeError('the key has another length');
+    this.evp = evp;
+    this.direction = direction;
+    this.#name = name;
+    this.#context = evp.open(name, direction, key);
+    evp.forgotten.register(this, this.#context, this);
+  }
+
+  /** Puts another key in place. The bytes are copied. */
+  rekey(key: Uint8Array): void {
+    const context = this.live();
+    if (key.length !== EVP_KEY_LENGTHS[this.#name]) {
+      throw new RangeError('the key has another length');
+    }
+    this.evp.rekey(context, 0, this.direction.init, key);
+  }
+
+  [Symbol.dispose](): void {
+    const context = this.#context;
+    if (context === 0) return;
+    this.#context = 0;
+    this.evp.forgotten.unregister(this);
+    this.evp.close(this.#name, this.direction, context);
+  }
+
+  /** The context, for calls made before anything else can run. */
+  protected live(): number {
+    if (this.#context === 0) throw new NativeError('a cipher was used after it was closed');
+    return this.#context;
+  }
+
+  /** Begins a message. */
+  protected begin(context: number, nonce: Uint8Array): void {
+    const { bytes, at } = this.evp.memory;
+    copy(nonce, bytes, NONCE_AT, EVP_NONCE_LENGTH);
+    must(this.direction.init(context, 0, 0, 0, at + NONCE_AT));
+  }
+
+  /** Authenticates bytes that are not encrypted. */
+  protected associate(context: number, associated: Uint8Array): void {
+    const { length } = associated;
+    if (length === 0) return;
+    const { bytes, at } = this.evp.memory;
+    if (length <= SHORT) {
+      copy(associated, bytes, DATA_AT, length);
+      must(this.direction.update(context, 0, at + WRITTEN_AT, at + DATA_AT, length));
+      return;
+    }
+    must(this.direction.updateBytes(context, null, at + WRITTEN_AT, associated, length));
+  }
+
+  /** Turns the first `length` bytes of `input` into those of `out`, which may be the same. */
+  protected update(context: number, out: Uint8Array, input: Uint8Array, length: number): void {
+    if (length === 0) return;
+    const { bytes, at } = this.evp.memory;
+    if (length > SHORT) {
+      must(this.direction.updateBytes(context, out, at + WRITTEN_AT, input, length));
+      return;
+    }
+    copy(input, bytes, DATA_AT, length);
+    must(this.direction.update(context, at + DATA_AT, at + WRITTEN_AT, at + DATA_AT, length));
+    for (let i = 0; i < length; i++) {
+      out[i] = bytes[DATA_AT + i] as number; // within
+      bytes[DATA_AT + i] = 0;
+    }
+  }
+}
+
+/** Seals messages under one key. */
+export class EvpSealer extends EvpContext {
+  /** @throws {RangeError} for a key of another length than the cipher's. */
+  constructor(evp: Evp, name: EvpCipherName, key: Uint8Array) {
+    super(evp, evp.encrypt, name, key);
+  }
+
+  /** Writes the ciphertext of `plain` and its tag to the start of `out`. */
+  seal(
+    nonce: Uint8Array,
+    plain: Uint8Array,
+    out: Uint8Array,
+    associated: Uint8Array = NOTHING,
+  ): void {
+    const context = this.live();
+    const { length } = plain;
+    if (nonce.length !== EVP_NONCE_LENGTH) throw new RangeError('a nonce has 12 bytes');
+    if (length > LONGEST || associated.length > LONGEST) throw new RangeError('too long to seal');
+    if (out.length < length + EVP_TAG_LENGTH) throw new RangeError('no room for the sealed bytes');
+    this.begin(context, nonce);
+    this.associate(context, associated);
+    this.update(context, out, plain, length);
+    const { bytes, at } = this.evp.memory;
+    must(this.direction.final(context, at + TAG_AT, at + WRITTEN_AT));
+    must(this.evp.control(context, GET_TAG, EVP_TAG_LENGTH, at + TAG_AT));
+    for (let i = 0; i < EVP_TAG_LENGTH; i++) out[length + i] = bytes[TAG_AT + i] as number; // within
+  }
+}
+
+/** Opens messages under one key. */
+export class EvpOpener extends EvpContext {
+  /** @throws {RangeError} for a key of another length than the cipher's. */
+  constructor(evp: Evp, name: EvpCipherName, key: Uint8Array) {
+    super(evp, evp.decrypt, name, key);
+  }
+
+  /**
+   * Writes the plaintext of `sealed`, 16 bytes shorter, to the start of `out`. False when the tag
+   * does not fit; then that part of `out` is zero.
+   */
+  open(
+    nonce: Uint8Array,
+    sealed: Uint8Array,
+    out: Uint8Array,
+    associated: Uint8Array = NOTHING,
+  ): boolean {
+    const context = this.live();
+    const length = sealed.length - EVP_TAG_LENGTH;
+    if (nonce.length !== EVP_NONCE_LENGTH) throw new RangeError('a nonce has 12 bytes');
+    if (length > LONGEST || associated.length > LONGEST) throw new RangeError('too long to open');
+    if (length < 0) return false;
+    if (out.length < length) throw new RangeError('no room for the opened bytes');
+    const { bytes, at } = this.evp.memory;
+    for (let i = 0; i < EVP_TAG_LENGTH; i++) bytes[TAG_AT + i] = sealed[length + i] as number; // within
+    this.begin(context, nonce);
+    must(this.evp.control(context, SET_TAG, EVP_TAG_LENGTH, at + TAG_AT));
+    this.associate(context, associated);
+    this.update(context, out, sealed, length);
+    if (this.direction.final(context, at + TAG_AT, at + WRITTEN_AT) === 1) return true;
+    out.fill(0, 0, length);
+    return false;
+  }
+}

@@ -1,0 +1,50 @@
+import { addressOf, exportsOfSelf } from '../native.ts';
+import { nativeMemory, type NativeMemory } from '../native-memory.ts';
+
+const BLOCK_WORDS = 16;
+
+/**
+ * The compression function of a hash by the OpenSSL inside Node, which uses the processor's
+ * instructions for it: one native call, 60 ns for SHA-256 where a hash object of node:crypto takes 2 µs.
+ */
+class NativeCompression {
+  /** The words of FIPS 180-4 §5.3, in the order of the machine. */
+  readonly state: Uint32Array;
+  /** A block of 64 bytes, as 16 words of the machine. */
+  readonly block: Uint32Array;
+  readonly #context: NativeMemory;
+  readonly #input: NativeMemory;
+  readonly #transform: (context: number, block: number) => void;
+
+  /**
+   * @param words of the state, and of the context with its length, block and counts (openssl/sha.h).
+   * @throws {NativeError} where the function is not available.
+   */
+  constructor(name: string, words: { readonly state: number; readonly context: number }) {
+    this.#transform = exportsOfSelf()('void', name, 'uintptr_t', 'uintptr_t');
+    const memory = (size: number) => nativeMemory(4 * size, ({ buffer }) => addressOf(buffer));
+    this.#context = memory(words.context);
+    this.#input = memory(BLOCK_WORDS);
+    this.state = this.#context.words.subarray(0, words.state);
+    this.block = this.#input.words.subarray(0, BLOCK_WORDS);
+  }
+
+  /** Takes `block` into `state`. */
+  compress(): void {
+    this.#transform(this.#context.at, this.#input.at);
+  }
+}
+
+export class NativeSha1 extends NativeCompression {
+  /** @throws {NativeError} where the function is not available. */
+  constructor() {
+    super('SHA1_Transform', { state: 5, context: 5 + 2 + BLOCK_WORDS + 1 });
+  }
+}
+
+export class NativeSha256 extends NativeCompression {
+  /** @throws {NativeError} where the function is not available. */
+  constructor() {
+    super('SHA256_Transform', { state: 8, context: 8 + 2 + BLOCK_WORDS + 2 });
+  }
+}

@@ -1,0 +1,148 @@
+import { encodeProtocols } from '../tls/alpn.ts';
+import { NativeError } from '../native.ts';
+import type { Address } from './quic-tls-functions.ts';
+import type { QuicTlsLibrary } from './quic-tls-library.ts';
+import type { TrustStore } from './quic-tls-trust.ts';
+import { useCredentials, type TlsCredentials } from '../tls/tls-credentials.ts';
+
+/** What tests narrow down; the platform's defaults otherwise. */
+export interface QuicTlsChoices {
+  /** OpenSSL's names, separated by colons, the preferred one first. */
+  readonly cipherSuites?: string | undefined;
+  /** Key exchanges, likewise. The default has a hybrid with ML-KEM first. */
+  readonly groups?: string | undefined;
+}
+
+export interface QuicTlsServerOptions extends QuicTlsChoices, TlsCredentials {}
+
+export interface QuicTlsClientOptions extends QuicTlsChoices {
+  /** What the server's certificate must lead to; `undefined` takes any certificate. */
+  readonly trust: TrustStore | undefined;
+  /** Protocols offered (RFC 7301); `h3` unless a test says otherwise. */
+  readonly protocols?: readonly string[] | undefined;
+}
+
+/** Of openssl/ssl.h. */
+const SET_SESSION_CACHE_MODE = 44;
+const SET_MAX_CERT_LIST = 51;
+const SET_GROUPS_LIST = 92;
+const SET_MIN_PROTOCOL = 123;
+const SET_MAX_PROTOCOL = 124;
+const VERIFY_NONE = 0;
+const VERIFY_PEER = 1;
+const CACHE_OFF = 0;
+const TLS1_3 = 0x0304;
+
+/**
+ * The cipher suites of RFC 9001 §5.3 with AES-128 first, because packets are sealed with what is chosen
+ * here. A server follows the client's order, since a client without AES instructions knows best.
+ */
+const CIPHER_SUITES = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256';
+
+/** The longest certificate chain of a peer, in bytes: as long as the largest handshake message taken. */
+export const MAX_CERTIFICATE_CHAIN = 0x10000;
+
+/** An `SSL_CTX`: what the connections of one server, or to one server, have in common. */
+export class QuicTlsContext implements Disposable {
+  readonly library: QuicTlsLibrary;
+  readonly isServer: boolean;
+  /** Whether a client verifies the server. */
+  readonly verifies: boolean;
+  #context: Address;
+
+  private constructor(library: QuicTlsLibrary, isServer: boolean, verifies: boolean) {
+    const { functions } = library;
+    this.library = library;
+    this.isServer = isServer;
+    this.verifies = verifies;
+    this.#context = functions.SSL_CTX_new(functions.TLS_method());
+    if (this.#context === 0) throw this.#failure('no context');
+    library.forgottenContexts.register(this, this.#context, this);
+    this.#control(SET_MIN_PROTOCOL, TLS1_3);
+    this.#control(SET_MAX_PROTOCOL, TLS1_3);
+    this.#control(SET_MAX_CERT_LIST, MAX_CERTIFICATE_CHAIN);
+    this.#control(SET_SESSION_CACHE_MODE, CACHE_OFF);
+  }
+
+  /**
+   * @throws {TlsCertificateError} when OpenSSL refuses the certificate or the key, which are valid
+   *   PEM (a key that is too short, for example).
+   */
+  static server(library: QuicTlsLibrary, options: QuicTlsServerOptions): QuicTlsContext {
+    const context = new QuicTlsContext(library, true, false);
+    try {
+      context.#choose(options);
+      useCredentials(library, context.#context, options);
+      const { SSL_CTX_set_num_tickets, SSL_CTX_set_alpn_select_cb } = library.functions;
+      SSL_CTX_set_num_tickets(context.#context, 0);
+      SSL_CTX_set_alpn_select_cb(context.#context, library.chooseH3, 0);
+      return context;
+    } catch (error) {
+      context[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  static client(library: QuicTlsLibrary, options: QuicTlsClientOptions): QuicTlsContext {
+    const { trust, protocols = ['h3'] } = options;
+    const context = new QuicTlsContext(library, false, trust !== undefined);
+    try {
+      context.#choose(options);
+      context.#offer(protocols);
+      const { SSL_CTX_set_verify, SSL_CTX_set1_cert_store } = library.functions;
+      if (trust) SSL_CTX_set1_cert_store(context.#context, trust.address);
+      SSL_CTX_set_verify(context.#context, trust ? VERIFY_PEER : VERIFY_NONE, 0);
+      return context;
+    } catch (error) {
+      context[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /**
+   * For a call made before anything else can run.
+   * @throws {NativeError} after it was disposed of.
+   */
+  get address(): Address {
+    if (this.#context === 0) throw new NativeError('a TLS context was used after it was closed');
+    return this.#context;
+  }
+
+  /** Connections that were made of it go on. */
+  [Symbol.dispose](): void {
+    const context = this.#context;
+    if (context === 0) return;
+    this.#context = 0;
+    this.library.forgottenContexts.unregister(this);
+    this.library.functions.SSL_CTX_free(context);
+  }
+
+  #choose({ cipherSuites = CIPHER_SUITES, groups }: QuicTlsChoices): void {
+    const { functions } = this.library;
+    if (functions.SSL_CTX_set_ciphersuites(this.#context, cipherSuites) !== 1) {
+      throw this.#failure(`no cipher suites "${cipherSuites}"`);
+    }
+    if (groups === undefined) return;
+    const setGroups = (text: Address): number =>
+      functions.SSL_CTX_ctrl(this.#context, SET_GROUPS_LIST, 0, text);
+    if (this.library.withText(groups, setGroups) !== 1) {
+      throw this.#failure(`no key exchange "${groups}"`);
+    }
+  }
+
+  #offer(protocols: readonly string[]): void {
+    const list = encodeProtocols(protocols);
+    const { SSL_CTX_set_alpn_protos } = this.library.functions;
+    if (SSL_CTX_set_alpn_protos(this.#context, list, list.length) !== 0) {
+      throw this.#failure('no protocols to offer');
+    }
+  }
+
+  #control(command: number, value: number): void {
+    this.library.functions.SSL_CTX_ctrl(this.#context, command, value, 0);
+  }
+
+  #failure(what: string): NativeError {
+    return new NativeError(`TLS: ${what}: ${this.library.takeError() ?? 'OpenSSL failed'}`);
+  }
+}

@@ -1,0 +1,48 @@
+import { messageOf } from '../../errors.ts';
+import { NativeError } from '../native.ts';
+import { QuicTls } from './quic-tls.ts';
+import { QuicTlsContext } from './quic-tls-context.ts';
+import { QuicTlsLibrary } from './quic-tls-library.ts';
+
+/** Whether this Node has what QUIC needs of TLS, and why not. */
+export type QuicTlsProbe =
+  | { readonly kind: 'available'; readonly library: QuicTlsLibrary }
+  | { readonly kind: 'unavailable'; readonly reason: string };
+
+let known: QuicTlsProbe | undefined;
+
+/** Finds out once for the process; never throws. Loads koffi, about 20 ms. */
+export const quicTls = (): QuicTlsProbe => (known ??= probeQuicTls(() => new QuicTlsLibrary()));
+
+/** @param open as the process has it, or as a test wants it. */
+export function probeQuicTls(open: () => QuicTlsLibrary): QuicTlsProbe {
+  try {
+    const library = open();
+    tryClientHello(library);
+    return { kind: 'available', library };
+  } catch (error) {
+    const reason = `${messageOf(error)} (OpenSSL ${process.versions.openssl ?? 'missing'})`;
+    return { kind: 'unavailable', reason };
+  }
+}
+
+/** A ClientHello that carries transport parameters shows that functions and layouts are as expected. */
+function tryClientHello(library: QuicTlsLibrary): void {
+  const marker = Buffer.from('weir-probe');
+  const made: Uint8Array[] = [];
+  using context = QuicTlsContext.client(library, { trust: undefined });
+  using tls = new QuicTls(context, undefined, {
+    onCryptoData: (level, bytes) => {
+      if (level === 'initial') made.push(bytes);
+    },
+    onSecret: () => undefined,
+    onPeerParameters: () => undefined,
+    onAlert: () => undefined,
+    onViolation: () => undefined,
+    onComplete: () => undefined,
+  });
+  tls.setTransportParameters(marker);
+  tls.start();
+  if (tls.failure !== undefined) throw new NativeError(tls.failure);
+  if (!Buffer.concat(made).includes(marker)) throw new NativeError('TLS makes no ClientHello');
+}

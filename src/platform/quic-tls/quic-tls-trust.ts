@@ -1,0 +1,74 @@
+import { NativeError } from '../native.ts';
+import type { Address } from './quic-tls-functions.ts';
+import type { QuicTlsLibrary } from './quic-tls-library.ts';
+
+/** Certificates in OpenSSL's memory: parsing a system's takes 10 ms, so keep them. */
+export class CertificateSet implements Disposable {
+  readonly #library: QuicTlsLibrary;
+  readonly #certificates: Address[] = [];
+
+  /**
+   * @param pems one or several certificates each.
+   * @throws {NativeError} for an invalid certificate.
+   */
+  constructor(library: QuicTlsLibrary, pems: readonly string[]) {
+    this.#library = library;
+    for (const pem of pems) {
+      const read = library.readCertificates(pem);
+      this.#certificates.push(...read);
+      if (read.length > 0) continue;
+      const reason = library.takeError() ?? 'no certificate';
+      this[Symbol.dispose]();
+      throw new NativeError(`invalid certificate: ${reason}`);
+    }
+  }
+
+  /** For calls made before anything else can run. */
+  get addresses(): readonly Address[] {
+    return this.#certificates;
+  }
+
+  /** Stores that were made of it keep the certificates. */
+  [Symbol.dispose](): void {
+    const { X509_free } = this.#library.functions;
+    for (const certificate of this.#certificates.splice(0)) X509_free(certificate);
+  }
+}
+
+/** An `X509_STORE`: the certificates that a server's has to lead to. */
+export class TrustStore implements Disposable {
+  readonly #library: QuicTlsLibrary;
+  #store: Address;
+
+  /** @throws {NativeError} when the process is out of memory. */
+  constructor(library: QuicTlsLibrary, sets: readonly CertificateSet[]) {
+    this.#library = library;
+    const { functions } = library;
+    this.#store = functions.X509_STORE_new();
+    if (this.#store === 0) throw new NativeError('OpenSSL is out of memory');
+    for (const set of sets) {
+      for (const certificate of set.addresses) {
+        if (functions.X509_STORE_add_cert(this.#store, certificate) === 1) continue;
+        this[Symbol.dispose]();
+        throw new NativeError(`TLS: no trust store: ${library.takeError() ?? 'OpenSSL failed'}`);
+      }
+    }
+  }
+
+  /**
+   * For a call made before anything else can run.
+   * @throws {NativeError} after it was disposed of.
+   */
+  get address(): Address {
+    if (this.#store === 0) throw new NativeError('a trust store was used after it was closed');
+    return this.#store;
+  }
+
+  /** Contexts that use it keep it. */
+  [Symbol.dispose](): void {
+    const store = this.#store;
+    if (store === 0) return;
+    this.#store = 0;
+    this.#library.functions.X509_STORE_free(store);
+  }
+}

@@ -1,0 +1,297 @@
+import { asError, messageOf } from '../../errors.ts';
+import { NativeError } from '../native.ts';
+import type { QuicTlsContext } from './quic-tls-context.ts';
+import type { Address } from './quic-tls-functions.ts';
+import { INPUT_PIECE, type QuicTlsLibrary } from './quic-tls-library.ts';
+import { MAX_MESSAGE, MessageHeads } from './quic-tls-messages.ts';
+import {
+  QuicTlsReports,
+  type KeyedLevel,
+  type QuicTlsLevel,
+  type QuicTlsReport,
+} from './quic-tls-reports.ts';
+import { verifyFailure } from './quic-tls-verify.ts';
+import type { NativeMemory } from '../native-memory.ts';
+import { setServerName } from '../tls/tls-server-name.ts';
+import { tlsReasonInWords } from '../tls/tls-reasons.ts';
+
+/** What a connection reports: `TlsEvents` of quic/tls-port.ts, which is a layer above this one. */
+export interface QuicTlsEvents {
+  readonly onCryptoData: (level: QuicTlsLevel, bytes: Uint8Array) => void;
+  readonly onSecret: (
+    level: KeyedLevel,
+    direction: 'read' | 'write',
+    cipherSuite: number,
+    secret: Uint8Array,
+  ) => void;
+  readonly onPeerParameters: (bytes: Uint8Array) => void;
+  readonly onAlert: (code: number) => void;
+  readonly onViolation: (reason: string) => void;
+  readonly onComplete: () => void;
+}
+
+/** Of openssl/ssl.h. */
+const WANT_READ = 2;
+const WANT_WRITE = 3;
+
+/** Alerts (RFC 8446 §6). */
+const UNEXPECTED_MESSAGE = 10;
+const ILLEGAL_PARAMETER = 47;
+const INTERNAL_ERROR = 80;
+
+/** The TLS of one QUIC connection: an `SSL` without records (RFC 9001 §4), freed once. */
+export class QuicTls implements Disposable {
+  readonly #library: QuicTlsLibrary;
+  readonly #isServer: boolean;
+  /** The name that the certificate has to have, without a dot at the end; `undefined` for any. */
+  readonly #expectedName: string | undefined;
+  readonly #events: QuicTlsEvents;
+  readonly #reports: QuicTlsReports;
+  readonly #messages = new MessageHeads();
+  /** 0 when it was freed. */
+  #tls: Address;
+  #isDisposed = false;
+  /** The own transport parameters; held, because OpenSSL keeps their address. */
+  #parameters: NativeMemory | undefined;
+  #isStarted = false;
+  /** Whether OpenSSL has finished; `isComplete` says that this was reported. */
+  #isFinished = false;
+  #isComplete = false;
+  #failure: string | undefined;
+  #isReporting = false;
+
+  /**
+   * @param serverName the server that a client wants: a DNS name, which is sent as SNI, or an IP address. The
+   *   certificate has to have it, if the context verifies at all. `undefined` for servers.
+   * @throws {NativeError} when the process is out of memory, or the name cannot be one.
+   */
+  constructor(context: QuicTlsContext, serverName: string | undefined, events: QuicTlsEvents) {
+    const { library } = context;
+    const { functions } = library;
+    const name = serverName?.replace(/\.$/, '');
+    // OpenSSL takes an empty name for none, reads only up to a zero byte, and would verify less.
+    if (context.verifies && (name === undefined || name === '' || name.includes('\0'))) {
+      throw new NativeError('TLS cannot verify a server without a valid name');
+    }
+    this.#library = library;
+    this.#isServer = context.isServer;
+    this.#expectedName = context.verifies ? name : undefined;
+    this.#events = events;
+    functions.ERR_clear_error();
+    this.#tls = functions.SSL_new(context.address);
+    if (this.#tls === 0) throw this.#unusable();
+    library.forgottenConnections.register(this, this.#tls, this);
+    this.#reports = new QuicTlsReports(library, this.#tls, this.#isServer);
+    try {
+      this.#must(
+        functions.SSL_set_quic_tls_cbs(this.#tls, library.callbacks, this.#reports.number),
+      );
+      if (this.#isServer) functions.SSL_set_accept_state(this.#tls);
+      else functions.SSL_set_connect_state(this.#tls);
+      const verifies = this.#expectedName !== undefined;
+      if (name && !setServerName(library, this.#tls, name, verifies)) throw this.#unusable();
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Once, before anything else. */
+  setTransportParameters(bytes: Uint8Array): void {
+    const tls = this.#live();
+    if (this.#parameters) throw new NativeError('TLS has its transport parameters');
+    // Memory of no bytes has no address.
+    const memory = this.#library.memory(Math.max(1, bytes.length));
+    memory.bytes.set(bytes);
+    const { SSL_set_quic_tls_transport_params } = this.#library.functions;
+    this.#must(SSL_set_quic_tls_transport_params(tls, memory.at, bytes.length));
+    this.#parameters = memory;
+  }
+
+  /** Makes the ClientHello. */
+  start(): void {
+    this.#ready();
+    if (this.#isServer || this.#isStarted) throw new NativeError('TLS has started');
+    this.#isStarted = true;
+    this.#step(undefined);
+    this.#report();
+  }
+
+  receive(level: QuicTlsLevel, bytes: Uint8Array): void {
+    this.#ready();
+    if (!this.#isServer && !this.#isStarted) throw new NativeError('TLS has not started');
+    if (this.#failure !== undefined || bytes.length === 0) return;
+    const fault = this.#messages.faultIn(MAX_MESSAGE[level], bytes);
+    // Whatever the level is, and whether or not TLS would read it: the code is that of RFC 9001 §6.
+    if (fault === 'key update') this.#fail(UNEXPECTED_MESSAGE, 'a KeyUpdate message of TLS');
+    else if (this.#tls === 0) this.#refuse(level);
+    else if (fault === undefined) this.#take(level, bytes);
+    else this.#fail(ILLEGAL_PARAMETER, `a handshake message exceeds ${MAX_MESSAGE[level]} bytes`);
+    this.#report();
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
+    this.#free();
+    this.#reports.clear();
+  }
+
+  #free(): void {
+    const tls = this.#tls;
+    if (tls === 0) return;
+    this.#tls = 0;
+    this.#library.forgottenConnections.unregister(this);
+    this.#library.functions.SSL_free(tls);
+    this.#parameters = undefined;
+  }
+
+  /** For calls made before anything else can run. */
+  #live(): Address {
+    if (this.#isDisposed) throw new NativeError('TLS was used after it was closed');
+    if (this.#tls === 0) throw new NativeError('TLS has finished');
+    return this.#tls;
+  }
+
+  #ready(): void {
+    if (this.#isDisposed) this.#live();
+    if (this.#tls === 0 || this.#parameters) return;
+    throw new NativeError('TLS has no transport parameters');
+  }
+
+  /** What comes after OpenSSL was freed: see `#take`. */
+  #refuse(level: QuicTlsLevel): void {
+    if (level === 'application') this.#fail(UNEXPECTED_MESSAGE, 'unexpected message');
+    else this.#violate(notRead(level));
+  }
+
+  #take(level: QuicTlsLevel, bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length && this.#failure === undefined; at += INPUT_PIECE) {
+      const isTaken =
+        level === this.#reports.readLevel && this.#step(bytes.subarray(at, at + INPUT_PIECE));
+      if (!isTaken && this.#failure === undefined) {
+        this.#violate(notRead(level));
+      }
+    }
+    // A client has nothing to say to TLS any more: it sends no tickets, must not send KeyUpdate (RFC
+    // 9001 §6), and is not asked for a certificate. So a live connection needs no 20 KB for it.
+    if (this.#isServer && this.#isFinished) this.#free();
+  }
+
+  /** Lets OpenSSL go on. False when it has not taken all of the input. */
+  #step(input: Uint8Array | undefined): boolean {
+    const tls = this.#live();
+    const { functions } = this.#library;
+    const step = (): boolean => {
+      // Errors of others in this thread would be taken for errors of this connection.
+      functions.ERR_clear_error();
+      const result = this.#isFinished
+        ? functions.SSL_read(tls, this.#library.results.at, 1)
+        : functions.SSL_do_handshake(tls);
+      if (result > 0) {
+        this.#finish();
+        return true;
+      }
+      const error = functions.SSL_get_error(tls, result);
+      if (error === WANT_READ || error === WANT_WRITE) return true;
+      this.#failByOpenSsl();
+      return false;
+    };
+    try {
+      return this.#library.run(this.#reports, input, step);
+    } catch (error) {
+      this.#fail(INTERNAL_ERROR, messageOf(error));
+      return false;
+    } finally {
+      functions.ERR_clear_error();
+    }
+  }
+
+  #finish(): void {
+    if (this.#isFinished) return;
+    this.#isFinished = true;
+    this.#reports.add({ kind: 'complete' });
+  }
+
+  #failByOpenSsl(): void {
+    const { refusal, alertCode = INTERNAL_ERROR } = this.#reports;
+    if (refusal) {
+      this.#fail(refusal.alert, tlsReasonInWords(refusal.reason));
+      return;
+    }
+    const name = this.#expectedName;
+    const unverified =
+      name === undefined ? undefined : verifyFailure(this.#library, this.#live(), name);
+    this.#fail(alertCode, unverified ?? this.#openSslReason());
+  }
+
+  #fail(alert: number, reason: string): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = reason;
+    this.#reports.add({ kind: 'alert', code: alert });
+  }
+
+  #violate(reason: string): void {
+    this.#failure = reason;
+    this.#reports.add({ kind: 'violation', reason });
+  }
+
+  /** Calls the handlers, unless one of them has called: then the outer call goes on with it. */
+  #report(): void {
+    if (this.#isReporting) return;
+    this.#isReporting = true;
+    try {
+      for (let next = this.#reports.next(); next; next = this.#reports.next()) this.#dispatch(next);
+    } catch (error) {
+      this.#failure ??= messageOf(error);
+      this.#reports.clear();
+      throw asError(error);
+    } finally {
+      this.#isReporting = false;
+    }
+  }
+
+  #dispatch(report: QuicTlsReport): void {
+    const events = this.#events;
+    switch (report.kind) {
+      case 'data':
+        return events.onCryptoData(report.level, report.bytes);
+      case 'secret':
+        return events.onSecret(report.level, report.direction, report.cipherSuite, report.bytes);
+      case 'parameters':
+        return events.onPeerParameters(report.bytes);
+      case 'alert':
+        return events.onAlert(report.code);
+      case 'violation':
+        return events.onViolation(report.reason);
+      case 'complete':
+        this.#isComplete = true;
+        return events.onComplete();
+      default:
+        return report satisfies never;
+    }
+  }
+
+  #must(result: number): void {
+    if (result !== 1) throw this.#unusable();
+  }
+
+  #unusable(): NativeError {
+    return new NativeError(`TLS cannot be set up: ${this.#openSslReason()}`);
+  }
+
+  #openSslReason(): string {
+    return tlsReasonInWords(this.#library.takeError() ?? 'OpenSSL failed');
+  }
+}
+
+const notRead = (level: QuicTlsLevel): string =>
+  `CRYPTO data of level "${level}", which TLS does not read`;

@@ -1,0 +1,97 @@
+import type { ReceivedDatagrams } from '../../../ip/datagram-socket.ts';
+import { blankEndpoint } from '../../../ip/ip-endpoint.ts';
+import type { SystemCalls } from '../bindings.ts';
+import { getControl, type ReceiveControl } from './control-messages.ts';
+import { MSG_DONTWAIT, MSG_TRUNC } from '../linux.ts';
+import type { NativeMemory } from '../../native-memory.ts';
+import {
+  BATCH,
+  CONTROL_WORDS,
+  MessageHeaders,
+  MESSAGE_WORDS,
+  NAME_WORDS,
+  type BatchSocket,
+} from './message-headers.ts';
+import { getEndpoint } from '../sockaddr.ts';
+
+/** The largest UDP payload is 65,527 bytes; coalesced datagrams (GRO) come in at most 64 KB. */
+const SLOT = 64 << 10;
+
+/**
+ * Receives batches of datagrams (`recvmmsg`) for all sockets of a thread. Nothing is allocated for a
+ * datagram.
+ */
+export class DatagramReceiver {
+  /** Bytes that the last `receive` has passed on. */
+  received = 0;
+  readonly #calls: SystemCalls;
+  readonly #payload: NativeMemory;
+  readonly #headers: MessageHeaders;
+  readonly #control: ReceiveControl = {
+    stride: 0,
+    ecn: 0,
+    hasOwn: false,
+    own: blankEndpoint(),
+    overflow: undefined,
+  };
+  readonly #peer = blankEndpoint();
+  readonly #record: { -readonly [key in keyof ReceivedDatagrams]: ReceivedDatagrams[key] };
+
+  constructor(calls: SystemCalls) {
+    this.#calls = calls;
+    this.#payload = calls.memory(BATCH * SLOT);
+    this.#headers = new MessageHeaders(calls, BATCH);
+    for (let i = 0; i < BATCH; i++) {
+      this.#headers.setVector(i, this.#payload.at + i * SLOT, SLOT);
+      this.#headers.setVectors(i, i, 1);
+    }
+    this.#record = {
+      peer: this.#peer,
+      buffer: this.#payload.bytes,
+      offset: 0,
+      length: 0,
+      stride: 0,
+      own: undefined,
+      ecn: 0,
+    };
+  }
+
+  /**
+   * Receives up to BATCH buffers of datagrams and passes them on, in order, as long as the socket is
+   * open. `visit` must not receive in turn.
+   *
+   * @returns their number, or the negative error number; `-EAGAIN` when there is nothing.
+   */
+  receive(socket: BatchSocket, visit: (received: ReceivedDatagrams) => void): number {
+    const { messages } = this.#headers;
+    this.#headers.clear();
+    this.received = 0;
+    const count = this.#calls.recvmmsg(socket.fd, messages.at, BATCH, MSG_DONTWAIT, 0);
+    if (count < 0) return -this.#calls.errno();
+    for (let i = 0; i < count && socket.fd >= 0; i++)
+      if (this.#read(socket, i)) visit(this.#record);
+    return count;
+  }
+
+  /** Fills the record from a received message; false for one that is not passed on. */
+  #read(socket: BatchSocket, index: number): boolean {
+    const { messages, controls, names } = this.#headers;
+    const message = index * MESSAGE_WORDS;
+    const control = this.#control;
+    const record = this.#record;
+    const controlLength = messages.words[message + 10] as number; // within, as below
+    getControl(controls.words, index * CONTROL_WORDS, controlLength, control);
+    if (control.overflow !== undefined) socket.overflowed = control.overflow;
+    if ((messages.words[message + 12] as number) & MSG_TRUNC) return false;
+    if (!getEndpoint(names.words, index * NAME_WORDS, this.#peer)) return false;
+    const length = messages.words[message + 14] as number;
+    this.received += length;
+    record.offset = index * SLOT;
+    record.length = length;
+    record.stride = control.stride > 0 && control.stride < length ? control.stride : length;
+    record.own = control.hasOwn ? control.own : undefined;
+    control.own.port = socket.port;
+    record.ecn = control.ecn;
+    return true;
+  }
+}

@@ -1,0 +1,322 @@
+import type { SendResult, Transmit } from '../../../ip/datagram-socket.ts';
+import { isIPv4Endpoint, isSameAddress, isSameEndpoint } from '../../../ip/ip-endpoint.ts';
+import type { SystemCalls } from '../bindings.ts';
+import { putControl } from './control-messages.ts';
+import { ANY_DEVICE, NO_DEVICE, type DeviceChoice } from '../device-choice.ts';
+import {
+  AF_INET6,
+  EAGAIN,
+  EHOSTUNREACH,
+  EINVAL,
+  EIO,
+  EMSGSIZE,
+  ENETUNREACH,
+  MSG_DONTWAIT,
+} from '../linux.ts';
+import {
+  BATCH,
+  CONTROL_WORDS,
+  MessageHeaders,
+  MESSAGE_WORDS,
+  NAME_WORDS,
+  type BatchSocket,
+} from './message-headers.ts';
+import { putEndpoint } from '../sockaddr.ts';
+
+/** `UDP_MAX_SEGMENTS` of older kernels, and the payload that one IPv4 packet can have. */
+const MAX_SEGMENTS = 64;
+const MAX_SEGMENTED = 65_507;
+/**
+ * Datagrams up to this size that follow each other to one peer leave as segments of one message:
+ * larger ones do not fit the MTU of most paths, and only a whole datagram can be fragmented.
+ */
+const MAX_JOINED = 1472;
+/** Vectors of one call: each message has one, or one for each datagram that was joined. */
+const VECTORS = 256;
+/** The largest payload to an IPv4 (RFC 768) and an IPv6 destination (RFC 8200), without jumbograms. */
+const MAX_IPV4_PAYLOAD = 65_507;
+const MAX_IPV6_PAYLOAD = 65_527;
+
+/** What the sender uses of `KernelIo`. */
+export interface SenderDeps {
+  readonly calls: SystemCalls;
+  readonly devices: DeviceChoice | undefined;
+}
+
+/** What an outgoing message carries: a part of one transmit, or several whole ones. */
+interface Piece {
+  /** The first transmit, and where in its bytes the message begins. */
+  index: number;
+  offset: number;
+  /** The last transmit, and where in its bytes the message ends. */
+  last: number;
+  end: number;
+  /** Datagrams. */
+  segments: number;
+}
+
+/**
+ * Sends batches of datagrams (`sendmmsg`) for all sockets of a thread. Nothing is allocated for a
+ * datagram, and its bytes are read where they lie.
+ */
+export class DatagramSender {
+  readonly #calls: SystemCalls;
+  readonly #choice: SenderDeps;
+  readonly #headers: MessageHeaders;
+  readonly #result: { -readonly [key in keyof SendResult]: SendResult[key] } = {
+    done: 0,
+    sentBytes: 0,
+    full: false,
+    tooLarge: 0,
+    firstTooLarge: -1,
+  };
+  readonly #pieces: readonly Piece[] = Array.from({ length: BATCH }, () => ({
+    index: 0,
+    offset: 0,
+    last: 0,
+    end: 0,
+    segments: 0,
+  }));
+  /** The datagrams that go one by one, since the kernel refused them together. */
+  readonly #apart: Piece = { index: 0, offset: 0, last: -1, end: 0, segments: 0 };
+  #lastTooLarge = -1;
+  /** Where the next message begins: a transmit, and bytes of it. */
+  #index = 0;
+  #offset = 0;
+  /** The next free vector. */
+  #vector = 0;
+  /** The memory that was sent from last, and its address. */
+  #memory: ArrayBufferLike | undefined;
+  #memoryAt = 0;
+
+  constructor(deps: SenderDeps) {
+    this.#calls = deps.calls;
+    this.#choice = deps;
+    this.#headers = new MessageHeaders(deps.calls, VECTORS);
+  }
+
+  /**
+   * Sends transmits in order, as many datagrams with a call as fit; the promise of
+   * `DatagramSocket.send`.
+   *
+   * Datagrams that the kernel refuses together are sent once more one by one. When it then takes
+   * them, and the error was one that blames UDP_SEGMENT, the socket does without from then on.
+   */
+  send(
+    socket: BatchSocket,
+    transmits: readonly Transmit[],
+    count: number,
+    sentBytes: number,
+  ): SendResult {
+    const result = this.#result;
+    result.tooLarge = 0;
+    result.firstTooLarge = -1;
+    this.#apart.last = -1;
+    this.#index = 0;
+    this.#offset = sentBytes;
+    let full = false;
+    while (!full && this.#index < count)
+      full = !this.#flush(socket, transmits, this.#fill(socket, transmits, count));
+    result.full = full;
+    result.done = this.#index;
+    result.sentBytes = this.#offset;
+    return result;
+  }
+
+  /** Sends the prepared messages; false when the socket is full. Moves back to what is left. */
+  #flush(socket: BatchSocket, transmits: readonly Transmit[], count: number): boolean {
+    const { messages } = this.#headers;
+    for (let sent = 0; sent < count;) {
+      const at = messages.at + sent * MESSAGE_WORDS * 4;
+      const result = this.#calls.sendmmsg(socket.fd, at, count - sent, MSG_DONTWAIT);
+      if (result > 0) {
+        sent += result;
+        continue;
+      }
+      const error = this.#calls.errno();
+      const piece = this.#pieces[sent] as Piece; // within
+      if (error === EAGAIN) {
+        this.#goBackTo(piece);
+        return false;
+      }
+      if (piece.segments > 1 && (error === EIO || error === EINVAL || error === EMSGSIZE)) {
+        // EIO: no checksum offload at this device. EINVAL: no UDP_SEGMENT at all or, in kernels
+        // before 6.14, segments beyond the MTU, for which later ones have EMSGSIZE.
+        if (error !== EMSGSIZE) socket.segmentation = false;
+        Object.assign(this.#apart, piece);
+        this.#goBackTo(piece);
+        return true;
+      }
+      if (error === EMSGSIZE) {
+        this.#reportTooLarge(piece.index);
+        // The size was to blame, not the offload.
+        if (this.#isApart(piece.index, piece.offset)) socket.segmentation = true;
+      }
+      if (error === ENETUNREACH || error === EHOSTUNREACH) {
+        const { destination } = transmits[piece.index] as Transmit; // within
+        socket.onUnreachable?.(destination, error === EHOSTUNREACH);
+      }
+      socket.dropped += piece.segments;
+      sent++;
+    }
+    return true;
+  }
+
+  #goBackTo({ index, offset }: Piece): void {
+    this.#index = index;
+    this.#offset = offset;
+  }
+
+  #isApart(index: number, offset: number): boolean {
+    const apart = this.#apart;
+    return (
+      index >= apart.index && (index < apart.last || (index === apart.last && offset < apart.end))
+    );
+  }
+
+  #reportTooLarge(index: number): void {
+    const result = this.#result;
+    if (result.tooLarge === 0) result.firstTooLarge = index;
+    // The datagrams of one transmit fail behind each other.
+    if (index !== this.#lastTooLarge || result.tooLarge === 0) result.tooLarge++;
+    this.#lastTooLarge = index;
+  }
+
+  /** Prepares messages from where the last ones ended; their number. */
+  #fill(socket: BatchSocket, transmits: readonly Transmit[], end: number): number {
+    let count = 0;
+    this.#vector = 0;
+    while (count < BATCH && this.#vector < VECTORS && this.#index < end) {
+      const transmit = transmits[this.#index] as Transmit; // within
+      const { length } = transmit;
+      const size = segmentOf(transmit);
+      const isRefused = !canSend(socket, transmit);
+      if (isRefused || this.#isUnreachable(transmit)) {
+        if (!isRefused) socket.onUnreachable?.(transmit.destination, false);
+        socket.dropped += Math.max(1, Math.ceil((length - this.#offset) / size));
+        this.#next();
+        continue;
+      }
+      const piece = this.#pieces[count] as Piece; // within
+      const together = socket.segmentation && !this.#isApart(this.#index, this.#offset);
+      const whole = together ? Math.min(MAX_SEGMENTS, Math.floor(MAX_SEGMENTED / size)) : 1;
+      piece.index = this.#index;
+      piece.offset = this.#offset;
+      piece.last = this.#index;
+      piece.end = Math.min(length, this.#offset + size * Math.max(whole, 1));
+      piece.segments = Math.max(1, Math.ceil((piece.end - piece.offset) / size));
+      const firstVector = this.#vector;
+      this.#putVector(transmit, piece.offset, piece.end);
+      this.#offset = piece.end;
+      if (piece.end >= length) {
+        this.#next();
+        if (together && size >= length && length <= MAX_JOINED) {
+          this.#join(socket, transmits, end, piece);
+        }
+      }
+      this.#putMessage(socket, count++, transmit, piece, firstVector);
+    }
+    return count;
+  }
+
+  /** Adds the transmits behind the one of `piece` that may leave as segments of the same message. */
+  #join(socket: BatchSocket, transmits: readonly Transmit[], end: number, piece: Piece): void {
+    const first = transmits[piece.index] as Transmit; // within
+    const most = Math.min(MAX_SEGMENTS, Math.floor(MAX_SEGMENTED / Math.max(first.length, 1)));
+    while (piece.segments < most && this.#index < end && this.#vector < VECTORS) {
+      const next = transmits[this.#index] as Transmit; // within
+      if (this.#isApart(this.#index, 0) || !canJoin(first, next) || !canSend(socket, next)) return;
+      this.#putVector(next, 0, next.length);
+      piece.last = this.#index;
+      piece.end = next.length;
+      piece.segments++;
+      this.#next();
+      if (next.length < first.length) return; // only the last segment may be shorter
+    }
+  }
+
+  /** Whether it could only leave by a device that must not be used. */
+  #isUnreachable({ destination }: Transmit): boolean {
+    return this.#choice.devices?.deviceFor(destination) === NO_DEVICE;
+  }
+
+  #next(): void {
+    this.#index++;
+    this.#offset = 0;
+  }
+
+  #putVector({ buffer, offset }: Transmit, from: number, to: number): void {
+    const memory = buffer.buffer;
+    if (memory !== this.#memory) {
+      this.#memoryAt = this.#calls.addressOf(buffer) - buffer.byteOffset;
+      this.#memory = memory;
+    }
+    const at = this.#memoryAt + buffer.byteOffset + offset + from;
+    this.#headers.setVector(this.#vector++, at, to - from);
+  }
+
+  #putMessage(
+    socket: BatchSocket,
+    index: number,
+    transmit: Transmit,
+    { segments }: Piece,
+    firstVector: number,
+  ): void {
+    const { names, controls, messages } = this.#headers;
+    this.#headers.setVectors(index, firstVector, this.#vector - firstVector);
+    const message = index * MESSAGE_WORDS;
+    const { family } = socket;
+    const { destination, source, ecn } = transmit;
+    const device = Math.max(this.#choice.devices?.deviceFor(destination) ?? ANY_DEVICE, 0);
+    messages.words[message + 2] = putEndpoint(names.words, index * NAME_WORDS, destination, family);
+    messages.words[message + 10] =
+      segments === 1 && source === undefined && ecn === 0 && device === ANY_DEVICE
+        ? 0
+        : putControl(
+            controls.words,
+            index * CONTROL_WORDS,
+            transmit,
+            segments > 1 ? segmentOf(transmit) : 0,
+            family === AF_INET6,
+            device,
+          );
+  }
+}
+
+/** Bytes of each datagram of a transmit but the last. */
+const segmentOf = ({ segmentSize, length }: Transmit): number =>
+  segmentSize > 0 ? segmentSize : Math.max(length, 1);
+
+/** Whether a transmit can be put into messages: bytes that are there, for a peer in reach. */
+function canSend(socket: BatchSocket, transmit: Transmit): boolean {
+  const { destination, buffer, offset, length, source } = transmit;
+  const { port } = destination;
+  // A buffer whose memory was transferred has no bytes any more.
+  if (!(offset >= 0 && length >= 0 && offset + length <= buffer.length) || socket.fd < 0) {
+    return false;
+  }
+  if (!(port > 0 && port <= 0xffff)) return false;
+  const toIPv4 = isIPv4Endpoint(destination);
+  const most = toIPv4 ? MAX_IPV4_PAYLOAD : MAX_IPV6_PAYLOAD;
+  if (Math.min(segmentOf(transmit), length) > most) return false;
+  // The kernel refuses the source of another family, or ignores it.
+  if (source !== undefined && isIPv4Endpoint(source) !== toIPv4) return false;
+  return socket.family === AF_INET6 ? !toIPv4 || socket.dualStack : toIPv4;
+}
+
+/** Whether a datagram may be a segment behind another. */
+function canJoin(first: Transmit, next: Transmit): boolean {
+  const { length } = next;
+  return (
+    length > 0 &&
+    length <= first.length &&
+    segmentOf(next) >= length &&
+    next.ecn === first.ecn &&
+    (next.destination === first.destination ||
+      isSameEndpoint(next.destination, first.destination)) &&
+    (next.source === first.source ||
+      (next.source !== undefined &&
+        first.source !== undefined &&
+        isSameAddress(next.source, first.source)))
+  );
+}

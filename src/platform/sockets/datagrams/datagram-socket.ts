@@ -1,0 +1,271 @@
+import type {
+  DatagramFeatures,
+  DatagramHandlers,
+  DatagramSocket as DatagramSocketContract,
+  DatagramSocketOptions,
+  SendResult,
+  Transmit,
+} from '../../../ip/datagram-socket.ts';
+import {
+  addressText,
+  isIPv4Endpoint,
+  isWildcard,
+  type IpEndpoint,
+} from '../../../ip/ip-endpoint.ts';
+import { claimPassed, type Claim } from '../../service/passed-sockets.ts';
+import { Descriptor } from '../descriptor.ts';
+import { SystemError } from '../errno.ts';
+import type { KernelIo } from '../kernel-io.ts';
+import {
+  AF_INET,
+  AF_INET6,
+  EAGAIN,
+  EBADF,
+  ECONNREFUSED,
+  EFAULT,
+  EINVAL,
+  ENETUNREACH,
+  ENOTSOCK,
+  EPOLLIN,
+  EPOLLOUT,
+  IPPROTO_IP,
+  IPPROTO_IPV6,
+  IPV6_MTU_DISCOVER,
+  IPV6_RECVPKTINFO,
+  IPV6_RECVTCLASS,
+  IPV6_V6ONLY,
+  IP_MTU_DISCOVER,
+  IP_PKTINFO,
+  IP_RECVTOS,
+  NONBLOCK_CLOEXEC,
+  PMTUDISC_PROBE,
+  SOCK_DGRAM,
+  SOL_SOCKET,
+  SOL_UDP,
+  SO_RXQ_OVFL,
+  UDP_GRO,
+  UDP_SEGMENT,
+} from '../linux.ts';
+import { BATCH, type BatchSocket } from './message-headers.ts';
+import type { Readiness } from '../poller.ts';
+import { putEndpoint } from '../sockaddr.ts';
+import { bindToDevice, getOption, setBufferSize, setOption } from '../socket-options.ts';
+
+/** Batches that one socket receives in one turn; what is left comes with the next one. */
+const BATCHES_A_TURN = 4;
+/** When sending is tried again that no event can announce, in milliseconds. */
+const RETRY_MS = 20;
+
+/**
+ * Errors of a receive that end the socket. All others are those of single datagrams (ICMP errors, an
+ * interface that went away, memory pressure): the socket is as good as before.
+ */
+const FATAL: ReadonlySet<number> = new Set([EBADF, EFAULT, EINVAL, ENOTSOCK]);
+
+/** A UDP socket of the kernel: the contract of `src/ip/datagram-socket.ts` over batched calls. */
+export class DatagramSocket implements DatagramSocketContract, Readiness {
+  readonly local: IpEndpoint;
+  readonly closed: Promise<Error | undefined>;
+  readonly #io: KernelIo;
+  readonly #handlers: DatagramHandlers;
+  readonly #state: KernelSocket;
+  readonly #slot: number;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #isConnected: boolean;
+  /** A socket that a service manager has passed, and has again afterwards. */
+  readonly #claim: Claim | undefined;
+  #waitsForRoom = false;
+
+  /** @throws {SystemError} of the system call `bind`, with Node's code and text. */
+  constructor(io: KernelIo, options: DatagramSocketOptions, handlers: DatagramHandlers) {
+    this.#io = io;
+    this.#handlers = handlers;
+    const { local } = options;
+    this.#isConnected = options.remote !== undefined;
+    const family = isIPv4Endpoint(local) ? AF_INET : AF_INET6;
+    const { calls } = io;
+    const target = { address: addressText(local), port: local.port };
+    this.#claim = options.remote ? undefined : claimPassed('datagram', local);
+    if (this.#claim) calls.debug?.adopt(this.#claim.fd);
+    const fd = this.#claim?.fd ?? calls.socket(family, SOCK_DGRAM | NONBLOCK_CLOEXEC, 0);
+    if (fd < 0) throw new SystemError('bind', calls.errno(), target);
+    const descriptor = new Descriptor(calls, fd);
+    try {
+      const dualStack = family === AF_INET6 && isWildcard(local);
+      const features = setOptions(io, fd, family, dualStack, options);
+      const length = putEndpoint(io.scratch.words, 0, local, family);
+      if (!this.#claim && calls.bind(fd, io.scratch.at, length) !== 0) {
+        throw new SystemError('bind', calls.errno(), target);
+      }
+      if (options.remote) connect(io, fd, family, options.remote);
+      this.local = io.addresses.localEndpointOf(fd) ?? local;
+      const { port } = this.local;
+      this.#state = new KernelSocket(descriptor, family, dualStack, port, features, handlers);
+      this.#slot = io.poller.add(fd, this, EPOLLIN);
+      io.room.opened('datagrams');
+    } catch (error) {
+      descriptor.close();
+      this.#claim?.release();
+      throw error;
+    }
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  get features(): DatagramFeatures {
+    return this.#state.features;
+  }
+
+  get dropped(): number {
+    return this.#state.dropped;
+  }
+
+  get overflowed(): number {
+    return this.#state.overflowed;
+  }
+
+  send(transmits: readonly Transmit[], count = transmits.length, sentBytes = 0): SendResult {
+    const result = this.#io.sender.send(this.#state, transmits, count, sentBytes);
+    if (result.full && !this.#waitsForRoom) this.#waitForRoom(true);
+    return result;
+  }
+
+  ready(events: number): void {
+    if (events & EPOLLOUT) {
+      const waited = this.#waitsForRoom;
+      // Also when a change back has failed: the event would come in every turn.
+      this.#waitForRoom(false);
+      if (waited) this.#handlers.onWritable?.();
+    }
+    if (this.#receive()) this.#handlers.onDrained?.();
+  }
+
+  close(cause?: Error): void {
+    if (this.#state.fd < 0) return;
+    // A passed socket lives on, and epoll would report it for as long.
+    if (this.#claim) this.#io.poller.detach(this.#slot, this.#state.fd);
+    else this.#io.poller.remove(this.#slot);
+    this.#state.descriptor.close();
+    this.#io.room.closed('datagrams');
+    this.#claim?.release();
+    this.#resolveClosed(cause);
+  }
+
+  /** Whether anything came and the socket is still open. */
+  #receive(): boolean {
+    let received = false;
+    for (let i = 0; i < BATCHES_A_TURN && this.#state.fd >= 0; i++) {
+      const count = this.#io.receiver.receive(this.#state, this.#handlers.onDatagrams);
+      if (count < 0) {
+        if (FATAL.has(-count) || (this.#isConnected && count === -ECONNREFUSED)) {
+          this.close(new SystemError('recvmsg', -count));
+        }
+        // The error of one datagram was taken off the socket; more may be behind it.
+        if (count === -EAGAIN) break;
+        continue;
+      }
+      received = true;
+      this.#io.poller.moved(this.#io.receiver.received);
+      if (count < BATCH || !this.#io.poller.mayMove) break;
+    }
+    return received && this.#state.fd >= 0;
+  }
+
+  #waitForRoom(waits: boolean): void {
+    this.#waitsForRoom = waits;
+    const { poller, timers } = this.#io;
+    const events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    if (poller.modify(this.#slot, this.#state.fd, events) || !waits) return;
+    // No event will come: what waits is tried after a while instead.
+    timers.after(RETRY_MS, () => {
+      if (this.#state.fd < 0 || !this.#waitsForRoom) return;
+      this.#waitsForRoom = false;
+      this.#handlers.onWritable?.();
+    });
+  }
+}
+
+/** Gives a socket its one peer, past the devices that must not be used. @throws {SystemError} */
+function connect(io: KernelIo, fd: number, family: number, remote: IpEndpoint): void {
+  const target = { address: addressText(remote), port: remote.port };
+  const { calls, scratch } = io;
+  if (!bindToDevice(io, fd, remote)) throw new SystemError('connect', ENETUNREACH, target);
+  const length = putEndpoint(scratch.words, 0, remote, family);
+  if (calls.connect(fd, scratch.at, length) !== 0) {
+    throw new SystemError('connect', calls.errno(), target);
+  }
+}
+
+/** What the batch reads and counts of a socket. */
+class KernelSocket implements BatchSocket {
+  readonly descriptor: Descriptor;
+  readonly family: number;
+  readonly dualStack: boolean;
+  readonly port: number;
+  readonly features: { -readonly [key in keyof DatagramFeatures]: boolean };
+  readonly onUnreachable: DatagramHandlers['onUnreachable'];
+  dropped = 0;
+  overflowed = 0;
+
+  constructor(
+    descriptor: Descriptor,
+    family: number,
+    dualStack: boolean,
+    port: number,
+    features: DatagramFeatures,
+    { onUnreachable }: DatagramHandlers,
+  ) {
+    this.onUnreachable = onUnreachable;
+    this.descriptor = descriptor;
+    this.family = family;
+    this.dualStack = dualStack;
+    this.port = port;
+    this.features = { ...features };
+  }
+
+  get fd(): number {
+    return this.descriptor.number;
+  }
+
+  get segmentation(): boolean {
+    return this.features.segmentation;
+  }
+
+  set segmentation(works: boolean) {
+    this.features.segmentation = works;
+  }
+}
+
+/** Sets what is asked for, as far as the kernel knows it; what works. */
+function setOptions(
+  io: KernelIo,
+  fd: number,
+  family: number,
+  dualStack: boolean,
+  options: DatagramSocketOptions,
+): DatagramFeatures {
+  const { receiveBuffer, sendBuffer, coalesce = false, details = false, dontFragment } = options;
+  const isIPv6 = family === AF_INET6;
+  const takes = (level: number, name: number, value = 1): boolean =>
+    setOption(io, fd, level, name, value) === 0;
+  if (isIPv6) takes(IPPROTO_IPV6, IPV6_V6ONLY, dualStack ? 0 : 1);
+  if (receiveBuffer !== undefined) setBufferSize(io, fd, 'receive', receiveBuffer);
+  if (sendBuffer !== undefined) setBufferSize(io, fd, 'send', sendBuffer);
+  /** An option for each family that the socket speaks. */
+  const takesBoth = (v4: number, v6: number, value = 1): boolean =>
+    (!isIPv6 || takes(IPPROTO_IPV6, v6, value)) &&
+    ((isIPv6 && !dualStack) || takes(IPPROTO_IP, v4, value));
+  return {
+    // A kernel without UDP_SEGMENT does not know the option either.
+    segmentation: getOption(io, fd, SOL_UDP, UDP_SEGMENT) !== undefined,
+    coalescing: coalesce && takes(SOL_UDP, UDP_GRO),
+    // An IPv6 socket reports its own IPv4 addresses in mapped form.
+    ownAddress:
+      details && (isIPv6 ? takes(IPPROTO_IPV6, IPV6_RECVPKTINFO) : takes(IPPROTO_IP, IP_PKTINFO)),
+    ecn: details && takesBoth(IP_RECVTOS, IPV6_RECVTCLASS),
+    dontFragment:
+      dontFragment === true && takesBoth(IP_MTU_DISCOVER, IPV6_MTU_DISCOVER, PMTUDISC_PROBE),
+    overflow: takes(SOL_SOCKET, SO_RXQ_OVFL),
+  };
+}

@@ -1,0 +1,79 @@
+import type { IpEndpoint } from '../../../ip/ip-endpoint.ts';
+import type { SystemCalls } from '../bindings.ts';
+import { CONTROL_LENGTH } from './control-messages.ts';
+import { putWord64, type NativeMemory } from '../../native-memory.ts';
+
+/** Messages of one call. */
+export const BATCH = 64;
+
+/** `struct mmsghdr` in words: name 0, namelen 2, iov 4, iovlen 6, control 8, controllen 10, flags 12, len 14. */
+export const MESSAGE_WORDS = 16;
+/** `struct iovec` in words. */
+const VECTOR_WORDS = 4;
+/** Room for a `sockaddr_in6`, aligned, in words. */
+export const NAME_WORDS = 8;
+export const CONTROL_WORDS = CONTROL_LENGTH / 4;
+
+/** A socket, for the calls of a batch. */
+export interface BatchSocket {
+  readonly fd: number;
+  readonly family: number;
+  /** Whether an IPv6 socket reaches IPv4 peers. */
+  readonly dualStack: boolean;
+  /** The port of its own address, for the records that it receives. */
+  readonly port: number;
+  /** UDP_SEGMENT works; cleared for good by the first error that is its fault. */
+  segmentation: boolean;
+  /** Datagrams that the kernel or this batch refused. */
+  dropped: number;
+  /** The queue overflow counter of the kernel (SO_RXQ_OVFL). */
+  overflowed: number;
+  /** As `DatagramHandlers` has it. */
+  readonly onUnreachable?: ((destination: IpEndpoint, isHost: boolean) => void) | undefined;
+}
+
+/** Memory for the headers of BATCH messages: names, control messages and vectors. */
+export class MessageHeaders {
+  readonly names: NativeMemory;
+  readonly controls: NativeMemory;
+  readonly messages: NativeMemory;
+  readonly #vectors: NativeMemory;
+
+  constructor(calls: SystemCalls, vectors: number) {
+    this.names = calls.memory(BATCH * NAME_WORDS * 4);
+    this.controls = calls.memory(BATCH * CONTROL_LENGTH);
+    this.#vectors = calls.memory(vectors * VECTOR_WORDS * 4);
+    this.messages = calls.memory(BATCH * MESSAGE_WORDS * 4);
+    for (let i = 0; i < BATCH; i++) {
+      const message = i * MESSAGE_WORDS;
+      const { words } = this.messages;
+      putWord64(words, message, this.names.at + i * NAME_WORDS * 4);
+      putWord64(words, message + 8, this.controls.at + i * CONTROL_LENGTH);
+    }
+  }
+
+  /** A place of payload. */
+  setVector(index: number, at: number, length: number): void {
+    const { words } = this.#vectors;
+    putWord64(words, index * VECTOR_WORDS, at);
+    words[index * VECTOR_WORDS + 2] = length;
+  }
+
+  /** Which vectors hold the payload of a message. */
+  setVectors(index: number, first: number, count: number): void {
+    const { words } = this.messages;
+    putWord64(words, index * MESSAGE_WORDS + 4, this.#vectors.at + first * VECTOR_WORDS * 4);
+    words[index * MESSAGE_WORDS + 6] = count;
+  }
+
+  /** States how much room each message has; an earlier message has changed that. */
+  clear(): void {
+    const { words } = this.messages;
+    for (let i = 0; i < BATCH; i++) {
+      const message = i * MESSAGE_WORDS;
+      words[message + 2] = NAME_WORDS * 4;
+      words[message + 10] = CONTROL_LENGTH;
+      words[message + 12] = 0;
+    }
+  }
+}

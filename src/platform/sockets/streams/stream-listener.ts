@@ -1,0 +1,238 @@
+import { unlinkSync } from 'node:fs';
+import { claimPassed, type Claim } from '../../service/passed-sockets.ts';
+import { Descriptor } from '../descriptor.ts';
+import { errorText, SystemError } from '../errno.ts';
+import type { KernelIo } from '../kernel-io.ts';
+import {
+  AF_INET6,
+  AF_UNIX,
+  EAGAIN,
+  EMFILE,
+  ENFILE,
+  ENOBUFS,
+  ENOMEM,
+  EPOLLIN,
+  IPPROTO_IPV6,
+  IPV6_V6ONLY,
+  NONBLOCK_CLOEXEC,
+  SOCK_STREAM,
+  SOL_SOCKET,
+  SO_REUSEADDR,
+} from '../linux.ts';
+import type { Readiness } from '../poller.ts';
+import { familyOf, type SocketAddress } from '../sockaddr.ts';
+import { setOption, setTcpOptions } from '../socket-options.ts';
+import { StreamSocket } from './stream-socket.ts';
+
+/** Connections that the kernel may hold: a burst of clients must not be refused. */
+const BACKLOG = 4096;
+/** Connections that one turn accepts; what is left comes with the next one. */
+const BATCH = 64;
+/** Descriptors of one flow: the client's and that of its destination. */
+const DESCRIPTORS_A_FLOW = 2;
+/** How long accepting is held back until descriptors are looked at again. */
+const HELD_BACK_MS = 20;
+/** Errors of accept4(2) that pass when something else is closed. */
+const EXHAUSTED: ReadonlySet<number> = new Set([EMFILE, ENFILE, ENOBUFS, ENOMEM]);
+
+export interface StreamListenerOptions {
+  readonly onSocket: (socket: StreamSocket, remote: SocketAddress | undefined) => void;
+  /** Descriptors have run out: accepting is held back, and the kernel keeps what waits. */
+  readonly onHeldBack?: ((reason: string) => void) | undefined;
+}
+
+/**
+ * A listening stream socket. Accepted sockets inherit its options and are accepted only while the
+ * descriptors for their destinations are free as well: the kernel's queue holds the rest, where
+ * libuv would accept and close them.
+ */
+export class StreamListener implements Readiness {
+  /** The bound address, with the port that the kernel chose. */
+  readonly local: SocketAddress;
+  readonly #io: KernelIo;
+  readonly #descriptor: Descriptor;
+  readonly #options: StreamListenerOptions;
+  readonly #isTcp: boolean;
+  /** A socket that a service manager has passed, and has again afterwards. */
+  readonly #claim: Claim | undefined;
+  #slot: number | undefined;
+  #timer: { cancel(): void } | undefined;
+
+  /**
+   * Binds and listens, unless a listening socket was passed for the address. The IPv6 wildcard takes IPv4
+   * connections as well.
+   *
+   * @throws {SystemError} of the system call `listen`, in Node's words.
+   */
+  constructor(io: KernelIo, where: SocketAddress, options: StreamListenerOptions) {
+    this.#io = io;
+    this.#options = options;
+    const family = familyOf(where);
+    this.#isTcp = family !== AF_UNIX;
+    const { calls, addresses } = io;
+    this.#claim = claimPassed('stream', where);
+    if (this.#claim) calls.debug?.adopt(this.#claim.fd);
+    const fd = this.#claim?.fd ?? calls.socket(family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+    if (fd < 0) throw listenError(calls.errno(), where);
+    this.#descriptor = new Descriptor(calls, fd);
+    try {
+      if (this.#isTcp) setTcpOptions(io, fd);
+      if (!this.#claim) this.#bind(where, family);
+      this.local = addresses.localOf(fd) ?? where;
+      this.#watch();
+    } catch (error) {
+      this.#descriptor.close();
+      this.#claim?.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Stops accepting and frees the address at once, with the file of a unix socket. Connections that
+   * are complete are accepted first, since the kernel would reset them. In a socket that was passed they wait
+   * for its next listener. Idempotent.
+   */
+  close(): void {
+    const fd = this.#descriptor.number;
+    if (fd < 0) return;
+    try {
+      for (let i = 0; !this.#claim && i < BACKLOG && this.#slot !== undefined; i += BATCH) {
+        if (this.#acceptBatch() < BATCH) break;
+      }
+    } finally {
+      this.#timer?.cancel();
+      // A passed socket lives on, and epoll would report it for as long.
+      if (this.#slot !== undefined) this.#io.poller.detach(this.#slot, fd);
+      this.#slot = undefined;
+      const { local } = this;
+      if (!this.#claim && 'path' in local && !local.path.startsWith('\0')) removeFile(local.path);
+      this.#descriptor.close();
+      this.#claim?.release();
+    }
+  }
+
+  ready(): void {
+    this.#acceptBatch();
+  }
+
+  #bind(where: SocketAddress, family: number): void {
+    const { calls, addresses } = this.#io;
+    const fd = this.#descriptor.number;
+    const length = addresses.encode(where, family);
+    if (this.#isTcp) setOption(this.#io, fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (family === AF_INET6) setOption(this.#io, fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (calls.bind(fd, addresses.at, length) !== 0) throw listenError(calls.errno(), where);
+    if (calls.listen(fd, BACKLOG) !== 0) throw listenError(calls.errno(), where);
+  }
+
+  /** Accepts up to `BATCH` connections; returns how many there were, fewer when no more can be had. */
+  #acceptBatch(): number {
+    const { calls, addresses, room } = this.#io;
+    let free = room.free(this.#descriptor.number);
+    for (let i = 0; i < BATCH; i++) {
+      if (this.#slot === undefined) return i;
+      // Where the kernel does not count, `free` only says whether one flow fits: it is asked again.
+      if (free < DESCRIPTORS_A_FLOW) free = room.free(this.#descriptor.number);
+      if (free < DESCRIPTORS_A_FLOW) {
+        this.#holdBack('this process has too many open files');
+        return i;
+      }
+      addresses.prepare();
+      const { answerAt, answerLengthAt } = addresses;
+      const fd = calls.accept4(this.#descriptor.number, answerAt, answerLengthAt, NONBLOCK_CLOEXEC);
+      if (fd < 0) {
+        const error = calls.errno();
+        if (error === EAGAIN) return i;
+        // A connection that failed while it waited is one connection lost; anything that says that
+        // the kernel has no room is not.
+        if (EXHAUSTED.has(error)) {
+          this.#holdBack(errorText(error));
+          return i;
+        }
+        continue;
+      }
+      free -= DESCRIPTORS_A_FLOW;
+      const socket = this.#adopt(fd);
+      if (!socket) return i;
+      this.#pass(socket);
+    }
+    return BATCH;
+  }
+
+  /** A socket that was not taken over is closed: its client must not wait for nothing. */
+  #pass(socket: StreamSocket): void {
+    let isTaken = false;
+    try {
+      this.#options.onSocket(socket, this.#io.addresses.decode());
+      isTaken = true;
+    } finally {
+      if (!isTaken) socket.close();
+    }
+  }
+
+  /** `undefined` when the kernel has no room to watch another socket: that connection is lost. */
+  #adopt(fd: number): StreamSocket | undefined {
+    try {
+      return new StreamSocket(this.#io, fd, this.#isTcp, 'accepted');
+    } catch (error) {
+      if (!(error instanceof SystemError)) throw error;
+      this.#holdBack(error.message);
+      return undefined;
+    }
+  }
+
+  #watch(): void {
+    // Level-triggered: what a batch leaves comes again.
+    this.#slot = this.#io.poller.add(this.#descriptor.number, this, EPOLLIN);
+  }
+
+  #holdBack(reason: string): void {
+    if (this.#slot === undefined) return;
+    this.#io.poller.detach(this.#slot, this.#descriptor.number);
+    this.#slot = undefined;
+    this.#options.onHeldBack?.(reason);
+    this.#lookAgain();
+  }
+
+  #lookAgain(): void {
+    this.#timer = this.#io.timers.after(HELD_BACK_MS, () => {
+      const fd = this.#descriptor.number;
+      if (fd < 0) return;
+      let watches = false;
+      try {
+        watches = this.#io.room.free(fd) >= DESCRIPTORS_A_FLOW && this.#watchAgain();
+      } finally {
+        // Whatever failed: without another look nothing would ever be accepted again.
+        if (!watches) this.#lookAgain();
+      }
+    });
+  }
+
+  /** False while the kernel has no room to watch it. */
+  #watchAgain(): boolean {
+    try {
+      this.#watch();
+      return true;
+    } catch (error) {
+      if (error instanceof SystemError) return false;
+      throw error;
+    }
+  }
+}
+
+/** `listen EADDRINUSE: address already in use 127.0.0.1:80`, as node:net has it. */
+function listenError(number: number, where: SocketAddress): SystemError {
+  const target =
+    'path' in where ? { address: where.path } : { address: where.host, port: where.port };
+  const error = new SystemError('listen', number, target);
+  error.message = error.message.replace(error.code, `${error.code}: ${errorText(number)}`);
+  return error;
+}
+
+function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It is gone already, or not ours to remove.
+  }
+}

@@ -1,0 +1,252 @@
+import { SystemError } from '../errno.ts';
+import { EAGAIN, EINVAL, SPLICE_F_MOVE, SPLICE_F_NONBLOCK } from '../linux.ts';
+import type { Pipe } from './pipe-pool.ts';
+import type { Resumable } from '../poller.ts';
+import { AGAIN, type StreamSocket } from './stream-socket.ts';
+
+/** Bytes after which a direction is worth a pipe: small flows never see one. */
+const WORTH_A_PIPE = 256 << 10;
+/** Up to a page is copied as cheaply as it is spliced, and waits for no pipe. */
+const SMALL_PIECE = 4 << 10;
+/** Bytes that are copied after a pipe was refused, before one is asked for again. */
+const COPIED_AFTER_REFUSAL = 4 << 20;
+/**
+ * Bytes that one direction copies or splices in one turn of the loop. The poller bounds what all of
+ * them move together.
+ */
+const COPIED_A_TURN = 128 << 10;
+const SPLICED_A_TURN = 4 << 20;
+/** A spliced byte costs half of the time of a copied one, of which the poller's share is made. */
+const SPLICE_COST = 0.5;
+
+export interface PumpEvents {
+  /** Bytes that have been written, at most once for each turn. */
+  moved(bytes: number): void;
+  /** The source has ended, and all that came from it has been written. */
+  ended(): void;
+  /** A side has failed; the other knows nothing of it. */
+  failed(side: 'from' | 'to', error: SystemError): void;
+}
+
+type Step = 'moved' | 'blocked' | 'over';
+
+/**
+ * Moves bytes from one stream socket to another until the source ends: by recv and send through one
+ * shared buffer first and for small pieces, by splice through a pipe for the bulk of a large flow.
+ *
+ * A pipe is held only while bytes are in it. The owner of the sockets calls `pump` when either of
+ * them is ready, and `stop` when the transfer must end early.
+ */
+export class StreamPump implements Resumable {
+  readonly #from: StreamSocket;
+  readonly #to: StreamSocket;
+  readonly #events: PumpEvents;
+  #live = true;
+  #queued = false;
+  /** Bytes that were received and not yet sent. */
+  #rest: Uint8Array | undefined;
+  #pipe: Pipe | undefined;
+  /** Bytes in the pipe. */
+  #held = 0;
+  /** Nothing more is spliced from the source: what is left, the end included, is received. */
+  #spliced = false;
+  #total = 0;
+  /** Bytes that the last call brought from the source. */
+  #piece = 0;
+  #spliceFrom: number = WORTH_A_PIPE;
+  /** Moved in this call of `pump` and not yet reported. */
+  #unreported = 0;
+
+  constructor(from: StreamSocket, to: StreamSocket, events: PumpEvents) {
+    this.#from = from;
+    this.#to = to;
+    this.#events = events;
+  }
+
+  /** Whether it waits for its source, with nothing in hand. */
+  get isWaiting(): boolean {
+    return this.#live && !this.#queued && this.#held === 0 && this.#rest === undefined;
+  }
+
+  /** Moves what can be moved now, within the share of one turn. */
+  pump(): void {
+    if (!this.#live || this.#queued) return;
+    const { poller } = this.#from.io;
+    const before = this.#total;
+    let step: Step = 'moved';
+    while (step === 'moved' && this.#hasShare(this.#total - before) && poller.mayMove) {
+      step = this.#splices() ? this.#splice() : this.#copy();
+    }
+    this.#report();
+    // The report may have ended the transfer.
+    if (step === 'moved' && this.#live) {
+      this.#queued = true;
+      poller.later(this);
+    }
+  }
+
+  resume(): void {
+    this.#queued = false;
+    this.pump();
+  }
+
+  /** Ends without an event; what is in hand is dropped. */
+  stop(): void {
+    this.#live = false;
+    this.#rest = undefined;
+    this.#dropPipe();
+  }
+
+  #hasShare(moved: number): boolean {
+    return moved < (this.#pipe ? SPLICED_A_TURN : COPIED_A_TURN);
+  }
+
+  /** Whether the next step goes through a pipe, which is then in hand. */
+  #splices(): boolean {
+    if (this.#pipe) return true;
+    if (this.#piece <= SMALL_PIECE || this.#total < this.#spliceFrom) return false;
+    if (this.#rest || !this.#from.readable || this.#from.urgent) return false;
+    this.#pipe = this.#from.io.pipes.take();
+    if (!this.#pipe) this.#spliceFrom = this.#total + COPIED_AFTER_REFUSAL;
+    return this.#pipe !== undefined;
+  }
+
+  #copy(): Step {
+    const [from, to] = [this.#from, this.#to];
+    const rest = this.#rest;
+    if (rest) {
+      if (!to.writable) return 'blocked';
+      const sent = to.send(rest);
+      if (sent < 0) return this.#unsent(sent);
+      this.#wrote(sent, 1);
+      this.#rest = sent < rest.length ? rest.subarray(sent) : undefined;
+      return 'moved';
+    }
+    if (!from.readable || !to.writable) return 'blocked';
+    const count = from.receive();
+    if (count === 0) return this.#end();
+    if (count < 0) return count === AGAIN ? 'blocked' : this.#fail('from', -count);
+    this.#piece = count;
+    const sent = to.sendScratch(count);
+    if (sent < 0 && sent !== AGAIN) return this.#unsent(sent);
+    const taken = Math.max(sent, 0);
+    this.#wrote(taken, 1);
+    if (taken < count) {
+      this.#rest = Uint8Array.from(from.io.scratch.bytes.subarray(taken, count));
+    }
+    return 'moved';
+  }
+
+  #splice(): Step {
+    const pipe = this.#pipe as Pipe; // `#splices` has taken it
+    const filled = this.#fill(pipe);
+    if (filled === 'over') return 'over';
+    const emptied = this.#empty(pipe);
+    if (emptied === 'over') return 'over';
+    if (this.#held === 0) {
+      if (this.#spliced) {
+        this.#dropPipe();
+        this.#spliceFrom = Infinity;
+        return 'moved';
+      }
+      if (!this.#from.readable) {
+        this.#dropPipe();
+        return 'blocked';
+      }
+    }
+    return filled === 'moved' || emptied === 'moved' ? 'moved' : 'blocked';
+  }
+
+  /** Moves bytes from the source into the pipe. */
+  #fill(pipe: Pipe): Step {
+    const from = this.#from;
+    if (from.urgent) this.#spliced = true;
+    if (!from.readable || this.#spliced || this.#held >= pipe.size) return 'blocked';
+    const { calls } = from.io;
+    const room = pipe.size - this.#held;
+    const count = calls.splice(from.fd, 0, pipe.write.number, 0, room, FLAGS);
+    if (count > 0) {
+      this.#piece = count;
+      this.#held += count;
+      return 'moved';
+    }
+    if (count === 0) {
+      // The end of the stream, or urgent data whose event is still to come.
+      this.#spliced = true;
+      return 'moved';
+    }
+    const error = calls.errno();
+    if (error === EAGAIN) {
+      // With bytes in the pipe it may also be the pipe that is full: it counts pages, not bytes.
+      if (this.#held === 0) from.readable = false;
+      return 'blocked';
+    }
+    if (error === EINVAL && this.#held === 0) {
+      // No splice from this kind of socket: what is left is copied.
+      this.#dropPipe();
+      this.#spliceFrom = Infinity;
+      return 'moved';
+    }
+    return this.#fail('from', error);
+  }
+
+  /** Moves bytes from the pipe to the destination. */
+  #empty(pipe: Pipe): Step {
+    const to = this.#to;
+    if (this.#held === 0 || !to.writable) return 'blocked';
+    const { calls } = to.io;
+    const count = calls.splice(pipe.read.number, 0, to.fd, 0, this.#held, FLAGS);
+    if (count > 0) {
+      this.#held -= count;
+      this.#wrote(count, SPLICE_COST);
+      return 'moved';
+    }
+    const error = count === 0 ? EAGAIN : calls.errno();
+    if (error !== EAGAIN) return this.#fail('to', error);
+    to.writable = false;
+    return 'blocked';
+  }
+
+  #wrote(bytes: number, cost: number): void {
+    this.#total += bytes;
+    this.#unreported += bytes;
+    this.#from.io.poller.moved(bytes * cost);
+  }
+
+  #unsent(result: number): Step {
+    return result === AGAIN ? 'blocked' : this.#fail('to', -result);
+  }
+
+  #end(): Step {
+    this.#report();
+    if (!this.#live) return 'over';
+    this.stop();
+    this.#events.ended();
+    return 'over';
+  }
+
+  #fail(side: 'from' | 'to', number: number): Step {
+    this.#report();
+    if (!this.#live) return 'over';
+    this.stop();
+    this.#events.failed(side, new SystemError(side === 'from' ? 'read' : 'write', number));
+    return 'over';
+  }
+
+  #report(): void {
+    const bytes = this.#unreported;
+    this.#unreported = 0;
+    if (bytes > 0) this.#events.moved(bytes);
+  }
+
+  #dropPipe(): void {
+    const pipe = this.#pipe;
+    this.#pipe = undefined;
+    if (!pipe) return;
+    if (this.#held === 0) this.#from.io.pipes.give(pipe);
+    else this.#from.io.pipes.discard(pipe);
+    this.#held = 0;
+  }
+}
+
+const FLAGS = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;

@@ -1,0 +1,286 @@
+import { toEndpoint } from '../../../ip/ip-endpoint.ts';
+import { Descriptor } from '../descriptor.ts';
+import type { SocketOrigin } from '../descriptor-room.ts';
+import { SystemError } from '../errno.ts';
+import { RECEIVE_SIZE, type KernelIo } from '../kernel-io.ts';
+import {
+  AF_UNIX,
+  EAGAIN,
+  EALREADY,
+  EINPROGRESS,
+  EISCONN,
+  ENETUNREACH,
+  EPOLLERR,
+  EPOLLET,
+  EPOLLHUP,
+  EPOLLIN,
+  EPOLLOUT,
+  EPOLLPRI,
+  EPOLLRDHUP,
+  MSG_MORE,
+  MSG_NOSIGNAL,
+  NONBLOCK_CLOEXEC,
+  SHUT_WR,
+  SOCK_STREAM,
+} from '../linux.ts';
+import type { Readiness } from '../poller.ts';
+import { familyOf, type SocketAddress } from '../sockaddr.ts';
+import {
+  bindToDevice,
+  resetOnClose,
+  setTcpOptions,
+  takeError,
+  unreadBytes,
+} from '../socket-options.ts';
+
+/** What `receive` and `send` return when the call has to be repeated after an event. */
+export const AGAIN = -EAGAIN;
+
+/** Learns of the readiness of a socket. */
+export interface SocketOwner {
+  /** @param failed whether the kernel reports an error. */
+  onReady(failed: boolean): void;
+}
+
+const WATCHED = EPOLLIN + EPOLLPRI + EPOLLOUT + EPOLLRDHUP + EPOLLET;
+const READABLE = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+const WRITABLE = EPOLLOUT | EPOLLHUP | EPOLLERR;
+
+/**
+ * Starts to connect to the address that was encoded last.
+ *
+ * TCP has no EAGAIN here: it is that of another call of this thread, such as a futex of the collector, between
+ * connect(2) and the look at errno. A second call tells what became of the first.
+ *
+ * @returns 0, or the number of the error, which is EINPROGRESS as a rule.
+ */
+function connectError(
+  { calls, addresses }: KernelIo,
+  fd: number,
+  length: number,
+  isTcp: boolean,
+): number {
+  if (calls.connect(fd, addresses.at, length) === 0) return 0;
+  const error = calls.errno();
+  if (error !== EAGAIN || !isTcp) return error;
+  if (calls.connect(fd, addresses.at, length) === 0) return 0;
+  const second = calls.errno();
+  if (second === EISCONN) return 0;
+  return second === EALREADY || second === EAGAIN ? EINPROGRESS : second;
+}
+
+/**
+ * A connected stream socket, TCP or unix, watched edge-triggered from birth to close.
+ *
+ * `readable` and `writable` are set by events and cleared by EAGAIN only. A short result clears
+ * nothing, since not every one of them means that the kernel has no more (a unix socket stops at
+ * passed descriptors): the call that meets EAGAIN is what arms the next edge.
+ */
+export class StreamSocket implements Readiness {
+  readonly io: KernelIo;
+  /** Whether a call may bring something; true until a call has shown that it does not. */
+  readable = true;
+  writable = true;
+  /**
+   * Whether the peer has sent urgent data (RFC 9293 §3.8.5). `receive` skips it; splice(2) stops in front
+   * of it for good, and reports that there is nothing to read, or the end of the stream.
+   */
+  urgent = false;
+  readonly #descriptor: Descriptor;
+  readonly #isTcp: boolean;
+  readonly #slot: number;
+  #owner: SocketOwner | undefined;
+  #onConnected: ((error: SystemError | undefined) => void) | undefined;
+  readonly #origin: SocketOrigin;
+  #onClose: (() => void) | undefined;
+
+  /**
+   * Takes a descriptor over, which is closed when it cannot be watched.
+   *
+   * @param origin counts for the descriptors that are still needed: see `DescriptorRoom`.
+   * @throws {SystemError} when the kernel has no room to watch it.
+   */
+  constructor(io: KernelIo, fd: number, isTcp: boolean, origin: SocketOrigin) {
+    this.io = io;
+    this.#descriptor = new Descriptor(io.calls, fd);
+    this.#isTcp = isTcp;
+    this.#origin = origin;
+    try {
+      this.#slot = io.poller.add(fd, this, WATCHED);
+    } catch (error) {
+      this.#descriptor.close();
+      throw error;
+    }
+    io.room.opened(origin);
+  }
+
+  /**
+   * Begins to connect.
+   *
+   * @param onConnected is called once, unless the socket is closed before; never within this call.
+   * @returns the socket, and whether it is connected already, in which case nothing is called.
+   * @throws {SystemError} for a failure that the kernel reports at once.
+   */
+  static connect(
+    io: KernelIo,
+    address: SocketAddress,
+    onConnected: (error: SystemError | undefined) => void,
+  ): { readonly socket: StreamSocket; readonly connected: boolean } {
+    const { calls, addresses } = io;
+    const family = familyOf(address);
+    const target =
+      'path' in address ? { address: address.path } : { address: address.host, port: address.port };
+    const length = addresses.encode(address, family);
+    const fd = calls.socket(family, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+    if (fd < 0) throw new SystemError('connect', calls.errno(), target);
+    const isTcp = family !== AF_UNIX;
+    let error: number;
+    try {
+      if (isTcp) setTcpOptions(io, fd);
+      const isBound =
+        'path' in address || bindToDevice(io, fd, toEndpoint(address.host, address.port));
+      if (!isBound) error = ENETUNREACH;
+      else error = connectError(io, fd, length, isTcp);
+    } catch (cause) {
+      calls.close(fd);
+      throw cause;
+    }
+    if (error !== 0 && error !== EINPROGRESS) {
+      calls.close(fd);
+      throw new SystemError('connect', error, target);
+    }
+    const socket = new StreamSocket(io, fd, isTcp, 'dialled');
+    if (error !== 0) {
+      socket.readable = socket.writable = false;
+      socket.#onConnected = (failure) =>
+        onConnected(failure && new SystemError('connect', -failure.errno, target));
+    }
+    return { socket, connected: error === 0 };
+  }
+
+  /** -1 once it is closed. */
+  get fd(): number {
+    return this.#descriptor.number;
+  }
+
+  get isOpen(): boolean {
+    return this.#descriptor.number >= 0;
+  }
+
+  /** Who learns of events from now on. */
+  set owner(owner: SocketOwner) {
+    this.#owner = owner;
+  }
+
+  ready(events: number): void {
+    this.io.calls.debug?.note(this.fd, `event ${events.toString(16)}`);
+    if (events & READABLE) this.readable = true;
+    if (events & EPOLLPRI) this.urgent = true;
+    if (events & WRITABLE) this.writable = true;
+    if (this.#onConnected) {
+      const done = this.#onConnected;
+      this.#onConnected = undefined;
+      const error = events & (EPOLLERR | EPOLLHUP) ? takeError(this.io, this.fd) : 0;
+      done(error === 0 ? undefined : new SystemError('connect', error));
+      return;
+    }
+    this.#owner?.onReady((events & EPOLLERR) !== 0);
+  }
+
+  /**
+   * Receives into the shared memory.
+   *
+   * @returns the number of bytes, 0 at the end of the stream, AGAIN, or the negative error number.
+   */
+  receive(): number {
+    const { calls, scratch } = this.io;
+    const count = calls.recv(this.#descriptor.number, scratch.at, RECEIVE_SIZE, 0);
+    if (count >= 0) return count;
+    const error = calls.errno();
+    if (error === EAGAIN) this.readable = false;
+    return -error;
+  }
+
+  /** Sends the first bytes of the shared memory. Bytes sent, AGAIN, or the negative error number. */
+  sendScratch(length: number): number {
+    const { calls, scratch } = this.io;
+    return this.#sent(calls.send(this.#descriptor.number, scratch.at, length, MSG_NOSIGNAL));
+  }
+
+  /**
+   * Sends a chunk.
+   *
+   * @param more whether more follows at once: the kernel then does not send a short segment.
+   * @returns bytes sent, AGAIN, or the negative error number.
+   */
+  send(chunk: Uint8Array, more = false): number {
+    const flags = more ? MSG_NOSIGNAL | MSG_MORE : MSG_NOSIGNAL;
+    const fd = this.#descriptor.number;
+    return this.#sent(this.io.calls.sendBytes(fd, chunk, chunk.length, flags));
+  }
+
+  /** Half-closes: the peer reads the end after what was sent. */
+  shutdown(): void {
+    this.io.calls.shutdown(this.#descriptor.number, SHUT_WR);
+  }
+
+  /** Calls back when the descriptor is closed or handed over; the last callback counts. */
+  onClose(callback: () => void): void {
+    if (this.isOpen) this.#onClose = callback;
+    else callback();
+  }
+
+  /** Bytes that wait to be received. */
+  unread(): number {
+    return this.isOpen ? unreadBytes(this.io, this.fd) : 0;
+  }
+
+  /** The error that the kernel reports for the connection, which is cleared; 0 for none. */
+  takeError(): number {
+    return this.isOpen ? takeError(this.io, this.fd) : 0;
+  }
+
+  /** Whether the process must not end by itself while the socket is open. */
+  keepAlive(keeps: boolean): void {
+    if (this.isOpen) this.io.poller.keepAlive(this.#slot, keeps);
+  }
+
+  /** Idempotent. */
+  close(): void {
+    if (!this.isOpen) return;
+    this.#forget();
+    this.io.poller.remove(this.#slot);
+    this.#descriptor.close();
+  }
+
+  /** Closes with a reset (RFC 9293 §3.5.3); a unix socket is closed as usual. */
+  reset(): void {
+    if (this.isOpen && this.#isTcp) resetOnClose(this.io, this.fd);
+    this.close();
+  }
+
+  /** Hands the descriptor over, for a socket of Node's. -1 when it is closed. */
+  release(): number {
+    if (!this.isOpen) return -1;
+    this.#forget();
+    this.io.poller.detach(this.#slot, this.fd);
+    return this.#descriptor.take();
+  }
+
+  #forget(): void {
+    this.readable = this.writable = false;
+    this.#owner = undefined;
+    this.#onConnected = undefined;
+    this.io.room.closed(this.#origin);
+    const onClose = this.#onClose;
+    this.#onClose = undefined;
+    onClose?.();
+  }
+
+  #sent(count: number): number {
+    if (count >= 0) return count;
+    const error = this.io.calls.errno();
+    if (error === EAGAIN) this.writable = false;
+    return -error;
+  }
+}

@@ -1,0 +1,73 @@
+import { NativeError } from '../native.ts';
+import type { Address } from '../quic-tls/quic-tls-functions.ts';
+import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
+
+/** A server's certificate or key that OpenSSL refuses. */
+export class TlsCertificateError extends NativeError {
+  readonly part: 'certificate' | 'key';
+
+  constructor(part: 'certificate' | 'key', message: string) {
+    super(message);
+    this.part = part;
+  }
+}
+
+export interface TlsCredentials {
+  /** PEM, leaf first. */
+  readonly certificates: string;
+  /** PEM, the key of the leaf. */
+  readonly key: string;
+}
+
+/** Of openssl/ssl.h. */
+const CHAIN_CERTIFICATE = 89;
+
+/**
+ * Gives an `SSL_CTX` a server's certificate and key.
+ * @throws {TlsCertificateError} when OpenSSL refuses one of them, which are valid PEM (a key that is
+ *   too short, for example).
+ */
+export function useCredentials(
+  library: QuicTlsLibrary,
+  context: Address,
+  { certificates, key }: TlsCredentials,
+): void {
+  useCertificates(library, context, certificates);
+  useKey(library, context, key);
+}
+
+function useCertificates(library: QuicTlsLibrary, context: Address, pem: string): void {
+  const { functions } = library;
+  let isLeaf = true;
+  const all = library.readCertificates(pem);
+  try {
+    for (const certificate of all) {
+      const result = isLeaf
+        ? functions.SSL_CTX_use_certificate(context, certificate)
+        : functions.SSL_CTX_ctrl(context, CHAIN_CERTIFICATE, 1, certificate);
+      if (result !== 1) throw refused(library, 'certificate');
+      isLeaf = false;
+    }
+  } finally {
+    for (const certificate of all) functions.X509_free(certificate);
+  }
+  if (isLeaf) throw refused(library, 'certificate');
+}
+
+function useKey(library: QuicTlsLibrary, context: Address, pem: string): void {
+  const { functions } = library;
+  const key = library.readKey(pem);
+  if (key === 0) throw refused(library, 'key');
+  try {
+    // Compares it with the certificate as well.
+    if (functions.SSL_CTX_use_PrivateKey(context, key) !== 1) throw refused(library, 'key');
+  } finally {
+    functions.EVP_PKEY_free(key);
+  }
+}
+
+function refused(library: QuicTlsLibrary, part: 'certificate' | 'key'): TlsCertificateError {
+  const reason = library.takeError() ?? 'OpenSSL refuses it';
+  const what = part === 'key' ? 'private key' : part;
+  return new TlsCertificateError(part, `invalid ${what}: ${reason}`);
+}

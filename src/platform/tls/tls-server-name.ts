@@ -1,0 +1,30 @@
+import { isIP } from 'node:net';
+import type { Address } from '../quic-tls/quic-tls-functions.ts';
+import type { QuicTlsLibrary } from '../quic-tls/quic-tls-library.ts';
+
+/** Of openssl/ssl.h and openssl/tls1.h. */
+const SET_SERVER_NAME = 55;
+const HOST_NAME = 0;
+
+/**
+ * Sets the name of the server that a client wants: for SNI (RFC 6066 §3: DNS names only), and to
+ * verify it.
+ *
+ * @returns whether OpenSSL has taken it.
+ */
+export function setServerName(
+  library: QuicTlsLibrary,
+  tls: Address,
+  name: string,
+  verifies: boolean,
+): boolean {
+  const { functions } = library;
+  if (isIP(name) !== 0) {
+    if (!verifies) return true;
+    return functions.X509_VERIFY_PARAM_set1_ip_asc(functions.SSL_get0_param(tls), name) === 1;
+  }
+  const setName = (text: Address): number =>
+    functions.SSL_ctrl(tls, SET_SERVER_NAME, HOST_NAME, text);
+  if (library.withText(name, setName) !== 1) return false;
+  return !verifies || functions.SSL_set1_host(tls, name) === 1;
+}
