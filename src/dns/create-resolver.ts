@@ -4,11 +4,11 @@ import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { DnsBackend } from './backend.ts';
 import { CachedResolver, type OwnedResolver } from './cached-resolver.ts';
-import { HostBackend } from './host-backend.ts';
-import { HttpsExchange } from './https-exchange.ts';
+import { HostBackend } from './system/host-backend.ts';
+import { HttpsExchange } from './exchanges/https-exchange.ts';
 import type { CaSpec, DnsSpec } from '../spec.ts';
-import { TlsExchange } from './tls-exchange.ts';
-import { UdpExchange } from './udp-exchange.ts';
+import { TlsExchange } from './exchanges/tls-exchange.ts';
+import { UdpExchange } from './exchanges/udp-exchange.ts';
 import { WireBackend } from './wire-backend.ts';
 
 export interface ResolverDeps {

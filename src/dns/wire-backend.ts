@@ -3,7 +3,7 @@ import type { Logger } from '../log/logger.ts';
 import { DialError } from '../net/errors.ts';
 import type { DnsAnswer, DnsBackend } from './backend.ts';
 import { followAliases, type Resolution } from './follow-aliases.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange } from './exchanges/exchange.ts';
 import {
   RCODE_NOERROR,
   RCODE_NXDOMAIN,

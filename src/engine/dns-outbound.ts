@@ -1,5 +1,5 @@
 import type { DnsService } from '../dns/backend.ts';
-import { frame, MessageReader } from '../dns/framing.ts';
+import { frame, MessageReader } from '../dns/exchanges/framing.ts';
 import { respond } from '../dns/responder.ts';
 import type { Clock } from '../net/time/clock.ts';
 import { LinkClosedError } from '../net/errors.ts';

@@ -6,7 +6,7 @@ import { DialError } from '../net/errors.ts';
 import type { ByteLink, PacketLink } from '../net/links/link.ts';
 import { DIAL_MS } from '../net/time/time-limits.ts';
 import type { Origin, Outbound } from '../protocols/contract.ts';
-import { LogLimiter } from '../protocols/log-limiter.ts';
+import { LogLimiter } from '../protocols/inbounds/log-limiter.ts';
 import { clientFeatureHint } from './client-features.ts';
 import { ClientWatch } from './client-watch.ts';
 import { FailureLog } from './failure-log.ts';

@@ -3,8 +3,8 @@ import type { Logger } from '../log/logger.ts';
 import type { Carrier, Packet, ReplyPath } from '../net/links/link.ts';
 import type { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import type { InboundHandler } from '../protocols/contract.ts';
-import type { InboundMemory } from '../protocols/inbound-memory.ts';
-import { accountsOf, NO_ACCOUNTS } from '../protocols/standing.ts';
+import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
+import { accountsOf, NO_ACCOUNTS } from '../protocols/users/standing.ts';
 import type { LiveSession, Tracker } from '../tracker/tracker.ts';
 import { DatagramSide } from './datagram-side.ts';
 

@@ -13,8 +13,8 @@ import type { FamilyPolicy, Resolver } from '../net/addresses/resolver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ListenSpec } from '../spec.ts';
 import type { Session } from '../tracker/session.ts';
-import type { InboundMemory } from './inbound-memory.ts';
-import type { AcceptedAccounts, Standing } from './standing.ts';
+import type { InboundMemory } from './inbounds/inbound-memory.ts';
+import type { AcceptedAccounts, Standing } from './users/standing.ts';
 
 /** The client of a request, as every flow that the request causes has it. */
 export interface Origin {

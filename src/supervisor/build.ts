@@ -14,7 +14,7 @@ import { lineageGroup, type OwnListeners } from '../net/loop-guard/own-listeners
 import type { Resolver } from '../net/addresses/resolver.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Dispatcher, InboundContext, Outbound } from '../protocols/contract.ts';
-import type { InboundMemory } from '../protocols/inbound-memory.ts';
+import type { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import { outboundProtocol } from '../protocols/registry.ts';
 import type { BalancerSpec, InboundSpec, OutboundSpec, RoutingSpec } from '../spec.ts';
 import { Acceptor, type StreamDeps } from '../transports/acceptor.ts';

@@ -14,7 +14,7 @@ import type { Resolver } from '../net/addresses/resolver.ts';
 import type { AcceptedConnection } from '../net/sockets/sockets.ts';
 import type { Steps, Turns } from '../net/time/turns.ts';
 import type { Dispatcher, InboundHandler } from '../protocols/contract.ts';
-import { InboundMemory } from '../protocols/inbound-memory.ts';
+import { InboundMemory } from '../protocols/inbounds/inbound-memory.ts';
 import type { SessionProtocol } from '../protocols/protocol.ts';
 import type { InboundSpec, InboundStreamSpec, RoutingSpec } from '../spec.ts';
 import type { Tracker } from '../tracker/tracker.ts';

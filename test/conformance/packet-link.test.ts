@@ -10,7 +10,7 @@ import { FrameDecoder } from '../../src/mux/frame-decoder.ts';
 import { MuxPackets } from '../../src/mux/mux-packets.ts';
 import { Outlet } from '../../src/mux/outlet.ts';
 import { TrojanFraming } from '../../src/protocols/trojan/packet-framing.ts';
-import { DestinationLinks } from '../../src/protocols/destination-links.ts';
+import { DestinationLinks } from '../../src/protocols/outbounds/destination-links.ts';
 import { VlessFraming } from '../../src/protocols/vless/packet-framing.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { silentLogger } from '../../src/log/output.ts';

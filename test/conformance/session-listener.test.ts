@@ -4,7 +4,7 @@ import { after } from 'node:test';
 import { silentLogger } from '../../src/log/output.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { atOnce } from '../../src/net/time/turns.ts';
-import { InboundMemory } from '../../src/protocols/inbound-memory.ts';
+import { InboundMemory } from '../../src/protocols/inbounds/inbound-memory.ts';
 import { lines } from '../support/own-session-protocol.ts';
 import { eventually } from '../support/wait.ts';
 import { sessionListenerConformance } from './session-listener.ts';

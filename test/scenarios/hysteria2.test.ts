@@ -7,7 +7,7 @@ import { SystemRandomSource } from '../../src/crypto/random-source.ts';
 import { Http3Client } from '../../src/http/http3/client.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import { authenticationRequest } from '../../src/protocols/hysteria2/authentication.ts';
-import { dialServer } from '../../src/protocols/hysteria2/quic-endpoints.ts';
+import { dialServer } from '../../src/protocols/hysteria2/client/quic-endpoints.ts';
 import { ASSOCIATIONS_A_CONNECTION } from '../../src/protocols/hysteria2/service-limits.ts';
 import { decodeUdpMessage, encodeUdpMessage } from '../../src/protocols/hysteria2/wire.ts';
 import { QuicClientTls } from '../../src/transports/tls/quic.ts';

@@ -218,7 +218,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('[', 'a'), run('', 'a'), run('a:', '1'), run('', '['), run('[a]', ':')],
   },
   {
-    file: 'protocols/uuid.ts',
+    file: 'protocols/users/uuid.ts',
     pattern: /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s,
     worst: [run('{', 'a'), run('urn:uuid:', 'a', '\n'), run('', '{')],
   },
@@ -243,7 +243,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '.'), run('', '.1'), run('', '1'), run('.0x', 'a'), run('', '.0x0')],
   },
   {
-    file: 'dns/name-switch.ts',
+    file: 'dns/system/name-switch.ts',
     pattern: /\[[^\][]*\]|[^\s[\]]+/g,
     worst: [run('', '['), run('[', 'a'), run('', 'a'), run('', '[]'), run('', 'a[')],
   },

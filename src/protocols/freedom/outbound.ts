@@ -5,7 +5,7 @@ import type { DialOrigin } from '../../net/loop-guard/own-listeners.ts';
 import { OwnPeers } from '../../net/loop-guard/own-peers.ts';
 import { dialTcp } from '../../transports/dialer.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { LogLimiter } from '../log-limiter.ts';
+import { LogLimiter } from '../inbounds/log-limiter.ts';
 import { openFreedomPackets } from './packets.ts';
 
 /** Connects to the destination directly. */

@@ -6,7 +6,7 @@ import type { FamilyPolicy, Resolver } from '../../net/addresses/resolver.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import type { OwnPeers } from '../../net/loop-guard/own-peers.ts';
 import type { UdpSocket } from '../../net/sockets/sockets.ts';
-import { ResolvedPackets } from '../resolved-packets.ts';
+import { ResolvedPackets } from '../outbounds/resolved-packets.ts';
 
 export interface FreedomPacketsOptions {
   readonly resolver: Resolver;

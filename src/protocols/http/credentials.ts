@@ -1,4 +1,4 @@
-import type { Account, AccountTable, AuthenticatedAccount } from '../account-table.ts';
+import type { Account, AccountTable, AuthenticatedAccount } from '../users/account-table.ts';
 import { valuesOf, type Fields } from '../../http/http1/fields.ts';
 
 /** The value of `Proxy-Authorization` for an account (RFC 7617 §2). */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Steps } from '../../net/time/turns.ts';
-import { AccountTable } from '../account-table.ts';
+import { AccountTable } from '../users/account-table.ts';
 import type { InboundContext, InboundHandler } from '../contract.ts';
 import { ClientConnection } from './client-connection.ts';
-import { OPEN_TO_ALL } from '../standing.ts';
+import { OPEN_TO_ALL } from '../users/standing.ts';
 import type { HttpInboundSettings } from './settings.ts';
 
 /** The name of an inbound in `Via`. */

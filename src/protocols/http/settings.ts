@@ -1,7 +1,7 @@
 import { array, bool, converted, secret, str, type Decoder } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
-import type { Account } from '../account-table.ts';
+import type { Account } from '../users/account-table.ts';
 import type { SettingsWarning } from '../protocol.ts';
 import { passwordAlone, repeated, textOf } from '../settings-warnings.ts';
 

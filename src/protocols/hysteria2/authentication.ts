@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import type { Field, RequestHead, ResponseHead } from '../../http/http3/message.ts';
 import type { Steps } from '../../net/time/turns.ts';
-import type { AcceptedAccounts } from '../standing.ts';
+import type { AcceptedAccounts } from '../users/standing.ts';
 import { padding, PADDING } from './padding.ts';
 
 /** The status of a successful authentication. */

@@ -10,8 +10,13 @@ import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import type { ClientTls } from '../../quic/connection/tls-port.ts';
 import type { CaSpec, TlsClientSpec } from '../../spec.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { ClientConnection, ConnectionLostError, establish, type Established } from './client.ts';
-import type { DialServer } from './quic-endpoints.ts';
+import {
+  ClientConnection,
+  ConnectionLostError,
+  establish,
+  type Established,
+} from './client/client.ts';
+import type { DialServer } from './client/quic-endpoints.ts';
 import { MOST_CONNECTIONS } from './service-limits.ts';
 import type { Hysteria2OutboundSettings } from './settings.ts';
 

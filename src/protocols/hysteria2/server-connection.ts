@@ -12,11 +12,11 @@ import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { QuicConnection, QuicHandlers, QuicStream } from '../../quic/contract.ts';
 import type { InboundContext, OpenSession, Origin, SessionBook } from '../contract.ts';
 import { sourceGroup } from '../../net/bounds/source-group.ts';
-import { logRejection, RejectedClientError } from '../rejected-client.ts';
-import type { AssociationPlaces } from './association-places.ts';
-import type { Standing } from '../standing.ts';
+import { logRejection, RejectedClientError } from '../inbounds/rejected-client.ts';
+import type { AssociationPlaces } from './udp/association-places.ts';
+import type { Standing } from '../users/standing.ts';
 import { authenticationResponse, isAuthentication, readAuthentication } from './authentication.ts';
-import type { Circuits } from './circuits.ts';
+import type { Circuits } from './client/circuits.ts';
 import { READER_LIMIT } from './limits.ts';
 import type { MasqueradeSite } from './masquerade.ts';
 import {
@@ -24,7 +24,7 @@ import {
   STREAMS_BESIDE_CIRCUITS,
   STREAMS_STEP,
 } from './service-limits.ts';
-import { UdpSessions, type UdpSession } from './udp-sessions.ts';
+import { UdpSessions, type UdpSession } from './udp/udp-sessions.ts';
 import type { WaitingRequests } from './waiting-requests.ts';
 import { encodeTcpResponse, parseAddress, readTcpRequest, TCP_REQUEST } from './wire.ts';
 

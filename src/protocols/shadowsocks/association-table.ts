@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { unmapIPv4, type Endpoint } from '../../net/addresses/address.ts';
 import type { DatagramSessions, InboundContext } from '../contract.ts';
-import type { Standing } from '../standing.ts';
+import type { Standing } from '../users/standing.ts';
 import { ClientAssociation, type ResponseSealer } from './client-association.ts';
 import type { User, UserTable } from './user-table.ts';
 

@@ -7,17 +7,17 @@ import type { ByteLink, Carrier } from '../../net/links/link.ts';
 import { HANDSHAKE_MS } from '../../net/time/time-limits.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { Session } from '../../tracker/session.ts';
-import { carryStream } from '../serve-flows.ts';
+import { carryStream } from '../inbounds/serve-flows.ts';
 import type {
   DatagramServer,
   DatagramSessions,
   InboundContext,
   InboundHandler,
 } from '../contract.ts';
-import { KnownUsers } from '../known-users.ts';
-import { logRejection } from '../rejected-client.ts';
-import { accountsOf, type AcceptedAccounts, type Standing } from '../standing.ts';
-import { UserSearch } from '../user-search.ts';
+import { KnownUsers } from '../users/known-users.ts';
+import { logRejection } from '../inbounds/rejected-client.ts';
+import { accountsOf, type AcceptedAccounts, type Standing } from '../users/standing.ts';
+import { UserSearch } from '../users/user-search.ts';
 import { DatagramServer2022 } from './edition-2022/datagram-server.ts';
 import { ResponseStreamSealer, readRequest2022 } from './edition-2022/stream.ts';
 import { LegacyDatagramServer } from './legacy/datagram-server.ts';

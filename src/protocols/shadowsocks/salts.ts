@@ -1,5 +1,5 @@
 import type { Clock } from '../../net/time/clock.ts';
-import type { InboundMemory } from '../inbound-memory.ts';
+import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 import { textOf } from './keys.ts';
 
 /** How long SIP022 §3.1.4 has salts kept: twice the tolerance for timestamps. */

@@ -1,6 +1,6 @@
 import type { Steps } from '../../net/time/turns.ts';
-import { DerivedUsers } from '../derived-users.ts';
-import type { InboundMemory } from '../inbound-memory.ts';
+import { DerivedUsers } from '../users/derived-users.ts';
+import type { InboundMemory } from '../inbounds/inbound-memory.ts';
 import { BlockCipher, identityIn, identityOf } from './edition-2022/identity.ts';
 import { textOf } from './keys.ts';
 import { METHODS, type Method } from './methods.ts';

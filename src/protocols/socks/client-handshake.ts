@@ -1,6 +1,6 @@
 import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
 import { DialError, ProtocolError } from '../../net/errors.ts';
-import type { Account } from '../account-table.ts';
+import type { Account } from '../users/account-table.ts';
 import { readAddress } from './address.ts';
 import type { Handshake } from './handshake.ts';
 import {

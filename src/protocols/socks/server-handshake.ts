@@ -2,7 +2,7 @@ import type { Endpoint } from '../../net/addresses/address.ts';
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import { decodeName } from '../../net/addresses/host-name.ts';
-import type { AccountTable, AuthenticatedAccount } from '../account-table.ts';
+import type { AccountTable, AuthenticatedAccount } from '../users/account-table.ts';
 import { AddressType, decodeHost, readAddress } from './address.ts';
 import { SocksRejection, type Handshake } from './handshake.ts';
 import {

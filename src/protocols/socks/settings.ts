@@ -12,7 +12,7 @@ import {
 import { DecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, optional, struct } from '../../schema/struct.ts';
-import type { Account } from '../account-table.ts';
+import type { Account } from '../users/account-table.ts';
 import type { InboundSettingsContext } from '../protocol.ts';
 import { passwordAlone, repeated, textOf, valueOf } from '../settings-warnings.ts';
 import type { SettingsWarning } from '../protocol.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Steps } from '../../net/time/turns.ts';
-import type { AcceptedAccounts } from '../standing.ts';
+import type { AcceptedAccounts } from '../users/standing.ts';
 import type { TrojanUser } from './settings.ts';
 
 /** What a client sends in place of its password: SHA-224 in lower-case hex. */

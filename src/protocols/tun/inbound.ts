@@ -1,7 +1,7 @@
 import { asError } from '../../errors.ts';
 import type { PacketDevice } from '../../ip/packet-device.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type { SystemResolver } from '../../dns/system-resolvers.ts';
+import type { SystemResolver } from '../../dns/system/system-resolvers.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
 import { DialError, type DialErrorCode } from '../../net/errors.ts';
 import type { Sockets, TunEvents, TunPlan } from '../../net/sockets/sockets.ts';
@@ -22,7 +22,7 @@ import type {
   SessionListener,
   SessionServer,
 } from '../contract.ts';
-import { LogLimiter } from '../log-limiter.ts';
+import { LogLimiter } from '../inbounds/log-limiter.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import { broadcastAddresses } from './broadcast-addresses.ts';
 import { LocalResolver } from './local-resolver.ts';

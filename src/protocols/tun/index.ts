@@ -1,5 +1,5 @@
 import { SystemRandomSource } from '../../crypto/random-source.ts';
-import { systemResolvers } from '../../dns/system-resolvers.ts';
+import { systemResolvers } from '../../dns/system/system-resolvers.ts';
 import { systemSockets } from '../../net/sockets/system-sockets.ts';
 import { defineProtocol } from '../protocol.ts';
 import { TunServer, type TunMeans } from './inbound.ts';

@@ -1,4 +1,4 @@
-import type { SystemResolver } from '../../dns/system-resolvers.ts';
+import type { SystemResolver } from '../../dns/system/system-resolvers.ts';
 import { addressInNetwork, formatCidr, type Cidr } from '../../ip/cidr.ts';
 import { formatIP, parseIP } from '../../ip/ip-text.ts';
 import type { ProgramRoute } from '../../net/sockets/sockets.ts';

@@ -1,7 +1,7 @@
 import { array } from '../../schema/decoder.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
-import { parseUuid, uuid } from '../uuid.ts';
+import { parseUuid, uuid } from '../users/uuid.ts';
 import type { SettingsWarning } from '../protocol.ts';
 import { repeated, textOf } from '../settings-warnings.ts';
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Steps } from '../../net/time/turns.ts';
-import type { AcceptedAccounts } from '../standing.ts';
-import { uuidBytes } from '../uuid.ts';
+import type { AcceptedAccounts } from '../users/standing.ts';
+import { uuidBytes } from '../users/uuid.ts';
 import type { VlessUser } from './settings.ts';
 
 /**

@@ -6,7 +6,7 @@ import {
 import type { Endpoint } from '../../net/addresses/address.ts';
 import type { BoundedReader } from '../../net/links/bounded-reader.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { RejectedClientError } from '../rejected-client.ts';
+import { RejectedClientError } from '../inbounds/rejected-client.ts';
 
 /**
  * The messages of VLESS (Xray-core, `proxy/vless/encoding`). A request is version, UUID, addons,

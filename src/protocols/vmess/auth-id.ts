@@ -1,5 +1,5 @@
 import { createHash, createCipheriv, createDecipheriv } from 'node:crypto';
-import { uuidBytes } from '../uuid.ts';
+import { uuidBytes } from '../users/uuid.ts';
 import { crc32 } from 'node:zlib';
 import { kdf, Purpose } from './kdf.ts';
 import { AUTH_ID_LENGTH, KEY_LENGTH } from './wire.ts';

@@ -3,7 +3,7 @@ import { abortedDial, DialError } from '../../net/errors.ts';
 import { FIRST_PAYLOAD_MS } from '../../net/time/time-limits.ts';
 import type { ByteLink, PacketLink } from '../../net/links/link.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { DestinationLinks } from '../destination-links.ts';
+import { DestinationLinks } from '../outbounds/destination-links.ts';
 import { type BodyParts, BodyLink } from './body.ts';
 import { requestKeys } from './body-keys.ts';
 import { ChunkSealer } from './chunks.ts';

@@ -18,7 +18,7 @@ import {
 import type { Clock } from '../../net/time/clock.ts';
 import { Deadline } from '../../net/time/deadline.ts';
 import type { ByteLink } from '../../net/links/link.ts';
-import { drain } from '../handshake.ts';
+import { drain } from '../inbounds/handshake.ts';
 
 /** What `readRequest` may have to hold. */
 export const MAX_REQUEST =

@@ -10,7 +10,7 @@ import {
 import { PlainDecodeError } from '../../schema/errors.ts';
 import type { TableNode } from '../../schema/node.ts';
 import { fallback, struct } from '../../schema/struct.ts';
-import { parseUuid, UUID_HINT } from '../uuid.ts';
+import { parseUuid, UUID_HINT } from '../users/uuid.ts';
 import type { SettingsWarning } from '../protocol.ts';
 import { repeated, textOf } from '../settings-warnings.ts';
 

@@ -2,12 +2,12 @@ import type { Clock } from '../../net/time/clock.ts';
 import { ProtocolError } from '../../net/errors.ts';
 import type { Steps } from '../../net/time/turns.ts';
 import type { InboundContext } from '../contract.ts';
-import { DerivedUsers } from '../derived-users.ts';
-import type { InboundMemory } from '../inbound-memory.ts';
-import { KnownUsers } from '../known-users.ts';
-import { RejectedClientError } from '../rejected-client.ts';
-import type { AcceptedAccounts } from '../standing.ts';
-import { UserSearch, type WaitingClient } from '../user-search.ts';
+import { DerivedUsers } from '../users/derived-users.ts';
+import type { InboundMemory } from '../inbounds/inbound-memory.ts';
+import { KnownUsers } from '../users/known-users.ts';
+import { RejectedClientError } from '../inbounds/rejected-client.ts';
+import type { AcceptedAccounts } from '../users/standing.ts';
+import { UserSearch, type WaitingClient } from '../users/user-search.ts';
 import { AuthIdReader, userKey } from './auth-id.ts';
 import { ReplayFilter } from '../../crypto/replay/replay-filter.ts';
 

@@ -5,7 +5,7 @@ import {
   V2RAY_ADDRESS,
 } from '../../net/addresses/address-field.ts';
 import { ProtocolError } from '../../net/errors.ts';
-import { RejectedClientError } from '../rejected-client.ts';
+import { RejectedClientError } from '../inbounds/rejected-client.ts';
 
 /**
  * The numbers of VMess (v2fly developer/protocols/vmess, Xray-core common/protocol/headers.go).

@@ -15,7 +15,7 @@ import type {
 } from '../../ip/packet-device.ts';
 import type { Clock, Timer } from '../../net/time/clock.ts';
 import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
-import type { Identity } from './noise.ts';
+import type { Identity } from './handshake/noise.ts';
 import { Outgoing } from './outgoing.ts';
 import type { Trace } from './trace.ts';
 import {

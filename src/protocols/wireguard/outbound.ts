@@ -9,7 +9,7 @@ import { DIAL_MS } from '../../net/time/time-limits.ts';
 import { unlessAborted } from '../../net/time/unless-aborted.ts';
 import { toEndpoint } from '../../ip/ip-endpoint.ts';
 import type { DialOptions, Outbound, OutboundContext } from '../contract.ts';
-import { ResolvedPackets } from '../resolved-packets.ts';
+import { ResolvedPackets } from '../outbounds/resolved-packets.ts';
 import { causesOfSilence } from './silence.ts';
 import { PATIENCE, SILENCE_LIMIT } from './limits.ts';
 import type { WireGuardSettings } from './settings.ts';

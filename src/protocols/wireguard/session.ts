@@ -6,7 +6,7 @@ import {
 import { ReplayWindow } from '../../crypto/replay/replay-window.ts';
 import { REJECT_AFTER_MESSAGES, REKEY_AFTER_MESSAGES } from './deadlines.ts';
 import { REPLAY_WINDOW } from './limits.ts';
-import type { SessionKeys } from './noise.ts';
+import type { SessionKeys } from './handshake/noise.ts';
 import { Data, MessageType, readCounter, TAG_SIZE, writeCounter, writeIndex } from './wire.ts';
 
 /** A session's message counts at which it is replaced, and no longer used. */

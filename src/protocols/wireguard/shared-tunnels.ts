@@ -8,7 +8,7 @@ import { toEndpoint, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { Netstack } from '../../netstack/driver.ts';
 import { TunnelDevice, type BindDatagrams } from './driver.ts';
 import { MAX_FLOWS } from './limits.ts';
-import { createIdentity } from './noise.ts';
+import { createIdentity } from './handshake/noise.ts';
 import type { WireGuardSettings } from './settings.ts';
 import { causesOfSilence } from './silence.ts';
 import type { TunnelEvent, TunnelSettings } from './tunnel.ts';

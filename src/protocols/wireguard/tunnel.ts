@@ -17,10 +17,10 @@ import {
   REKEY_ON_RECEIPT_TIME,
   REKEY_TIMEOUT,
 } from './deadlines.ts';
-import { Handshakes } from './handshakes.ts';
+import { Handshakes } from './handshake/handshakes.ts';
 import { KeyPairs } from './key-pairs.ts';
 import { Liveness } from './liveness.ts';
-import type { Identity } from './noise.ts';
+import type { Identity } from './handshake/noise.ts';
 import { Session } from './session.ts';
 import type { Reserved } from './settings.ts';
 import type { DropReason, Trace, TraceEvent } from './trace.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Exchange } from '../../../src/dns/exchange.ts';
+import type { Exchange } from '../../../src/dns/exchanges/exchange.ts';
 import type { AnswerRecord, Question, Reply } from '../../../src/dns/message.ts';
 import { WireBackend } from '../../../src/dns/wire-backend.ts';
 import type { Logger } from '../../../src/log/logger.ts';

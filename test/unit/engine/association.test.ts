@@ -14,7 +14,7 @@ import {
   NO_ACCOUNTS,
   OPEN_TO_ALL,
   type Standing,
-} from '../../../src/protocols/standing.ts';
+} from '../../../src/protocols/users/standing.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { packetPair } from '../../support/packet-pair.ts';

@@ -10,7 +10,7 @@ import type { ByteLink } from '../../../src/net/links/link.ts';
 import { linkPair } from '../../../src/net/links/memory-link.ts';
 import { DIAL_MS } from '../../../src/net/time/time-limits.ts';
 import type { DialOptions, Outbound, StreamRequest } from '../../../src/protocols/contract.ts';
-import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/standing.ts';
+import { Accounts, NO_ACCOUNTS } from '../../../src/protocols/users/standing.ts';
 import { Tracker } from '../../../src/tracker/tracker.ts';
 import { readAll } from '../../conformance/byte-link.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

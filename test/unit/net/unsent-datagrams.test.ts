@@ -6,8 +6,8 @@ import { DATAGRAM_COST, MAX_KEPT_BYTES, MAX_UNSENT_BYTES } from '../../../src/ne
 import type { ByteLink, PacketLink } from '../../../src/net/links/link.ts';
 import { MuxPackets } from '../../../src/mux/mux-packets.ts';
 import { Outlet } from '../../../src/mux/outlet.ts';
-import { DestinationLinks } from '../../../src/protocols/destination-links.ts';
-import { ResolvedPackets } from '../../../src/protocols/resolved-packets.ts';
+import { DestinationLinks } from '../../../src/protocols/outbounds/destination-links.ts';
+import { ResolvedPackets } from '../../../src/protocols/outbounds/resolved-packets.ts';
 import { TrojanFraming } from '../../../src/protocols/trojan/packet-framing.ts';
 import { VlessFraming } from '../../../src/protocols/vless/packet-framing.ts';
 import type { BodyKeys } from '../../../src/protocols/vmess/body-keys.ts';

@@ -2,7 +2,7 @@ import { TAG_LENGTH } from '../../../crypto/aead/aead.ts';
 import type { RandomSource } from '../../../crypto/random-source.ts';
 import type { Clock } from '../../../net/time/clock.ts';
 import { ProtocolError } from '../../../net/errors.ts';
-import { RejectedClientError } from '../../rejected-client.ts';
+import { RejectedClientError } from '../../inbounds/rejected-client.ts';
 import { ChunkOpener, ChunkSealer } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';

@@ -1,9 +1,9 @@
 import { AEAD_SHAPES, createOpener, TAG_LENGTH } from '../../../crypto/aead/aead.ts';
 import { decodeAddressField, SOCKS_ADDRESS } from '../../../net/addresses/address-field.ts';
 import { ProtocolError } from '../../../net/errors.ts';
-import type { KnownUsers } from '../../known-users.ts';
-import { RejectedClientError } from '../../rejected-client.ts';
-import type { UserSearch } from '../../user-search.ts';
+import type { KnownUsers } from '../../users/known-users.ts';
+import { RejectedClientError } from '../../inbounds/rejected-client.ts';
+import type { UserSearch } from '../../users/user-search.ts';
 import { ChunkOpener, ChunkSealer, LENGTH_CHUNK } from '../chunks.ts';
 import { subkeyOf } from '../keys.ts';
 import type { Method } from '../methods.ts';

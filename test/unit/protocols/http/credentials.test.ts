@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { atOnce } from '../../../../src/net/time/turns.ts';
-import { AccountTable } from '../../../../src/protocols/account-table.ts';
+import { AccountTable } from '../../../../src/protocols/users/account-table.ts';
 import { basicCredentials, accountOf } from '../../../../src/protocols/http/credentials.ts';
 import { field } from '../../../../src/http/http1/fields.ts';
 

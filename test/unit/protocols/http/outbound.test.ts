@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { Account } from '../../../../src/protocols/account-table.ts';
+import type { Account } from '../../../../src/protocols/users/account-table.ts';
 import { Deadline } from '../../../../src/net/time/deadline.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink } from '../../../../src/net/links/link.ts';

@@ -13,8 +13,8 @@ import type {
   Hysteria2InboundSettings,
   Hysteria2OutboundSettings,
 } from '../../../../src/protocols/hysteria2/settings.ts';
-import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
-import { accountsOf, NO_ACCOUNTS } from '../../../../src/protocols/standing.ts';
+import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
+import { accountsOf, NO_ACCOUNTS } from '../../../../src/protocols/users/standing.ts';
 import { Http3Client } from '../../../../src/http/http3/client.ts';
 import type { QuicConnection } from '../../../../src/quic/contract.ts';
 import type { ClientTls, ServerTls } from '../../../../src/quic/connection/tls-port.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { AssociationTable } from '../../../../src/protocols/shadowsocks/association-table.ts';
 import type { DatagramCodec } from '../../../../src/protocols/shadowsocks/packets.ts';
 import type { User } from '../../../../src/protocols/shadowsocks/user-table.ts';
-import { Accounts } from '../../../../src/protocols/standing.ts';
+import { Accounts } from '../../../../src/protocols/users/standing.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 import { inboundContext } from '../inbound-context.ts';
 import { codec, FakeSessions, listening, text } from './datagram-harness.ts';

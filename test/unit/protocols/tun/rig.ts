@@ -14,7 +14,7 @@ import type {
   SessionListener,
   StreamRequest,
 } from '../../../../src/protocols/contract.ts';
-import { InboundMemory } from '../../../../src/protocols/inbound-memory.ts';
+import { InboundMemory } from '../../../../src/protocols/inbounds/inbound-memory.ts';
 import { TunServer } from '../../../../src/protocols/tun/inbound.ts';
 import type { TunSettings } from '../../../../src/protocols/tun/settings.ts';
 import { Tracker } from '../../../../src/tracker/tracker.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { SystemResolver } from '../../../../src/dns/system-resolvers.ts';
+import type { SystemResolver } from '../../../../src/dns/system/system-resolvers.ts';
 import { parseInterfaceAddress, type Cidr } from '../../../../src/ip/cidr.ts';
 import type { ProgramRoute } from '../../../../src/net/sockets/sockets.ts';
 import {

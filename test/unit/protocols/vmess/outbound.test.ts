@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { DialError } from '../../../../src/net/errors.ts';
 import type { ByteLink, PacketLink } from '../../../../src/net/links/link.ts';
 import { linkPair } from '../../../../src/net/links/memory-link.ts';
-import { MAX_LINKS } from '../../../../src/protocols/destination-links.ts';
+import { MAX_LINKS } from '../../../../src/protocols/outbounds/destination-links.ts';
 import { FIRST_PAYLOAD_MS } from '../../../../src/net/time/time-limits.ts';
 import {
   inbound,

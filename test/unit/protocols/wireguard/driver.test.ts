@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { REKEY_TIMEOUT, MAX_JITTER } from '../../../../src/protocols/wireguard/deadlines.ts';
 import { TunnelDevice } from '../../../../src/protocols/wireguard/driver.ts';
-import { createIdentity } from '../../../../src/protocols/wireguard/noise.ts';
+import { createIdentity } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import type { TunnelEvent, TunnelSettings } from '../../../../src/protocols/wireguard/tunnel.ts';
 import { timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';

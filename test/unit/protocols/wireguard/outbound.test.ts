@@ -16,7 +16,7 @@ import {
   PATIENCE,
   SILENCE_LIMIT,
 } from '../../../../src/protocols/wireguard/limits.ts';
-import { createIdentity } from '../../../../src/protocols/wireguard/noise.ts';
+import { createIdentity } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import { WireGuardOutbound } from '../../../../src/protocols/wireguard/outbound.ts';
 import type { WireGuardSettings } from '../../../../src/protocols/wireguard/settings.ts';
 import { SharedTunnels } from '../../../../src/protocols/wireguard/shared-tunnels.ts';

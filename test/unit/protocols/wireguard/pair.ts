@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { copyEndpoint, toEndpoint, type IpEndpoint } from '../../../../src/ip/ip-endpoint.ts';
-import { createIdentity } from '../../../../src/protocols/wireguard/noise.ts';
+import { createIdentity } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import type { TraceEvent } from '../../../../src/protocols/wireguard/trace.ts';
 import {
   datagramSize,

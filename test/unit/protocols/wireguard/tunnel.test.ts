@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
-import { MacWriter } from '../../../../src/protocols/wireguard/cookies.ts';
+import { MacWriter } from '../../../../src/protocols/wireguard/handshake/cookies.ts';
 import {
   ERASE_AFTER_TIME,
   KEEPALIVE_TIMEOUT,

@@ -1,0 +1,39 @@
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import { codeOf, messageOf, WeirError } from '../../errors.ts';
+import { DialError, toDialError, DeadlineError } from '../../net/errors.ts';
+import type { Question, RawQuestion, Reply } from '../message.ts';
+
+/** Exchanges messages with a DNS server, over UDP, TLS or HTTPS. */
+export interface Exchange {
+  /** The server, for messages: `192.0.2.53:853`. */
+  readonly server: string;
+  /**
+   * Asks one question. A reply with any response code is returned.
+   *
+   * @throws {DialError} `timed_out`, `upstream`, or the reason of `signal`.
+   */
+  ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply>;
+  /** Closes connections; called while no question waits. A later one opens them anew. */
+  close(): void;
+}
+
+/**
+ * A failed exchange as the failure of a dial. A *DNS server* that refuses or cannot be reached says
+ * nothing about the destination, so only the codes `timed_out` and `aborted` are kept.
+ */
+export function serverError(server: Endpoint, error: unknown): DialError {
+  const endpoint = formatEndpoint(server);
+  const failure = toDialError(error, server);
+  const timedOut = failure.code === 'timed_out' || codeOf(error) === 'timed_out';
+  const code = timedOut ? 'timed_out' : failure.code === 'aborted' ? 'aborted' : 'upstream';
+  const reason = failure.message.replace(`${endpoint}: `, '');
+  return new DialError(code, `DNS server ${endpoint}: ${reason}`, { cause: error });
+}
+
+/** The connection closed before the reply: the question may be repeated on another one. */
+export class ConnectionLostError extends WeirError {
+  constructor(cause?: unknown) {
+    const code = cause instanceof DeadlineError ? 'timed_out' : 'connection_lost';
+    super(code, cause === undefined ? 'the connection was closed' : messageOf(cause), { cause });
+  }
+}

@@ -1,0 +1,62 @@
+import type { Clock, Timer } from '../../net/time/clock.ts';
+import { DeadlineError } from '../../net/errors.ts';
+
+/** A connection that says nothing for this long while questions wait is taken for dead. */
+const SILENCE_MS = 4000;
+/** A connection without questions is closed after this (RFC 7858 §3.4). */
+const IDLE_MS = 30_000;
+
+/** Ends a kept connection that is dead or no longer needed. One timer at a time. */
+export class Liveness {
+  readonly #clock: Clock;
+  readonly #end: (cause?: Error) => void;
+  #timer: Timer | undefined;
+  #waiting = 0;
+  #heard = false;
+  #stopped = false;
+
+  constructor(clock: Clock, end: (cause?: Error) => void) {
+    this.#clock = clock;
+    this.#end = end;
+    this.#rest();
+  }
+
+  /** A question was sent. */
+  asked(): void {
+    if (++this.#waiting === 1) this.#watch();
+  }
+
+  /** The server said something. */
+  heard(): void {
+    this.#heard = true;
+  }
+
+  /** A question was answered or given up. */
+  settled(): void {
+    if (--this.#waiting === 0) this.#rest();
+  }
+
+  /** The connection has ended. */
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** Looks, as long as questions wait, whether the server still says anything. */
+  #watch(): void {
+    this.#heard = false;
+    this.#schedule(SILENCE_MS, () => {
+      if (this.#heard) this.#watch();
+      else this.#end(new DeadlineError('no answer'));
+    });
+  }
+
+  #rest(): void {
+    this.#schedule(IDLE_MS, () => this.#end());
+  }
+
+  #schedule(after: number, callback: () => void): void {
+    this.#timer?.cancel();
+    if (!this.#stopped) this.#timer = this.#clock.after(after, callback);
+  }
+}

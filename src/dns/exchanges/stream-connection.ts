@@ -1,0 +1,109 @@
+import type { Clock } from '../../net/time/clock.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { ConnectionLostError } from './exchange.ts';
+import { frame, MessageReader } from './framing.ts';
+import type { Connection } from './kept-connection.ts';
+import { Liveness } from './liveness.ts';
+import {
+  encodeQuery,
+  messageId,
+  readReply,
+  type Question,
+  type RawQuestion,
+  type Reply,
+} from '../message.ts';
+import { abortedDial } from '../../net/errors.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
+import { asError } from '../../errors.ts';
+
+const IDS = 0x1_0000;
+
+interface Waiting {
+  readonly query: Buffer;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * One stream to a DNS server that carries concurrent questions; replies come in any order
+ * (RFC 7766 §6.2.1.1).
+ */
+export class StreamConnection implements Connection {
+  readonly #link: ByteLink;
+  readonly #liveness: Liveness;
+  readonly #onEnd: () => void;
+  readonly #waiting = new Map<number, Waiting>();
+  // TLS authenticates the server, so ids only have to be distinct.
+  #nextId = 0;
+  #ended = false;
+
+  /** `onEnd` is called once, when the connection takes no more questions. */
+  constructor(link: ByteLink, clock: Clock, onEnd: () => void) {
+    this.#link = link;
+    this.#onEnd = onEnd;
+    this.#liveness = new Liveness(clock, (cause) => this.end(cause));
+    void this.#receive();
+  }
+
+  /**
+   * Asks one question.
+   *
+   * @throws {ConnectionLostError} when the connection ended first.
+   * @throws {DialError} when `signal` aborted.
+   */
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
+    if (this.#ended) throw new ConnectionLostError();
+    const id = this.#freeId();
+    const query = encodeQuery(question, { id, padded: true });
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+    this.#waiting.set(id, { query, resolve, reject });
+    this.#liveness.asked();
+    this.#link.write(frame(query))?.catch((error: unknown) => this.end(error));
+    try {
+      return await unlessAborted(promise, signal, abortedDial);
+    } finally {
+      // A later reply finds no question, or another one, under this id.
+      this.#waiting.delete(id);
+      this.#liveness.settled();
+    }
+  }
+
+  /** Closes the connection; pending questions fail. */
+  end(cause?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#liveness.stop();
+    this.#link.destroy();
+    this.#onEnd();
+    const lost = new ConnectionLostError(cause);
+    for (const { reject } of this.#waiting.values()) reject(lost);
+  }
+
+  async #receive(): Promise<void> {
+    const messages = new MessageReader(this.#link);
+    try {
+      for (;;) this.#deliver(await messages.next());
+    } catch (error) {
+      this.end(error);
+    }
+  }
+
+  #deliver(message: Buffer): void {
+    this.#liveness.heard();
+    const waiting = this.#waiting.get(messageId(message) ?? -1);
+    if (!waiting) return;
+    try {
+      const reply = readReply(message, waiting.query);
+      if (reply) waiting.resolve(reply);
+    } catch (error) {
+      waiting.reject(asError(error));
+    }
+  }
+
+  #freeId(): number {
+    while (this.#waiting.has(this.#nextId)) this.#nextId = (this.#nextId + 1) % IDS;
+    const id = this.#nextId;
+    this.#nextId = (id + 1) % IDS;
+    return id;
+  }
+}

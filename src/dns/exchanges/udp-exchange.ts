@@ -1,0 +1,168 @@
+import { SystemRandomSource, type RandomSource } from '../../crypto/random-source.ts';
+import { formatEndpoint, ipVersion, type Endpoint } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { abortedDial, DeadlineError, DialError, ProtocolError } from '../../net/errors.ts';
+import { serverError, type Exchange } from './exchange.ts';
+import {
+  encodeQuery,
+  RCODE_FORMERR,
+  RCODE_NOTIMP,
+  RCODE_REFUSED,
+  RCODE_SERVFAIL,
+  readReply,
+  type Question,
+  type RawQuestion,
+  type Reply,
+} from '../message.ts';
+import { Deadline } from '../../net/time/deadline.ts';
+import type { PacketLink } from '../../net/links/link.ts';
+import { systemSockets } from '../../net/sockets/system-sockets.ts';
+import { unlessAborted } from '../../net/time/unless-aborted.ts';
+import { frame, MessageReader } from './framing.ts';
+import { ServerOrder } from '../server-order.ts';
+
+/** How long each attempt waits. Together less than a question may take. */
+const TRY_MS: readonly number[] = [1000, 2000, 4000];
+
+/** Connecting and the reply together. */
+const TCP_MS = 5000;
+
+/** Ids of messages have 16 bits (RFC 1035 §4.1.1). */
+const IDS = 0x1_0000;
+
+/** Codes that concern the server, not the name: another server may have the answer. */
+const ASK_ANOTHER: ReadonlySet<number> = new Set([RCODE_SERVFAIL, RCODE_NOTIMP, RCODE_REFUSED]);
+
+export interface UdpExchangeOptions {
+  /** For each round, how long to wait for each server, in milliseconds. */
+  readonly rounds?: readonly number[];
+  /** Whether questions start with each server in turn. */
+  readonly rotate?: boolean;
+  /** Where ids come from. */
+  readonly random?: RandomSource;
+}
+
+/**
+ * Plain DNS over UDP (RFC 1035 §4.2.1).
+ *
+ * Each attempt has its own socket and id, so that an attacker has to guess both the source port and
+ * the id (RFC 5452 §4.5); the socket is connected, so the kernel drops datagrams of other hosts. A
+ * truncated reply is asked for again over TCP (RFC 7766 §5). Of several servers, the next one is
+ * asked when one does not respond in time or reports a failure of its own, and one that did not
+ * respond is asked last for a while.
+ */
+export class UdpExchange implements Exchange {
+  readonly server: string;
+  readonly #order: ServerOrder;
+  readonly #clock: Clock;
+  readonly #rounds: readonly number[];
+  readonly #random: RandomSource;
+
+  /** @param servers at least one. */
+  constructor(
+    servers: readonly Endpoint[],
+    clock: Clock,
+    { rounds = TRY_MS, rotate = false, random = new SystemRandomSource() }: UdpExchangeOptions = {},
+  ) {
+    this.server = servers.map(formatEndpoint).join(', ');
+    this.#order = new ServerOrder(servers, clock, rotate);
+    this.#clock = clock;
+    this.#rounds = rounds;
+    this.#random = random;
+  }
+
+  async ask(question: Question | RawQuestion, signal: AbortSignal): Promise<Reply> {
+    const servers = this.#order.next();
+    const withoutEdns = new Set<Endpoint>();
+    let failure = new DialError('upstream', 'no DNS server');
+    for (const limit of this.#rounds) {
+      let refusal: Reply | undefined;
+      for (const server of servers) {
+        if (signal.aborted) throw abortedDial(signal);
+        try {
+          const reply = await this.#askOne(server, question, withoutEdns, limit, signal);
+          this.#order.responded(server);
+          if (!ASK_ANOTHER.has(reply.rcode)) return reply;
+          refusal = reply;
+        } catch (error) {
+          if (!signal.aborted) this.#order.silent(server);
+          failure = serverError(server, error);
+        }
+      }
+      if (refusal) return refusal;
+    }
+    if (signal.aborted) throw abortedDial(signal);
+    throw failure;
+  }
+
+  close(): void {
+    // Nothing is kept open between questions.
+  }
+
+  /** A server without EDNS rejects the message (RFC 6891 §7): it is repeated without. */
+  async #askOne(
+    server: Endpoint,
+    question: Question | RawQuestion,
+    withoutEdns: Set<Endpoint>,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    let reply = await this.#try(server, question, !withoutEdns.has(server), limit, signal);
+    const rejected = reply.rcode === RCODE_FORMERR || reply.rcode === RCODE_NOTIMP;
+    if (rejected && !withoutEdns.has(server)) {
+      withoutEdns.add(server);
+      reply = await this.#try(server, question, false, limit, signal);
+    }
+    return reply.truncated ? this.#askOverTcp(server, question, signal) : reply;
+  }
+
+  async #try(
+    server: Endpoint,
+    question: Question | RawQuestion,
+    edns: boolean,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    const query = encodeQuery(question, { id: this.#random.below(IDS), edns });
+    using deadline = new Deadline(this.#clock, limit, 'an answer', signal);
+    const family = ipVersion(server.host) === 6 ? 6 : 4;
+    const socket = await systemSockets().bindUdp({ family, peer: server });
+    try {
+      socket.send({ data: query, peer: server });
+      return await unlessAborted(replyTo(query, socket), deadline.signal, () =>
+        signal.aborted ? abortedDial(signal) : new DeadlineError('no answer'),
+      );
+    } finally {
+      socket.close();
+    }
+  }
+
+  /** Over a connection of its own, for answers that do not fit a datagram. */
+  async #askOverTcp(
+    server: Endpoint,
+    question: Question | RawQuestion,
+    signal: AbortSignal,
+  ): Promise<Reply> {
+    using deadline = new Deadline(this.#clock, TCP_MS, 'the answer over TCP', signal);
+    const { link } = await systemSockets().connect(server, { signal: deadline.signal });
+    try {
+      const query = encodeQuery(question, { id: this.#random.below(IDS) });
+      await link.write(frame(query));
+      const reply = readReply(await new MessageReader(link, deadline.signal).next(), query);
+      if (!reply) throw new ProtocolError('the answer over TCP is to another question');
+      return reply;
+    } finally {
+      link.destroy();
+    }
+  }
+}
+
+/** The first datagram that is the reply to a query. */
+async function replyTo(query: Buffer, socket: PacketLink): Promise<Reply> {
+  for (;;) {
+    const packet = await socket.receive();
+    if (!packet) throw new ProtocolError('the socket was closed');
+    const reply = readReply(packet.data, query);
+    if (reply) return reply;
+  }
+}

@@ -1,0 +1,132 @@
+import { silentLogger } from '../../log/output.ts';
+import { ipVersion } from '../../net/addresses/address.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { DialError } from '../../net/errors.ts';
+import type { DnsAnswer, DnsBackend } from '../backend.ts';
+import { HostFiles, LINUX_PATHS, type HostConfig, type HostPaths } from './host-config.ts';
+import type { RawQuestion } from '../message.ts';
+import type { AddressType } from '../policy.ts';
+import { searchNames, type ResolvConf } from './resolv-conf.ts';
+import { GetaddrinfoBackend } from './getaddrinfo-backend.ts';
+import { UdpExchange } from '../exchanges/udp-exchange.ts';
+import { WireBackend } from '../wire-backend.ts';
+
+const DNS_PORT = 53;
+
+/** Upper limits of TTLs in seconds, so that changes of the host's files take effect soon. */
+const MAX_TTL = 60;
+const MAX_ABSENT_TTL = 5;
+const HOSTS_TTL = 5;
+
+export interface HostBackendOptions {
+  readonly clock: Clock;
+  /** The files that are read; only on Linux do they describe all that the C library does. */
+  readonly paths?: HostPaths | undefined;
+  /** Asked where the files do not suffice. */
+  readonly library?: DnsBackend;
+  /** Port of the name servers in resolv.conf. */
+  readonly port?: number;
+}
+
+/**
+ * The resolver that the host is configured with.
+ *
+ * getaddrinfo(3) cannot be aborted and has few threads, so a few names without an answer delay all
+ * others. Where the files of the host are configured in the usual way (the hosts file, then the
+ * servers of resolv.conf with its search list) they are therefore followed here. The C library is
+ * asked for names that belong to other sources of nsswitch.conf, and on hosts that are configured
+ * otherwise.
+ */
+export class HostBackend implements DnsBackend {
+  readonly #files: HostFiles | undefined;
+  readonly #library: DnsBackend;
+  readonly #clock: Clock;
+  readonly #port: number;
+  #servers: { readonly resolv: ResolvConf; readonly wire: DnsBackend } | undefined;
+
+  constructor({
+    clock,
+    paths = process.platform === 'linux' ? LINUX_PATHS : undefined,
+    library = new GetaddrinfoBackend(),
+    port = DNS_PORT,
+  }: HostBackendOptions) {
+    this.#files = paths && new HostFiles(clock, paths);
+    this.#library = library;
+    this.#clock = clock;
+    this.#port = port;
+  }
+
+  async query(name: string, type: AddressType, signal: AbortSignal): Promise<DnsAnswer> {
+    const config = await this.#files?.current();
+    if (!config) return this.#library.query(name, type, signal);
+    const listed = config.hosts.get(name);
+    if (listed) {
+      // As getaddrinfo(3) does: a listed name without this family has no address of it.
+      const version = type === 'A' ? 4 : 6;
+      return { addresses: listed.filter((each) => ipVersion(each) === version), ttl: HOSTS_TTL };
+    }
+    if (belongsElsewhere(name, config)) return this.#library.query(name, type, signal);
+    return this.#search(name, type, config.resolv, signal);
+  }
+
+  async forward(question: RawQuestion, signal: AbortSignal): Promise<Buffer> {
+    const config = await this.#files?.current();
+    return (config ? this.#wire(config.resolv) : this.#library).forward(question, signal);
+  }
+
+  close(): void {
+    this.#library.close();
+    this.#servers?.wire.close();
+  }
+
+  /** The first name of the search list that exists decides; if none does, the first failure. */
+  async #search(
+    name: string,
+    type: AddressType,
+    resolv: ResolvConf,
+    signal: AbortSignal,
+  ): Promise<DnsAnswer> {
+    if (resolv.noAaaa && type === 'AAAA') return { addresses: [], ttl: MAX_TTL };
+    const wire = this.#wire(resolv);
+    const candidates = searchNames(name, resolv);
+    let failure: DialError | undefined;
+    let ttl = MAX_TTL;
+    let absent = true;
+    for (const candidate of candidates) {
+      try {
+        const answer = await wire.query(candidate, type, signal);
+        ttl = Math.min(ttl, answer.ttl);
+        if (answer.addresses.length > 0) return { addresses: answer.addresses, ttl };
+        absent &&= answer.absent ?? false;
+        if (answer.absent || candidates.length === 1) continue;
+        // The name may exist in the other family alone: addresses of two hosts must not be mixed.
+        const other = await wire.query(candidate, type === 'A' ? 'AAAA' : 'A', signal);
+        if (other.addresses.length > 0) return { addresses: [], ttl };
+      } catch (error) {
+        // A server that does not respond now will not for the next name either.
+        if (!(error instanceof DialError) || error.code !== 'upstream') throw error;
+        failure ??= error;
+      }
+    }
+    if (failure) throw failure;
+    return { addresses: [], ttl: absent ? Math.min(ttl, MAX_ABSENT_TTL) : ttl, absent };
+  }
+
+  #wire(resolv: ResolvConf): DnsBackend {
+    if (this.#servers?.resolv !== resolv) {
+      const { nameservers, rounds, rotate } = resolv;
+      const servers = nameservers.map((host) => ({ host, port: this.#port }));
+      const exchange = new UdpExchange(servers, this.#clock, { rounds, rotate });
+      // Silent: a name without an answer does not mean that the host's servers fail.
+      this.#servers = { resolv, wire: new WireBackend(exchange, silentLogger) };
+    }
+    return this.#servers.wire;
+  }
+}
+
+/** Whether this name may belong to a source other than the hosts file and DNS. */
+function belongsElsewhere(name: string, { sources, hostname }: HostConfig): boolean {
+  // `files` and `dns` are always there.
+  if (sources.size === 2) return false;
+  return !name.includes('.') || name.endsWith('.local') || name === hostname;
+}

@@ -1,0 +1,110 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ipVersion } from '../../net/addresses/address.ts';
+import { openRegularFile } from '../../platform/regular-file.ts';
+import { MAX_CONF_SIZE, RESOLVED_STUBS } from './host-config.ts';
+import { MAX_DROP_INS, MAX_UPSTREAMS } from '../limits.ts';
+import { nameServersOf } from './resolv-conf.ts';
+
+/** A server that the system's resolver asks for the names of programs. */
+export interface SystemResolver {
+  /** In text; a link-local one may have a zone. */
+  readonly address: string;
+  /** Where it is configured. */
+  readonly source: '/etc/resolv.conf' | 'systemd-resolved';
+}
+
+/** Later folders count less: a file of the same name in an earlier one replaces theirs (resolved.conf(5)). */
+const CONFIG_FOLDERS = ['etc', 'run', 'usr/local/lib', 'usr/lib'].map((each) => `${each}/systemd`);
+
+/** Whether the C library asks systemd-resolved itself (nss-resolve(8)), whatever resolv.conf says. */
+function asksResolvedItself(nameSwitch: string): boolean {
+  const line = nameSwitch.split('\n').find((each) => /^[ \t]*hosts:/.test(each)) ?? '';
+  const [sources = ''] = line.split('#', 1);
+  return sources.split(/[ \t\r:[]/).includes('resolve');
+}
+
+/**
+ * The servers that programs of this host ask: those of /etc/resolv.conf, and for systemd-resolved those that
+ * it passes questions on to. Files that are missing, are no regular files or are longer than 64 KiB count as
+ * empty. Never rejects.
+ *
+ * @param root the folder that paths start at; tests give their own.
+ */
+export async function systemResolvers(root = '/'): Promise<readonly SystemResolver[]> {
+  const [resolvConf, nameSwitch, upstream] = await Promise.all(
+    ['etc/resolv.conf', 'etc/nsswitch.conf', 'run/systemd/resolve/resolv.conf'].map((path) =>
+      textOf(join(root, path)),
+    ),
+  );
+  const named = nameServersOf(resolvConf ?? '');
+  const direct = named.map((address) => ({ address, source: '/etc/resolv.conf' }) as const);
+  const asksResolved =
+    named.some((address) => RESOLVED_STUBS.has(address)) || asksResolvedItself(nameSwitch ?? '');
+  if (!asksResolved || upstream === undefined) return direct;
+  const known = nameServersOf(upstream, MAX_UPSTREAMS);
+  const only = await serversOfAllNames(root);
+  const isInForce = only.length > 0 && only.every((address) => known.includes(address));
+  const behind = (isInForce ? only : known).map(
+    (address) => ({ address, source: 'systemd-resolved' }) as const,
+  );
+  // Without servers it has none to ask, and then it is no way out either.
+  return [...direct.filter(({ address }) => !RESOLVED_STUBS.has(address)), ...behind];
+}
+
+/**
+ * The servers that systemd-resolved asks for every name in preference to those of single links (resolved.conf(5):
+ * `DNS` with `~.` in `Domains`); empty where it is not configured so, or not in a way that is understood here.
+ */
+async function serversOfAllNames(root: string): Promise<readonly string[]> {
+  const settings = new Map<string, readonly string[]>([
+    ['DNS', []],
+    ['Domains', []],
+  ]);
+  for (const path of await configFiles(root)) {
+    for (const line of (await textOf(path))?.split('\n') ?? []) {
+      const at = line.indexOf('=');
+      const key = line.slice(0, Math.max(at, 0)).trim();
+      const before = settings.get(key);
+      if (before === undefined) continue;
+      const words = line.slice(at + 1).match(/\S+/g) ?? [];
+      // An empty value takes back all before it.
+      settings.set(key, words.length === 0 ? [] : [...before, ...words]);
+    }
+  }
+  if (settings.get('Domains')?.includes('~.') !== true) return [];
+  // The name of a certificate may follow.
+  const servers = (settings.get('DNS') ?? []).map((each) => each.split('#', 1)[0] ?? '');
+  return servers.every((address) => ipVersion(address) !== 0) ? servers : [];
+}
+
+/** The files of resolved.conf(5) that count, in the order in which they are read. */
+async function configFiles(root: string): Promise<readonly string[]> {
+  const main: string[] = [];
+  const dropIns = new Map<string, string>();
+  for (const folder of CONFIG_FOLDERS.map((each) => join(root, each))) {
+    main.push(join(folder, 'resolved.conf'));
+    const parts = join(folder, 'resolved.conf.d');
+    const names = await readdir(parts).catch(() => []);
+    for (const name of names.filter((each) => each.endsWith('.conf')).slice(0, MAX_DROP_INS)) {
+      if (!dropIns.has(name)) dropIns.set(name, join(parts, name));
+    }
+  }
+  const texts = await Promise.all(main.map(textOf));
+  const first = main.find((_, index) => texts[index] !== undefined);
+  const byName = [...dropIns].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
+  return first === undefined ? byName : [first, ...byName];
+}
+
+/** `undefined` where there is no such file, or none that is short and regular. */
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    await using file = await openRegularFile(path);
+    const buffer = Buffer.alloc(MAX_CONF_SIZE + 1);
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
+    return bytesRead > MAX_CONF_SIZE ? undefined : buffer.toString('utf8', 0, bytesRead);
+  } catch {
+    // What cannot be read says nothing about where questions go.
+    return undefined;
+  }
+}

@@ -1,0 +1,206 @@
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { formatEndpoint, type Endpoint } from '../../../net/addresses/address.ts';
+import type { Clock } from '../../../net/time/clock.ts';
+import { IdleTimer } from '../../../net/time/idle-timer.ts';
+import type { Packet, PacketLink } from '../../../net/links/link.ts';
+import { PacketQueue } from '../../../net/links/packet-queue.ts';
+import type { QuicConnection } from '../../../quic/contract.ts';
+import { datagramsOf, Reassembly } from './fragments.ts';
+import { ASSOCIATION_QUEUE } from '../service-limits.ts';
+import { decodeUdpMessage, LastAddress, parseAddress, type UdpMessage } from '../wire.ts';
+
+/** The connection of UDP sessions, as they need it. */
+export type DatagramChannel = Pick<QuicConnection, 'sendDatagram' | 'maxDatagramSize'>;
+
+/** Ids are 32 bits on the wire. */
+const IDS = 2 ** 32;
+
+/** One association over the DATAGRAM frames of a connection; the same on either side. */
+export class UdpSession implements PacketLink {
+  readonly id: number;
+  readonly closed: Promise<Error | undefined>;
+  readonly #channel: DatagramChannel;
+  readonly #random: RandomSource;
+  readonly #onClose: () => void;
+  readonly #onSent: (() => void) | undefined;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #queue = new PacketQueue(ASSOCIATION_QUEUE);
+  readonly #reassembly = new Reassembly();
+  #idle: IdleTimer | undefined;
+  /** The last address that was received, and the last one that was sent. */
+  #from: { readonly text: string; readonly peer: Endpoint } | undefined;
+  #to: { readonly peer: Endpoint; readonly bytes: Uint8Array } | undefined;
+  #refused = 0;
+  #ended = false;
+
+  /**
+   * @param onClose called once, when it is closed.
+   * @param onSent called after each packet that was sent.
+   */
+  constructor(
+    id: number,
+    channel: DatagramChannel,
+    random: RandomSource,
+    onClose: () => void,
+    onSent?: () => void,
+  ) {
+    this.id = id;
+    this.#channel = channel;
+    this.#random = random;
+    this.#onClose = onClose;
+    this.#onSent = onSent;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  /** When a datagram passed last, on the clock; 0 before `closeWhenIdle`. */
+  get lastActive(): number {
+    return this.#idle?.lastActive ?? 0;
+  }
+
+  get dropped(): number {
+    return this.#refused + this.#queue.dropped;
+  }
+
+  /** Closes it after so many milliseconds without a packet in either direction. */
+  closeWhenIdle(clock: Clock, milliseconds: number): void {
+    this.#idle = new IdleTimer(clock, milliseconds, () => this.close());
+    this.#idle.start();
+  }
+
+  /** Takes a message of the peer with this session's id, or a fragment of one. */
+  deliver(message: UdpMessage): void {
+    if (this.#ended) return;
+    const whole = this.#reassembly.add(message);
+    if (!whole) return;
+    const peer = this.#peerOf(whole.address);
+    if (!peer) {
+      this.#refused++;
+      return;
+    }
+    this.#idle?.touch();
+    this.#queue.push({ data: whole.data, peer });
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
+  send({ data, peer }: Packet): void {
+    const packet = { sessionId: this.id, address: this.#addressOf(peer), data };
+    const datagrams = this.#ended
+      ? []
+      : datagramsOf(packet, this.#channel.maxDatagramSize, this.#random);
+    let isSent = datagrams.length > 0;
+    for (const datagram of datagrams) {
+      // Without one of its fragments a packet is lost, so that the others need not be sent.
+      isSent &&= this.#channel.sendDatagram(datagram);
+    }
+    if (!isSent) {
+      this.#refused++;
+      return;
+    }
+    this.#idle?.touch();
+    this.#onSent?.();
+  }
+
+  close(cause?: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#idle?.stop();
+    this.#queue.end(cause);
+    this.#onClose();
+    this.#resolveClosed(cause);
+  }
+
+  // Most packets of a session have the address of the one before.
+
+  #peerOf(text: string): Endpoint | undefined {
+    if (this.#from?.text === text) return this.#from.peer;
+    const peer = parseAddress(text);
+    this.#from = peer && { text, peer };
+    return peer;
+  }
+
+  #addressOf(peer: Endpoint): Uint8Array {
+    const known = this.#to;
+    if (known?.peer.port === peer.port && known.peer.host === peer.host) return known.bytes;
+    const bytes = Buffer.from(formatEndpoint(peer));
+    this.#to = { peer, bytes };
+    return bytes;
+  }
+}
+
+/** The UDP sessions of one connection, by their id, which the client chooses. */
+export class UdpSessions {
+  readonly #channel: DatagramChannel;
+  readonly #random: RandomSource;
+  readonly #accept: ((session: UdpSession) => boolean) | undefined;
+  readonly #sessions = new Map<number, UdpSession>();
+  readonly #lastAddress = new LastAddress();
+  #lastId = 0;
+  #ended = false;
+
+  /**
+   * @param accept decides whether a session that the peer begins is kept, and then owns it; a client
+   *   accepts none.
+   */
+  constructor(
+    channel: DatagramChannel,
+    random: RandomSource,
+    accept?: (session: UdpSession) => boolean,
+  ) {
+    this.#channel = channel;
+    this.#random = random;
+    this.#accept = accept;
+  }
+
+  get count(): number {
+    return this.#sessions.size;
+  }
+
+  /** Takes the content of a DATAGRAM frame; drops it when it is malformed or of no session. */
+  receive(data: Uint8Array): void {
+    const message = decodeUdpMessage(data, this.#lastAddress);
+    if (!message) return;
+    const { sessionId } = message;
+    const session = this.#sessions.get(sessionId) ?? this.#begin(sessionId);
+    session?.deliver(message);
+  }
+
+  /**
+   * Begins a session with an id that no live one has.
+   * @param onSent called after each packet that it sends.
+   */
+  open(onSent?: () => void): UdpSession {
+    do this.#lastId = (this.#lastId + 1) % IDS;
+    while (this.#sessions.has(this.#lastId));
+    return this.#create(this.#lastId, onSent);
+  }
+
+  /** Closes all, and begins none any more. */
+  close(cause?: Error): void {
+    this.#ended = true;
+    for (const session of this.#sessions.values()) session.close(cause);
+  }
+
+  #begin(id: number): UdpSession | undefined {
+    if (!this.#accept || this.#ended) return undefined;
+    const session = this.#create(id);
+    if (this.#accept(session)) return session;
+    session.close();
+    return undefined;
+  }
+
+  #create(id: number, onSent?: () => void): UdpSession {
+    const onClose = (): void => void this.#sessions.delete(id);
+    const session = new UdpSession(id, this.#channel, this.#random, onClose, onSent);
+    this.#sessions.set(id, session);
+    return session;
+  }
+}

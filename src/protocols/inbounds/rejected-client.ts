@@ -1,0 +1,66 @@
+import type { Logger } from '../../log/logger.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { ProtocolError } from '../../net/errors.ts';
+import type { InboundMemory } from './inbound-memory.ts';
+import { LogLimiter, type LogNote } from './log-limiter.ts';
+
+/**
+ * A client is rejected for a reason that the operator can act on: it is unauthenticated, or asks
+ * for a variant of the protocol that is not supported. The message holds no credential.
+ */
+export class RejectedClientError extends ProtocolError {}
+
+/** The inbound that rejects clients. */
+export interface RejectingInbound {
+  readonly log: Logger;
+  readonly tag: string;
+  readonly clock: Clock;
+  /** Keeps the limits on log lines across reloads. */
+  readonly memory: InboundMemory;
+}
+
+/**
+ * Logs that a client is rejected, once a minute for each source. Other errors than
+ * RejectedClientError are not logged: they are port scans and broken clients.
+ *
+ * To be called as soon as the client is rejected, since its connection may be drained first.
+ */
+export function logRejection(
+  error: unknown,
+  { log, tag, clock, memory }: RejectingInbound,
+  source: string | undefined,
+): void {
+  if (!(error instanceof RejectedClientError)) return;
+  const limiter = memory.recall('rejected clients', LogLimiter, () => new LogLimiter(clock));
+  const note = limiter.note(source ?? '');
+  if (!note) return;
+  const client = source ?? 'a local client';
+  log.info(`inbound ${tag}: rejected ${client}: ${error.message}${suppressedBefore(note)}`, {
+    inbound: tag,
+    source,
+    error: error.message,
+  });
+}
+
+/** Logs that this side could not serve a client, once a minute for the inbound. */
+export function logAcceptFailure(
+  error: Error,
+  { log, tag, clock, memory }: RejectingInbound,
+): void {
+  const limiter = memory.recall('failures to accept', LogLimiter, () => new LogLimiter(clock));
+  const note = limiter.note('');
+  if (!note) return;
+  log.error(
+    `inbound ${tag}: a client was not accepted: ${error.message}${suppressedBefore(note)}`,
+    {
+      inbound: tag,
+      error: error.message,
+    },
+  );
+}
+
+function suppressedBefore({ suppressed, others }: LogNote): string {
+  if (suppressed === 0) return '';
+  const from = others ? ' from other clients' : '';
+  return ` (${suppressed} more${from} since the last such line)`;
+}

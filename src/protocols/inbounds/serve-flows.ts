@@ -1,0 +1,50 @@
+import { MuxCarrier } from '../../mux/mux-carrier.ts';
+import type { Endpoint } from '../../net/addresses/address.ts';
+import { DialError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import type { InboundContext, Origin } from '../contract.ts';
+
+/**
+ * Serves one stream of a protocol without replies: the client may send at once, and its connection
+ * is closed when the destination is not reached. `onAccept` is called when it is reached, or before
+ * that when the route depends on the first bytes.
+ */
+export async function carryStream(
+  link: ByteLink,
+  { origin, destination }: { readonly origin: Origin; readonly destination: Endpoint },
+  { dispatcher, sniffing: sniff }: Pick<InboundContext, 'dispatcher' | 'sniffing'>,
+  onAccept?: () => void,
+): Promise<void> {
+  const accept = (): Promise<ByteLink> => {
+    onAccept?.();
+    return Promise.resolve(link);
+  };
+  try {
+    await dispatcher.stream({ origin, destination, sniff, client: link, accept });
+  } catch (error) {
+    link.destroy(error instanceof Error ? error : undefined);
+    // The dispatcher logs destinations that cannot be reached.
+    if (!(error instanceof DialError)) throw error;
+  }
+}
+
+/**
+ * Serves a Mux.Cool connection until it ends: each sub-link is a flow with the origin and session of
+ * the carrier. When the account is removed, the connection ends with its last flow.
+ *
+ * @throws {ProtocolError} when the client does not speak Mux.Cool.
+ */
+export function serveMux(link: ByteLink, origin: Origin, context: InboundContext): Promise<void> {
+  const { standing } = origin;
+  const carrier = new MuxCarrier(
+    link,
+    {
+      stream: (stream, destination) => carryStream(stream, { origin, destination }, context),
+      packets: (client) => context.dispatcher.packets({ origin, client }),
+      mayOpen: () => standing?.stands !== false,
+    },
+    context.clock,
+  );
+  const endWatch = standing?.watch(() => carrier.endIfRefused());
+  return carrier.run().finally(endWatch);
+}

@@ -1,0 +1,254 @@
+import { messageOf } from '../../errors.ts';
+import { formatEndpoint, type Endpoint } from '../../net/addresses/address.ts';
+import type { Timer } from '../../net/time/clock.ts';
+import { KeptDatagrams } from '../../net/bounds/datagram-cost.ts';
+import { Deadline } from '../../net/time/deadline.ts';
+import { DialError } from '../../net/errors.ts';
+import type { Packet, PacketLink } from '../../net/links/link.ts';
+import { PacketQueue } from '../../net/links/packet-queue.ts';
+import { receiveAll } from '../../net/links/receive-all.ts';
+import { DIAL_MS, udpIdleMs } from '../../net/time/time-limits.ts';
+import type { DialOptions, OutboundContext } from '../contract.ts';
+
+/** Streams of one association; beyond it the least recently used is closed. */
+export const MAX_LINKS = 256;
+/** Datagrams kept for a destination while its stream is being opened. */
+const KEPT_WHILE_OPENING = 16;
+/** Datagrams to a destination whose stream failed are dropped for this long before the next try. */
+const FAILED_MS = 1_000;
+/** Interval of the checks for idle streams. */
+const SWEEP_MS = 5_000;
+
+type Open = (destination: Endpoint, options: DialOptions) => Promise<PacketLink>;
+type Deps = Pick<OutboundContext, 'clock' | 'log' | 'tag'>;
+
+/**
+ * Datagrams to any peer over a protocol whose streams carry those of one destination each: the first
+ * datagram to a destination opens its stream. Responses come from destinations alone.
+ */
+export class DestinationLinks implements PacketLink {
+  readonly closed: Promise<Error | undefined>;
+  readonly #resolveClosed: (cause: Error | undefined) => void;
+  readonly #open: Open;
+  readonly #deps: Deps;
+  readonly #queue = new PacketQueue();
+  readonly #links = new Map<string, DestinationLink>();
+  /** For the datagrams that wait for all streams. */
+  readonly #room = new KeptDatagrams();
+  readonly #ending = new AbortController();
+  #timer: Timer | undefined;
+  #lost = 0;
+
+  constructor(open: Open, deps: Deps) {
+    this.#open = open;
+    this.#deps = deps;
+    const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+    this.closed = promise;
+    this.#resolveClosed = resolve;
+  }
+
+  get dropped(): number {
+    let dropped = this.#lost + this.#queue.dropped;
+    for (const stream of this.#links.values()) dropped += stream.dropped;
+    return dropped;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#queue.take();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return this.#queue.takeAll(take);
+  }
+
+  send(packet: Packet): void {
+    if (this.#ending.signal.aborted) {
+      this.#lost++;
+      return;
+    }
+    const key = formatEndpoint(packet.peer);
+    let stream = this.#links.get(key);
+    if (!stream) {
+      if (this.#links.size >= MAX_LINKS) this.#closeLeastRecent();
+      stream = this.#add(packet.peer);
+      this.#links.set(key, stream);
+    }
+    stream.send(packet);
+  }
+
+  close(cause?: Error): void {
+    if (this.#ending.signal.aborted) return;
+    this.#ending.abort(new DialError('aborted', 'the association has ended'));
+    this.#timer?.cancel();
+    this.#queue.end(cause);
+    for (const key of this.#links.keys()) this.#remove(key);
+    this.#resolveClosed(cause);
+  }
+
+  #add(peer: Endpoint): DestinationLink {
+    this.#timer ??= this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+    return new DestinationLink(
+      peer,
+      (options) => this.#open(peer, options),
+      (packet) => this.#queue.push(packet),
+      this.#ending.signal,
+      this.#room,
+      this.#deps,
+    );
+  }
+
+  /** One timer for all streams, instead of one for each. */
+  #sweep(): void {
+    for (const [key, stream] of this.#links) if (stream.spent) this.#remove(key);
+    this.#timer =
+      this.#links.size === 0 ? undefined : this.#deps.clock.after(SWEEP_MS, () => this.#sweep());
+  }
+
+  #closeLeastRecent(): void {
+    let oldest: [key: string, lastSeen: number] | undefined;
+    for (const [key, { lastSeen }] of this.#links) {
+      if (!oldest || lastSeen < oldest[1]) oldest = [key, lastSeen];
+    }
+    if (oldest) this.#remove(oldest[0]);
+  }
+
+  #remove(key: string): void {
+    const stream = this.#links.get(key);
+    if (!stream) return;
+    this.#links.delete(key);
+    stream.close();
+    this.#lost += stream.dropped;
+  }
+}
+
+/** The stream of one destination: opened by its first datagram, and opened again after its end. */
+class DestinationLink {
+  readonly #peer: Endpoint;
+  readonly #open: (options: DialOptions) => Promise<PacketLink>;
+  readonly #deliver: (packet: Packet) => void;
+  readonly #parent: AbortSignal;
+  readonly #room: KeptDatagrams;
+  readonly #deps: Deps;
+  #state: 'idle' | 'opening' | 'open' | 'failed' | 'closed' = 'idle';
+  #waiting: Packet[] = [];
+  #packets: PacketLink | undefined;
+  #lastSeen: number;
+  #lost = 0;
+
+  constructor(
+    peer: Endpoint,
+    open: (options: DialOptions) => Promise<PacketLink>,
+    deliver: (packet: Packet) => void,
+    parent: AbortSignal,
+    room: KeptDatagrams,
+    deps: Deps,
+  ) {
+    this.#peer = peer;
+    this.#open = open;
+    this.#deliver = deliver;
+    this.#parent = parent;
+    this.#room = room;
+    this.#deps = deps;
+    this.#lastSeen = deps.clock.now();
+  }
+
+  get dropped(): number {
+    return this.#lost + (this.#packets?.dropped ?? 0);
+  }
+
+  get lastSeen(): number {
+    return this.#lastSeen;
+  }
+
+  /** Whether its idle time is over. */
+  get spent(): boolean {
+    return this.#deps.clock.now() - this.#lastSeen >= udpIdleMs(this.#peer.port);
+  }
+
+  send(packet: Packet): void {
+    const now = this.#deps.clock.now();
+    if (this.#state === 'failed' && now - this.#lastSeen >= FAILED_MS) this.#state = 'idle';
+    // Datagrams to a destination that failed do not delay the next attempt.
+    if (this.#state !== 'failed') this.#lastSeen = now;
+    switch (this.#state) {
+      case 'idle':
+        if (!this.#keep(packet)) break;
+        this.#state = 'opening';
+        void this.#run();
+        break;
+      case 'opening':
+        this.#keep(packet);
+        break;
+      case 'open':
+        this.#packets?.send(packet);
+        break;
+      case 'failed':
+      case 'closed':
+        this.#lost++;
+        break;
+      default:
+        this.#state satisfies never;
+    }
+  }
+
+  close(): void {
+    this.#state = 'closed';
+    this.#lost += this.#takeWaiting().length;
+    this.#packets?.close();
+  }
+
+  /** False when there is no room for the packet, which is lost. */
+  #keep(packet: Packet): boolean {
+    const isFull = this.#waiting.length >= KEPT_WHILE_OPENING;
+    const kept = isFull ? undefined : this.#room.keep(packet);
+    if (kept) this.#waiting.push(kept);
+    else this.#lost++;
+    return kept !== undefined;
+  }
+
+  #takeWaiting(): readonly Packet[] {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#room.release(waiting);
+    return waiting;
+  }
+
+  async #run(): Promise<void> {
+    let responded = false;
+    try {
+      const packets = await this.#connect();
+      if (!packets) return;
+      await receiveAll(packets, (packet) => {
+        responded = true;
+        this.#lastSeen = this.#deps.clock.now();
+        this.#deliver(packet);
+      });
+    } catch (error) {
+      const { log, tag } = this.#deps;
+      log.debug(`udp by ${tag} to ${formatEndpoint(this.#peer)}: ${messageOf(error)}`);
+    }
+    this.#end(responded);
+  }
+
+  async #connect(): Promise<PacketLink | undefined> {
+    using deadline = new Deadline(this.#deps.clock, DIAL_MS, 'the dial', this.#parent);
+    const packets = await this.#open({ signal: deadline.signal });
+    if (this.#state !== 'opening') {
+      packets.close();
+      return undefined;
+    }
+    this.#packets = packets;
+    this.#state = 'open';
+    for (const packet of this.#takeWaiting()) packets.send(packet);
+    return packets;
+  }
+
+  /** A server that ends a stream without a response is likely to end the next one as well. */
+  #end(responded: boolean): void {
+    if (this.#state === 'closed') return;
+    this.#lost += this.#takeWaiting().length + (this.#packets?.dropped ?? 0);
+    this.#packets = undefined;
+    this.#lastSeen = this.#deps.clock.now();
+    this.#state = responded ? 'idle' : 'failed';
+  }
+}

@@ -1,0 +1,139 @@
+import { ipVersion, type Endpoint } from '../../net/addresses/address.ts';
+import { KeptDatagrams } from '../../net/bounds/datagram-cost.ts';
+import { DialError, toDialError } from '../../net/errors.ts';
+import type { Packet, PacketLink } from '../../net/links/link.ts';
+import { receiveAll } from '../../net/links/receive-all.ts';
+import {
+  preferredAddress,
+  type FamilyPolicy,
+  type Resolver,
+} from '../../net/addresses/resolver.ts';
+
+/** Names whose address one association remembers; beyond it the oldest is resolved again. */
+const MAX_NAMES = 256;
+/** Datagrams kept for one name while it is resolved. */
+const MAX_WAITING = 16;
+
+export interface ResolvedPacketsOptions {
+  readonly resolver: Resolver;
+  readonly family: FamilyPolicy;
+  /** The address of the client. */
+  readonly client?: string | undefined;
+  /** Whether a datagram may be sent to a peer, which is an IP address; else it is dropped. */
+  readonly allows: (peer: Endpoint) => boolean;
+  /** Called when a name did not resolve: its datagrams are lost, as to an unreachable peer. */
+  readonly onUnresolved: (error: DialError) => void;
+}
+
+/** The address of a name, or the datagrams that wait for it. */
+type Known = { readonly address: string } | { readonly waiting: Packet[] };
+
+/** An association with peers that have IP addresses, to which datagrams to names can be sent as well. */
+export class ResolvedPackets implements PacketLink {
+  readonly #socket: PacketLink;
+  readonly #options: ResolvedPacketsOptions;
+  readonly #names = new Map<string, Known>();
+  /** For the datagrams to all names. */
+  readonly #room = new KeptDatagrams();
+  readonly #closing = new AbortController();
+  #lost = 0;
+
+  /** @param socket takes peers with IP addresses; it belongs to this association from now on. */
+  constructor(socket: PacketLink, options: ResolvedPacketsOptions) {
+    this.#socket = socket;
+    this.#options = options;
+  }
+
+  get closed(): Promise<Error | undefined> {
+    return this.#socket.closed;
+  }
+
+  get dropped(): number {
+    return this.#lost + this.#socket.dropped;
+  }
+
+  /** With the address that a name has. */
+  set onUnreachable(report: PacketLink['onUnreachable']) {
+    this.#socket.onUnreachable = report;
+  }
+
+  receive(): Promise<Packet | undefined> {
+    return this.#socket.receive();
+  }
+
+  receiveAll(take: (packet: Packet) => void): Promise<void> {
+    return receiveAll(this.#socket, take);
+  }
+
+  send(packet: Packet): void {
+    const { host } = packet.peer;
+    if (ipVersion(host) === 0) this.#sendToName(host, packet);
+    else this.#sendToAddress(packet);
+  }
+
+  close(cause?: Error): void {
+    this.#closing.abort(new DialError('aborted', 'the association has ended'));
+    this.#names.clear();
+    this.#socket.close(cause);
+  }
+
+  #sendToAddress(packet: Packet): void {
+    if (this.#options.allows(packet.peer)) this.#socket.send(packet);
+    else this.#lost++;
+  }
+
+  #sendToName(name: string, packet: Packet): void {
+    if (this.#closing.signal.aborted) return;
+    const known = this.#names.get(name);
+    if (known === undefined) {
+      const kept = this.#room.keep(packet);
+      if (!kept) {
+        this.#lost++;
+        return;
+      }
+      const waiting = [kept];
+      this.#remember(name, { waiting });
+      void this.#resolve(name, packet.peer, waiting);
+    } else if ('address' in known) {
+      const peer = { host: known.address, port: packet.peer.port };
+      this.#sendToAddress({ data: packet.data, peer });
+    } else {
+      const kept = known.waiting.length < MAX_WAITING ? this.#room.keep(packet) : undefined;
+      if (kept) known.waiting.push(kept);
+      else this.#lost++;
+    }
+  }
+
+  #remember(name: string, known: Known): void {
+    if (this.#names.size >= MAX_NAMES) {
+      const [oldest] = this.#names.keys();
+      if (oldest !== undefined) this.#names.delete(oldest);
+    }
+    this.#names.set(name, known);
+  }
+
+  /** One address for the lifetime of the association: responses must come from the same peer. */
+  async #resolve(name: string, peer: Endpoint, waiting: readonly Packet[]): Promise<void> {
+    const { resolver, family, client } = this.#options;
+    let address: string | undefined;
+    try {
+      const addresses = await resolver.resolve(name, family, this.#closing.signal, client);
+      address = preferredAddress(addresses, family);
+    } catch (error) {
+      const failure = toDialError(error, peer);
+      if (failure.code !== 'aborted') this.#options.onUnresolved(failure);
+    } finally {
+      this.#room.release(waiting);
+    }
+    // Another name may have taken its place meanwhile.
+    const known = this.#names.get(name);
+    const isCurrent = known !== undefined && 'waiting' in known && known.waiting === waiting;
+    if (isCurrent && address !== undefined) {
+      this.#names.set(name, { address });
+      for (const packet of waiting) this.send(packet);
+      return;
+    }
+    if (isCurrent) this.#names.delete(name);
+    this.#lost += waiting.length;
+  }
+}

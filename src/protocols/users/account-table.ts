@@ -1,0 +1,58 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import type { Steps } from '../../net/time/turns.ts';
+import type { AcceptedAccounts } from './standing.ts';
+
+/** A user name with its password, as the `accounts` of several inbounds have it. */
+export interface Account {
+  readonly user: string;
+  readonly pass: string;
+}
+
+const DIGEST_BYTES = 32;
+const digest = (secret: Uint8Array): Buffer => hash('sha256', secret, 'buffer');
+const keyOf = (user: Buffer): string => user.toString('latin1');
+
+/** Compared against when the user is unknown, so that this takes the time of a wrong password. */
+const NO_PASSWORD = Buffer.alloc(DIGEST_BYTES);
+
+/** A client that has sent the password of an account. */
+export interface AuthenticatedAccount {
+  readonly user: string;
+  /** What the server keeps of user name and password. */
+  readonly credential: string;
+}
+
+/** The accounts of an inbound. Of a repeated user the last entry counts. */
+export class AccountTable implements AcceptedAccounts {
+  readonly #accounts = new Map<string, { readonly user: string; readonly pass: Buffer }>();
+
+  private constructor() {}
+
+  static *of(accounts: readonly Account[]): Steps<AccountTable> {
+    const table = new AccountTable();
+    for (const { user, pass } of accounts) {
+      table.#accounts.set(keyOf(Buffer.from(user)), { user, pass: digest(Buffer.from(pass)) });
+      yield;
+    }
+    return table;
+  }
+
+  /**
+   * Compares byte for byte, the password in constant time.
+   * @returns `undefined` when the user is unknown or the password is wrong.
+   */
+  authenticate(user: Buffer, pass: Buffer): AuthenticatedAccount | undefined {
+    const key = keyOf(user);
+    const account = this.#accounts.get(key);
+    const sent = digest(pass);
+    const matches = timingSafeEqual(sent, account?.pass ?? NO_PASSWORD);
+    if (!matches || !account) return undefined;
+    return { user: account.user, credential: sent.toString('latin1') + key };
+  }
+
+  accepts(credential: string): boolean {
+    const account = this.#accounts.get(credential.slice(DIGEST_BYTES));
+    const pass = Buffer.from(credential.slice(0, DIGEST_BYTES), 'latin1');
+    return account !== undefined && timingSafeEqual(account.pass, pass);
+  }
+}

@@ -1,0 +1,29 @@
+import type { Steps } from '../../net/time/turns.ts';
+
+/**
+ * What was derived of the secrets of an inbound's users, by secret. Kept in its memory, so that a
+ * reload derives only what is new. Holds what the last user set needs.
+ */
+export class DerivedUsers<Derived> {
+  readonly #derive: (secret: string) => Derived;
+  #kept: ReadonlyMap<string, Derived> = new Map();
+
+  /** @param derive depends on nothing but the secret. */
+  constructor(derive: (secret: string) => Derived) {
+    this.#derive = derive;
+  }
+
+  /** What is derived of these, in their order; all others are forgotten at the end. */
+  *take(secrets: Iterable<string>): Steps<readonly Derived[]> {
+    const taken = new Map<string, Derived>();
+    const list: Derived[] = [];
+    for (const secret of secrets) {
+      const derived = taken.get(secret) ?? this.#kept.get(secret) ?? this.#derive(secret);
+      taken.set(secret, derived);
+      list.push(derived);
+      yield;
+    }
+    this.#kept = taken;
+    return list;
+  }
+}

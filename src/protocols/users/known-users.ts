@@ -1,0 +1,78 @@
+import { LRUCache } from 'lru-cache';
+import { sourceGroup } from '../../net/bounds/source-group.ts';
+import type { Steps } from '../../net/time/turns.ts';
+import type { InboundMemory } from '../inbounds/inbound-memory.ts';
+
+/** Sources whose users are remembered; beyond it the least recently used is removed. */
+const MOST_SOURCES = 4096;
+/** Users that are remembered of one source: as many trials for a client that is another user. */
+const MOST_OF_SOURCE = 16;
+
+/** The users of each source, the latest first, by an id that is the same after reloads. */
+class SourceTable {
+  readonly sources = new LRUCache<string, readonly string[]>({ max: MOST_SOURCES });
+}
+
+/**
+ * The users of an inbound that are found by trial, and the sources that they came from: the users of
+ * a source are tried first, so that a user is searched for once, and is found even while other
+ * clients exhaust the time for searches.
+ */
+export class KnownUsers<User> {
+  readonly all: readonly User[];
+  readonly #idOf: (user: User) => string;
+  readonly #byId: ReadonlyMap<string, User>;
+  readonly #table: SourceTable;
+
+  private constructor(
+    all: readonly User[],
+    byId: ReadonlyMap<string, User>,
+    idOf: (user: User) => string,
+    memory: InboundMemory,
+  ) {
+    this.all = all;
+    this.#idOf = idOf;
+    this.#byId = byId;
+    this.#table = memory.recall('users by source', SourceTable, () => new SourceTable());
+  }
+
+  /** @param idOf returns a unique id of a user, the same after a reload. */
+  static *of<User>(
+    all: readonly User[],
+    idOf: (user: User) => string,
+    memory: InboundMemory,
+  ): Steps<KnownUsers<User>> {
+    const byId = new Map<string, User>();
+    for (const user of all) {
+      byId.set(idOf(user), user);
+      yield;
+    }
+    return new KnownUsers(all, byId, idOf, memory);
+  }
+
+  /** Whether there is a user with that id. */
+  has(id: string): boolean {
+    return this.#byId.has(id);
+  }
+
+  /** The user that fits among those of `source`, after a few trials at most. */
+  from(source: string | undefined, fits: (user: User) => boolean): User | undefined {
+    for (const id of this.#table.sources.get(sourceGroup(source)) ?? []) {
+      const user = this.#byId.get(id);
+      if (user && fits(user)) return user;
+    }
+    return undefined;
+  }
+
+  /** To be called when `user` is authenticated by something other than a replay. */
+  remember(source: string | undefined, user: User): void {
+    if (this.all.length < 2) return;
+    const { sources } = this.#table;
+    const group = sourceGroup(source);
+    const id = this.#idOf(user);
+    const before = sources.get(group) ?? [];
+    if (before[0] === id) return;
+    const others = before.filter((other) => other !== id).slice(0, MOST_OF_SOURCE - 1);
+    sources.set(group, [id, ...others]);
+  }
+}

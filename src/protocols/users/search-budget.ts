@@ -1,0 +1,43 @@
+import type { Clock } from '../../net/time/clock.ts';
+
+/** The share of all time that searches may take in the long run. */
+const SHARE = 0.2;
+/** Milliseconds that they may take at once after a pause. */
+const MOST_SAVED_MS = 20;
+
+/**
+ * Bounds the time of searches for the user that sent something: an unauthenticated client can cause
+ * a search from any source address, and with many users each takes milliseconds in which no other
+ * client is served.
+ *
+ * A search that takes more than was left reduces the time for the next ones.
+ */
+export class SearchBudget {
+  readonly #clock: Clock;
+  #left = MOST_SAVED_MS;
+  #countedAt: number;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#countedAt = clock.now();
+  }
+
+  /** The result of the search; `undefined`, without a search, when no time is left. */
+  spend<T>(search: () => T | undefined): T | undefined {
+    const began = this.#clock.now();
+    const earned = (began - this.#countedAt) * SHARE;
+    this.#countedAt = began;
+    this.#left = Math.min(MOST_SAVED_MS, this.#left + earned);
+    if (this.#left <= 0) return undefined;
+    try {
+      return search();
+    } finally {
+      this.#left -= this.#clock.now() - began;
+    }
+  }
+
+  /** Milliseconds after the last search until there is time for one of this length. */
+  waitFor(milliseconds: number): number {
+    return Math.max(0, (milliseconds - this.#left) / SHARE);
+  }
+}

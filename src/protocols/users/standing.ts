@@ -1,0 +1,127 @@
+import type { Turns } from '../../net/time/turns.ts';
+import type { InboundMemory } from '../inbounds/inbound-memory.ts';
+
+/** The accounts that an inbound accepts. Their number does not show in the time of an answer. */
+export interface AcceptedAccounts {
+  /**
+   * Whether a client with this credential would get the same account now.
+   *
+   * @param credential of a session that was authenticated, in a form of the protocol's own: not what
+   *   the client sent, but what the server keeps of it.
+   */
+  accepts(credential: string): boolean;
+}
+
+/** The accounts of an inbound that is gone, or that has none. */
+export const NO_ACCOUNTS: AcceptedAccounts = { accepts: () => false };
+
+const OPEN = '';
+
+/** An inbound that authenticates no client: all of them have one account. */
+export const OPEN_TO_ALL: AcceptedAccounts & { readonly credential: string } = {
+  credential: OPEN,
+  accepts: (credential) => credential === OPEN,
+};
+
+/** A session that wants to know when its account is removed. */
+interface Watch {
+  readonly standing: Standing;
+  readonly onRemoved: () => void;
+}
+
+/** Sessions that end in one turn: most of the end of each comes after the report. */
+const REPORTS_A_TURN = 32;
+
+/**
+ * The accounts of one inbound across its reloads: sessions keep the handler that they started with,
+ * and ask here before each new flow.
+ */
+export class Accounts {
+  /** `undefined` before the first configuration is in force. */
+  #accepted: AcceptedAccounts | undefined;
+  readonly #watching = new Set<Watch>();
+
+  /** What the inbound accepts now; `undefined` before its first configuration is in force. */
+  get accepted(): AcceptedAccounts | undefined {
+    return this.#accepted;
+  }
+
+  /** New flows are judged by `accepted` from now on; `endRemoved` is to follow. */
+  replace(accepted: AcceptedAccounts): void {
+    this.#accepted = accepted;
+  }
+
+  /** What a session that was authenticated with this credential asks. */
+  standing(credential: string): Standing {
+    return new Standing(this, credential);
+  }
+
+  /** @internal of a Standing */
+  accepts(credential: string): boolean {
+    return this.#accepted === undefined || this.#accepted.accepts(credential);
+  }
+
+  /** @internal of a Standing */
+  watch(standing: Standing, onRemoved: () => void): () => void {
+    const watch = { standing, onRemoved };
+    this.#watching.add(watch);
+    return () => void this.#watching.delete(watch);
+  }
+
+  /**
+   * Reports to all that watch an account which does not stand any more, a few in each turn.
+   *
+   * @param onFailure is called with what a report throws; the others are made all the same.
+   */
+  async endRemoved(
+    turns: Pick<Turns, 'due' | 'next'>,
+    onFailure: (error: unknown) => void,
+  ): Promise<void> {
+    let reports = 0;
+    // Those that begin to watch meanwhile have an account that stands.
+    for (const { standing, onRemoved } of Array.from(this.#watching)) {
+      if (!standing.stands) {
+        try {
+          onRemoved();
+        } catch (error) {
+          onFailure(error);
+        }
+        reports++;
+      }
+      if (turns.due || reports === REPORTS_A_TURN) {
+        reports = 0;
+        await turns.next();
+      }
+    }
+  }
+}
+
+/** Whether the account of one session still stands, with the credential that the session used. */
+export class Standing {
+  readonly #accounts: Accounts;
+  readonly #credential: string;
+
+  constructor(accounts: Accounts, credential: string) {
+    this.#accounts = accounts;
+    this.#credential = credential;
+  }
+
+  /** To be asked before each new flow. Takes constant time. */
+  get stands(): boolean {
+    return this.#accounts.accepts(this.#credential);
+  }
+
+  /**
+   * Watches for the account's removal: a session that has no flow then is to end.
+   *
+   * @param onRemoved is called after each reload that finds the account removed.
+   * @returns what ends the watch; idempotent.
+   */
+  watch(onRemoved: () => void): () => void {
+    return this.#accounts.watch(this, onRemoved);
+  }
+}
+
+/** The accounts of the inbound with that memory. */
+export const accountsOf = (memory: InboundMemory): Accounts =>
+  memory.recall('accounts', Accounts, () => new Accounts());

@@ -1,0 +1,257 @@
+import { LRUCache } from 'lru-cache';
+import { asError } from '../../errors.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { LinkClosedError, ProtocolError } from '../../net/errors.ts';
+import type { ByteLink } from '../../net/links/link.ts';
+import { onClosed } from '../../net/links/on-closed.ts';
+import { abortReason } from '../../net/links/read-queue.ts';
+import type { InboundContext } from '../contract.ts';
+import { sourceGroup } from '../../net/bounds/source-group.ts';
+import type { KnownUsers } from './known-users.ts';
+import { SearchBudget } from './search-budget.ts';
+
+/** The longest time that a search blocks the event loop. */
+const SLICE_MS = 1;
+/** Searches that may wait. */
+const MAX_WAITING = 1024;
+
+export interface UserSearchOptions {
+  /** Searches that may wait. */
+  readonly limit?: number;
+  /** All searches with one name share a budget, also those of successive handlers. */
+  readonly budget?: string;
+}
+/** How long a search that found no user counts against its source. */
+const FAILURE_MS = 60_000;
+/** Sources of which failures are counted. */
+const MAX_FAILED = 4096;
+
+/** The client of a search, which ends when the link closes or the signal aborts. */
+export interface WaitingClient {
+  /** What the client is reached by. */
+  readonly link: Pick<ByteLink, 'closed'>;
+  readonly signal: AbortSignal;
+}
+
+interface Search<User> {
+  readonly source: string | undefined;
+  readonly group: string;
+  readonly fits: (user: User) => boolean;
+  readonly settle: (found: User | undefined) => void;
+  readonly reject: (error: Error) => void;
+  /** Index of the next user to be tried. */
+  next: number;
+}
+
+interface Failures {
+  readonly count: number;
+  readonly lastAt: number;
+}
+
+/**
+ * Finds the user of a stream or a datagram by trying the key of each.
+ *
+ * The known users of the source are tried at once. Other searches share a budget, since
+ * unauthenticated clients can cause them: they run in slices, one in each turn of the event loop, and
+ * wait while the budget is exhausted. Sources with the fewest failures are first and take turns, so
+ * that a source with many clients delays mostly its own. One that has waited begins with the known
+ * users again: a client often sends much at once, of which the first search finds the user.
+ */
+export class UserSearch<User> {
+  readonly #known: KnownUsers<User>;
+  readonly #clock: Clock;
+  readonly #budget: SearchBudget;
+  /** By source, in the order of turns. */
+  readonly #waiting = new Map<string, Search<User>[]>();
+  readonly #failures = new LRUCache<string, Failures>({ max: MAX_FAILED });
+  readonly #limit: number;
+  #waitingCount = 0;
+  #active: Search<User> | undefined;
+  #scheduled = false;
+
+  constructor(
+    known: KnownUsers<User>,
+    { clock, memory }: Pick<InboundContext, 'clock' | 'memory'>,
+    { limit = MAX_WAITING, budget = 'user searches' }: UserSearchOptions = {},
+  ) {
+    this.#known = known;
+    this.#clock = clock;
+    this.#budget = memory.recall(budget, SearchBudget, () => new SearchBudget(clock));
+    this.#limit = limit;
+  }
+
+  /**
+   * The user that `fits` accepts among those that are tried at once: the known users of the source,
+   * or the only one.
+   */
+  immediately(source: string | undefined, fits: (user: User) => boolean): User | undefined {
+    const { all } = this.#known;
+    const [single] = all;
+    if (single !== undefined && all.length === 1) return fits(single) ? single : undefined;
+    return this.#known.from(source, fits);
+  }
+
+  /**
+   * The user that `fits` accepts; `undefined` for none. The caller adds it to the known users.
+   *
+   * @throws {ProtocolError} when too many searches wait.
+   * @throws {LinkClosedError} when the link is destroyed.
+   * @throws the signal's reason, when it aborts.
+   */
+  async find(
+    source: string | undefined,
+    fits: (user: User) => boolean,
+    { link, signal }: WaitingClient,
+  ): Promise<User | undefined> {
+    const known = this.immediately(source, fits);
+    if (known !== undefined || this.#known.all.length < 2) return known;
+    return this.search(source, fits, { link, signal });
+  }
+
+  /** As `find`, where `immediately` has found none of several users. */
+  async search(
+    source: string | undefined,
+    fits: (user: User) => boolean,
+    { link, signal }: WaitingClient,
+  ): Promise<User | undefined> {
+    if (signal.aborted) throw abortReason(signal);
+    const { promise, resolve, reject } = Promise.withResolvers<User | undefined>();
+    const search: Search<User> = {
+      source,
+      group: sourceGroup(source),
+      fits,
+      settle: resolve,
+      reject,
+      next: 0,
+    };
+    const abandon = (reason: Error): void => {
+      this.#drop(search);
+      reject(reason);
+    };
+    const onAbort = (): void => abandon(abortReason(signal));
+    const forgetLink = onClosed(link.closed, () => abandon(new LinkClosedError()));
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      this.#add(search);
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      forgetLink();
+    }
+  }
+
+  #add(search: Search<User>): void {
+    const own = this.#waiting.get(search.group);
+    if (own) own.push(search);
+    else this.#waiting.set(search.group, [search]);
+    this.#waitingCount++;
+    if (this.#waitingCount > this.#limit) this.#rejectWorst();
+    this.#schedule(0);
+  }
+
+  #drop(search: Search<User>): void {
+    if (this.#active === search) this.#active = undefined;
+    const own = this.#waiting.get(search.group);
+    const at = own?.indexOf(search) ?? -1;
+    if (!own || at < 0) return;
+    own.splice(at, 1);
+    if (own.length === 0) this.#waiting.delete(search.group);
+    this.#waitingCount--;
+  }
+
+  /** Rejects the newest search of the source with the most failures, then most waiting searches. */
+  #rejectWorst(): void {
+    let worst:
+      | { readonly search: Search<User>; readonly rank: readonly [number, number] }
+      | undefined;
+    for (const [group, own] of this.#waiting) {
+      const newest = own.at(-1);
+      const rank = [this.#failuresOf(group), own.length] as const;
+      if (newest && (!worst || compare(rank, worst.rank) >= 0)) worst = { search: newest, rank };
+    }
+    if (!worst) return;
+    this.#drop(worst.search);
+    worst.search.reject(new ProtocolError('too many searches for users are waiting'));
+  }
+
+  /** Removes and returns the search whose turn it is. */
+  #take(): Search<User> | undefined {
+    let best: { readonly group: string; readonly failures: number } | undefined;
+    for (const group of this.#waiting.keys()) {
+      const failures = this.#failuresOf(group);
+      if (!best || failures < best.failures) best = { group, failures };
+      if (failures === 0) break;
+    }
+    const own = best && this.#waiting.get(best.group);
+    const search = own?.shift();
+    if (!own || !search) return undefined;
+    this.#waitingCount--;
+    this.#waiting.delete(search.group);
+    if (own.length > 0) this.#waiting.set(search.group, own); // behind the other sources
+    return search;
+  }
+
+  /** @param milliseconds to wait; 0 is the next turn of the event loop. */
+  #schedule(milliseconds: number): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    const run = (): void => {
+      this.#scheduled = false;
+      this.#run();
+    };
+    if (milliseconds > 0) this.#clock.after(milliseconds, run);
+    else setImmediate(run);
+  }
+
+  #run(): void {
+    const done = this.#budget.spend(() => {
+      this.#slice();
+      return true;
+    });
+    if (!this.#active && this.#waitingCount === 0) return;
+    this.#schedule(done ? 0 : this.#budget.waitFor(SLICE_MS));
+  }
+
+  #slice(): void {
+    const end = this.#clock.now() + SLICE_MS;
+    do {
+      const search = (this.#active ??= this.#take());
+      // After a user is found, its caller makes it a known one before the next search begins.
+      if (!search || this.#step(search)) return;
+    } while (this.#clock.now() < end);
+  }
+
+  /** Tries one user, or ends a search that has tried all; true when a user was found. */
+  #step(search: Search<User>): boolean {
+    let user: User | undefined;
+    try {
+      if (search.next === 0) user = this.#known.from(search.source, search.fits);
+      if (user === undefined) {
+        user = this.#known.all[search.next++];
+        if (user !== undefined && !search.fits(user)) return false;
+      }
+    } catch (error) {
+      this.#active = undefined;
+      search.reject(asError(error));
+      return false;
+    }
+    this.#active = undefined;
+    if (user === undefined) this.#countFailure(search.group);
+    search.settle(user);
+    return user !== undefined;
+  }
+
+  #countFailure(group: string): void {
+    const count = this.#failuresOf(group) + 1;
+    this.#failures.set(group, { count, lastAt: this.#clock.now() });
+  }
+
+  #failuresOf(group: string): number {
+    const failures = this.#failures.peek(group);
+    return failures && this.#clock.now() - failures.lastAt < FAILURE_MS ? failures.count : 0;
+  }
+}
+
+/** Compares the first numbers, then the second ones. */
+const compare = (one: readonly [number, number], other: readonly [number, number]): number =>
+  one[0] - other[0] || one[1] - other[1];

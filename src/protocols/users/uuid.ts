@@ -1,0 +1,30 @@
+import { converted, secret, type Decoder } from '../../schema/decoder.ts';
+
+const SIMPLE = /^[0-9a-f]{32}$/i;
+const HYPHENATED = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const DECORATED = /^(?:\{([^{}]*)\}|urn:uuid:(.*))$/s;
+
+/**
+ * The 32 lower-case hex digits of a UUID in any form that is allowed: hyphenated, without
+ * hyphens, hyphenated in braces, or hyphenated after a lower-case `urn:uuid:`. `undefined` for
+ * anything else.
+ */
+export function parseUuid(text: string): string | undefined {
+  const [, braced, named] = DECORATED.exec(text) ?? [];
+  const bare = braced ?? named ?? text;
+  if (!HYPHENATED.test(bare) && !SIMPLE.test(text)) return undefined;
+  return bare.replaceAll('-', '').toLowerCase();
+}
+
+/** The 16 bytes of a UUID that `parseUuid` returned. */
+export const uuidBytes = (digits: string): Buffer => Buffer.from(digits, 'hex');
+
+export const UUID_HINT =
+  'a UUID has 32 hex digits, as in 0b1c6d5e-4f3a-4b2c-9d8e-7f6a5b4c3d2e: uuidgen makes one, and both ends have the same';
+
+/** A UUID that is a credential: error messages do not quote it. */
+export const uuid: Decoder<string> = converted(secret, (text, reject) => {
+  const digits = parseUuid(text);
+  if (digits === undefined) throw reject('invalid uuid', UUID_HINT);
+  return digits;
+});

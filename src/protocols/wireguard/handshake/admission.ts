@@ -1,0 +1,61 @@
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { addressText, type IpEndpoint } from '../../../ip/ip-endpoint.ts';
+import { RateLimit } from '../../../net/time/rate-limit.ts';
+import { MacReader } from './cookies.ts';
+import {
+  COOKIE_REPLIES_A_SECOND,
+  HANDSHAKES_A_SECOND,
+  MACS_A_SECOND,
+  MAX_VALIDATED_SOURCES,
+  VALIDATED_HANDSHAKES_A_SECOND,
+} from '../limits.ts';
+
+/** What to do with an initiation; bytes are the cookie reply to send instead of reading it. */
+export type Admitted = 'read' | 'invalid' | 'limit' | Uint8Array;
+
+/**
+ * Decides which initiations are worth the work of reading them (whitepaper §5.3): all that are made for this
+ * key, as long as they are few; then those of senders that have shown their address, each up to a limit.
+ */
+export class Admission {
+  readonly #macs: MacReader;
+  readonly #all = new RateLimit(HANDSHAKES_A_SECOND);
+  readonly #checks = new RateLimit(MACS_A_SECOND);
+  readonly #replies = new RateLimit(COOKIE_REPLIES_A_SECOND);
+  /** By address, the one that was added first at the beginning. */
+  readonly #validated = new Map<string, RateLimit>();
+
+  /** @param publicKey the own one. */
+  constructor(publicKey: Uint8Array, random: RandomSource) {
+    this.#macs = new MacReader(publicKey, random);
+  }
+
+  decide(initiation: Uint8Array, from: IpEndpoint, now: number): Admitted {
+    if (!this.#checks.take(now)) return 'limit';
+    const verdict = this.#macs.check(initiation, from, now);
+    if (verdict === 'invalid') return 'invalid';
+    if (this.#all.take(now)) return 'read';
+    if (verdict === 'known address') return this.#limitOf(from).take(now) ? 'read' : 'limit';
+    if (!this.#replies.take(now)) return 'limit';
+    return this.#macs.reply(initiation, from, now);
+  }
+
+  /** Whether a response, whose index has been found to be right, is made for this key. */
+  isValid(response: Uint8Array, from: IpEndpoint, now: number): boolean {
+    return this.#checks.take(now) && this.#macs.check(response, from, now) !== 'invalid';
+  }
+
+  #limitOf(from: IpEndpoint): RateLimit {
+    const address = addressText(from);
+    let limit = this.#validated.get(address);
+    if (limit === undefined) {
+      const [oldest] = this.#validated.keys();
+      if (oldest !== undefined && this.#validated.size >= MAX_VALIDATED_SOURCES) {
+        this.#validated.delete(oldest);
+      }
+      limit = new RateLimit(VALIDATED_HANDSHAKES_A_SECOND);
+      this.#validated.set(address, limit);
+    }
+    return limit;
+  }
+}

@@ -1,0 +1,136 @@
+import { createOpener, createSealer } from '../../../crypto/aead/aead.ts';
+import { blake2s256, blake2sMac } from '../../../crypto/hash/blake2s.ts';
+import { equalInConstantTime } from '../../../crypto/hash/keyed-hash.ts';
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { addressBytes, type IpEndpoint } from '../../../ip/ip-endpoint.ts';
+import { COOKIE_SECRET_TIME } from '../limits.ts';
+import {
+  COOKIE_NONCE_SIZE,
+  CookieReply,
+  KEY_SIZE,
+  MAC_SIZE,
+  MessageType,
+  readIndex,
+  writeIndex,
+} from '../wire.ts';
+
+/*
+ * The codes at the end of handshake messages, and cookies (whitepaper §5.4.4 and §5.4.7). `mac1` shows that
+ * a sender knows the public key of the receiver; `mac2` that it receives what is sent to its address.
+ */
+
+const MAC1_LABEL = Buffer.from('mac1----');
+const COOKIE_LABEL = Buffer.from('cookie--');
+
+/** Where `mac1` begins in a handshake message: `mac2` follows, and nothing else. */
+const mac1At = (message: Uint8Array): number => message.length - 2 * MAC_SIZE;
+
+/** The sender's side: codes for messages to one peer, and what the peer's cookie replies say. */
+export class MacWriter {
+  readonly #mac1Key: Uint8Array;
+  readonly #cookieKey: Uint8Array;
+  /** `mac1` of the last message, to which a cookie reply is bound. */
+  readonly #lastMac1 = new Uint8Array(MAC_SIZE);
+  #hasSent = false;
+  #cookie: Uint8Array | undefined;
+  #cookieAt = -Infinity;
+
+  /** @param publicKey the peer's. */
+  constructor(publicKey: Uint8Array) {
+    this.#mac1Key = blake2s256(MAC1_LABEL, publicKey);
+    this.#cookieKey = blake2s256(COOKIE_LABEL, publicKey);
+  }
+
+  /** Writes both codes at the end of `message`; `mac2` stays zero without a cookie that is still valid. */
+  write(message: Uint8Array, now: number): void {
+    const at = mac1At(message);
+    const mac1 = blake2sMac(this.#mac1Key, message.subarray(0, at));
+    message.set(mac1, at);
+    this.#lastMac1.set(mac1);
+    this.#hasSent = true;
+    if (this.#cookie === undefined || now - this.#cookieAt >= COOKIE_SECRET_TIME) return;
+    const beforeMac2 = at + MAC_SIZE;
+    message.set(blake2sMac(this.#cookie, message.subarray(0, beforeMac2)), beforeMac2);
+  }
+
+  /**
+   * Takes the cookie out of a reply: the next message has a `mac2`.
+   * @returns false when it is not authentic, or no reply to the last message.
+   */
+  readReply(reply: Uint8Array, now: number): boolean {
+    if (!this.#hasSent) return false;
+    const nonce = reply.subarray(CookieReply.nonce, CookieReply.nonce + COOKIE_NONCE_SIZE);
+    const cookie = new Uint8Array(MAC_SIZE);
+    using opener = createOpener('xchacha20-poly1305', this.#cookieKey);
+    if (!opener.open(nonce, reply.subarray(CookieReply.cookie), cookie, this.#lastMac1))
+      return false;
+    // One reply a message: another one would be a copy.
+    this.#hasSent = false;
+    this.#cookie = cookie;
+    this.#cookieAt = now;
+    return true;
+  }
+}
+
+/** What the codes of a received message show. */
+export type MacVerdict =
+  /** The sender does not know the public key. */
+  | 'invalid'
+  /** It does. */
+  | 'known key'
+  /** And it receives what is sent to its address. */
+  | 'known address';
+
+/** The receiver's side: checks codes, and makes cookie replies. */
+export class MacReader {
+  readonly #mac1Key: Uint8Array;
+  readonly #cookieKey: Uint8Array;
+  readonly #random: RandomSource;
+  readonly #secret = new Uint8Array(KEY_SIZE);
+  #secretAt = -Infinity;
+
+  /** @param publicKey the own one. */
+  constructor(publicKey: Uint8Array, random: RandomSource) {
+    this.#mac1Key = blake2s256(MAC1_LABEL, publicKey);
+    this.#cookieKey = blake2s256(COOKIE_LABEL, publicKey);
+    this.#random = random;
+  }
+
+  check(message: Uint8Array, from: IpEndpoint, now: number): MacVerdict {
+    const at = mac1At(message);
+    const beforeMac2 = at + MAC_SIZE;
+    const mac1 = blake2sMac(this.#mac1Key, message.subarray(0, at));
+    if (!equalInConstantTime(mac1, message.subarray(at, beforeMac2))) return 'invalid';
+    const sent = message.subarray(beforeMac2);
+    if (now - this.#secretAt >= COOKIE_SECRET_TIME || isZero(sent)) return 'known key';
+    const mac2 = blake2sMac(this.#cookieFor(from), message.subarray(0, beforeMac2));
+    return equalInConstantTime(mac2, sent) ? 'known address' : 'known key';
+  }
+
+  /** The response to a message that is not handled before its sender has shown its address. */
+  reply(message: Uint8Array, from: IpEndpoint, now: number): Uint8Array {
+    if (now - this.#secretAt >= COOKIE_SECRET_TIME) {
+      this.#random.fill(this.#secret);
+      this.#secretAt = now;
+    }
+    const reply = new Uint8Array(CookieReply.size);
+    reply[0] = MessageType.COOKIE_REPLY;
+    // The sender's index is at the same place in both handshake messages.
+    writeIndex(reply, CookieReply.receiver, readIndex(message, 4));
+    const nonce = reply.subarray(CookieReply.nonce, CookieReply.nonce + COOKIE_NONCE_SIZE);
+    this.#random.fill(nonce);
+    const at = mac1At(message);
+    const mac1 = message.subarray(at, at + MAC_SIZE);
+    using sealer = createSealer('xchacha20-poly1305', this.#cookieKey);
+    sealer.seal(nonce, this.#cookieFor(from), reply.subarray(CookieReply.cookie), mac1);
+    return reply;
+  }
+
+  /** The cookie of an address and port, as long as the secret is the same. */
+  #cookieFor(from: IpEndpoint): Uint8Array {
+    const port = Uint8Array.of(from.port >> 8, from.port);
+    return blake2sMac(this.#secret, Buffer.concat([addressBytes(from), port]));
+  }
+}
+
+const isZero = (bytes: Uint8Array): boolean => bytes.every((octet) => octet === 0);

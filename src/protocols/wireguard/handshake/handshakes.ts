@@ -1,0 +1,152 @@
+import type { RandomSource } from '../../../crypto/random-source.ts';
+import { copyEndpoint, type IpEndpoint } from '../../../ip/ip-endpoint.ts';
+import { Fifo } from '../../../collections/fifo.ts';
+import { Admission } from './admission.ts';
+import { MacWriter } from './cookies.ts';
+import { INITIATION_INTERVAL, MAX_PENDING_MESSAGES } from '../limits.ts';
+import { Initiator, Responder, type Identity } from './noise.ts';
+import { Session } from '../session.ts';
+import type { DropReason } from '../trace.ts';
+import { CookieReply, KEY_SIZE, readIndex, Response } from '../wire.ts';
+
+/** A response to a handshake message that came. */
+export interface PendingMessage {
+  readonly message: Uint8Array;
+  readonly destination: IpEndpoint;
+  readonly what: 'response' | 'cookie reply';
+}
+
+export interface HandshakesOptions {
+  readonly identity: Identity;
+  readonly random: RandomSource;
+  /** See `TunnelOptions`. */
+  readonly timestamp: () => Uint8Array;
+  /** Whether a session has this index. */
+  readonly isTaken: (index: number) => boolean;
+}
+
+/**
+ * The handshakes of a tunnel in both roles (whitepaper §5.4): what their messages contain, which of them are
+ * taken, and the sessions that come of it. When to begin one is the tunnel's matter.
+ */
+export class Handshakes {
+  readonly #identity: Identity;
+  readonly #random: RandomSource;
+  readonly #timestamp: () => Uint8Array;
+  readonly #isTaken: (index: number) => boolean;
+  readonly #macs: MacWriter;
+  readonly #admission: Admission;
+  readonly #pending = new Fifo<PendingMessage>();
+  /** The handshake of this side that is under way. */
+  #initiator: Initiator | undefined;
+  /** That of the last initiation that came, and when it came. */
+  #receivedTimestamp: Uint8Array | undefined;
+  #receivedAt = -Infinity;
+
+  constructor({ identity, random, timestamp, isTaken }: HandshakesOptions) {
+    this.#identity = identity;
+    this.#random = random;
+    this.#timestamp = timestamp;
+    this.#isTaken = isTaken;
+    this.#macs = new MacWriter(identity.peerPublicKey);
+    this.#admission = new Admission(identity.privateKey.publicKey, random);
+  }
+
+  /** The next message to be sent in response; it stays the next one until `shift`. */
+  peek(): PendingMessage | undefined {
+    return this.#pending.peek();
+  }
+
+  /** The next message was sent. */
+  shift(): void {
+    this.#pending.shift();
+  }
+
+  /** Makes an initiation, which takes the place of one that had no response. */
+  initiation(now: number): Uint8Array {
+    this.abandon();
+    this.#initiator = new Initiator(this.#identity, this.#newIndex(), this.#random.bytes(KEY_SIZE));
+    const message = this.#initiator.initiation(this.#timestamp());
+    this.#macs.write(message, now);
+    return message;
+  }
+
+  /** Takes no response any more. */
+  abandon(): void {
+    this.#initiator?.erase();
+    this.#initiator = undefined;
+  }
+
+  /** @returns the session of which the response, which is pending then, informs the peer. */
+  onInitiation(message: Uint8Array, from: IpEndpoint, now: number): Session | DropReason {
+    const admitted = this.#admission.decide(message, from, now);
+    if (admitted === 'invalid') return 'mac';
+    if (admitted === 'limit') return 'limit';
+    if (admitted !== 'read') {
+      this.#push(admitted, from, 'cookie reply');
+      return 'limit';
+    }
+    const responder = Responder.read(this.#identity, message);
+    if (responder === undefined) return 'authentication';
+    const { timestamp, peerIndex } = responder;
+    const last = this.#receivedTimestamp;
+    const isReplay = last !== undefined && Buffer.compare(timestamp, last) <= 0;
+    if (isReplay || now - this.#receivedAt < INITIATION_INTERVAL) {
+      responder.erase();
+      return isReplay ? 'replay' : 'limit';
+    }
+    const index = this.#newIndex();
+    const responded = responder.respond(index, this.#random.bytes(KEY_SIZE));
+    if (responded === undefined) return 'authentication';
+    this.#receivedTimestamp = timestamp;
+    this.#receivedAt = now;
+    this.#macs.write(responded.message, now);
+    this.#push(responded.message, from, 'response');
+    return new Session(responded.keys, { index, peerIndex, isInitiator: false, createdAt: now });
+  }
+
+  /** @returns the session of the handshake of this side. */
+  onResponse(message: Uint8Array, from: IpEndpoint, now: number): Session | DropReason {
+    const initiator = this.#initiator;
+    if (initiator?.index !== readIndex(message, Response.receiver)) return 'index';
+    if (!this.#admission.isValid(message, from, now)) return 'mac';
+    const accepted = initiator.accept(message);
+    if (accepted === undefined) return 'authentication';
+    this.#initiator = undefined;
+    const { index } = initiator;
+    const { keys, peerIndex } = accepted;
+    return new Session(keys, { index, peerIndex, isInitiator: true, createdAt: now });
+  }
+
+  /** @param responded the index of the session that the peer has yet to use. */
+  onCookieReply(
+    message: Uint8Array,
+    responded: number | undefined,
+    now: number,
+  ): DropReason | undefined {
+    const index = readIndex(message, CookieReply.receiver);
+    if (index !== this.#initiator?.index && index !== responded) return 'index';
+    return this.#macs.readReply(message, now) ? undefined : 'authentication';
+  }
+
+  /** Erases all keys. */
+  close(): void {
+    this.abandon();
+    this.#pending.clear();
+    this.#identity.staticSecret.fill(0);
+    this.#identity.presharedKey.fill(0);
+  }
+
+  #push(message: Uint8Array, to: IpEndpoint, what: PendingMessage['what']): void {
+    if (this.#pending.size >= MAX_PENDING_MESSAGES) return;
+    this.#pending.push({ message, destination: copyEndpoint(to), what });
+  }
+
+  /** An index that is not in use: random, so that it says nothing about this side. */
+  #newIndex(): number {
+    for (;;) {
+      const index = readIndex(this.#random.bytes(4), 0);
+      if (index !== this.#initiator?.index && !this.#isTaken(index)) return index;
+    }
+  }
+}
