@@ -13,7 +13,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import type { ControlledApp } from '../../src/api/contract.ts';
-import { ApiServer } from '../../src/api/server.ts';
+import { ApiServer } from '../../src/api/http/server.ts';
 import { lowerApi } from '../../src/config/api.ts';
 import { systemClock } from '../../src/net/time/clock.ts';
 import type { FlowInfo } from '../../src/tracker/flow.ts';

@@ -10,7 +10,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadGeoData } from '../../src/engine/geo/load.ts';
-import { RegexCache } from '../../src/engine/router/regex-set.ts';
+import { RegexCache } from '../../src/engine/router/tables/regex-set.ts';
 import type { RouteQuery } from '../../src/engine/router/query.ts';
 import { Router } from '../../src/engine/router/router.ts';
 import type { CidrSpec, RoutingSpec, RuleSpec } from '../../src/spec.ts';

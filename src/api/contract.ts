@@ -6,7 +6,7 @@ import type { Tracker } from '../tracker/tracker.ts';
 import type { IfMatch } from './if-match.ts';
 
 export type { RouteGroupView, RouteTargetView, RouteView } from '../config/route-view.ts';
-export type { Inherit as RouteInherit } from '../config/subscribe-file.ts';
+export type { Inherit as RouteInherit } from '../config/sources/subscribe-file.ts';
 
 /** What the API requires of the process that it controls. */
 export interface ControlledApp {

@@ -1,19 +1,26 @@
 import type { RouteView } from '../config/route-view.ts';
 import type { Clock } from '../net/time/clock.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
-import { empty, json, jsonText, withEtag, type ApiResponse, type Streaming } from './response.ts';
-import { requireJson } from './body.ts';
+import {
+  empty,
+  json,
+  jsonText,
+  withEtag,
+  type ApiResponse,
+  type Streaming,
+} from './http/response.ts';
+import { requireJson } from './http/body.ts';
 import type { ControlledApp } from './contract.ts';
-import type { FlowFeed } from './flow-feed.ts';
+import type { FlowFeed } from './feeds/flow-feed.ts';
 import { parseIfMatch } from './if-match.ts';
 import { textParameter, u64Parameter } from './path-parameter.ts';
 import { parsePickBody } from './pick-body.ts';
-import { NotFound } from './rejections.ts';
+import { NotFound } from './http/rejections.ts';
 import type { RouteKey } from './router.ts';
 import { parseSelector } from './selector.ts';
-import type { StartTimes } from './start-times.ts';
-import type { TrafficFeed } from './traffic-feed.ts';
-import { writeList } from './slices.ts';
+import type { StartTimes } from './http/start-times.ts';
+import type { TrafficFeed } from './feeds/traffic-feed.ts';
+import { writeList } from './feeds/slices.ts';
 import {
   REPORT_LISTS,
   defaultJson,

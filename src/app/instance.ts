@@ -5,9 +5,9 @@ import {
   type RoutesResult,
 } from '../api/contract.ts';
 import type { IfMatch } from '../api/if-match.ts';
-import { ApiLifecycle } from '../api/lifecycle.ts';
+import { ApiLifecycle } from '../api/http/lifecycle.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
-import type { RegexCache } from '../engine/router/regex-set.ts';
+import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { linesOf } from '../log/output.ts';
 import type { Logger } from '../log/logger.ts';
 import { systemClock, type Clock } from '../net/time/clock.ts';
@@ -17,15 +17,15 @@ import { ApplyError } from '../supervisor/apply-error.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import type { Tracker } from '../tracker/tracker.ts';
 import { VERSION } from '../version.ts';
-import { attachConfig, detachConfig } from './detached-config.ts';
-import { logHints } from './error-lines.ts';
-import { FileLog } from './file-log.ts';
-import { loadAside } from './load-aside.ts';
+import { attachConfig, detachConfig } from './aside/detached-config.ts';
+import { logHints } from './log/error-lines.ts';
+import { FileLog } from './log/file-log.ts';
+import { loadAside } from './aside/load-aside.ts';
 import { Picker } from './picker.ts';
 import { failedOutcome, outcomeOf, type ReloadOutcome } from './outcomes.ts';
 import { Reloader } from './reloader.ts';
-import { ConfigThread } from './thread.ts';
-import { WarningLog } from './warning-log.ts';
+import { ConfigThread } from './aside/thread.ts';
+import { WarningLog } from './log/warning-log.ts';
 
 export interface InstanceOptions {
   /** `undefined` for the built-in configuration. */

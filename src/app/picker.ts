@@ -12,11 +12,11 @@ import { messageOf } from '../errors.ts';
 import { unlessAborted } from '../net/time/unless-aborted.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError, toReadError } from './outcomes.ts';
-import { FileLog } from './file-log.ts';
+import { FileLog } from './log/file-log.ts';
 import { Mutex } from './mutex.ts';
 import { replaceFile, systemFiles, type ReplaceFileSystem } from './replace-file.ts';
-import type { ConfigThread } from './thread.ts';
-import { etagOf, editPickAside, readRoutesAside, type RoutesRead } from './routes-aside.ts';
+import type { ConfigThread } from './aside/thread.ts';
+import { etagOf, editPickAside, readRoutesAside, type RoutesRead } from './aside/routes-aside.ts';
 
 /** What editing the configuration file needs from its instance. */
 export interface PickerSteps {

@@ -3,7 +3,7 @@ import { ConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import type { AppliedReport, ReloadReport } from '../supervisor/reload-report.ts';
 import { toControlError } from './outcomes.ts';
-import { FileLog } from './file-log.ts';
+import { FileLog } from './log/file-log.ts';
 import { Mutex } from './mutex.ts';
 
 /** The steps of a reload; each may reject with a ConfigError or an ApplyError. */

@@ -1,15 +1,15 @@
-import { APP_TARGET } from '../app/process-log.ts';
+import { APP_TARGET } from '../app/log/process-log.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
 import { DEFAULT_LEVEL } from '../config/tables/log.ts';
 import { chooseFilter, passes } from '../log/filter.ts';
 import { printable } from '../printable.ts';
 import { silentLogger } from '../log/output.ts';
-import { RegexCache } from '../engine/router/regex-set.ts';
+import { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { OwnListeners } from '../net/loop-guard/own-listeners.ts';
 import { systemClock } from '../net/time/clock.ts';
 import { Supervisor } from '../supervisor/supervisor.ts';
 import { renderWarning, type Warning } from '../config/warnings/warning.ts';
-import type { Importable } from '../app/error-lines.ts';
+import type { Importable } from '../app/log/error-lines.ts';
 import { loadOrReport } from './load.ts';
 
 /**

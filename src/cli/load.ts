@@ -1,8 +1,8 @@
 import { linesOf } from '../log/output.ts';
-import { logHints, type Importable } from '../app/error-lines.ts';
-import { FileLog } from '../app/file-log.ts';
-import { loadAtStart, type LoadOptions } from '../app/load-aside.ts';
-import { processLog } from '../app/process-log.ts';
+import { logHints, type Importable } from '../app/log/error-lines.ts';
+import { FileLog } from '../app/log/file-log.ts';
+import { loadAtStart, type LoadOptions } from '../app/aside/load-aside.ts';
+import { processLog } from '../app/log/process-log.ts';
 import { readStreamConfig } from '../app/stream-config.ts';
 import { ConfigError, renderConfigError } from '../config/errors.ts';
 import type { LoadedConfig } from '../config/load-config.ts';

@@ -6,7 +6,7 @@ import { DecodeError } from '../schema/errors.ts';
 import type { Node } from '../schema/node.ts';
 import { optional, struct, type Output } from '../schema/struct.ts';
 import { Finding } from './findings.ts';
-import type { SourceText } from './source-text.ts';
+import type { SourceText } from './sources/source-text.ts';
 
 /** Where the API listens by default. */
 export const DEFAULT_API_LISTEN = '127.0.0.1:9090';

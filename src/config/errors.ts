@@ -1,4 +1,4 @@
-import type { ForeignFormat } from './foreign-format.ts';
+import type { ForeignFormat } from './sources/foreign-format.ts';
 import { hintsOf, WeirError, type WeirErrorOptions } from '../errors.ts';
 
 /** Where something stands: the file, when there is one, and a line and column counted from 1. */

@@ -1,6 +1,6 @@
 import { findProtocol, protocolNames } from '../protocols/registry.ts';
 import type { Shape } from '../schema/shape.ts';
-import { configFile } from './config-file.ts';
+import { configFile } from './sources/config-file.ts';
 
 /** A schema with the key that names its dialect. */
 export interface JsonSchema extends Shape {

@@ -1,12 +1,12 @@
 import type { GeoData } from '../engine/geo/geo-data.ts';
-import type { RouterTables } from '../engine/router/router-tables.ts';
-import type { RegexCache } from '../engine/router/regex-set.ts';
+import type { RouterTables } from '../engine/router/tables/router-tables.ts';
+import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import type { Spec } from '../spec.ts';
 import { readApiTable, type ApiOptions } from './api.ts';
-import { readDocuments, type ConfigSource, type Documents } from './documents.ts';
+import { readDocuments, type ConfigSource, type Documents } from './sources/documents.ts';
 import { ConfigError, DocumentReadError } from './errors.ts';
-import { type FileReader, InputFiles } from './input-files.ts';
-import { loadGeo } from './load-geo.ts';
+import { type FileReader, InputFiles } from './sources/input-files.ts';
+import { loadGeo } from './sources/load-geo.ts';
 import type { MergedConfig } from './merge.ts';
 import type { Places } from './places.ts';
 import { lowerConfig, type Lowered } from './lower.ts';

@@ -1,14 +1,14 @@
-import type { RegexCache } from '../engine/router/regex-set.ts';
+import type { RegexCache } from '../engine/router/tables/regex-set.ts';
 import type { Located } from '../schema/decoder.ts';
 import type { BalancerSpec, RouteGroupSpec, Spec } from '../spec.ts';
 import { lowerApi, type ApiOptions, type ApiTable } from './api.ts';
 import { builtinOutbounds } from './builtin-outbounds.ts';
-import type { ConfigFile } from './config-file.ts';
+import type { ConfigFile } from './sources/config-file.ts';
 import { Finding, Findings } from './findings.ts';
-import type { InputFiles } from './input-files.ts';
+import type { InputFiles } from './sources/input-files.ts';
 import { mergeSubscribe, type MergedGroup } from './merge.ts';
 import type { Places } from './places.ts';
-import type { SubscribeFile } from './subscribe-file.ts';
+import type { SubscribeFile } from './sources/subscribe-file.ts';
 import { lowerBalancers } from './tables/balancer.ts';
 import { lowerDns } from './tables/dns.ts';
 import { lowerInbound } from './tables/inbound.ts';

@@ -1,10 +1,10 @@
 import { emptyTable } from '../schema/node.ts';
 import { isBuiltinTag } from './builtin-outbounds.ts';
-import { balancerTags, type ConfigFile } from './config-file.ts';
+import { balancerTags, type ConfigFile } from './sources/config-file.ts';
 import { Finding, type Findings } from './findings.ts';
 import { DEFAULT_GROUP, defaultPick, groupTargets } from './route-targets.ts';
 import type { DeadEnd, Target } from './route-targets.ts';
-import { placeOfInherit, type RouteGroup, type SubscribeFile } from './subscribe-file.ts';
+import { placeOfInherit, type RouteGroup, type SubscribeFile } from './sources/subscribe-file.ts';
 import { routeTable } from './tables/route.ts';
 
 /** A route group with its target. */

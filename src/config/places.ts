@@ -1,6 +1,6 @@
 import type { Entry, Node, Span } from '../schema/node.ts';
 import type { ConfigError, ConfigErrorKind, ConfigErrorOptions, ConfigLocation } from './errors.ts';
-import type { SourceText } from './source-text.ts';
+import type { SourceText } from './sources/source-text.ts';
 
 export const shiftSpan = ({ start, end }: Span, by: number): Span => ({
   start: start + by,

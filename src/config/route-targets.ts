@@ -1,11 +1,11 @@
 import type { Located } from '../schema/decoder.ts';
-import type { ConfigFile } from './config-file.ts';
+import type { ConfigFile } from './sources/config-file.ts';
 import {
   inheritOf,
   placeOfInherit,
   type RouteGroup,
   type SubscribeFile,
-} from './subscribe-file.ts';
+} from './sources/subscribe-file.ts';
 
 /** A name of an outbound, node, balancer or built-in, with its place. */
 export type Target = Located<string>;

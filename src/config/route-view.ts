@@ -1,6 +1,6 @@
-import { type ConfigFile, balancerTags } from './config-file.ts';
+import { type ConfigFile, balancerTags } from './sources/config-file.ts';
 import { defaultPick, defaultTarget, groupTargets, picksOf } from './route-targets.ts';
-import { inheritOf, type Inherit, type SubscribeFile } from './subscribe-file.ts';
+import { inheritOf, type Inherit, type SubscribeFile } from './sources/subscribe-file.ts';
 
 /**
  * The routes as the files describe them, whether or not such a configuration would apply: a pick is

@@ -1,4 +1,4 @@
-import { LOCAL_LISTENERS } from '../config/default-config.ts';
+import { LOCAL_LISTENERS } from '../config/sources/default-config.ts';
 import { basicString, dottedKey } from '../config/edit/toml-text.ts';
 import { printable, replaceUnprintable } from '../printable.ts';
 import type { Draft, Settings, SettingValue } from './draft.ts';

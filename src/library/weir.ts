@@ -1,12 +1,12 @@
 import { ControlError, type PickResult, type RoutesResult } from '../api/contract.ts';
 import { ANY_FILE } from '../api/if-match.ts';
-import { StartTimes } from '../api/start-times.ts';
-import { loadAtStart } from '../app/load-aside.ts';
+import { StartTimes } from '../api/http/start-times.ts';
+import { loadAtStart } from '../app/aside/load-aside.ts';
 import { toControlError } from '../app/outcomes.ts';
-import { FileLog } from '../app/file-log.ts';
+import { FileLog } from '../app/log/file-log.ts';
 import { Instance } from '../app/instance.ts';
-import { APP_TARGET } from '../app/process-log.ts';
-import { RegexCache } from '../engine/router/regex-set.ts';
+import { APP_TARGET } from '../app/log/process-log.ts';
+import { RegexCache } from '../engine/router/tables/regex-set.ts';
 import { chooseFilter } from '../log/filter.ts';
 import type { ReloadReport } from '../supervisor/reload-report.ts';
 import type { FlowSelector } from '../tracker/tracker.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ApiServer } from '../../src/api/server.ts';
+import { ApiServer } from '../../src/api/http/server.ts';
 import { lowerApi, type ApiOptions } from '../../src/config/api.ts';
 import type { Logger } from '../../src/log/logger.ts';
 import { parseAddress } from '../support/address.ts';

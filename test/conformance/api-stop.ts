@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { describe, test } from 'node:test';
-import { ApiServer } from '../../src/api/server.ts';
+import { ApiServer } from '../../src/api/http/server.ts';
 import { readAll } from '../support/read.ts';
 import { eventually } from '../support/wait.ts';
 import { apiOptions, serve, type Carrier } from './api-harness.ts';

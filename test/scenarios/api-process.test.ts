@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { ctl } from '../../src/cli/ctl.ts';
+import { ctl } from '../../src/cli/ctl/ctl.ts';
 import { ApiClient, type Reply } from '../conformance/api-client.ts';
 import { disposable, parseAddress, type Address } from '../support/address.ts';
 import { freedom, rule, socksIn } from '../support/config.ts';

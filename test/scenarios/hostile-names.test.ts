@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { suite, test } from 'node:test';
-import { ctl } from '../../src/cli/ctl.ts';
+import { ctl } from '../../src/cli/ctl/ctl.ts';
 import { freedom, socksIn } from '../support/config.ts';
 import { API } from '../support/control.ts';
 import { assertHarmless, FORGERY } from '../support/harmless-output.ts';

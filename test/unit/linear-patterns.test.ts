@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { glob } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { isOwnOrigin } from '../../src/api/access.ts';
+import { isOwnOrigin } from '../../src/api/http/access.ts';
 import { percentDecode } from '../../src/api/path-parameter.ts';
-import { parseHead } from '../../src/api/raw-http.ts';
+import { parseHead } from '../../src/api/http/raw-http.ts';
 import { parseSelector } from '../../src/api/selector.ts';
 import { parsePickBody } from '../../src/api/pick-body.ts';
-import { EventReader } from '../../src/cli/event-reader.ts';
+import { EventReader } from '../../src/cli/ctl/event-reader.ts';
 import { shownLine } from '../../src/config/shown-line.ts';
 import { parseToml } from '../../src/config/toml/parse.ts';
 import { parseServerKey } from '../../src/crypto/server-certificate.ts';
@@ -66,7 +66,7 @@ interface Row {
 /* oxlint-disable no-control-regex -- the patterns are those of the program */
 const PATTERNS: readonly Row[] = [
   {
-    file: 'api/body.ts',
+    file: 'api/http/body.ts',
     pattern: /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i,
     worst: [
       run('application/', '+'),
@@ -81,12 +81,12 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '1'), runs('1.', '1', '1', 'e'), runs('1.1e', '1', '1', 'e')],
   },
   {
-    file: 'api/raw-http.ts',
+    file: 'api/http/raw-http.ts',
     pattern: /^(?<method>[\w!#$%&'*+.^`|~-]+) (?<target>\S+) HTTP\/1\.[01]$/,
     worst: [run('', 'A'), run('A ', '/'), run('A ', '/ HTTP/1.1'), run('A', ' ')],
   },
   {
-    file: 'api/raw-http.ts',
+    file: 'api/http/raw-http.ts',
     pattern: /^(?<name>[\w!#$%&'*+.^`|~-]+):(?<value>[^\r\n\0]*)$/,
     worst: [run('a:', ' '), runs('a:', ' ', 'b'), run('a:b', ' '), run('', 'a'), run('a', ':')],
   },
@@ -101,7 +101,7 @@ const PATTERNS: readonly Row[] = [
     worst: [run('', '{'), run('{', 'a'), run('', '{a'), run('', '{a}')],
   },
   {
-    file: 'api/access.ts',
+    file: 'api/http/access.ts',
     pattern: /^(?:[^@]*@)?(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/,
     worst: [
       run('', 'a'),

@@ -1,6 +1,6 @@
 import { WeirError } from '../../errors.ts';
 import type { Span } from '../../schema/node.ts';
-import type { SourceText } from '../source-text.ts';
+import type { SourceText } from '../sources/source-text.ts';
 import { TomlError } from '../toml/error.ts';
 import {
   outlineOf,

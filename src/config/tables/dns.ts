@@ -8,7 +8,7 @@ import type { Span } from '../../schema/node.ts';
 import { optional, struct, type Output } from '../../schema/struct.ts';
 import type { DnsSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
-import type { InputFiles } from '../input-files.ts';
+import type { InputFiles } from '../sources/input-files.ts';
 
 const text = optional(located(str));
 

@@ -5,7 +5,7 @@ import { findProtocol, protocolNames } from '../../protocols/registry.ts';
 import type { InboundProtocol } from '../../protocols/protocol.ts';
 import type { InboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
-import type { InputFiles } from '../input-files.ts';
+import type { InputFiles } from '../sources/input-files.ts';
 import { protocolHint } from '../word-hints.ts';
 import { lowerListen } from './listen.ts';
 import { lowerInboundStream, streamTable } from './stream.ts';

@@ -6,7 +6,7 @@ import { findProtocol, protocolNames } from '../../protocols/registry.ts';
 import type { OutboundProtocol } from '../../protocols/protocol.ts';
 import type { OutboundSpec } from '../../spec.ts';
 import { Finding, type Findings, lowerSettings } from '../findings.ts';
-import type { InputFiles } from '../input-files.ts';
+import type { InputFiles } from '../sources/input-files.ts';
 import { parseFamilyPolicy, hostProblem } from '../values/addresses.ts';
 import { protocolHint } from '../word-hints.ts';
 import { lowerOutboundStream, streamTable } from './stream.ts';

@@ -1,11 +1,11 @@
-import { RegexError, type RegexCache } from '../../engine/router/regex-set.ts';
+import { RegexError, type RegexCache } from '../../engine/router/tables/regex-set.ts';
 import type { GeoKind } from '../../engine/geo/geo-data.ts';
 import { WeirError } from '../../errors.ts';
 import { array, located, str, type Located } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 import type { GeoFileSpec, RuleSpec } from '../../spec.ts';
 import { Finding, type Findings } from '../findings.ts';
-import type { InputFiles } from '../input-files.ts';
+import type { InputFiles } from '../sources/input-files.ts';
 import { entriesOf, lowerRule, ruleSubject, ruleTable } from './rule.ts';
 
 /** `[route]` as written. */

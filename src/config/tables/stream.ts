@@ -17,7 +17,7 @@ import type {
 } from '../../spec.ts';
 import { hostWithoutPort, splitWsPath } from '../../transports/ws/handshake.ts';
 import { Finding, type PartFindings } from '../findings.ts';
-import type { InputFiles } from '../input-files.ts';
+import type { InputFiles } from '../sources/input-files.ts';
 import { networkHint } from '../word-hints.ts';
 
 const text = optional(located(str));

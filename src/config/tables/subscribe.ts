@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { DocumentReadError } from '../errors.ts';
-import type { SourceText } from '../source-text.ts';
+import type { SourceText } from '../sources/source-text.ts';
 import { located, record, str } from '../../schema/decoder.ts';
 import { fallback, optional, struct, type Output } from '../../schema/struct.ts';
 

@@ -1,6 +1,6 @@
 import { suggestion } from '../../schema/suggestion.ts';
 import { DEFAULT_GROUP, picksOf } from '../route-targets.ts';
-import { inheritOf } from '../subscribe-file.ts';
+import { inheritOf } from '../sources/subscribe-file.ts';
 import type { Examined } from './warnings.ts';
 import { quoted, type WarningList } from './warning.ts';
 

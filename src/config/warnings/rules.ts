@@ -1,6 +1,6 @@
 import { ipVersion } from '../../net/addresses/address.ts';
 import { geositeKey } from '../../engine/geo/geo-data.ts';
-import { isEmptyDomainList, normalizeName } from '../../engine/router/domain-list.ts';
+import { isEmptyDomainList, normalizeName } from '../../engine/router/tables/domain-list.ts';
 import type { Located } from '../../schema/decoder.ts';
 import { suggestion } from '../../schema/suggestion.ts';
 import { entriesOf, ruleSubject, type MatcherList, type RuleTable } from '../tables/rule.ts';

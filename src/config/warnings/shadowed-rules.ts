@@ -1,4 +1,4 @@
-import { normalizeName } from '../../engine/router/domain-list.ts';
+import { normalizeName } from '../../engine/router/tables/domain-list.ts';
 import { parseCidr } from '../../ip/cidr.ts';
 import { entriesOf, ruleSubject, type RuleTable } from '../tables/rule.ts';
 import { parsePortRange } from '../values/matchers.ts';

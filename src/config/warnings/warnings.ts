@@ -1,7 +1,7 @@
 import type { ApiOptions } from '../api.ts';
-import type { ConfigFile } from '../config-file.ts';
+import type { ConfigFile } from '../sources/config-file.ts';
 import type { Places } from '../places.ts';
-import type { SubscribeFile } from '../subscribe-file.ts';
+import type { SubscribeFile } from '../sources/subscribe-file.ts';
 import type { GeoData } from '../../engine/geo/geo-data.ts';
 import type { Spec } from '../../spec.ts';
 import { warnOfBalancers } from './balancers.ts';

@@ -1,6 +1,6 @@
 import type { GeositeRef } from '../../spec.ts';
-import type { DomainList } from '../router/domain-list.ts';
-import type { NetworkList } from '../router/network-list.ts';
+import type { DomainList } from '../router/tables/domain-list.ts';
+import type { NetworkList } from '../router/tables/network-list.ts';
 import { WeirError } from '../../errors.ts';
 
 /** The lists of the geo files that rules use. */

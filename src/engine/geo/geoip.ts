@@ -1,4 +1,4 @@
-import { NetworkListBuilder } from '../router/network-list.ts';
+import { NetworkListBuilder } from '../router/tables/network-list.ts';
 import { GeoFileError, type GeoipList } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 

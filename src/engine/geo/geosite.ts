@@ -1,4 +1,4 @@
-import { type DomainList, NameListBuilder } from '../router/domain-list.ts';
+import { type DomainList, NameListBuilder } from '../router/tables/domain-list.ts';
 import { GeoFileError } from './geo-data.ts';
 import { WireReader } from './wire-reader.ts';
 

@@ -1,7 +1,7 @@
 import { messageOf } from '../../errors.ts';
 import { openRegularFile } from '../../platform/regular-file.ts';
 import type { GeoipRef, GeositeRef, RuleSpec } from '../../spec.ts';
-import type { DomainList } from '../router/domain-list.ts';
+import type { DomainList } from '../router/tables/domain-list.ts';
 import { fileSource, type ByteSource } from './byte-source.ts';
 import {
   GeoCodeError,

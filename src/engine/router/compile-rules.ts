@@ -1,8 +1,13 @@
 import type { GeositeRef, RuleSpec } from '../../spec.ts';
 import { geositeKey, type GeoData } from '../geo/geo-data.ts';
 import type { Condition, IndexedRule, MatcherKey, Space } from './conditions.ts';
-import { domainList, isEmptyDomainList, type DomainList, packNames } from './domain-list.ts';
-import { packNetworks, packPorts, type BlockList, type NetworkList } from './network-list.ts';
+import { domainList, isEmptyDomainList, type DomainList, packNames } from './tables/domain-list.ts';
+import {
+  packNetworks,
+  packPorts,
+  type BlockList,
+  type NetworkList,
+} from './tables/network-list.ts';
 
 /** Longer lists are not compared with each other: the text of the comparison would cost more. */
 const MAX_SHARED_LENGTH = 64;

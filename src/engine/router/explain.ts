@@ -3,12 +3,12 @@ import type { GeoData } from '../geo/geo-data.ts';
 import { compileRules } from './compile-rules.ts';
 import type { Facts, IndexedRule, MatcherKey } from './conditions.ts';
 import { entriesOf } from './matcher-entries.ts';
-import { holdsAt, packRules } from './pack-rules.ts';
+import { holdsAt, packRules } from './tables/pack-rules.ts';
 import { QueryFacts } from './query-facts.ts';
 import type { RouteDecision, RouteQuery } from './query.ts';
-import type { RegexCache } from './regex-set.ts';
+import type { RegexCache } from './tables/regex-set.ts';
 import { Router } from './router.ts';
-import { tablesOf } from './router-tables.ts';
+import { tablesOf } from './tables/router-tables.ts';
 
 /** A matcher of the rule that decided. */
 export interface MatchedEntry {

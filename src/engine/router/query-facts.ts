@@ -1,11 +1,11 @@
 import { ipVersion } from '../../net/addresses/address.ts';
-import { BlockTable } from './block-table.ts';
+import { BlockTable } from './tables/block-table.ts';
 import { type Space, type Facts, Hits } from './conditions.ts';
-import { DomainTable } from './domain-table.ts';
-import { parseAddress, portWords } from './network-list.ts';
-import type { RegexSet } from './regex-set.ts';
+import { DomainTable } from './tables/domain-table.ts';
+import { parseAddress, portWords } from './tables/network-list.ts';
+import type { RegexSet } from './tables/regex-set.ts';
 import type { RouteQuery } from './query.ts';
-import type { NetworkTableData, RouterTables } from './router-tables.ts';
+import type { NetworkTableData, RouterTables } from './tables/router-tables.ts';
 
 /**
  * Looks a query up in the tables of a router, each at most once and only when it is asked for.

@@ -3,8 +3,8 @@ import type { RoutingSpec } from '../../spec.ts';
 import type { GeoData } from '../geo/geo-data.ts';
 import type { RouteDecision, RouteQuery } from './query.ts';
 import { QueryFacts } from './query-facts.ts';
-import type { RegexCache, RegexSet } from './regex-set.ts';
-import { buildRouterTables, type RouterTables } from './router-tables.ts';
+import type { RegexCache, RegexSet } from './tables/regex-set.ts';
+import { buildRouterTables, type RouterTables } from './tables/router-tables.ts';
 import { RuleIndex } from './rule-index.ts';
 
 export interface RouterResources {

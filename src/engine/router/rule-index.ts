@@ -1,5 +1,5 @@
 import { SPACES, type Condition, type IndexedRule, type Space, type Facts } from './conditions.ts';
-import { holdsAt, packRules, positionOf } from './pack-rules.ts';
+import { holdsAt, packRules, positionOf } from './tables/pack-rules.ts';
 
 /** An index as plain data. A rule is referred to by its start in `numbers`: see PackedRules. */
 export interface RuleIndexData {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/access.ts';
+import { bearerCheck, isOwnOrigin, namesThisHost } from '../../../src/api/http/access.ts';
 import { parseIfMatch } from '../../../src/api/if-match.ts';
 import { textParameter, u64Parameter } from '../../../src/api/path-parameter.ts';
-import { parseHead } from '../../../src/api/raw-http.ts';
-import { BadPath, BadRequest } from '../../../src/api/rejections.ts';
+import { parseHead } from '../../../src/api/http/raw-http.ts';
+import { BadPath, BadRequest } from '../../../src/api/http/rejections.ts';
 import { parseTarget } from '../../../src/api/router.ts';
 import { parseSelector } from '../../../src/api/selector.ts';
 import { parseU64, u64Text } from '../../../src/api/u64.ts';

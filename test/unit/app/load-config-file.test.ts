@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import { loadConfigFile } from '../../../src/app/load-aside.ts';
-import { FileLog } from '../../../src/app/file-log.ts';
+import { loadConfigFile } from '../../../src/app/aside/load-aside.ts';
+import { FileLog } from '../../../src/app/log/file-log.ts';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { encodeGeoip } from '../../support/geo-fixture.ts';
 

@@ -1,11 +1,14 @@
 import { readApiTable } from '../../../src/config/api.ts';
-import { readConfigFile, type ConfigFile } from '../../../src/config/config-file.ts';
-import { InputFiles } from '../../../src/config/input-files.ts';
+import { readConfigFile, type ConfigFile } from '../../../src/config/sources/config-file.ts';
+import { InputFiles } from '../../../src/config/sources/input-files.ts';
 import { lowerConfig } from '../../../src/config/lower.ts';
 import { JoinedPlaces } from '../../../src/config/places.ts';
-import { type SourceText, decodeSource } from '../../../src/config/source-text.ts';
-import { readSubscribeFile, type SubscribeFile } from '../../../src/config/subscribe-file.ts';
-import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { type SourceText, decodeSource } from '../../../src/config/sources/source-text.ts';
+import {
+  readSubscribeFile,
+  type SubscribeFile,
+} from '../../../src/config/sources/subscribe-file.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import type { Spec } from '../../../src/spec.ts';
 
 /** The bytes of a file, and its path for the places of errors. */

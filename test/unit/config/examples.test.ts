@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
-import { FileLog } from '../../../src/app/file-log.ts';
-import { DEFAULT_CONFIG } from '../../../src/config/default-config.ts';
+import { FileLog } from '../../../src/app/log/file-log.ts';
+import { DEFAULT_CONFIG } from '../../../src/config/sources/default-config.ts';
 import { exampleFiles, load, makeGeoFiles, specOf } from './support.ts';
 
 const folder = makeGeoFiles();

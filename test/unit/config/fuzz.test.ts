@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import * as fc from 'fast-check';
 import { ConfigError, renderConfigError } from '../../../src/config/errors.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { Router } from '../../../src/engine/router/router.ts';
 import { TestAuthority } from '../../support/test-certificates.ts';
 import { exampleFiles, fakeFiles, makeGeoFiles } from './support.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { FileLog } from '../../../src/app/file-log.ts';
+import { FileLog } from '../../../src/app/log/file-log.ts';
 import type { ConfigError } from '../../../src/config/errors.ts';
 import { encodeGeoip, encodeGeosite } from '../../support/geo-fixture.ts';
 import { DIRECT, load, loadErrorOf, placeOf, refuses, rule, ruleOf, type Row } from './support.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { attachError, detachError } from '../../../src/app/detached-error.ts';
+import { attachError, detachError } from '../../../src/app/aside/detached-error.ts';
 import { ConfigError, configHints } from '../../../src/config/errors.ts';
-import { foreignFormat, foreignFormatHint } from '../../../src/config/foreign-format.ts';
+import { foreignFormat, foreignFormatHint } from '../../../src/config/sources/foreign-format.ts';
 import { parseCertificateChain, parseServerKey } from '../../../src/crypto/server-certificate.ts';
 import { WeirError } from '../../../src/errors.ts';
 import { TestAuthority } from '../../support/test-certificates.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Finding, lowerSettings, SettingsFinding } from '../../../src/config/findings.ts';
-import { InputFiles } from '../../../src/config/input-files.ts';
+import { InputFiles } from '../../../src/config/sources/input-files.ts';
 import { lowerListen } from '../../../src/config/tables/listen.ts';
 import type { Protocol } from '../../../src/protocols/protocol.ts';
 import { device, lines } from '../../support/own-session-protocol.ts';

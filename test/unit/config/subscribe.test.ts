@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { ConfigError } from '../../../src/config/errors.ts';
 import { openConfig, parseConfig } from './documents.ts';
 import { subscribePath } from '../../../src/config/tables/subscribe.ts';
-import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { errorOf, loadErrorOf, refusesShape, type Row } from './support.ts';
 import {
   errorOfBoth,

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { setString } from '../../../src/config/edit/set-string.ts';
 import { ConfigError } from '../../../src/config/errors.ts';
-import { SourceText } from '../../../src/config/source-text.ts';
+import { SourceText } from '../../../src/config/sources/source-text.ts';
 import { TomlError } from '../../../src/config/toml/error.ts';
 import { parseSyntax, parseToml } from '../../../src/config/toml/parse.ts';
 import { longArraysOf, SLICE, slicesOf } from '../../../src/config/toml/slices.ts';

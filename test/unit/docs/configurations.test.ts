@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { FileLog } from '../../../src/app/file-log.ts';
+import { FileLog } from '../../../src/app/log/file-log.ts';
 import { importConfigOf } from '../../support/docs/imported.ts';
 import { blocksOf, PAGES, type Block } from '../../support/docs/pages.ts';
 import { load, makeGeoFiles } from '../config/support.ts';

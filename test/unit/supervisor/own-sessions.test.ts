@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect, type Socket as TcpSocket } from 'node:net';
 import { after, describe, test } from 'node:test';
-import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { systemClock, type Clock } from '../../../src/net/time/clock.ts';

@@ -4,7 +4,7 @@ import * as http2 from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls, TLSSocket } from 'node:tls';
-import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { systemClock } from '../../../src/net/time/clock.ts';
 import { OwnListeners } from '../../../src/net/loop-guard/own-listeners.ts';

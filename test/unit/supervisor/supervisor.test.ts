@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
-import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import { systemClock, type Clock } from '../../../src/net/time/clock.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { Supervisor } from '../../../src/supervisor/supervisor.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { SystemRandomSource } from '../../../src/crypto/random-source.ts';
-import { RegexCache } from '../../../src/engine/router/regex-set.ts';
+import { RegexCache } from '../../../src/engine/router/tables/regex-set.ts';
 import type { Logger } from '../../../src/log/logger.ts';
 import { silentLogger } from '../../../src/log/output.ts';
 import { systemClock } from '../../../src/net/time/clock.ts';

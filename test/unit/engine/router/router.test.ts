@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RegexCache, RegexError } from '../../../../src/engine/router/regex-set.ts';
+import { RegexCache, RegexError } from '../../../../src/engine/router/tables/regex-set.ts';
 import type { RouteQuery } from '../../../../src/engine/router/query.ts';
 import { Router } from '../../../../src/engine/router/router.ts';
 import type { RuleSpec } from '../../../../src/spec.ts';

@@ -1,0 +1,130 @@
+import type { Clock } from '../../net/time/clock.ts';
+import { KEPT_EVENTS, type FlowNotice, type FlowSubscription } from '../../tracker/flow-events.ts';
+import type { FlowEvent } from '../../tracker/flow-events.ts';
+import type { Tracker } from '../../tracker/tracker.ts';
+import { eventText, type EventStream } from './event-stream.ts';
+import { Rounds } from './slices.ts';
+import type { StartTimes } from '../http/start-times.ts';
+import { flowJson } from '../views.ts';
+
+/** One client and the number of the event that it gets next. */
+interface Client {
+  readonly stream: EventStream;
+  next: number;
+}
+
+/** Several events as one piece for the socket; `end` is the number of the event behind it. */
+interface Piece {
+  readonly bytes: Buffer;
+  readonly end: number;
+}
+
+/** About how long a piece is allowed to get, in characters. */
+const PIECE_LENGTH = 64 << 10;
+
+/**
+ * Sends the openings and closings of flows to any number of clients.
+ *
+ * The feed is one reader of the tracker, however many clients there are, and keeps the last 1024 events
+ * for all of them; of a client it keeps a number. Clients at the same position are sent the same bytes.
+ * A client that falls further behind gets the number of events that it missed.
+ */
+export class FlowFeed {
+  readonly #tracker: Tracker;
+  readonly #times: StartTimes;
+  readonly #ring: (FlowEvent | undefined)[] = Array.from({ length: KEPT_EVENTS });
+  readonly #clients = new Set<Client>();
+  readonly #rounds: Rounds<Client>;
+  /** By the number of their first event, for as long as a round lasts. */
+  readonly #pieces = new Map<number, Piece>();
+  /** Events seen so far, those included that the tracker no longer had: the number of the next one. */
+  #published = 0;
+  #subscription: FlowSubscription | undefined;
+
+  constructor(tracker: Tracker, clock: Clock, times: StartTimes) {
+    this.#tracker = tracker;
+    this.#times = times;
+    this.#rounds = new Rounds(
+      clock,
+      this.#clients,
+      (client) => this.#pump(client),
+      () => this.#pieces.clear(),
+    );
+  }
+
+  /** The client is sent everything that happens from now on. */
+  readonly join = (stream: EventStream): void => {
+    if (!this.#subscription) void this.#watch();
+    else if (this.#collect(this.#subscription)) this.#rounds.request();
+    const client: Client = { stream, next: this.#published };
+    stream.onReady = () => {
+      if (client.next < this.#published) this.#rounds.request();
+    };
+    stream.onClose = () => this.#leave(client);
+    this.#clients.add(client);
+  };
+
+  get clients(): number {
+    return this.#clients.size;
+  }
+
+  #leave(client: Client): void {
+    this.#clients.delete(client);
+    if (this.#clients.size > 0) return;
+    this.#subscription?.close();
+    this.#subscription = undefined;
+    this.#rounds.stop();
+    this.#pieces.clear();
+    this.#ring.fill(undefined);
+  }
+
+  /** Runs while there are clients. */
+  async #watch(): Promise<void> {
+    const subscription = this.#tracker.events.subscribe();
+    this.#subscription = subscription;
+    for (;;) {
+      const notice = await subscription.next();
+      // After a close there may be another reader at work already: this one is done either way.
+      if (!notice || this.#subscription !== subscription) return;
+      this.#keep(notice);
+      this.#collect(subscription);
+      this.#rounds.request();
+    }
+  }
+
+  /** Takes over what the tracker has; whether that was anything. */
+  #collect(subscription: FlowSubscription): boolean {
+    const before = this.#published;
+    for (let notice = subscription.poll(); notice; notice = subscription.poll()) this.#keep(notice);
+    return this.#published > before;
+  }
+
+  #keep(notice: FlowNotice): void {
+    if (notice.kind === 'lagged') this.#published += notice.missed;
+    else this.#ring[this.#published++ % KEPT_EVENTS] = notice;
+  }
+
+  /** Sends a client its next piece, when it can take one and there is one. */
+  #pump(client: Client): void {
+    if (!client.stream.ready || client.next >= this.#published) return;
+    let piece = this.#pieces.get(client.next);
+    if (!piece) {
+      piece = this.#pieceFrom(client.next);
+      this.#pieces.set(client.next, piece);
+    }
+    client.next = piece.end;
+    client.stream.send(piece.bytes);
+  }
+
+  #pieceFrom(start: number): Piece {
+    const oldest = this.#published - KEPT_EVENTS;
+    const offset = this.#times.read();
+    let text = start < oldest ? eventText('lagged', `{"missed":${oldest - start}}`) : '';
+    let end = Math.max(start, oldest);
+    for (; end < this.#published && text.length < PIECE_LENGTH; end++) {
+      const event = this.#ring[end % KEPT_EVENTS];
+      if (event) text += eventText(event.kind, flowJson(event.flow, offset));
+    }
+    return { bytes: Buffer.from(text), end };
+  }
+}

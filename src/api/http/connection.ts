@@ -1,0 +1,107 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../net/time/clock.ts';
+
+/** Requests that a client may send ahead of the responses. */
+const MOST_WAITING = 256;
+
+/** How long a client may continue to send after an early response, in milliseconds. */
+const LINGER_MS = 1_000;
+
+/** One request and what serves it. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Whether work ends when the client has disconnected. */
+  readonly abandonable: boolean;
+  readonly serve: () => void;
+}
+
+/**
+ * One accepted connection. Its requests are served one after the other, so that a client which sends
+ * several at once finds each done when the next begins.
+ */
+export class Connection {
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #waiting: Exchange[] = [];
+  #current: Exchange | undefined;
+  #closing = false;
+  #lingering = false;
+
+  constructor(socket: Socket, clock: Clock) {
+    this.#socket = socket;
+    this.#clock = clock;
+    const closeAtOnce = socket.destroySoon.bind(socket);
+    // Node closes with this after the last response. Closing while a request is still arriving resets
+    // the connection, and the reset can overtake the response (RFC 9112 §9.6).
+    socket.destroySoon = () => {
+      if (this.#current?.request.complete === false) this.#linger();
+      else closeAtOnce();
+    };
+    socket.once('end', () => {
+      if (this.#current?.abandonable === true || this.#lingering) socket.destroy();
+    });
+  }
+
+  /** A response is under way. */
+  get busy(): boolean {
+    return this.#current !== undefined;
+  }
+
+  /** Serves the exchange once those before it are over. */
+  take(exchange: Exchange): void {
+    if (this.#waiting.length >= MOST_WAITING) this.#socket.destroy();
+    else if (this.#closing) return; // the response under way, if any, is the last
+    else if (this.#current) this.#waiting.push(exchange);
+    else this.#begin(exchange);
+  }
+
+  /** Closes when the response under way has been sent, at once without one. */
+  finish(): void {
+    this.#closing = true;
+    this.#waiting.length = 0;
+    if (!this.#current) {
+      this.#socket.destroy();
+      return;
+    }
+    const { response } = this.#current;
+    if (!response.headersSent) response.setHeader('Connection', 'close');
+  }
+
+  /** Sends bytes in place of a response and closes; once a response has begun, it only closes. */
+  refuse(bytes: Buffer): void {
+    if (this.#lingering) return;
+    if (!this.#socket.writable || this.#current?.response.headersSent === true) {
+      this.#socket.destroy();
+      return;
+    }
+    this.#closing = true;
+    this.#waiting.length = 0;
+    this.#socket.write(bytes);
+    this.#linger();
+  }
+
+  #begin(exchange: Exchange): void {
+    this.#current = exchange;
+    exchange.response.once('close', () => {
+      this.#current = undefined;
+      if (this.#socket.destroyed) return;
+      if (this.#closing && !this.#lingering) this.#socket.destroySoon();
+      const next = this.#waiting.shift();
+      if (next) this.#begin(next);
+    });
+    exchange.serve();
+  }
+
+  /** Sends the rest, half-closes, and reads on until the client ends as well or the time is over. */
+  #linger(): void {
+    if (this.#lingering) return;
+    this.#lingering = true;
+    this.#closing = true;
+    this.#socket.end();
+    const timer = this.#clock.after(LINGER_MS, () => this.#socket.destroy());
+    this.#socket.once('close', () => timer.cancel());
+    this.#socket.resume();
+  }
+}

@@ -1,0 +1,185 @@
+import type { ApiOptions } from '../../config/api.ts';
+import { messageOf } from '../../errors.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { OwnListeners } from '../../net/loop-guard/own-listeners.ts';
+import type { ControlledApp } from '../contract.ts';
+import type { LeavingListener } from '../../supervisor/inbound-listener.ts';
+import { ApiServer } from './server.ts';
+
+/**
+ * - `off`: nothing is bound
+ * - `on`: serving
+ * - `stopping`: the address is free again, responses under way are being finished
+ * - `failed`: the first `[api]` could not be bound; the process is to end
+ */
+export type ApiState = 'off' | 'on' | 'stopping' | 'failed';
+
+/**
+ * The API of a running process, through reloads that change `[api]`.
+ *
+ * Changes are carried out one after the other. A reload that came in through the API must not wait
+ * for `change`: it is one of the requests which are finished before the old listener is done.
+ */
+export class ApiLifecycle {
+  readonly #app: ControlledApp;
+  readonly #log: Logger;
+  readonly #ownListeners: OwnListeners;
+  #state: ApiState = 'off';
+  /** The current `[api]`, whether or not it could be bound. */
+  #options: ApiOptions | undefined;
+  /** The `[api]` that was read last; later than `#options` while changes wait. */
+  #wanted: ApiOptions | undefined;
+  /** The last attempt to bind, settled or not; never rejects. */
+  #bindingDone: Promise<void> = Promise.resolve();
+  #server: ApiServer | undefined;
+  #ended = false;
+  /** Changes and the stop, in the order of their calls. */
+  #work: Promise<void> = Promise.resolve();
+  /** Listeners that are closed and still have responses under way. */
+  readonly #finishing = new Set<Promise<void>>();
+
+  /**
+   * @param log the app's own target, `svc_app`
+   * @param ownListeners gets the address of an API without a secret
+   */
+  constructor(app: ControlledApp, log: Logger, ownListeners: OwnListeners) {
+    this.#ownListeners = ownListeners;
+    this.#app = app;
+    this.#log = log;
+  }
+
+  get state(): ApiState {
+    return this.#state;
+  }
+
+  /** The address of the API while it is on. */
+  get address(): string | undefined {
+    return this.#state === 'on' ? this.#server?.address : undefined;
+  }
+
+  /**
+   * The first start; without options it stays off.
+   * @throws {ApiBindError} when `[api]` cannot be bound: the process is to end, with
+   *   `failed to start: ` before the message.
+   */
+  start(options: ApiOptions | undefined): Promise<void> {
+    this.#wanted = options;
+    return this.#queue(async () => {
+      this.#options = options;
+      if (!options || this.#ended) return;
+      try {
+        await this.#bind(options);
+      } catch (error) {
+        this.#state = 'failed';
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * The listener, when `[api]` moves it to another address or is removed: a reload may give the old
+   * address to an inbound before `change` is called. Waits for a listener that is being bound.
+   */
+  async leaving(next: ApiOptions | undefined): Promise<LeavingListener | undefined> {
+    await this.#bindingDone;
+    const server = this.#server;
+    if (!server || next?.listen.text === this.#options?.listen.text) return undefined;
+    return {
+      standsInTheWayOf: (spec) => server.standsInTheWayOf(spec),
+      close: () => Promise.resolve(server.release()),
+      reopen: () => this.#reopen(server),
+    };
+  }
+
+  /**
+   * Applies the `[api]` of a reload. Resolves when it is in force, or its failure has been logged. Of
+   * changes that wait for their turn only the last is carried out.
+   */
+  change(wanted: ApiOptions | undefined): Promise<void> {
+    this.#wanted = wanted;
+    return this.#queue(async () => {
+      const options = this.#wanted;
+      if (this.#ended || isSame(options, this.#options)) return;
+      this.#options = options;
+      const finished = this.#close();
+      if (options) await this.#rebind(options);
+      else if (finished) await this.#afterRemoval(finished);
+    });
+  }
+
+  /** Stops for good: responses under way get 5 seconds. */
+  stop(): Promise<void> {
+    return this.#queue(async () => {
+      this.#ended = true;
+      void this.#close();
+      await Promise.all(this.#finishing);
+      if (this.#state !== 'failed') this.#state = 'off';
+    });
+  }
+
+  #queue(work: () => Promise<void>): Promise<void> {
+    const done = this.#work.then(work);
+    this.#work = done.catch(() => undefined); // its caller gets the failure
+    return done;
+  }
+
+  async #bind(options: ApiOptions): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#bindingDone = promise;
+    try {
+      this.#server = await ApiServer.start(options, this.#app, this.#log);
+    } finally {
+      resolve();
+    }
+    this.#state = 'on';
+    if (options.secret === undefined) this.#ownListeners.setOpenApi(this.#server.endpoint);
+    this.#log.info(`API listening on ${this.#server.address}`);
+  }
+
+  /** A reload that was to take the address has failed. */
+  async #reopen(server: ApiServer): Promise<void> {
+    try {
+      await server.reopen();
+    } catch (error) {
+      if (this.#server === server) void this.#close();
+      this.#turnOff(error);
+      return;
+    }
+    if (this.#server !== server) server.release(); // stopped meanwhile
+  }
+
+  #turnOff(error: unknown): void {
+    this.#state = 'off';
+    this.#log.error(`${messageOf(error)}; it stays off until [api] changes`);
+  }
+
+  /** The old listener has released its address, so the new one need not wait for its responses. */
+  async #rebind(options: ApiOptions): Promise<void> {
+    try {
+      await this.#bind(options);
+    } catch (error) {
+      this.#turnOff(error);
+    }
+  }
+
+  async #afterRemoval(finished: Promise<void>): Promise<void> {
+    await finished;
+    this.#state = 'off';
+    this.#log.info('API stopped: the config no longer has [api]');
+  }
+
+  /** Stops the listener, if there is one; resolves when its responses under way are finished. */
+  #close(): Promise<void> | undefined {
+    const server = this.#server;
+    if (!server) return undefined;
+    this.#server = undefined;
+    this.#ownListeners.setOpenApi(undefined);
+    this.#state = 'stopping';
+    const finished = server.stop().finally(() => this.#finishing.delete(finished));
+    this.#finishing.add(finished);
+    return finished;
+  }
+}
+
+const isSame = (a: ApiOptions | undefined, b: ApiOptions | undefined): boolean =>
+  a === undefined ? b === undefined : a.equals(b);

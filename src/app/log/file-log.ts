@@ -1,0 +1,160 @@
+import { createHash, hash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { FileReadError, type FileReader } from '../../config/sources/input-files.ts';
+import { pathHint } from '../path-hint.ts';
+import { WeirError, codeOf, messageOf } from '../../errors.ts';
+import { openRegularFile } from '../../platform/regular-file.ts';
+
+/** Read at once: little enough to be hashed in a fraction of a millisecond. */
+const CHUNK = 256 * 1024;
+
+/** No file of a configuration is this long. */
+const MAX_LENGTH = 512 * 1024 * 1024;
+
+/** The state of a log, as plain data. */
+export interface FilesSeen {
+  /** By path: the SHA-256 of the content, or why there was none. */
+  readonly states: ReadonlyMap<string, string>;
+  /** A file was read twice with a change between, so that the load is of no one state. */
+  readonly torn: boolean;
+}
+
+/** The files exceed the budget of the log; they are not invalid. */
+export class TooMuchToReadError extends WeirError {
+  constructor() {
+    super('too_much_to_read', 'the files are longer than was to be read here');
+  }
+}
+
+/**
+ * Reads files and remembers their digests, so that a later reload can find out whether any has
+ * changed. One log is for one load, and is valid after a failed load too: files that were not read
+ * cannot have made a difference.
+ */
+export class FileLog implements FileReader {
+  #seen = new Map<string, string>();
+  #torn = false;
+  #budget: number;
+
+  /** @param budget how many bytes may be read before a read rejects with TooMuchToReadError. */
+  constructor(budget = Infinity) {
+    this.#budget = budget;
+  }
+
+  get seen(): FilesSeen {
+    return { states: this.#seen, torn: this.#torn };
+  }
+
+  /** Remembers what another log has seen, and nothing else. */
+  adopt({ states, torn }: FilesSeen): void {
+    this.#seen = new Map(states);
+    this.#torn = torn;
+  }
+
+  /** Counts a file as read with these bytes, which it is going to hold. */
+  expect(path: string, bytes: Uint8Array): void {
+    this.#record(path, hash('sha256', bytes));
+  }
+
+  /** The files whose change would matter, whether or not they could be read. */
+  get paths(): readonly string[] {
+    return [...this.#seen.keys()];
+  }
+
+  async read(path: string): Promise<Uint8Array> {
+    const chunks: Uint8Array[] = [];
+    await this.#read(path, (chunk) => chunks.push(Uint8Array.from(chunk)));
+    return Buffer.concat(chunks);
+  }
+
+  sha256(path: string): Promise<string> {
+    return this.#read(path, () => undefined);
+  }
+
+  async isPublic(path: string): Promise<boolean> {
+    try {
+      const { mode } = await stat(path);
+      return (mode & constants.S_IROTH) !== 0;
+    } catch {
+      return false; // reading it reports why
+    }
+  }
+
+  /**
+   * Whether every file is byte for byte what it was, or still cannot be read for the same reason.
+   * Reads them again, one after the other and in pieces.
+   */
+  async unchanged(): Promise<boolean> {
+    if (this.#torn) return false;
+    for (const [path, seen] of this.#seen) {
+      if ((await stateOf(path)) !== seen) return false;
+    }
+    return true;
+  }
+
+  async #read(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
+    try {
+      const digest = await digestOf(path, (chunk) => {
+        this.#budget -= chunk.length;
+        if (this.#budget < 0) throw new TooMuchToReadError();
+        take(chunk);
+      });
+      this.#record(path, digest);
+      return digest;
+    } catch (error) {
+      if (error instanceof TooMuchToReadError) throw error;
+      const failure = toReadError(error, await pathHint(path, error));
+      this.#record(path, failure.message);
+      throw failure;
+    }
+  }
+
+  #record(path: string, state: string): void {
+    const before = this.#seen.get(path);
+    if (before === undefined) this.#seen.set(path, state);
+    else if (before !== state) this.#torn = true;
+  }
+}
+
+/** As a log remembers it. */
+async function stateOf(path: string): Promise<string> {
+  try {
+    return await digestOf(path, () => undefined);
+  } catch (error) {
+    return toReadError(error).message;
+  }
+}
+
+/** The SHA-256 of a file in hex; `take` gets the content in chunks that are reused. */
+async function digestOf(path: string, take: (chunk: Uint8Array) => void): Promise<string> {
+  const hash = createHash('sha256');
+  const buffer = Buffer.allocUnsafe(CHUNK);
+  await using file = await openRegularFile(path);
+  for (let length = 0; ;) {
+    const { bytesRead } = await file.read(buffer, 0, CHUNK, null);
+    if (bytesRead === 0) return hash.digest('hex');
+    length += bytesRead;
+    if (length > MAX_LENGTH) throw new FileReadError('the file is too large');
+    const chunk = buffer.subarray(0, bytesRead);
+    hash.update(chunk);
+    take(chunk);
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied',
+  EISDIR: 'is a directory',
+  ENOTDIR: 'not a directory',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'too many symbolic links',
+  ERR_INVALID_ARG_VALUE: 'a path has no null bytes',
+};
+
+/** Node's texts name the system call and repeat the path. */
+function toReadError(error: unknown, hint?: string): FileReadError {
+  if (error instanceof FileReadError) return error;
+  const reason = REASONS[codeOf(error) ?? ''] ?? messageOf(error);
+  return new FileReadError(reason, { cause: error, hint });
+}

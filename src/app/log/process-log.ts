@@ -1,0 +1,63 @@
+import { DEFAULT_LEVEL } from '../../config/tables/log.ts';
+import { BoundedSink } from '../../log/bounded-sink.ts';
+import { chooseFormat, isJournal } from '../../log/choose-format.ts';
+import { chooseFilter, parseFilter, passes } from '../../log/filter.ts';
+import type { Logger } from '../../log/logger.ts';
+import { createLogger, FilterSwitch } from '../../log/output.ts';
+import { standardError, standardErrorNumbers } from './standard-error.ts';
+import { systemClock } from '../../net/time/clock.ts';
+
+/** The target of the app's own lines. */
+export const APP_TARGET = 'svc_app';
+
+/** How long the end of the process waits for lines that are still to be written. */
+const FLUSH_MS = 1_000;
+
+/** The log of a process. */
+export interface ProcessLog {
+  readonly log: Logger;
+  /** Waits until all lines have been written, for a second at most. */
+  readonly flush: () => Promise<void>;
+  /**
+   * Exchanges the filter, until the end of the process.
+   * @throws {RangeError} for a text that is not a filter.
+   */
+  readonly setFilter: (text: string) => void;
+}
+
+/**
+ * The log of this process, on standard error. Its filter is read once: RUST_LOG when it parses, else
+ * `level`, the value of `[log].level`. Where that could not be read (it may be the error) the
+ * default level applies. WEIR_LOG, NO_COLOR and JOURNAL_STREAM decide on its format.
+ */
+export function processLog(level: string = DEFAULT_LEVEL): ProcessLog {
+  const { env } = process;
+  const filter = new FilterSwitch(chooseFilter(env['RUST_LOG'], level));
+  const device = standardError(systemClock);
+  const { format, problem } = chooseFormat({
+    terminal: device.terminal,
+    journal: isJournal(env['JOURNAL_STREAM'], standardErrorNumbers()),
+    wanted: env['WEIR_LOG'],
+    noColour: env['NO_COLOR'],
+  });
+  const notice = (dropped: number): string => {
+    if (!passes(filter.filter, APP_TARGET, 'warn')) return '';
+    const text = `${dropped} log lines were dropped because standard error was not read`;
+    return format('warn', APP_TARGET, text);
+  };
+  const sink = new BoundedSink(device, notice);
+  const log = createLogger(filter, sink, format, APP_TARGET);
+  if (problem !== undefined) log.warn(problem);
+  return {
+    log,
+    setFilter(text) {
+      filter.set(parseFilter(text));
+    },
+    async flush() {
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, FLUSH_MS);
+      await Promise.race([sink.flushed(), late]);
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import { closeSync, constants, fstatSync, openSync, write } from 'node:fs';
+import { isatty } from 'node:tty';
+import { codeOf } from '../../errors.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import type { LineDevice } from '../../log/bounded-sink.ts';
+import type { FileNumbers } from '../../log/choose-format.ts';
+
+const STDERR = 2;
+
+/** Between attempts to write to a stopped terminal (Ctrl-S), which does not signal when it continues. */
+const RETRY_MS = 10;
+
+/**
+ * Standard error, written without blocking, in the way that each kind of file requires:
+ *
+ * - Pipes and sockets are nonblocking streams in Node.
+ * - For a terminal Node's stream blocks. It is opened again instead, because the flag that makes
+ *   it nonblocking would otherwise be shared with every process that uses it.
+ * - Files and devices are written by the thread pool. Node's stream for them blocks, and ends with
+ *   the first error, such as a full disk.
+ */
+export function standardError(clock: Clock): LineDevice {
+  const terminal = isatty(STDERR);
+  if (terminal) {
+    const fd = openTerminal();
+    if (fd !== undefined) return descriptorDevice(fd, terminal, clock);
+  }
+  const kind = fstatSync(STDERR);
+  return kind.isFIFO() || kind.isSocket() || terminal
+    ? streamDevice(process.stderr, terminal)
+    : descriptorDevice(STDERR, terminal, clock);
+}
+
+/** The numbers of the file, which tell whether it is the journal. */
+export const standardErrorNumbers = (): FileNumbers => fstatSync(STDERR, { bigint: true });
+
+/** @returns `undefined` where it cannot be opened by name, such as without /proc. */
+function openTerminal(): number | undefined {
+  let fd: number;
+  try {
+    fd = openSync(
+      `/proc/self/fd/${STDERR}`,
+      constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY,
+    );
+  } catch {
+    return undefined;
+  }
+  if (isatty(fd)) return fd;
+  closeSync(fd);
+  return undefined;
+}
+
+/** A reader that closes its end must not end the process: errors only reach the callbacks. */
+function streamDevice(stream: NodeJS.WriteStream, terminal: boolean): LineDevice {
+  stream.on('error', () => undefined);
+  return { terminal, write: (text, done) => void stream.write(text, done) };
+}
+
+function descriptorDevice(fd: number, terminal: boolean, clock: Clock): LineDevice {
+  return {
+    terminal,
+    write(text, done) {
+      const bytes = Buffer.from(text);
+      const writeFrom = (start: number): void =>
+        write(fd, bytes, start, bytes.length - start, null, (error, written) => {
+          if (error && codeOf(error) === 'EAGAIN') clock.after(RETRY_MS, () => writeFrom(start));
+          else if (error || start + written >= bytes.length) done(error);
+          else writeFrom(start + written);
+        });
+      writeFrom(0);
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import type { CommandIo, CommandSpec } from '../command.ts';
+import { COMPLETION_HELP, parseCompletion, type Shell } from './completion-arguments.ts';
+import { bashScript } from './bash.ts';
+import { fishScript } from './fish.ts';
+import { placesOf, type Place } from './places.ts';
+import { zshScript } from './zsh.ts';
+
+const SCRIPTS: Readonly<Record<Shell, (places: readonly Place[]) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+/**
+ * `weir completion`: prints the script of a shell, made of the table of commands.
+ * @throws {UsageError}
+ */
+export function completionCommand(
+  argv: readonly string[],
+  io: CommandIo,
+  commands: readonly CommandSpec[],
+): number {
+  const shell = parseCompletion(argv);
+  io.stdout.write(shell === undefined ? COMPLETION_HELP : SCRIPTS[shell](placesOf(commands)));
+  return 0;
+}

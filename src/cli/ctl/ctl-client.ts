@@ -1,0 +1,207 @@
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { WeirError, codeOf, messageOf, type WeirErrorOptions } from '../../errors.ts';
+import { UsageError } from '../command.ts';
+import { EventReader } from './event-reader.ts';
+
+/** The API could not be reached, or rejected the request; the message is its own text, if any. */
+export class CtlError extends WeirError {
+  constructor(message: string, options?: WeirErrorOptions) {
+    super('ctl', message, options);
+  }
+}
+
+/** Where the API is. */
+export type ApiPlace =
+  | { readonly kind: 'url'; readonly url: URL }
+  | { readonly kind: 'unix'; readonly path: string };
+
+const DEFAULT_PLACE = '127.0.0.1:9090';
+/** How long a response may take; a reload can be slow. */
+const SILENCE_MS = 60_000;
+
+/**
+ * Reads `--api`: a URL, or what `[api] listen` takes.
+ * @throws {UsageError}
+ */
+export function parsePlace(text = DEFAULT_PLACE): ApiPlace {
+  if (/^https?:\/\//i.test(text)) return { kind: 'url', url: parseUrl(text, text) };
+  if (text.startsWith('unix:')) return { kind: 'unix', path: text.slice('unix:'.length) };
+  if (text.includes('/')) return { kind: 'unix', path: text };
+  return { kind: 'url', url: parseUrl(`http://${text}`, text) };
+}
+
+function parseUrl(url: string, text: string): URL {
+  const parsed = URL.parse(url);
+  if (!parsed) throw new UsageError(`--api ${JSON.stringify(text)} is not an address`);
+  return parsed;
+}
+
+export interface RequestParts {
+  readonly body?: unknown;
+  readonly ifMatch?: string | undefined;
+  /** Aborts the request and the reading of its response. */
+  readonly signal?: AbortSignal;
+}
+
+/** A client of the API; every failure is a CtlError. */
+export class CtlClient {
+  readonly #place: ApiPlace;
+  readonly #secret: string | undefined;
+
+  constructor(place: ApiPlace, secret: string | undefined) {
+    this.#place = place;
+    this.#secret = secret;
+  }
+
+  /** The JSON of a successful response; `undefined` when it has no body. */
+  async ask(method: string, path: string, parts: RequestParts = {}): Promise<unknown> {
+    const response = await this.#open(method, path, parts);
+    const text = await textOf(response);
+    return text === '' ? undefined : this.#parse(text);
+  }
+
+  /** The events of a stream, one after the other. */
+  async *events(path: string): AsyncGenerator<{ readonly event: string; readonly data: unknown }> {
+    const response = await this.#open('GET', path, {});
+    response.setEncoding('utf8');
+    const reader = new EventReader();
+    try {
+      for await (const chunk of response as AsyncIterable<string>) {
+        for (const { event, data } of reader.push(chunk)) yield { event, data: this.#parse(data) };
+      }
+    } catch (error) {
+      throw new CtlError(`the API ended the stream: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  async #open(method: string, path: string, parts: RequestParts): Promise<IncomingMessage> {
+    const response = await this.#send(method, path, parts);
+    const { statusCode = 0 } = response;
+    if (statusCode >= 200 && statusCode < 300) return response;
+    const text = errorText(await textOf(response));
+    throw new CtlError(text ?? `${method} ${path}: status ${statusCode}`, {
+      hint: this.#statusHint(path, statusCode, text),
+    });
+  }
+
+  async #send(
+    method: string,
+    path: string,
+    { body, ifMatch, signal }: RequestParts,
+  ): Promise<IncomingMessage> {
+    const headers: Record<string, string> = {};
+    if (this.#place.kind === 'unix') headers['Host'] = 'localhost';
+    if (this.#secret !== undefined) headers['Authorization'] = `Bearer ${this.#secret}`;
+    if (ifMatch !== undefined) headers['If-Match'] = ifMatch;
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    try {
+      const request = this.#request(
+        { method, headers, timeout: SILENCE_MS, ...(signal && { signal }) },
+        path,
+      );
+      request
+        .once('response', (response) => {
+          request.setTimeout(0);
+          resolve(response);
+        })
+        .once('timeout', () => request.destroy(new Error('no response')))
+        .on('error', reject)
+        .end(body === undefined ? undefined : JSON.stringify(body));
+      return await promise;
+    } catch (error) {
+      throw new CtlError(`cannot reach the API on ${this.#where()}: ${reasonOf(error)}`, {
+        cause: error,
+        hint: this.#unreachableHint(codeOf(error) ?? ''),
+      });
+    }
+  }
+
+  #statusHint(path: string, status: number, text: string | undefined): string | undefined {
+    if (status === 401) {
+      return this.#secret === undefined
+        ? 'the API requires its secret: --secret-file names a file with [api].secret'
+        : 'the file of --secret-file does not have the secret of [api]';
+    }
+    // The body of an error is the message alone.
+    if (path === '/v1/reload' && text !== undefined) {
+      return 'the log of Weir has the file and the line, and further hints';
+    }
+    // Each of the requests is for a path that the API has, and its own errors have a text.
+    return text === undefined || text.trimStart().startsWith('<') ? this.#otherServer() : undefined;
+  }
+
+  #unreachableHint(code: string): string | undefined {
+    const listens = 'is Weir running with an [api] table, and is its listen the address of --api?';
+    switch (code) {
+      case 'ECONNREFUSED':
+      case 'ENOENT':
+        return `nothing listens on ${this.#where()}: ${listens}`;
+      case 'EACCES':
+        return 'the permissions of the socket and its folder decide who may use the API';
+      default:
+        // The parser of Node, and a peer that closes what it does not understand.
+        return /^HPE_|^ECONNRESET$/.test(code) ? this.#otherServer() : undefined;
+    }
+  }
+
+  #otherServer(): string {
+    return `${this.#where()} seems to be something else than the API of Weir: see listen of [api]`;
+  }
+
+  #request(options: RequestOptions, path: string) {
+    if (this.#place.kind === 'unix') {
+      return httpRequest({ ...options, socketPath: this.#place.path, path });
+    }
+    const { url } = this.#place;
+    // The URL may have the path of a reverse proxy.
+    const target = new URL(url.pathname.replace(/\/$/, '') + path, url);
+    return (url.protocol === 'https:' ? httpsRequest : httpRequest)(target, options);
+  }
+
+  #where(): string {
+    return this.#place.kind === 'unix' ? this.#place.path : this.#place.url.host;
+  }
+
+  #parse(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw new CtlError(`the server on ${this.#where()} is not the API`, {
+        cause: error,
+        hint: this.#otherServer(),
+      });
+    }
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  } catch (error) {
+    throw new CtlError(`the API aborted its response: ${messageOf(error)}`, { cause: error });
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The error text of a response: JSON with `error`, or plain text. */
+function errorText(body: string): string | undefined {
+  if (body === '') return undefined;
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value === 'object' && value && 'error' in value) return String(value.error);
+  } catch {
+    return body;
+  }
+  return undefined;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ENOENT: 'no such socket',
+  EACCES: 'permission denied',
+};
+
+const reasonOf = (error: unknown): string => REASONS[codeOf(error) ?? ''] ?? messageOf(error);

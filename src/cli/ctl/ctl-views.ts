@@ -1,0 +1,149 @@
+import type { RouteView } from '../../config/route-view.ts';
+import type { ReloadReport } from '../../supervisor/reload-report.ts';
+import { printable } from '../../printable.ts';
+import { age, bytes, table } from './ctl-table.ts';
+
+/*
+ * Responses of the API as tables. Their shapes are those of docs/openapi.yaml and are not checked; their
+ * texts are untrusted and are made printable.
+ */
+
+export interface FlowJson {
+  readonly id: number;
+  readonly session: number | null;
+  readonly network: string;
+  readonly inbound: string;
+  readonly user: string | null;
+  readonly source: string | null;
+  readonly host: string;
+  readonly port: number;
+  readonly sniffed: string | null;
+  readonly outbound: string;
+  readonly rule: number | null;
+  readonly started_at: number;
+  readonly up: number;
+  readonly down: number;
+}
+
+export interface SessionJson {
+  readonly id: number;
+  readonly inbound: string;
+  readonly source: string | null;
+  readonly user: string | null;
+  readonly up: number;
+  readonly down: number;
+  readonly started_at: number;
+}
+
+export interface TrafficJson {
+  readonly tick: number;
+  readonly up: number;
+  readonly down: number;
+  readonly up_rate: number;
+  readonly down_rate: number;
+  readonly flows: number;
+}
+
+export function routesTable({ default: main, groups, targets }: RouteView): string {
+  const inheritText = (inherit: RouteView['groups'][number]['inherit']): string =>
+    typeof inherit === 'string' ? inherit : `group ${inherit.group}`;
+  const routes = table(
+    ['ROUTE', 'TARGET', 'PICK', 'INHERITS'],
+    [
+      ...groups.map(({ name, target, pick, inherit }) => [
+        name,
+        target,
+        pick,
+        inheritText(inherit),
+      ]),
+      ['default', main.target, main.pick, null],
+    ],
+  );
+  return `${routes}\n${table(
+    ['CAN BE PICKED', 'KIND'],
+    targets.map(({ name, kind }) => [name, kind]),
+  )}`;
+}
+
+export function reportTable(report: ReloadReport): string {
+  if (report.status === 'unchanged') return 'unchanged\n';
+  const { status, ...lists } = report;
+  const rows = Object.entries(lists)
+    .filter(([, items]) => items.length > 0)
+    .map(([name, items]) => [name, items.join(', ')]);
+  return `${status}\n${rows.length > 0 ? table(['', ''], rows).split('\n').slice(1).join('\n') : ''}`;
+}
+
+const endpoint = (host: string, port: number): string =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+
+/** Queries to the proxy's own resolver, which is no outbound, have the empty tag in the API. */
+const outboundText = (tag: string): string => (tag === '' ? 'dns' : tag);
+
+/** @param now Unix milliseconds. */
+export const flowsTable = (flows: readonly FlowJson[], now: number): string =>
+  table(
+    [
+      'ID',
+      'AGE',
+      'NET',
+      'INBOUND',
+      'USER',
+      'SOURCE',
+      'DESTINATION',
+      'SNIFFED',
+      'OUTBOUND',
+      'RULE',
+      'UP',
+      'DOWN',
+    ],
+    flows.map((flow) => [
+      flow.id,
+      age(now - flow.started_at),
+      flow.network,
+      flow.inbound,
+      flow.user,
+      flow.source,
+      endpoint(flow.host, flow.port),
+      flow.sniffed,
+      outboundText(flow.outbound),
+      flow.rule ?? 'default',
+      bytes(flow.up),
+      bytes(flow.down),
+    ]),
+  );
+
+/** @param now Unix milliseconds. */
+export const sessionsTable = (sessions: readonly SessionJson[], now: number): string =>
+  table(
+    ['ID', 'AGE', 'INBOUND', 'USER', 'SOURCE', 'UP', 'DOWN'],
+    sessions.map((session) => [
+      session.id,
+      age(now - session.started_at),
+      session.inbound,
+      session.user,
+      session.source,
+      bytes(session.up),
+      bytes(session.down),
+    ]),
+  );
+
+export const TRAFFIC_HEAD = `${['UP/s', 'DOWN/s', 'FLOWS', 'UP', 'DOWN'].map((head) => head.padStart(10)).join('')}\n`;
+
+export function trafficLine({ up_rate, down_rate, flows, up, down }: TrafficJson): string {
+  const cells = [bytes(up_rate), bytes(down_rate), String(flows), bytes(up), bytes(down)];
+  return `${cells.map((cell) => cell.padStart(10)).join('')}\n`;
+}
+
+/** One event of the flow stream on a line. */
+export function eventLine(event: string, data: unknown): string {
+  if (event === 'lagged') {
+    const { missed } = data as { missed: number };
+    return `lagged   ${missed} events were missed\n`;
+  }
+  const { id, network, inbound, user, host, port, outbound, up, down } = data as FlowJson;
+  const account = user === null ? '' : ` (${user})`;
+  const moved = event === 'closed' ? `  up ${bytes(up)}, down ${bytes(down)}` : '';
+  const line = `${event.padEnd(7)}  ${id}  ${inbound}${account} -> ${network} ${endpoint(host, port)} by ${outboundText(outbound)}${moved}`;
+  return `${printable(line)}\n`;
+}

@@ -1,0 +1,71 @@
+import { basename } from 'node:path';
+import type { ConfigLocation } from '../../config/errors.ts';
+import type { RouteQuery } from '../../engine/router/query.ts';
+import { formatEndpoint } from '../../net/addresses/address.ts';
+import type { Spec } from '../../spec.ts';
+import { printable } from '../../printable.ts';
+import { table } from '../ctl/ctl-table.ts';
+import type { RouteAnswer } from './route-answer.ts';
+import type { RulePlaces } from './rule-places.ts';
+
+/** Rules that were passed over of which people see the reasons; JSON has all. */
+const SHOWN_RULES = 10;
+
+/** The answer for people. */
+export function explainText(
+  spec: Spec,
+  query: RouteQuery,
+  answer: RouteAnswer,
+  places: RulePlaces,
+  notes: readonly string[],
+): string {
+  const { rule, matcher, group, passed_over: passed } = answer;
+  const { host, port, network, source, inbound, sniffed } = query;
+  const name = sniffed === undefined ? '' : ` (${sniffed})`;
+  const place = placeText(places.of(rule ?? undefined));
+  const lines = [
+    `${network} ${formatEndpoint({ host, port })}${name} from ${source ?? 'a local client'} through inbound ${inbound === '' ? '-' : inbound}`,
+    '',
+    `outbound  ${outboundText(spec, answer.outbound)}`,
+    `rule      ${rule ?? 'none: the default route'}, ${place}`,
+    `matcher   ${matcherText(matcher)}`,
+    ...(group === null ? [] : [`group     ${group}`]),
+  ];
+  const text = `${lines.map(printable).join('\n')}\n`;
+  const noteLines = notes.map((note) => `note: ${printable(note)}\n`).join('');
+  return `${text}${noteLines === '' ? '' : `\n${noteLines}`}${passedText(passed, places)}`;
+}
+
+function passedText(passed: RouteAnswer['passed_over'], places: RulePlaces): string {
+  if (passed.length === 0) return '';
+  const rows = passed.slice(0, SHOWN_RULES).map(({ rule, line, group, outbound, reason }) => {
+    const file = places.of(rule)?.file;
+    // The lines of a group are those of the subscribe file.
+    const at = group === null || file === undefined ? line : `${basename(file)}:${line}`;
+    return [rule, at, outbound, reason];
+  });
+  const more = passed.length - rows.length;
+  const rest = more > 0 ? `and ${more} more, which --json shows\n` : '';
+  return `\npassed over:\n${table(['RULE', 'LINE', 'OUTBOUND', 'WHY NOT'], rows)}${rest}`;
+}
+
+function outboundText(spec: Spec, outbound: RouteAnswer['outbound']): string {
+  const named = (tag: string): string => {
+    const protocol = spec.outbounds.find((each) => each.tag === tag)?.protocol;
+    return protocol === undefined || protocol === tag ? tag : `${tag} (${protocol})`;
+  };
+  if (typeof outbound === 'string') return named(outbound);
+  const { balancer, strategy, members } = outbound;
+  return `${balancer} (balancer, ${strategy}: ${members.map(named).join(', ')})`;
+}
+
+function matcherText(matcher: RouteAnswer['matcher']): string {
+  if (matcher === null) return '-';
+  if (matcher.length === 0) return 'none: the rule matches everything';
+  return matcher.map(({ key, value }) => `${key} ${JSON.stringify(value)}`).join(' and ');
+}
+
+const placeText = (place: ConfigLocation | undefined): string =>
+  place?.file === undefined
+    ? `line ${place?.line ?? '-'} of the built-in configuration`
+    : `${place.file}:${place.line}`;

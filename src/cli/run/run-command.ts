@@ -1,0 +1,31 @@
+import { VERSION } from '../../version.ts';
+import type { Importable } from '../../app/log/error-lines.ts';
+import type { CommandSpec } from '../command.ts';
+import { helpWith, parseRun } from './run-arguments.ts';
+
+/** `weir run`, and the options of `weir` that end at once. Each loads its own parts. */
+export async function runCommand(
+  argv: readonly string[],
+  commands: readonly CommandSpec[],
+): Promise<number> {
+  const parsed = parseRun(argv);
+  switch (parsed.kind) {
+    case 'help':
+      process.stdout.write(helpWith(commands));
+      return 0;
+    case 'version':
+      process.stdout.write(`weir ${VERSION}\n`);
+      if (parsed.verbose) process.stdout.write((await import('../surroundings.ts')).howItRuns());
+      return 0;
+    case 'check':
+      return (await import('../check.ts')).check(parsed.config, importable(commands));
+    case 'run':
+      return (await import('./run.ts')).run({ ...parsed, importable: importable(commands) });
+    default:
+      return parsed satisfies never;
+  }
+}
+
+/** What `weir import` reads; nothing where there is no such command. */
+const importable = (commands: readonly CommandSpec[]): Importable =>
+  commands.some(({ name }) => name === 'import') ? ['json', 'yaml', 'links', 'wireguard'] : [];

@@ -1,0 +1,195 @@
+import { FileLog } from '../../app/log/file-log.ts';
+import { FileWatcher } from '../../app/file-watcher.ts';
+import { Instance } from '../../app/instance.ts';
+import { processLog } from '../../app/log/process-log.ts';
+import { takeServiceEnvironment } from '../../app/service/environment.ts';
+import type { ServiceNotifier } from '../../app/service/notifier.ts';
+import { adoptSockets } from '../../app/service/adopt-sockets.ts';
+import { openNotifier } from '../../app/service/open-notifier.ts';
+import { ReloadSocket } from '../../app/service/reload-socket.ts';
+import { statusOf } from '../../app/service/status.ts';
+import { failedOutcome, outcomeOf, type ReloadOutcome } from '../../app/outcomes.ts';
+import { RegexCache } from '../../engine/router/tables/regex-set.ts';
+import { messageOf, WeirError } from '../../errors.ts';
+import { linesOf } from '../../log/output.ts';
+import type { Logger } from '../../log/logger.ts';
+import { systemClock } from '../../net/time/clock.ts';
+import { endProcessAtOnce } from '../../platform/process/end-process.ts';
+import { boundYoungHeap, YOUNG_HEAP_LOOK_MS } from '../../platform/process/young-heap.ts';
+import { logHints, type Importable } from '../../app/log/error-lines.ts';
+import { renderWarning } from '../../config/warnings/warning.ts';
+import { loadOrReport } from '../load.ts';
+import type { RunOptions } from './run-arguments.ts';
+import { socketsInUse } from '../surroundings.ts';
+
+/** How long live connections may go on after the first stop signal. */
+const STOP_GRACE_MS = 5_000;
+
+/**
+ * The exit status for an invalid configuration under a service manager, which must not start it again
+ * until the files have changed: `EX_CONFIG` of sysexits.h.
+ */
+const INVALID_CONFIGURATION = 78;
+
+/** `run`: serves until a signal stops it. */
+export async function run({
+  config: configPath,
+  watch,
+  reloadSocket,
+  importable,
+}: RunOptions & { readonly importable?: Importable | undefined }): Promise<number> {
+  // Handled from the start, because by default the signal ends the process; it takes effect once the
+  // process runs. Stop signals have their default effect until there is something to stop.
+  const running = Promise.withResolvers<Instance>();
+  // The outcome of a reload is logged by the instance.
+  const reload = (): void =>
+    void running.promise.then((instance) => instance.reload()).catch(() => undefined);
+  process.on('SIGHUP', reload);
+  const service = takeServiceEnvironment(process.env, process.pid);
+  const regexes = new RegexCache();
+  const files = new FileLog();
+  const loaded = await loadOrReport(configPath, { files, regexes, importable }, (config) => config);
+  if (!loaded) return service.notifySocket === undefined ? 1 : INVALID_CONFIGURATION;
+  using stop = stopSignals();
+  const { log, flush, setFilter } = processLog(loaded.spec.log.level);
+  // Whatever the rest waits for, or has failed with.
+  void stop.second.then(flush).finally(() => endProcessAtOnce(0));
+  surviveDefects(log);
+  const notifier = openNotifier(service, { clock: systemClock, log, pid: process.pid });
+  notifier.starting('starting');
+  const passed = adoptSockets(service.passed, log);
+  if (configPath === undefined) log.info('no --config given: serving the built-in configuration');
+  log.debug(`sockets: ${socketsInUse()}`);
+  const instance = new Instance({ configPath, log, regexes, serveApi: true });
+  let reloads: ReloadSocket | undefined;
+  const start = async (): Promise<void> => {
+    await instance.start(loaded, files);
+    if (reloadSocket === undefined) return;
+    reloads = await ReloadSocket.open(reloadSocket, {
+      reload: () => reloadOutcome(instance),
+      setLogFilter(text) {
+        setFilter(text);
+        log.info(`log filter: ${text}, until the next start`);
+      },
+    });
+  };
+  const started = start().then(
+    () => 'running' as const,
+    (error: unknown) => {
+      // A stop is not a failure.
+      if (!instance.stopping) {
+        log.error(`failed to start: ${messageOf(error)}`);
+        logHints(error, log);
+        // Its line says why one of them could not be bound.
+        for (const warning of loaded.warnings) {
+          if (warning.id === 'same-address') log.warn(renderWarning(warning));
+        }
+      }
+      return 'failed' as const;
+    },
+  );
+  // Binding waits for the addresses of names in `listen`, which may take long.
+  const state = await Promise.race([started, stop.first.then(() => 'stopped' as const)]);
+  if (state === 'failed') {
+    await flush();
+    return 1;
+  }
+  let watcher: FileWatcher | undefined;
+  if (state === 'running') {
+    passed.warnOfUnused();
+    reportReloads(instance, notifier);
+    notifier.ready(statusOf(instance.inbounds));
+    running.resolve(instance);
+    keepHeapSmall();
+    if (watch) watcher = watchFiles(instance, reload, log);
+    await stop.first;
+  }
+  log.info('shutting down');
+  notifier.stopping('shutting down');
+  watcher?.close();
+  reloads?.close();
+  try {
+    await instance.stop(STOP_GRACE_MS);
+  } catch (error) {
+    log.error(describeDefect(error));
+  }
+  await flush();
+  return 0;
+}
+
+const reloadOutcome = (instance: Instance): Promise<ReloadOutcome> =>
+  instance.reload().then(outcomeOf, failedOutcome);
+
+function reportReloads(instance: Instance, notifier: ServiceNotifier): void {
+  instance.onReload({
+    begins: () => notifier.reloading('reloading'),
+    ended: (outcome) => notifier.reloaded(statusOf(instance.inbounds, outcome)),
+  });
+}
+
+function keepHeapSmall(): void {
+  boundYoungHeap();
+  systemClock.after(YOUNG_HEAP_LOOK_MS, keepHeapSmall);
+}
+
+function watchFiles(instance: Instance, reload: () => void, log: Logger): FileWatcher {
+  const watcher = new FileWatcher(() => instance.files.paths, reload, log);
+  const check = async (): Promise<void> => {
+    if (!(await instance.files.unchanged())) reload();
+  };
+  // A file that was read before it was watched may have changed in between.
+  void check();
+  instance.onReload({
+    ended: () => {
+      if (watcher.refresh()) void check();
+    },
+  });
+  return watcher;
+}
+
+/** The first and the second SIGINT or SIGTERM; the process is kept alive until it is disposed of. */
+interface StopSignals extends Disposable {
+  readonly first: Promise<void>;
+  readonly second: Promise<void>;
+}
+
+function stopSignals(): StopSignals {
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  // A signal handler alone does not hold the event loop. A configuration may have no listener, and
+  // sessions that are not being read do not hold it either while the process waits for their end.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  let stopping = false;
+  const onSignal = (): void => {
+    if (stopping) {
+      second.resolve();
+      // A third one has its default effect, which needs nothing of this program.
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    }
+    stopping = true;
+    first.resolve();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return {
+    first: first.promise,
+    second: second.promise,
+    [Symbol.dispose]: () => clearInterval(alive),
+  };
+}
+
+/**
+ * A defect in serving one connection must not end all others: it is logged with its stack, so that it
+ * can be fixed, and the process continues.
+ */
+export function surviveDefects(log: Logger): void {
+  process.on('uncaughtException', (error) => log.error(linesOf(describeDefect(error))));
+  process.on('unhandledRejection', (reason) => log.error(linesOf(describeDefect(reason))));
+}
+
+/** The details that a bug report needs. */
+function describeDefect(error: unknown): string {
+  const detail = error instanceof Error && !(error instanceof WeirError) ? error.stack : undefined;
+  return `internal error: ${detail ?? messageOf(error)}`;
+}

@@ -1,0 +1,81 @@
+import { readConfigFile, type ConfigFile } from './config-file.ts';
+import { DEFAULT_CONFIG } from './default-config.ts';
+import { DocumentReadError } from '../errors.ts';
+import { FileReadError, type FileReader } from './input-files.ts';
+import { JoinedPlaces, type Places } from '../places.ts';
+import { type SourceText, decodeSource } from './source-text.ts';
+import { readSubscribeFile, type SubscribeFile } from './subscribe-file.ts';
+import { subscribePath } from '../tables/subscribe.ts';
+
+/** The source of a configuration. */
+export interface ConfigSource {
+  /** The file, which errors name; the built-in configuration when left out. */
+  readonly path?: string | undefined;
+  /** Used as the contents of the file, which is not read then. */
+  readonly bytes?: Uint8Array | undefined;
+}
+
+/** A configuration and its subscribe file, of the right shape but not checked any further. */
+export interface Documents {
+  /** The configuration file's own bytes. */
+  readonly bytes: Uint8Array;
+  readonly source: SourceText;
+  readonly file: ConfigFile;
+  /** `undefined` without `[subscribe]`. */
+  readonly subscribe: SubscribeFile | undefined;
+  /** The places of both. */
+  readonly places: Places;
+}
+
+/**
+ * Reads the configuration and the subscribe file that it names.
+ *
+ * @param onLogLevel as in `readConfigFile`
+ * @throws {DocumentReadError} when a file cannot be read or is not named
+ * @throws {ConfigError} of kind `invalid` for a file of the wrong shape
+ */
+export async function readDocuments(
+  { path, bytes: given }: ConfigSource,
+  files: FileReader,
+  onLogLevel?: (level: string) => void,
+): Promise<Documents> {
+  const bytes = given ?? (await readConfig(path, files));
+  const source = decodeSource(bytes, path);
+  const file = readConfigFile(source, onLogLevel);
+  const subscribe = await readSubscribe(file, source, files);
+  return {
+    bytes,
+    source,
+    file,
+    subscribe: subscribe?.file,
+    places: subscribe ? new JoinedPlaces(source, subscribe.source) : source,
+  };
+}
+
+async function readConfig(path: string | undefined, files: FileReader): Promise<Uint8Array> {
+  if (path === undefined) return Buffer.from(DEFAULT_CONFIG);
+  try {
+    return await files.read(path);
+  } catch (error) {
+    if (!(error instanceof FileReadError)) throw error;
+    throw new DocumentReadError('io', error.message, { cause: error });
+  }
+}
+
+async function readSubscribe(
+  config: ConfigFile,
+  source: SourceText,
+  files: FileReader,
+): Promise<{ readonly file: SubscribeFile; readonly source: SourceText } | undefined> {
+  const path = subscribePath(config, source);
+  if (path === undefined) return undefined;
+  let bytes: Uint8Array;
+  try {
+    bytes = await files.read(path);
+  } catch (error) {
+    if (!(error instanceof FileReadError)) throw error;
+    throw new DocumentReadError('io', `subscribe file ${path}: ${error.message}`, { cause: error });
+  }
+  const text = decodeSource(bytes, path);
+  return { file: readSubscribeFile(text, source), source: text };
+}

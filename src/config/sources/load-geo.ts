@@ -1,0 +1,120 @@
+import {
+  GeoCodeError,
+  GeoFileError,
+  type GeoKind,
+  type GeoData,
+} from '../../engine/geo/geo-data.ts';
+import { loadGeoData } from '../../engine/geo/load.ts';
+import { RegexError, type RegexCache } from '../../engine/router/tables/regex-set.ts';
+import { codeOf } from '../../errors.ts';
+import type { Located } from '../../schema/decoder.ts';
+import type { RouteSpec, RuleSpec } from '../../spec.ts';
+import type { ConfigFile } from './config-file.ts';
+import { Finding, Findings } from '../findings.ts';
+import type { Places } from '../places.ts';
+import { entriesOf, ruleSubject } from '../tables/rule.ts';
+import { parseGeoipRef, parseGeositeRef } from '../values/matchers.ts';
+
+/** What the lists are loaded for. */
+export interface GeoLoad {
+  readonly route: RouteSpec;
+  /** The tables that `route` was made of, and where they stand: for the places of errors. */
+  readonly file: ConfigFile;
+  readonly places: Places;
+  readonly regexes: RegexCache;
+}
+
+/**
+ * Reads the lists that rules take from the geo files. Their digests have been taken before, so a file
+ * that is replaced in between differs from its digest, and the next reload finds that out.
+ *
+ * @throws {ConfigError} for an invalid file, an unknown code, and a pattern in a list that the
+ *   router could not use; located at the path of the file or at the matcher.
+ */
+export async function loadGeo(task: GeoLoad): Promise<GeoData> {
+  const findings = new Findings();
+  const geoip = await loadKind('geoip', task, findings);
+  const geosite = await loadKind('geosite', task, findings);
+  if (geosite) checkPatterns(geosite, task, findings);
+  const error = findings.toError(task.places);
+  if (error) throw error;
+  if (!geoip || !geosite) throw new RangeError('geo data without findings is complete');
+  return { geoip: geoip.geoip, geosite: geosite.geosite };
+}
+
+/** Reads one of the files by itself, so that each can have its finding. */
+async function loadKind(
+  kind: GeoKind,
+  { route, file }: GeoLoad,
+  findings: Findings,
+): Promise<GeoData | undefined> {
+  const none = { geoip: [], geosite: [] };
+  const rules = route.rules
+    .filter((rule) => rule[kind].length > 0)
+    .map((rule): RuleSpec => ({ ...rule, ...none, [kind]: rule[kind] }));
+  try {
+    return await loadGeoData({ geoip: route.geoip?.path, geosite: route.geosite?.path }, rules);
+  } catch (error) {
+    if (error instanceof GeoCodeError) {
+      const { message } = error;
+      const use = useOf(kind, file, ({ code }) => new GeoCodeError(kind, code).message === message);
+      const finding = new Finding(message, use?.written.span, { cause: error });
+      findings.about(use?.subject ?? 'route').add(finding);
+    } else if (error instanceof GeoFileError) {
+      const span = file.route?.[kind]?.span;
+      const options = { cause: error, kind: errorKind(error) };
+      findings.about('route').add(new Finding(error.message, span, options));
+    } else throw error;
+    return undefined;
+  }
+}
+
+/** `EIO`, `ENOENT`; Node's own errors are `ERR_…`. */
+const SYSTEM_ERROR = /^E[A-Z0-9]+$/;
+
+/** A file that has disappeared since its digest was taken is not an error in the files. */
+const errorKind = ({ cause }: GeoFileError): 'io' | 'invalid' =>
+  SYSTEM_ERROR.test(codeOf(cause) ?? '') ? 'io' : 'invalid';
+
+/** Compiles the patterns of all lists together, before the router would stop at an invalid one. */
+function checkPatterns(
+  { geosite: lists }: GeoData,
+  { route, file, regexes }: GeoLoad,
+  findings: Findings,
+): void {
+  const patterns = new Set([...lists.values()].flatMap(({ regex }) => regex));
+  try {
+    regexes.compile([...patterns]);
+  } catch (error) {
+    if (!(error instanceof RegexError)) throw error;
+    const { pattern } = error;
+    const [key = ''] = [...lists].find(([, { regex }]) => regex.includes(pattern)) ?? [];
+    const { code: wrong } = parseGeositeRef(key);
+    const use = useOf('geosite', file, ({ code }) => code.toLowerCase() === wrong);
+    const list = `${route.geosite?.path}: geosite ${wrong}`;
+    const message = `${list}: invalid domain regex ${pattern}: ${error.message}`;
+    const finding = new Finding(message, use?.written.span, { cause: error });
+    findings.about(use?.subject ?? 'route').add(finding);
+  }
+}
+
+/** A place in the document that names a list. */
+interface Use {
+  readonly code: string;
+  readonly written: Located<string>;
+  readonly subject: string;
+}
+
+/** The first use of a list of that kind that satisfies `wanted`. */
+function useOf(kind: GeoKind, file: ConfigFile, wanted: (use: Use) => boolean): Use | undefined {
+  const parse = kind === 'geoip' ? parseGeoipRef : parseGeositeRef;
+  const rules = file.route?.rule ?? [];
+  return rules
+    .flatMap((rule, index) =>
+      entriesOf(rule[kind]).map((written) => {
+        const { code } = parse(written.value);
+        return { code, written, subject: ruleSubject(index) };
+      }),
+    )
+    .find(wanted);
+}

@@ -1,0 +1,138 @@
+import { unicodeName } from '../../../net/addresses/host-name.ts';
+import { type DomainList, normalizeName } from './domain-list.ts';
+import type { Hits } from '../conditions.ts';
+import { KeywordTable, type KeywordTableData } from './keyword-table.ts';
+import { NameTable, type NameSource, type NameTableData } from './name-table.ts';
+import type { RegexSet } from './regex-set.ts';
+
+/** Names that fit are written here by each lookup; longer ones get a buffer of their own. */
+const SCRATCH_SIZE = 256;
+
+/** All domain lists of a router as plain data; only their patterns are not compiled in it. */
+export interface DomainTableData {
+  /** How many lists there are. */
+  readonly lists: number;
+  readonly names: NameTableData;
+  readonly keywords: KeywordTableData | undefined;
+  /** Lists with an empty keyword, which occurs in every name. */
+  readonly always: readonly number[];
+  readonly patterns: readonly string[];
+  /** Per pattern: where its lists end in `patternLists`; they start where those before end. */
+  readonly patternEnds: Uint32Array;
+  readonly patternLists: Uint32Array;
+}
+
+/** The start of a label that stands for letters beyond ASCII (RFC 5890 §2.3.2.5). */
+const ACE_PREFIX = 'xn--';
+
+/** A keyword in the form of the letters of a name: UTS 46 maps them by case and compatibility. */
+const keywordForm = (text: string): string => text.normalize('NFKC').toLowerCase();
+
+/** Builds the tables of these lists, which stand by their number. */
+export function collectDomains(lists: readonly DomainList[]): DomainTableData {
+  const names: NameSource[] = [];
+  const keywords = new Map<string, number[]>();
+  const patterns = new Map<string, number[]>();
+  lists.forEach(({ suffix, full, keyword, regex }, list) => {
+    names.push({ list, names: suffix, suffix: true }, { list, names: full, suffix: false });
+    for (const text of keyword) append(keywords, keywordForm(text), list);
+    for (const pattern of regex) append(patterns, pattern, list);
+  });
+  const always = keywords.get('') ?? [];
+  keywords.delete('');
+  const words = Array.from(keywords, ([text, lists]) => ({ bytes: Buffer.from(text), lists }));
+  return {
+    lists: lists.length,
+    names: new NameTable(names).data,
+    keywords: words.length === 0 ? undefined : new KeywordTable(words).data,
+    always,
+    patterns: [...patterns.keys()],
+    ...inOneRow([...patterns.values()]),
+  };
+}
+
+/** All domain lists of a router: one lookup finds every list that a name is in. */
+export class DomainTable {
+  readonly #names: NameTable;
+  readonly #keywords: KeywordTable | undefined;
+  readonly #regexes: RegexSet | undefined;
+  /** By position in `#regexes`. */
+  readonly #patternEnds: Uint32Array;
+  readonly #patternLists: Uint32Array;
+  readonly #always: readonly number[];
+  readonly #scratch = new Uint8Array(SCRATCH_SIZE);
+
+  /** @param regexes the compiled patterns; `undefined` where there are none. */
+  constructor(
+    { names, keywords, always, patternEnds, patternLists }: DomainTableData,
+    regexes: RegexSet | undefined,
+  ) {
+    this.#names = new NameTable(names);
+    this.#keywords = keywords && new KeywordTable(keywords);
+    this.#always = always;
+    this.#patternEnds = patternEnds;
+    this.#patternLists = patternLists;
+    this.#regexes = regexes;
+  }
+
+  /** Adds the lists that a name is in. Case does not matter, nor one dot at the end. */
+  match(host: string, hits: Hits): void {
+    const name = normalizeName(host);
+    const scratch = this.#scratch;
+    let length = name.length <= SCRATCH_SIZE ? name.length : -1;
+    for (let at = 0; at < length; at++) {
+      const code = name.charCodeAt(at);
+      if (code > 0x7f) length = -1;
+      scratch[at] = code;
+    }
+    if (length >= 0) {
+      this.#matchBytes(scratch, length, hits);
+    } else {
+      const bytes = Buffer.from(name);
+      this.#matchBytes(bytes, bytes.length, hits);
+    }
+    for (const list of this.#always) hits.add(list);
+    this.#matchPatterns(name, hits);
+    if (name.includes(ACE_PREFIX)) this.#matchUnicode(name, hits);
+  }
+
+  #matchBytes(bytes: Uint8Array, length: number, hits: Hits): void {
+    this.#names.match(bytes, length, hits);
+    this.#keywords?.match(bytes, length, hits);
+  }
+
+  #matchPatterns(name: string, hits: Hits): void {
+    for (const pattern of this.#regexes?.matches(name) ?? []) {
+      const last = this.#patternEnds[pattern] ?? 0;
+      for (let i = this.#patternEnds[pattern - 1] ?? 0; i < last; i++) {
+        hits.add(this.#patternLists[i] ?? 0);
+      }
+    }
+  }
+
+  /** A part of a name has no ASCII form of its own, so keywords and patterns see the letters too. */
+  #matchUnicode(name: string, hits: Hits): void {
+    if (!this.#keywords && !this.#regexes) return;
+    const letters = unicodeName(name);
+    if (letters === '' || letters === name) return;
+    const bytes = Buffer.from(letters);
+    this.#keywords?.match(bytes, bytes.length, hits);
+    this.#matchPatterns(letters, hits);
+  }
+}
+
+function inOneRow(
+  lists: readonly (readonly number[])[],
+): Pick<DomainTableData, 'patternEnds' | 'patternLists'> {
+  const patternLists = Uint32Array.from(lists.flat());
+  const patternEnds = new Uint32Array(lists.length);
+  let end = 0;
+  for (const [index, { length }] of lists.entries()) patternEnds[index] = end += length;
+  return { patternEnds, patternLists };
+}
+
+function append(lists: Map<string, number[]>, key: string, list: number): void {
+  const found = lists.get(key);
+  if (!found) lists.set(key, [list]);
+  else if (found.at(-1) !== list) found.push(list);
+}

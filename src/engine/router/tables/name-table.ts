@@ -1,0 +1,168 @@
+import type { Hits } from '../conditions.ts';
+import type { NameList } from './domain-list.ts';
+
+/** Names of one list and what being in it means. */
+export interface NameSource {
+  readonly list: number;
+  readonly names: NameList;
+  /** Whether an entry stands for its subdomains as well. */
+  readonly suffix: boolean;
+}
+
+/** A table as plain data; see the fields of the same names. */
+export interface NameTableData {
+  readonly slots: Uint32Array;
+  readonly bytes: Uint8Array;
+  readonly starts: Uint32Array;
+  readonly lengths: Uint8Array;
+  readonly lists: Uint32Array;
+  readonly next: Uint32Array;
+  readonly size: number;
+}
+
+const DOT = 0x2e;
+/** No host name is longer (RFC 1035 §2.3.4), so a longer entry matches nothing. */
+const MAX_NAME = 253;
+/** FNV-1a. */
+const HASH_SEED = 0x811c9dc5;
+const HASH_PRIME = 0x01000193;
+
+/**
+ * Domain suffixes and full domains of any number of lists, in one hash table of typed arrays.
+ *
+ * A name is hashed from its end, so that one pass yields the hash of each of its suffixes; those at
+ * label boundaries are looked up, and a candidate counts only when its bytes are equal. The cost is
+ * that of the name's length and labels, whatever the table holds. Per entry the table takes its
+ * bytes and about 20 more.
+ */
+export class NameTable {
+  /** Open addressing, at most half full: the entry plus one, or 0 for a free slot. */
+  readonly #slots: Uint32Array;
+  readonly #bytes: Uint8Array;
+  /** Per entry: where its bytes start, and how many they are. */
+  readonly #starts: Uint32Array;
+  readonly #lengths: Uint8Array;
+  /** Per entry: its list, shifted left by one, and in the lowest bit whether it is a suffix. */
+  readonly #lists: Uint32Array;
+  /** Per entry: one more than the next entry of the same name, or 0. */
+  readonly #next: Uint32Array;
+  #size = 0;
+
+  /** @param sources or the data of a table. */
+  constructor(sources: readonly NameSource[] | NameTableData) {
+    if ('slots' in sources) {
+      this.#slots = sources.slots;
+      this.#bytes = sources.bytes;
+      this.#starts = sources.starts;
+      this.#lengths = sources.lengths;
+      this.#lists = sources.lists;
+      this.#next = sources.next;
+      this.#size = sources.size;
+      return;
+    }
+    let count = 0;
+    let length = 0;
+    for (const { names } of sources) {
+      count += names.ends.length;
+      length += names.bytes.length;
+    }
+    this.#slots = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(count, 4)) + 1));
+    this.#bytes = new Uint8Array(length);
+    this.#starts = new Uint32Array(count);
+    this.#lengths = new Uint8Array(count);
+    this.#lists = new Uint32Array(count);
+    this.#next = new Uint32Array(count);
+    let used = 0;
+    for (const source of sources) used = this.#addAll(source, used);
+  }
+
+  get data(): NameTableData {
+    return {
+      slots: this.#slots,
+      bytes: this.#bytes,
+      starts: this.#starts,
+      lengths: this.#lengths,
+      lists: this.#lists,
+      next: this.#next,
+      size: this.#size,
+    };
+  }
+
+  /** Different entries that the table holds. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Adds the lists that hold the name in the first `length` of these bytes, or a parent of it. */
+  match(name: Uint8Array, length: number, hits: Hits): void {
+    const slots = this.#slots;
+    const mask = slots.length - 1;
+    let hash = HASH_SEED;
+    for (let at = length - 1; at >= 0; at--) {
+      hash = Math.imul(hash ^ (name[at] ?? 0), HASH_PRIME);
+      if (at > 0 && name[at - 1] !== DOT) continue;
+      // Most parents of a name are in no list, and most of those meet a free slot at once.
+      if (slots[slotOf(hash) & mask] === 0) continue;
+      let entry = slots[this.#find(name, at, length - at, hash)] ?? 0;
+      for (; entry !== 0; entry = this.#next[entry - 1] ?? 0) {
+        const list = this.#lists[entry - 1] ?? 0;
+        if (at === 0 || (list & 1) === 1) hits.add(list >>> 1);
+      }
+    }
+  }
+
+  /** Copies the names to the end of the table's bytes, of which `used` are taken. */
+  #addAll({ list, names, suffix }: NameSource, used: number): number {
+    const { bytes, ends } = names;
+    const own = this.#bytes;
+    const tagged = (list << 1) | (suffix ? 1 : 0);
+    let start = 0;
+    for (const end of ends) {
+      const length = end - start;
+      if (length > 0 && length <= MAX_NAME) {
+        let hash = HASH_SEED;
+        for (let at = length - 1; at >= 0; at--) {
+          const byte = bytes[start + at] ?? 0;
+          own[used + at] = byte;
+          hash = Math.imul(hash ^ byte, HASH_PRIME);
+        }
+        if (this.#add(used, length, hash, tagged)) used += length;
+      }
+      start = end;
+    }
+    return used;
+  }
+
+  /** Adds the name that was put at `start`; returns whether its bytes must stay there. */
+  #add(start: number, length: number, hash: number, list: number): boolean {
+    const slot = this.#find(this.#bytes, start, length, hash);
+    const twin = this.#slots[slot] ?? 0;
+    if (twin !== 0 && this.#lists[twin - 1] === list) return false;
+    const entry = this.#size++;
+    this.#starts[entry] = twin === 0 ? start : (this.#starts[twin - 1] ?? 0);
+    this.#lengths[entry] = length;
+    this.#lists[entry] = list;
+    this.#next[entry] = twin;
+    this.#slots[slot] = entry + 1;
+    return twin === 0;
+  }
+
+  /** The slot of this name, or the free one where it would go. */
+  #find(name: Uint8Array, start: number, length: number, hash: number): number {
+    const slots = this.#slots;
+    const bytes = this.#bytes;
+    const mask = slots.length - 1;
+    for (let slot = slotOf(hash) & mask; ; slot = (slot + 1) & mask) {
+      const entry = slots[slot] ?? 0;
+      if (entry === 0) return slot;
+      if (this.#lengths[entry - 1] !== length) continue;
+      const from = this.#starts[entry - 1] ?? 0;
+      let same = 0;
+      while (same < length && bytes[from + same] === name[start + same]) same++;
+      if (same === length) return slot;
+    }
+  }
+}
+
+/** The low bits of FNV-1a alone spread names that differ at one end badly. */
+const slotOf = (hash: number): number => hash ^ (hash >>> 15);

@@ -1,0 +1,51 @@
+import { SPACES, type IndexedRule, type Facts } from '../conditions.ts';
+
+/**
+ * Rules as numbers in one array, which is transferred between threads without a copy; ten thousand
+ * of them as objects would hold up the thread that receives them.
+ *
+ * Of each rule its position in the configuration and the number of its conditions; of each condition
+ * its space, how many lists and how many outside lists it has, and these.
+ */
+export interface PackedRules {
+  readonly numbers: Uint32Array;
+  /** Where each rule starts. */
+  readonly starts: readonly number[];
+}
+
+export function packRules(rules: readonly IndexedRule[]): PackedRules {
+  const numbers: number[] = [];
+  const starts: number[] = [];
+  for (const { rule, conditions } of rules) {
+    starts.push(numbers.length);
+    numbers.push(rule, conditions.length);
+    for (const { space, lists, outside } of conditions) {
+      numbers.push(SPACES.indexOf(space), lists.length, outside.length);
+      for (const list of lists) numbers.push(list);
+      for (const list of outside) numbers.push(list);
+    }
+  }
+  return { numbers: Uint32Array.from(numbers), starts };
+}
+
+/** The position of the rule that starts at `at`. */
+export const positionOf = (numbers: Uint32Array, at: number): number => numbers[at] ?? 0;
+
+/** Whether every condition of the rule that starts at `at` holds. */
+export function holdsAt(numbers: Uint32Array, at: number, facts: Facts): boolean {
+  let next = at + 2;
+  for (let left = numbers[at + 1] ?? 0; left > 0; left--) {
+    const space = SPACES[numbers[next] ?? 0] ?? 'domain';
+    const outsideFrom = next + 3 + (numbers[next + 1] ?? 0);
+    const end = outsideFrom + (numbers[next + 2] ?? 0);
+    const hits = facts.hits(space);
+    if (!hits) return false;
+    let holds = false;
+    for (let list = next + 3; list < end && !holds; list++) {
+      holds = hits.has(numbers[list] ?? 0) === list < outsideFrom;
+    }
+    if (!holds) return false;
+    next = end;
+  }
+  return true;
+}

@@ -1,0 +1,183 @@
+import { RRegexSet } from 'rregex';
+import { WeirError, messageOf } from '../../../errors.ts';
+import { atOnce, type Steps } from '../../../net/time/turns.ts';
+
+/**
+ * Patterns in one compiled set: one pass over the text matches all of them. This many take a few
+ * milliseconds to compile, and larger sets match no faster (smaller ones do slower).
+ */
+const SET_SIZE = 250;
+
+/** Sets that a list may be spread over, beyond what its length needs, before it is compiled anew. */
+const SPREAD_LIMIT = 8;
+
+/** The engine's message when patterns are valid each but too large together. */
+const TOO_LARGE = /exceeds size limit/;
+
+/** A pattern that the Rust regex engine refuses; `message` is what it prints, on several lines. */
+export class RegexError extends WeirError {
+  readonly pattern: string;
+
+  constructor(pattern: string, message: string, options?: ErrorOptions) {
+    super('invalid_regex', message, options);
+    this.pattern = pattern;
+  }
+}
+
+/**
+ * The error text of a pattern in the Rust regex dialect, `undefined` for a valid one.
+ *
+ * The engine never frees all memory of a compiled pattern (a few KB; megabytes where Unicode classes
+ * are repeated). Callers that check the same patterns repeatedly, as reloads do, use a RegexCache.
+ */
+export function checkRegex(pattern: string): string | undefined {
+  try {
+    new RRegexSet([pattern]).free();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** A compiled set and the patterns in it. */
+interface Compiled {
+  readonly engine: RRegexSet;
+  readonly patterns: readonly string[];
+}
+
+/**
+ * Remembers compiled patterns, so that none is compiled twice in the life of a process: see
+ * `checkRegex` for why. Keep one across reloads and hand it to every router that is built.
+ */
+export class RegexCache {
+  /** The verdict on every pattern that was checked. */
+  readonly #verdicts = new Map<string, string | undefined>();
+  /** The newest set that holds a pattern. */
+  readonly #homes = new Map<string, Compiled>();
+  /** Into how many sets the last list went that was compiled anew: large patterns need more. */
+  #fewestSets = 0;
+
+  /** As `checkRegex`, but a pattern that was seen before costs nothing. */
+  check(pattern: string): string | undefined {
+    if (this.#homes.has(pattern)) return undefined;
+    if (!this.#verdicts.has(pattern)) this.#verdicts.set(pattern, checkRegex(pattern));
+    return this.#verdicts.get(pattern);
+  }
+
+  /**
+   * A matcher of these patterns, which must be distinct.
+   * @throws {RegexError} naming the first invalid one.
+   */
+  compile(patterns: readonly string[]): RegexSet {
+    return atOnce(this.compileInSteps(patterns));
+  }
+
+  /** The same in steps; one that compiles a set takes a few milliseconds. */
+  *compileInSteps(patterns: readonly string[]): Steps<RegexSet> {
+    const missing: string[] = [];
+    for (const pattern of patterns) {
+      if (!this.#homes.has(pattern)) missing.push(pattern);
+      yield;
+    }
+    yield* this.#compile(missing);
+    let sets = yield* this.#setsOf(patterns);
+    const enough = patterns.length / SET_SIZE + this.#fewestSets + SPREAD_LIMIT;
+    if (sets.size > enough) {
+      // Many small edits have left the list in many small sets, and each costs a pass.
+      yield* this.#compile(patterns);
+      sets = yield* this.#setsOf(patterns);
+      this.#fewestSets = sets.size;
+    }
+    return yield* RegexSet.of(sets, patterns);
+  }
+
+  *#setsOf(patterns: readonly string[]): Steps<Set<Compiled>> {
+    const sets = new Set<Compiled>();
+    for (const pattern of patterns) {
+      const home = this.#homes.get(pattern);
+      if (home) sets.add(home);
+      yield;
+    }
+    return sets;
+  }
+
+  *#compile(patterns: readonly string[]): Steps<void> {
+    for (let from = 0; from < patterns.length; from += SET_SIZE) {
+      yield* this.#compileSet(patterns.slice(from, from + SET_SIZE));
+      yield;
+    }
+  }
+
+  *#compileSet(patterns: readonly string[]): Steps<void> {
+    try {
+      const compiled = { engine: new RRegexSet([...patterns]), patterns };
+      for (const pattern of patterns) this.#homes.set(pattern, compiled);
+    } catch (error) {
+      const [only] = patterns;
+      if (patterns.length === 1 && only !== undefined) {
+        throw new RegexError(only, messageOf(error), { cause: error });
+      }
+      if (TOO_LARGE.test(messageOf(error))) {
+        const half = patterns.length >> 1;
+        yield* this.#compileSet(patterns.slice(0, half));
+        yield;
+        yield* this.#compileSet(patterns.slice(half));
+        return;
+      }
+      // The engine does not report which one it was; a parse error leaks no memory.
+      for (const pattern of patterns) {
+        const text = this.check(pattern);
+        if (text !== undefined) throw new RegexError(pattern, text, { cause: error });
+      }
+      throw new WeirError('regex_engine', messageOf(error), { cause: error });
+    }
+  }
+}
+
+/** A compiled set with the position in the list of each of its patterns, -1 for those not in it. */
+interface IndexedSet {
+  readonly engine: RRegexSet;
+  readonly indices: Int32Array;
+}
+
+/** Compiled patterns, matched together. Matching is unanchored and takes linear time. */
+export class RegexSet {
+  readonly #sets: readonly IndexedSet[];
+
+  private constructor(sets: readonly IndexedSet[]) {
+    this.#sets = sets;
+  }
+
+  /** Made by RegexCache. `sets` may hold patterns that are not wanted any more. */
+  static *of(sets: Iterable<Compiled>, patterns: readonly string[]): Steps<RegexSet> {
+    // A pattern that two sets hold after a new compilation is reported by one of them.
+    const left = new Map<string, number>();
+    for (const [index, pattern] of patterns.entries()) {
+      left.set(pattern, index);
+      yield;
+    }
+    const indexed: IndexedSet[] = [];
+    for (const { engine, patterns: held } of sets) {
+      const indices = new Int32Array(held.length);
+      for (const [at, pattern] of held.entries()) {
+        indices[at] = left.get(pattern) ?? -1;
+        left.delete(pattern);
+      }
+      indexed.push({ engine, indices });
+      yield;
+    }
+    return new RegexSet(indexed);
+  }
+
+  /** Positions, in the list that was compiled, of the patterns that match; in no special order. */
+  matches(text: string): number[] {
+    const found: number[] = [];
+    for (const { engine, indices } of this.#sets) {
+      for (const local of engine.matches(text)) {
+        const index = indices[local];
+        if (index !== undefined && index >= 0) found.push(index);
+      }
+    }
+    return found;
+  }
+}

@@ -1,0 +1,93 @@
+import type { RoutingSpec } from '../../../spec.ts';
+import type { GeoData } from '../../geo/geo-data.ts';
+import { BlockTable, type BlockTableData } from './block-table.ts';
+import { compileRules, type CompiledRules } from '../compile-rules.ts';
+import { collectDomains, type DomainTableData } from './domain-table.ts';
+import type { IndexedRule } from '../conditions.ts';
+import type { BlockList, NetworkList } from './network-list.ts';
+import { buildRuleIndex, type RuleIndexData } from '../rule-index.ts';
+
+/**
+ * Everything that a router looks things up in, as plain data: the costly part of building one, which
+ * another thread can do and hand over. The buffers in it can be transferred. Only patterns are
+ * compiled where they are used.
+ */
+export interface RouterTables {
+  readonly default: string;
+  /** The tags that rules name, each once. */
+  readonly exits: readonly string[];
+  /** Per rule of the configuration: its tag, as a position in `exits`. */
+  readonly ruleExits: Uint32Array;
+  readonly rules: RuleIndexData;
+  /** The rules with a domain matcher, as they would decide if these matched. */
+  readonly domainRules: RuleIndexData;
+  readonly domains: DomainTableData;
+  readonly destinations: NetworkTableData;
+  readonly sources: NetworkTableData;
+  readonly ports: BlockTableData;
+  /** How many port lists there are. */
+  readonly portLists: number;
+  readonly inbounds: readonly string[];
+  readonly networks: readonly string[];
+}
+
+/** Networks of both families. */
+export interface NetworkTableData {
+  readonly lists: number;
+  readonly v4: BlockTableData;
+  readonly v6: BlockTableData;
+}
+
+/** Builds the tables; the spec and the geo data are not needed afterwards. */
+export const buildRouterTables = (spec: RoutingSpec, geo: GeoData | undefined): RouterTables =>
+  tablesOf(spec, compileRules(spec.rules, geo));
+
+/** @param compiled the rules of `spec` */
+export function tablesOf(spec: RoutingSpec, compiled: CompiledRules): RouterTables {
+  const exits = new Map<string, number>();
+  const ruleExits = Uint32Array.from(spec.rules, ({ outbound }) => {
+    const known = exits.get(outbound) ?? exits.size;
+    exits.set(outbound, known);
+    return known;
+  });
+  return {
+    default: spec.default,
+    exits: [...exits.keys()],
+    ruleExits,
+    rules: buildRuleIndex(compiled.rules),
+    domainRules: buildRuleIndex(
+      compiled.rules.filter(looksAtDomain).map(({ rule, conditions }) => ({
+        rule,
+        conditions: conditions.filter(({ space }) => space !== 'domain'),
+      })),
+    ),
+    domains: collectDomains(compiled.domains),
+    destinations: networkTable(compiled.destinations),
+    sources: networkTable(compiled.sources),
+    ports: blockTable(1, compiled.ports),
+    portLists: compiled.ports.length,
+    inbounds: compiled.inbounds,
+    networks: compiled.networks,
+  };
+}
+
+const looksAtDomain = ({ conditions }: IndexedRule): boolean =>
+  conditions.some(({ space }) => space === 'domain');
+
+const networkTable = (lists: readonly NetworkList[]): NetworkTableData => ({
+  lists: lists.length,
+  v4: blockTable(
+    1,
+    lists.map(({ v4 }) => v4),
+  ),
+  v6: blockTable(
+    4,
+    lists.map(({ v6 }) => v6),
+  ),
+});
+
+const blockTable = (width: 1 | 4, lists: readonly BlockList[]): BlockTableData =>
+  new BlockTable(
+    width,
+    lists.map((blocks, list) => ({ list, blocks })),
+  ).data;

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { constants, openSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { FileLog } from '../../../../src/app/log/file-log.ts';
+import { FileReadError } from '../../../../src/config/sources/input-files.ts';
+import { makeNamedPipe } from '../../../support/named-pipe.ts';
+
+/** A folder that is removed with the test, and the path of a file in it. */
+async function scratch(context: TestContext): Promise<{ folder: string; file: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-files-'));
+  context.after(() => rm(folder, { recursive: true }));
+  return { folder, file: join(folder, 'a') };
+}
+
+const refusal = (reason: string) => (error: unknown) =>
+  error instanceof FileReadError && error.message === reason;
+
+describe('a file', () => {
+  test('is read as it is, however long', async (context) => {
+    const { file } = await scratch(context);
+    for (const length of [0, 1, 256 * 1024, 256 * 1024 + 1, 1_000_000]) {
+      const content = Buffer.alloc(length, 'some text, over and over. ');
+      await writeFile(file, content);
+      const log = new FileLog();
+      assert.ok(content.equals(await log.read(file)), `${length} bytes`);
+      assert.equal(await log.sha256(file), hash('sha256', content));
+      assert.ok(await log.unchanged());
+    }
+  });
+
+  test('that is expected to hold some bytes is unchanged once it does', async (context) => {
+    const { file } = await scratch(context);
+    await writeFile(file, 'before');
+    const log = new FileLog();
+    log.expect(file, Buffer.from('after'));
+    assert.ok(!(await log.unchanged()));
+    await writeFile(file, 'after');
+    assert.ok(await log.unchanged());
+    assert.deepEqual(log.paths, [file]);
+  });
+
+  test('that cannot be read has a reason in words', async (context) => {
+    const { folder, file } = await scratch(context);
+    const log = new FileLog();
+    const missing = refusal('no such file or directory');
+    await assert.rejects(log.read(file), missing);
+    await assert.rejects(log.sha256(file), missing);
+    await assert.rejects(log.read(''), missing);
+    await assert.rejects(log.read(folder), refusal('is a directory'));
+    await writeFile(file, '');
+    await assert.rejects(log.read(`${file}/b`), refusal('not a directory'));
+    await assert.rejects(log.read('a\u0000b'), refusal('a path has no null bytes'));
+    await assert.rejects(log.read(`${folder}/${'x'.repeat(300)}`), refusal('the name is too long'));
+  });
+});
+
+describe('what is not a file', () => {
+  test('is refused before it can block a thread, with what it is', async (context) => {
+    const { folder, file } = await scratch(context);
+    makeNamedPipe(file);
+    const log = new FileLog();
+    const pipe = refusal('is a pipe, not a regular file');
+    await assert.rejects(log.read(file), pipe);
+    await assert.rejects(log.sha256(file), pipe);
+    assert.ok(await log.unchanged());
+    const device = refusal('is a character device, not a regular file');
+    await assert.rejects(log.read('/dev/zero'), device);
+    const socket = join(folder, 's');
+    const server = createServer().listen(socket);
+    await once(server, 'listening');
+    await assert.rejects(log.read(socket), refusal('is a socket, not a regular file'));
+    server.close();
+  });
+
+  test('leaves the writer of a pipe alone', async (context) => {
+    const { file } = await scratch(context);
+    makeNamedPipe(file);
+    await assert.rejects(new FileLog().read(file));
+    // Without a reader, an open for writing that does not wait fails.
+    const flags = constants.O_WRONLY | constants.O_NONBLOCK;
+    assert.throws(() => openSync(file, flags), { code: 'ENXIO' });
+  });
+});
+
+describe('files are unchanged', () => {
+  test('when there are none', async () => {
+    assert.ok(await new FileLog().unchanged());
+  });
+
+  test('when only their dates are new, or the file behind the name', async (context) => {
+    const { folder, file } = await scratch(context);
+    await writeFile(file, 'one');
+    const log = new FileLog();
+    await log.read(file);
+    await utimes(file, 1, 1);
+    assert.ok(await log.unchanged());
+    await writeFile(join(folder, 'b'), 'one');
+    await rename(join(folder, 'b'), file);
+    assert.ok(await log.unchanged());
+  });
+
+  test('when they still cannot be read for the same reason', async (context) => {
+    const { folder, file } = await scratch(context);
+    const log = new FileLog();
+    for (const path of [file, folder, 'a\u0000b']) await assert.rejects(log.read(path));
+    assert.ok(await log.unchanged());
+  });
+
+  test('when they have changed and are again as they were', async (context) => {
+    const { file } = await scratch(context);
+    await writeFile(file, 'one');
+    const log = new FileLog();
+    await log.sha256(file);
+    await writeFile(file, 'two');
+    assert.ok(!(await log.unchanged()));
+    await writeFile(file, 'one');
+    assert.ok(await log.unchanged());
+  });
+});
+
+describe('files are changed', () => {
+  test('when one of them is, even in its last byte alone', async (context) => {
+    const { folder, file } = await scratch(context);
+    const large = join(folder, 'large');
+    await writeFile(file, 'one');
+    await writeFile(large, Buffer.alloc(300_000));
+    const log = new FileLog();
+    await log.read(file);
+    await log.sha256(large);
+    assert.ok(await log.unchanged());
+    await writeFile(large, Buffer.concat([Buffer.alloc(299_999), Buffer.of(1)]));
+    assert.ok(!(await log.unchanged()));
+  });
+
+  test('when one is gone, has come, or is something else', async (context) => {
+    const { file } = await scratch(context);
+    await writeFile(file, 'one');
+    const there = new FileLog();
+    await there.read(file);
+    await rm(file);
+    assert.ok(!(await there.unchanged()));
+
+    const gone = new FileLog();
+    await assert.rejects(gone.read(file));
+    await mkdir(file);
+    assert.ok(!(await gone.unchanged()));
+    await rm(file, { recursive: true });
+    assert.ok(await gone.unchanged());
+    await writeFile(file, '');
+    assert.ok(!(await gone.unchanged()));
+  });
+
+  test('when one changed between two reads, for the load has seen both', async (context) => {
+    const { file } = await scratch(context);
+    await writeFile(file, 'one');
+    const log = new FileLog();
+    await log.sha256(file);
+    await writeFile(file, 'two');
+    await log.read(file);
+    assert.ok(!(await log.unchanged()));
+    await writeFile(file, 'one');
+    assert.ok(!(await log.unchanged()));
+  });
+});
