@@ -1,33 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { glob } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname } from 'node:path';
 import { test } from 'node:test';
-
-const SRC = join(import.meta.dirname, '../../src');
-
-/** From the bottom up; a file may import its own layer and those before it. */
-const LAYERS: readonly (readonly string[])[] = [
-  ['errors.ts', 'printable.ts', 'version.ts', 'collections', 'ip'],
-  ['schema', 'log', 'platform'],
-  ['crypto', 'net'],
-  ['congestion'],
-  ['netstack'],
-  ['quic'],
-  ['http'],
-  ['spec.ts'],
-  ['transports', 'mux', 'tracker', 'dns'],
-  ['protocols'],
-  ['engine'],
-  ['config', 'supervisor'],
-  ['api', 'import'],
-  ['app'],
-  ['cli', 'library'],
-  ['main.ts', 'index.ts'],
-];
-
-/** Folders of one layer that must not import each other. */
-const SIBLINGS = new Set(['config', 'supervisor']);
+import { readImports, roomOf, sourceFiles, sourceText } from '../../tools/architecture/imports.ts';
+import { floorOf } from '../../tools/architecture/layers.ts';
 
 /**
  * Protocol cores: time, randomness and ciphers are given to them, so that a test can hold all three
@@ -50,38 +25,32 @@ const SHARED_BY_PROTOCOLS = new Set(['inbounds', 'outbounds', 'users']);
 /** Imports every protocol, so none may import it. */
 const REGISTRY = 'protocols/registry.ts';
 
-const roomOf = (file: string): string => file.split('/')[0] ?? file;
-const rankOf = (file: string): number => LAYERS.findIndex((rooms) => rooms.includes(roomOf(file)));
-
-async function imports(): Promise<{ from: string; to: string }[]> {
-  const found: { from: string; to: string }[] = [];
-  for await (const path of glob('**/*.ts', { cwd: SRC })) {
-    const source = readFileSync(join(SRC, path), 'utf8');
-    for (const [, target = ''] of source.matchAll(/from '(\.[^']+)'|import\('(\.[^']+)'\)/g)) {
-      found.push({ from: path, to: relative(SRC, join(SRC, dirname(path), target)) });
-    }
-  }
-  return found;
-}
-
-test('every source file belongs to a layer', async () => {
-  for await (const path of glob('**/*.ts', { cwd: SRC })) assert.ok(rankOf(path) >= 0, path);
+test('every source file belongs to a floor', async () => {
+  for (const path of await sourceFiles()) assert.ok(floorOf(path) >= 0, path);
 });
 
 test('imports point down', async () => {
-  const upward = (await imports()).filter(
-    ({ from, to }) =>
-      rankOf(to) > rankOf(from) ||
-      (SIBLINGS.has(roomOf(from)) && SIBLINGS.has(roomOf(to)) && roomOf(from) !== roomOf(to)),
+  const upward = (await readImports()).filter(
+    ({ from, to }) => roomOf(from) !== roomOf(to) && floorOf(to) >= floorOf(from),
   );
   assert.deepEqual(upward, []);
 });
 
+/** Files that a reader still takes in at a glance. */
+const MAX_FILES_IN_FOLDER = 24;
+
+test('no folder is a drawer', async () => {
+  const folders = Map.groupBy(await sourceFiles(), (path) => dirname(path));
+  for (const [folder, files] of folders) {
+    assert.ok(files.length <= MAX_FILES_IN_FOLDER, `src/${folder} holds ${files.length} files`);
+  }
+});
+
 test('pure cores import neither Node nor the clock', async () => {
   const impure: string[] = [];
-  for await (const path of glob('**/*.ts', { cwd: SRC })) {
+  for (const path of await sourceFiles()) {
     if (!PURE.some((pattern) => pattern.test(path))) continue;
-    const source = readFileSync(join(SRC, path), 'utf8');
+    const source = sourceText(path);
     for (const [, target = ''] of source.matchAll(/^import (?!type )[^;]*from '([^']+)'/gm)) {
       if (IMPURE.test(target)) impure.push(`${path} imports ${target}`);
     }
@@ -101,7 +70,7 @@ test('protocols do not import each other', async () => {
     const folder = /^protocols\/([^/]+)\//.exec(file)?.[1];
     return folder === undefined || SHARED_BY_PROTOCOLS.has(folder) ? undefined : folder;
   };
-  const crossing = (await imports()).filter(({ from, to }) => {
+  const crossing = (await readImports()).filter(({ from, to }) => {
     if (roomOf(from) !== 'protocols' || from === REGISTRY) return false;
     const imported = protocolOf(to);
     return to === REGISTRY || (imported !== undefined && imported !== protocolOf(from));

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { glob } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+
+export const SRC = join(import.meta.dirname, '../../src');
+
+/** An import between two files of `src`, as paths below it: types, values and `import()` alike. */
+export interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The paths of all files of `src`, sorted, so that what is made of them is the same on every machine. */
+export const sourceFiles = async (): Promise<readonly string[]> =>
+  (await Array.fromAsync(glob('**/*.ts', { cwd: SRC }))).sort();
+
+/** The text of a file of `src`. */
+export const sourceText = (path: string): string => readFileSync(join(SRC, path), 'utf8');
+
+/** All imports of files of `src` by files of `src`, in the order of the files. */
+export async function readImports(): Promise<readonly Import[]> {
+  return (await sourceFiles()).flatMap((from) =>
+    Array.from(
+      sourceText(from).matchAll(/from '(\.[^']+)'|import\('(\.[^']+)'\)/g),
+      ([, named, loaded]) => ({
+        from,
+        to: relative(SRC, join(SRC, dirname(from), named ?? loaded ?? '')),
+      }),
+    ),
+  );
+}
+
+/** The room of a file: its first folder, or the file itself where it stands in `src`. */
+export const roomOf = (path: string): string => path.split('/')[0] ?? path;
