@@ -1,24 +1,56 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { drawHouse, picturePath, THEMES } from '../../../tools/architecture/drawing.ts';
-import { readImports, sourceFiles } from '../../../tools/architecture/imports.ts';
+import { readImports, roomOf, sourceFiles } from '../../../tools/architecture/imports.ts';
 import { page, ROOT } from '../../support/docs/pages.ts';
 
+const MAP = 'docs/architecture.md';
+
+/** What a page has between single backticks that ends as a file or a folder does. */
+const pathsIn = (path: string): readonly string[] =>
+  Array.from(page(path).text.matchAll(/`([\w./-]+(?:\.ts|\/))`/g), ([, named = '']) => named);
+
 for (const [name, theme] of Object.entries(THEMES)) {
-  test(`the ${name} picture of the source is current; \`npm run docs:pictures\` draws it`, async () => {
+  test(`the ${name} picture of the source is current; npm run docs:pictures draws it`, async () => {
     const drawn = drawHouse(await sourceFiles(), await readImports(), theme);
     assert.ok(readFileSync(picturePath(name), 'utf8') === drawn, picturePath(name));
   });
 }
 
-for (const path of ['docs/architecture.md', 'CONTRIBUTING.md']) {
-  test(`every source file that ${path} names exists`, () => {
-    const named = page(path).text.matchAll(/`((?:src|test|tools|packaging|bench)\/[^`*<>]*)`/g);
-    const missing = Array.from(named, ([, file = '']) => file).filter(
-      (file) => !existsSync(join(ROOT, file)),
-    );
-    assert.deepEqual(missing, []);
-  });
-}
+test('every source file and folder that the map names exists', async () => {
+  const files = await sourceFiles();
+  const folders = new Set(files.map((file) => `${dirname(file)}/`));
+  const known = [...files, ...folders].map((path) => `/${path}`);
+  const missing = pathsIn(MAP).filter(
+    (named) =>
+      !known.some((path) => path.endsWith(`/${named}`) || path.startsWith(`/${named}`)) &&
+      !existsSync(join(ROOT, named)),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('every room is in the table of the map', async () => {
+  const rooms = new Set((await sourceFiles()).map(roomOf));
+  const rows = page(MAP)
+    .text.split('\n')
+    .filter((line) => line.startsWith('| `'));
+  const named = new Set(
+    rows.flatMap((row) => Array.from(row.matchAll(/`([^`]+)`/g), ([, room = '']) => room)),
+  );
+  assert.deepEqual(
+    [...rooms].filter((room) => !named.has(room)),
+    [],
+  );
+});
+
+test('every file that CONTRIBUTING.md names exists', () => {
+  const fromRoot = pathsIn('CONTRIBUTING.md').filter((path) =>
+    /^(src|test|tools|packaging)\//.test(path),
+  );
+  assert.deepEqual(
+    fromRoot.filter((path) => !existsSync(join(ROOT, path))),
+    [],
+  );
+});
