@@ -2,12 +2,12 @@ import {
   type AckEvent,
   type CongestionController,
   type ControllerName,
-  INITIAL_RTT,
   initialWindow,
   type LossEvent,
   MINIMUM_WINDOW_PACKETS,
 } from './controller.ts';
 import { RecoveryEpoch } from './recovery-epoch.ts';
+import { INITIAL_RTT } from './rtt.ts';
 
 /** A window that is nearly full counts as full: packets are not sent in fractions. */
 const SLACK_PACKETS = 3;

@@ -1,5 +1,5 @@
 import type { SendControl } from '../../../congestion/send-control.ts';
-import { LEAST_TIME } from '../../../congestion/controller.ts';
+import { LEAST_TIME } from '../../../congestion/rtt.ts';
 import { RangeSet } from '../../../collections/range-set.ts';
 import type { Trace } from '../../trace.ts';
 import { Rack } from './rack.ts';
