@@ -155,8 +155,8 @@ export class TcpConnection {
     if (state === 'SYN-SENT' || state === 'SYN-RECEIVED') {
       return synsSent > 0 && sequence === own.initial;
     }
-    const offset = own.offset(sequence, recovery.acknowledged);
-    return offset >= recovery.acknowledged && offset < recovery.sent;
+    const offset = own.offset(sequence, recovery.sndUna);
+    return offset >= recovery.sndUna && offset < recovery.sndNxt;
   }
 
   /** The path takes packets of another size: a verified ICMP message says so, or the MTU has changed. */
@@ -301,7 +301,7 @@ export class TcpConnection {
       case 'CLOSING':
       case 'LAST-ACK':
         // Data may still wait for its ACK: the peer must not take what it has for all of it.
-        if (block.recovery.acknowledged < block.sendBuffer.end) block.resetPeer();
+        if (block.recovery.sndUna < block.sendBuffer.end) block.resetPeer();
         break;
       case 'TIME-WAIT':
       case 'CLOSED':

@@ -140,12 +140,12 @@ export class ControlBlock {
 
   /** Whether this side's FIN has been acknowledged. */
   get isFinAcknowledged(): boolean {
-    return this.isFinQueued && this.recovery.acknowledged > this.sendBuffer.end;
+    return this.isFinQueued && this.recovery.sndUna > this.sendBuffer.end;
   }
 
   /** Whether anything was sent that the peer has yet to acknowledge. */
   get isAwaiting(): boolean {
-    return this.recovery.sent > this.recovery.acknowledged;
+    return this.recovery.sndNxt > this.recovery.sndUna;
   }
 
   go(to: TcpState, now: number): void {
@@ -185,7 +185,7 @@ export class ControlBlock {
   /** A RST that says where both streams are is to leave. */
   resetPeer(): void {
     this.reset = {
-      sequence: this.own.sequence(this.synsSent > 0 ? this.recovery.sent : -1),
+      sequence: this.own.sequence(this.synsSent > 0 ? this.recovery.sndNxt : -1),
       acknowledgment: this.peer.sequence(this.receiveNext),
     };
   }
@@ -211,7 +211,7 @@ export class ControlBlock {
     this.deadlines.clearAll();
     this.timeWait = new TimeWait(
       {
-        sendNext: own.sequence(this.recovery.sent),
+        sendNext: own.sequence(this.recovery.sndNxt),
         receiveNext: peer.sequence(this.receiveNext),
         window: this.announceWindow(),
         timestamps: timestamps.enabled,

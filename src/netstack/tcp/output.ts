@@ -175,7 +175,7 @@ export class Output {
   /** A segment from before the window, without data: the peer has to respond with its state (§3.8.4). */
   #sendProbe(out: SegmentOutput, now: number): boolean {
     const block = this.#block;
-    this.#header(out, block.recovery.acknowledged - 1, ACK, now);
+    this.#header(out, block.recovery.sndUna - 1, ACK, now);
     if (out.begin(0) < 0) return false;
     out.end(0);
     block.isProbeDue = false;
@@ -186,7 +186,7 @@ export class Output {
     const block = this.#block;
     const { acknowledgments, receiveBuffer, options, timestamps } = block;
     while (acknowledgments.due > 0) {
-      this.#header(out, block.recovery.sent, ACK, now);
+      this.#header(out, block.recovery.sndNxt, ACK, now);
       const { segment } = out;
       if (options.sack) {
         const limit = timestamps.enabled ? SACK_BLOCKS_BESIDE_TIMESTAMPS : MAX_SACK_BLOCKS;

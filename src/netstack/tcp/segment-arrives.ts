@@ -2,12 +2,12 @@ import type { SegmentDropReason } from '../trace.ts';
 import { MAX_SACK_BLOCKS, TcpFlag, type TcpSegment } from '../wire/tcp.ts';
 import type { ControlBlock } from './control-block.ts';
 import { Opening } from './lifecycle/opening.ts';
-import type { Acknowledgement } from './recovery/recovery-contract.ts';
+import type { ReceivedAck } from './recovery/received-ack.ts';
 
 const { FIN, SYN, RST, ACK } = TcpFlag;
 
 /** Of the segment at hand; one for all connections, since none is handled within another's call. */
-const acknowledgment: Acknowledgement = {
+const acknowledgment: ReceivedAck = {
   offset: 0,
   blocks: new Float64Array(2 * MAX_SACK_BLOCKS),
   blockCount: 0,
@@ -139,7 +139,7 @@ export class SegmentArrives {
       block.drop('no-acknowledgment', segment, now);
       return;
     }
-    const before = block.recovery.acknowledged;
+    const before = block.recovery.sndUna;
     const acknowledged = block.own.offset(segment.acknowledgment, before);
     if (block.state === 'SYN-RECEIVED') {
       if (acknowledged !== 0) {
@@ -148,7 +148,10 @@ export class SegmentArrives {
         return;
       }
       this.#opening.establish(now);
-    } else if (acknowledged > block.recovery.sent || acknowledged < before - block.largestWindow) {
+    } else if (
+      acknowledged > block.recovery.sndNxt ||
+      acknowledged < before - block.largestWindow
+    ) {
       this.#challenge('acknowledgment', segment, now);
       return;
     }
@@ -175,7 +178,7 @@ export class SegmentArrives {
   ): void {
     const block = this.#block;
     const { recovery, own, timestamps, sendBuffer } = block;
-    const before = recovery.acknowledged;
+    const before = recovery.sndUna;
     const wasProbed = block.windowProbes > 0;
     const window = segment.window << block.options.sendScale;
     const edge = acknowledged + window;
@@ -202,7 +205,7 @@ export class SegmentArrives {
       if (block.memory.mayGrow) sendBuffer.follow(block.control.controller.window);
       if (sendBuffer.takeWritable(block.memory.isShort)) block.events.raise('writable');
     }
-    const isClosed = block.windowEdge <= recovery.acknowledged;
+    const isClosed = block.windowEdge <= recovery.sndUna;
     if (acknowledged > before || isClosed || wasProbed) block.restartUserTimeout(now);
     if (block.isFinAcknowledged) this.#finAcknowledged(now);
   }
@@ -324,10 +327,7 @@ export class SegmentArrives {
     const block = this.#block;
     const { state, recovery, sendBuffer } = block;
     if (state === 'SYN-RECEIVED') block.fail('refused', now);
-    else if (
-      (state === 'CLOSING' || state === 'LAST-ACK') &&
-      recovery.acknowledged >= sendBuffer.end
-    ) {
+    else if ((state === 'CLOSING' || state === 'LAST-ACK') && recovery.sndUna >= sendBuffer.end) {
       // Both streams are complete; only the ACK of the FIN is missing.
       block.go('CLOSED', now);
     } else block.fail('reset', now);
