@@ -1,8 +1,8 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { SegmentDropReason, Trace } from '../trace.ts';
 import type { TcpSegment } from '../wire/tcp.ts';
-import { Acknowledgments } from './receive/acknowledgments.ts';
-import { ChallengeLimit } from './receive/challenges.ts';
+import { AckSchedule } from './receive/ack-schedule.ts';
+import { ChallengeLimit } from './receive/challenge-limit.ts';
 import { Deadlines } from './deadlines.ts';
 import { EventFlags, type TcpEvent, type TcpFailure } from './events.ts';
 import { USER_TIMEOUT } from './limits.ts';
@@ -41,7 +41,7 @@ export class ControlBlock {
   readonly role: 'active' | 'passive';
   readonly trace: Trace | undefined;
   readonly deadlines = new Deadlines();
-  readonly acknowledgments = new Acknowledgments(this.deadlines);
+  readonly acknowledgments = new AckSchedule(this.deadlines);
   readonly challenges = new ChallengeLimit();
   readonly events = new EventFlags();
   readonly timestamps: Timestamps;

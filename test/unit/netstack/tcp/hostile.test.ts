@@ -9,10 +9,10 @@ import type { ReceivedAck } from '../../../../src/netstack/tcp/recovery/received
 import {
   FIRST_RECEIVE_WINDOW,
   MAX_RANGES,
-  MAX_SEGMENTS,
   MOST_BLOCK,
   OUT_OF_ORDER_BLOCK,
-} from '../../../../src/netstack/tcp/recovery/recovery-limits.ts';
+} from '../../../../src/netstack/tcp/buffer-limits.ts';
+import { MAX_SEGMENTS } from '../../../../src/netstack/tcp/recovery/recovery-limits.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { countSteps } from './count-steps.ts';
 import { MSS, RecoveryRig } from './recovery-rig.ts';
