@@ -40,3 +40,11 @@ export const OUT_OF_ORDER_BLOCK = 16 * KIB;
 /** Bytes of the blocks for what comes in order: they follow what is received between two reads. */
 export const LEAST_BLOCK = 256;
 export const MOST_BLOCK = 64 * KIB;
+
+/** The memory that all connections of a stack share, as it is at any time. */
+export interface SharedMemory {
+  /** Whether there is enough for larger buffers. */
+  readonly mayGrow: boolean;
+  /** Whether it is used up: each connection is then limited to `LEAST_BUFFER` in each direction. */
+  readonly isShort: boolean;
+}

@@ -1,3 +1,4 @@
+import type { RttEstimator } from '../../../congestion/rtt.ts';
 import type { SendControl } from '../../../congestion/send-control.ts';
 import type { Trace } from '../../trace.ts';
 import { DuplicateAcks } from './duplicate-acks.ts';
@@ -60,6 +61,15 @@ export class Recovery {
   /** SND.NXT: the end of everything that was ever sent. */
   get sndNxt(): number {
     return this.#outstanding.sndNxt;
+  }
+
+  /** The congestion window in bytes. */
+  get cwnd(): number {
+    return this.#control.controller.window;
+  }
+
+  get rtt(): RttEstimator {
+    return this.#control.rtt;
   }
 
   /** Retransmission timeouts in a row that the peer has not answered. */
