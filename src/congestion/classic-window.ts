@@ -2,12 +2,12 @@ import {
   type AckEvent,
   type CongestionController,
   type ControllerName,
-  INITIAL_RTT,
   initialWindow,
   type LossEvent,
   MINIMUM_WINDOW_PACKETS,
 } from './controller.ts';
 import { RecoveryEpoch } from './recovery-epoch.ts';
+import { INITIAL_RTT } from './rtt.ts';
 
 /** A window that is nearly full counts as full: packets are not sent in fractions. */
 const SLACK_PACKETS = 3;
@@ -18,17 +18,23 @@ const PACING_GAIN = 1.25;
 const SLOW_START_PACING_GAIN = 2;
 
 /**
- * What controllers have in common that know a window and a slow-start threshold: losses reduce it once
- * in a recovery period (RFC 9002 §7.3), and the window is spread over the round trip.
+ * What CUBIC and NewReno have in common: slow start below a threshold, one reduction of the window in a
+ * recovery period (RFC 9002 §7.3), undone if all of its losses were spurious, and a window that is paced
+ * over the round trip.
  */
 export abstract class ClassicWindow implements CongestionController {
   abstract readonly name: ControllerName;
-  protected readonly epoch = new RecoveryEpoch();
   protected mtu: number;
-  /** Bytes that may be in flight, `window` to others. */
+  /** Bytes that may be in flight: `window` to others. */
   protected size: number;
-  protected threshold = Infinity;
-  protected smoothedRtt = 0;
+  /** `size` before the last reduction: cwnd_prior of RFC 9438. */
+  protected priorWindow = 0;
+  /** The slow start threshold, ssthresh, and what it was before the last reduction. */
+  #threshold = Infinity;
+  #priorThreshold = Infinity;
+  readonly #epoch = new RecoveryEpoch();
+  #smoothedRtt = 0;
+  #lastAckAt = 0;
   #hasSent = false;
 
   /** @param mtu the most bytes of a packet. */
@@ -42,47 +48,81 @@ export abstract class ClassicWindow implements CongestionController {
   }
 
   get pacingRate(): number {
-    return windowPacingRate(this.size, this.smoothedRtt, this.inSlowStart);
+    return windowPacingRate(this.size, this.#smoothedRtt, this.#inSlowStart);
   }
 
-  /** The window follows acknowledgements and losses alone. */
   onSent(): void {
     this.#hasSent = true;
   }
 
-  abstract onAck(event: AckEvent): void;
+  onAck(event: AckEvent): void {
+    const sinceLastAck = event.now - this.#lastAckAt;
+    this.#lastAckAt = event.now;
+    this.#smoothedRtt = event.smoothedRtt;
+    if (this.#epoch.covers(event.newestSentAt)) return;
+    if (!windowWasUsed(event, this.size, this.#inSlowStart, this.mtu)) {
+      this.onUnused(sinceLastAck);
+    } else if (this.#inSlowStart) {
+      if (this.growInSlowStart(event)) this.#threshold = this.size;
+    } else this.avoidCongestion(event);
+  }
 
   onLoss({ now, sentAt }: LossEvent): void {
-    if (this.epoch.onLoss(now, sentAt)) this.reduce();
+    if (this.#epoch.onLoss(now, sentAt)) this.#reduce();
   }
 
   onCongestionExperienced(now: number, sentAt: number): void {
-    if (this.epoch.onCongestionExperienced(now, sentAt)) this.reduce();
+    if (this.#epoch.onCongestionExperienced(now, sentAt)) this.#reduce();
   }
 
-  abstract onPersistentCongestion(now: number): void;
-  abstract onSpuriousLoss(now: number, sentAt: number): void;
+  onPersistentCongestion(): void {
+    this.size = this.#minimum;
+    this.#epoch.end();
+    this.restart();
+  }
+
+  onSpuriousLoss(_now: number, sentAt: number): void {
+    if (!this.#epoch.onSpuriousLoss(sentAt)) return;
+    this.size = Math.max(this.size, this.priorWindow);
+    this.#threshold = this.#priorThreshold;
+    this.onUndone();
+  }
 
   onMtu(bytes: number): void {
     this.mtu = bytes;
     // Before anything was sent it is the initial window that changes (RFC 9002 §7.2, RFC 6928 §2).
     if (!this.#hasSent) this.size = initialWindow(bytes);
-    this.size = Math.max(this.size, this.minimum);
+    this.size = Math.max(this.size, this.#minimum);
   }
 
-  /** A recovery period begins. */
-  protected abstract reduce(): void;
+  /**
+   * Grows `size` in slow start.
+   * @returns whether slow start is over although nothing was lost.
+   */
+  protected abstract growInSlowStart(event: AckEvent): boolean;
+  /** Grows `size` in congestion avoidance. */
+  protected abstract avoidCongestion(event: AckEvent): void;
+  /** The sender did not use the window, which therefore does not grow, for `elapsed` milliseconds. */
+  protected abstract onUnused(elapsed: number): void;
+  /** A recovery period begins. @returns the reduced window in bytes; `size` is the window until then. */
+  protected abstract reducedWindow(): number;
+  /** The last reduction was undone. */
+  protected abstract onUndone(): void;
+  /** Persistent congestion: growth starts from the minimum window. */
+  protected abstract restart(): void;
 
-  /** Whether the window limited what this acknowledgement acknowledges. */
-  protected wasUsed(event: AckEvent): boolean {
-    return windowWasUsed(event, this.size, this.inSlowStart, this.mtu);
+  #reduce(): void {
+    this.priorWindow = this.size;
+    this.#priorThreshold = this.#threshold;
+    this.size = Math.max(this.reducedWindow(), this.#minimum);
+    this.#threshold = this.size;
   }
 
-  protected get inSlowStart(): boolean {
-    return this.size < this.threshold;
+  get #inSlowStart(): boolean {
+    return this.size < this.#threshold;
   }
 
-  protected get minimum(): number {
+  get #minimum(): number {
     return MINIMUM_WINDOW_PACKETS * this.mtu;
   }
 }

@@ -1,6 +1,4 @@
-import type { RateSample } from './rate-sample.ts';
-
-/**
+/*
  * Congestion control for QUIC and TCP alike. Units in this folder, without exception: bytes,
  * milliseconds (with fractions), and bytes per millisecond for rates (1 byte/ms = 8 kbit/s), so that
  * rate × time is a window without a factor. Times come from the caller; zero has no meaning.
@@ -28,6 +26,30 @@ export interface AckEvent {
   minRtt: number;
   /** The delivery rate up to this acknowledgement. */
   rate: RateSample;
+}
+
+/** The delivery rate that an acknowledgement measured (draft-ietf-ccwg-bbr, "Delivery Rate Samples"). */
+export interface RateSample {
+  /** Bytes per millisecond; 0 when this acknowledgement allows no measurement. */
+  rate: number;
+  /** Whether the application limited it: the path can carry at least this much, perhaps more. */
+  appLimited: boolean;
+  /** Whether that was because the peer's flow control allowed no more, not for lack of data. */
+  flowLimited: boolean;
+  /** Bytes delivered during `interval`. */
+  delivered: number;
+  /** The time over which it was measured, in milliseconds. */
+  interval: number;
+  /** Bytes lost while `delivered` were delivered. */
+  lost: number;
+  /** Bytes in flight right after the packet was sent that this sample is based on. */
+  inFlightAtSend: number;
+  /** Bytes delivered in total when that packet was sent. */
+  priorDelivered: number;
+  /** Bytes delivered in total now. */
+  totalDelivered: number;
+  /** Bytes lost in total now. */
+  totalLost: number;
 }
 
 /** One lost packet, as it was when it was sent. */
@@ -82,12 +104,3 @@ export const MINIMUM_WINDOW_PACKETS = 2;
 
 /** The initial window: ten packets, but no more than the larger of 14,720 bytes and two packets. */
 export const initialWindow = (mtu: number): number => Math.min(10 * mtu, Math.max(14_720, 2 * mtu));
-
-/** The round trip assumed before one was measured, in milliseconds (RFC 9002 §6.2.2). */
-export const INITIAL_RTT = 333;
-
-/**
- * The shortest round trip and interval that is measured, in milliseconds: on one host the clock may not
- * have moved at all, and a rate is never infinite.
- */
-export const LEAST_TIME = 0.001;

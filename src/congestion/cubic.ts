@@ -21,57 +21,42 @@ export class Cubic extends ClassicWindow {
   #plateauTime = 0;
   /** What Reno would have, W_est. */
   #renoWindow = 0;
-  /** The window before the last reduction, cwnd_prior. */
-  #priorWindow = 0;
-  #lastAck = 0;
-  #undoThreshold = Infinity;
-  #undoPlateau = 0;
+  #priorPlateau = 0;
 
-  onAck(event: AckEvent): void {
-    const { now } = event;
-    const sinceLastAck = now - this.#lastAck;
-    this.#lastAck = now;
-    this.smoothedRtt = event.smoothedRtt;
-    if (this.epoch.covers(event.newestSentAt)) return;
-    if (!this.wasUsed(event)) {
-      // Time in which the window was not used does not count for the curve (§5.8).
-      if (this.#avoidanceStart !== undefined) this.#avoidanceStart += sinceLastAck;
-      return;
-    }
-    if (this.inSlowStart) {
-      this.size += this.#hyStart.onAck(event);
-      if (this.#hyStart.done) this.threshold = this.size;
-      return;
-    }
-    this.#avoidCongestion(now, event.acked, event.smoothedRtt);
+  protected growInSlowStart(event: AckEvent): boolean {
+    this.size += this.#hyStart.onAck(event);
+    return this.#hyStart.done;
   }
 
-  onPersistentCongestion(): void {
-    this.size = this.minimum;
+  protected onUnused(elapsed: number): void {
+    // Time in which the window was not used does not count for the curve (§5.8).
+    if (this.#avoidanceStart !== undefined) this.#avoidanceStart += elapsed;
+  }
+
+  protected restart(): void {
     this.#avoidanceStart = undefined;
     this.#hyStart = new HyStart();
-    this.epoch.end();
   }
 
-  onSpuriousLoss(_now: number, sentAt: number): void {
-    if (!this.epoch.onSpuriousLoss(sentAt)) return;
-    this.size = Math.max(this.size, this.#priorWindow);
-    this.threshold = this.#undoThreshold;
-    this.#plateau = this.#undoPlateau;
+  protected onUndone(): void {
+    this.#plateau = this.#priorPlateau;
     this.#avoidanceStart = undefined;
   }
 
-  #avoidCongestion(now: number, acked: number, rtt: number): void {
+  protected avoidCongestion({ now, acked, smoothedRtt }: AckEvent): void {
     this.#avoidanceStart ??= this.#startAvoidance(now);
     const elapsed = now - this.#avoidanceStart;
     // Reno's growth, faster once it has made up for the smaller reduction (§4.3).
-    const alpha = this.#renoWindow >= this.#priorWindow ? 1 : RENO_ALPHA;
+    const alpha = this.#renoWindow >= this.priorWindow ? 1 : RENO_ALPHA;
     this.#renoWindow += (alpha * acked * this.mtu) / this.size;
     if (this.#curve(elapsed) < this.#renoWindow) {
       this.size = Math.max(this.size, this.#renoWindow);
       return;
     }
-    const target = Math.min(Math.max(this.#curve(elapsed + rtt), this.size), 1.5 * this.size);
+    const target = Math.min(
+      Math.max(this.#curve(elapsed + smoothedRtt), this.size),
+      1.5 * this.size,
+    );
     this.size += ((target - this.size) * acked) / this.size;
   }
 
@@ -93,15 +78,12 @@ export class Cubic extends ClassicWindow {
     return this.#plateau + C * seconds * seconds * seconds * this.mtu;
   }
 
-  protected reduce(): void {
-    this.#undoThreshold = this.threshold;
-    this.#undoPlateau = this.#plateau;
-    this.#priorWindow = this.size;
+  protected reducedWindow(): number {
+    this.#priorPlateau = this.#plateau;
     // Fast convergence: a flow that did not reach its last plateau gives room to new ones (§4.7).
     const losesGround = this.size < this.#plateau;
     this.#plateau = losesGround ? (this.size * (1 + BETA)) / 2 : this.size;
-    this.size = Math.max(this.size * BETA, this.minimum);
-    this.threshold = this.size;
     this.#avoidanceStart = undefined;
+    return this.size * BETA;
   }
 }

@@ -9,18 +9,13 @@ export class NewReno extends ClassicWindow {
   readonly name = 'newreno';
   /** Bytes acknowledged since the window last grew, in congestion avoidance. */
   #acked = 0;
-  /** Before the last reduction, in case that it was spurious. */
-  #priorWindow = 0;
-  #priorThreshold = Infinity;
 
-  onAck(event: AckEvent): void {
-    this.smoothedRtt = event.smoothedRtt;
-    if (this.epoch.covers(event.newestSentAt)) return;
-    if (!this.wasUsed(event)) return;
-    if (this.inSlowStart) {
-      this.size += event.acked;
-      return;
-    }
+  protected growInSlowStart(event: AckEvent): boolean {
+    this.size += event.acked;
+    return false;
+  }
+
+  protected avoidCongestion(event: AckEvent): void {
     this.#acked += event.acked;
     while (this.#acked >= this.size) {
       this.#acked -= this.size;
@@ -28,23 +23,20 @@ export class NewReno extends ClassicWindow {
     }
   }
 
-  onPersistentCongestion(): void {
-    this.size = this.minimum;
+  protected reducedWindow(): number {
     this.#acked = 0;
-    this.epoch.end();
+    return this.size * LOSS_REDUCTION;
   }
 
-  onSpuriousLoss(_now: number, sentAt: number): void {
-    if (!this.epoch.onSpuriousLoss(sentAt)) return;
-    this.size = Math.max(this.size, this.#priorWindow);
-    this.threshold = this.#priorThreshold;
+  protected restart(): void {
+    this.#acked = 0;
   }
 
-  protected reduce(): void {
-    this.#priorWindow = this.size;
-    this.#priorThreshold = this.threshold;
-    this.size = Math.max(this.size * LOSS_REDUCTION, this.minimum);
-    this.threshold = this.size;
-    this.#acked = 0;
+  protected onUnused(): void {
+    // Growth counts bytes, not time.
+  }
+
+  protected onUndone(): void {
+    // Nothing beside the window and its threshold.
   }
 }

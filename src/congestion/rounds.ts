@@ -1,4 +1,4 @@
-import type { RateSample } from './rate-sample.ts';
+import type { RateSample } from './controller.ts';
 
 /**
  * Counts round trips by data instead of by a clock: one ends with the acknowledgement of a packet that

@@ -1,4 +1,11 @@
-import { INITIAL_RTT, LEAST_TIME } from './controller.ts';
+/** The round trip assumed before one was measured, in milliseconds (RFC 9002 §6.2.2). */
+export const INITIAL_RTT = 333;
+
+/**
+ * The shortest round trip and interval that is measured, in milliseconds: on one host the clock may not
+ * have moved at all, and a rate is never infinite.
+ */
+export const LEAST_TIME = 0.001;
 
 /** Round-trip time as RFC 9002 §5 estimates it. All values in milliseconds. */
 export class RttEstimator {

@@ -1,6 +1,6 @@
 import type { AckEvent, CongestionController } from './controller.ts';
 import { Pacer } from './pacer.ts';
-import { DeliveryRate, type SentFacts } from './rate-sample.ts';
+import { DeliveryRate, type SentFacts } from './delivery-rate.ts';
 import { RttEstimator } from './rtt.ts';
 
 /**

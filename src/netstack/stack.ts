@@ -17,7 +17,7 @@ import {
 import { Reassembly } from './ip/reassembly.ts';
 import { KEEP_ALIVE_IDLE, MAX_BACKLOG } from './tcp/limits.ts';
 import type { TcpEvent } from './tcp/events.ts';
-import { MAX_RECEIVE_WINDOW } from './tcp/recovery/recovery-limits.ts';
+import { MAX_RECEIVE_WINDOW } from './tcp/buffer-limits.ts';
 import type { TcpFlow } from './flows/tcp-flow.ts';
 import { TcpFlows } from './flows/tcp-flows.ts';
 import type { Trace } from './trace.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InboundPacket } from '../../src/ip/packet-device.ts';
 import type { Stack, StackEvent } from '../../src/netstack/stack.ts';
-import { MAX_SEND_BUFFER } from '../../src/netstack/tcp/recovery/recovery-limits.ts';
+import { MAX_SEND_BUFFER } from '../../src/netstack/tcp/buffer-limits.ts';
 import { TcpFlag } from '../../src/netstack/wire/tcp.ts';
 import {
   CLIENT4,

@@ -2,10 +2,10 @@ import type { RandomSource } from '../../crypto/random-source.ts';
 import {
   type AckEvent,
   type CongestionController,
-  INITIAL_RTT,
   initialWindow,
   type LossEvent,
 } from '../controller.ts';
+import { INITIAL_RTT } from '../rtt.ts';
 import { RecoveryEpoch } from '../recovery-epoch.ts';
 import { LossResponse } from './loss-response.ts';
 import { type BbrState, GAINS, PathModel } from './path-model.ts';

@@ -18,10 +18,10 @@ import {
 import { chooseLocalPort, type PortState } from './local-ports.ts';
 import { RestoredFlows } from './restored-flows.ts';
 import { SegmentWriter } from './segment-writer.ts';
-import { Backlog } from '../tcp/lifecycle/backlog.ts';
+import { ListenBacklog } from '../tcp/lifecycle/listen-backlog.ts';
 import { TcpConnection, type TcpSettings } from '../tcp/connection.ts';
 import type { TcpEvent } from '../tcp/events.ts';
-import { InitialSequences } from '../tcp/lifecycle/initial-sequence.ts';
+import { InitialSequences } from '../tcp/lifecycle/initial-sequences.ts';
 import type { TcpPath } from '../tcp/segment-output.ts';
 import { TcpFlow } from './tcp-flow.ts';
 import { TimeWaitFlow, TimeWaitFlows } from './time-wait-flows.ts';
@@ -78,7 +78,7 @@ export class TcpFlows {
   readonly #flows: FlowTable<TcpFlow>;
   readonly #waiting: TimeWaitFlows;
   readonly #restored = new RestoredFlows();
-  readonly #backlog: Backlog<TcpFlow, number, number>;
+  readonly #backlog: ListenBacklog<TcpFlow, number, number>;
   /** Of clients. */
   readonly #established = new Established<TcpFlow, number>();
   readonly #sequences: InitialSequences;
@@ -102,7 +102,7 @@ export class TcpFlows {
     this.#listens = options.listens;
     this.#settings = { ...options.settings, memory: this };
     this.#maxHeld = options.maxHeld;
-    this.#backlog = new Backlog(options.maxBacklog);
+    this.#backlog = new ListenBacklog(options.maxBacklog);
     this.#hasRoom = options.hasRoom;
     this.#isFull = options.isFull;
     this.#makeFlowRoom = options.makeRoom;

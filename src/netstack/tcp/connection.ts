@@ -1,19 +1,29 @@
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { Trace } from '../trace.ts';
 import type { TcpSegment } from '../wire/tcp.ts';
-import { ControlBlock, type SharedMemory } from './control-block.ts';
-import type { TcpEvent, TcpFailure } from './events.ts';
-import { KEEP_ALIVE_INTERVAL, KEEP_ALIVE_PROBES, SYN_ACK_RETRIES, SYN_RETRIES } from './limits.ts';
+import type { SharedMemory } from './buffer-limits.ts';
+import { Deadlines } from './deadlines.ts';
+import { EventFlags, type TcpEvent, type TcpFailure } from './events.ts';
+import { PeerProbes } from './lifecycle/peer-probes.ts';
+import { StateMachine } from './lifecycle/state-machine.ts';
+import { SynRetransmission } from './lifecycle/syn-retransmission.ts';
+import type { TimeWait } from './lifecycle/time-wait.ts';
+import { SYN_ACK_RETRIES, SYN_RETRIES } from './limits.ts';
 import { NegotiatedOptions } from './options.ts';
-import { Output } from './output.ts';
+import { PendingReset } from './pending-reset.ts';
+import { AckSchedule } from './receive/ack-schedule.ts';
 import { ReceiveBuffer } from './receive/receive-buffer.ts';
 import { Recovery } from './recovery/recovery.ts';
-import { SegmentArrives } from './segment-arrives.ts';
+import { SegmentArrives } from './segment-arrives/segment-arrives.ts';
 import type { SegmentOutput, TcpPath } from './segment-output.ts';
 import { SendBuffer } from './send-buffer.ts';
 import type { TcpState } from './state.ts';
-import type { TimeWait } from './lifecycle/time-wait.ts';
+import { Tcb } from './tcb.ts';
 import { Timestamps } from './timestamps.ts';
+import { Transmitter } from './transmitter.ts';
+
+/** For connections without a bound on memory. */
+const ENOUGH_MEMORY: SharedMemory = { mayGrow: true, isShort: false };
 
 export interface TcpSettings {
   /** Milliseconds of silence of the peer after which it is probed; 0 for never. */
@@ -52,60 +62,76 @@ export interface TcpConnectionOptions {
  * its SYN; the SYN-ACK leaves after `accept`, which may be called before.
  */
 export class TcpConnection {
-  readonly #block: ControlBlock;
+  readonly #tcb: Tcb;
+  readonly #machine: StateMachine;
+  readonly #syn: SynRetransmission;
+  readonly #probes: PeerProbes;
+  readonly #deadlines = new Deadlines();
+  readonly #acks = new AckSchedule(this.#deadlines);
+  readonly #reset = new PendingReset();
+  readonly #events = new EventFlags();
   readonly #arrives: SegmentArrives;
-  readonly #output: Output;
-  readonly #keepAlive: number;
+  readonly #transmitter: Transmitter;
+  readonly #memory: SharedMemory;
+  readonly #trace: Trace | undefined;
 
   constructor(options: TcpConnectionOptions) {
-    const { settings, now, trace } = options;
+    const { role, control, settings, now, trace } = options;
+    const { memory = ENOUGH_MEMORY } = settings;
     const negotiated = new NegotiatedOptions(options.path);
-    this.#block = new ControlBlock(
-      options.role,
+    const tcb = new Tcb(
       options.initialSequence,
       new Timestamps(options.timestampOffset),
       negotiated,
       new SendBuffer(),
       new ReceiveBuffer(now, settings.receiveBuffer),
-      new Recovery(options.control, negotiated.mss, settings.isPaced, trace),
-      options.control,
-      trace,
-      now,
+      new Recovery(control, negotiated.mss, settings.isPaced, trace),
     );
-    if (settings.memory) this.#block.memory = settings.memory;
-    if (settings.memory?.isShort === true) this.#block.receiveBuffer.window.shrink();
-    this.#keepAlive = settings.keepAlive;
-    this.#arrives = new SegmentArrives(this.#block, settings.keepAlive);
-    this.#output = new Output(this.#block);
+    if (memory.isShort) tcb.receiveBuffer.window.shrink();
+    const events = this.#events;
+    const deadlines = this.#deadlines;
+    const state = role === 'active' ? 'SYN-SENT' : 'LISTEN';
+    const machine = new StateMachine(state, tcb.sendBuffer, events, deadlines, trace);
+    const syn = new SynRetransmission(role, deadlines);
+    const probes = new PeerProbes(deadlines, settings.keepAlive, trace, now);
+    const parts = { machine, syn, probes, events, acks: this.#acks, reset: this.#reset };
+    this.#tcb = tcb;
+    this.#machine = machine;
+    this.#syn = syn;
+    this.#probes = probes;
+    this.#memory = memory;
+    this.#trace = trace;
+    this.#arrives = new SegmentArrives(tcb, parts, memory, trace);
+    this.#transmitter = new Transmitter(tcb, parts, trace);
   }
 
   get state(): TcpState {
-    return this.#block.state;
+    return this.#machine.state;
   }
 
   /** Why it ended early. */
   get failure(): TcpFailure | undefined {
-    return this.#block.failure;
+    return this.#machine.failure;
   }
 
   /** Set when it is in TIME-WAIT: to be kept in its place. */
   get timeWait(): TimeWait | undefined {
-    return this.#block.timeWait;
+    return this.#machine.timeWait;
   }
 
   /** Bytes that were written and are not acknowledged yet. */
   get unacknowledged(): number {
-    return this.#block.sendBuffer.size;
+    return this.#tcb.sendBuffer.size;
   }
 
   /** When a segment of the peer came last, in milliseconds. */
   get heardAt(): number {
-    return this.#block.heardAt;
+    return this.#probes.heardAt;
   }
 
-  /** Bytes that it holds in both directions, with what they cost beside. */
+  /** Bytes of memory held in both directions, with the overhead of chunks. */
   get held(): number {
-    return this.#block.sendBuffer.charge + this.#block.receiveBuffer.memory;
+    return this.#tcb.sendBuffer.charge + this.#tcb.receiveBuffer.memory;
   }
 
   // ---- the stack's calls ----
@@ -120,50 +146,61 @@ export class TcpConnection {
    * @returns whether there is more: to be called again when the output has room and others had their turn.
    */
   transmit(now: number, out: SegmentOutput, budget: number): boolean {
-    return this.#output.transmit(now, out, budget);
+    return this.#transmitter.transmit(now, out, budget);
   }
 
   /** When `onTimeout` is to be called, and `transmit` after it; Infinity for not at all. */
   nextTimeout(): number {
-    const { deadlines, recovery, state } = this.#block;
-    if (state === 'CLOSED') return Infinity;
-    return Math.min(deadlines.next, recovery.timeout);
+    if (this.#machine.state === 'CLOSED') return Infinity;
+    return Math.min(this.#deadlines.next, this.#tcb.recovery.timeout);
   }
 
   /** Does what is due; before `nextTimeout()` it does nothing. */
   onTimeout(now: number): void {
-    const block = this.#block;
-    const { deadlines, acknowledgments, recovery } = block;
-    if (deadlines.take('close', now)) block.go('CLOSED', now);
-    if (deadlines.take('handshake', now)) this.#repeatSyn(now);
-    if (deadlines.take('keepAlive', now)) this.#probeSilentPeer(now);
+    const deadlines = this.#deadlines;
+    const machine = this.#machine;
+    if (deadlines.take('close', now)) machine.enter('CLOSED', now);
+    if (deadlines.take('handshake', now)) {
+      const retries = machine.state === 'SYN-SENT' ? SYN_RETRIES : SYN_ACK_RETRIES;
+      if (!this.#syn.onTimeout(retries)) machine.fail('timeout', now);
+    }
+    if (deadlines.take('keepAlive', now)) {
+      if (!this.#probes.onKeepAliveTimeout(this.#tcb.isAwaitingAck, now)) this.#giveUp(now);
+    }
     if (deadlines.take('user', now)) this.#giveUp(now);
-    if (block.state === 'CLOSED') return;
-    acknowledgments.onTimeout(now);
-    if (deadlines.take('persist', now)) this.#probeWindow(now);
-    recovery.onTimeout(now);
+    if (machine.state === 'CLOSED') return;
+    this.#acks.onTimeout(now);
+    if (deadlines.take('persist', now)) this.#probes.onPersistTimeout(now);
+    this.#tcb.recovery.onTimeout(now);
   }
 
-  /** The next event; `undefined` when there is none. 'closed' comes when the last segment was written. */
+  /**
+   * The next event; `undefined` when there is none. 'closed' is held back until the RST that is due, or the
+   * last ACK in TIME-WAIT, was written.
+   */
   nextEvent(): TcpEvent | undefined {
-    return this.#block.nextEvent();
+    const isAckDue = this.#machine.state === 'TIME-WAIT' && this.#acks.due > 0;
+    return this.#events.next(!this.#reset.isDue && !isAckDue);
   }
 
   /** Whether this sequence number is in flight: ICMP errors about others are ignored (RFC 5927 §4.1). */
   isInFlight(sequence: number): boolean {
-    const { own, recovery, state, synsSent } = this.#block;
+    const { sendSpace, recovery } = this.#tcb;
+    const { state } = this.#machine;
     if (state === 'SYN-SENT' || state === 'SYN-RECEIVED') {
-      return synsSent > 0 && sequence === own.initial;
+      return this.#syn.isSent && sequence === sendSpace.initial;
     }
-    const offset = own.offset(sequence, recovery.acknowledged);
-    return offset >= recovery.acknowledged && offset < recovery.sent;
+    const { sndUna, sndNxt } = recovery;
+    const offset = sendSpace.offset(sequence, sndUna);
+    return offset >= sndUna && offset < sndNxt;
   }
 
   /** The path takes packets of another size: a verified ICMP message says so, or the MTU has changed. */
   onPathMtu(segmentBytes: number, now: number): void {
-    const { options, recovery, state, trace } = this.#block;
+    const { options, recovery } = this.#tcb;
     if (!options.setSegmentBytes(segmentBytes)) return;
-    if (trace !== undefined) trace({ kind: 'mtu', bytes: segmentBytes }, now);
+    if (this.#trace !== undefined) this.#trace({ kind: 'mtu', bytes: segmentBytes }, now);
+    const { state } = this.#machine;
     if (state !== 'LISTEN' && state !== 'SYN-SENT' && state !== 'SYN-RECEIVED') {
       recovery.setMss(options.mss, now);
     }
@@ -174,8 +211,8 @@ export class TcpConnection {
    * connect; for others it may pass, and retransmission goes on (RFC 1122 §4.2.3.9, RFC 5927 §5.2).
    */
   onUnreachable(sequence: number, now: number): void {
-    const block = this.#block;
-    if (block.state === 'SYN-SENT' && this.isInFlight(sequence)) block.fail('unreachable', now);
+    const machine = this.#machine;
+    if (machine.state === 'SYN-SENT' && this.isInFlight(sequence)) machine.fail('unreachable', now);
   }
 
   /**
@@ -183,24 +220,23 @@ export class TcpConnection {
    * the one that may be on its way. Such a reader rests, and may go on (RFC 9293 §3.8.6.1).
    */
   get isPeerResting(): boolean {
-    const { recovery, unansweredProbes } = this.#block;
-    return recovery.isWindowBlocked && unansweredProbes < 2;
+    return this.#tcb.recovery.isWindowBlocked && this.#probes.isAnswered;
   }
 
   /** Whether something was sent that had no answer, and is sent again after ever longer waits. */
   get isBackedOff(): boolean {
-    const { state, synsSent, isSynDue, recovery, windowProbes, keepAliveProbes } = this.#block;
+    const { state } = this.#machine;
     switch (state) {
       case 'SYN-SENT':
       case 'SYN-RECEIVED':
-        return synsSent > 0 && !isSynDue;
+        return this.#syn.isSent && !this.#syn.isDue;
       case 'ESTABLISHED':
       case 'FIN-WAIT-1':
       case 'FIN-WAIT-2':
       case 'CLOSE-WAIT':
       case 'CLOSING':
       case 'LAST-ACK':
-        return recovery.timeouts > 0 || windowProbes > 0 || keepAliveProbes > 0;
+        return this.#tcb.recovery.timeouts > 0 || this.#probes.isBackedOff;
       case 'LISTEN':
       case 'TIME-WAIT':
       case 'CLOSED':
@@ -217,29 +253,23 @@ export class TcpConnection {
    */
   onPathRestored(now: number): void {
     if (!this.isBackedOff) return;
-    const block = this.#block;
-    if (block.state === 'SYN-SENT' || block.state === 'SYN-RECEIVED') {
-      block.synsUnanswered = 0;
-      block.isSynDue = true;
+    const { state } = this.#machine;
+    if (state === 'SYN-SENT' || state === 'SYN-RECEIVED') {
+      this.#syn.onPathRestored();
       return;
     }
-    block.recovery.onPathRestored(now);
-    if (block.windowProbes > 0) {
-      block.windowProbes = 0;
-      block.deadlines.clear('persist');
-      block.isProbeDue = true;
-    }
-    if (block.keepAliveProbes > 0) block.isProbeDue = true;
+    this.#tcb.recovery.onPathRestored(now);
+    this.#probes.onPathRestored();
   }
 
   // ---- the application's calls ----
 
   /** Passive: the SYN-ACK leaves with the next `transmit`. */
   accept(): void {
-    const block = this.#block;
-    if (block.admission !== 'held') return;
-    block.admission = 'accepted';
-    if (block.state === 'SYN-RECEIVED') block.isSynDue = true;
+    const syn = this.#syn;
+    if (syn.isAccepted) return;
+    syn.isAccepted = true;
+    if (this.#machine.state === 'SYN-RECEIVED') syn.isDue = true;
   }
 
   /**
@@ -247,10 +277,10 @@ export class TcpConnection {
    * is a new request.
    */
   refuse(how: 'reset' | 'silent', now: number): void {
-    const block = this.#block;
-    if (block.admission !== 'held' || block.state === 'CLOSED') return;
+    const machine = this.#machine;
+    if (this.#syn.isAccepted || machine.state === 'CLOSED') return;
     if (how === 'reset') this.abort(now);
-    else block.fail('aborted', now);
+    else machine.fail('aborted', now);
   }
 
   /**
@@ -260,34 +290,34 @@ export class TcpConnection {
    * @returns whether more may be written now; otherwise 'writable' follows.
    */
   write(chunk: Uint8Array, isOwned = false): boolean {
-    const block = this.#block;
-    if (block.isFinQueued || block.state === 'CLOSED') return false;
-    return block.sendBuffer.write(chunk, block.memory.isShort, isOwned);
+    const { isFinQueued, sendBuffer } = this.#tcb;
+    if (isFinQueued || this.#machine.state === 'CLOSED') return false;
+    return sendBuffer.write(chunk, this.#memory.isShort, isOwned);
   }
 
   /** Half-closes: a FIN follows what was written. Idempotent. */
   closeWrite(): void {
-    this.#block.isFinQueued = true;
+    this.#tcb.isFinQueued = true;
   }
 
   /**
    * The next chunk, which belongs to the caller; the window opens by it. `undefined`: none for now.
    */
   read(now: number): Uint8Array | undefined {
-    const { receiveBuffer, memory } = this.#block;
-    return receiveBuffer.take(now, memory.mayGrow);
+    return this.#tcb.receiveBuffer.take(now, this.#memory.mayGrow);
   }
 
   /** Whether there is nothing to read any more: everything up to the peer's FIN was read. */
   get isEnded(): boolean {
-    const { isPeerFinReached, receiveBuffer } = this.#block;
-    return isPeerFinReached && receiveBuffer.readable === 0;
+    const { isFinReceived, receiveBuffer } = this.#tcb;
+    return isFinReceived && receiveBuffer.readable === 0;
   }
 
   /** Ends it now (RFC 9293 §3.10.5): with a RST, if the peer knows of it. Idempotent. */
   abort(now: number): void {
-    const block = this.#block;
-    switch (block.state) {
+    const { recovery, sendBuffer, receiveBuffer } = this.#tcb;
+    const machine = this.#machine;
+    switch (machine.state) {
       case 'LISTEN':
       case 'SYN-SENT':
         break;
@@ -296,63 +326,32 @@ export class TcpConnection {
       case 'FIN-WAIT-1':
       case 'FIN-WAIT-2':
       case 'CLOSE-WAIT':
-        block.resetPeer();
+        this.#resetPeer();
         break;
       case 'CLOSING':
       case 'LAST-ACK':
         // Data may still wait for its ACK: the peer must not take what it has for all of it.
-        if (block.recovery.acknowledged < block.sendBuffer.end) block.resetPeer();
+        if (recovery.sndUna < sendBuffer.end) this.#resetPeer();
         break;
       case 'TIME-WAIT':
       case 'CLOSED':
         return;
       default:
-        block.state satisfies never;
+        machine.state satisfies never;
     }
-    block.fail('aborted', now);
-    block.receiveBuffer.clear();
-  }
-
-  // ---- timeouts ----
-
-  #repeatSyn(now: number): void {
-    const block = this.#block;
-    const retries = block.state === 'SYN-SENT' ? SYN_RETRIES : SYN_ACK_RETRIES;
-    if (block.synsUnanswered > retries) block.fail('timeout', now);
-    else block.isSynDue = true;
-  }
-
-  /** RFC 9293 §3.8.4. Data in flight and closed windows are probes of their own. */
-  #probeSilentPeer(now: number): void {
-    const block = this.#block;
-    const { deadlines } = block;
-    const dueAt = block.heardAt + this.#keepAlive;
-    if (dueAt > now) {
-      deadlines.set('keepAlive', dueAt);
-    } else if (block.isAwaiting || deadlines.isSet('persist')) {
-      deadlines.set('keepAlive', now + this.#keepAlive);
-    } else if (block.keepAliveProbes >= KEEP_ALIVE_PROBES) {
-      this.#giveUp(now);
-    } else {
-      block.keepAliveProbes++;
-      block.isProbeDue = true;
-      deadlines.set('keepAlive', now + KEEP_ALIVE_INTERVAL);
-      if (block.trace !== undefined) block.trace({ kind: 'keep-alive' }, now);
-    }
-  }
-
-  #probeWindow(now: number): void {
-    const block = this.#block;
-    const { trace } = block;
-    block.windowProbes++;
-    block.unansweredProbes++;
-    block.isProbeDue = true;
-    if (trace !== undefined) trace({ kind: 'window-probe', count: block.windowProbes }, now);
+    machine.fail('aborted', now);
+    receiveBuffer.clear();
   }
 
   #giveUp(now: number): void {
-    const block = this.#block;
-    block.resetPeer();
-    block.fail('timeout', now);
+    this.#resetPeer();
+    this.#machine.fail('timeout', now);
+  }
+
+  /** <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>, or SEQ=ISS before the SYN was sent. */
+  #resetPeer(): void {
+    const { sendSpace, receiveSpace, recovery, rcvNxt } = this.#tcb;
+    const sequence = this.#syn.isSent ? sendSpace.sequence(recovery.sndNxt) : sendSpace.initial;
+    this.#reset.toPeer(sequence, receiveSpace.sequence(rcvNxt));
   }
 }

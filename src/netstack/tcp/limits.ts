@@ -80,7 +80,7 @@ export const TIMESTAMP_LIFETIME = 24 * 24 * 3600 * 1000;
 
 /**
  * Connections that are not yet established (dials in progress, SYN-ACKs without an ACK) of a stack, and of
- * one address. At the bound one of the client that has the most gives way: see `Backlog`.
+ * one address. At the bound one of the client that has the most gives way: see `ListenBacklog`.
  */
 export const MAX_BACKLOG = 4096;
 export const MAX_BACKLOG_PER_ADDRESS = 2048;

@@ -6,7 +6,7 @@ import {
   FIRST_SEND_BUFFER,
   LEAST_BUFFER,
   MAX_SEND_BUFFER,
-} from './recovery/recovery-limits.ts';
+} from './buffer-limits.ts';
 
 interface Chunk {
   /** Its offset in the stream. */

@@ -1,4 +1,4 @@
-import { INITIAL_RTT } from '../../congestion/controller.ts';
+import { INITIAL_RTT } from '../../congestion/rtt.ts';
 import type { SendControl } from '../../congestion/send-control.ts';
 import type { RandomSource } from '../../crypto/random-source.ts';
 import { copyOf } from '../wire/copy-of.ts';

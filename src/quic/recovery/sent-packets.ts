@@ -1,4 +1,4 @@
-import { SentFacts } from '../../congestion/rate-sample.ts';
+import { SentFacts } from '../../congestion/delivery-rate.ts';
 import { FIRST_PACKET_CAPACITY, KEPT_CAPACITY, MAX_PACKETS, RESERVED_PACKETS } from './limits.ts';
 
 /** What is known of a sent packet, as bits. A packet without any needs no acknowledgement. */

@@ -1,5 +1,5 @@
 import type { CongestionController } from '../../../src/congestion/controller.ts';
-import { SentFacts } from '../../../src/congestion/rate-sample.ts';
+import { SentFacts } from '../../../src/congestion/delivery-rate.ts';
 import { SendControl } from '../../../src/congestion/send-control.ts';
 import { SeededRandom } from '../../support/simnet/seeded-random.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { TwoPeriodMaximum, WindowedMaximum } from '../../../src/congestion/bbr/windowed-filter.ts';
-import { DeliveryRate, SentFacts } from '../../../src/congestion/rate-sample.ts';
+import { DeliveryRate, SentFacts } from '../../../src/congestion/delivery-rate.ts';
 import { RttEstimator } from '../../../src/congestion/rtt.ts';
 
 test('the round trip is estimated as RFC 9002 section 5.3 computes it', () => {

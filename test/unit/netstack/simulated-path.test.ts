@@ -3,10 +3,7 @@ import { describe, test } from 'node:test';
 import type { IpEndpoint } from '../../../src/ip/ip-endpoint.ts';
 import { writeIcmpError } from '../../../src/netstack/ip/icmp-replies.ts';
 import type { Stack } from '../../../src/netstack/stack.ts';
-import {
-  LEAST_BUFFER,
-  MAX_SEND_BUFFER,
-} from '../../../src/netstack/tcp/recovery/recovery-limits.ts';
+import { LEAST_BUFFER, MAX_SEND_BUFFER } from '../../../src/netstack/tcp/buffer-limits.ts';
 import { MAX_BACKLOG } from '../../../src/netstack/tcp/limits.ts';
 import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
 import { TcpFlag } from '../../../src/netstack/wire/tcp.ts';

@@ -10,10 +10,7 @@ import {
 import { ICMP_ERRORS_TO_ADDRESS_A_SECOND } from '../../../src/netstack/ip/wire-limits.ts';
 import { writeIcmpError } from '../../../src/netstack/ip/icmp-replies.ts';
 import type { TcpFlow } from '../../../src/netstack/flows/tcp-flow.ts';
-import {
-  CHUNK_OVERHEAD,
-  LEAST_BUFFER,
-} from '../../../src/netstack/tcp/recovery/recovery-limits.ts';
+import { CHUNK_OVERHEAD, LEAST_BUFFER } from '../../../src/netstack/tcp/buffer-limits.ts';
 import { MAX_BACKLOG_PER_ADDRESS } from '../../../src/netstack/tcp/limits.ts';
 import { IcmpMessage, readIcmp } from '../../../src/netstack/wire/icmp.ts';
 import { Protocol } from '../../../src/netstack/wire/ip-packet.ts';

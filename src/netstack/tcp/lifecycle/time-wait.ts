@@ -1,5 +1,5 @@
 import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
-import { ChallengeLimit } from '../receive/challenges.ts';
+import { ChallengeLimit } from '../receive/challenge-limit.ts';
 import { REUSE_DELAY, TIME_WAIT, TIMESTAMP_LIFETIME } from '../limits.ts';
 import type { SegmentOutput } from '../segment-output.ts';
 import { advance, distance } from '../sequence.ts';

@@ -1,9 +1,7 @@
 import { RangeSet } from '../../../collections/range-set.ts';
 import { copyBytes } from '../../../collections/copy-bytes.ts';
-import { MAX_RANGES, OUT_OF_ORDER_BLOCK } from '../recovery/recovery-limits.ts';
-
-/** The most blocks that an option has room for, and of them one for duplicates. */
-const REMEMBERED = 4;
+import { MAX_RANGES, OUT_OF_ORDER_BLOCK } from '../buffer-limits.ts';
+import { MAX_SACK_BLOCKS } from '../../wire/tcp.ts';
 
 /**
  * What came out of order. Every byte is copied once, to its place in a block by stream offset, so there
@@ -14,7 +12,7 @@ export class OutOfOrder {
   readonly #blocks = new Map<number, Uint8Array>();
   readonly #ranges = new RangeSet();
   /** Offsets that lie in the ranges which changed last, the newest first (RFC 2018 §4). */
-  readonly #recent = new Float64Array(REMEMBERED).fill(-1);
+  readonly #recent = new Float64Array(MAX_SACK_BLOCKS).fill(-1);
 
   get isEmpty(): boolean {
     return this.#ranges.size === 0;
@@ -129,8 +127,8 @@ export class OutOfOrder {
     const recent = this.#recent;
     const index = ranges.find(offset);
     // The place of an older offset of the same range, or the last one, becomes free.
-    let free = REMEMBERED - 1;
-    for (let i = 0; i < REMEMBERED; i++) {
+    let free = MAX_SACK_BLOCKS - 1;
+    for (let i = 0; i < MAX_SACK_BLOCKS; i++) {
       const other = recent[i] as number; // within, here and below
       if (other < 0 || ranges.find(other) === index) {
         free = i;

@@ -9,7 +9,7 @@ import {
   MAX_RECEIVE_WINDOW,
   MOST_BLOCK,
   OUT_OF_ORDER_BLOCK,
-} from '../recovery/recovery-limits.ts';
+} from '../buffer-limits.ts';
 
 /** Memory that unread chunks keep at most, as a multiple of their bytes. */
 const WASTE = 4;

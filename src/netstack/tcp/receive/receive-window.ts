@@ -3,7 +3,7 @@ import {
   LEAST_BUFFER,
   LEAST_GROWTH_INTERVAL,
   MAX_RECEIVE_WINDOW,
-} from '../recovery/recovery-limits.ts';
+} from '../buffer-limits.ts';
 
 const MAX_FIELD = 65_535;
 /** The share of the window by which rounding may move its edge. */

@@ -1,5 +1,5 @@
 import type { SendControl } from '../../../congestion/send-control.ts';
-import { LEAST_TIME } from '../../../congestion/controller.ts';
+import { LEAST_TIME } from '../../../congestion/rtt.ts';
 import { RangeSet } from '../../../collections/range-set.ts';
 import type { Trace } from '../../trace.ts';
 import { Rack } from './rack.ts';
@@ -24,8 +24,8 @@ export class Outstanding implements SackOwner {
   readonly #control: SendControl;
   readonly #trace: Trace | undefined;
   #mss: number;
-  #acknowledged = 0;
-  #sent = 0;
+  #sndUna = 0;
+  #sndNxt = 0;
   #sackedBytes = 0;
   #transmission = 0;
   #lossTime = Infinity;
@@ -45,12 +45,14 @@ export class Outstanding implements SackOwner {
     this.#mss = mss;
   }
 
-  get acknowledged(): number {
-    return this.#acknowledged;
+  /** SND.UNA. */
+  get sndUna(): number {
+    return this.#sndUna;
   }
 
-  get sent(): number {
-    return this.#sent;
+  /** SND.NXT. */
+  get sndNxt(): number {
+    return this.#sndNxt;
   }
 
   get sackedBytes(): number {
@@ -74,9 +76,9 @@ export class Outstanding implements SackOwner {
   /** A segment with data that was never sent before has left. */
   onSent(end: number, now: number): void {
     const { segments } = this;
-    const start = this.#sent;
+    const start = this.#sndNxt;
     const slot = segments.append(start, end);
-    this.#sent = end;
+    this.#sndNxt = end;
     this.#control.onSent(segments.facts, slot, end - start, now);
     segments.enlist(slot, this.#transmission++);
   }
@@ -127,7 +129,7 @@ export class Outstanding implements SackOwner {
   beginAck(offset: number, echo: number, now: number): void {
     this.#now = now;
     this.#echo = echo;
-    this.#advances = offset > this.#acknowledged;
+    this.#advances = offset > this.#sndUna;
     this.#newest = -1;
     this.#originalBytes = 0;
     this.rack.beginAck();
@@ -146,7 +148,7 @@ export class Outstanding implements SackOwner {
       else this.#sackedBytes -= segments.end(slot) - segments.start(slot);
       segments.removeFirst();
     }
-    this.#acknowledged = offset;
+    this.#sndUna = offset;
     this.scoreboard.advance(offset);
   }
 
@@ -312,14 +314,14 @@ export class Outstanding implements SackOwner {
   #isOriginal(slot: number): boolean {
     if (!this.#advances || this.#echo < 0) return false;
     const { segments } = this;
-    const isFirst = segments.start(slot) === this.#acknowledged;
+    const isFirst = segments.start(slot) === this.#sndUna;
     const resentAt = isFirst ? segments.facts.sentAt(slot) : this.episode.firstResentAt;
     return this.#echo + TIMESTAMP_TICK <= resentAt;
   }
 
   #spurious(slot: number): void {
     this.#control.onSpuriousLoss(this.#now, this.segments.lostSentAt(slot));
-    this.rack.onSpurious(this.#acknowledged, this.#sent);
+    this.rack.onSpurious(this.#sndUna, this.#sndNxt);
     this.episode.onSpurious();
     if (this.#trace !== undefined) this.#trace({ kind: 'spurious', what: 'loss' }, this.#now);
   }

@@ -42,7 +42,7 @@ export class Rack {
 
   /**
    * A segment is newly acknowledged, cumulatively or not (steps 2 and 3).
-   * @param echo see `Acknowledgement`.
+   * @param echo see `ReceivedAck`.
    */
   onDelivered(
     sentAt: number,
@@ -86,9 +86,9 @@ export class Rack {
   }
 
   /** A segment was sent again in vain: the window was too small. Once in a round trip. */
-  onSpurious(acknowledged: number, sent: number): void {
-    if (acknowledged < this.#roundEnd) return;
-    this.#roundEnd = sent;
+  onSpurious(sndUna: number, sndNxt: number): void {
+    if (sndUna < this.#roundEnd) return;
+    this.#roundEnd = sndNxt;
     this.#reorders = true;
     this.#multiple = Math.min(this.#multiple + 1, MOST_MULTIPLE);
     this.#persistence = PERSISTENCE;

@@ -17,12 +17,6 @@ export class RecoveryEpisode {
     return this.#firstResentAt;
   }
 
-  begin(): void {
-    this.#losses = 0;
-    this.#resent = 0;
-    this.#firstResentAt = Infinity;
-  }
-
   onLoss(sentAt: number): void {
     if (this.#losses++ === 0) this.#sentAt = sentAt;
   }

@@ -1,6 +1,6 @@
 import { RangeSet } from '../../../collections/range-set.ts';
-import type { Acknowledgement } from './recovery-contract.ts';
-import { MAX_SACK_BLOCKS } from './recovery-limits.ts';
+import { MAX_SACK_BLOCKS } from '../../wire/tcp.ts';
+import type { ReceivedAck } from './received-ack.ts';
 
 /** Takes what a SACK block reports for the first time. */
 export interface SackOwner {
@@ -69,9 +69,9 @@ export class SackScoreboard {
 
   /**
    * Takes the blocks of an acknowledgement. Those that do not lie between the cumulative acknowledgement
-   * and `sent` are ignored but for a report of duplicates.
+   * and `sndNxt` are ignored but for a report of duplicates.
    */
-  take(ack: Acknowledgement, sent: number, owner: SackOwner): void {
+  take(ack: ReceivedAck, sndNxt: number, owner: SackOwner): void {
     this.#duplicateStart = 0;
     this.#duplicateEnd = 0;
     const count = Math.min(ack.blockCount, MAX_SACK_BLOCKS);
@@ -79,7 +79,7 @@ export class SackScoreboard {
       const start = ack.blocks[i * 2] as number; // there are `blockCount`; here and below
       const end = ack.blocks[i * 2 + 1] as number;
       // Written so that a block which is not a number is invalid as well.
-      if (!(start >= 0 && start < end && end <= sent)) continue;
+      if (!(start >= 0 && start < end && end <= sndNxt)) continue;
       if (i === 0 && this.#areDuplicates(ack, start, end, count)) {
         this.#duplicateStart = start;
         this.#duplicateEnd = end;
@@ -90,7 +90,7 @@ export class SackScoreboard {
   }
 
   /** The first block may repeat what is acknowledged, or what the second block has (RFC 2883 §4). */
-  #areDuplicates(ack: Acknowledgement, start: number, end: number, count: number): boolean {
+  #areDuplicates(ack: ReceivedAck, start: number, end: number, count: number): boolean {
     if (start < ack.offset) return end <= ack.offset;
     if (count < 2) return false;
     return start >= (ack.blocks[2] as number) && end <= (ack.blocks[3] as number);

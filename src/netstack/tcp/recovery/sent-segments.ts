@@ -1,4 +1,4 @@
-import { SentFacts } from '../../../congestion/rate-sample.ts';
+import { SentFacts } from '../../../congestion/delivery-rate.ts';
 import { FIRST_SEGMENT_CAPACITY, KEPT_SEGMENT_CAPACITY } from './recovery-limits.ts';
 
 /** What is known of a sent segment, as bits. */

@@ -5,14 +5,14 @@ import { NewReno } from '../../../../src/congestion/new-reno.ts';
 import { SendControl } from '../../../../src/congestion/send-control.ts';
 import { ReceiveBuffer } from '../../../../src/netstack/tcp/receive/receive-buffer.ts';
 import { Recovery } from '../../../../src/netstack/tcp/recovery/recovery.ts';
-import type { Acknowledgement } from '../../../../src/netstack/tcp/recovery/recovery-contract.ts';
+import type { ReceivedAck } from '../../../../src/netstack/tcp/recovery/received-ack.ts';
 import {
   FIRST_RECEIVE_WINDOW,
   MAX_RANGES,
-  MAX_SEGMENTS,
   MOST_BLOCK,
   OUT_OF_ORDER_BLOCK,
-} from '../../../../src/netstack/tcp/recovery/recovery-limits.ts';
+} from '../../../../src/netstack/tcp/buffer-limits.ts';
+import { MAX_SEGMENTS } from '../../../../src/netstack/tcp/recovery/recovery-limits.ts';
 import { SeededRandom } from '../../../support/simnet/seeded-random.ts';
 import { countSteps } from './count-steps.ts';
 import { MSS, RecoveryRig } from './recovery-rig.ts';
@@ -34,7 +34,7 @@ function inFlight(count: number, size = MSS, mss = MSS): Recovery {
   return recovery;
 }
 
-function acknowledgement(offset: number, ...bounds: number[]): Acknowledgement {
+function acknowledgement(offset: number, ...bounds: number[]): ReceivedAck {
   const blocks = new Float64Array(8);
   blocks.set(bounds.slice(0, 8));
   const blockCount = Math.floor(Math.min(bounds.length, 8) / 2);
@@ -111,7 +111,7 @@ test('acknowledgements of single bytes cost a constant each', () => {
 test('no more segments are in flight than there is room for, and large ones not beyond their bytes', () => {
   assert.equal(inFlight(2 * MAX_SEGMENTS, 1).segments, MAX_SEGMENTS);
   const recovery = inFlight(10_000, 64 * MSS);
-  assert.equal(recovery.sent, MAX_SEGMENTS * MSS);
+  assert.equal(recovery.sndNxt, MAX_SEGMENTS * MSS);
   // Then an acknowledgement lets more leave.
   recovery.onAck(acknowledgement(MSS), 1001);
   assert.equal(recovery.plan(1001, 2 ** 40, 2 ** 40, 64 * MSS), true);
@@ -123,7 +123,7 @@ test('recoveries, timeouts and reneging over thousands of segments cost what the
   let sent = 0;
   const steps = countSteps(() => {
     for (let i = 0; i < 300; i++) {
-      const start = recovery.acknowledged;
+      const start = recovery.sndUna;
       recovery.onAck(acknowledgement(start, start + MSS, 3000 * MSS), now);
       now = Math.max(now, recovery.timeout);
       recovery.onTimeout(now);
@@ -186,8 +186,8 @@ test('any acknowledgements leave the counts right and nothing in flight at the e
           rig.send(one.send);
         } else if ('mss' in one) recovery.setMss(one.mss, rig.now);
         else {
-          const ack = acknowledgement(recovery.acknowledged + one.offset * 700, ...one.blocks);
-          const isPossible = ack.offset <= recovery.sent;
+          const ack = acknowledgement(recovery.sndUna + one.offset * 700, ...one.blocks);
+          const isPossible = ack.offset <= recovery.sndNxt;
           assert.equal(
             recovery.onAck({ ...ack, echo: one.echo, isDuplicate: one.isDuplicate }, rig.now),
             isPossible,
@@ -195,12 +195,12 @@ test('any acknowledgements leave the counts right and nothing in flight at the e
           rig.send();
         }
         assert.ok(control.inFlight >= 0);
-        assert.ok(control.inFlight <= recovery.sent - recovery.acknowledged);
-        assert.equal(recovery.timeout === Infinity, recovery.sent === recovery.acknowledged);
+        assert.ok(control.inFlight <= recovery.sndNxt - recovery.sndUna);
+        assert.equal(recovery.timeout === Infinity, recovery.sndNxt === recovery.sndUna);
       }
       rig.now += 1000;
-      while (recovery.acknowledged < recovery.sent) {
-        assert.ok(recovery.onAck(acknowledgement(recovery.sent), rig.now));
+      while (recovery.sndUna < recovery.sndNxt) {
+        assert.ok(recovery.onAck(acknowledgement(recovery.sndNxt), rig.now));
         rig.send();
       }
       assert.equal(recovery.segments, 0);

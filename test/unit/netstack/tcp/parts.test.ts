@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Backlog, type Ends } from '../../../../src/netstack/tcp/lifecycle/backlog.ts';
-import { ChallengeLimit } from '../../../../src/netstack/tcp/receive/challenges.ts';
+import { ListenBacklog, type Ends } from '../../../../src/netstack/tcp/lifecycle/listen-backlog.ts';
+import { ChallengeLimit } from '../../../../src/netstack/tcp/receive/challenge-limit.ts';
 import { EventFlags } from '../../../../src/netstack/tcp/events.ts';
-import { InitialSequences } from '../../../../src/netstack/tcp/lifecycle/initial-sequence.ts';
+import { InitialSequences } from '../../../../src/netstack/tcp/lifecycle/initial-sequences.ts';
 import {
   DISPLACED_A_SECOND,
   MAX_CHALLENGES,
@@ -133,7 +133,7 @@ describe('the backlog', () => {
 
   /** A backlog with connections, each named by its client and its number. */
   function backlogOf(most: number, counts: Readonly<Record<number, number>>) {
-    const backlog = new Backlog<string, number, number>(most, most);
+    const backlog = new ListenBacklog<string, number, number>(most, most);
     for (const [address, count] of Object.entries(counts)) {
       for (let i = 0; i < count; i++) backlog.add(`${address}/${i}`, from(Number(address)));
     }
@@ -141,7 +141,7 @@ describe('the backlog', () => {
   }
 
   test('is bounded in total and for each address', () => {
-    const backlog = new Backlog<string, number, number>(3, 2);
+    const backlog = new ListenBacklog<string, number, number>(3, 2);
     for (const [connection, address] of [
       ['a', 1],
       ['b', 1],
@@ -175,7 +175,7 @@ describe('the backlog', () => {
   });
 
   test('where an address has too many, one of its own gives way', () => {
-    const backlog = new Backlog<string, number, number>(10, 2);
+    const backlog = new ListenBacklog<string, number, number>(10, 2);
     for (const other of ['a', 'b']) backlog.add(other, from(1));
     for (const own of ['c', 'd']) backlog.add(own, from(2));
     assert.equal(backlog.victim(from(2), 0), 'c');
@@ -201,7 +201,7 @@ describe('the backlog', () => {
   });
 
   test('keeps nothing of what was removed', () => {
-    const backlog = new Backlog<number, number, number>(100, 2);
+    const backlog = new ListenBacklog<number, number, number>(100, 2);
     for (let connection = 0; connection < 10_000; connection++) {
       backlog.add(connection, from(connection));
       backlog.answered(connection);

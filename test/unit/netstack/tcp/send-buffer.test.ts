@@ -5,7 +5,7 @@ import {
   CHUNK_OVERHEAD,
   FIRST_SEND_BUFFER,
   MAX_SEND_BUFFER,
-} from '../../../../src/netstack/tcp/recovery/recovery-limits.ts';
+} from '../../../../src/netstack/tcp/buffer-limits.ts';
 import { SendBuffer } from '../../../../src/netstack/tcp/send-buffer.ts';
 
 const OPERATION = fc.oneof(

@@ -103,9 +103,9 @@ export class Transfer {
   finish(limit = 120_000): void {
     const end = this.now + limit;
     this.send();
-    while (this.recovery.acknowledged < this.out.end) {
-      assert.ok(this.step(), `stalled at ${this.recovery.acknowledged} of ${this.out.end}`);
-      assert.ok(this.now < end, `not done after ${limit} ms: ${this.recovery.acknowledged}`);
+    while (this.recovery.sndUna < this.out.end) {
+      assert.ok(this.step(), `stalled at ${this.recovery.sndUna} of ${this.out.end}`);
+      assert.ok(this.now < end, `not done after ${limit} ms: ${this.recovery.sndUna}`);
     }
   }
 
@@ -148,7 +148,7 @@ export class Transfer {
       assert.ok(guard < 10_000, 'plan never ends');
       const { start, end, isRetransmission } = recovery.planned;
       assert.ok(start < end && end <= out.end);
-      assert.ok(isRetransmission ? end <= recovery.sent : start === recovery.sent);
+      assert.ok(isRetransmission ? end <= recovery.sndNxt : start === recovery.sndNxt);
       assert.ok(end - start <= Math.max(this.#options.largest, MSS));
       const bytes = new Uint8Array(end - start);
       out.copy(start, end - start, bytes, 0);
@@ -163,9 +163,9 @@ export class Transfer {
   check(): void {
     const { recovery, control } = this;
     assert.ok(control.inFlight >= 0);
-    assert.ok(control.inFlight <= recovery.sent - recovery.acknowledged);
-    assert.ok(recovery.acknowledged <= this.in.received);
-    if (recovery.acknowledged < recovery.sent) assert.notEqual(recovery.timeout, Infinity);
+    assert.ok(control.inFlight <= recovery.sndNxt - recovery.sndUna);
+    assert.ok(recovery.sndUna <= this.in.received);
+    if (recovery.sndUna < recovery.sndNxt) assert.notEqual(recovery.timeout, Infinity);
   }
 
   #sendPacket(offset: number, bytes: Uint8Array): void {
@@ -221,7 +221,7 @@ export class Transfer {
       this.#lastAckOffset = Math.max(this.#lastAckOffset, offset);
       this.#edge = Math.max(this.#edge, edge);
       assert.ok(this.recovery.onAck(ack, now));
-      this.out.acknowledge(this.recovery.acknowledged);
+      this.out.acknowledge(this.recovery.sndUna);
     });
   }
 

@@ -9,7 +9,7 @@ import {
   MAX_RECEIVE_WINDOW,
   MOST_BLOCK,
   OUT_OF_ORDER_BLOCK,
-} from '../../../../../src/netstack/tcp/recovery/recovery-limits.ts';
+} from '../../../../../src/netstack/tcp/buffer-limits.ts';
 
 const MSS = 1000;
 

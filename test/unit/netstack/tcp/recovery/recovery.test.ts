@@ -42,7 +42,7 @@ test('RFC 6675 §5: three segments that SACK reports begin a recovery, in which 
   for (let i = 5; i <= 12; i++) rig.ack(0, { sack: [[1, i]] });
   assert.ok(rig.inFlight <= window);
   rig.now += 100;
-  rig.ack(rig.recovery.sent / MSS);
+  rig.ack(rig.recovery.sndNxt / MSS);
   assert.equal(rig.window, window);
 });
 

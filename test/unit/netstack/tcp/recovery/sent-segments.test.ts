@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { DeliveryRate, SentFacts } from '../../../../../src/congestion/rate-sample.ts';
+import { DeliveryRate, SentFacts } from '../../../../../src/congestion/delivery-rate.ts';
 import { KEPT_SEGMENT_CAPACITY } from '../../../../../src/netstack/tcp/recovery/recovery-limits.ts';
 import {
   SegmentFlag,

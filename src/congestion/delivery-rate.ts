@@ -1,28 +1,5 @@
-import { LEAST_TIME, type LossEvent } from './controller.ts';
-
-/** The delivery rate that an acknowledgement measured (draft-ietf-ccwg-bbr, "Delivery Rate Samples"). */
-export interface RateSample {
-  /** Bytes per millisecond; 0 when this acknowledgement allows no measurement. */
-  rate: number;
-  /** Whether the application limited it: the path can carry at least this much, perhaps more. */
-  appLimited: boolean;
-  /** Whether that was because the peer's flow control allowed no more, not for lack of data. */
-  flowLimited: boolean;
-  /** Bytes delivered during `interval`. */
-  delivered: number;
-  /** The time over which it was measured, in milliseconds. */
-  interval: number;
-  /** Bytes lost while `delivered` were delivered. */
-  lost: number;
-  /** Bytes in flight right after the packet was sent that this sample is based on. */
-  inFlightAtSend: number;
-  /** Bytes delivered in total when that packet was sent. */
-  priorDelivered: number;
-  /** Bytes delivered in total now. */
-  totalDelivered: number;
-  /** Bytes lost in total now. */
-  totalLost: number;
-}
+import type { LossEvent, RateSample } from './controller.ts';
+import { LEAST_TIME } from './rtt.ts';
 
 /** Columns of a slot. */
 const SENT_AT = 0;

@@ -6,13 +6,14 @@ import { MAX_ACK_DELAY, MAX_DUPLICATE_ACKS, MIN_MSS, QUICK_ACKS } from '../limit
  * segment, for what fills or leaves a gap, and for the first segments of a connection, whose sender is in
  * slow start; later for the rest.
  */
-export class Acknowledgments {
+export class AckSchedule {
   readonly #deadlines: Deadlines;
   /** Bytes of a full segment of the peer, as far as seen. */
   #fullSegment = MIN_MSS;
   #bytes = 0;
   #quick = QUICK_ACKS;
   #count = 0;
+  #isReportDue = false;
 
   constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines;
@@ -21,6 +22,11 @@ export class Acknowledgments {
   /** ACKs that are to leave now; more than one only for peers that count duplicates. */
   get due(): number {
     return this.#count;
+  }
+
+  /** Whether SACK blocks have changed since the last report (RFC 2018 §4). */
+  get isReportDue(): boolean {
+    return this.#isReportDue;
   }
 
   /** Data arrived in order. @param mss the largest segment that the peer may send. */
@@ -41,6 +47,7 @@ export class Acknowledgments {
    * detect a loss; with SACK the newest says everything.
    */
   onOutOfOrder(sack: boolean): void {
+    this.#isReportDue = true;
     if (sack) this.require();
     else this.#count = Math.min(this.#count + 1, MAX_DUPLICATE_ACKS);
   }
@@ -54,9 +61,9 @@ export class Acknowledgments {
     if (this.#deadlines.take('acknowledgment', now)) this.require();
   }
 
-  /** Nothing is acknowledged any more. */
-  clear(): void {
-    this.#count = 0;
+  /** A segment was sent with all SACK blocks that there are. */
+  onReported(): void {
+    this.#isReportDue = false;
   }
 
   /** A segment has left that acknowledges everything. */

@@ -31,7 +31,7 @@ interface Waiting<Address> {
  *
  * @typeParam Connection what waits.
  */
-export class Backlog<Connection, Address, Network> {
+export class ListenBacklog<Connection, Address, Network> {
   readonly #waiting = new Map<Connection, Waiting<Address>>();
   readonly #all = new Shares<Connection, Address>();
   /** Those that wait for their dials: of each client, by destination. */

@@ -1,0 +1,15 @@
+/** An acceptable ACK, in offsets of this side's stream. The connection fills one record again and again. */
+export interface ReceivedAck {
+  /** SEG.ACK: the cumulative acknowledgement. */
+  offset: number;
+  /** SACK blocks in the order of the option: start and end (excluded) by turns, `blockCount` pairs. */
+  readonly blocks: Float64Array;
+  blockCount: number;
+  /**
+   * When the segment was sent whose timestamp is echoed (RFC 7323 §4): the smallest `now` with this
+   * timestamp, in milliseconds. -1 without the option.
+   */
+  echo: number;
+  /** A duplicate acknowledgement by RFC 5681 §2. Used only if the peer does not send SACK. */
+  isDuplicate: boolean;
+}

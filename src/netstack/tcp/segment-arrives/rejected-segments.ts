@@ -1,0 +1,46 @@
+import type { SegmentDropReason, Trace } from '../../trace.ts';
+import { TcpFlag, type TcpSegment } from '../../wire/tcp.ts';
+import type { AckSchedule } from '../receive/ack-schedule.ts';
+import { ChallengeLimit } from '../receive/challenge-limit.ts';
+
+/** What happens to segments that SEGMENT ARRIVES rejects, in part or as a whole. */
+export class RejectedSegments {
+  readonly #acks: AckSchedule;
+  readonly #trace: Trace | undefined;
+  readonly #limit = new ChallengeLimit();
+
+  constructor(acks: AckSchedule, trace: Trace | undefined) {
+    this.#acks = acks;
+    this.#trace = trace;
+  }
+
+  /** The segment is dropped, or not used as it was meant: for the trace only. */
+  drop(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
+    if (this.#trace === undefined) return;
+    const bytes = segment.payloadEnd - segment.payload;
+    this.#trace({ kind: 'segment-dropped', reason, bytes }, now);
+  }
+
+  /**
+   * <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> in reply. Limited for segments without text: they may be replies to
+   * such ACKs of ours.
+   */
+  unacceptable(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
+    this.drop(reason, segment, now);
+    const isBare = segment.payload === segment.payloadEnd && (segment.flags & TcpFlag.FIN) === 0;
+    if (!isBare || this.#limit.takeStray(now)) this.#acks.require();
+  }
+
+  /** A challenge ACK (RFC 5961): only the real peer sees it, and confirms its RST or corrects itself. */
+  challenge(reason: SegmentDropReason, segment: TcpSegment, now: number): void {
+    this.drop(reason, segment, now);
+    if (!this.#limit.take(now)) return;
+    this.#acks.require();
+    if (this.#trace !== undefined) this.#trace({ kind: 'challenge-ack' }, now);
+  }
+
+  /** Whether a SYN that is repeated gets another SYN-ACK. */
+  mayRepeatSynAck(now: number): boolean {
+    return this.#limit.take(now);
+  }
+}

@@ -1,0 +1,232 @@
+import type { Trace } from '../trace.ts';
+import { MAX_SACK_BLOCKS, TcpFlag } from '../wire/tcp.ts';
+import type { PeerProbes } from './lifecycle/peer-probes.ts';
+import type { StateMachine } from './lifecycle/state-machine.ts';
+import type { SynRetransmission } from './lifecycle/syn-retransmission.ts';
+import type { PendingReset } from './pending-reset.ts';
+import type { AckSchedule } from './receive/ack-schedule.ts';
+import type { SegmentOutput } from './segment-output.ts';
+import type { Tcb } from './tcb.ts';
+
+const { FIN, SYN, RST, PSH, ACK } = TcpFlag;
+
+/** SACK blocks of the segment that is being written. One array for all connections. */
+const reported = new Float64Array(2 * MAX_SACK_BLOCKS);
+/** SACK blocks that fit into the options beside timestamps (RFC 2018 §3). */
+const SACK_BLOCKS_BESIDE_TIMESTAMPS = 3;
+
+/** What the transmitter reads and advances beside the TCB. */
+export interface TransmitterParts {
+  readonly machine: StateMachine;
+  readonly syn: SynRetransmission;
+  readonly probes: PeerProbes;
+  readonly acks: AckSchedule;
+  readonly reset: PendingReset;
+}
+
+/** Writes what a connection has to send now: a RST, a SYN, data with its FIN, probes, ACKs. */
+export class Transmitter {
+  readonly #tcb: Tcb;
+  readonly #machine: StateMachine;
+  readonly #syn: SynRetransmission;
+  readonly #probes: PeerProbes;
+  readonly #acks: AckSchedule;
+  readonly #reset: PendingReset;
+  readonly #trace: Trace | undefined;
+
+  constructor(tcb: Tcb, parts: TransmitterParts, trace: Trace | undefined) {
+    this.#tcb = tcb;
+    this.#machine = parts.machine;
+    this.#syn = parts.syn;
+    this.#probes = parts.probes;
+    this.#acks = parts.acks;
+    this.#reset = parts.reset;
+    this.#trace = trace;
+  }
+
+  /** See `TcpConnection.transmit`. */
+  transmit(now: number, out: SegmentOutput, budget: number): boolean {
+    if (this.#reset.isDue && !this.#sendReset(out, now)) return true;
+    const { state } = this.#machine;
+    switch (state) {
+      case 'LISTEN':
+      case 'CLOSED':
+        return false;
+      case 'SYN-SENT':
+        return this.#syn.isDue && !this.#sendSyn(out, SYN, now);
+      case 'SYN-RECEIVED':
+        if (this.#syn.isDue && !this.#sendSyn(out, SYN | ACK, now)) return true;
+        return !this.#sendAcks(out, now);
+      case 'TIME-WAIT':
+        return this.#sendTimeWaitAcks(out, now);
+      case 'ESTABLISHED':
+      case 'FIN-WAIT-1':
+      case 'FIN-WAIT-2':
+      case 'CLOSE-WAIT':
+      case 'CLOSING':
+      case 'LAST-ACK':
+        return this.#sendStream(out, budget, now);
+      default:
+        state satisfies never;
+        return false;
+    }
+  }
+
+  #sendReset(out: SegmentOutput, now: number): boolean {
+    const { sequence, acknowledgment } = this.#reset;
+    const { segment } = out;
+    segment.clear();
+    segment.sequence = sequence;
+    segment.flags = RST;
+    if (acknowledgment !== undefined) {
+      segment.flags = RST | ACK;
+      segment.acknowledgment = acknowledgment;
+    }
+    if (this.#tcb.timestamps.enabled) this.#stamp(out, now);
+    if (out.begin(0) < 0) return false;
+    out.end(0);
+    this.#reset.onSent();
+    return true;
+  }
+
+  #sendSyn(out: SegmentOutput, flags: number, now: number): boolean {
+    const { sendSpace, receiveSpace, receiveBuffer, options, rcvNxt } = this.#tcb;
+    const { segment } = out;
+    segment.clear();
+    segment.sequence = sendSpace.initial;
+    segment.flags = flags;
+    segment.window = receiveBuffer.announce(options.announcedMss, 0);
+    options.writeSyn(segment);
+    if (segment.hasTimestamps) this.#stamp(out, now);
+    if ((flags & ACK) !== 0) segment.acknowledgment = receiveSpace.sequence(rcvNxt);
+    if (out.begin(0) < 0) return false;
+    out.end(0);
+    this.#syn.onSent(now);
+    return true;
+  }
+
+  /** Data as far as recovery and SND.WND permit, then probes and ACKs without data. */
+  #sendStream(out: SegmentOutput, budget: number, now: number): boolean {
+    const tcb = this.#tcb;
+    const { recovery, options, receiveBuffer } = tcb;
+    const acks = this.#acks;
+    this.#updateWindow();
+    // A full segment has no room for SACK blocks, so they are sent before it.
+    if (acks.due > 0 && (receiveBuffer.hasGap || acks.isReportDue)) {
+      if (!this.#sendAcks(out, now)) return true;
+    }
+    let left = budget;
+    while (recovery.plan(now, tcb.sendEnd, tcb.sndEdge, options.largest)) {
+      if (left <= 0 || !this.#sendPlanned(out, now)) return true;
+      left -= recovery.planned.end - recovery.planned.start;
+    }
+    if (this.#probes.isDue && !this.#sendProbe(out, now)) return true;
+    if (recovery.isWindowBlocked) this.#probes.onWindowBlocked(recovery.rtt, now);
+    else this.#probes.onWindowOpened();
+    return !this.#sendAcks(out, now);
+  }
+
+  /** The reader has made room. A window larger than a SYN can announce needs no segment of its own. */
+  #updateWindow(): void {
+    const { receiveBuffer, options, isFinReceived } = this.#tcb;
+    if (isFinReceived || receiveBuffer.received === 0) return;
+    if (receiveBuffer.isUpdateDue(options.announcedMss)) this.#acks.require();
+  }
+
+  /** Sends what `Recovery.plan` has chosen, with the ACK. */
+  #sendPlanned(out: SegmentOutput, now: number): boolean {
+    const { recovery, sendBuffer, options } = this.#tcb;
+    const { start, end } = recovery.planned;
+    const dataEnd = Math.min(end, sendBuffer.end);
+    const size = dataEnd - start;
+    const hasFin = end > sendBuffer.end;
+    // PSH on the last data that was written: the peer delivers it at once (RFC 9293 §3.9.1.2).
+    const isPushed = size > 0 && dataEnd === sendBuffer.end;
+    const flags = ACK | (isPushed ? PSH : 0) | (hasFin ? FIN : 0);
+    this.#header(out, start, flags, now);
+    const at = out.begin(size);
+    if (at < 0) return false;
+    if (size > 0) sendBuffer.copy(start, size, out.buffer, at);
+    out.end(size > options.mss ? options.mss : 0);
+    if (this.#trace !== undefined && recovery.planned.isRetransmission) {
+      this.#trace({ kind: 'retransmitted', offset: start, bytes: size }, now);
+    }
+    recovery.onSent(now);
+    this.#ackSent();
+    this.#probes.startUserTimeout(now);
+    if (hasFin) this.#finSent(now);
+    return true;
+  }
+
+  #finSent(now: number): void {
+    const machine = this.#machine;
+    if (machine.state === 'ESTABLISHED') machine.enter('FIN-WAIT-1', now);
+    else if (machine.state === 'CLOSE-WAIT') machine.enter('LAST-ACK', now);
+  }
+
+  /** SEG.SEQ = SND.UNA - 1, without data: the peer must answer with an ACK (RFC 9293 §3.8.4). */
+  #sendProbe(out: SegmentOutput, now: number): boolean {
+    this.#header(out, this.#tcb.recovery.sndUna - 1, ACK, now);
+    if (out.begin(0) < 0) return false;
+    out.end(0);
+    this.#probes.isDue = false;
+    return true;
+  }
+
+  #sendAcks(out: SegmentOutput, now: number): boolean {
+    const { receiveBuffer, receiveSpace, options, timestamps, recovery } = this.#tcb;
+    const acks = this.#acks;
+    while (acks.due > 0) {
+      this.#header(out, recovery.sndNxt, ACK, now);
+      const { segment } = out;
+      if (options.sack) {
+        const limit = timestamps.enabled ? SACK_BLOCKS_BESIDE_TIMESTAMPS : MAX_SACK_BLOCKS;
+        const count = receiveBuffer.report(reported, limit);
+        for (let edge = 0; edge < 2 * count; edge++) {
+          segment.sackBlocks[edge] = receiveSpace.sequence(reported[edge] as number);
+        }
+        segment.sackCount = count;
+        acks.onReported();
+      }
+      if (out.begin(0) < 0) return false;
+      out.end(0);
+      this.#ackSent();
+    }
+    return true;
+  }
+
+  #sendTimeWaitAcks(out: SegmentOutput, now: number): boolean {
+    const acks = this.#acks;
+    const { timeWait } = this.#machine;
+    while (acks.due > 0) {
+      if (timeWait?.acknowledge(out, now) === false) return true;
+      acks.onSent();
+    }
+    return false;
+  }
+
+  #ackSent(): void {
+    const tcb = this.#tcb;
+    this.#acks.onSent();
+    tcb.lastAckSent = tcb.rcvNxt;
+  }
+
+  #header(out: SegmentOutput, offset: number, flags: number, now: number): void {
+    const tcb = this.#tcb;
+    const { segment } = out;
+    segment.clear();
+    segment.sequence = tcb.sendSpace.sequence(offset);
+    segment.acknowledgment = tcb.receiveSpace.sequence(tcb.rcvNxt);
+    segment.flags = flags;
+    segment.window = tcb.announceWindow();
+    if (tcb.timestamps.enabled) this.#stamp(out, now);
+  }
+
+  #stamp(out: SegmentOutput, now: number): void {
+    const { segment } = out;
+    const { timestamps } = this.#tcb;
+    segment.hasTimestamps = true;
+    segment.timestamp = timestamps.at(now);
+    segment.timestampEcho = timestamps.recent;
+  }
+}
