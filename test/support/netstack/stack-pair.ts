@@ -6,7 +6,7 @@ import {
   type AssociationRequest,
   type ConnectionRequest,
   type Soon,
-} from '../../../src/netstack/driver.ts';
+} from '../../../src/netstack/netstack.ts';
 import type { StackSettings } from '../../../src/netstack/stack.ts';
 import type { Trace } from '../../../src/netstack/trace.ts';
 import { SeededRandom } from '../simnet/seeded-random.ts';

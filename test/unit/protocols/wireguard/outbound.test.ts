@@ -7,9 +7,9 @@ import { systemClock, type Clock } from '../../../../src/net/time/clock.ts';
 import { DialError } from '../../../../src/net/errors.ts';
 import { OwnListeners } from '../../../../src/net/loop-guard/own-listeners.ts';
 import type { FamilyPolicy } from '../../../../src/net/addresses/resolver.ts';
-import { Netstack } from '../../../../src/netstack/driver.ts';
+import { Netstack } from '../../../../src/netstack/netstack.ts';
 import type { OutboundContext } from '../../../../src/protocols/contract.ts';
-import { TunnelDevice } from '../../../../src/protocols/wireguard/driver.ts';
+import { TunnelDevice } from '../../../../src/protocols/wireguard/tunnel-device.ts';
 import { REKEY_TIMEOUT } from '../../../../src/protocols/wireguard/deadlines.ts';
 import {
   INITIATION_INTERVAL,

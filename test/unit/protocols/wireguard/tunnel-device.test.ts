@@ -3,7 +3,7 @@ import { afterEach, describe, mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { X25519PrivateKey } from '../../../../src/crypto/x25519.ts';
 import { REKEY_TIMEOUT, MAX_JITTER } from '../../../../src/protocols/wireguard/deadlines.ts';
-import { TunnelDevice } from '../../../../src/protocols/wireguard/driver.ts';
+import { TunnelDevice } from '../../../../src/protocols/wireguard/tunnel-device.ts';
 import { createIdentity } from '../../../../src/protocols/wireguard/handshake/noise.ts';
 import type { TunnelEvent, TunnelSettings } from '../../../../src/protocols/wireguard/tunnel.ts';
 import { timestampAfter } from '../../../../src/protocols/wireguard/wire.ts';
