@@ -13,7 +13,8 @@ import type {
   PacketDevice,
   PacketOutput,
 } from '../../ip/packet-device.ts';
-import type { Clock, Timer } from '../../net/time/clock.ts';
+import type { Clock } from '../../net/time/clock.ts';
+import { TurnLoop } from '../../net/time/turn-loop.ts';
 import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
 import type { Identity } from './handshake/noise.ts';
 import { Outgoing } from './outgoing.ts';
@@ -62,6 +63,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   readonly #tunnel: Tunnel;
   readonly #outgoing: Outgoing;
   readonly #clock: Clock;
+  readonly #turns: TurnLoop;
   readonly #onEvent: ((event: TunnelEvent) => void) | undefined;
   readonly #inbound: { -readonly [key in keyof InboundPacket]: InboundPacket[key] } = {
     buffer: new Uint8Array(0),
@@ -77,8 +79,6 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   /** Whether `reserve` had no room. */
   #isDenied = false;
   #isClosed = false;
-  #timer: Timer | undefined;
-  #armedFor = Infinity;
 
   /** Opens the socket. Nothing is sent before there is a packet, or a keep-alive. @throws the system's error. */
   static async open(options: TunnelDeviceOptions): Promise<TunnelDevice> {
@@ -119,11 +119,21 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
       settings: { ...settings, mtu: this.#traits.mtu },
       now: clock.now(),
     });
+    this.#turns = new TurnLoop({
+      clock,
+      work: {
+        turn: () => this.#turn(),
+        // A full socket calls back when it has room.
+        hasMore: () => false,
+        nextTimeout: () => this.#tunnel.nextTimeout(),
+        onTimeout: (now) => this.#tunnel.onTimeout(now),
+      },
+    });
     this.closed = socket.closed.then((cause) => {
       this.#release();
       return cause;
     });
-    this.#turn();
+    this.#turns.run();
   }
 
   get traits(): DeviceTraits {
@@ -148,7 +158,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#traits = traitsOf(settings);
     this.#tunnel.setSettings({ ...settings, mtu: this.#traits.mtu }, this.#clock.now());
     this.#handlers?.onTraits();
-    this.#turn();
+    this.#turns.run();
   }
 
   start(handlers: DeviceHandlers): void {
@@ -158,7 +168,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   /** A flow waits in vain: begins a handshake, unless something authentic has come since then. */
   hasten(since: number): void {
     this.#tunnel.hasten(since, this.#clock.now());
-    this.#turn();
+    this.#turns.run();
   }
 
   get buffer(): Uint8Array {
@@ -180,7 +190,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   }
 
   flush(): void {
-    this.#turn();
+    this.#turns.run();
   }
 
   close(cause?: Error): void {
@@ -210,55 +220,32 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     // What has waited for this handshake goes first.
     this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
     this.#handlers?.onDrained();
-    this.#turn();
+    this.#turns.run();
   }
 
   #onWritable(): void {
     if (this.#isClosed) return;
     this.#outgoing.onWritable();
-    this.#turn();
+    this.#turns.run();
     if (!this.#isDenied) return;
     this.#isDenied = false;
     this.#handlers?.onWritable();
   }
 
-  /** Sends what is due, reports what has happened, and sets the timer. */
+  /** Sends what is due, and reports what has happened. */
   #turn(): void {
-    if (this.#isClosed) return;
-    try {
-      this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
-      this.#outgoing.flush();
-      for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
-        if (event === 'restored') this.#handlers?.onPathRestored();
-        this.#onEvent?.(event);
-      }
-    } finally {
-      // Also after a turn that threw: without a timer nothing would be tried again.
-      if (!this.#isClosed) this.#arm();
+    this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
+    this.#outgoing.flush();
+    for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
+      if (event === 'restored') this.#handlers?.onPathRestored();
+      this.#onEvent?.(event);
     }
   }
-
-  /** Sets the timer for the earliest deadline, unless it fires before it anyway. */
-  #arm(): void {
-    const at = this.#tunnel.nextTimeout();
-    if (at === Infinity || this.#armedFor <= at) return;
-    this.#timer?.cancel();
-    this.#armedFor = at;
-    // Timers have whole milliseconds, and one that is due already must not starve everything else.
-    const delay = Math.max(1, Math.ceil(at - this.#clock.now()));
-    this.#timer = this.#clock.after(delay, this.#onTimer);
-  }
-
-  readonly #onTimer = (): void => {
-    this.#armedFor = Infinity;
-    this.#tunnel.onTimeout(this.#clock.now());
-    this.#turn();
-  };
 
   #release(): void {
     this.#isClosed = true;
     this.#handlers = undefined;
-    this.#timer?.cancel();
+    this.#turns.stop();
     this.#tunnel.close();
   }
 }

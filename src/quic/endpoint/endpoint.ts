@@ -15,7 +15,8 @@ import type { ConnectionSettings } from '../connection/connection-settings.ts';
 import type { CommonOptions } from '../connection/connection-options.ts';
 import { Connection, type ClientOptions, type ServerOptions } from '../connection/connection.ts';
 import type { QuicConnection, QuicHandlers } from '../contract.ts';
-import { Driver, inNextTurn, type Soon } from './driver.ts';
+import { inNextTurn, type Defer } from '../../net/time/turn-loop.ts';
+import { Driver } from './driver.ts';
 import { Admission, type Acceptance } from './admission/admission.ts';
 import { Incoming } from './incoming.ts';
 import { GOODBYE_TIMEOUT, SOCKET_BUFFER } from './limits.ts';
@@ -45,7 +46,7 @@ export interface EndpointOptions {
   readonly resetTokens?: ResetTokens | ((local: Endpoint) => ResetTokens) | undefined;
   readonly connections?: ConnectionMaker | undefined;
   /** Tests give their own turns of the event loop. */
-  readonly soon?: Soon | undefined;
+  readonly soon?: Defer | undefined;
 }
 
 /** How to open the socket: `systemSockets().bindDatagrams`. */
@@ -93,7 +94,7 @@ export class QuicEndpoint {
   readonly #obfuscation: PacketObfuscation | undefined;
   readonly #connections: ConnectionMaker;
   readonly #outgoing: Outgoing;
-  readonly #soon: Soon;
+  readonly #soon: Defer;
   readonly #sharedWork: SharedWork = { frames: 0 };
   readonly #driver: Driver;
   readonly #admission: Admission;
@@ -179,7 +180,7 @@ export class QuicEndpoint {
     this.#incoming = new Incoming({
       clock,
       soon,
-      run: driver.run,
+      run: () => driver.run(),
       roster,
       admission: this.#admission,
       outgoing,
