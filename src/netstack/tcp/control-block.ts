@@ -3,7 +3,8 @@ import type { SegmentDropReason, Trace } from '../trace.ts';
 import type { TcpSegment } from '../wire/tcp.ts';
 import { Acknowledgments } from './receive/acknowledgments.ts';
 import { ChallengeLimit } from './receive/challenges.ts';
-import { Deadlines } from './deadlines.ts';
+import { NamedDeadlines } from '../../collections/named-deadlines.ts';
+import { TCP_DEADLINES, type Deadlines } from './deadlines.ts';
 import { EventFlags, type TcpEvent, type TcpFailure } from './events.ts';
 import { USER_TIMEOUT } from './limits.ts';
 import type { NegotiatedOptions } from './options.ts';
@@ -40,7 +41,7 @@ export type Admission = 'held' | 'accepted';
 export class ControlBlock {
   readonly role: 'active' | 'passive';
   readonly trace: Trace | undefined;
-  readonly deadlines = new Deadlines();
+  readonly deadlines: Deadlines = new NamedDeadlines(TCP_DEADLINES);
   readonly acknowledgments = new Acknowledgments(this.deadlines);
   readonly challenges = new ChallengeLimit();
   readonly events = new EventFlags();

@@ -7,8 +7,8 @@ import {
   type MutableIpEndpoint,
 } from '../../ip/ip-endpoint.ts';
 import { copyOf } from '../../quic/wire/copy-of.ts';
+import { NamedDeadlines } from '../../collections/named-deadlines.ts';
 import {
-  Deadlines,
   ERASE_AFTER_TIME,
   MAX_JITTER,
   REJECT_AFTER_TIME,
@@ -16,6 +16,7 @@ import {
   REKEY_ATTEMPT_TIME,
   REKEY_ON_RECEIPT_TIME,
   REKEY_TIMEOUT,
+  TUNNEL_DEADLINES,
 } from './deadlines.ts';
 import { Handshakes } from './handshake/handshakes.ts';
 import { KeyPairs } from './key-pairs.ts';
@@ -96,7 +97,7 @@ export class Tunnel {
   readonly #endpoint: MutableIpEndpoint;
   readonly #handshakes: Handshakes;
   readonly #keyPairs = new KeyPairs();
-  readonly #deadlines = new Deadlines();
+  readonly #deadlines = new NamedDeadlines(TUNNEL_DEADLINES);
   readonly #liveness = new Liveness(this.#deadlines);
   readonly #waiting = new WaitingPackets();
   readonly #events: TunnelEvent[] = [];

@@ -12,7 +12,7 @@ import { abortReason } from '../../net/links/read-queue.ts';
 import type { ConnectionEvent } from '../connection/connection-events.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from '../contract.ts';
-import type { Scheduled } from './deadline-queue.ts';
+import type { Scheduled } from '../../collections/deadline-queue.ts';
 import type { BatchOwner } from './outgoing.ts';
 import type { HasPeer } from './peer-index.ts';
 import { ConnectionEndedError } from '../connection/failures.ts';

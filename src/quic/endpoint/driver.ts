@@ -2,7 +2,7 @@ import { asError } from '../../errors.ts';
 import type { Clock } from '../../net/time/clock.ts';
 import { TurnLoop, type Defer } from '../../net/time/turn-loop.ts';
 import type { ConnectionDriver } from './connection-driver.ts';
-import { DeadlineQueue } from './deadline-queue.ts';
+import { DeadlineQueue } from '../../collections/deadline-queue.ts';
 import { SENT_BYTES_A_TURN } from './limits.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { SharedWork } from './turn-work.ts';
