@@ -108,3 +108,10 @@ test('protocols do not import each other', async () => {
   });
   assert.deepEqual(crossing, []);
 });
+
+test('WireGuard does not import QUIC', async () => {
+  const crossing = (await imports()).filter(
+    ({ from, to }) => from.startsWith('protocols/wireguard/') && roomOf(to) === 'quic',
+  );
+  assert.deepEqual(crossing, []);
+});

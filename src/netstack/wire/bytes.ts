@@ -26,10 +26,3 @@ export function writeUint32(bytes: Uint8Array, at: number, value: number): void 
   bytes[at + 2] = value >>> 8;
   bytes[at + 3] = value;
 }
-
-/** A copy of a range. `slice` of a `Buffer`, which some devices have, is none: it shares the memory. */
-export function copyOf(bytes: Uint8Array, start: number, end: number): Uint8Array {
-  const copy = new Uint8Array(end - start);
-  copy.set(bytes.subarray(start, end));
-  return copy;
-}

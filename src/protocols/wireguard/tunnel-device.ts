@@ -1,10 +1,5 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type {
-  DatagramHandlers,
-  DatagramSocket,
-  DatagramSocketOptions,
-  ReceivedDatagrams,
-} from '../../ip/datagram-socket.ts';
+import type { BindDatagrams, DatagramSocket, ReceivedDatagrams } from '../../ip/datagram-socket.ts';
 import { blankEndpoint, isIPv4Endpoint, MAPPED, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import type {
   DeviceHandlers,
@@ -17,7 +12,7 @@ import type { Clock } from '../../net/time/clock.ts';
 import { TurnLoop } from '../../net/time/turn-loop.ts';
 import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
 import type { Identity } from './handshake/noise.ts';
-import { Outgoing } from './outgoing.ts';
+import { DatagramOutput } from './datagram-output.ts';
 import type { Trace } from './trace.ts';
 import {
   datagramSize,
@@ -27,12 +22,6 @@ import {
   type TunnelState,
 } from './tunnel.ts';
 import { Data } from './wire.ts';
-
-/** How to open the socket: `systemSockets().bindDatagrams`. */
-export type BindDatagrams = (
-  options: DatagramSocketOptions,
-  handlers: DatagramHandlers,
-) => Promise<DatagramSocket>;
 
 export interface TunnelDeviceOptions {
   /** As people read it. */
@@ -61,7 +50,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   readonly closed: Promise<Error | undefined>;
   readonly #socket: DatagramSocket;
   readonly #tunnel: Tunnel;
-  readonly #outgoing: Outgoing;
+  readonly #datagrams: DatagramOutput;
   readonly #clock: Clock;
   readonly #turns: TurnLoop;
   readonly #onEvent: ((event: TunnelEvent) => void) | undefined;
@@ -112,7 +101,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     this.#socket = socket;
     this.#clock = clock;
     this.#onEvent = options.onEvent;
-    this.#outgoing = new Outgoing(socket);
+    this.#datagrams = new DatagramOutput(socket);
     this.#traits = traitsOf(settings);
     this.#tunnel = new Tunnel({
       ...options,
@@ -172,12 +161,12 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
   }
 
   get buffer(): Uint8Array {
-    return this.#outgoing.buffer;
+    return this.#datagrams.buffer;
   }
 
   reserve(bytes: number): number {
     if (this.#isClosed) return -1;
-    this.#at = this.#outgoing.reserve(datagramSize(bytes, this.#traits.mtu));
+    this.#at = this.#datagrams.reserve(datagramSize(bytes, this.#traits.mtu));
     if (this.#at >= 0) return this.#at + Data.packet;
     this.#isDenied = true;
     return -1;
@@ -185,8 +174,8 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
 
   commit(length: number): void {
     const tunnel = this.#tunnel;
-    const size = tunnel.send(this.#outgoing.buffer, this.#at, length, this.#clock.now());
-    if (size > 0) this.#outgoing.commit(size, tunnel.endpoint);
+    const size = tunnel.send(this.#datagrams.buffer, this.#at, length, this.#clock.now());
+    if (size > 0) this.#datagrams.commit(size, tunnel.endpoint);
   }
 
   flush(): void {
@@ -195,7 +184,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
 
   close(cause?: Error): void {
     if (this.#isClosed) return;
-    this.#outgoing.flush();
+    this.#datagrams.flush();
     this.#release();
     this.#socket.close(cause);
   }
@@ -218,14 +207,14 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
 
   #onDrained(): void {
     // What has waited for this handshake goes first.
-    this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
+    this.#tunnel.transmit(this.#clock.now(), this.#datagrams);
     this.#handlers?.onDrained();
     this.#turns.run();
   }
 
   #onWritable(): void {
     if (this.#isClosed) return;
-    this.#outgoing.onWritable();
+    this.#datagrams.onWritable();
     this.#turns.run();
     if (!this.#isDenied) return;
     this.#isDenied = false;
@@ -234,8 +223,8 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
 
   /** Sends what is due, and reports what has happened. */
   #turn(): void {
-    this.#tunnel.transmit(this.#clock.now(), this.#outgoing);
-    this.#outgoing.flush();
+    this.#tunnel.transmit(this.#clock.now(), this.#datagrams);
+    this.#datagrams.flush();
     for (let event = this.#tunnel.nextEvent(); event; event = this.#tunnel.nextEvent()) {
       if (event === 'restored') this.#handlers?.onPathRestored();
       this.#onEvent?.(event);

@@ -6,7 +6,7 @@ import {
   type IpEndpoint,
   type MutableIpEndpoint,
 } from '../../ip/ip-endpoint.ts';
-import { copyOf } from '../../quic/wire/copy-of.ts';
+import { copyOf } from '../../collections/copy-bytes.ts';
 import { NamedDeadlines } from '../../collections/named-deadlines.ts';
 import {
   ERASE_AFTER_TIME,

@@ -13,7 +13,7 @@ import type { ConnectionEvent } from '../connection/connection-events.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { CloseReason, QuicConnection, QuicHandlers, QuicStream } from '../contract.ts';
 import type { Scheduled } from '../../collections/deadline-queue.ts';
-import type { BatchOwner } from './outgoing.ts';
+import type { BatchOwner } from '../../net/sockets/transmit-batch.ts';
 import type { HasPeer } from './peer-index.ts';
 import { ConnectionEndedError } from '../connection/failures.ts';
 import { StreamLink, type StreamHost } from '../stream-link.ts';

@@ -1,10 +1,5 @@
 import type { RandomSource } from '../../crypto/random-source.ts';
-import type {
-  DatagramHandlers,
-  DatagramSocket,
-  DatagramSocketOptions,
-  ReceivedDatagrams,
-} from '../../ip/datagram-socket.ts';
+import type { BindDatagrams, DatagramSocket, ReceivedDatagrams } from '../../ip/datagram-socket.ts';
 import { addressBytes, addressText, type IpEndpoint } from '../../ip/ip-endpoint.ts';
 import { asError } from '../../errors.ts';
 import type { Endpoint } from '../../net/addresses/address.ts';
@@ -48,12 +43,6 @@ export interface EndpointOptions {
   /** Tests give their own turns of the event loop. */
   readonly soon?: Defer | undefined;
 }
-
-/** How to open the socket: `systemSockets().bindDatagrams`. */
-export type BindDatagrams = (
-  options: DatagramSocketOptions,
-  handlers: DatagramHandlers,
-) => Promise<DatagramSocket>;
 
 /** What a server needs for its clients. It may be replaced: new clients get the new one. */
 export interface ServerSettings {

@@ -1,7 +1,7 @@
 import { createOpener, createSealer } from '../../../crypto/aead/aead.ts';
 import { blake2s256, hmacBlake2s } from '../../../crypto/hash/blake2s.ts';
 import { equalInConstantTime } from '../../../crypto/hash/keyed-hash.ts';
-import { copyOf } from '../../../quic/wire/copy-of.ts';
+import { copyOf } from '../../../collections/copy-bytes.ts';
 import { X25519PrivateKey } from '../../../crypto/x25519.ts';
 import {
   Initiation,

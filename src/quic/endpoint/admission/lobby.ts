@@ -1,7 +1,7 @@
 import type { ReceivedDatagrams } from '../../../ip/datagram-socket.ts';
 import { copyEndpoint } from '../../../ip/ip-endpoint.ts';
 import { Fifo } from '../../../collections/fifo.ts';
-import { copyOf } from '../../wire/copy-of.ts';
+import { copyOf } from '../../../collections/copy-bytes.ts';
 import type { Clock } from '../../../net/time/clock.ts';
 import type { Defer } from '../../../net/time/turn-loop.ts';
 import {
