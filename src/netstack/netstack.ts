@@ -112,7 +112,7 @@ export class Netstack {
     });
     this.#turns = new TurnLoop({
       clock,
-      work: {
+      handlers: {
         turn: () => this.#turn(),
         // A full output calls back when it has room.
         hasMore: () => this.#stack.isReady && !this.#stack.isFull,

@@ -14,7 +14,7 @@ export const inNextTurn: Defer = (task) => {
 };
 
 /** What a `TurnLoop` runs. */
-export interface TurnWork {
+export interface TurnHandlers {
   /** Does what is to be done now, at most the share of one turn. */
   turn(): void;
   /** Whether the last turn has left something that another one could do. */
@@ -27,7 +27,7 @@ export interface TurnWork {
 
 export interface TurnLoopOptions {
   readonly clock: Clock;
-  readonly work: TurnWork;
+  readonly handlers: TurnHandlers;
   /** When a scheduled turn runs; `afterCallback` by default. */
   readonly soon?: Defer | undefined;
   /** When the rest of a turn runs: `inNextTurn` by default, so that I/O of others comes in between. */
@@ -43,7 +43,7 @@ export interface TurnLoopOptions {
  */
 export class TurnLoop {
   readonly #clock: Clock;
-  readonly #work: TurnWork;
+  readonly #handlers: TurnHandlers;
   readonly #soon: Defer;
   readonly #later: Defer;
   #isRunning = false;
@@ -53,9 +53,9 @@ export class TurnLoop {
   /** When the timer fires; Infinity without one. */
   #armedFor = Infinity;
 
-  constructor({ clock, work, soon = afterCallback, later = inNextTurn }: TurnLoopOptions) {
+  constructor({ clock, handlers, soon = afterCallback, later = inNextTurn }: TurnLoopOptions) {
     this.#clock = clock;
-    this.#work = work;
+    this.#handlers = handlers;
     this.#soon = soon;
     this.#later = later;
   }
@@ -64,12 +64,12 @@ export class TurnLoop {
   readonly run = (): void => {
     if (this.#isRunning || this.#isStopped) return;
     this.#isRunning = true;
-    const work = this.#work;
+    const handlers = this.#handlers;
     try {
-      work.turn();
+      handlers.turn();
     } finally {
       this.#isRunning = false;
-      if (work.hasMore()) this.#defer(this.#later);
+      if (handlers.hasMore()) this.#defer(this.#later);
       this.arm();
     }
   };
@@ -82,7 +82,7 @@ export class TurnLoop {
   /** Sets the timer for the earliest deadline, unless it fires before it anyway. Every turn ends with it. */
   arm(): void {
     if (this.#isStopped) return;
-    const at = this.#work.nextTimeout();
+    const at = this.#handlers.nextTimeout();
     if (at === Infinity || at < this.#armedFor) this.#timer?.cancel();
     else return;
     this.#armedFor = at;
@@ -113,7 +113,7 @@ export class TurnLoop {
     this.#timer = undefined;
     this.#armedFor = Infinity;
     try {
-      this.#work.onTimeout(this.#clock.now());
+      this.#handlers.onTimeout(this.#clock.now());
     } finally {
       this.run();
     }

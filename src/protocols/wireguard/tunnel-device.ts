@@ -110,7 +110,7 @@ export class TunnelDevice implements PacketDevice, PacketOutput {
     });
     this.#turns = new TurnLoop({
       clock,
-      work: {
+      handlers: {
         turn: () => this.#turn(),
         // A full socket calls back when it has room.
         hasMore: () => false,

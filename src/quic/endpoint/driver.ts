@@ -45,7 +45,7 @@ export class Driver {
     this.#sharedWork = sharedWork;
     this.#turns = new TurnLoop({
       clock,
-      work: {
+      handlers: {
         turn: () => this.#turn(),
         // A full socket calls back when it has room.
         hasMore: () => this.#ready.length > 0 && !this.#outgoing.isBlocked,

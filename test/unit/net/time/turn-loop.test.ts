@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { TurnLoop, type Defer, type TurnWork } from '../../../../src/net/time/turn-loop.ts';
+import { TurnLoop, type Defer, type TurnHandlers } from '../../../../src/net/time/turn-loop.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
 
-/** A loop whose scheduled turns run when the test says so, and work that records what is called of it. */
-class Fixture implements TurnWork {
+/** A loop whose scheduled turns run when the test says so, and handlers that record what is called. */
+class Fixture implements TurnHandlers {
   readonly clock = new ManualClock();
   readonly calls: string[] = [];
   readonly soon: (() => void)[] = [];
   readonly later: (() => void)[] = [];
   readonly loop = new TurnLoop({
     clock: this.clock,
-    work: this,
+    handlers: this,
     soon: (task) => this.soon.push(task),
     later: (task) => this.later.push(task),
   });
@@ -91,7 +91,7 @@ describe('scheduled turns', () => {
     const work = new Fixture();
     work.left = 2;
     work.onTurn = () => order.push('turn');
-    const loop = new TurnLoop({ clock: work.clock, work });
+    const loop = new TurnLoop({ clock: work.clock, handlers: work });
     loop.schedule();
     order.push('callback');
     await new Promise<void>((resolve) => setImmediate(resolve));
@@ -233,7 +233,7 @@ test('a loop that always has more leaves turns of the event loop to others', asy
   const order: string[] = [];
   const fixture = new Fixture();
   const immediate: Defer = (task) => setImmediate(task);
-  const loop = new TurnLoop({ clock: fixture.clock, work: fixture, later: immediate });
+  const loop = new TurnLoop({ clock: fixture.clock, handlers: fixture, later: immediate });
   fixture.left = 4;
   fixture.onTurn = () => order.push('turn');
   loop.run();
