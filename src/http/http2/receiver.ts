@@ -2,6 +2,7 @@ import { RateLimit } from '../../net/time/rate-limit.ts';
 import { connectionError, streamError, type Http2Error } from './errors.ts';
 import type { Field } from './fields.ts';
 import { FrameReader, type FrameSink } from './frame-reader.ts';
+import { readUint32 } from '../../collections/network-order.ts';
 import {
   Flag,
   FrameType,
@@ -9,7 +10,6 @@ import {
   PING_BYTES,
   PRIORITY_BYTES,
   readUint31,
-  readUint32,
   RST_STREAM_BYTES,
   WINDOW_UPDATE_BYTES,
 } from './frames.ts';

@@ -1,6 +1,6 @@
 /*
- * Numbers in network order at offsets that were checked before. The functions are small enough to be
- * inlined, and need no `DataView` of each packet.
+ * Numbers in network order (big-endian) at offsets that were checked before. The functions are small enough to
+ * be inlined, and need no `DataView` of each packet.
  */
 
 export const readUint16 = (bytes: Uint8Array, at: number): number =>
