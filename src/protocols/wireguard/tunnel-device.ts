@@ -11,7 +11,7 @@ import type {
 import type { Clock } from '../../net/time/clock.ts';
 import { TurnLoop } from '../../net/time/turn-loop.ts';
 import { LARGEST_PACKET, SMALLEST_MTU, SOCKET_BUFFER } from './limits.ts';
-import type { Identity } from './handshake/noise.ts';
+import type { StaticKeys } from './handshake/noise.ts';
 import { DatagramOutput } from './datagram-output.ts';
 import type { Trace } from './trace.ts';
 import {
@@ -26,7 +26,7 @@ import { Data } from './wire.ts';
 export interface TunnelDeviceOptions {
   /** As people read it. */
   readonly name: string;
-  readonly identity: Identity;
+  readonly staticKeys: StaticKeys;
   /** The peer's. */
   readonly endpoint: IpEndpoint;
   readonly settings: TunnelSettings;

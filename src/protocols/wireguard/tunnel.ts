@@ -21,7 +21,7 @@ import {
 import { Handshakes } from './handshake/handshakes.ts';
 import { KeyPairs } from './key-pairs.ts';
 import { Liveness } from './liveness.ts';
-import type { Identity } from './handshake/noise.ts';
+import type { StaticKeys } from './handshake/noise.ts';
 import { Session } from './session.ts';
 import type { Reserved } from './settings.ts';
 import type { DropReason, Trace, TraceEvent } from './trace.ts';
@@ -74,7 +74,7 @@ export interface TunnelSettings {
 }
 
 export interface TunnelOptions {
-  readonly identity: Identity;
+  readonly staticKeys: StaticKeys;
   /** Where the first message is sent to. */
   readonly endpoint: IpEndpoint;
   readonly settings: TunnelSettings;
